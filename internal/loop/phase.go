@@ -1,0 +1,41 @@
+package loop
+
+import (
+	"context"
+	"time"
+)
+
+// A Phase does one step. It may read the world and change s; it does not write
+// the object being reconciled.
+type Phase[S any] func(ctx context.Context, s *S) (Next, error)
+
+// Next says what to do after a phase that did not fail. The zero value means
+// "go on, and set no timer".
+type Next struct {
+	// Done skips the phases that follow.
+	Done bool
+	// After asks for another look after this long; zero sets no timer.
+	After time.Duration
+}
+
+// Run calls the phases in order. It stops at the first error or Done and
+// returns the soonest timer that any phase asked for.
+func Run[S any](ctx context.Context, s *S, phases ...Phase[S]) (Next, error) {
+	var out Next
+	for _, phase := range phases {
+		next, err := phase(ctx, s)
+		out.After = soonest(out.After, next.After)
+		if err != nil || next.Done {
+			out.Done = next.Done
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+func soonest(a, b time.Duration) time.Duration {
+	if a == 0 || (b != 0 && b < a) {
+		return b
+	}
+	return a
+}
