@@ -1,0 +1,82 @@
+package hub
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// Options tune a manager. The zero value runs without leader election and
+// without a metrics listener.
+type Options struct {
+	// Log receives what the manager and its loops log.
+	Log logr.Logger
+	// LeaderElection makes the loops wait for a lease, so that several
+	// replicas may run against one control plane.
+	LeaderElection bool
+	// MetricsAddress is where /metrics is served; empty serves none.
+	MetricsAddress string
+	// HealthAddress is where /healthz and /readyz are served; empty serves none.
+	HealthAddress string
+	// SeveralPerProcess lifts the rule that a loop's name is used once in a
+	// process. Tests that run more than one manager need it.
+	SeveralPerProcess bool
+}
+
+// leaseName is the lease that the loops of several replicas compete for.
+const leaseName = "flotilla-controllers"
+
+// shutdownGrace is how long loops may take to finish what they are doing.
+const shutdownGrace = 10 * time.Second
+
+// NewManager returns a manager whose loops read from one cache of the hub and
+// write to it without a rate limit of the client's own: the server's priority
+// and fairness decides who waits.
+func NewManager(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (ctrl.Manager, error) {
+	mgr, err := ctrl.NewManager(Unlimited(cfg), ctrl.Options{
+		Scheme: scheme,
+		Logger: opts.Log,
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(),
+		},
+		Controller: config.Controller{
+			UsePriorityQueue:   ptr.To(true),
+			SkipNameValidation: ptr.To(opts.SeveralPerProcess),
+		},
+		Metrics:                       metricsserver.Options{BindAddress: addressOrOff(opts.MetricsAddress)},
+		HealthProbeBindAddress:        addressOrOff(opts.HealthAddress),
+		LeaderElection:                opts.LeaderElection,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       "karmada-system",
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       ptr.To(shutdownGrace),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up the connection to the control plane: %w", err)
+	}
+	return mgr, nil
+}
+
+// Unlimited returns a copy of cfg without a client-side rate limit.
+func Unlimited(cfg *rest.Config) *rest.Config {
+	out := rest.CopyConfig(cfg)
+	out.QPS = -1
+	out.Burst = 0
+	out.RateLimiter = nil
+	return out
+}
+
+func addressOrOff(address string) string {
+	if address == "" {
+		return "0"
+	}
+	return address
+}
