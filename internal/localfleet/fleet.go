@@ -1,0 +1,138 @@
+package localfleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/flotilla-io/flotilla/internal/gitserver"
+)
+
+// Options describe a fleet.
+type Options struct {
+	// Flotillad is the path of the program.
+	Flotillad string
+	// Dir holds everything that the fleet keeps. It must not be shared.
+	Dir string
+	// Members are the names of the member clusters.
+	Members []string
+	// Nodes is how many nodes each member has; 0 means the program's default.
+	Nodes int
+	// HubArgs are added to the command line of the control plane.
+	HubArgs []string
+	// Progress is told when a part of the fleet is ready; nil tells nobody.
+	Progress func(part string, took time.Duration)
+}
+
+// Fleet is a running control plane with its members and its Git server. The
+// members are not joined.
+type Fleet struct {
+	// Hub is the control plane.
+	Hub *Process
+	// Members are the member clusters by name.
+	Members map[string]*Process
+	// Git serves the repositories of the fleet.
+	Git *gitserver.Server
+}
+
+// Start starts everything side by side and returns when all of it is ready.
+// If a part fails, the others are stopped.
+func Start(ctx context.Context, opts Options) (*Fleet, error) {
+	fleet, err := prepare(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	var progress sync.Mutex
+	for _, p := range fleet.processes() {
+		begin := time.Now()
+		if err := p.Start(); err != nil {
+			return nil, errors.Join(err, fleet.Stop())
+		}
+		group.Go(func() error {
+			if err := p.Ready(ctx); err != nil {
+				return err
+			}
+			if opts.Progress != nil {
+				progress.Lock()
+				defer progress.Unlock()
+				opts.Progress(p.Name, time.Since(begin))
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, errors.Join(err, fleet.Stop())
+	}
+	return fleet, nil
+}
+
+// Stop ends all parts side by side, the control plane among them.
+func (f *Fleet) Stop() error {
+	var group errgroup.Group
+	for _, p := range f.processes() {
+		group.Go(p.Stop)
+	}
+	err := group.Wait()
+	if f.Git != nil {
+		err = errors.Join(err, f.Git.Close())
+	}
+	return err
+}
+
+func (f *Fleet) processes() []*Process {
+	list := []*Process{f.Hub}
+	for _, p := range f.Members {
+		list = append(list, p)
+	}
+	return list
+}
+
+func prepare(ctx context.Context, opts Options) (*Fleet, error) {
+	gitRoot := filepath.Join(opts.Dir, "git")
+	if err := os.MkdirAll(gitRoot, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of the Git server: %w", err)
+	}
+	hub, err := prepareHub(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	fleet := &Fleet{Hub: hub, Members: map[string]*Process{}}
+	for _, name := range opts.Members {
+		if fleet.Members[name], err = prepareMember(ctx, opts, name); err != nil {
+			return nil, err
+		}
+	}
+	fleet.Git, err = gitserver.Start(ctx, gitRoot, "127.0.0.1:0")
+	return fleet, err
+}
+
+func prepareHub(ctx context.Context, opts Options) (*Process, error) {
+	port, err := FreePort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(opts.Dir, "hub")
+	args := append([]string{"serve", "--data-dir", dir, "--secure-port", strconv.Itoa(port)}, opts.HubArgs...)
+	return newProcess("control plane", opts.Flotillad, dir, "admin.kubeconfig", args...)
+}
+
+func prepareMember(ctx context.Context, opts Options, name string) (*Process, error) {
+	port, err := FreePort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(opts.Dir, "members", name)
+	args := []string{"member", "--name", name, "--data-dir", dir, "--secure-port", strconv.Itoa(port)}
+	if opts.Nodes > 0 {
+		args = append(args, "--nodes", strconv.Itoa(opts.Nodes))
+	}
+	return newProcess("member "+name, opts.Flotillad, dir, "kubeconfig", args...)
+}

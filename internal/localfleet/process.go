@@ -1,0 +1,199 @@
+package localfleet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Process is one long-running program of the fleet. It may be stopped and
+// started again on the same folder.
+type Process struct {
+	// Name is what messages call it.
+	Name string
+	// Kubeconfig is the file that the program writes when it has its keys.
+	Kubeconfig string
+	// Log is the file that takes what the program prints.
+	Log string
+
+	binary string
+	args   []string
+	cmd    *exec.Cmd
+	exited chan struct{}
+}
+
+// stopGrace is how long a program may take to end by itself.
+const stopGrace = 15 * time.Second
+
+// Start runs the program; it does not wait until it is ready.
+func (p *Process) Start() error {
+	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the log of %s: %w", p.Name, err)
+	}
+	defer func() { _ = log.Close() }()
+	cmd := exec.Command(p.binary, p.args...) //nolint:noctx // it outlives the call; Stop and Kill end it
+	cmd.Stdout, cmd.Stderr = log, log
+	// A group of its own keeps the terminal's Ctrl-C from it: it is stopped in
+	// order. The death signal keeps it from outliving a killed parent.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", p.Name, err)
+	}
+	exited := make(chan struct{})
+	p.cmd, p.exited = cmd, exited
+	go func() {
+		_ = cmd.Wait()
+		close(exited)
+	}()
+	return nil
+}
+
+// PID is the process id, 0 before the first start.
+func (p *Process) PID() int {
+	if p.cmd == nil {
+		return 0
+	}
+	return p.cmd.Process.Pid
+}
+
+// Ready waits until the program answers /readyz. It fails at once, with the
+// end of its log, when the program has ended.
+func (p *Process) Ready(ctx context.Context) error {
+	err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		select {
+		case <-p.exited:
+			return false, fmt.Errorf("%s ended before it was ready; the end of %s:\n%s", p.Name, p.Log, p.tail())
+		default:
+		}
+		return p.answers(ctx), nil
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%s is not ready: %w; its log is %s", p.Name, context.Cause(ctx), p.Log)
+	}
+	return err
+}
+
+// Config returns the administrator's way into the program's API.
+func (p *Process) Config() (*rest.Config, error) {
+	cfg, err := clientcmd.BuildConfigFromFlags("", p.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig of %s: %w", p.Name, err)
+	}
+	cfg.QPS = -1
+	return cfg, nil
+}
+
+// Stop asks the program to end and waits; after a grace period it is killed.
+func (p *Process) Stop() error {
+	if p.cmd == nil {
+		return nil
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGCONT)
+	if err := p.signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	timer := time.NewTimer(stopGrace)
+	defer timer.Stop()
+	select {
+	case <-p.exited:
+		return nil
+	case <-timer.C:
+		_ = p.Kill()
+		return fmt.Errorf("%s did not end within %s and was killed", p.Name, stopGrace)
+	}
+}
+
+// Kill ends the program as a crash would.
+func (p *Process) Kill() error {
+	if p.cmd == nil {
+		return nil
+	}
+	if err := p.signal(syscall.SIGKILL); err != nil {
+		return err
+	}
+	<-p.exited
+	return nil
+}
+
+// Pause freezes the program, as a hanging machine would be.
+func (p *Process) Pause() error { return p.signal(syscall.SIGSTOP) }
+
+// Resume lets a paused program go on.
+func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
+
+func (p *Process) signal(sig syscall.Signal) error {
+	err := p.cmd.Process.Signal(sig)
+	if err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("send %s to %s: %w", sig, p.Name, err)
+	}
+	return nil
+}
+
+func (p *Process) answers(ctx context.Context) bool {
+	if _, err := os.Stat(p.Kubeconfig); err != nil {
+		return false
+	}
+	cfg, err := p.Config()
+	if err != nil {
+		return false
+	}
+	cfg.Timeout = 2 * time.Second
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return false
+	}
+	_, err = client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+	return err == nil
+}
+
+// tail is the end of the log, for messages.
+func (p *Process) tail() []byte {
+	const size = 2000
+	log, err := os.ReadFile(p.Log)
+	if err != nil {
+		return nil
+	}
+	return bytes.TrimSpace(log[max(0, len(log)-size):])
+}
+
+// FreePort returns a loopback port that nobody listens on right now.
+func FreePort(ctx context.Context) (int, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	defer func() { _ = listener.Close() }()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	return strconv.Atoi(port)
+}
+
+// newProcess prepares a program whose folder is made here.
+func newProcess(name, binary, dir, kubeconfig string, args ...string) (*Process, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of %s: %w", name, err)
+	}
+	return &Process{
+		Name:       name,
+		Kubeconfig: filepath.Join(dir, kubeconfig),
+		Log:        filepath.Join(dir, "log"),
+		binary:     binary,
+		args:       args,
+	}, nil
+}
