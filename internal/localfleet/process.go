@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -50,15 +51,24 @@ func (p *Process) Start() error {
 	// A group of its own keeps the terminal's Ctrl-C from it: it is stopped in
 	// order. The death signal keeps it from outliving a killed parent.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	started, exited := make(chan error, 1), make(chan struct{})
+	go func() {
+		// The death signal comes when the thread that forked ends, not the
+		// process: this one stays until the program is gone.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(exited)
+		if err := cmd.Start(); err != nil {
+			started <- err
+			return
+		}
+		started <- nil
+		_ = cmd.Wait()
+	}()
+	if err := <-started; err != nil {
 		return fmt.Errorf("start %s: %w", p.Name, err)
 	}
-	exited := make(chan struct{})
 	p.cmd, p.exited = cmd, exited
-	go func() {
-		_ = cmd.Wait()
-		close(exited)
-	}()
 	return nil
 }
 

@@ -1,0 +1,65 @@
+# Flotilla. `make help` lists the targets.
+
+GO ?= go
+KUBERNETES_VERSION := v1.36.4
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+
+BASE := k8s.io/component-base/version
+LDFLAGS := -X $(BASE).gitVersion=$(KUBERNETES_VERSION) -X $(BASE).gitMajor=1 -X $(BASE).gitMinor=36 -X main.version=$(VERSION)
+TOOL := $(GO) tool -modfile=hack/tools.mod
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build the programs into bin/
+	@mkdir -p bin
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	@ln -sf flotilla bin/kubectl-flotilla
+
+.PHONY: demo
+demo: build ## run a fleet of three clusters on this machine; DEMO_EXIT=1 ends by itself
+	bin/flotilla demo $(if $(DEMO_EXIT),--exit)
+
+.PHONY: test
+test: tools-debian build ## run the whole test suite
+	hack/test.sh
+
+.PHONY: test-short
+test-short: ## run the tests that start no processes
+	$(GO) test -short ./...
+
+.PHONY: bench
+bench: build ## measure speed, writes and memory; prints a table, writes bench/out
+	$(GO) run ./bench
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (30s)
+	hack/fuzz.sh $(or $(FUZZTIME),30s)
+
+.PHONY: generate
+generate: ## write deep copies, OpenAPI definitions and CRDs anew
+	hack/generate.sh
+
+.PHONY: verify
+verify: ## fail if generated files, formatting or modules are stale
+	hack/verify.sh
+
+.PHONY: fmt
+fmt: ## format the Go files
+	gofmt -w $$(git ls-files '*.go')
+
+.PHONY: lint
+lint: ## run the linters of .golangci.yaml
+	$(GO) tool -modfile=hack/lint.mod golangci-lint run ./...
+
+.PHONY: tools-debian
+tools-debian:
+	hack/debian.sh openssh-server
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin bench/out
