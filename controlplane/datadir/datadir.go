@@ -1,0 +1,115 @@
+package datadir
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// ErrInUse says that another process holds the folder.
+var ErrInUse = errors.New("data directory is in use by another process")
+
+const (
+	dirMode  = 0o700
+	fileMode = 0o600
+	lockFile = "lock"
+)
+
+// Dir is a folder held by this process until Close.
+type Dir struct {
+	path string
+	lock *os.File
+}
+
+// Open makes the folder when it is missing and takes its lock. The lock goes
+// away with the process, however it ends.
+//
+// Errors: ErrInUse if another process holds the folder.
+func Open(path string) (*Dir, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	if err := os.MkdirAll(path, dirMode); err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(path, lockFile), os.O_CREATE|os.O_RDWR, fileMode)
+	if err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		holder, _ := os.ReadFile(lock.Name()) // the holder's pid is a courtesy; the error stands without it
+		lock.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%w: %s is held by process %s", ErrInUse, path, strings.TrimSpace(string(holder)))
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	d := &Dir{path: path, lock: lock}
+	if err := d.sign(); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// sign leaves this process' id in the lock file, for whoever is refused.
+func (d *Dir) sign() error {
+	if err := d.lock.Truncate(0); err != nil {
+		return fmt.Errorf("sign lock: %w", err)
+	}
+	if _, err := fmt.Fprintln(d.lock, os.Getpid()); err != nil {
+		return fmt.Errorf("sign lock: %w", err)
+	}
+	return nil
+}
+
+// Path joins the elements to the folder's absolute path.
+func (d *Dir) Path(elem ...string) string {
+	return filepath.Join(append([]string{d.path}, elem...)...)
+}
+
+// Close gives the folder up. The lock file stays, so that two processes never
+// lock two different files of the same name.
+func (d *Dir) Close() error {
+	return d.lock.Close()
+}
+
+// WriteFile puts content at path for the owner's eyes only, so that a reader or
+// a crash sees the old content or the new, never a part. A file that already
+// holds content is left alone; written says whether it was not.
+func WriteFile(path string, content []byte) (written bool, err error) {
+	old, err := os.ReadFile(path)
+	if err == nil && bytes.Equal(old, content) {
+		return false, nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return false, fmt.Errorf("read before writing: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
+		return false, fmt.Errorf("make folder: %w", err)
+	}
+	if err := replace(path, content); err != nil {
+		return false, fmt.Errorf("write %s: %w", path, err)
+	}
+	return true, nil
+}
+
+func replace(path string, content []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // made with mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name()) // nothing is left to remove once it was renamed
+	if _, err = tmp.Write(content); err == nil {
+		err = tmp.Sync()
+	}
+	if err := errors.Join(err, tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}

@@ -1,0 +1,160 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+)
+
+const (
+	// DefaultQuota is how many bytes the store may grow to.
+	DefaultQuota = 8 << 30
+	// maxSocketPath is what a socket's address holds on the systems we run on,
+	// less the ending zero; Linux has 108 bytes, Darwin 104.
+	maxSocketPath = 103
+	// maxRequestBytes is how large one object may be, with room for what
+	// Kubernetes itself lets through (3 MiB).
+	maxRequestBytes = 4 << 20
+	snapshotCount   = 10_000
+	nominalURL      = "http://127.0.0.1:2379" // recorded as the member's address; nothing listens there
+)
+
+// Options say where a store lives and what it may take.
+type Options struct {
+	// DataDir is the folder of the store; it is made when missing.
+	DataDir string
+	// QuotaBytes is how large the store may grow; 0 means DefaultQuota.
+	QuotaBytes int64
+	// Log receives what goes wrong; nil drops it.
+	Log *zap.Logger
+	// UnsafeNoFsync trades durability for speed. For tests only: a crash of the
+	// machine loses data, a crash of the process does not.
+	UnsafeNoFsync bool
+}
+
+// Server is a running store.
+type Server struct {
+	etcd      *embed.Etcd
+	client    *clientv3.Client
+	endpoint  string
+	socketDir string // to be removed when the store stops; empty if it is in DataDir
+	stop      sync.Once
+}
+
+// Start runs a store and returns when it answers, or with ctx' error when ctx
+// ends before. It listens on a Unix socket that only the owner may open, so it
+// needs neither a port nor certificates. The store lives until Stop.
+func Start(ctx context.Context, opts Options) (*Server, error) {
+	if err := os.MkdirAll(opts.DataDir, 0o700); err != nil {
+		return nil, fmt.Errorf("etcd: %w", err)
+	}
+	s := &Server{}
+	socket, err := s.socketPath(opts.DataDir)
+	if err != nil {
+		return nil, fmt.Errorf("etcd: %w", err)
+	}
+	s.endpoint = "unix://" + socket
+	if err := s.start(ctx, config(opts, socket)); err != nil {
+		s.Stop()
+		return nil, fmt.Errorf("etcd in %s: %w", opts.DataDir, err)
+	}
+	return s, nil
+}
+
+func (s *Server) start(ctx context.Context, cfg *embed.Config) error {
+	var err error
+	if s.etcd, err = embed.StartEtcd(cfg); err != nil {
+		return err
+	}
+	select {
+	case <-s.etcd.Server.ReadyNotify():
+	case err := <-s.etcd.Err():
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s.client, err = clientv3.New(clientv3.Config{Endpoints: []string{s.endpoint}, Logger: zap.NewNop()})
+	return err
+}
+
+// socketPath is where the store listens: in its own folder, or in a private one
+// under the system's temporary folder where the path would be too long.
+func (s *Server) socketPath(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if path := filepath.Join(dir, "etcd.sock"); len(path) <= maxSocketPath {
+		return path, nil
+	}
+	if s.socketDir, err = os.MkdirTemp("", "flotilla-etcd-"); err != nil {
+		return "", err
+	}
+	return filepath.Join(s.socketDir, "etcd.sock"), nil
+}
+
+func config(opts Options, socket string) *embed.Config {
+	nominal, _ := url.Parse(nominalURL) // a constant that parses
+	log := opts.Log
+	if log == nil {
+		log = zap.NewNop()
+	}
+	cfg := embed.NewConfig()
+	cfg.Name = "flotilla"
+	cfg.Dir = opts.DataDir
+	cfg.ListenClientUrls = []url.URL{{Scheme: "unix", Path: socket}}
+	cfg.ListenPeerUrls = nil // a store of one member has no peers
+	cfg.AdvertiseClientUrls = []url.URL{*nominal}
+	cfg.AdvertisePeerUrls = []url.URL{*nominal}
+	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(log)
+	cfg.SnapshotCount = snapshotCount
+	cfg.MaxRequestBytes = maxRequestBytes
+	cfg.UnsafeNoFsync = opts.UnsafeNoFsync
+	cfg.QuotaBackendBytes = opts.QuotaBytes
+	if opts.QuotaBytes == 0 {
+		cfg.QuotaBackendBytes = DefaultQuota
+	}
+	return cfg
+}
+
+// Endpoints are the URLs that a client of the store is given.
+func (s *Server) Endpoints() []string { return []string{s.endpoint} }
+
+// Err tells of a store that ended by itself. It is closed by Stop.
+func (s *Server) Err() <-chan error { return s.etcd.Err() }
+
+// Revision is the number of the last write; the difference of two is how many
+// transactions wrote something in between.
+func (s *Server) Revision(ctx context.Context) (int64, error) {
+	answer, err := s.client.Get(ctx, "flotilla.io/revision", clientv3.WithCountOnly())
+	if err != nil {
+		return 0, fmt.Errorf("etcd revision: %w", err)
+	}
+	return answer.Header.Revision, nil
+}
+
+// Stop ends the store: what was acknowledged is on disk. It may be called twice.
+func (s *Server) Stop() { s.stop.Do(s.shutDown) }
+
+func (s *Server) shutDown() {
+	if s.client != nil {
+		if err := s.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
+			s.etcd.GetLogger().Warn("close client", zap.Error(err))
+		}
+	}
+	if s.etcd != nil {
+		s.etcd.Close()
+	}
+	if s.socketDir != "" {
+		os.RemoveAll(s.socketDir)
+	}
+}

@@ -1,0 +1,169 @@
+package pki
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+
+	"github.com/flotilla-io/flotilla/controlplane/datadir"
+)
+
+const (
+	authorityLife   = 10 * 365 * 24 * time.Hour
+	certificateLife = 365 * 24 * time.Hour
+	// backdate lets a client whose clock is behind ours use a new certificate.
+	backdate = 5 * time.Minute
+)
+
+// errForeign says that a file is whole, but is not what is asked for.
+var errForeign = errors.New("holds something else")
+
+// An authority signs certificates. Its key never changes; its certificate is
+// renewed with the same key and name, so what either of the two certificates
+// signed stands before whoever trusts the other.
+type authority struct {
+	name              string // of the subject
+	certFile, keyFile string
+	key               crypto.Signer
+	certificate       *x509.Certificate // the newest
+}
+
+// ensure makes or renews the authority's key and certificate.
+func (a *authority) ensure(now time.Time) error {
+	key, err := ensureKey(a.keyFile)
+	if err != nil {
+		return err
+	}
+	a.key = key
+	bundle, err := cert.CertsFromFile(a.certFile)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("authority %s: %w", a.name, err)
+	}
+	if len(bundle) > 0 && !samePublicKey(bundle[0], key) {
+		return fmt.Errorf("authority %s: %s: %w than the certificate of the key beside it", a.name, a.certFile, errForeign)
+	}
+	if len(bundle) > 0 && now.Before(renewal(bundle[0])) {
+		a.certificate = bundle[0]
+		return nil
+	}
+	if a.certificate, err = a.selfSign(now); err != nil {
+		return fmt.Errorf("authority %s: %w", a.name, err)
+	}
+	content := encodeCertificate(a.certificate)
+	for _, old := range bundle {
+		if now.Before(old.NotAfter) {
+			content = append(content, encodeCertificate(old)...)
+		}
+	}
+	_, err = datadir.WriteFile(a.certFile, content)
+	return err
+}
+
+func (a *authority) selfSign(now time.Time) (*x509.Certificate, error) {
+	template := &x509.Certificate{
+		Subject:               pkix.Name{CommonName: a.name},
+		NotBefore:             now.Add(-backdate),
+		NotAfter:              now.Add(authorityLife),
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+	}
+	return sign(template, template, a.key.Public(), a.key)
+}
+
+// issue signs a certificate for a new key and returns both as one PEM file,
+// the certificate first.
+func (a *authority) issue(template *x509.Certificate) ([]byte, error) {
+	key, err := newKey()
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := sign(template, a.certificate, key.Public(), a.key)
+	if err != nil {
+		return nil, err
+	}
+	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(key)
+	if err != nil {
+		return nil, fmt.Errorf("encode key: %w", err)
+	}
+	return append(encodeCertificate(certificate), keyPEM...), nil
+}
+
+// signed says whether the authority's key made the certificate's signature.
+func (a *authority) signed(certificate *x509.Certificate) bool {
+	return certificate.CheckSignatureFrom(a.certificate) == nil
+}
+
+// renewal is when two thirds of a certificate's life are over.
+func renewal(certificate *x509.Certificate) time.Time {
+	life := certificate.NotAfter.Sub(certificate.NotBefore)
+	return certificate.NotBefore.Add(life * 2 / 3)
+}
+
+func sign(template, parent *x509.Certificate, public crypto.PublicKey, key crypto.Signer) (*x509.Certificate, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, fmt.Errorf("serial number: %w", err)
+	}
+	template.SerialNumber = serial
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, key)
+	if err != nil {
+		return nil, fmt.Errorf("sign certificate: %w", err)
+	}
+	return x509.ParseCertificate(der)
+}
+
+func encodeCertificate(certificate *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: certificate.Raw})
+}
+
+func newKey() (crypto.Signer, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make key: %w", err)
+	}
+	return key, nil
+}
+
+// ensureKey reads the key in the file, or makes one there.
+func ensureKey(file string) (crypto.Signer, error) {
+	raw, err := keyutil.PrivateKeyFromFile(file)
+	if err == nil {
+		key, ok := raw.(crypto.Signer)
+		if !ok {
+			return nil, fmt.Errorf("key %s: %w than a signing key", file, errForeign)
+		}
+		return key, nil
+	}
+	if _, missing := os.Stat(file); !errors.Is(missing, os.ErrNotExist) {
+		return nil, fmt.Errorf("key %s: %w", filepath.Base(file), err)
+	}
+	key, err := newKey()
+	if err != nil {
+		return nil, err
+	}
+	content, err := keyutil.MarshalPrivateKeyToPEM(key)
+	if err != nil {
+		return nil, fmt.Errorf("encode key: %w", err)
+	}
+	_, err = datadir.WriteFile(file, content)
+	return key, err
+}
+
+func samePublicKey(certificate *x509.Certificate, key crypto.Signer) bool {
+	public, ok := key.Public().(interface{ Equal(x crypto.PublicKey) bool })
+	return ok && public.Equal(certificate.PublicKey)
+}
