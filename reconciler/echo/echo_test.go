@@ -1,0 +1,104 @@
+package echo_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/reconciler/echo"
+)
+
+var key = client.ObjectKey{Namespace: "shop", Name: "web"}
+
+func at(version string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, ResourceVersion: version}}
+}
+
+func TestLatest(t *testing.T) {
+	cases := map[string]struct {
+		wrote  string
+		after  time.Duration
+		cached string
+		want   string
+	}{
+		"nothing written: the cache decides":          {cached: "5", want: "5"},
+		"nothing written, nothing cached":             {},
+		"a create that the cache has not seen":        {wrote: "7", want: "7"},
+		"an update that the cache has not seen":       {wrote: "12", cached: "9", want: "12"},
+		"the cache has caught up":                     {wrote: "7", cached: "7", want: "7"},
+		"the cache is ahead":                          {wrote: "7", cached: "11", want: "11"},
+		"a write unseen for long is taken for undone": {wrote: "7", after: time.Minute, want: ""},
+		"versions that cannot be compared":            {wrote: "7", cached: "abc", want: "abc"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+			e := echo.New[*corev1.ConfigMap](clock)
+			if tc.wrote != "" {
+				e.Wrote(at(tc.wrote))
+			}
+			clock.Step(tc.after)
+			got := ""
+			if obj, found := e.Latest(key, at(tc.cached), tc.cached != ""); found {
+				got = obj.ResourceVersion
+			}
+			if got != tc.want {
+				t.Errorf("Latest = %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestObserved(t *testing.T) {
+	cases := map[string]struct {
+		wrote, seen string
+		own         bool
+		unseen      int
+	}{
+		"the version written":                 {wrote: "7", seen: "7", own: true},
+		"a version before the one written":    {wrote: "7", seen: "6", unseen: 1},
+		"a version after the one written":     {wrote: "7", seen: "8"},
+		"a version of which nothing is known": {seen: "8"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := echo.New[*corev1.ConfigMap](clocktesting.NewFakeClock(time.Unix(0, 0)))
+			if tc.wrote != "" {
+				e.Wrote(at(tc.wrote))
+			}
+			own := e.Observed(at(tc.seen))
+			unseen := len(e.Unseen(func(*corev1.ConfigMap) bool { return true }))
+			if diff := cmp.Diff([]any{tc.own, tc.unseen}, []any{own, unseen}); diff != "" {
+				t.Errorf("own, unseen (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestGoneEndsTheWait(t *testing.T) {
+	e := echo.New[*corev1.ConfigMap](clocktesting.NewFakeClock(time.Unix(0, 0)))
+	e.Wrote(at("7"))
+	e.Gone(key)
+	if _, found := e.Latest(key, nil, false); found {
+		t.Error("an object seen deleted is still returned")
+	}
+}
+
+func TestOldEntriesAreSwept(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	e := echo.New[*corev1.ConfigMap](clock)
+	e.Wrote(at("7"))
+	clock.Step(time.Minute)
+	other := at("8")
+	other.Name = "api"
+	e.Wrote(other)
+	got := e.Unseen(func(*corev1.ConfigMap) bool { return true })
+	if diff := cmp.Diff([]*corev1.ConfigMap{other}, got); diff != "" {
+		t.Errorf("unseen (-want +got):\n%s", diff)
+	}
+}
