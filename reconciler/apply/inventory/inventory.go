@@ -1,0 +1,153 @@
+package inventory
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/fluxcd/cli-utils/pkg/object"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ID names an object across versions of its kind: namespace, name, group and
+// kind. Its string form is the one that Flux writes into inventories.
+type ID = object.ObjMetadata
+
+// Entry is one object of an inventory.
+type Entry struct {
+	ID ID
+	// Version is the version of the kind that the object was applied in.
+	Version string
+}
+
+// GroupVersionKind returns the kind that the entry was applied in.
+func (e Entry) GroupVersionKind() schema.GroupVersionKind {
+	return e.ID.GroupKind.WithVersion(e.Version)
+}
+
+// Describe returns "Kind/namespace/name", or "Kind/name" for a cluster-scoped
+// object: how people are told of an object.
+func Describe(id ID) string {
+	if id.Namespace == "" {
+		return id.GroupKind.Kind + "/" + id.Name
+	}
+	return id.GroupKind.Kind + "/" + id.Namespace + "/" + id.Name
+}
+
+// IDOf returns the identity of obj.
+func IDOf(obj *unstructured.Unstructured) ID {
+	return object.UnstructuredToObjMetadata(obj)
+}
+
+// Of returns the inventory of a set of objects.
+//
+// It returns a *DuplicateError if two objects have the same identity.
+func Of(objects []*unstructured.Unstructured) ([]Entry, error) {
+	entries := make([]Entry, 0, len(objects))
+	for _, obj := range objects {
+		entries = append(entries, Entry{ID: IDOf(obj), Version: obj.GroupVersionKind().Version})
+	}
+	sortEntries(entries)
+	for i := 1; i < len(entries); i++ {
+		if entries[i].ID == entries[i-1].ID {
+			return nil, &DuplicateError{ID: entries[i].ID}
+		}
+	}
+	return entries, nil
+}
+
+// DuplicateError says that a revision holds the same object twice.
+type DuplicateError struct{ ID ID }
+
+func (e *DuplicateError) Error() string {
+	return fmt.Sprintf("%s stands twice in this revision: remove one of them", Describe(e.ID))
+}
+
+// Read returns the entries of a recorded inventory; nil has none. An entry
+// that cannot be read is an error: what is owned must not be guessed.
+func Read(recorded *kustomizev1.ResourceInventory) ([]Entry, error) {
+	if recorded == nil {
+		return nil, nil
+	}
+	entries := make([]Entry, 0, len(recorded.Entries))
+	for _, ref := range recorded.Entries {
+		id, err := object.ParseObjMetadata(ref.ID)
+		if err != nil {
+			return nil, fmt.Errorf("inventory entry %q: %w", ref.ID, err)
+		}
+		entries = append(entries, Entry{ID: id, Version: ref.Version})
+	}
+	sortEntries(entries)
+	return entries, nil
+}
+
+// Record returns the form in which entries are kept in a status.
+func Record(entries []Entry) *kustomizev1.ResourceInventory {
+	refs := make([]kustomizev1.ResourceRef, 0, len(entries))
+	for _, e := range entries {
+		refs = append(refs, kustomizev1.ResourceRef{ID: e.ID.String(), Version: e.Version})
+	}
+	return &kustomizev1.ResourceInventory{Entries: refs}
+}
+
+// Diff says how the objects of a revision relate to what is owned today. Each
+// list is sorted.
+type Diff struct {
+	// Added are in the revision, but were not owned.
+	Added []Entry
+	// Kept are in both, in the version of the revision.
+	Kept []Entry
+	// Removed were owned, but are no longer in the revision.
+	Removed []Entry
+}
+
+// Compare returns the difference between what is owned and what a revision
+// holds. A new version of the same kind is the same object.
+func Compare(owned, desired []Entry) Diff {
+	have := make(map[ID]bool, len(owned))
+	for _, e := range owned {
+		have[e.ID] = true
+	}
+	want := make(map[ID]bool, len(desired))
+	var diff Diff
+	for _, e := range desired {
+		want[e.ID] = true
+		if have[e.ID] {
+			diff.Kept = append(diff.Kept, e)
+			continue
+		}
+		diff.Added = append(diff.Added, e)
+	}
+	for _, e := range owned {
+		if !want[e.ID] {
+			diff.Removed = append(diff.Removed, e)
+		}
+	}
+	sortEntries(diff.Added)
+	sortEntries(diff.Kept)
+	sortEntries(diff.Removed)
+	return diff
+}
+
+// Union returns the entries of both, each identity once; for one that stands
+// in both, the version of b counts.
+func Union(a, b []Entry) []Entry {
+	out := slices.Concat(b, Compare(a, b).Removed)
+	sortEntries(out)
+	return out
+}
+
+func sortEntries(entries []Entry) {
+	slices.SortFunc(entries, func(a, b Entry) int { return compareIDs(a.ID, b.ID) })
+}
+
+func compareIDs(a, b ID) int {
+	return cmp.Or(
+		cmp.Compare(a.Namespace, b.Namespace),
+		cmp.Compare(a.GroupKind.Group, b.GroupKind.Group),
+		cmp.Compare(a.GroupKind.Kind, b.GroupKind.Kind),
+		cmp.Compare(a.Name, b.Name),
+	)
+}

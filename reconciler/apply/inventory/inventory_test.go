@@ -1,0 +1,300 @@
+package inventory_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+func entry(text, version string) inventory.Entry {
+	parts := strings.Split(text, "_")
+	return inventory.Entry{
+		ID:      inventory.ID{Namespace: parts[0], Name: parts[1], GroupKind: schema.GroupKind{Group: parts[2], Kind: parts[3]}},
+		Version: version,
+	}
+}
+
+func entries(texts ...string) []inventory.Entry {
+	var out []inventory.Entry
+	for _, text := range texts {
+		out = append(out, entry(text, "v1"))
+	}
+	return out
+}
+
+func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetAPIVersion(apiVersion)
+	obj.SetKind(kind)
+	obj.SetNamespace(namespace)
+	obj.SetName(name)
+	return obj
+}
+
+func TestCompare(t *testing.T) {
+	cases := map[string]struct {
+		owned, desired []inventory.Entry
+		want           inventory.Diff
+	}{
+		"nothing owned: everything is added, sorted": {
+			desired: entries("shop_web_apps_Deployment", "shop_web__Service"),
+			want:    inventory.Diff{Added: entries("shop_web__Service", "shop_web_apps_Deployment")},
+		},
+		"the same set: nothing is added or removed": {
+			owned:   entries("shop_web_apps_Deployment", "_shop__Namespace"),
+			desired: entries("_shop__Namespace", "shop_web_apps_Deployment"),
+			want:    inventory.Diff{Kept: entries("_shop__Namespace", "shop_web_apps_Deployment")},
+		},
+		"one of each": {
+			owned:   entries("shop_old__Service", "shop_web_apps_Deployment"),
+			desired: entries("shop_web_apps_Deployment", "shop_new__Service"),
+			want: inventory.Diff{
+				Added: entries("shop_new__Service"), Kept: entries("shop_web_apps_Deployment"), Removed: entries("shop_old__Service"),
+			},
+		},
+		"a new version of a kind is the same object": {
+			owned:   []inventory.Entry{entry("shop_web_autoscaling_HorizontalPodAutoscaler", "v1")},
+			desired: []inventory.Entry{entry("shop_web_autoscaling_HorizontalPodAutoscaler", "v2")},
+			want:    inventory.Diff{Kept: []inventory.Entry{entry("shop_web_autoscaling_HorizontalPodAutoscaler", "v2")}},
+		},
+		"another group is another object": {
+			owned:   entries("shop_web_extensions_Ingress"),
+			desired: entries("shop_web_networking.k8s.io_Ingress"),
+			want:    inventory.Diff{Added: entries("shop_web_networking.k8s.io_Ingress"), Removed: entries("shop_web_extensions_Ingress")},
+		},
+		"an empty revision removes all": {
+			owned: entries("shop_web_apps_Deployment"),
+			want:  inventory.Diff{Removed: entries("shop_web_apps_Deployment")},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, inventory.Compare(tc.owned, tc.desired)); diff != "" {
+				t.Errorf("Compare (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOf(t *testing.T) {
+	web := object("apps/v1", "Deployment", "shop", "web")
+	cases := map[string]struct {
+		objects []*unstructured.Unstructured
+		want    []inventory.Entry
+		wantErr string
+	}{
+		"sorted, with the version applied": {
+			objects: []*unstructured.Unstructured{web, object("v1", "Namespace", "", "shop")},
+			want:    entries("_shop__Namespace", "shop_web_apps_Deployment"),
+		},
+		"the same object twice": {
+			objects: []*unstructured.Unstructured{web, object("v1", "Namespace", "", "shop"), web},
+			wantErr: "Deployment/shop/web stands twice in this revision: remove one of them",
+		},
+		"the same object in two versions of its kind": {
+			objects: []*unstructured.Unstructured{object("autoscaling/v1", "HorizontalPodAutoscaler", "a", "b"), object("autoscaling/v2", "HorizontalPodAutoscaler", "a", "b")},
+			wantErr: "HorizontalPodAutoscaler/a/b stands twice in this revision: remove one of them",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := inventory.Of(tc.objects)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("Of (-want +got):\n%s", diff)
+			}
+			checkError(t, err, tc.wantErr)
+		})
+	}
+}
+
+func checkError(t *testing.T, err error, want string) {
+	t.Helper()
+	got := ""
+	if err != nil {
+		got = err.Error()
+	}
+	if got != want {
+		t.Errorf("error = %q, want %q", got, want)
+	}
+}
+
+func TestRecordIsReadBack(t *testing.T) {
+	want := []inventory.Entry{
+		entry("_shop__Namespace", "v1"),
+		{ID: inventory.ID{Name: "system:reader", GroupKind: schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}}, Version: "v1"},
+		entry("shop_web_apps_Deployment", "v1"),
+	}
+	recorded := inventory.Record(want)
+	if diff := cmp.Diff("_system__reader_rbac.authorization.k8s.io_ClusterRole", recorded.Entries[1].ID); diff != "" {
+		t.Errorf("recorded form (-want +got):\n%s", diff)
+	}
+	got, err := inventory.Read(recorded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("read back (-want +got):\n%s", diff)
+	}
+	recorded.Entries[0].ID = "nonsense"
+	if _, err := inventory.Read(recorded); err == nil || !strings.Contains(err.Error(), `inventory entry "nonsense"`) {
+		t.Errorf("error = %v, want one that names the entry", err)
+	}
+}
+
+// TestComparePropertiesHold checks on random sets what must hold for all:
+// nothing is lost, nothing stands twice, order does not matter, and a set
+// compared with itself is unchanged.
+func TestComparePropertiesHold(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 500 {
+		owned, desired := subset(random), subset(random)
+		diff := inventory.Compare(owned, desired)
+		if got, want := len(diff.Added)+len(diff.Kept), len(desired); got != want {
+			t.Fatalf("added and kept are %d, the revision has %d", got, want)
+		}
+		if got, want := len(diff.Removed)+len(diff.Kept), len(owned); got != want {
+			t.Fatalf("removed and kept are %d, %d are owned", got, want)
+		}
+		random.Shuffle(len(owned), func(i, j int) { owned[i], owned[j] = owned[j], owned[i] })
+		random.Shuffle(len(desired), func(i, j int) { desired[i], desired[j] = desired[j], desired[i] })
+		if d := cmp.Diff(diff, inventory.Compare(owned, desired)); d != "" {
+			t.Fatalf("order changes the outcome:\n%s", d)
+		}
+		union := inventory.Union(owned, desired)
+		if again := inventory.Compare(union, union); len(again.Added)+len(again.Removed) != 0 || len(again.Kept) != len(union) {
+			t.Fatalf("a set differs from itself: %+v", again)
+		}
+		if left := inventory.Compare(union, desired); len(left.Added) != 0 || len(left.Removed) != len(diff.Removed) {
+			t.Fatalf("the union lacks something: %+v", left)
+		}
+	}
+}
+
+func subset(random *rand.Rand) []inventory.Entry {
+	var out []inventory.Entry
+	for i := range 12 {
+		if random.IntN(2) == 0 {
+			out = append(out, entry(fmt.Sprintf("ns%d_app%d_apps_Deployment", i%3, i), "v1"))
+		}
+	}
+	return out
+}
+
+func TestBrake(t *testing.T) {
+	const revision = "main@sha1:9f2c4d1e"
+	cases := map[string]struct {
+		total, removed int
+		wantErr        string
+	}{
+		"nothing goes":                                 {total: 10},
+		"an empty inventory has nothing to lose":       {},
+		"five may always go":                           {total: 6, removed: 5},
+		"six of thirty are a fifth, no more":           {total: 30, removed: 6},
+		"seven of thirty are too many":                 {total: 30, removed: 7, wantErr: `revision main@sha1:9f2c4d1e would remove 7 of 30 objects (Deployment/a/app0, Deployment/a/app1, Deployment/a/app2 and 4 more): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "main@sha1:9f2c4d1e"`},
+		"six of twenty-nine are more than a fifth":     {total: 29, removed: 6, wantErr: `revision main@sha1:9f2c4d1e would remove 6 of 29 objects (Deployment/a/app0, Deployment/a/app1, Deployment/a/app2 and 3 more): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "main@sha1:9f2c4d1e"`},
+		"everything is too much, however little it is": {total: 2, removed: 2, wantErr: `revision main@sha1:9f2c4d1e would remove 2 of 2 objects (Deployment/a/app0, Deployment/a/app1): nothing was applied; commit them again, or allow it with the annotation kustomize.flotilla.io/allow-prune: "main@sha1:9f2c4d1e"`},
+		"a hundred of a thousand are below the share":  {total: 1000, removed: 100},
+		"two hundred of a thousand are the last to go": {total: 1000, removed: 200},
+		"the last but one of a small set may still go": {total: 3, removed: 2},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var removed []inventory.ID
+			for i := range tc.removed {
+				removed = append(removed, entry(fmt.Sprintf("a_app%d_apps_Deployment", tc.removed-1-i), "v1").ID)
+			}
+			err := inventory.DefaultBrake().Check(tc.total, removed, revision)
+			checkError(t, err, tc.wantErr)
+			var refusal *inventory.Refusal
+			if tc.wantErr != "" && !errors.As(err, &refusal) {
+				t.Errorf("error is a %T, want a *Refusal", err)
+			}
+		})
+	}
+}
+
+func TestAllowed(t *testing.T) {
+	const revision = "main@sha1:9f2c4d1e0b7a"
+	cases := map[string]struct {
+		annotation string
+		want       bool
+	}{
+		"no annotation":             {},
+		"always":                    {annotation: "true", want: true},
+		"the revision":              {annotation: revision, want: true},
+		"its commit":                {annotation: "9f2c4d1e0b7a", want: true},
+		"its commit, abbreviated":   {annotation: "9f2c4d1", want: true},
+		"too short an abbreviation": {annotation: "9f2c4d"},
+		"another revision":          {annotation: "main@sha1:aaaaaaaaaaaa"},
+		"the branch alone":          {annotation: "main"},
+		"anything else":             {annotation: "yes"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := inventory.Allowed(tc.annotation, revision); got != tc.want {
+				t.Errorf("Allowed(%q) = %v, want %v", tc.annotation, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestSort(t *testing.T) {
+	objects := []*unstructured.Unstructured{
+		object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "guard"),
+		object("apps/v1", "Deployment", "shop", "web"),
+		object("v1", "ConfigMap", "shop", "web"),
+		object("policy.karmada.io/v1alpha1", "PropagationPolicy", "shop", "web"),
+		object("policy.karmada.io/v1alpha1", "ClusterOverridePolicy", "", "images"),
+		object("v1", "Namespace", "", "shop"),
+		object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "widgets.example.com"),
+		object("example.com/v1", "Widget", "shop", "a"),
+	}
+	want := []string{
+		"CustomResourceDefinition/widgets.example.com", "Namespace/shop", "ClusterOverridePolicy/images", "PropagationPolicy/shop/web",
+		"ConfigMap/shop/web", "Deployment/shop/web", "Widget/shop/a", "ValidatingWebhookConfiguration/guard",
+	}
+	inventory.Sort(objects)
+	var got []string
+	for _, obj := range objects {
+		got = append(got, inventory.Describe(inventory.IDOf(obj)))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("order of apply (-want +got):\n%s", diff)
+	}
+
+	list, err := inventory.Of(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inventory.SortForRemoval(list)
+	got = nil
+	for i := range list {
+		got = append(got, inventory.Describe(list[len(list)-1-i].ID))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("order of removal, reversed (-want +got):\n%s", diff)
+	}
+}
+
+func FuzzAllowed(f *testing.F) {
+	f.Add("true", "main@sha1:9f2c4d1e")
+	f.Add("9f2c4d1", "sha1:9f2c4d1e")
+	f.Add("", "")
+	f.Fuzz(func(t *testing.T, annotation, revision string) {
+		allowed := inventory.Allowed(annotation, revision)
+		if allowed && annotation != "true" && !strings.Contains(revision, annotation) {
+			t.Errorf("%q allows %q", annotation, revision)
+		}
+		if allowed && annotation == "" {
+			t.Errorf("no annotation allows %q", revision)
+		}
+	})
+}
