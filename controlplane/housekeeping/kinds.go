@@ -1,0 +1,92 @@
+package housekeeping
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/controller-manager/pkg/informerfactory"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// kindsPeriod is how often the garbage collector asks which kinds exist.
+	kindsPeriod = time.Second
+	// kindsMaxAge is how old the answer may be while no definition of a kind changed.
+	kindsMaxAge = 30 * time.Second
+	// kindsSettle is how long after such a change the server is asked anew each time: it serves a kind a little
+	// after it has been defined.
+	kindsSettle = 5 * time.Second
+)
+
+// kinds answers which resources the server has. It asks the server when a definition of kinds has just changed or
+// the last answer is old, and answers from memory else: so the garbage collector can ask every second and see a
+// new kind at once, at no cost while nothing changes.
+type kinds struct {
+	discovery.ServerResourcesInterface
+	clock clock.PassiveClock
+
+	mu        sync.Mutex
+	askUntil  time.Time
+	askedAt   time.Time
+	preferred []*metav1.APIResourceList
+	err       error
+}
+
+func newKinds(server discovery.ServerResourcesInterface, clock clock.PassiveClock) *kinds {
+	return &kinds{ServerResourcesInterface: server, clock: clock}
+}
+
+// follow lets the definitions of kinds, of both sorts, end the validity of the last answer.
+func (k *kinds) follow(informers informerfactory.InformerFactory) error {
+	changed := func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.askUntil = k.clock.Now().Add(kindsSettle)
+	}
+	handler := cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { changed() },
+		UpdateFunc: func(before, after any) {
+			if version(before) != version(after) {
+				changed()
+			}
+		},
+		DeleteFunc: func(any) { changed() },
+	}
+	for _, resource := range []schema.GroupVersionResource{
+		{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+		{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
+	} {
+		informer, err := informers.ForResource(resource)
+		if err != nil {
+			return fmt.Errorf("watch %s: %w", resource.Resource, err)
+		}
+		if _, err := informer.Informer().AddEventHandler(handler); err != nil {
+			return fmt.Errorf("watch %s: %w", resource.Resource, err)
+		}
+	}
+	return nil
+}
+
+func version(obj any) string {
+	if accessor, ok := obj.(metav1.Object); ok {
+		return accessor.GetResourceVersion()
+	}
+	return ""
+}
+
+// ServerPreferredResources is what the garbage collector asks.
+func (k *kinds) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.clock.Now()
+	if k.err != nil || now.Before(k.askUntil) || now.Sub(k.askedAt) >= kindsMaxAge {
+		k.preferred, k.err = k.ServerResourcesInterface.ServerPreferredResources()
+		k.askedAt = now
+	}
+	return k.preferred, k.err
+}
