@@ -1,0 +1,269 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/go-logr/logr"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Key names a template: its kind, in the version that is propagated, and the
+// object.
+type Key struct {
+	schema.GroupVersionKind
+	// Namespace is empty for cluster-scoped templates.
+	Namespace, Name string
+}
+
+// ObjectKey returns the key without the kind.
+func (k Key) ObjectKey() client.ObjectKey {
+	return client.ObjectKey{Namespace: k.Namespace, Name: k.Name}
+}
+
+// KeyOf returns the key of a template.
+func KeyOf(obj *unstructured.Unstructured) Key {
+	return Key{GroupVersionKind: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+// Presence is what a read knows about a template.
+type Presence int
+
+const (
+	// Unknown: the kind is not watched, or its first list is not complete.
+	Unknown Presence = iota
+	// Absent: a complete watch has no such object.
+	Absent
+	// Present: the object was returned.
+	Present
+)
+
+// State is what is known about a kind.
+type State int
+
+const (
+	// Unwanted kinds are not watched because nobody asked for them.
+	Unwanted State = iota
+	// Unserved kinds are wanted, but the control plane does not serve them.
+	Unserved
+	// Starting kinds are served; their first list is not complete.
+	Starting
+	// Synced kinds are watched and complete.
+	Synced
+)
+
+// Listener hears of changes. Functions are called from the goroutines of the
+// watches and must return at once. Nil functions are not called.
+type Listener struct {
+	// Changed is called with the old and the new version of a template whose
+	// propagated content, claim or deletion changed. Before is nil for one
+	// that is new, after for one that is gone. First is true while a watch
+	// lists what there already was.
+	Changed func(key Key, before, after *unstructured.Unstructured, first bool)
+	// KindChanged is called when the state of a kind changes.
+	KindChanged func(gvk schema.GroupVersionKind, state State)
+}
+
+// Options are what a Store needs besides a connection.
+type Options struct {
+	// HTTPClient to reach the control plane with; nil makes one.
+	HTTPClient *http.Client
+	// Scheme knows CustomResourceDefinition.
+	Scheme *runtime.Scheme
+	// Mapper finds the resource of a kind; it must notice kinds that appear.
+	Mapper meta.RESTMapper
+	// Clock is the real one if nil.
+	Clock clock.PassiveClock
+	// Claims returns the permanent ids of the policies that claim a template;
+	// Claimed finds templates by them. Nil means that nothing is claimed.
+	Claims func(obj *unstructured.Unstructured) []string
+	// Log receives what the store does on its own.
+	Log logr.Logger
+}
+
+// Store keeps templates. Use New.
+type Store struct {
+	opts      Options
+	cache     cache.Cache
+	queue     workqueue.TypedRateLimitingInterface[schema.GroupVersionKind]
+	listeners []Listener
+
+	mu          sync.RWMutex
+	wants       map[any][]schema.GroupVersionKind
+	counts      map[schema.GroupVersionKind]int
+	watches     map[schema.GroupVersionKind]*watch
+	states      map[schema.GroupVersionKind]State
+	definitions map[schema.GroupKind]definition
+}
+
+// New returns a Store of the templates of the control plane behind cfg. It
+// watches nothing until Start runs and Want has named a kind.
+func New(cfg *rest.Config, opts Options) (*Store, error) {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	if opts.Claims == nil {
+		opts.Claims = func(*unstructured.Unstructured) []string { return nil }
+	}
+	templates, err := cache.New(cfg, cache.Options{
+		HTTPClient:                  opts.HTTPClient,
+		Scheme:                      opts.Scheme,
+		Mapper:                      opts.Mapper,
+		ReaderFailOnMissingInformer: true,
+		DefaultTransform:            cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&apiextensionsv1.CustomResourceDefinition{}: {Transform: withoutSchemas},
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up the cache of templates: %w", err)
+	}
+	return &Store{
+		opts:        opts,
+		cache:       templates,
+		queue:       workqueue.NewTypedRateLimitingQueue(retries()),
+		wants:       map[any][]schema.GroupVersionKind{},
+		counts:      map[schema.GroupVersionKind]int{},
+		watches:     map[schema.GroupVersionKind]*watch{},
+		states:      map[schema.GroupVersionKind]State{},
+		definitions: map[schema.GroupKind]definition{},
+	}, nil
+}
+
+// Listen adds a listener. Call it before Start.
+func (s *Store) Listen(l Listener) { s.listeners = append(s.listeners, l) }
+
+// Want says which kinds owner needs now, in place of those that it needed
+// before. Owners are told apart by equality; no kinds means that the owner is
+// gone.
+func (s *Store) Want(owner any, kinds ...schema.GroupVersionKind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, gvk := range kinds {
+		if s.counts[gvk]++; s.counts[gvk] == 1 {
+			s.queue.Add(gvk)
+		}
+	}
+	for _, gvk := range s.wants[owner] {
+		if s.counts[gvk]--; s.counts[gvk] == 0 {
+			delete(s.counts, gvk)
+			s.queue.Add(gvk)
+		}
+	}
+	if len(kinds) == 0 {
+		delete(s.wants, owner)
+		return
+	}
+	s.wants[owner] = kinds
+}
+
+// State returns what is known about a kind.
+func (s *Store) State(gvk schema.GroupVersionKind) State {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.states[gvk]
+}
+
+// Kinds returns the kinds that are watched, in no order.
+func (s *Store) Kinds() []schema.GroupVersionKind {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := make([]schema.GroupVersionKind, 0, len(s.watches))
+	for gvk := range s.watches {
+		out = append(out, gvk)
+	}
+	return out
+}
+
+// Get returns a template, and whether it is known to be there. The object is
+// the caller's own.
+func (s *Store) Get(ctx context.Context, key Key) (*unstructured.Unstructured, Presence, error) {
+	w := s.synced(key.GroupVersionKind)
+	if w == nil {
+		return nil, Unknown, nil
+	}
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(key.GroupVersionKind)
+	err := s.cache.Get(ctx, key.ObjectKey(), obj)
+	if err != nil && !apierrors.IsNotFound(err) {
+		if notCached(err) {
+			return nil, Unknown, nil
+		}
+		return nil, Unknown, fmt.Errorf("read %s %s from the cache: %w", key.Kind, key.ObjectKey(), err)
+	}
+	latest, found := w.echo.Latest(key.ObjectKey(), obj, err == nil)
+	switch {
+	case !found:
+		return nil, Absent, nil
+	case latest != obj:
+		return latest.DeepCopy(), Present, nil
+	default:
+		return obj, Present, nil
+	}
+}
+
+// Put tells the store of a template as the server returned it from a write, so
+// that reads see it before the watch does.
+func (s *Store) Put(obj *unstructured.Unstructured) {
+	if w := s.synced(obj.GroupVersionKind()); w != nil {
+		obj = obj.DeepCopy()
+		obj.SetManagedFields(nil)
+		w.echo.Wrote(obj)
+	}
+}
+
+// List calls yield for each template of a kind that is known so far; an empty
+// namespace means all of them. The objects are shared: they must not be
+// changed. Templates that are not known yet are announced to the listeners.
+func (s *Store) List(ctx context.Context, gvk schema.GroupVersionKind, namespace string, yield func(*unstructured.Unstructured)) error {
+	return s.list(ctx, gvk, yield, client.InNamespace(namespace))
+}
+
+// Claimed is List for the templates that the policy with the given permanent
+// id claims.
+func (s *Store) Claimed(ctx context.Context, gvk schema.GroupVersionKind, id string, yield func(*unstructured.Unstructured)) error {
+	return s.list(ctx, gvk, yield, client.MatchingFields{claimIndex: id})
+}
+
+func (s *Store) list(ctx context.Context, gvk schema.GroupVersionKind, yield func(*unstructured.Unstructured), opts ...client.ListOption) error {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	err := s.cache.List(ctx, list, append(opts, client.UnsafeDisableDeepCopy)...)
+	if notCached(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list %s from the cache: %w", gvk.Kind, err)
+	}
+	for i := range list.Items {
+		yield(&list.Items[i])
+	}
+	return nil
+}
+
+func (s *Store) synced(gvk schema.GroupVersionKind) *watch {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.states[gvk] != Synced {
+		return nil
+	}
+	return s.watches[gvk]
+}
+
+func notCached(err error) bool {
+	var missing *cache.ErrResourceNotCached
+	return errors.As(err, &missing)
+}

@@ -1,0 +1,345 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/reconciler/echo"
+)
+
+// claimIndex finds templates by the policy that claims them.
+const claimIndex = "claim"
+
+// unservedPoll is how often a kind that is not served is looked for again.
+// Definitions announce themselves; aggregated APIs do not.
+const unservedPoll = 30 * time.Second
+
+// watch is the running watch of one kind.
+type watch struct {
+	echo *echo.Echo[*unstructured.Unstructured]
+	stop context.CancelFunc
+}
+
+// definition is what a CustomResourceDefinition says about serving its kind.
+type definition struct {
+	// served has an entry for each version that is served; empty for a
+	// definition that was removed or is not established.
+	served map[string]bool
+}
+
+// retries paces the attempts to watch a kind that was announced but cannot be
+// found yet.
+func retries() workqueue.TypedRateLimiter[schema.GroupVersionKind] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[schema.GroupVersionKind](20*time.Millisecond, 10*time.Second)
+}
+
+// NeedLeaderElection lets a stand-by keep its store warm.
+func (s *Store) NeedLeaderElection() bool { return false }
+
+// Start watches the kinds that are wanted until ctx ends.
+func (s *Store) Start(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- s.cache.Start(ctx) }()
+	if err := s.watchDefinitions(ctx); err != nil {
+		return err
+	}
+	go func() {
+		<-ctx.Done()
+		s.queue.ShutDown()
+	}()
+	for s.next(ctx) {
+	}
+	return <-ended
+}
+
+// next handles one kind whose wants or definition changed.
+func (s *Store) next(ctx context.Context) bool {
+	gvk, shutdown := s.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer s.queue.Done(gvk)
+	again, err := s.ensure(ctx, gvk)
+	switch {
+	case err != nil:
+		s.opts.Log.Error(err, "a kind cannot be watched", "kind", gvk.String())
+		s.queue.AddRateLimited(gvk)
+	case again:
+		s.queue.AddRateLimited(gvk)
+	default:
+		s.queue.Forget(gvk)
+	}
+	return true
+}
+
+// ensure starts or stops the watch of a kind. It returns true where the kind
+// is announced but not served yet.
+func (s *Store) ensure(ctx context.Context, gvk schema.GroupVersionKind) (again bool, err error) {
+	s.mu.RLock()
+	wanted, running := s.counts[gvk] > 0, s.watches[gvk]
+	known, defined := s.definitions[gvk.GroupKind()]
+	s.mu.RUnlock()
+	if !wanted {
+		return false, s.drop(ctx, gvk, running, Unwanted)
+	}
+	if defined && !known.served[gvk.Version] {
+		return false, s.drop(ctx, gvk, running, Unserved)
+	}
+	if running != nil {
+		return false, nil
+	}
+	if _, err := s.opts.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
+		if !meta.IsNoMatchError(err) {
+			return false, fmt.Errorf("look up %s: %w", gvk, err)
+		}
+		if !defined {
+			s.queue.AddAfter(gvk, unservedPoll)
+		}
+		return defined, s.drop(ctx, gvk, nil, Unserved)
+	}
+	return false, s.watch(ctx, gvk)
+}
+
+func (s *Store) watch(ctx context.Context, gvk schema.GroupVersionKind) error {
+	w := &watch{echo: echo.New[*unstructured.Unstructured](s.opts.Clock)}
+	registration, err := s.follow(ctx, gvk, w)
+	if err != nil {
+		return errors.Join(fmt.Errorf("watch %s: %w", gvk, err), s.cache.RemoveInformer(ctx, example(gvk)))
+	}
+	watchCtx, stop := context.WithCancel(ctx)
+	w.stop = stop
+	s.mu.Lock()
+	s.watches[gvk] = w
+	s.mu.Unlock()
+	s.setState(gvk, Starting)
+	s.opts.Log.Info("watching a kind", "kind", gvk.String())
+	go func() {
+		select {
+		case <-watchCtx.Done():
+		case <-registration.HasSyncedChecker().Done():
+			s.complete(gvk, w)
+		}
+	}()
+	return nil
+}
+
+func (s *Store) follow(ctx context.Context, gvk schema.GroupVersionKind, w *watch) (toolscache.ResourceEventHandlerRegistration, error) {
+	if err := s.cache.IndexField(ctx, example(gvk), claimIndex, s.claims); err != nil {
+		return nil, err
+	}
+	informer, err := s.cache.GetInformer(ctx, example(gvk), cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, err
+	}
+	return informer.AddEventHandler(s.handler(gvk, w))
+}
+
+// complete marks the first list of w as complete, unless w was replaced.
+func (s *Store) complete(gvk schema.GroupVersionKind, w *watch) {
+	s.mu.RLock()
+	current := s.watches[gvk] == w
+	s.mu.RUnlock()
+	if current {
+		s.setState(gvk, Synced)
+	}
+}
+
+// drop ends the watch of a kind, if there is one, and records why it has none.
+func (s *Store) drop(ctx context.Context, gvk schema.GroupVersionKind, running *watch, why State) error {
+	s.setState(gvk, why)
+	if running == nil {
+		return nil
+	}
+	running.stop()
+	s.mu.Lock()
+	delete(s.watches, gvk)
+	s.mu.Unlock()
+	s.opts.Log.Info("letting a kind go", "kind", gvk.String())
+	if err := s.cache.RemoveInformer(ctx, example(gvk)); err != nil {
+		return fmt.Errorf("end the watch of %s: %w", gvk, err)
+	}
+	return nil
+}
+
+func (s *Store) setState(gvk schema.GroupVersionKind, state State) {
+	s.mu.Lock()
+	before := s.states[gvk]
+	if state == Unwanted {
+		delete(s.states, gvk)
+	} else {
+		s.states[gvk] = state
+	}
+	s.mu.Unlock()
+	if before == state {
+		return
+	}
+	for _, l := range s.listeners {
+		if l.KindChanged != nil {
+			l.KindChanged(gvk, state)
+		}
+	}
+}
+
+func (s *Store) claims(obj client.Object) []string {
+	return s.opts.Claims(obj.(*unstructured.Unstructured))
+}
+
+// handler turns the events of one watch into those of the listeners.
+func (s *Store) handler(gvk schema.GroupVersionKind, w *watch) toolscache.ResourceEventHandler {
+	tell := func(before, after *unstructured.Unstructured, first bool) {
+		some := after
+		if some == nil {
+			some = before
+		}
+		key := Key{GroupVersionKind: gvk, Namespace: some.GetNamespace(), Name: some.GetName()}
+		for _, l := range s.listeners {
+			if l.Changed != nil {
+				l.Changed(key, before, after, first)
+			}
+		}
+	}
+	return toolscache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, first bool) {
+			if after, ok := obj.(*unstructured.Unstructured); ok {
+				tell(nil, after, first)
+			}
+		},
+		UpdateFunc: func(old, obj any) {
+			before, _ := old.(*unstructured.Unstructured)
+			after, ok := obj.(*unstructured.Unstructured)
+			if !ok || before == nil {
+				return
+			}
+			if w.echo.Observed(after); !sameContent(before, after) {
+				tell(before, after, false)
+			}
+		},
+		DeleteFunc: func(obj any) {
+			if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+				obj = tombstone.Obj
+			}
+			if before, ok := obj.(*unstructured.Unstructured); ok {
+				w.echo.Gone(client.ObjectKeyFromObject(before))
+				tell(before, nil, false)
+			}
+		},
+	}
+}
+
+// bookkeeping are the metadata fields that the server changes by itself.
+var bookkeeping = []string{"resourceVersion", "generation", "managedFields", "selfLink"}
+
+// sameContent says whether two versions of a template differ in nothing but
+// their status and the server's bookkeeping.
+func sameContent(a, b *unstructured.Unstructured) bool {
+	return equality.Semantic.DeepEqual(content(a), content(b)) && equality.Semantic.DeepEqual(metadata(a), metadata(b))
+}
+
+func content(obj *unstructured.Unstructured) map[string]any {
+	out := maps.Clone(obj.Object)
+	delete(out, "status")
+	delete(out, "metadata")
+	return out
+}
+
+func metadata(obj *unstructured.Unstructured) map[string]any {
+	all, _ := obj.Object["metadata"].(map[string]any)
+	out := maps.Clone(all)
+	for _, key := range bookkeeping {
+		delete(out, key)
+	}
+	return out
+}
+
+// watchDefinitions follows the CustomResourceDefinitions and returns once all
+// that exist are known.
+func (s *Store) watchDefinitions(ctx context.Context) error {
+	informer, err := s.cache.GetInformer(ctx, &apiextensionsv1.CustomResourceDefinition{})
+	if err != nil {
+		return fmt.Errorf("watch CustomResourceDefinitions: %w", err)
+	}
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { s.defined(obj, false) },
+		UpdateFunc: func(_, obj any) { s.defined(obj, false) },
+		DeleteFunc: func(obj any) { s.defined(obj, true) },
+	})
+	if err != nil {
+		return fmt.Errorf("watch CustomResourceDefinitions: %w", err)
+	}
+	select {
+	case <-ctx.Done():
+	case <-registration.HasSyncedChecker().Done():
+	}
+	return nil
+}
+
+// defined records a definition and looks again at the kinds that it is about.
+func (s *Store) defined(obj any, removed bool) {
+	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
+	if !ok {
+		return
+	}
+	gk := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
+	now := definition{served: map[string]bool{}}
+	if !removed && established(crd) {
+		for _, v := range crd.Spec.Versions {
+			now.served[v.Name] = v.Served
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if maps.Equal(s.definitions[gk].served, now.served) && s.definitions[gk].served != nil {
+		return
+	}
+	s.definitions[gk] = now
+	for gvk := range s.counts {
+		if gvk.GroupKind() == gk {
+			s.queue.Forget(gvk)
+			s.queue.Add(gvk)
+		}
+	}
+}
+
+func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, c := range crd.Status.Conditions {
+		if c.Type == apiextensionsv1.Established {
+			return c.Status == apiextensionsv1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// withoutSchemas drops what is large and unused in a definition.
+func withoutSchemas(obj any) (any, error) {
+	if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
+		crd.ManagedFields = nil
+		for i := range crd.Spec.Versions {
+			crd.Spec.Versions[i].Schema = nil
+		}
+	}
+	return obj, nil
+}
+
+func example(gvk schema.GroupVersionKind) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(gvk)
+	return obj
+}
