@@ -1,0 +1,106 @@
+package v1alpha1
+
+// Names of the kind, and limits of its fields.
+const (
+	// ResourceKindCluster is the kind of a Cluster.
+	ResourceKindCluster = "Cluster"
+	// ResourcePluralCluster is the kind's name in URLs.
+	ResourcePluralCluster = "clusters"
+	// ResourceSingularCluster is the kind's name in messages.
+	ResourceSingularCluster = "cluster"
+	// ClusterNameMaxLength is how many characters a cluster's name may have.
+	ClusterNameMaxLength = 48
+)
+
+// Finalizers and Secret keys.
+const (
+	// ClusterControllerFinalizer holds a Cluster until its execution namespace
+	// and what it left elsewhere are gone.
+	ClusterControllerFinalizer = "karmada.io/cluster-controller"
+	// SecretTokenKey is the key of the bearer token in the Secrets that
+	// spec.secretRef and spec.impersonatorSecretRef name.
+	SecretTokenKey = "token"
+	// SecretCADataKey is the key of the PEM bundle that the member's serving
+	// certificate is checked against.
+	SecretCADataKey = "caBundle"
+)
+
+// Keys of taints on a Cluster.
+const (
+	// TaintClusterUnscheduler is set by the command cordon. Effect NoSchedule.
+	TaintClusterUnscheduler = "cluster.karmada.io/unschedulable"
+	// TaintClusterNotReady is set while Ready is False. Effect NoSchedule.
+	TaintClusterNotReady = "cluster.karmada.io/not-ready"
+	// TaintClusterUnreachable is set while Ready is Unknown. Effect NoSchedule.
+	TaintClusterUnreachable = "cluster.karmada.io/unreachable"
+)
+
+// Annotations on objects that were answered for a member.
+const (
+	// CacheSourceAnnotationKey names the member that a cached object came from.
+	CacheSourceAnnotationKey = "resource.karmada.io/cached-from-cluster"
+	// QuerySourceAnnotationKey names the member that a queried object came from.
+	QuerySourceAnnotationKey = "resource.karmada.io/query-from-cluster"
+)
+
+// Condition types of a Cluster.
+const (
+	// ClusterConditionReady is True while the member answers and is healthy.
+	ClusterConditionReady = "Ready"
+	// ClusterConditionCompleteAPIEnablements is True when status.apiEnablements
+	// lists all that the member serves, so that what is absent is not served.
+	ClusterConditionCompleteAPIEnablements = "CompleteAPIEnablements"
+)
+
+// Reasons and messages of the condition Ready.
+const (
+	// ClusterReadyReason goes with True.
+	ClusterReadyReason = "ClusterReady"
+	// ClusterReadyMessage goes with ClusterReadyReason.
+	ClusterReadyMessage = "cluster is healthy and ready to accept workloads"
+	// ClusterNotReadyReason goes with False: the member answers, but not well.
+	ClusterNotReadyReason = "ClusterNotReady"
+	// ClusterNotReadyMessage goes with ClusterNotReadyReason.
+	ClusterNotReadyMessage = "cluster is reachable but health endpoint responded without ok"
+	// ClusterNotReachableReason goes with False: no answer.
+	ClusterNotReachableReason = "ClusterNotReachable"
+	// ClusterNotReachableMessage goes with ClusterNotReachableReason.
+	ClusterNotReachableMessage = "cluster is not reachable"
+	// ClusterStatusCollectionFailedReason goes with False: the member is healthy
+	// but its state could not be read.
+	ClusterStatusCollectionFailedReason = "StatusCollectionFailed"
+	// ClusterStatusNeverUpdatedReason goes with Unknown: the agent never reported.
+	ClusterStatusNeverUpdatedReason = "ClusterStatusNeverUpdated"
+	// ClusterStatusUnknownReason goes with Unknown: the agent stopped reporting.
+	ClusterStatusUnknownReason = "ClusterStatusUnknown"
+)
+
+// Reasons of the condition CompleteAPIEnablements.
+const (
+	// APIEnablementsCompleteReason goes with True.
+	APIEnablementsCompleteReason = "Complete"
+	// APIEnablementsPartialReason goes with False: some groups could not be read.
+	APIEnablementsPartialReason = "Partial"
+	// APIEnablementsEmptyReason goes with False: none could be read.
+	APIEnablementsEmptyReason = "Empty"
+)
+
+// Reasons of Events on a Cluster.
+const (
+	// EventReasonCreateExecutionSpaceFailed says that the execution namespace could not be made.
+	EventReasonCreateExecutionSpaceFailed = "CreateExecutionSpaceFailed"
+	// EventReasonCreateExecutionSpaceSucceed says that the execution namespace was made.
+	EventReasonCreateExecutionSpaceSucceed = "CreateExecutionSpaceSucceed"
+	// EventReasonRemoveExecutionSpaceFailed says that the execution namespace could not be removed.
+	EventReasonRemoveExecutionSpaceFailed = "RemoveExecutionSpaceFailed"
+	// EventReasonRemoveExecutionSpaceSucceed says that the execution namespace was removed.
+	EventReasonRemoveExecutionSpaceSucceed = "RemoveExecutionSpaceSucceed"
+	// EventReasonTaintClusterFailed says that taints could not be written.
+	EventReasonTaintClusterFailed = "TaintClusterFailed"
+	// EventReasonTaintClusterSucceed says that taints were changed.
+	EventReasonTaintClusterSucceed = "TaintClusterSucceed"
+	// EventReasonSyncImpersonationConfigSucceed says that the member's impersonation rights are up to date.
+	EventReasonSyncImpersonationConfigSucceed = "SyncImpersonationConfigSucceed"
+	// EventReasonSyncImpersonationConfigFailed says that the member's impersonation rights could not be written.
+	EventReasonSyncImpersonationConfigFailed = "SyncImpersonationConfigFailed"
+)

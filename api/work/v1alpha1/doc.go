@@ -1,0 +1,8 @@
+// Package v1alpha1 holds Work: the manifests that one member is to have, and
+// what the member reported about them. It also holds the older version of
+// ResourceBinding and ClusterResourceBinding, which is served but not stored,
+// and pure functions that convert between it and v1alpha2.
+//
+// +kubebuilder:object:generate=true
+// +groupName=work.karmada.io
+package v1alpha1

@@ -1,0 +1,58 @@
+package v1alpha1
+
+// ResourceKindWork is the kind of a Work.
+const ResourceKindWork = "Work"
+
+// Condition types of a Work. Only Applied and Dispatching are ever written.
+const (
+	// WorkApplied is True when the member has all manifests as desired.
+	WorkApplied = "Applied"
+	// WorkProgressing is declared for clients that know it.
+	WorkProgressing = "Progressing"
+	// WorkAvailable is declared for clients that know it.
+	WorkAvailable = "Available"
+	// WorkDegraded is declared for clients that know it.
+	WorkDegraded = "Degraded"
+	// WorkDispatching is True unless changes are kept from the member.
+	WorkDispatching = "Dispatching"
+)
+
+// Reasons and messages of the condition Applied.
+const (
+	// WorkAppliedSuccessfulReason goes with True.
+	WorkAppliedSuccessfulReason = "AppliedSuccessful"
+	// WorkAppliedSuccessfulMessage goes with WorkAppliedSuccessfulReason.
+	WorkAppliedSuccessfulMessage = "Manifest has been successfully applied"
+	// WorkAppliedFailedReason goes with False.
+	WorkAppliedFailedReason = "AppliedFailed"
+)
+
+// Reasons and messages of the condition Dispatching.
+const (
+	// WorkDispatchingReason goes with True.
+	WorkDispatchingReason = "Dispatching"
+	// WorkDispatchingMessage goes with WorkDispatchingReason.
+	WorkDispatchingMessage = "Work is being dispatched to member clusters."
+	// WorkSuspendDispatchingReason goes with False.
+	WorkSuspendDispatchingReason = "SuspendDispatching"
+	// WorkSuspendDispatchingMessage goes with WorkSuspendDispatchingReason.
+	WorkSuspendDispatchingMessage = "Work dispatching is in a suspended state."
+)
+
+// Reasons of Events on Works.
+const (
+	// EventReasonReflectStatusSucceed says that the object's status was read.
+	EventReasonReflectStatusSucceed = "ReflectStatusSucceed"
+	// EventReasonReflectStatusFailed says that the object's status could not be read.
+	EventReasonReflectStatusFailed = "ReflectStatusFailed"
+	// EventReasonInterpretHealthSucceed says that the object's health was judged.
+	EventReasonInterpretHealthSucceed = "InterpretHealthSucceed"
+	// EventReasonInterpretHealthFailed says that the object's health could not be judged.
+	EventReasonInterpretHealthFailed = "InterpretHealthFailed"
+	// EventReasonSyncWorkloadFailed says that a manifest could not be applied.
+	EventReasonSyncWorkloadFailed = "SyncFailed"
+	// EventReasonSyncWorkloadSucceed says that a manifest was applied.
+	EventReasonSyncWorkloadSucceed = "SyncSucceed"
+	// EventReasonWorkDispatching says that dispatching was suspended or resumed.
+	EventReasonWorkDispatching = "WorkDispatching"
+)

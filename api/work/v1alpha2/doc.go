@@ -1,0 +1,10 @@
+// Package v1alpha2 holds ResourceBinding and ClusterResourceBinding: for one
+// template, where it runs, with how many replicas, and what came of it.
+//
+// Both kinds share one spec, one status and the interface Binding. The package
+// also says how bindings, Works and execution namespaces are named and which
+// labels and annotations tie them together; it has no decisions and no I/O.
+//
+// +kubebuilder:object:generate=true
+// +groupName=work.karmada.io
+package v1alpha2

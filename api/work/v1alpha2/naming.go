@@ -1,0 +1,70 @@
+package v1alpha2
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/dump"
+	"k8s.io/apimachinery/pkg/util/rand"
+)
+
+// ExecutionNamespacePrefix is what the name of an execution namespace starts
+// with.
+const ExecutionNamespacePrefix = "karmada-es-"
+
+// BindingName is the name of the binding of a template: its name and kind, in
+// lower case. The API group is no part of it, so templates of one kind and name
+// in two groups share a binding's name.
+func BindingName(kind, name string) string {
+	return strings.ToLower(dnsName(name) + "-" + kind)
+}
+
+// WorkName is the name of the Work of a template: its name, and a hash over its
+// namespace, name and kind. Namespace is empty for cluster-scoped templates.
+func WorkName(kind, name, namespace string) string {
+	name = strings.ToLower(dnsName(name))
+	id := name + "-" + strings.ToLower(kind)
+	if namespace != "" {
+		id = strings.ToLower(namespace) + "-" + id
+	}
+	return name + "-" + SafeHash(id)
+}
+
+// BindingReferenceKey is the short form of a binding's namespace and name that
+// label keys carry.
+func BindingReferenceKey(namespace, name string) string {
+	if namespace == "" {
+		return SafeHash(name)
+	}
+	return SafeHash(namespace + "/" + name)
+}
+
+// ExecutionNamespace is the namespace on the hub that holds a cluster's Works.
+func ExecutionNamespace(cluster string) string {
+	return ExecutionNamespacePrefix + cluster
+}
+
+// ClusterOfExecutionNamespace is the cluster whose Works a namespace holds.
+// False: it is no execution namespace.
+func ClusterOfExecutionNamespace(namespace string) (string, bool) {
+	cluster, ok := strings.CutPrefix(namespace, ExecutionNamespacePrefix)
+	if !ok || cluster == "" {
+		return "", false
+	}
+	return cluster, true
+}
+
+// SafeHash is a short hash of a string without vowels, fit for names and label
+// keys. It is the FNV-1a hash over the dump that Kubernetes hashes objects by.
+func SafeHash(s string) string {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(dump.ForHash(s))) // a hash takes every write
+	return rand.SafeEncodeString(fmt.Sprint(hash.Sum32()))
+}
+
+// dnsName replaces what names of RBAC objects may have and names of bindings
+// and Works may not.
+func dnsName(name string) string {
+	return strings.ReplaceAll(name, ":", ".")
+}
