@@ -1,0 +1,171 @@
+package placement
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// Record is the outcome of a decision. It is an annotation on the binding,
+// written with the placement, so that the loop that writes status can report
+// it.
+type Record struct {
+	// Reason is one of those of the Scheduled condition.
+	Reason string `json:"reason"`
+	// Message for users.
+	Message string `json:"message,omitempty"`
+	// AffinityName is the affinity term in force.
+	AffinityName string `json:"affinityName,omitempty"`
+	// At is when this outcome was first reached, in whole seconds.
+	At metav1.Time `json:"at"`
+}
+
+// Succeeded says whether the decision placed the binding.
+func (r Record) Succeeded() bool { return r.Reason == workv1alpha2.BindingReasonSuccess }
+
+// Retries says whether the decision is worth another try when nothing has
+// changed. One for which no cluster fits waits for a change.
+func (r Record) Retries() bool {
+	return !r.Succeeded() && r.Reason != workv1alpha2.BindingReasonNoClusterFit
+}
+
+// RecordOf returns the record on b, and false where there is none that can be
+// read.
+func RecordOf(b metav1.Object) (Record, bool) {
+	text, ok := b.GetAnnotations()[workv1alpha2.SchedulingDecisionAnnotation]
+	if !ok {
+		return Record{}, false
+	}
+	var r Record
+	if err := json.Unmarshal([]byte(text), &r); err != nil || r.Reason == "" {
+		return Record{}, false
+	}
+	return r, true
+}
+
+// Decision is what should be written on a binding.
+type Decision struct {
+	// Clusters is the new spec.clusters.
+	Clusters []workv1alpha2.TargetCluster
+	// AppliedPlacement is the new applied-placement annotation.
+	AppliedPlacement string
+	// Record is the new decision record.
+	Record Record
+	// Why a decision was due.
+	Why string
+	// Err is why the binding could not be placed; nil where it was.
+	Err error
+	// Result explains a placement that was made.
+	Result Result
+}
+
+// Annotations returns the annotations that carry the decision. Deterministic.
+func (d Decision) Annotations() map[string]string {
+	record, err := json.Marshal(d.Record)
+	if err != nil {
+		record = nil // strings and a time always encode
+	}
+	out := map[string]string{workv1alpha2.SchedulingDecisionAnnotation: string(record)}
+	if d.AppliedPlacement != "" {
+		out[policyv1alpha1.PolicyPlacementAnnotation] = d.AppliedPlacement
+	}
+	return out
+}
+
+// Decide decides where b runs, if a decision is due and b is the scheduler's
+// to decide. The second result says whether there is anything to write; asking
+// again with the decision written says no.
+//
+// Where no cluster fits, the placement is cleared. Where room is lacking, or
+// the placement asks for what cannot be, it stays as it is.
+func Decide(b workv1alpha2.Binding, snap Snapshot, now time.Time, opts Options) (Decision, bool) {
+	if !Mine(b, opts.SchedulerName) {
+		return Decision{}, false
+	}
+	why, due := Due(b, snap)
+	if !due {
+		return Decision{}, false
+	}
+	spec := b.BindingSpec()
+	result, err := Place(Request{Spec: spec, ObservedAffinity: observedAffinity(b), Fresh: rebalances(b)}, snap, opts)
+	d := outcome(b, result, err)
+	d.Why = why
+	return d, stamp(&d, b, now)
+}
+
+func outcome(b workv1alpha2.Binding, result Result, err error) Decision {
+	spec := b.BindingSpec()
+	applied := b.GetAnnotations()[policyv1alpha1.PolicyPlacementAnnotation]
+	d := Decision{Clusters: spec.Clusters, AppliedPlacement: applied, Err: err, Result: result}
+	var fit *FitError
+	var room *UnschedulableError
+	switch {
+	case err == nil:
+		d.Clusters = result.Clusters
+		d.AppliedPlacement = AppliedPlacement(spec.Placement)
+		d.Record = Record{Reason: workv1alpha2.BindingReasonSuccess, Message: workv1alpha2.SuccessfulSchedulingMessage, AffinityName: result.AffinityName}
+		return d
+	case errors.As(err, &fit):
+		d.Clusters = nil
+		d.AppliedPlacement = AppliedPlacement(spec.Placement)
+		d.Record.Reason = workv1alpha2.BindingReasonNoClusterFit
+	case errors.As(err, &room):
+		d.Record.Reason = workv1alpha2.BindingReasonUnschedulable
+	default:
+		d.Record.Reason = workv1alpha2.BindingReasonSchedulerError
+	}
+	d.Record.Message = err.Error()
+	d.Record.AffinityName = observedAffinity(b)
+	return d
+}
+
+// stamp dates d and reports whether it differs from what b says. An outcome
+// that was reached before keeps its time, except for a rebalance, which is
+// answered by a new one.
+func stamp(d *Decision, b workv1alpha2.Binding, now time.Time) bool {
+	d.Record.At = metav1.NewTime(now.UTC().Truncate(time.Second))
+	was, ok := RecordOf(b)
+	same := ok && was.Reason == d.Record.Reason && was.Message == d.Record.Message &&
+		was.AffinityName == d.Record.AffinityName &&
+		b.GetAnnotations()[policyv1alpha1.PolicyPlacementAnnotation] == d.AppliedPlacement &&
+		slices.EqualFunc(d.Clusters, b.BindingSpec().Clusters, sameTarget)
+	if same && !(d.Record.Succeeded() && rebalances(b)) {
+		d.Record.At = was.At
+		return false
+	}
+	if at := b.BindingSpec().RescheduleTriggeredAt; at != nil && d.Record.Succeeded() && at.After(d.Record.At.Time) {
+		d.Record.At = *at
+	}
+	return true
+}
+
+func sameTarget(a, b workv1alpha2.TargetCluster) bool {
+	return a.Name == b.Name && a.Replicas == b.Replicas && slices.Equal(a.Components, b.Components)
+}
+
+// AppliedPlacement returns the text of the applied-placement annotation.
+func AppliedPlacement(p *policyv1alpha1.Placement) string {
+	if p == nil {
+		p = &policyv1alpha1.Placement{}
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		return "{}" // plain values always encode
+	}
+	return string(data)
+}
+
+// observedAffinity returns the affinity term in force, from the record where
+// there is one: status follows later.
+func observedAffinity(b workv1alpha2.Binding) string {
+	if r, ok := RecordOf(b); ok {
+		return r.AffinityName
+	}
+	return b.BindingStatus().SchedulerObservedAffinityName
+}

@@ -1,0 +1,42 @@
+package framework
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Candidate is a cluster that passed every filter.
+type Candidate struct {
+	*Cluster
+	// Score is the sum over all plugins.
+	Score int64
+	// Room is how many more replicas fit.
+	Room int64
+	// Held is how many replicas the binding has there today.
+	Held int32
+	// Tier is 0 for clusters of the affinity in force and i+1 for those that
+	// only its i-th overflow affinity means.
+	Tier int
+}
+
+// Available is how many replicas the cluster could run in all.
+func (c *Candidate) Available() int64 { return c.Room + int64(c.Held) }
+
+// Sort orders candidates from the most to the least preferred: lower tier,
+// higher score, more available replicas, name.
+func Sort(cs []Candidate) {
+	slices.SortFunc(cs, func(a, b Candidate) int {
+		return cmp.Or(
+			cmp.Compare(a.Tier, b.Tier),
+			cmp.Compare(b.Score, a.Score),
+			cmp.Compare(b.Available(), a.Available()),
+			cmp.Compare(a.Name, b.Name),
+		)
+	})
+}
+
+// UnschedulableError says that clusters fit but lack room; a later try may
+// succeed.
+type UnschedulableError struct{ Message string }
+
+func (e *UnschedulableError) Error() string { return e.Message }

@@ -1,0 +1,60 @@
+package framework
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+)
+
+// Cluster is a member as plugins see it: read only, prepared once per
+// snapshot.
+type Cluster struct {
+	// Object must not be changed.
+	*clusterv1alpha1.Cluster
+	// Barring are the taints that keep away what does not tolerate them.
+	Barring []Taint
+	// APIsComplete says that Status.APIEnablements lists every API.
+	APIsComplete bool
+}
+
+// Taint is a taint with the text that refusals show.
+type Taint struct {
+	corev1.Taint
+	Reason string
+}
+
+// NewCluster prepares c.
+func NewCluster(c *clusterv1alpha1.Cluster) *Cluster {
+	out := &Cluster{
+		Cluster:      c,
+		APIsComplete: meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionCompleteAPIEnablements),
+	}
+	for _, t := range c.Spec.Taints {
+		if t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute {
+			out.Barring = append(out.Barring, Taint{t, fmt.Sprintf("cluster(s) had untolerated taint {%s}", t.ToString())})
+		}
+	}
+	return out
+}
+
+// API says whether c serves the kind.
+func (c *Cluster) API(apiVersion, kind string) clusterv1alpha1.APIEnablementStatus {
+	for i := range c.Status.APIEnablements {
+		group := &c.Status.APIEnablements[i]
+		if group.GroupVersion != apiVersion {
+			continue
+		}
+		for j := range group.Resources {
+			if group.Resources[j].Kind == kind {
+				return clusterv1alpha1.APIEnabled
+			}
+		}
+	}
+	if c.APIsComplete {
+		return clusterv1alpha1.APIDisabled
+	}
+	return clusterv1alpha1.APIUnknown
+}

@@ -1,0 +1,79 @@
+package framework
+
+import (
+	"strings"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/selector"
+)
+
+// Plugin is anything that takes part in choosing clusters.
+type Plugin interface {
+	// Name is the name that flags and explanations use.
+	Name() string
+}
+
+// Filter refuses clusters.
+type Filter interface {
+	Plugin
+	// Filter returns why c cannot be chosen, and "" where it can. The text
+	// counts clusters: "cluster(s) had no quay".
+	Filter(req *Request, c *Cluster) (reason string)
+}
+
+// Score prefers clusters.
+type Score interface {
+	Plugin
+	// Score returns how much c is preferred, from 0 to 100.
+	Score(req *Request, c *Cluster) int64
+}
+
+// MaxScore is the highest score that one plugin gives.
+const MaxScore = 100
+
+// Request is what one attempt to place a binding asks for.
+type Request struct {
+	// Spec of the binding.
+	Spec *workv1alpha2.ResourceBindingSpec
+	// Placement is Spec's, never nil.
+	Placement *policyv1alpha1.Placement
+	// Affinity in force: the only one, or the term being tried.
+	Affinity selector.Clusters
+	// Overflow affinities of that term, in order; only for workloads.
+	Overflow []selector.Clusters
+}
+
+// Targets says whether the binding is placed on the cluster already.
+func (r *Request) Targets(cluster string) bool {
+	for i := range r.Spec.Clusters {
+		if r.Spec.Clusters[i].Name == cluster {
+			return true
+		}
+	}
+	return false
+}
+
+// Select returns the plugins that the patterns leave on: "*" for all, a name
+// for that one, and -name to switch one off. Later patterns do not undo a
+// name that is switched off.
+func Select(all []Plugin, patterns []string) []Plugin {
+	var out []Plugin
+	for _, p := range all {
+		if enabled(p.Name(), patterns) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func enabled(name string, patterns []string) bool {
+	on := false
+	for _, p := range patterns {
+		if off, ok := strings.CutPrefix(p, "-"); ok && off == name {
+			return false
+		}
+		on = on || p == "*" || p == name
+	}
+	return on
+}

@@ -1,0 +1,151 @@
+package plugins
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/placement/framework"
+	"github.com/flotilla-io/flotilla/policies/selector"
+)
+
+// All returns the built-in plugins in the order in which they are asked.
+func All() []framework.Plugin {
+	return []framework.Plugin{
+		APIEnablement{}, TaintToleration{}, ClusterAffinity{}, SpreadConstraint{}, ClusterEviction{}, ClusterLocality{},
+	}
+}
+
+// APIEnablement refuses clusters that are not known to serve the resource's
+// API. Clusters that run it already are kept.
+type APIEnablement struct{}
+
+// Name implements framework.Plugin.
+func (APIEnablement) Name() string { return "APIEnablement" }
+
+// Filter implements framework.Filter.
+func (APIEnablement) Filter(req *framework.Request, c *framework.Cluster) string {
+	ref := &req.Spec.Resource
+	if c.API(ref.APIVersion, ref.Kind) == clusterv1alpha1.APIEnabled || req.Targets(c.Name) {
+		return ""
+	}
+	return "cluster(s) did not have the API resource"
+}
+
+// TaintToleration refuses clusters with a taint that the placement does not
+// tolerate. Clusters that run the resource already are kept.
+type TaintToleration struct{}
+
+// Name implements framework.Plugin.
+func (TaintToleration) Name() string { return "TaintToleration" }
+
+// Filter implements framework.Filter.
+func (TaintToleration) Filter(req *framework.Request, c *framework.Cluster) string {
+	if len(c.Barring) == 0 || req.Targets(c.Name) {
+		return ""
+	}
+	for i := range c.Barring {
+		if !tolerated(c.Barring[i].Taint, req.Placement.ClusterTolerations) {
+			return c.Barring[i].Reason
+		}
+	}
+	return ""
+}
+
+func tolerated(taint corev1.Taint, tolerations []corev1.Toleration) bool {
+	for _, t := range tolerations {
+		if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
+			continue
+		}
+		switch t.Operator {
+		case corev1.TolerationOpExists:
+			return true
+		case "", corev1.TolerationOpEqual:
+			if t.Key != "" && t.Value == taint.Value {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ClusterAffinity refuses clusters that neither the affinity in force nor one
+// of its overflow affinities means.
+type ClusterAffinity struct{}
+
+// Name implements framework.Plugin.
+func (ClusterAffinity) Name() string { return "ClusterAffinity" }
+
+// Filter implements framework.Filter.
+func (ClusterAffinity) Filter(req *framework.Request, c *framework.Cluster) string {
+	if req.Affinity.Matches(c.Cluster) {
+		return ""
+	}
+	for _, o := range req.Overflow {
+		if o.Matches(c.Cluster) {
+			return ""
+		}
+	}
+	return "cluster(s) did not match the placement cluster affinity constraint"
+}
+
+// Score implements framework.Score: affinity refuses, it does not prefer.
+func (ClusterAffinity) Score(*framework.Request, *framework.Cluster) int64 { return 0 }
+
+// SpreadConstraint refuses clusters that lack the property by which the
+// placement is spread.
+type SpreadConstraint struct{}
+
+// Name implements framework.Plugin.
+func (SpreadConstraint) Name() string { return "SpreadConstraint" }
+
+// Filter implements framework.Filter.
+func (SpreadConstraint) Filter(req *framework.Request, c *framework.Cluster) string {
+	for i := range req.Placement.SpreadConstraints {
+		switch req.Placement.SpreadConstraints[i].SpreadByField {
+		case policyv1alpha1.SpreadByFieldProvider:
+			if c.Spec.Provider == "" {
+				return "cluster(s) did not have provider property"
+			}
+		case policyv1alpha1.SpreadByFieldRegion:
+			if c.Spec.Region == "" {
+				return "cluster(s) did not have region property"
+			}
+		case policyv1alpha1.SpreadByFieldZone:
+			if len(selector.Zones(c.Cluster)) == 0 {
+				return "cluster(s) did not have zones property"
+			}
+		}
+	}
+	return ""
+}
+
+// ClusterEviction refuses clusters that the resource is being moved away from.
+type ClusterEviction struct{}
+
+// Name implements framework.Plugin.
+func (ClusterEviction) Name() string { return "ClusterEviction" }
+
+// Filter implements framework.Filter.
+func (ClusterEviction) Filter(req *framework.Request, c *framework.Cluster) string {
+	for i := range req.Spec.GracefulEvictionTasks {
+		if req.Spec.GracefulEvictionTasks[i].FromCluster == c.Name {
+			return "cluster(s) is in the process of eviction"
+		}
+	}
+	return ""
+}
+
+// ClusterLocality prefers clusters that run the resource already.
+type ClusterLocality struct{}
+
+// Name implements framework.Plugin.
+func (ClusterLocality) Name() string { return "ClusterLocality" }
+
+// Score implements framework.Score.
+func (ClusterLocality) Score(req *framework.Request, c *framework.Cluster) int64 {
+	if req.Targets(c.Name) {
+		return framework.MaxScore
+	}
+	return 0
+}

@@ -1,0 +1,256 @@
+package replicas
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement/framework"
+	"github.com/flotilla-io/flotilla/policies/selector"
+)
+
+// Input is a workload and the clusters that were chosen for it.
+type Input struct {
+	// Desired is the number of replicas to place.
+	Desired int32
+	// Candidates are the chosen clusters.
+	Candidates []framework.Candidate
+	// Fresh forgets where replicas run today.
+	Fresh bool
+	// Order breaks ties.
+	Order Order
+}
+
+// Strategy divides replicas. Its result lists clusters that got any, in no
+// particular order.
+type Strategy func(in Input) ([]workv1alpha2.TargetCluster, error)
+
+// Assign divides in.Desired as the strategy says and returns the clusters
+// sorted by name. A nil strategy duplicates.
+func Assign(in Input, s *policyv1alpha1.ReplicaSchedulingStrategy) ([]workv1alpha2.TargetCluster, error) {
+	strategy, err := strategyOf(s)
+	if err != nil {
+		return nil, err
+	}
+	out, err := strategy(in)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(out, func(a, b workv1alpha2.TargetCluster) int { return cmp.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// Static says whether the strategy divides by fixed weights, for which the
+// room of clusters does not matter.
+func Static(s *policyv1alpha1.ReplicaSchedulingStrategy) bool {
+	return !Duplicates(s) && s.ReplicaDivisionPreference == policyv1alpha1.ReplicaDivisionPreferenceWeighted &&
+		(s.WeightPreference == nil || s.WeightPreference.DynamicWeight == "")
+}
+
+// Duplicates says whether every cluster gets all replicas.
+func Duplicates(s *policyv1alpha1.ReplicaSchedulingStrategy) bool {
+	return s == nil || s.ReplicaSchedulingType == policyv1alpha1.ReplicaSchedulingTypeDuplicated
+}
+
+func strategyOf(s *policyv1alpha1.ReplicaSchedulingStrategy) (Strategy, error) {
+	switch {
+	case Duplicates(s):
+		return duplicate, nil
+	case Static(s):
+		return func(in Input) ([]workv1alpha2.TargetCluster, error) { return static(in, s.WeightPreference) }, nil
+	case s.ReplicaDivisionPreference == policyv1alpha1.ReplicaDivisionPreferenceWeighted &&
+		s.WeightPreference.DynamicWeight == policyv1alpha1.DynamicWeightByAvailableReplicas:
+		return tiered(byRoom), nil
+	case s.ReplicaDivisionPreference == policyv1alpha1.ReplicaDivisionPreferenceAggregated:
+		return tiered(aggregate), nil
+	default:
+		return nil, fmt.Errorf("unsupported replica scheduling strategy: type %q, division preference %q",
+			s.ReplicaSchedulingType, s.ReplicaDivisionPreference)
+	}
+}
+
+func duplicate(in Input) ([]workv1alpha2.TargetCluster, error) {
+	out := make([]workv1alpha2.TargetCluster, len(in.Candidates))
+	for i := range in.Candidates {
+		out[i] = workv1alpha2.TargetCluster{Name: in.Candidates[i].Name, Replicas: in.Desired}
+	}
+	return out, nil
+}
+
+// static divides anew each time: weights are a wish about the whole, and where
+// replicas run today does not change it.
+func static(in Input, pref *policyv1alpha1.ClusterPreferences) ([]workv1alpha2.TargetCluster, error) {
+	shares := make([]Share, len(in.Candidates))
+	for i := range in.Candidates {
+		shares[i].Name = in.Candidates[i].Name
+	}
+	if pref != nil {
+		if err := weigh(shares, in.Candidates, pref.StaticWeightList); err != nil {
+			return nil, err
+		}
+	}
+	if !slices.ContainsFunc(shares, func(s Share) bool { return s.Weight > 0 }) {
+		for i := range shares {
+			shares[i].Weight = 1
+		}
+	}
+	Webster(in.Desired, shares, in.Order)
+	return targets(shares), nil
+}
+
+// weigh gives every share the highest weight of a rule that means its cluster.
+func weigh(shares []Share, clusters []framework.Candidate, rules []policyv1alpha1.StaticClusterWeight) error {
+	for r := range rules {
+		match, err := selector.Compile(&rules[r].TargetCluster)
+		if err != nil {
+			return err
+		}
+		for i := range clusters {
+			if rules[r].Weight > shares[i].Weight && match.Matches(clusters[i].Cluster.Cluster) {
+				shares[i].Weight = rules[r].Weight
+			}
+		}
+	}
+	return nil
+}
+
+// divider gives amount to clusters that weigh what shares say; the weights add
+// up to amount at least.
+type divider func(amount int32, shares []Share, cs []framework.Candidate, order Order)
+
+func byRoom(amount int32, shares []Share, _ []framework.Candidate, order Order) {
+	Webster(amount, shares, order)
+}
+
+// aggregate uses as few clusters as will do: those that run replicas already
+// first, then those with the most room.
+func aggregate(amount int32, shares []Share, cs []framework.Candidate, order Order) {
+	index := make([]int, len(shares))
+	for i := range index {
+		index[i] = i
+	}
+	slices.SortFunc(index, func(a, b int) int {
+		return cmp.Or(
+			-compareBool(cs[a].Held > 0, cs[b].Held > 0),
+			cmp.Compare(shares[b].Weight, shares[a].Weight),
+			cmp.Compare(shares[a].Name, shares[b].Name),
+		)
+	})
+	var sum int64
+	for _, i := range index {
+		if sum >= int64(amount) {
+			shares[i].Weight = 0
+			continue
+		}
+		sum += shares[i].Weight
+	}
+	Webster(amount, shares, order)
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	default:
+		return -1
+	}
+}
+
+// tiered fills the tiers of candidates in order, each as far as its room goes.
+func tiered(divide divider) Strategy {
+	return func(in Input) ([]workv1alpha2.TargetCluster, error) {
+		last := 0
+		for i := range in.Candidates {
+			last = max(last, in.Candidates[i].Tier)
+		}
+		if last == 0 {
+			return dynamic(in, divide)
+		}
+		return fillTiers(in, last, divide)
+	}
+}
+
+func fillTiers(in Input, last int, divide divider) ([]workv1alpha2.TargetCluster, error) {
+	var out []workv1alpha2.TargetCluster
+	left, room := in.Desired, int64(0)
+	for tier := 0; tier <= last && left > 0; tier++ {
+		part := Input{Fresh: in.Fresh, Order: in.Order}
+		var available int64
+		for _, c := range in.Candidates {
+			if c.Tier == tier {
+				part.Candidates = append(part.Candidates, c)
+				available += c.Available()
+			}
+		}
+		room += available
+		part.Desired = int32(min(int64(left), available))
+		if part.Desired <= 0 {
+			continue
+		}
+		got, err := dynamic(part, divide)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, got...)
+		left -= part.Desired
+	}
+	if left > 0 {
+		return nil, shortage(room)
+	}
+	return out, nil
+}
+
+// dynamic keeps replicas where they run: it adds only what is missing, and
+// takes away only what is too many.
+func dynamic(in Input, divide divider) ([]workv1alpha2.TargetCluster, error) {
+	var held int64
+	for i := range in.Candidates {
+		held += int64(in.Candidates[i].Held)
+	}
+	amount, keep := in.Desired, false
+	weight := func(c *framework.Candidate) int64 { return c.Available() }
+	switch {
+	case in.Fresh:
+	case held >= int64(in.Desired):
+		weight = func(c *framework.Candidate) int64 { return int64(c.Held) }
+	default:
+		amount, keep = in.Desired-int32(held), true
+		weight = func(c *framework.Candidate) int64 { return c.Room }
+	}
+	shares := make([]Share, len(in.Candidates))
+	var sum int64
+	for i := range in.Candidates {
+		shares[i] = Share{Name: in.Candidates[i].Name, Weight: weight(&in.Candidates[i])}
+		sum += shares[i].Weight
+	}
+	if sum < int64(amount) {
+		return nil, shortage(sum)
+	}
+	divide(amount, shares, in.Candidates, in.Order)
+	if keep {
+		for i := range shares {
+			shares[i].Count += in.Candidates[i].Held
+		}
+	}
+	return targets(shares), nil
+}
+
+func shortage(room int64) error {
+	return &framework.UnschedulableError{
+		Message: fmt.Sprintf("Clusters available replicas %d are not enough to schedule.", room),
+	}
+}
+
+func targets(shares []Share) []workv1alpha2.TargetCluster {
+	out := make([]workv1alpha2.TargetCluster, 0, len(shares))
+	for _, s := range shares {
+		if s.Count > 0 {
+			out = append(out, workv1alpha2.TargetCluster{Name: s.Name, Replicas: s.Count})
+		}
+	}
+	return out
+}

@@ -1,0 +1,61 @@
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement/framework"
+)
+
+// names returns the candidates with no replicas, sorted by name.
+func names(chosen []framework.Candidate) []workv1alpha2.TargetCluster {
+	out := make([]workv1alpha2.TargetCluster, len(chosen))
+	for i := range chosen {
+		out[i] = workv1alpha2.TargetCluster{Name: chosen[i].Name}
+	}
+	slices.SortFunc(out, byName)
+	return out
+}
+
+// withEmpty adds to got those of all that it lacks.
+func withEmpty(got, all []workv1alpha2.TargetCluster) []workv1alpha2.TargetCluster {
+	for _, t := range all {
+		if !slices.ContainsFunc(got, func(g workv1alpha2.TargetCluster) bool { return g.Name == t.Name }) {
+			got = append(got, t)
+		}
+	}
+	slices.SortFunc(got, byName)
+	return got
+}
+
+func byName(a, b workv1alpha2.TargetCluster) int { return cmp.Compare(a.Name, b.Name) }
+
+func scores(fit, chosen []framework.Candidate) []Score {
+	out := make([]Score, len(fit))
+	for i := range fit {
+		out[i] = Score{
+			Cluster:   fit[i].Name,
+			Score:     fit[i].Score,
+			Available: fit[i].Available(),
+			Selected:  len(chosen) == len(fit) || holds(chosen, fit[i].Name),
+		}
+	}
+	return out
+}
+
+func holds(chosen []framework.Candidate, name string) bool {
+	return slices.ContainsFunc(chosen, func(c framework.Candidate) bool { return c.Name == name })
+}
+
+// Text returns the placement as events and explanations show it:
+// "{m1:2, m2:1}".
+func Text(clusters []workv1alpha2.TargetCluster) string {
+	parts := make([]string, len(clusters))
+	for i, t := range clusters {
+		parts[i] = fmt.Sprintf("%s:%d", t.Name, t.Replicas)
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}

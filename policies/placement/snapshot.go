@@ -1,0 +1,49 @@
+package placement
+
+import (
+	"slices"
+	"strings"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/placement/framework"
+)
+
+// Snapshot is the member clusters at one moment. It never changes and may be
+// shared; the zero value has no clusters.
+type Snapshot struct {
+	clusters []*framework.Cluster // sorted by name
+}
+
+// NewSnapshot prepares clusters. It keeps references to them: they must not be
+// changed afterwards, as objects of a cache are not.
+func NewSnapshot(clusters []*clusterv1alpha1.Cluster) Snapshot {
+	prepared := make([]*framework.Cluster, len(clusters))
+	for i, c := range clusters {
+		prepared[i] = framework.NewCluster(c)
+	}
+	slices.SortFunc(prepared, func(a, b *framework.Cluster) int { return strings.Compare(a.Name, b.Name) })
+	return Snapshot{clusters: prepared}
+}
+
+// Len returns the number of clusters.
+func (s Snapshot) Len() int { return len(s.clusters) }
+
+// Cluster returns the cluster of the name, and false if there is none.
+func (s Snapshot) Cluster(name string) (*clusterv1alpha1.Cluster, bool) {
+	i, ok := slices.BinarySearchFunc(s.clusters, name, func(c *framework.Cluster, name string) int {
+		return strings.Compare(c.Name, name)
+	})
+	if !ok {
+		return nil, false
+	}
+	return s.clusters[i].Cluster, true
+}
+
+// Names returns the names of all clusters, sorted.
+func (s Snapshot) Names() []string {
+	names := make([]string, len(s.clusters))
+	for i, c := range s.clusters {
+		names[i] = c.Name
+	}
+	return names
+}

@@ -1,0 +1,128 @@
+package propagation
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// DigestAnnotation is the annotation on a binding that holds the digest of the
+// template which spec.resource.resourceVersion stands for.
+const DigestAnnotation = "propagation.flotilla.io/template-digest"
+
+// Template is a resource that is to be carried, with what the interpreter
+// knows of its size.
+type Template struct {
+	// Object as the hub holds it.
+	Object *unstructured.Unstructured
+	// Replicas it asks for; zero for resources that have none.
+	Replicas int32
+	// Requirements of one replica; nil where there are none.
+	Requirements *workv1alpha2.ReplicaRequirements
+	// Digest of the object, from Digest. Where Seen equals it, the binding
+	// keeps the resourceVersion that it has recorded, so that a change of the
+	// template's status alone writes nothing. Both empty: always recorded.
+	Digest, Seen string
+	// Priority of the class that the policy names; nil where it names none.
+	Priority *int32
+}
+
+// Digest returns a digest of what is propagated of obj: all but its status and
+// what the server keeps in its metadata.
+func Digest(obj *unstructured.Unstructured) (string, error) {
+	content := maps.Clone(obj.Object)
+	delete(content, "status")
+	if meta, ok := content["metadata"].(map[string]any); ok {
+		meta = maps.Clone(meta)
+		for _, key := range []string{"managedFields", "resourceVersion", "generation", "selfLink"} {
+			delete(meta, key)
+		}
+		content["metadata"] = meta
+	}
+	data, err := json.Marshal(content)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+// BindingSpec returns what the spec of the template's binding should be under
+// p. What p and the template do not govern is taken from current: the
+// placement that was decided, evictions, the bindings that need this one, a
+// pending rebalance and a suspension of scheduling. current is nil for a
+// binding that is to be made.
+func BindingSpec(t Template, p policyv1alpha1.Policy, current *workv1alpha2.ResourceBindingSpec) workv1alpha2.ResourceBindingSpec {
+	spec := workv1alpha2.ResourceBindingSpec{}
+	if current != nil {
+		spec = *current.DeepCopy()
+	}
+	policy := p.PropagationSpec().DeepCopy()
+	spec.Resource = reference(t, spec.Resource)
+	spec.Replicas = t.Replicas
+	spec.ReplicaRequirements = t.Requirements.DeepCopy()
+	spec.Placement = &policy.Placement
+	spec.PropagateDeps = policy.PropagateDeps
+	spec.SchedulerName = policy.SchedulerName
+	if spec.SchedulerName == "" {
+		spec.SchedulerName = policyv1alpha1.DefaultSchedulerName
+	}
+	spec.Failover = policy.Failover
+	spec.ConflictResolution = policy.ConflictResolution
+	if spec.ConflictResolution == "" {
+		spec.ConflictResolution = policyv1alpha1.ConflictAbort
+	}
+	spec.PreserveResourcesOnDeletion = policy.PreserveResourcesOnDeletion
+	spec.Suspension = MergeSuspension(policy.Suspension, spec.Suspension)
+	spec.SchedulePriority = nil
+	if t.Priority != nil && policy.SchedulePriority != nil {
+		spec.SchedulePriority = &workv1alpha2.SchedulePriority{Priority: *t.Priority}
+	}
+	return spec
+}
+
+func reference(t Template, current workv1alpha2.ObjectReference) workv1alpha2.ObjectReference {
+	obj := t.Object
+	ref := workv1alpha2.ObjectReference{
+		APIVersion:      obj.GetAPIVersion(),
+		Kind:            obj.GetKind(),
+		Namespace:       obj.GetNamespace(),
+		Name:            obj.GetName(),
+		UID:             obj.GetUID(),
+		ResourceVersion: obj.GetResourceVersion(),
+	}
+	if t.Digest != "" && t.Digest == t.Seen && current.UID == ref.UID && current.APIVersion == ref.APIVersion {
+		ref.ResourceVersion = current.ResourceVersion
+	}
+	return ref
+}
+
+// MergeSuspension returns the suspension of a binding: dispatching as the
+// policy says, scheduling as it was on the binding. Nil where nothing is
+// suspended.
+func MergeSuspension(policy *policyv1alpha1.Suspension, current *workv1alpha2.Suspension) *workv1alpha2.Suspension {
+	var scheduling *bool
+	if current != nil {
+		scheduling = current.Scheduling
+	}
+	if policy == nil && scheduling == nil {
+		return nil
+	}
+	out := &workv1alpha2.Suspension{Scheduling: scheduling}
+	if policy != nil {
+		out.Suspension = *policy
+	}
+	return out
+}
+
+// Waits says whether a change that the control plane itself made must wait for
+// a user's next edit of the template, which is what lazy policies ask for.
+func Waits(p policyv1alpha1.Policy, changedByUs bool) bool {
+	return changedByUs && p.PropagationSpec().ActivationPreference == policyv1alpha1.LazyActivation
+}

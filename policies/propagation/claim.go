@@ -1,0 +1,115 @@
+package propagation
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+)
+
+// Claim is the metadata by which a template and its binding say which policy
+// carries them.
+type Claim struct {
+	Labels, Annotations map[string]string
+}
+
+// PolicyRef names a policy.
+type PolicyRef struct {
+	// Namespace is empty for a cluster-wide policy.
+	Namespace, Name string
+	// ID is the policy's permanent id.
+	ID string
+}
+
+// ClaimOf returns the claim that p writes on what it carries.
+func ClaimOf(p policyv1alpha1.Policy) Claim {
+	if p.GetNamespace() == "" {
+		return Claim{
+			Labels: map[string]string{
+				policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel: p.GetLabels()[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel],
+			},
+			Annotations: map[string]string{policyv1alpha1.ClusterPropagationPolicyAnnotation: p.GetName()},
+		}
+	}
+	return Claim{
+		Labels: map[string]string{
+			policyv1alpha1.PropagationPolicyPermanentIDLabel: p.GetLabels()[policyv1alpha1.PropagationPolicyPermanentIDLabel],
+		},
+		Annotations: map[string]string{
+			policyv1alpha1.PropagationPolicyNamespaceAnnotation: p.GetNamespace(),
+			policyv1alpha1.PropagationPolicyNameAnnotation:      p.GetName(),
+		},
+	}
+}
+
+// ClaimKeys returns every key that a claim of either scope uses. A new claim
+// removes those that it does not set.
+func ClaimKeys() (labels, annotations []string) {
+	return []string{
+			policyv1alpha1.PropagationPolicyPermanentIDLabel,
+			policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel,
+		}, []string{
+			policyv1alpha1.PropagationPolicyNamespaceAnnotation,
+			policyv1alpha1.PropagationPolicyNameAnnotation,
+			policyv1alpha1.ClusterPropagationPolicyAnnotation,
+		}
+}
+
+// Claimed returns the policy that obj is claimed by. A complete claim of a
+// namespaced policy beats one of a cluster-wide policy; an incomplete claim is
+// none.
+func Claimed(obj metav1.Object) (PolicyRef, bool) {
+	labels, annotations := obj.GetLabels(), obj.GetAnnotations()
+	ref := PolicyRef{
+		Namespace: annotations[policyv1alpha1.PropagationPolicyNamespaceAnnotation],
+		Name:      annotations[policyv1alpha1.PropagationPolicyNameAnnotation],
+		ID:        labels[policyv1alpha1.PropagationPolicyPermanentIDLabel],
+	}
+	if ref.Namespace != "" && ref.Name != "" && ref.ID != "" {
+		return ref, true
+	}
+	ref = PolicyRef{
+		Name: annotations[policyv1alpha1.ClusterPropagationPolicyAnnotation],
+		ID:   labels[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel],
+	}
+	return ref, ref.Name != "" && ref.ID != ""
+}
+
+// Set writes the claim on obj and removes what another policy's claim left
+// there. It reports whether obj changed.
+func (c Claim) Set(obj metav1.Object) bool {
+	labelKeys, annotationKeys := ClaimKeys()
+	labels, a := replaceKeys(obj.GetLabels(), labelKeys, c.Labels)
+	annotations, b := replaceKeys(obj.GetAnnotations(), annotationKeys, c.Annotations)
+	if a {
+		obj.SetLabels(labels)
+	}
+	if b {
+		obj.SetAnnotations(annotations)
+	}
+	return a || b
+}
+
+// Unclaim removes every claim from obj and reports whether there was any.
+func Unclaim(obj metav1.Object) bool { return Claim{}.Set(obj) }
+
+// replaceKeys returns a copy of have in which the given keys hold the values
+// of want and no other.
+func replaceKeys(have map[string]string, keys []string, want map[string]string) (map[string]string, bool) {
+	changed := false
+	out := make(map[string]string, len(have)+len(want))
+	for k, v := range have {
+		out[k] = v
+	}
+	for _, k := range keys {
+		old, had := have[k]
+		v, wanted := want[k]
+		switch {
+		case wanted && (!had || old != v):
+			out[k], changed = v, true
+		case !wanted && had:
+			delete(out, k)
+			changed = true
+		}
+	}
+	return out, changed
+}

@@ -1,0 +1,8 @@
+// Package propagation decides which policy carries a template, and what the
+// binding of the two says.
+//
+// In go a template, the policies that exist and the binding's current spec;
+// out come the policy that wins, the metadata that claims the template for it,
+// and the desired spec of the binding. The package never places a template:
+// clusters that were decided are kept as they are.
+package propagation
