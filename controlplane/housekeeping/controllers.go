@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/kubernetes"
@@ -75,10 +76,10 @@ func HubControllers() []string {
 	}
 }
 
-// MemberControllers names the controllers of a whole cluster: everything that is on by default, and the two that
-// upstream leaves to the installer.
+// MemberControllers names the controllers of a whole cluster: everything that is on by default and the two that
+// upstream leaves to the installer, but not the one that waits for machines to attach volumes.
 func MemberControllers() []string {
-	return []string{"*", names.BootstrapSignerController, names.TokenCleanerController}
+	return []string{"*", names.BootstrapSignerController, names.TokenCleanerController, "-" + names.PersistentVolumeAttachDetachController}
 }
 
 // RunControllers runs the controllers until the context ends, which is a nil error. The API server must answer
@@ -120,6 +121,10 @@ func newConfig(opts ControllerOptions) (*config.CompletedConfig, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Upstream gives some settings their defaults in its flags alone.
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	upstream.KubeCloudShared.AddFlags(flags)
+	upstream.NodeLifecycleController.AddFlags(flags)
 	upstream.SecureServing.BindPort = 0
 	upstream.ControllerShutdownTimeout = opts.StopTimeout
 	upstream.Generic.Controllers = opts.Controllers
@@ -128,8 +133,6 @@ func newConfig(opts ControllerOptions) (*config.CompletedConfig, error) {
 	upstream.SAController.RootCAFile = opts.RootCAFile
 	upstream.CSRSigningController.ClusterSigningCertFile = opts.SigningCertFile
 	upstream.CSRSigningController.ClusterSigningKeyFile = opts.SigningKeyFile
-	// One node's silence says nothing about a volume that no machine has attached.
-	upstream.AttachDetachController.ReconcilerSyncLoopPeriod = metav1.Duration{Duration: time.Minute}
 	if nodes := opts.Nodes; nodes != nil {
 		upstream.KubeCloudShared.AllocateNodeCIDRs = true
 		upstream.KubeCloudShared.ClusterCIDR = nodes.PodCIDR

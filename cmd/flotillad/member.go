@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+
+	"github.com/flotilla-io/flotilla/controlplane/member"
+	"github.com/flotilla-io/flotilla/internal/telemetry"
+)
+
+// faultsOnly keeps what Kubernetes' controllers tell of themselves from the terminal.
+const faultsOnly = -1
+
+// newMemberCommand runs a simulated member cluster.
+func newMemberCommand() *cobra.Command {
+	opts := member.Options{}
+	logs := telemetry.LogOptions{Verbosity: faultsOnly}
+	cmd := &cobra.Command{
+		Use:   "member --name NAME --data-dir DIR",
+		Short: "Run a simulated member cluster",
+		Long: `Run a simulated member cluster in this process: a real API server, controller manager and scheduler, and
+nodes whose pods only say that they run. Pods with an image that starts with fake/ stay without their image.
+
+DIR/kubeconfig has a context NAME for the cluster's administrator and appears when the cluster is ready. A second
+start on the same DIR goes on where the first ended, on the same port. SIGTERM stops it.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := logs.Start(cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			begin := time.Now()
+			opts.Ready = func(at member.Endpoint) {
+				fmt.Fprintf(cmd.OutOrStdout(), "member %s is ready after %.1fs: %s\n", opts.Name, time.Since(begin).Seconds(), at)
+			}
+			err = member.Run(logr.NewContext(ctx, log), opts)
+			if errors.Is(err, syscall.EADDRINUSE) {
+				return fmt.Errorf("port %d is in use: choose another --secure-port", opts.SecurePort)
+			}
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.Name, "name", "", "name of the member, a DNS label")
+	flags.StringVar(&opts.DataDir, "data-dir", "", "folder that keeps the member; made when missing")
+	flags.StringVar(&opts.BindAddress, "bind-address", "127.0.0.1", "IP address to listen on")
+	flags.IntVar(&opts.SecurePort, "secure-port", 0, "port of the API server; 0 is the one of the last run, or a free one")
+	flags.IntVar(&opts.Nodes, "nodes", 3, "how many nodes the member has at least")
+	flags.StringVar(&opts.Node.CPU, "node-cpu", "32", "CPUs of each node")
+	flags.StringVar(&opts.Node.Memory, "node-memory", "128Gi", "memory of each node")
+	flags.StringVar(&opts.Node.Pods, "node-pods", "110", "how many pods each node takes")
+	flags.StringVar(&opts.ServiceCIDR, "service-cidr", "", "IPv4 range of Services; empty is one that follows from the name")
+	flags.StringVar(&opts.PodCIDR, "pod-cidr", "", "IPv4 range of pods; empty is one that follows from the name")
+	logs.AddFlags(flags)
+	for _, name := range []string{"name", "data-dir"} {
+		if err := cmd.MarkFlagRequired(name); err != nil {
+			panic(err) // the flag is defined above
+		}
+	}
+	return cmd
+}
