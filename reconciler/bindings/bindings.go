@@ -1,0 +1,105 @@
+package bindings
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+// New returns an empty binding of the scope that namespace stands for: the
+// empty namespace means a cluster-scoped one.
+func New(namespace string) workv1alpha2.Binding {
+	if namespace == "" {
+		return &workv1alpha2.ClusterResourceBinding{}
+	}
+	return &workv1alpha2.ResourceBinding{}
+}
+
+// KeyOf returns the key of the binding of a template.
+func KeyOf(template store.Key) client.ObjectKey {
+	return client.ObjectKey{Namespace: template.Namespace, Name: workv1alpha2.BindingName(template.Kind, template.Name)}
+}
+
+// TemplateOf returns the key of the template that b is for.
+func TemplateOf(b workv1alpha2.Binding) store.Key {
+	ref := &b.BindingSpec().Resource
+	return store.Key{
+		GroupVersionKind: schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind),
+		Namespace:        ref.Namespace,
+		Name:             ref.Name,
+	}
+}
+
+// Finalizer returns the finalizer that holds b until its Works are gone.
+func Finalizer(b workv1alpha2.Binding) string {
+	if b.GetNamespace() == "" {
+		return workv1alpha2.ClusterResourceBindingControllerFinalizer
+	}
+	return workv1alpha2.BindingControllerFinalizer
+}
+
+// IDLabel returns the label that holds b's permanent id.
+func IDLabel(b workv1alpha2.Binding) string {
+	if b.GetNamespace() == "" {
+		return workv1alpha2.ClusterResourceBindingPermanentIDLabel
+	}
+	return workv1alpha2.ResourceBindingPermanentIDLabel
+}
+
+// Get returns the binding under key, and false if there is none. The binding is
+// the caller's own.
+func Get(ctx context.Context, hub client.Reader, key client.ObjectKey) (workv1alpha2.Binding, bool, error) {
+	b := New(key.Namespace)
+	err := hub.Get(ctx, key, b)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("read binding %s: %w", key, err)
+	default:
+		return b, true, nil
+	}
+}
+
+// Each calls yield for every binding of both scopes that the options select; a
+// namespace among them excludes the cluster-scoped ones. The bindings are
+// shared: they must not be changed.
+func Each(ctx context.Context, hub client.Reader, yield func(workv1alpha2.Binding), opts ...client.ListOption) error {
+	opts = append(opts, client.UnsafeDisableDeepCopy)
+	var namespaced workv1alpha2.ResourceBindingList
+	if err := hub.List(ctx, &namespaced, opts...); err != nil {
+		return fmt.Errorf("list bindings: %w", err)
+	}
+	for i := range namespaced.Items {
+		yield(&namespaced.Items[i])
+	}
+	if (&client.ListOptions{}).ApplyOptions(opts).Namespace != "" {
+		return nil
+	}
+	var cluster workv1alpha2.ClusterResourceBindingList
+	if err := hub.List(ctx, &cluster, opts...); err != nil {
+		return fmt.Errorf("list cluster bindings: %w", err)
+	}
+	for i := range cluster.Items {
+		yield(&cluster.Items[i])
+	}
+	return nil
+}
+
+// Index registers an index of the bindings of both scopes under the given
+// field.
+func Index(ctx context.Context, indexer client.FieldIndexer, field string, values func(workv1alpha2.Binding) []string) error {
+	extract := func(obj client.Object) []string { return values(obj.(workv1alpha2.Binding)) }
+	for _, kind := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
+		if err := indexer.IndexField(ctx, kind, field, extract); err != nil {
+			return fmt.Errorf("index bindings by %s: %w", field, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package bindings
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// operation is one step of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+// Patch returns the JSON patch from current to desired, and false if there is
+// nothing to write. It covers labels, annotations, owner references, finalizers
+// and the spec, and fails on the server where current is another object or has
+// another spec by then: see IsStale.
+func Patch(current, desired workv1alpha2.Binding) (client.Patch, bool, error) {
+	ops := changed(nil, "/metadata/labels", current.GetLabels(), desired.GetLabels())
+	ops = changed(ops, "/metadata/annotations", current.GetAnnotations(), desired.GetAnnotations())
+	if !equality.Semantic.DeepEqual(current.GetOwnerReferences(), desired.GetOwnerReferences()) {
+		ops = append(ops, operation{"add", "/metadata/ownerReferences", desired.GetOwnerReferences()})
+	}
+	if !equality.Semantic.DeepEqual(current.GetFinalizers(), desired.GetFinalizers()) {
+		ops = append(ops, operation{"add", "/metadata/finalizers", desired.GetFinalizers()})
+	}
+	if !equality.Semantic.DeepEqual(current.BindingSpec(), desired.BindingSpec()) {
+		spec, err := specChanges(current.BindingSpec(), desired.BindingSpec())
+		if err != nil {
+			return nil, false, err
+		}
+		ops = append(ops, spec...)
+	}
+	if len(ops) == 0 {
+		return nil, false, nil
+	}
+	guard := []operation{
+		{"test", "/metadata/uid", current.GetUID()},
+		{"test", "/metadata/generation", current.GetGeneration()},
+	}
+	data, err := json.Marshal(append(guard, ops...))
+	if err != nil {
+		return nil, false, fmt.Errorf("encode the patch of a binding: %w", err)
+	}
+	return client.RawPatch(types.JSONPatchType, data), true, nil
+}
+
+// IsStale says whether err is the server's answer to a patch that was made for
+// another state of the object, or for one that is gone. Nothing was written;
+// what the cache shows next decides.
+func IsStale(err error) bool {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return true
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Code != http.StatusUnprocessableEntity {
+		return false
+	}
+	// A refusal by validation lists its causes, a failed test has none.
+	details := status.Status().Details
+	return details == nil || len(details.Causes) == 0
+}
+
+// changed adds the operations that turn one map of metadata into another.
+func changed(ops []operation, path string, from, to map[string]string) []operation {
+	if len(from) == 0 {
+		if len(to) > 0 {
+			ops = append(ops, operation{"add", path, to})
+		}
+		return ops
+	}
+	for _, key := range slices.Sorted(maps.Keys(to)) {
+		if value, had := from[key]; !had || value != to[key] {
+			ops = append(ops, operation{"add", path + "/" + pointer.Replace(key), to[key]})
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(from)) {
+		if _, kept := to[key]; !kept {
+			ops = append(ops, operation{Op: "remove", Path: path + "/" + pointer.Replace(key)})
+		}
+	}
+	return ops
+}
+
+// pointer escapes a map key for a JSON pointer.
+var pointer = strings.NewReplacer("~", "~0", "/", "~1")
+
+// specChanges returns the operations for the fields of the spec that differ.
+func specChanges(from, to *workv1alpha2.ResourceBindingSpec) ([]operation, error) {
+	before, err := fields(from)
+	if err != nil {
+		return nil, err
+	}
+	after, err := fields(to)
+	if err != nil {
+		return nil, err
+	}
+	var ops []operation
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if string(before[name]) != string(after[name]) {
+			ops = append(ops, operation{"add", "/spec/" + name, after[name]})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if _, kept := after[name]; !kept {
+			ops = append(ops, operation{Op: "remove", Path: "/spec/" + name})
+		}
+	}
+	return ops, nil
+}
+
+func fields(spec *workv1alpha2.ResourceBindingSpec) (map[string]json.RawMessage, error) {
+	data, err := json.Marshal(spec)
+	if err != nil {
+		return nil, fmt.Errorf("encode the spec of a binding: %w", err)
+	}
+	var out map[string]json.RawMessage
+	if err := json.Unmarshal(data, &out); err != nil {
+		return nil, fmt.Errorf("read back the spec of a binding: %w", err)
+	}
+	return out, nil
+}
