@@ -1,0 +1,177 @@
+package members
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-io/flotilla/internal/crew"
+)
+
+// Options are what all members share.
+type Options struct {
+	// Interpreter reads status and health from members' objects.
+	Interpreter Interpreter
+	// Clock is the time; nil means the machine's.
+	Clock clock.WithTicker
+	// RequestTimeout is how long one request may take, watches aside; zero
+	// means 30 seconds.
+	RequestTimeout time.Duration
+}
+
+// Target says which cluster to connect to, and how.
+type Target struct {
+	// Name is the cluster's name in the hub.
+	Name string
+	// ID is the identity that the cluster was registered with; empty accepts
+	// whatever answers.
+	ID string
+	// Config is where the cluster is, and the credentials for it.
+	Config *rest.Config
+	// Route tells apart two ways to one address that Config cannot be compared
+	// by, such as proxies. It may be empty.
+	Route string
+}
+
+// Handler is told what happens in members. Its methods must not block.
+type Handler interface {
+	// Proven: the member may be written to, for the first time or again.
+	Proven(cluster string)
+	// Changed: a managed object was made, changed or removed.
+	Changed(cluster string, observed *Observed)
+	// Synced: reads of a kind that were unknown so far are known now.
+	Synced(cluster string, gvk schema.GroupVersionKind)
+	// KindsChanged: the member may serve other kinds than before.
+	KindsChanged(cluster string)
+}
+
+// Registry holds the members by their cluster's name.
+type Registry struct {
+	options Options
+	crew    *crew.Crew
+
+	mu       sync.RWMutex
+	members  map[string]*entry
+	handlers handlers
+}
+
+type entry struct {
+	member      *Member
+	fingerprint string
+	hand        *crew.Hand
+}
+
+// New returns a registry without members.
+func New(o Options) *Registry {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.RequestTimeout == 0 {
+		o.RequestTimeout = defaultTimeout
+	}
+	return &Registry{options: o, crew: crew.New(), members: map[string]*entry{}}
+}
+
+// Handle adds one who is told what happens in members. It is called before the
+// first Connect.
+func (r *Registry) Handle(h Handler) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.handlers = append(r.handlers, h)
+}
+
+// Start runs the members' watches until ctx ends.
+func (r *Registry) Start(ctx context.Context) error {
+	r.crew.Run(ctx)
+	return nil
+}
+
+// Connect returns the connection to target. It sends nothing. A connection that
+// stands is returned as it is; one to another address, with other credentials or
+// for another identity is closed first.
+func (r *Registry) Connect(target Target) (*Member, error) {
+	print := fingerprint(target)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old, ok := r.members[target.Name]
+	if ok && old.fingerprint == print {
+		return old.member, nil
+	}
+	member, err := connect(target, r.options, r.handlers)
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		old.hand.Stop()
+	}
+	r.members[target.Name] = &entry{member: member, fingerprint: print, hand: r.crew.Join(member.run)}
+	return member, nil
+}
+
+// Disconnect closes the connection to a cluster, if there is one.
+func (r *Registry) Disconnect(cluster string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if old, ok := r.members[cluster]; ok {
+		old.hand.Stop()
+		delete(r.members, cluster)
+	}
+}
+
+// Get returns the member of a cluster, if it is connected and has proved to be
+// the registered one.
+func (r *Registry) Get(cluster string) (*Member, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	e, ok := r.members[cluster]
+	if !ok || !e.member.Proven() {
+		return nil, false
+	}
+	return e.member, true
+}
+
+// fingerprint says whether two targets are the same. It is made of secrets:
+// never shown, only compared.
+func fingerprint(t Target) string {
+	c := t.Config
+	sum := sha256.New()
+	_, _ = fmt.Fprintf(sum, "%q", []string{
+		t.ID, t.Route, c.Host, c.APIPath, c.BearerToken, c.BearerTokenFile, c.Username, c.Password, strconv.FormatBool(c.Insecure),
+		c.ServerName, c.CAFile, c.CertFile, c.KeyFile, string(c.CAData), string(c.CertData), string(c.KeyData),
+	})
+	return string(sum.Sum(nil))
+}
+
+// handlers tells several handlers.
+type handlers []Handler
+
+func (hs handlers) Proven(cluster string) {
+	for _, h := range hs {
+		h.Proven(cluster)
+	}
+}
+
+func (hs handlers) Changed(cluster string, observed *Observed) {
+	for _, h := range hs {
+		h.Changed(cluster, observed)
+	}
+}
+
+func (hs handlers) Synced(cluster string, gvk schema.GroupVersionKind) {
+	for _, h := range hs {
+		h.Synced(cluster, gvk)
+	}
+}
+
+func (hs handlers) KindsChanged(cluster string) {
+	for _, h := range hs {
+		h.KindsChanged(cluster)
+	}
+}
