@@ -30,8 +30,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	appsv1alpha1 "github.com/flotilla-io/flotilla/api/apps/v1alpha1"
+	autoscalingv1alpha1 "github.com/flotilla-io/flotilla/api/autoscaling/v1alpha1"
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	configv1alpha1 "github.com/flotilla-io/flotilla/api/config/v1alpha1"
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	multiclusterv1alpha1 "github.com/flotilla-io/flotilla/api/multicluster/v1alpha1"
+	networkingv1alpha1 "github.com/flotilla-io/flotilla/api/networking/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	remedyv1alpha1 "github.com/flotilla-io/flotilla/api/remedy/v1alpha1"
+	searchv1alpha1 "github.com/flotilla-io/flotilla/api/search/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
@@ -53,8 +61,16 @@ func New() *runtime.Scheme {
 
 // flotilla are our kinds and Karmada's.
 var flotilla = []func(*runtime.Scheme) error{
+	appsv1alpha1.AddToScheme,
+	autoscalingv1alpha1.AddToScheme,
 	clusterv1alpha1.AddToScheme,
+	configv1alpha1.AddToScheme,
+	gitopsv1alpha1.AddToScheme,
+	multiclusterv1alpha1.AddToScheme,
+	networkingv1alpha1.AddToScheme,
 	policyv1alpha1.AddToScheme,
+	remedyv1alpha1.AddToScheme,
+	searchv1alpha1.AddToScheme,
 	workv1alpha1.AddToScheme,
 	workv1alpha2.AddToScheme,
 }

@@ -1,0 +1,29 @@
+package v1alpha1
+
+// CommitStatusSynced is the condition type that says whether the forge knows
+// what a CommitStatus says.
+const CommitStatusSynced = "Synced"
+
+// Reasons of the condition Synced.
+const (
+	// CommitStatusReasonPosted goes with True.
+	CommitStatusReasonPosted = "Posted"
+	// CommitStatusReasonUnreachable goes with False: the forge does not answer.
+	// Retried.
+	CommitStatusReasonUnreachable = "Unreachable"
+	// CommitStatusReasonRefused goes with False: the forge said no, for example
+	// because the token may not write statuses.
+	CommitStatusReasonRefused = "Refused"
+	// CommitStatusReasonProviderNotReady goes with False: the Provider or its
+	// Secret is missing or cannot be used.
+	CommitStatusReasonProviderNotReady = "ProviderNotReady"
+)
+
+// Git notes.
+const (
+	// ProviderTypeGitNotes is the spec.type of a Provider that writes statuses
+	// into the repository itself, as Git notes under GitNotesRef.
+	ProviderTypeGitNotes = "git-notes"
+	// GitNotesRef is the ref that holds the notes.
+	GitNotesRef = "refs/notes/flotilla"
+)
