@@ -1,0 +1,132 @@
+package git
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Credentials are what a remote may ask for. The zero value is anonymous. They
+// print as a fixed word, so that no log or error shows them by accident.
+type Credentials struct {
+	// Username and Password are for basic authentication; with SSH, Password
+	// decrypts Identity.
+	Username, Password string
+	// BearerToken is for token authentication; it excludes Username.
+	BearerToken string
+	// TLS has the client certificate and the authority to trust; nil means
+	// the system's authorities.
+	TLS *tls.Config
+
+	signer     ssh.Signer
+	knownHosts []byte
+}
+
+// String hides the content.
+func (Credentials) String() string { return "(credentials)" }
+
+// GoString hides the content.
+func (Credentials) GoString() string { return "(credentials)" }
+
+// ParseCredentials reads a Secret in Flux's format for a repository at rawURL.
+//
+// For http(s): username and password, or bearerToken; ca.crt; tls.crt with
+// tls.key. For ssh: identity and known_hosts, both required; password for an
+// encrypted identity. All errors are ErrCredentials and name keys, not values.
+func ParseCredentials(rawURL string, secret map[string][]byte) (Credentials, error) {
+	u, err := parseURL(rawURL)
+	if err != nil {
+		return Credentials{}, err
+	}
+	var c Credentials
+	if u.Scheme == schemeSSH {
+		err = c.readSSH(secret)
+	} else {
+		err = c.readHTTP(secret)
+	}
+	if err != nil {
+		return Credentials{}, fmt.Errorf("%w: %w", ErrCredentials, err)
+	}
+	return c, nil
+}
+
+func (c *Credentials) readHTTP(secret map[string][]byte) error {
+	if len(secret["githubAppID"]) > 0 {
+		return errors.New("GitHub App keys are not supported yet: use username and password, or bearerToken")
+	}
+	c.Username, c.Password = string(secret["username"]), string(secret["password"])
+	c.BearerToken = string(secret["bearerToken"])
+	switch {
+	case c.BearerToken != "" && (c.Username != "" || c.Password != ""):
+		return errors.New("keys bearerToken and username/password exclude each other")
+	case (c.Username == "") != (c.Password == ""):
+		return errors.New("keys username and password go together")
+	}
+	return c.readTLS(secret)
+}
+
+func (c *Credentials) readTLS(secret map[string][]byte) error {
+	ca := firstOf(secret, "ca.crt", "caFile")
+	cert, key := firstOf(secret, "tls.crt", "certFile"), firstOf(secret, "tls.key", "keyFile")
+	if len(ca)+len(cert)+len(key) == 0 {
+		return nil
+	}
+	c.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	if len(ca) > 0 {
+		c.TLS.RootCAs = x509.NewCertPool()
+		if !c.TLS.RootCAs.AppendCertsFromPEM(ca) {
+			return errors.New("key ca.crt holds no PEM certificate")
+		}
+	}
+	if (len(cert) > 0) != (len(key) > 0) {
+		return errors.New("keys tls.crt and tls.key go together")
+	}
+	if len(cert) == 0 {
+		return nil
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return errors.New("keys tls.crt and tls.key are not a PEM certificate and its key")
+	}
+	c.TLS.Certificates = []tls.Certificate{pair}
+	return nil
+}
+
+func (c *Credentials) readSSH(secret map[string][]byte) error {
+	if len(secret["identity"]) == 0 {
+		return errors.New("key identity is missing: put the private SSH key there")
+	}
+	if len(secret["known_hosts"]) == 0 {
+		return errors.New("key known_hosts is missing: a host is never trusted on first use, put the output of ssh-keyscan there")
+	}
+	c.knownHosts = secret["known_hosts"]
+	if _, err := parseKnownHosts(c.knownHosts); err != nil {
+		return err
+	}
+	var err error
+	if password := secret["password"]; len(password) > 0 {
+		c.signer, err = ssh.ParsePrivateKeyWithPassphrase(secret["identity"], password)
+	} else {
+		c.signer, err = ssh.ParsePrivateKey(secret["identity"])
+	}
+	var locked *ssh.PassphraseMissingError
+	switch {
+	case errors.As(err, &locked):
+		return errors.New("key identity is encrypted: put its passphrase in the key password")
+	case err != nil:
+		return errors.New("key identity is not a private SSH key, or the key password does not open it")
+	}
+	return nil
+}
+
+func firstOf(secret map[string][]byte, keys ...string) []byte {
+	for _, key := range keys {
+		if v := secret[key]; len(v) > 0 {
+			return v
+		}
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// What callers branch on. Each is wrapped with the URL and the next step; none
+// carries a secret.
+var (
+	// ErrURL says that the address is not one that can be read.
+	ErrURL = errors.New("unusable repository URL")
+	// ErrCredentials says that the Secret's keys do not make up credentials.
+	ErrCredentials = errors.New("unusable credentials")
+	// ErrRef says that the ref itself is malformed.
+	ErrRef = errors.New("unusable ref")
+	// ErrRefNotFound says that the remote answered without the ref.
+	ErrRefNotFound = errors.New("ref not found")
+	// ErrUnauthorized says that the remote refused the credentials, or wants some.
+	ErrUnauthorized = errors.New("access denied")
+	// ErrRepositoryNotFound says that the remote knows no such repository.
+	ErrRepositoryNotFound = errors.New("repository not found")
+	// ErrHostKey says that an SSH server could not be trusted.
+	ErrHostKey = errors.New("SSH host key not trusted")
+	// ErrHostKeyUnknown is an ErrHostKey: known_hosts does not name the host.
+	ErrHostKeyUnknown = fmt.Errorf("%w: unknown host", ErrHostKey)
+	// ErrHostKeyChanged is an ErrHostKey: known_hosts has another key for it.
+	ErrHostKeyChanged = fmt.Errorf("%w: key changed", ErrHostKey)
+	// ErrRedirect says that the remote redirected to where we do not follow.
+	ErrRedirect = errors.New("redirect refused")
+	// ErrTLS says that the server's certificate could not be verified.
+	ErrTLS = errors.New("TLS certificate not trusted")
+	// ErrTooLarge says that the remote sent more than Limits allow.
+	ErrTooLarge = errors.New("too large")
+	// ErrMalformed says that the remote sent something that is not Git.
+	ErrMalformed = errors.New("malformed answer")
+	// ErrConflict says that others kept changing a ref that was written.
+	ErrConflict = errors.New("ref changed meanwhile")
+)
+
+// MaskURL returns raw without its user information, for messages.
+func MaskURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return userinfo.ReplaceAllString(raw, "://***@")
+	}
+	if u.User == nil {
+		return u.String()
+	}
+	u.User = nil
+	return strings.Replace(u.String(), "://", "://***@", 1)
+}
+
+var userinfo = regexp.MustCompile(`://[^/\s@]*@`)
+
+// maxRemoteText is how much of a remote's own words a message repeats, in runes.
+const maxRemoteText = 200
+
+// remoteText makes a remote's words fit for a message: one line, bounded, no
+// control characters, no user information in URLs.
+func remoteText(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+	s = userinfo.ReplaceAllString(strings.Join(strings.Fields(s), " "), "://***@")
+	if runes := []rune(s); len(runes) > maxRemoteText {
+		s = string(runes[:maxRemoteText]) + "…"
+	}
+	return s
+}
+
+// saysNotFound and saysDenied are the words that Git servers use; the protocol
+// has no codes for them.
+var (
+	saysNotFound = regexp.MustCompile(`(?i)not found|does not exist|not appear to be a git repository|no such|could not be found`)
+	saysDenied   = regexp.MustCompile(`(?i)permission denied|access denied|not authori[sz]ed|unauthori[sz]ed|authentication failed|forbidden`)
+)
+
+// classify turns a remote's refusal in words into an error that callers know.
+func classify(words string) error {
+	text := remoteText(words)
+	switch {
+	case saysDenied.MatchString(words):
+		return fmt.Errorf("%w: remote says %q", ErrUnauthorized, text)
+	case saysNotFound.MatchString(words):
+		return fmt.Errorf("%w: remote says %q", ErrRepositoryNotFound, text)
+	default:
+		return fmt.Errorf("%w: remote says %q", ErrMalformed, text)
+	}
+}

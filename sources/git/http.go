@@ -1,0 +1,209 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+)
+
+// httpConnection speaks Git's smart HTTP protocol.
+type httpConnection struct {
+	remote  *Remote
+	service string
+	client  *http.Client
+	base    *url.URL // where requests go; moves along with a redirect
+}
+
+// maxRedirects is how many redirects of the first request are followed.
+const maxRedirects = 10
+
+func (r *Remote) connectHTTP(service string) *httpConnection {
+	base := *r.url
+	base.User = nil
+	base.Path = strings.TrimSuffix(base.Path, "/")
+	guard := newDialGuard(&base, r.opts)
+	config := r.cred.TLS.Clone()
+	if config == nil {
+		config = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	transport := &http.Transport{
+		DialContext:       guard.dial,
+		TLSClientConfig:   config,
+		ForceAttemptHTTP2: true,
+	}
+	return &httpConnection{
+		remote: r, service: service, base: &base,
+		client: &http.Client{
+			Transport:     credentialTransport{origin: &base, cred: r.cred, next: transport},
+			CheckRedirect: checkRedirect,
+		},
+	}
+}
+
+// credentialTransport adds credentials to requests for their own host only.
+type credentialTransport struct {
+	origin *url.URL
+	cred   Credentials
+	next   *http.Transport
+}
+
+// RoundTrip sends the request.
+func (t credentialTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if sameOrigin(req.URL, t.origin) {
+		req = req.Clone(req.Context())
+		switch {
+		case t.cred.BearerToken != "":
+			req.Header.Set("Authorization", "Bearer "+t.cred.BearerToken)
+		case t.cred.Username != "":
+			req.SetBasicAuth(t.cred.Username, t.cred.Password)
+		}
+		return t.next.RoundTrip(req)
+	}
+	if t.cred.TLS != nil && len(t.cred.TLS.Certificates) > 0 {
+		return nil, fmt.Errorf("%w: the client certificate is for %s only", ErrRedirect, t.origin.Host)
+	}
+	return t.next.RoundTrip(req)
+}
+
+// CloseIdleConnections lets the client end its connections.
+func (t credentialTransport) CloseIdleConnections() { t.next.CloseIdleConnections() }
+
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
+}
+
+func portOf(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case u.Scheme == schemeHTTP:
+		return "80"
+	default:
+		return "443"
+	}
+}
+
+// checkRedirect follows redirects of the first request only, never from https
+// to http, and drops user information that a Location brings along.
+func checkRedirect(req *http.Request, via []*http.Request) error {
+	switch last := via[len(via)-1]; {
+	case req.Method != http.MethodGet:
+		return fmt.Errorf("%w: in the middle of a transfer", ErrRedirect)
+	case len(via) >= maxRedirects:
+		return fmt.Errorf("%w: more than %d in a row", ErrRedirect, maxRedirects)
+	case req.URL.Scheme != schemeHTTP && req.URL.Scheme != schemeHTTPS:
+		return fmt.Errorf("%w: to the scheme %q", ErrRedirect, remoteText(req.URL.Scheme))
+	case last.URL.Scheme == schemeHTTPS && req.URL.Scheme == schemeHTTP:
+		return fmt.Errorf("%w: from https to http (%s)", ErrRedirect, remoteText(req.URL.Host))
+	}
+	req.URL.User = nil
+	return nil
+}
+
+func (c *httpConnection) refs(ctx context.Context) (*packp.AdvRefs, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base.String()+"/info/refs?service="+c.service, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", capability.DefaultAgent())
+	resp, err := c.do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if want := "application/x-" + c.service + "-advertisement"; !strings.HasPrefix(resp.Header.Get("Content-Type"), want) {
+		return nil, fmt.Errorf("%w: not a Git repository served over smart HTTP, check spec.url", ErrMalformed)
+	}
+	if err := c.follow(resp.Request.URL); err != nil {
+		return nil, err
+	}
+	return decodeRefs(resp.Body, c.remote.opts.Limits.Refs)
+}
+
+// follow makes the requests to come go where the first one was redirected to.
+func (c *httpConnection) follow(reached *url.URL) error {
+	path, ok := strings.CutSuffix(reached.Path, "/info/refs")
+	if !ok {
+		return fmt.Errorf("%w: %s is not the same request", ErrRedirect, remoteText(reached.Path))
+	}
+	c.base = &url.URL{Scheme: reached.Scheme, Host: reached.Host, Path: path}
+	return nil
+}
+
+func (c *httpConnection) exchange(ctx context.Context, request func(io.Writer) error) (io.ReadCloser, error) {
+	var body bytes.Buffer
+	if err := request(&body); err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base.String()+"/"+c.service, &body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", capability.DefaultAgent())
+	req.Header.Set("Content-Type", "application/x-"+c.service+"-request")
+	req.Header.Set("Accept", "application/x-"+c.service+"-result")
+	resp, err := c.do(req)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+// do sends the request and turns refusals into errors that callers know.
+func (c *httpConnection) do(req *http.Request) (*http.Response, error) {
+	resp, err := c.client.Do(req)
+	if err != nil {
+		return nil, httpFault(err)
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp, nil
+	}
+	_ = resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return nil, fmt.Errorf("%w (HTTP %d): %s", ErrUnauthorized, resp.StatusCode, c.remote.authHint())
+	case http.StatusNotFound, http.StatusGone:
+		return nil, fmt.Errorf("%w (HTTP %d): check spec.url, and the credentials if the repository is private", ErrRepositoryNotFound, resp.StatusCode)
+	default:
+		return nil, fmt.Errorf("server answered HTTP %d", resp.StatusCode)
+	}
+}
+
+func (r *Remote) authHint() string {
+	if r.cred.Username == "" && r.cred.BearerToken == "" {
+		return "the repository wants credentials, name a Secret in spec.secretRef"
+	}
+	return "check the credentials in the Secret of spec.secretRef, and what they may read"
+}
+
+// httpFault takes the URL out of a client's error, since it may carry a query
+// of the redirect's choice, and names faults of TLS.
+func httpFault(err error) error {
+	var certificate *tls.CertificateVerificationError
+	if errors.As(err, &certificate) {
+		return fmt.Errorf("%w: %w; put the authority in the Secret's ca.crt", ErrTLS, certificate.Err)
+	}
+	if errors.Is(err, http.ErrSchemeMismatch) {
+		return fmt.Errorf("%w: the server does not speak TLS", ErrTLS)
+	}
+	var alert tls.AlertError
+	if errors.As(err, &alert) {
+		return fmt.Errorf("%w: %w", ErrTLS, alert)
+	}
+	var of *url.Error
+	if errors.As(err, &of) {
+		return of.Err
+	}
+	return err
+}
+
+func (c *httpConnection) close() { c.client.CloseIdleConnections() }

@@ -1,0 +1,132 @@
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// NotesRef is where the notes live that WriteNote writes; git shows them with
+// `git notes --ref=flotilla show` and `git log --show-notes=flotilla`.
+const NotesRef = "refs/notes/flotilla"
+
+// Note is a commit's note: what each context says about the commit.
+type Note struct {
+	// Lines has one entry per context.
+	Lines []NoteLine
+	// other are lines that are not ours; they are kept.
+	other []string
+}
+
+// NoteLine is what one context says, written as "<context>: <state> <description>".
+type NoteLine struct {
+	// Context names who speaks; it holds no ": " and no line break.
+	Context string
+	// State is one word, such as success.
+	State string
+	// Description is one line for people; it may be empty.
+	Description string
+}
+
+// String returns the line.
+func (l NoteLine) String() string {
+	return strings.TrimRight(l.Context+": "+l.State+" "+l.Description, " ")
+}
+
+// ParseNote reads a note. Lines that are not of the form are kept as they are.
+func ParseNote(text []byte) Note {
+	var n Note
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, len(text)+1)
+	for lines.Scan() {
+		line := lines.Text()
+		context, rest, found := strings.Cut(line, ": ")
+		state, description, _ := strings.Cut(rest, " ")
+		if parsed := (NoteLine{Context: context, State: state, Description: description}); found && context != "" && state != "" && parsed.String() == line && parsed == parsed.clean() {
+			n.set(parsed)
+			continue
+		}
+		if strings.TrimSpace(line) != "" {
+			n.other = append(n.other, line)
+		}
+	}
+	return n
+}
+
+// String returns the note's text: our lines sorted by context, then the others.
+func (n Note) String() string {
+	var b strings.Builder
+	for _, l := range n.Lines {
+		b.WriteString(l.String())
+		b.WriteByte('\n')
+	}
+	for _, l := range n.other {
+		b.WriteString(l)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// With returns the note with one context's line replaced or added.
+func (n Note) With(line NoteLine) Note {
+	out := Note{Lines: slices.Clone(n.Lines), other: n.other}
+	out.set(line.clean())
+	return out
+}
+
+// clean makes a line parse back to itself.
+func (l NoteLine) clean() NoteLine {
+	l.Context = strings.ReplaceAll(oneLine(l.Context), ": ", ":")
+	l.State = strings.ReplaceAll(oneLine(l.State), " ", "-")
+	l.Description = oneLine(l.Description)
+	return l
+}
+
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.IsSpace(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// set puts a line in its place; contexts are compared without case.
+func (n *Note) set(line NoteLine) {
+	i, found := slices.BinarySearchFunc(n.Lines, line, func(a, b NoteLine) int {
+		return strings.Compare(strings.ToLower(a.Context), strings.ToLower(b.Context))
+	})
+	if found {
+		n.Lines[i] = line
+		return
+	}
+	n.Lines = slices.Insert(n.Lines, i, line)
+}
+
+// notePaths are where a commit's note may be, by how many levels of two hex
+// digits the notes' tree has; git writes more levels as notes get more.
+func notePaths(commit string) []string {
+	paths := []string{commit}
+	for level := 1; level <= maxFanout; level++ {
+		var parts []string
+		for i := range level {
+			parts = append(parts, commit[2*i:2*i+2])
+		}
+		paths = append(paths, strings.Join(append(parts, commit[2*level:]), "/"))
+	}
+	return paths
+}
+
+// maxFanout is more levels than git makes for millions of notes.
+const maxFanout = 3
+
+func checkCommit(commit string) error {
+	if !commitHash.MatchString(commit) {
+		return fmt.Errorf("%w: commit %q must be 40 lower-case hex digits", ErrRef, commit)
+	}
+	return nil
+}

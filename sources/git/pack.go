@@ -1,0 +1,275 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/go-git/go-billy/v5"
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/format/pktline"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
+)
+
+// decodeRefs reads a list of refs of a bounded size.
+func decodeRefs(r io.Reader, limit int64) (*packp.AdvRefs, error) {
+	bounded := &boundedReader{r: r, left: limit, err: fmt.Errorf("list of refs over %d bytes: %w", limit, ErrTooLarge)}
+	adv := packp.NewAdvRefs()
+	err := adv.Decode(bounded)
+	var said *pktline.ErrorLine
+	switch {
+	case bounded.hit:
+		return nil, bounded.err
+	case err == nil || errors.Is(err, packp.ErrEmptyAdvRefs) || errors.Is(err, packp.ErrEmptyInput):
+		return adv, err
+	case errors.As(err, &said):
+		return nil, classify(said.Text)
+	case bounded.fault != nil:
+		return nil, bounded.fault
+	default:
+		return nil, fmt.Errorf("%w: list of refs: %s", ErrMalformed, remoteText(err.Error()))
+	}
+}
+
+// boundedReader fails once more than its limit was read, and remembers faults
+// of the reader below, since decoders above turn them into text.
+type boundedReader struct {
+	r     io.Reader
+	left  int64
+	err   error // what to return at the limit
+	hit   bool
+	fault error
+}
+
+// Read reads up to the limit.
+func (b *boundedReader) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		b.hit = true
+		return 0, b.err
+	}
+	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.fault = err
+	}
+	return n, err
+}
+
+// pack is a transferred set of objects, spooled to a file that goes with it.
+type pack struct {
+	dir     string
+	file    billy.File
+	objects *packfile.Packfile
+}
+
+func (p *pack) close() {
+	if p.file != nil {
+		_ = p.file.Close()
+	}
+	_ = os.RemoveAll(p.dir)
+}
+
+// transfer asks for the wanted commits and receives what belongs to them.
+func (r *Remote) transfer(ctx context.Context, conn connection, can *capability.List, want []plumbing.Hash, shallow bool) (*pack, error) {
+	req := packp.NewUploadPackRequest()
+	req.Wants = want
+	if shallow {
+		req.Depth = packp.DepthCommits(1)
+		if err := req.Capabilities.Set(capability.Shallow); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range []capability.Capability{capability.OFSDelta, capability.Sideband64k, capability.NoProgress} {
+		if can.Supports(c) {
+			if err := req.Capabilities.Set(c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	body, err := conn.exchange(ctx, func(w io.Writer) error { return encodeUpload(w, req) })
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	bounded := &boundedReader{r: body, left: r.opts.Limits.Pack, err: fmt.Errorf("transfer over %d bytes: %w", r.opts.Limits.Pack, ErrTooLarge)}
+	p, err := r.receive(req, bounded)
+	switch {
+	case err == nil:
+		return p, nil
+	case bounded.hit:
+		return nil, bounded.err
+	case bounded.fault != nil:
+		return nil, bounded.fault
+	default:
+		return nil, err
+	}
+}
+
+func encodeUpload(w io.Writer, req *packp.UploadPackRequest) error {
+	if err := req.UploadRequest.Encode(w); err != nil {
+		return err
+	}
+	return pktline.NewEncoder(w).EncodeString("done\n")
+}
+
+func (r *Remote) receive(req *packp.UploadPackRequest, from io.Reader) (*pack, error) {
+	resp := packp.NewUploadPackResponse(req)
+	if err := resp.Decode(io.NopCloser(from)); err != nil {
+		return nil, classify(err.Error())
+	}
+	var stream io.Reader = resp
+	if req.Capabilities.Supports(capability.Sideband64k) {
+		stream = sideband.NewDemuxer(sideband.Sideband64k, resp)
+	}
+	dir, err := os.MkdirTemp(r.opts.TempDir, "flotilla-fetch-")
+	if err != nil {
+		return nil, fmt.Errorf("spool transfer: %w", err)
+	}
+	p := &pack{dir: dir}
+	if err := p.fill(stream, r.opts.Limits); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+const packName = "objects.pack"
+
+// fill spools the stream while measuring it, and then indexes it.
+func (p *pack) fill(stream io.Reader, limits Limits) error {
+	fs := osfs.New(p.dir, osfs.WithBoundOS())
+	var err error
+	if p.file, err = fs.Create(packName); err != nil {
+		return fmt.Errorf("spool transfer: %w", err)
+	}
+	out := bufio.NewWriterSize(p.file, 64<<10)
+	if err := measure(io.TeeReader(stream, out), limits); err != nil {
+		return err
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("spool transfer: %w", err)
+	}
+	if _, err := p.file.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("spool transfer: %w", err)
+	}
+	index := new(idxfile.Writer)
+	parser, err := packfile.NewParser(packfile.NewScanner(p.file), index)
+	if err != nil {
+		return err
+	}
+	if _, err := parser.Parse(); err != nil {
+		return fmt.Errorf("%w: pack: %s", ErrMalformed, remoteText(err.Error()))
+	}
+	idx, err := index.Index()
+	if err != nil {
+		return fmt.Errorf("%w: pack: %s", ErrMalformed, remoteText(err.Error()))
+	}
+	p.objects = packfile.NewPackfileWithCache(idx, fs, p.file, cache.NewObjectLRU(objectCache), 0)
+	return nil
+}
+
+// objectCache is how much of the unpacked objects is kept while reading, in bytes.
+const objectCache = 16 << 20
+
+// measure reads a pack through and refuses one that would unpack to more than
+// the limits, before anything unpacks it for good.
+func measure(r io.Reader, limits Limits) error {
+	scanner := packfile.NewScanner(r)
+	_, count, err := scanner.Header()
+	if err != nil {
+		return fmt.Errorf("%w: pack: %s", ErrMalformed, remoteText(err.Error()))
+	}
+	if int64(count) > int64(limits.Objects) {
+		return fmt.Errorf("transfer of %d objects, %d are allowed: %w", count, limits.Objects, ErrTooLarge)
+	}
+	var total int64
+	for range count {
+		size, err := measureObject(scanner, limits.Object)
+		if err != nil {
+			return err
+		}
+		if total += size; total > limits.Unpacked {
+			return fmt.Errorf("transfer unpacks to over %d bytes: %w", limits.Unpacked, ErrTooLarge)
+		}
+	}
+	if _, err := scanner.Checksum(); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: pack: %s", ErrMalformed, remoteText(err.Error()))
+	}
+	// What follows the checksum is not ours; reading on lets the sender finish.
+	_, err = io.Copy(io.Discard, r)
+	return err
+}
+
+// measureObject returns the size of the next object once unpacked.
+func measureObject(scanner *packfile.Scanner, limit int64) (int64, error) {
+	header, err := scanner.NextObjectHeader()
+	if err != nil {
+		return 0, fmt.Errorf("%w: pack: %s", ErrMalformed, remoteText(err.Error()))
+	}
+	if header.Length > limit {
+		return 0, fmt.Errorf("an object of %d bytes, %d are allowed: %w", header.Length, limit, ErrTooLarge)
+	}
+	var head firstDelta
+	sink := io.Discard
+	if header.Type.IsDelta() {
+		sink = &head
+	}
+	if _, _, err := scanner.NextObject(sink); err != nil {
+		return 0, fmt.Errorf("%w: pack: %s", ErrMalformed, remoteText(err.Error()))
+	}
+	if !header.Type.IsDelta() {
+		return header.Length, nil
+	}
+	size, err := head.target()
+	if err != nil {
+		return 0, err
+	}
+	if size > limit {
+		return 0, fmt.Errorf("an object of %d bytes, %d are allowed: %w", size, limit, ErrTooLarge)
+	}
+	return size + header.Length, nil
+}
+
+// firstDelta keeps the beginning of a delta, where its sizes stand.
+type firstDelta struct{ head []byte }
+
+// deltaHead is how many bytes two sizes can take.
+const deltaHead = 20
+
+// Write keeps the first bytes.
+func (d *firstDelta) Write(p []byte) (int, error) {
+	if room := deltaHead - len(d.head); room > 0 {
+		d.head = append(d.head, p[:min(room, len(p))]...)
+	}
+	return len(p), nil
+}
+
+// target returns the size of what the delta makes.
+func (d *firstDelta) target() (int64, error) {
+	rest := d.head
+	var size int64
+	for range 2 { // the base's size, then the target's
+		size = 0
+		for shift := 0; ; shift += 7 {
+			if len(rest) == 0 || shift > 56 {
+				return 0, fmt.Errorf("%w: pack: bad delta header", ErrMalformed)
+			}
+			b := rest[0]
+			rest = rest[1:]
+			size |= int64(b&0x7f) << shift
+			if b&0x80 == 0 {
+				break
+			}
+		}
+	}
+	return size, nil
+}

@@ -1,0 +1,308 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/storage/memory"
+)
+
+// Signature is who writes a note, and when.
+type Signature struct {
+	Name, Email string
+	When        time.Time
+}
+
+// pushAttempts is how often a note is written against a ref that others move.
+const pushAttempts = 5
+
+// ReadNote returns the note of a commit; it is empty if there is none.
+func (r *Remote) ReadNote(ctx context.Context, commit string) (Note, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
+	defer cancel()
+	if err := checkCommit(commit); err != nil {
+		return Note{}, err
+	}
+	notes, err := r.notes(ctx)
+	if err != nil {
+		return Note{}, r.wrap(ctx, "read notes", err)
+	}
+	defer notes.close()
+	_, note, err := notes.find(commit)
+	if err != nil {
+		return Note{}, r.wrap(ctx, "read notes", err)
+	}
+	return note, nil
+}
+
+// WriteNote sets one context's line in the note of a commit and keeps all
+// others. It reads, changes and pushes the notes; when somebody else was
+// faster it starts over, and gives up with ErrConflict after a few rounds.
+// It reports whether anything had to be written.
+func (r *Remote) WriteNote(ctx context.Context, commit string, line NoteLine, by Signature) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.opts.Timeout)
+	defer cancel()
+	if err := checkCommit(commit); err != nil {
+		return false, err
+	}
+	for range pushAttempts {
+		wrote, err := r.writeNoteOnce(ctx, commit, line, by)
+		if err == nil || !errors.Is(err, ErrConflict) {
+			return wrote, r.wrapIf(ctx, "write note", err)
+		}
+	}
+	return false, r.wrap(ctx, "write note", fmt.Errorf("%s: %w", NotesRef, ErrConflict))
+}
+
+func (r *Remote) wrapIf(ctx context.Context, what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return r.wrap(ctx, what, err)
+}
+
+func (r *Remote) writeNoteOnce(ctx context.Context, commit string, line NoteLine, by Signature) (bool, error) {
+	notes, err := r.notes(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer notes.close()
+	at, note, err := notes.find(commit)
+	if err != nil {
+		return false, err
+	}
+	text := note.With(line).String()
+	if text == note.String() {
+		return false, nil
+	}
+	w := &treeWriter{objects: memory.NewStorage(), from: notes.pack}
+	root, err := w.put(notes.root, strings.Split(at, "/"), text)
+	if err != nil {
+		return false, err
+	}
+	tip, err := w.commit(root, notes.tip, by)
+	if err != nil {
+		return false, err
+	}
+	return true, r.push(ctx, NotesRef, notes.tip, tip, w)
+}
+
+// notesTree is the notes as they are on the remote; all zero if there are none.
+type notesTree struct {
+	tip, root plumbing.Hash
+	pack      *pack
+}
+
+func (n *notesTree) close() {
+	if n.pack != nil {
+		n.pack.close()
+	}
+}
+
+func (r *Remote) notes(ctx context.Context) (*notesTree, error) {
+	conn, err := r.connect(ctx, uploadPack)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.close()
+	adv, err := r.advertisement(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	tip, ok := adv.References[NotesRef]
+	if !ok {
+		return &notesTree{}, nil
+	}
+	p, err := r.transfer(ctx, conn, adv.Capabilities, []plumbing.Hash{tip}, adv.Capabilities.Supports(capability.Shallow))
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTree(p, tip)
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	return &notesTree{tip: tip, root: t.root, pack: p}, nil
+}
+
+// find returns a commit's note and where it is, or where a new one belongs.
+func (n *notesTree) find(commit string) (string, Note, error) {
+	paths := notePaths(commit)
+	if n.pack == nil {
+		return paths[0], Note{}, nil
+	}
+	t := &Tree{pack: n.pack, root: n.root, dirs: map[string][]object.TreeEntry{}}
+	home := paths[0]
+	for _, p := range paths {
+		entry, err := t.entry(p)
+		if err == nil {
+			content, err := n.pack.blob(entry.Hash)
+			return p, ParseNote(content), err
+		}
+		// A new note goes as deep as the directories for it already go.
+		if dir := path.Dir(p); dir != "." {
+			if d, err := t.entry(dir); err == nil && d.Mode == filemode.Dir {
+				home = p
+			}
+		}
+	}
+	return home, Note{}, nil
+}
+
+// treeWriter makes new objects on top of those transferred.
+type treeWriter struct {
+	objects *memory.Storage
+	from    *pack
+	made    []plumbing.Hash
+}
+
+// put returns the tree that is like the given one, with a file set.
+func (w *treeWriter) put(tree plumbing.Hash, at []string, text string) (plumbing.Hash, error) {
+	var entries []object.TreeEntry
+	var err error
+	if !tree.IsZero() {
+		if entries, err = w.from.tree(tree); err != nil {
+			return plumbing.ZeroHash, err
+		}
+	}
+	entry := object.TreeEntry{Name: at[0], Mode: filemode.Regular}
+	i := slices.IndexFunc(entries, func(e object.TreeEntry) bool { return e.Name == at[0] })
+	if len(at) > 1 {
+		var child plumbing.Hash
+		if i >= 0 {
+			child = entries[i].Hash
+		}
+		entry.Mode = filemode.Dir
+		entry.Hash, err = w.put(child, at[1:], text)
+	} else {
+		entry.Hash, err = w.add(plumbing.BlobObject, []byte(text))
+	}
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if i >= 0 {
+		entries[i] = entry
+	} else {
+		entries = append(entries, entry)
+	}
+	slices.SortFunc(entries, func(a, b object.TreeEntry) int { return strings.Compare(sortName(a), sortName(b)) })
+	return w.encode(&object.Tree{Entries: entries})
+}
+
+// sortName is what Git orders a tree's entries by.
+func sortName(e object.TreeEntry) string {
+	if e.Mode == filemode.Dir {
+		return e.Name + "/"
+	}
+	return e.Name
+}
+
+func (w *treeWriter) commit(root, parent plumbing.Hash, by Signature) (plumbing.Hash, error) {
+	who := object.Signature{Name: by.Name, Email: by.Email, When: by.When}
+	c := &object.Commit{Author: who, Committer: who, Message: "Notes added by flotilla\n", TreeHash: root}
+	if !parent.IsZero() {
+		c.ParentHashes = []plumbing.Hash{parent}
+	}
+	return w.encode(c)
+}
+
+func (w *treeWriter) encode(o interface {
+	Encode(plumbing.EncodedObject) error
+}) (plumbing.Hash, error) {
+	encoded := w.objects.NewEncodedObject()
+	if err := o.Encode(encoded); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return w.store(encoded)
+}
+
+func (w *treeWriter) add(kind plumbing.ObjectType, content []byte) (plumbing.Hash, error) {
+	encoded := w.objects.NewEncodedObject()
+	encoded.SetType(kind)
+	out, err := encoded.Writer()
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	if _, err := out.Write(content); err != nil {
+		return plumbing.ZeroHash, err
+	}
+	return w.store(encoded)
+}
+
+func (w *treeWriter) store(encoded plumbing.EncodedObject) (plumbing.Hash, error) {
+	hash, err := w.objects.SetEncodedObject(encoded)
+	if err == nil && !slices.Contains(w.made, hash) {
+		w.made = append(w.made, hash)
+	}
+	return hash, err
+}
+
+// push moves a ref from one commit to another, or fails with ErrConflict if it
+// is no longer where it was.
+func (r *Remote) push(ctx context.Context, ref string, from, to plumbing.Hash, w *treeWriter) error {
+	conn, err := r.connect(ctx, receivePack)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	adv, err := r.advertisement(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if adv.References[ref] != from {
+		return ErrConflict
+	}
+	req := packp.NewReferenceUpdateRequest()
+	req.Commands = []*packp.Command{{Name: plumbing.ReferenceName(ref), Old: from, New: to}}
+	if err := req.Capabilities.Set(capability.ReportStatus); err != nil {
+		return err
+	}
+	var objects bytes.Buffer
+	if _, err := packfile.NewEncoder(&objects, w.objects, false).Encode(w.made, 0); err != nil {
+		return err
+	}
+	req.Packfile = io.NopCloser(&objects)
+	body, err := conn.exchange(ctx, req.Encode)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	return readReport(body)
+}
+
+// maxReport is how much of a push's report is read, in bytes.
+const maxReport = 64 << 10
+
+// conflictWords are how servers say that a ref moved meanwhile.
+var conflictWords = []string{"fetch first", "non-fast-forward", "failed to update ref", "already exists", "cannot lock", "failed to lock", "stale"}
+
+func readReport(r io.Reader) error {
+	report := packp.NewReportStatus()
+	if err := report.Decode(io.LimitReader(r, maxReport)); err != nil {
+		return fmt.Errorf("%w: push report: %s", ErrMalformed, remoteText(err.Error()))
+	}
+	err := report.Error()
+	if err == nil {
+		return nil
+	}
+	words := err.Error()
+	for _, c := range conflictWords {
+		if strings.Contains(words, c) {
+			return fmt.Errorf("%w: %s", ErrConflict, remoteText(words))
+		}
+	}
+	return fmt.Errorf("push refused: %s", remoteText(words))
+}

@@ -1,0 +1,159 @@
+package git
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// DefaultBranch is read when a Ref names nothing.
+const DefaultBranch = "master"
+
+// Ref says which commit is wanted. Where several fields are set, the later one
+// in this list wins: Branch, Tag, SemVer, Name, Commit.
+type Ref struct {
+	// Branch is a branch's short name; empty means DefaultBranch.
+	Branch string
+	// Tag is a tag's short name.
+	Tag string
+	// SemVer is a range; the highest tag within it is read.
+	SemVer string
+	// Name is a full ref, such as refs/pull/420/head.
+	Name string
+	// Commit is a full commit hash. With Branch set, the commit is looked for
+	// in that branch's history.
+	Commit string
+}
+
+// Commit is what a Ref resolved to.
+type Commit struct {
+	// Hash is the commit's, in lower-case hex.
+	Hash string
+	// Reference is the full name of the ref that led here; empty if the hash
+	// itself was asked for.
+	Reference string
+	// pointer is the short name that the revision shows.
+	pointer string
+}
+
+// Revision returns what status.artifact.revision shows for the commit.
+func (c Commit) Revision() Revision {
+	return Revision{Pointer: c.pointer, Algorithm: "sha1", Checksum: c.Hash}
+}
+
+var commitHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+// fixed returns the commit that a ref names by itself, without a remote.
+func (r Ref) fixed() (Commit, bool, error) {
+	if r.Commit == "" {
+		return Commit{}, false, nil
+	}
+	if !commitHash.MatchString(r.Commit) {
+		return Commit{}, false, fmt.Errorf("%w: commit %q must be 40 lower-case hex digits", ErrRef, r.Commit)
+	}
+	c := Commit{Hash: r.Commit}
+	if r.Branch != "" {
+		c.Reference, c.pointer = branchPrefix+r.Branch, r.Branch
+	}
+	return c, true, nil
+}
+
+const (
+	branchPrefix = "refs/heads/"
+	tagPrefix    = "refs/tags/"
+)
+
+// advertised are the refs that a remote offers.
+type advertised struct {
+	refs   map[string]plumbing.Hash
+	peeled map[string]plumbing.Hash
+}
+
+// find returns what the ref points at among those advertised.
+func (r Ref) find(have advertised) (Commit, error) {
+	switch {
+	case r.Name != "":
+		// A peeled name is the way that some tools ask for an annotated tag's commit.
+		name := strings.TrimSuffix(r.Name, "^{}")
+		if short, isBranch := strings.CutPrefix(name, branchPrefix); isBranch {
+			return have.commit(name, short, "ref "+r.Name)
+		}
+		return have.commit(name, name, "ref "+r.Name)
+	case r.SemVer != "":
+		return r.highest(have)
+	case r.Tag != "":
+		return have.commit(tagPrefix+r.Tag, r.Tag, "tag "+r.Tag)
+	default:
+		branch := r.Branch
+		if branch == "" {
+			branch = DefaultBranch
+		}
+		return have.commit(branchPrefix+branch, branch, "branch "+branch)
+	}
+}
+
+func (a advertised) commit(full, pointer, words string) (Commit, error) {
+	hash, ok := a.peeled[full]
+	if !ok {
+		hash, ok = a.refs[full]
+	}
+	if !ok {
+		return Commit{}, fmt.Errorf("%s: %w%s", words, ErrRefNotFound, a.hint())
+	}
+	return Commit{Hash: hash.String(), Reference: full, pointer: pointer}, nil
+}
+
+// maxHint is how many branches a message names.
+const maxHint = 5
+
+// hint names the branches that there are, so that a typing error is seen.
+func (a advertised) hint() string {
+	var branches []string
+	for name := range a.refs {
+		if short, ok := strings.CutPrefix(name, branchPrefix); ok {
+			branches = append(branches, remoteText(short))
+		}
+	}
+	if len(branches) == 0 {
+		return "; the repository has no branches yet: push a commit"
+	}
+	slices.Sort(branches)
+	more := ""
+	if len(branches) > maxHint {
+		branches, more = branches[:maxHint], ", …"
+	}
+	return fmt.Sprintf("; change spec.ref or push it (branches: %s%s)", strings.Join(branches, ", "), more)
+}
+
+// highest returns the highest tag within the range.
+func (r Ref) highest(have advertised) (Commit, error) {
+	constraint, err := semver.NewConstraint(r.SemVer)
+	if err != nil {
+		return Commit{}, fmt.Errorf("%w: semver range %q: %w", ErrRef, r.SemVer, err)
+	}
+	var best *semver.Version
+	var bestTag string
+	for name := range have.refs {
+		tag, ok := strings.CutPrefix(name, tagPrefix)
+		if !ok {
+			continue
+		}
+		v, err := semver.NewVersion(tag)
+		if err != nil || !constraint.Check(v) {
+			continue
+		}
+		// Equal versions (1.0.0 and v1.0.0) are told apart by name, so that
+		// the same refs give the same answer.
+		if best == nil || v.GreaterThan(best) || (v.Equal(best) && tag > bestTag) {
+			best, bestTag = v, tag
+		}
+	}
+	if best == nil {
+		return Commit{}, fmt.Errorf("semver range %s: %w; no tag is within it, change spec.ref.semver or push a tag", r.SemVer, ErrRefNotFound)
+	}
+	return have.commit(tagPrefix+bestTag, bestTag, "tag "+bestTag)
+}

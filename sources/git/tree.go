@@ -1,0 +1,281 @@
+package git
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+)
+
+// Tree is a commit's files as an fs.FS. Symbolic links and submodules are
+// listed with their mode and cannot be opened. It reads from a spool file that
+// Close removes; it is not for use from several goroutines.
+type Tree struct {
+	// Message is the commit's message.
+	Message string
+	// Author is who wrote the commit, as "Name <mail>".
+	Author string
+	// Committed is when the commit was made.
+	Committed time.Time
+
+	pack *pack
+	root plumbing.Hash
+	dirs map[string][]object.TreeEntry
+}
+
+var (
+	_ fs.ReadDirFS  = (*Tree)(nil)
+	_ fs.ReadFileFS = (*Tree)(nil)
+)
+
+func newTree(p *pack, commit plumbing.Hash) (*Tree, error) {
+	encoded, err := p.objects.Get(commit)
+	if err != nil {
+		return nil, err
+	}
+	var c object.Commit
+	if err := c.Decode(encoded); err != nil {
+		return nil, fmt.Errorf("%w: commit %s: %s", ErrMalformed, commit, remoteText(err.Error()))
+	}
+	return &Tree{
+		Message: c.Message, Author: c.Author.String(), Committed: c.Committer.When,
+		pack: p, root: c.TreeHash, dirs: map[string][]object.TreeEntry{},
+	}, nil
+}
+
+// Close removes what was spooled.
+func (t *Tree) Close() error {
+	t.pack.close()
+	return nil
+}
+
+// Open opens a file or a directory.
+func (t *Tree) Open(name string) (fs.File, error) {
+	entry, err := t.entry(name)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	info := treeInfo{tree: t, name: path.Base(name), entry: entry}
+	if info.IsDir() {
+		entries, err := t.ReadDir(name)
+		if err != nil {
+			return nil, err
+		}
+		return &openDir{info: info, entries: entries}, nil
+	}
+	content, err := t.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return &openFile{info: info, Reader: bytes.NewReader(content)}, nil
+}
+
+// ReadFile returns a file's content.
+func (t *Tree) ReadFile(name string) ([]byte, error) {
+	entry, err := t.entry(name)
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	if !isFile(entry.Mode) {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("not a regular file")}
+	}
+	content, err := t.blob(entry.Hash)
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	return content, nil
+}
+
+// ReadDir returns a directory's entries, sorted by name.
+func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := t.list(name)
+	if err != nil {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
+	}
+	out := make([]fs.DirEntry, 0, len(entries))
+	for _, e := range entries {
+		out = append(out, fs.FileInfoToDirEntry(treeInfo{tree: t, name: e.Name, entry: e}))
+	}
+	return out, nil
+}
+
+func isFile(m filemode.FileMode) bool {
+	return m == filemode.Regular || m == filemode.Executable || m == filemode.Deprecated
+}
+
+// entry finds a name by walking down from the root.
+func (t *Tree) entry(name string) (object.TreeEntry, error) {
+	if !fs.ValidPath(name) {
+		return object.TreeEntry{}, fs.ErrInvalid
+	}
+	if name == "." {
+		return object.TreeEntry{Name: ".", Mode: filemode.Dir, Hash: t.root}, nil
+	}
+	siblings, err := t.list(path.Dir(name))
+	if err != nil {
+		return object.TreeEntry{}, err
+	}
+	base := path.Base(name)
+	i, found := slices.BinarySearchFunc(siblings, base, func(e object.TreeEntry, n string) int { return strings.Compare(e.Name, n) })
+	if !found {
+		return object.TreeEntry{}, fs.ErrNotExist
+	}
+	return siblings[i], nil
+}
+
+// list returns a directory's entries, sorted by name, and remembers them.
+func (t *Tree) list(dir string) ([]object.TreeEntry, error) {
+	if entries, ok := t.dirs[dir]; ok {
+		return entries, nil
+	}
+	self, err := t.entry(dir)
+	if err != nil {
+		return nil, err
+	}
+	if self.Mode != filemode.Dir {
+		return nil, errors.New("not a directory")
+	}
+	entries, err := t.pack.tree(self.Hash)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(entries, func(a, b object.TreeEntry) int { return strings.Compare(a.Name, b.Name) })
+	t.dirs[dir] = entries
+	return entries, nil
+}
+
+// tree returns the entries of one tree object, refusing names that are paths.
+func (p *pack) tree(hash plumbing.Hash) ([]object.TreeEntry, error) {
+	encoded, err := p.objects.Get(hash)
+	if err != nil {
+		return nil, fmt.Errorf("%w: tree %s is missing from the transfer", ErrMalformed, hash)
+	}
+	var decoded object.Tree
+	if err := decoded.Decode(encoded); err != nil {
+		return nil, fmt.Errorf("%w: tree %s: %s", ErrMalformed, hash, remoteText(err.Error()))
+	}
+	for _, e := range decoded.Entries {
+		if e.Name == "" || e.Name == "." || e.Name == ".." || strings.EqualFold(e.Name, ".git") || strings.ContainsAny(e.Name, "/\\\x00") {
+			return nil, fmt.Errorf("%w: tree %s holds the name %q", ErrMalformed, hash, remoteText(e.Name))
+		}
+	}
+	return decoded.Entries, nil
+}
+
+func (t *Tree) blob(hash plumbing.Hash) ([]byte, error) { return t.pack.blob(hash) }
+
+func (p *pack) blob(hash plumbing.Hash) ([]byte, error) {
+	encoded, err := p.objects.Get(hash)
+	if err != nil {
+		return nil, fmt.Errorf("%w: object %s is missing from the transfer", ErrMalformed, hash)
+	}
+	r, err := encoded.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	content := make([]byte, 0, encoded.Size())
+	buf := bytes.NewBuffer(content)
+	if _, err := io.Copy(buf, r); err != nil {
+		return nil, fmt.Errorf("%w: object %s: %s", ErrMalformed, hash, remoteText(err.Error()))
+	}
+	return buf.Bytes(), nil
+}
+
+// treeInfo describes an entry; it asks for the size only when that is asked for.
+type treeInfo struct {
+	tree  *Tree
+	name  string
+	entry object.TreeEntry
+}
+
+// Name returns the entry's base name.
+func (i treeInfo) Name() string { return i.name }
+
+// Size returns a file's size in bytes; 0 for anything else.
+func (i treeInfo) Size() int64 {
+	if !isFile(i.entry.Mode) {
+		return 0
+	}
+	encoded, err := i.tree.pack.objects.Get(i.entry.Hash)
+	if err != nil {
+		return 0
+	}
+	return encoded.Size()
+}
+
+// Mode returns what the entry is; submodules are irregular.
+func (i treeInfo) Mode() fs.FileMode {
+	switch i.entry.Mode {
+	case filemode.Dir:
+		return fs.ModeDir | 0o755
+	case filemode.Executable:
+		return 0o755
+	case filemode.Symlink:
+		return fs.ModeSymlink | 0o777
+	case filemode.Regular, filemode.Deprecated:
+		return 0o644
+	default:
+		return fs.ModeIrregular
+	}
+}
+
+// ModTime returns when the commit was made.
+func (i treeInfo) ModTime() time.Time { return i.tree.Committed }
+
+// IsDir says whether the entry is a directory.
+func (i treeInfo) IsDir() bool { return i.entry.Mode == filemode.Dir }
+
+// Sys returns nothing.
+func (i treeInfo) Sys() any { return nil }
+
+type openFile struct {
+	*bytes.Reader
+	info treeInfo
+}
+
+// Stat describes the file.
+func (f *openFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+
+// Close does nothing.
+func (f *openFile) Close() error { return nil }
+
+type openDir struct {
+	info    treeInfo
+	entries []fs.DirEntry
+}
+
+// Stat describes the directory.
+func (d *openDir) Stat() (fs.FileInfo, error) { return d.info, nil }
+
+// Read fails: a directory has no content.
+func (d *openDir) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: d.info.name, Err: errors.New("is a directory")}
+}
+
+// Close does nothing.
+func (d *openDir) Close() error { return nil }
+
+// ReadDir returns the next n entries, or all with n <= 0.
+func (d *openDir) ReadDir(n int) ([]fs.DirEntry, error) {
+	switch {
+	case n <= 0:
+		n = len(d.entries)
+	case len(d.entries) == 0:
+		return nil, io.EOF
+	default:
+		n = min(n, len(d.entries))
+	}
+	out := d.entries[:n]
+	d.entries = d.entries[n:]
+	return out, nil
+}
