@@ -1,0 +1,89 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+)
+
+// result is one line of the table. Value and Goal share the unit.
+type result struct {
+	Row   string  `json:"row"`
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+	// Goal is the most that is allowed; null where there is none.
+	Goal *float64 `json:"goal"`
+	Met  bool     `json:"met"`
+}
+
+type report struct {
+	dir     string
+	results []result
+}
+
+// atMost adds a figure that must not exceed the goal.
+func (r *report) atMost(row, name string, value float64, unit string, goal float64) {
+	r.results = append(r.results, result{Row: row, Name: name, Value: round(value), Unit: unit, Goal: &goal, Met: value <= goal})
+}
+
+// note adds a figure without a goal, for those who ask why.
+func (r *report) note(row, name string, value float64, unit string) {
+	r.results = append(r.results, result{Row: row, Name: name, Value: round(value), Unit: unit, Met: true})
+}
+
+// raw keeps samples in a file of their own.
+func (r *report) raw(name string, samples any) error {
+	content, err := json.MarshalIndent(samples, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write the samples of %s: %w", name, err)
+	}
+	return r.file(filepath.Join(r.dir, name+".json"), content)
+}
+
+func (r *report) write(path string) error {
+	content, err := json.MarshalIndent(r.results, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write the summary: %w", err)
+	}
+	return r.file(path, content)
+}
+
+func (r *report) file(path string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("make the folder of the results: %w", err)
+	}
+	if err := os.WriteFile(path, append(content, '\n'), 0o644); err != nil {
+		return fmt.Errorf("write the results: %w", err)
+	}
+	return nil
+}
+
+func (r *report) print(out io.Writer) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ROW\tWHAT\tVALUE\tGOAL\tMET")
+	for _, line := range r.results {
+		goal, met := "", ""
+		if line.Goal != nil {
+			goal = fmt.Sprintf("≤ %g %s", *line.Goal, line.Unit)
+			met = map[bool]string{true: "yes", false: "NO"}[line.Met]
+		}
+		fmt.Fprintf(table, "%s\t%s\t%g %s\t%s\t%s\n", line.Row, line.Name, line.Value, line.Unit, goal, met)
+	}
+	_ = table.Flush()
+}
+
+func round(v float64) float64 { return math.Round(v*1000) / 1000 }
+
+// percentile is the value below which the given share of the samples lies.
+func percentile(samples []float64, share float64) float64 {
+	sorted := slices.Clone(samples)
+	slices.Sort(sorted)
+	index := int(math.Ceil(share*float64(len(sorted)))) - 1
+	return sorted[max(0, index)]
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-io/flotilla/internal/demo"
+)
+
+func newDemoCommand() *cobra.Command {
+	var dir string
+	var exit bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Run an example fleet of three clusters on this machine",
+		Long: `Run an example fleet on this machine: a control plane, three clusters and a Git
+server. It commits an application, shows how it reaches every cluster, and then
+stays for you to look around. Ctrl-C stops and removes everything.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			flotillad, err := besides("flotillad")
+			if err != nil {
+				return err
+			}
+			if dir == "" {
+				dir = filepath.Join(os.TempDir(), fmt.Sprintf("flotilla-demo-%d", os.Getpid()))
+			}
+			out, isFile := cmd.OutOrStdout().(*os.File)
+			return demo.Run(cmd.Context(), demo.Options{
+				Flotillad: flotillad,
+				Dir:       dir,
+				Exit:      exit,
+				Out:       cmd.OutOrStdout(),
+				Terminal:  isFile && term.IsTerminal(int(out.Fd())),
+				Clock:     clock.RealClock{},
+				Join:      joinQuietly,
+			})
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", "", "where to keep the fleet; default is a new temporary folder, removed at the end")
+	cmd.Flags().BoolVar(&exit, "exit", false, "end when all is ready, with exit code 0, or 1 if it does not get ready")
+	return cmd
+}
+
+// besides finds a program of ours next to this one.
+func besides(name string) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find out where this program is: %w", err)
+	}
+	path := filepath.Join(filepath.Dir(self), name)
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("%s is not there: build it beside %s (make build)", path, self)
+	}
+	return path, nil
+}

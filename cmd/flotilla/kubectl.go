@@ -1,0 +1,49 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/component-base/cli"
+	kubectl "k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/plugin"
+)
+
+// kubectlArguments returns what kubectl itself would be called with, if this is
+// `flotilla kubectl …`.
+func kubectlArguments(args []string) ([]string, bool) {
+	if len(args) < 2 || args[1] != "kubectl" {
+		return nil, false
+	}
+	name := filepath.Join(filepath.Dir(args[0]), "kubectl")
+	return append([]string{name}, args[2:]...), true
+}
+
+// runKubectl runs kubectl in this process and returns its exit code.
+func runKubectl(args []string) int {
+	// kubectl reads the process's arguments to find its plugins and to
+	// complete them, so they are handed over whole.
+	os.Args = args
+	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+	cmd := kubectl.NewDefaultKubectlCommandWithArgs(kubectl.KubectlOptions{
+		PluginHandler: kubectl.NewDefaultPluginHandler(plugin.ValidPluginFilenamePrefixes),
+		Arguments:     args,
+		ConfigFlags:   genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().WithDiscoveryBurst(300).WithDiscoveryQPS(50),
+		IOStreams:     streams,
+	})
+	return cli.Run(cmd)
+}
+
+// newKubectlCommand is what help and completion see; main hands a real call
+// over before flags are read.
+func newKubectlCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:                "kubectl [command]",
+		Short:              "kubectl itself: every command and flag of it",
+		DisableFlagParsing: true,
+		Run:                func(*cobra.Command, []string) {},
+	}
+}

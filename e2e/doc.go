@@ -1,0 +1,8 @@
+// Package e2e tests the whole system as users run it: the built programs as
+// processes, real member clusters, real Git over HTTP and SSH, and a real
+// forge.
+//
+// The programs must be built before (make build). With -short the package does
+// nothing; tests whose input lies outside of the checkout skip with a message
+// where it is missing.
+package e2e

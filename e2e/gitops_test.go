@@ -1,0 +1,180 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// followTemplate is what connects a repository to the fleet.
+const followTemplate = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: %[1]s}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: src, namespace: %[1]s}
+spec:
+%[2]s
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: app, namespace: %[1]s}
+spec:
+%[3]s
+---
+apiVersion: notification.toolkit.fluxcd.io/v1beta3
+kind: Provider
+metadata: {name: commits, namespace: %[1]s}
+spec: {type: git-notes}
+---
+apiVersion: notification.toolkit.fluxcd.io/v1beta3
+kind: Alert
+metadata: {name: commits, namespace: %[1]s}
+spec:
+  providerRef: {name: commits}
+  eventSources:
+    - {kind: Kustomization, name: "*"}
+`
+
+// follow makes the fleet follow the repository and returns the namespace that
+// the objects for it are in, named like the test. The lines given are put into
+// the specs of the GitRepository and the Kustomization.
+func (w *world) follow(t *testing.T, url, sourceLines, applyLines string) string {
+	t.Helper()
+	namespace := nameOf(t)
+	source := lines("url: "+url, "interval: 1s", "ref: {branch: main}").with(sourceLines)
+	apply := lines("sourceRef: {kind: GitRepository, name: src}", "path: ./app", "interval: 1m",
+		"retryInterval: 1s", "timeout: 2m", "prune: true", "wait: true").with(applyLines)
+	w.apply(t, fmt.Sprintf(followTemplate, namespace, source, apply))
+	return namespace
+}
+
+type specLines []string
+
+func lines(list ...string) specLines { return list }
+
+// with adds lines, each in place of one with the same key.
+func (l specLines) with(added string) string {
+	all := slices.Clone(l)
+	for line := range strings.SplitSeq(strings.TrimSpace(added), "\n") {
+		key, _, _ := strings.Cut(line, ":")
+		all = slices.DeleteFunc(all, func(have string) bool { return strings.HasPrefix(have, key+":") })
+		all = append(all, line)
+	}
+	return "  " + strings.Join(all, "\n  ")
+}
+
+// applied waits until the Kustomization is ready at the commit.
+func (w *world) applied(t *testing.T, namespace, commit string, within time.Duration) {
+	t.Helper()
+	eventually(t, within, "the commit "+commit[:8]+" is applied and healthy", func(ctx context.Context) error {
+		var ks kustomizev1.Kustomization
+		if err := w.hub.Get(ctx, types.NamespacedName{Namespace: namespace, Name: "app"}, &ks); err != nil {
+			return err
+		}
+		ready := apimeta.FindStatusCondition(ks.Status.Conditions, "Ready")
+		if ready == nil || ready.Status != metav1.ConditionTrue || !strings.HasSuffix(ks.Status.LastAppliedRevision, commit) {
+			return fmt.Errorf("applied is %q, attempted %q, Ready is %+v", ks.Status.LastAppliedRevision, ks.Status.LastAttemptedRevision, ready)
+		}
+		return nil
+	})
+}
+
+// refused waits until an object's Ready condition is False with the reason,
+// and returns its message.
+func (w *world) refused(t *testing.T, kind, namespace string, reason ...string) string {
+	t.Helper()
+	message := ""
+	eventually(t, 30*time.Second, fmt.Sprintf("%s is refused with reason %v", kind, reason), func(ctx context.Context) error {
+		conditions, err := w.conditions(ctx, kind, namespace)
+		if err != nil {
+			return err
+		}
+		ready := apimeta.FindStatusCondition(conditions, "Ready")
+		if ready == nil || ready.Status != metav1.ConditionFalse || !slices.Contains(reason, ready.Reason) {
+			return fmt.Errorf("Ready is %+v", ready)
+		}
+		message = ready.Message
+		return nil
+	})
+	return message
+}
+
+func (w *world) conditions(ctx context.Context, kind, namespace string) ([]metav1.Condition, error) {
+	switch kind {
+	case "GitRepository":
+		var obj sourcev1.GitRepository
+		err := w.hub.Get(ctx, types.NamespacedName{Namespace: namespace, Name: "src"}, &obj)
+		return obj.Status.Conditions, err
+	case "Kustomization":
+		var obj kustomizev1.Kustomization
+		err := w.hub.Get(ctx, types.NamespacedName{Namespace: namespace, Name: "app"}, &obj)
+		return obj.Status.Conditions, err
+	default:
+		return nil, fmt.Errorf("no conditions are read of kind %q", kind)
+	}
+}
+
+// reported waits until the commit's note says so.
+func (r *repository) reported(t *testing.T, commit, want string) {
+	t.Helper()
+	eventually(t, time.Minute, "the commit "+commit[:8]+" carries "+want, func(context.Context) error {
+		if note := r.note(commit); !strings.Contains(note, want) {
+			return fmt.Errorf("its note is %q", note)
+		}
+		return nil
+	})
+}
+
+// deployed is a check that a Deployment is ready in a member, with the given
+// image, whatever its registry, in its first container.
+func deployed(namespace, name, image string, replicas int32) func(context.Context, string, client.Client) error {
+	return func(ctx context.Context, _ string, member client.Client) error {
+		var got appsv1.Deployment
+		if err := member.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &got); err != nil {
+			return err
+		}
+		if have := got.Spec.Template.Spec.Containers[0].Image; !strings.HasSuffix("/"+have, "/"+image) {
+			return fmt.Errorf("Deployment %s runs %s, want %s", name, have, image)
+		}
+		if got.Status.AvailableReplicas != replicas || got.Status.UpdatedReplicas != replicas {
+			return fmt.Errorf("Deployment %s has %d available and %d updated replicas, want %d", name, got.Status.AvailableReplicas, got.Status.UpdatedReplicas, replicas)
+		}
+		return nil
+	}
+}
+
+// byHandApp is a small application with its policy, for every cluster.
+const byHandApp = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: %[1]s, labels: {app: web}}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: web, image: %[2]q}]
+---
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: web, namespace: %[1]s}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: web}]
+  placement:
+    clusterAffinity: {clusterNames: [east, edge, west]}
+`
