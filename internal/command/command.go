@@ -1,0 +1,81 @@
+// Package command runs the programs' cobra commands the way scripts expect: one
+// clear line on standard error when something is wrong, and a stable exit code.
+//
+// In go a command; out comes an exit code. It defines no command itself.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes of all programs.
+const (
+	// Done is the code of a call that worked.
+	Done = 0
+	// Failed is the code of a call that was right and did not work.
+	Failed = 1
+	// Wrong is the code of a call that was wrong before anything was tried.
+	Wrong = 2
+	// Interrupted is the code of a call that the user ended.
+	Interrupted = 130
+)
+
+// usageError is a call that was wrong.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// Usage marks err as the caller's fault: the exit code is Wrong.
+func Usage(err error) error { return &usageError{err: err} }
+
+// Run executes the command and returns the exit code. An error becomes one line.
+func Run(ctx context.Context, cmd *cobra.Command) int {
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return Usage(fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath()))
+	})
+	err := cmd.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return Done
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		return Interrupted
+	}
+	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "error: %s\n", oneLine(err))
+	var usage *usageError
+	if errors.As(err, &usage) || isCobraUsage(err) {
+		return Wrong
+	}
+	return Failed
+}
+
+// Exactly is cobra's ExactArgs with names: it says what is missing.
+func Exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return Usage(fmt.Errorf("%s is missing: %s", names[len(args)], cmd.UseLine()))
+		case len(args) > len(names):
+			return Usage(fmt.Errorf("%q is too much: %s", args[len(names)], cmd.UseLine()))
+		}
+		return nil
+	}
+}
+
+// oneLine folds what is spread over several lines.
+func oneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}
+
+// isCobraUsage recognizes cobra's own complaints, which carry no type.
+func isCobraUsage(err error) bool {
+	text := err.Error()
+	return strings.HasPrefix(text, "unknown command") || strings.HasPrefix(text, "required flag") ||
+		strings.HasPrefix(text, "accepts ") || strings.HasPrefix(text, "requires ")
+}
