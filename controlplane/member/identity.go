@@ -47,6 +47,9 @@ func loadIdentity(dir *datadir.Dir, opts Options) (*identity, error) {
 	if id.pods, err = parseRange("pod range", id.PodCIDR, nodeMaskSize); err != nil {
 		return nil, err
 	}
+	if _, err := nodeRange(id.pods, opts.Nodes-1); err != nil {
+		return nil, err
+	}
 	services, err := parseRange("service range", id.ServiceCIDR, 28)
 	if err != nil {
 		return nil, err

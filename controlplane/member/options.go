@@ -71,8 +71,8 @@ func (o *Options) complete() error {
 	if o.SecurePort < 0 || o.SecurePort > 65535 {
 		return fmt.Errorf("%w: port %d is not within 0 and 65535", ErrInvalid, o.SecurePort)
 	}
-	if o.Nodes < 0 {
-		return fmt.Errorf("%w: %d nodes are fewer than none", ErrInvalid, o.Nodes)
+	if o.Nodes < 1 {
+		return fmt.Errorf("%w: %d nodes are less than one", ErrInvalid, o.Nodes)
 	}
 	return o.Node.validate()
 }
