@@ -1,13 +1,16 @@
 package members
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -44,14 +47,11 @@ type Interpreter interface {
 	Health(observed *unstructured.Unstructured) (workv1alpha1.ResourceHealth, error)
 }
 
-// trim reduces an object to what is kept of it.
-func trim(obj *unstructured.Unstructured, interpreter Interpreter) (*Observed, error) {
-	owned, err := OwnedHash(obj)
-	if err != nil {
-		return nil, err
-	}
+// Marks returns what an object says about itself and who it belongs to, without
+// its fields, status and health.
+func Marks(obj *unstructured.Unstructured) *Observed {
 	annotations := obj.GetAnnotations()
-	out := &Observed{
+	return &Observed{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:         obj.GetNamespace(),
 			Name:              obj.GetName(),
@@ -65,7 +65,15 @@ func trim(obj *unstructured.Unstructured, interpreter Interpreter) (*Observed, e
 			Namespace: annotations[workv1alpha2.WorkNamespaceAnnotation],
 			Name:      annotations[workv1alpha2.WorkNameAnnotation],
 		},
-		Owned: owned,
+	}
+}
+
+// trim reduces an object to what is kept of it.
+func trim(obj *unstructured.Unstructured, interpreter Interpreter) (*Observed, error) {
+	out := Marks(obj)
+	var err error
+	if out.Owned, err = OwnedHash(obj); err != nil {
+		return nil, err
 	}
 	if out.Health, err = interpreter.Health(obj); err != nil {
 		out.Health = workv1alpha1.ResourceUnknown
@@ -90,4 +98,16 @@ func reflected(obj *unstructured.Unstructured, interpreter Interpreter) (*runtim
 		return nil, fmt.Errorf("the status has %d bytes, at most %d are reflected", len(status.Raw), mostStatus)
 	}
 	return &runtime.RawExtension{Raw: status.Raw}, nil
+}
+
+// SameJSON says whether two raw values are the same JSON, however it is written.
+func SameJSON(a, b runtime.RawExtension) bool {
+	if bytes.Equal(a.Raw, b.Raw) {
+		return true
+	}
+	var x, y any
+	if utiljson.Unmarshal(a.Raw, &x) != nil || utiljson.Unmarshal(b.Raw, &y) != nil {
+		return false
+	}
+	return reflect.DeepEqual(x, y)
 }

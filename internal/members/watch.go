@@ -1,6 +1,7 @@
 package members
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"time"
@@ -326,7 +327,7 @@ func rawEqual(a, b *runtime.RawExtension) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return string(a.Raw) == string(b.Raw)
+	return bytes.Equal(a.Raw, b.Raw)
 }
 
 // missing says whether err means that the member does not serve what was asked

@@ -1,0 +1,152 @@
+package execution
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/members"
+)
+
+// discard removes the objects of a Work that is being deleted, or lets them go
+// if they are to stay. Nobody is asked where the cluster is gone, or is leaving
+// and out of reach.
+func (l *lane) discard(ctx context.Context, s *state) (loop.Next, error) {
+	if !holds(s.work) {
+		return loop.Next{Done: true}, nil
+	}
+	if s.cluster == nil {
+		return loop.Next{}, nil
+	}
+	if s.member == nil {
+		if !s.cluster.DeletionTimestamp.IsZero() && !ready(s.cluster) {
+			return loop.Next{}, nil
+		}
+		return loop.Next{}, &blocked{cause: cause{event: onProof}, after: safetyNet, err: fmt.Errorf("cluster %s is not connected", s.cluster.Name)}
+	}
+	parsed, err := l.parse(s.work)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	for i := range parsed {
+		if parsed[i].err != nil {
+			continue
+		}
+		if err := l.discardOne(ctx, s, &parsed[i]); err != nil {
+			return loop.Next{}, fmt.Errorf("remove %s %s: %w", parsed[i].gvk.Kind, parsed[i].key, err)
+		}
+	}
+	return loop.Next{}, nil
+}
+
+func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
+	observed, presence := s.member.Read(m.gvk, m.key)
+	if presence == members.Unknown {
+		live, err := s.member.Get(ctx, m.gvk, m.key)
+		switch {
+		case apierrors.IsNotFound(err) || errors.Is(err, members.ErrNotServed):
+			return nil
+		case err != nil:
+			return l.unreachable(err)
+		}
+		observed, presence = members.Marks(live), members.Present
+	}
+	if presence == members.Absent || !observed.Managed || observed.Work != s.key || !observed.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	verb, act := "Removed", func() error { return s.member.Delete(ctx, m.gvk, m.key, observed.UID) }
+	if preserve := s.work.Spec.PreserveResourcesOnDeletion; preserve != nil && *preserve {
+		verb, act = "Left in place", func() error { return s.member.Patch(ctx, m.gvk, m.key, unmark(observed.UID)) }
+	}
+	if err := act(); err != nil && !apierrors.IsNotFound(err) {
+		return l.unreachable(err)
+	}
+	log.FromContext(ctx).Info(verb, "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name)
+	return nil
+}
+
+func (l *lane) unreachable(err error) error {
+	if _, ok := l.connected(l.cluster); !ok {
+		return &blocked{cause: cause{event: onProof}, after: safetyNet, err: err}
+	}
+	return err
+}
+
+// The labels and annotations that tie a member's object to the hub.
+var (
+	ourLabels = []string{
+		workv1alpha2.ManagedByKarmadaLabel,
+		workv1alpha2.WorkPermanentIDLabel,
+		workv1alpha2.ResourceBindingPermanentIDLabel,
+		workv1alpha2.ClusterResourceBindingPermanentIDLabel,
+		policyv1alpha1.PropagationPolicyPermanentIDLabel,
+		policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel,
+	}
+	ourAnnotations = []string{
+		workv1alpha2.WorkNamespaceAnnotation,
+		workv1alpha2.WorkNameAnnotation,
+		workv1alpha2.ResourceBindingNamespaceAnnotationKey,
+		workv1alpha2.ResourceBindingNameAnnotationKey,
+		workv1alpha2.ClusterResourceBindingAnnotationKey,
+		workv1alpha2.ResourceConflictResolutionAnnotation,
+		workv1alpha2.ResourceTemplateUIDAnnotation,
+		workv1alpha2.ResourceTemplateGenerationAnnotationKey,
+		workv1alpha2.ManagedAnnotation,
+		workv1alpha2.ManagedLabels,
+		policyv1alpha1.PropagationPolicyNamespaceAnnotation,
+		policyv1alpha1.PropagationPolicyNameAnnotation,
+		policyv1alpha1.ClusterPropagationPolicyAnnotation,
+	}
+)
+
+// unmark returns the merge patch that takes our labels and annotations off the
+// object with this UID, and off no other.
+func unmark(uid types.UID) []byte {
+	none := func(keys []string) map[string]any {
+		out := map[string]any{}
+		for _, key := range keys {
+			out[key] = nil
+		}
+		return out
+	}
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": uid, "labels": none(ourLabels), "annotations": none(ourAnnotations),
+	}})
+	if err != nil {
+		panic(err) // strings and nulls always encode
+	}
+	return data
+}
+
+// letGo takes the loop's finalizer off the Work.
+func (l *lane) letGo(ctx context.Context, s *state) (loop.Next, error) {
+	at := slices.Index(s.work.Finalizers, workv1alpha2.ExecutionControllerFinalizer)
+	path := fmt.Sprintf("/metadata/finalizers/%d", at)
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": path, "value": workv1alpha2.ExecutionControllerFinalizer},
+		{"op": "remove", "path": path},
+	})
+	if err != nil {
+		return loop.Next{}, fmt.Errorf("encode the patch of finalizers: %w", err)
+	}
+	work := s.work.DeepCopy()
+	err = l.hub.Patch(ctx, work, client.RawPatch(types.JSONPatchType, patch))
+	switch {
+	case apierrors.IsNotFound(err):
+		return loop.Next{}, nil
+	case err != nil:
+		return loop.Next{}, fmt.Errorf("let go of work %s: %w", s.key, err)
+	}
+	l.wrote.Wrote(work)
+	return loop.Next{}, nil
+}

@@ -1,0 +1,290 @@
+package execution
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/crew"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/window"
+)
+
+// Options tune the loop. The zero value serves all clusters in push mode.
+type Options struct {
+	// Serves says which clusters' Works are carried; nil means those in push
+	// mode, and Works whose Cluster is gone.
+	Serves func(*clusterv1alpha1.Cluster) bool
+	// Workers is how many Works of one cluster are worked on side by side; zero
+	// means 16. What reaches the member at once is bounded by the member.
+	Workers int
+	// Quiet is how long a change of a status waits for the next one, unless it
+	// is one of Applied or health; zero means 250 ms.
+	Quiet time.Duration
+	// Most is how long such a change waits in all; zero means 1 s.
+	Most time.Duration
+	// Clock is the time; nil means the machine's.
+	Clock clock.PassiveClock
+}
+
+const (
+	defaultWorkers = 16
+	defaultQuiet   = 250 * time.Millisecond
+	defaultMost    = time.Second
+)
+
+// Retainer decides which fields of a manifest are left to the member.
+type Retainer interface {
+	// Retains says whether Retain needs the object as it stands in the member.
+	Retains(desired *unstructured.Unstructured) bool
+	// Retain returns what is applied. Observed is nil where there is no object.
+	Retain(desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error)
+}
+
+// Recorder emits Events.
+type Recorder interface {
+	Event(obj runtime.Object, eventType, reason, message string)
+}
+
+// member is what the loop asks of a member cluster.
+type member interface {
+	Read(gvk schema.GroupVersionKind, key types.NamespacedName) (*members.Observed, members.Presence)
+	Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error)
+	Apply(ctx context.Context, desired *unstructured.Unstructured) (*members.Observed, error)
+	Patch(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, patch []byte) error
+	Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, uid types.UID) error
+}
+
+var _ member = (*members.Member)(nil)
+
+// Reconciler carries Works to members, one lane per cluster.
+type Reconciler struct {
+	hub       client.Client
+	connected func(cluster string) (member, bool)
+	retainer  Retainer
+	recorder  Recorder
+	options   Options
+	crew      *crew.Crew
+	wrote     *echo.Echo[*workv1alpha1.Work]
+	held      *window.Window[client.ObjectKey]
+
+	mu    sync.RWMutex
+	lanes map[string]*lane // by cluster; the empty name takes Works of clusters that are gone
+}
+
+// New returns the loop and has it told what happens in the registry's members.
+func New(hub client.Client, registry *members.Registry, retainer Retainer, recorder Recorder, o Options) *Reconciler {
+	r := &Reconciler{
+		hub: hub,
+		connected: func(cluster string) (member, bool) {
+			m, ok := registry.Get(cluster)
+			return m, ok
+		},
+		retainer: retainer,
+		recorder: recorder,
+		options:  defaults(o),
+		crew:     crew.New(),
+		lanes:    map[string]*lane{},
+	}
+	r.wrote = echo.New[*workv1alpha1.Work](r.options.Clock)
+	r.held = window.New[client.ObjectKey](window.Options{Quiet: r.options.Quiet, Most: r.options.Most, Clock: r.options.Clock})
+	registry.Handle(r)
+	return r
+}
+
+func defaults(o Options) Options {
+	if o.Workers == 0 {
+		o.Workers = defaultWorkers
+	}
+	if o.Quiet == 0 {
+		o.Quiet = defaultQuiet
+	}
+	if o.Most == 0 {
+		o.Most = defaultMost
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return o
+}
+
+// Register adds the loop to mgr.
+func (r *Reconciler) Register(mgr ctrl.Manager) error {
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		if err := r.listen(ctx, mgr); err != nil {
+			return err
+		}
+		if r.options.Serves == nil {
+			r.open(ctx, "")
+		}
+		r.crew.Run(ctx)
+		return nil
+	}))
+}
+
+// listen opens and closes lanes as Clusters come and go, and puts Works into
+// them.
+func (r *Reconciler) listen(ctx context.Context, mgr ctrl.Manager) error {
+	clusters, err := mgr.GetCache().GetInformer(ctx, &clusterv1alpha1.Cluster{})
+	if err != nil {
+		return fmt.Errorf("watch clusters: %w", err)
+	}
+	works, err := mgr.GetCache().GetInformer(ctx, &workv1alpha1.Work{})
+	if err != nil {
+		return fmt.Errorf("watch works: %w", err)
+	}
+	if _, err := clusters.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { r.clusterSeen(ctx, obj) },
+		UpdateFunc: func(_, obj any) { r.clusterSeen(ctx, obj) },
+		DeleteFunc: func(obj any) { r.clusterGone(ctx, obj) },
+	}); err != nil {
+		return fmt.Errorf("watch clusters: %w", err)
+	}
+	if _, err := works.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { r.workSeen(nil, obj) },
+		UpdateFunc: r.workSeen,
+		DeleteFunc: r.workGone,
+	}); err != nil {
+		return fmt.Errorf("watch works: %w", err)
+	}
+	return nil
+}
+
+func (r *Reconciler) clusterSeen(ctx context.Context, obj any) {
+	cluster, ok := obj.(*clusterv1alpha1.Cluster)
+	if !ok {
+		return
+	}
+	if r.serves(cluster) {
+		r.open(ctx, cluster.Name)
+	} else {
+		r.close(cluster.Name)
+	}
+	if lane := r.lane(cluster.Name); lane != nil && !cluster.DeletionTimestamp.IsZero() {
+		// A cluster that leaves lets go of Works that wait for it.
+		lane.release(func(cause) bool { return true })
+	}
+}
+
+func (r *Reconciler) clusterGone(ctx context.Context, obj any) {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	cluster, ok := obj.(*clusterv1alpha1.Cluster)
+	if !ok {
+		return
+	}
+	r.close(cluster.Name)
+	if orphans := r.lane(""); orphans != nil {
+		orphans.load(ctx, workv1alpha2.ExecutionNamespace(cluster.Name))
+	}
+}
+
+func (r *Reconciler) serves(cluster *clusterv1alpha1.Cluster) bool {
+	if r.options.Serves != nil {
+		return r.options.Serves(cluster)
+	}
+	return cluster.Spec.SyncMode == clusterv1alpha1.Push
+}
+
+// workSeen puts a Work in its lane, unless only its status changed: that is our
+// own doing.
+func (r *Reconciler) workSeen(before, after any) {
+	work, ok := after.(*workv1alpha1.Work)
+	if !ok {
+		return
+	}
+	r.wrote.Observed(work)
+	if was, ok := before.(*workv1alpha1.Work); ok && was.Generation == work.Generation && was.UID == work.UID &&
+		was.DeletionTimestamp.IsZero() == work.DeletionTimestamp.IsZero() {
+		return
+	}
+	key := client.ObjectKeyFromObject(work)
+	if lane := r.laneOf(key); lane != nil {
+		lane.add(key)
+		return
+	}
+	if orphans := r.lane(""); orphans != nil && !work.DeletionTimestamp.IsZero() {
+		orphans.add(key)
+	}
+}
+
+func (r *Reconciler) workGone(obj any) {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	if work, ok := obj.(*workv1alpha1.Work); ok {
+		key := client.ObjectKeyFromObject(work)
+		r.wrote.Gone(key)
+		r.held.Clear(key)
+		if lane := r.laneOf(key); lane != nil {
+			lane.forget(key)
+		}
+	}
+}
+
+func (r *Reconciler) lane(cluster string) *lane {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.lanes[cluster]
+}
+
+func (r *Reconciler) laneOf(work client.ObjectKey) *lane {
+	cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(work.Namespace)
+	if !ok {
+		return nil
+	}
+	return r.lane(cluster)
+}
+
+// Proven implements members.Handler.
+func (r *Reconciler) Proven(cluster string) {
+	if lane := r.lane(cluster); lane != nil {
+		lane.release(func(c cause) bool { return c.event == onProof || c.event == onRetry })
+	}
+}
+
+// Synced implements members.Handler.
+func (r *Reconciler) Synced(cluster string, gvk schema.GroupVersionKind) {
+	if lane := r.lane(cluster); lane != nil {
+		lane.release(func(c cause) bool { return c == cause{event: onSync, kind: gvk} })
+	}
+}
+
+// KindsChanged implements members.Handler.
+func (r *Reconciler) KindsChanged(cluster string) {
+	if lane := r.lane(cluster); lane != nil {
+		lane.release(func(c cause) bool { return c.event == onKinds })
+	}
+}
+
+// Changed implements members.Handler. What an object says about its Work only
+// counts within the member's own lane.
+func (r *Reconciler) Changed(cluster string, observed *members.Observed) {
+	if observed.Work.Namespace != workv1alpha2.ExecutionNamespace(cluster) {
+		return
+	}
+	if lane := r.lane(cluster); lane != nil {
+		lane.add(observed.Work)
+	}
+}
+
+var _ members.Handler = (*Reconciler)(nil)
+
+var _ reconcile.Reconciler = (*lane)(nil)

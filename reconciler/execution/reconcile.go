@@ -1,0 +1,158 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/members"
+)
+
+// safetyNet is when a Work that waits for an event is looked at in any case.
+const safetyNet = time.Minute
+
+// state is one look at one Work.
+type state struct {
+	key     client.ObjectKey
+	work    *workv1alpha1.Work         // shared: not to be changed
+	cluster *clusterv1alpha1.Cluster   // nil: gone
+	member  member                     // nil: not connected
+	parsed  []manifest                 // the Work's manifests
+	applied []workv1alpha1.AppliedHash // the record as it is to be
+	objects []*members.Observed        // by ordinal; nil where there is none
+	known   []bool                     // by ordinal: whether objects tells the truth
+	failed  []error                    // by ordinal; nil where all is well
+	status  *workv1alpha1.WorkStatus   // as it is to be
+	blocked *blocked
+}
+
+// blocked says that a Work cannot be carried on before something comes to pass.
+// It is no failure and changes no condition.
+type blocked struct {
+	cause cause
+	after time.Duration // how soon to look again in any case
+	err   error
+}
+
+func (b *blocked) Error() string { return b.err.Error() }
+
+// Reconcile carries one Work of the lane's cluster.
+func (l *lane) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	since := l.begin(req.NamespacedName)
+	s, found, err := l.look(ctx, req.NamespacedName)
+	if err != nil || !found {
+		return reconcile.Result{}, err
+	}
+	phases := []loop.Phase[state]{l.connect, l.carry, l.describe, l.report}
+	switch {
+	case !s.work.DeletionTimestamp.IsZero():
+		phases = []loop.Phase[state]{l.discard, l.letGo}
+	case l.cluster == "":
+		return reconcile.Result{}, nil
+	}
+	next, err := loop.Run(ctx, s, phases...)
+	return l.next(ctx, s, next, errors.Join(err, s.problem()), since)
+}
+
+// problem is why the Work has to be looked at again.
+func (s *state) problem() error {
+	if s.blocked != nil {
+		return s.blocked
+	}
+	return errors.Join(s.failed...)
+}
+
+// next turns the outcome of a look into when to look again.
+func (l *lane) next(ctx context.Context, s *state, next loop.Next, err error, since int) (reconcile.Result, error) {
+	if err == nil {
+		l.retries.Forget(s.key)
+		return reconcile.Result{RequeueAfter: next.After}, nil
+	}
+	c, after := cause{event: onRetry}, time.Duration(0)
+	var b *blocked
+	switch {
+	case errors.As(err, &b):
+		c, after = b.cause, b.after
+	case errors.Is(err, members.ErrNotServed):
+		c = cause{event: onKinds}
+	}
+	if after == 0 {
+		after = l.retries.When(s.key)
+	}
+	if !l.wait(s.key, c, since) {
+		after = min(after, firstRetry)
+	}
+	if next.After > 0 {
+		after = min(after, next.After)
+	}
+	log.FromContext(ctx).V(1).Info("Work waits", "reason", err.Error(), "after", after)
+	return reconcile.Result{RequeueAfter: after}, nil
+}
+
+// look reads the Work and its cluster.
+func (l *lane) look(ctx context.Context, key client.ObjectKey) (*state, bool, error) {
+	cached := &workv1alpha1.Work{}
+	err := l.hub.Get(ctx, key, cached, unsafeGet)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, false, fmt.Errorf("read work %s: %w", key, err)
+	}
+	work, found := l.wrote.Latest(key, cached, err == nil)
+	if !found || apierrors.IsNotFound(err) {
+		l.forget(key)
+		return nil, false, nil
+	}
+	s := &state{key: key, work: work}
+	name, ok := workv1alpha2.ClusterOfExecutionNamespace(key.Namespace)
+	if !ok {
+		return nil, false, nil
+	}
+	cluster := &clusterv1alpha1.Cluster{}
+	switch err := l.hub.Get(ctx, client.ObjectKey{Name: name}, cluster, unsafeGet); {
+	case err == nil:
+		s.cluster = cluster
+	case !apierrors.IsNotFound(err):
+		return nil, false, fmt.Errorf("read cluster %s: %w", name, err)
+	}
+	s.member, _ = l.connected(name)
+	return s, true, nil
+}
+
+// unsafeGet reads from the cache without a copy: what is read is not changed.
+var unsafeGet = client.UnsafeDisableDeepCopy
+
+// connect waits for the member. A Work whose dispatching is suspended is not
+// carried, but what it became is still reported.
+func (l *lane) connect(_ context.Context, s *state) (loop.Next, error) {
+	if s.member == nil {
+		s.blocked = &blocked{cause: cause{event: onProof}, after: safetyNet, err: fmt.Errorf("cluster %s is not connected", l.cluster)}
+		return loop.Next{Done: true}, nil
+	}
+	var err error
+	s.parsed, err = l.parse(s.work)
+	s.applied = l.records(s.work, len(s.parsed))
+	s.objects, s.known = make([]*members.Observed, len(s.parsed)), make([]bool, len(s.parsed))
+	s.failed = make([]error, len(s.parsed))
+	return loop.Next{}, err
+}
+
+// ready says whether the hub takes the cluster for healthy.
+func ready(cluster *clusterv1alpha1.Cluster) bool {
+	return meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+}
+
+// holds says whether the loop holds the Work.
+func holds(work *workv1alpha1.Work) bool {
+	return controllerutil.ContainsFinalizer(work, workv1alpha2.ExecutionControllerFinalizer)
+}

@@ -1,0 +1,59 @@
+package window_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/flotilla-io/flotilla/reconciler/window"
+)
+
+func TestHold(t *testing.T) {
+	type step struct {
+		after time.Duration
+		form  string // empty clears
+	}
+	const ms = time.Millisecond
+	cases := map[string]struct {
+		steps []step
+		want  []time.Duration
+	}{
+		"a change is held back for the quiet time": {
+			steps: []step{{form: "1/3"}, {after: 100 * ms, form: "1/3"}, {after: 150 * ms, form: "1/3"}},
+			want:  []time.Duration{250 * ms, 150 * ms, 0},
+		},
+		"one that moves on is held back again": {
+			steps: []step{{form: "1/3"}, {after: 200 * ms, form: "2/3"}, {after: 100 * ms, form: "2/3"}},
+			want:  []time.Duration{250 * ms, 250 * ms, 150 * ms},
+		},
+		"but not for longer than the most": {
+			steps: []step{{form: "a"}, {after: 200 * ms, form: "b"}, {after: 200 * ms, form: "c"}, {after: 200 * ms, form: "d"}, {after: 200 * ms, form: "e"}, {after: 200 * ms, form: "f"}},
+			want:  []time.Duration{250 * ms, 250 * ms, 250 * ms, 250 * ms, 200 * ms, 0},
+		},
+		"one that was written starts afresh": {
+			steps: []step{{form: "a"}, {after: 250 * ms}, {after: 1 * ms, form: "a"}},
+			want:  []time.Duration{250 * ms, 0, 250 * ms},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+			w := window.New[string](window.Options{Quiet: 250 * ms, Most: 1000 * ms, Clock: clock})
+			var got []time.Duration
+			for _, s := range tc.steps {
+				clock.SetTime(clock.Now().Add(s.after))
+				if s.form == "" {
+					w.Clear("shop/web")
+					got = append(got, 0)
+					continue
+				}
+				got = append(got, w.Hold("shop/web", s.form))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("held back (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
