@@ -11,7 +11,9 @@ const KubernetesVersion = "v1.36.4"
 
 // A knownVersion answers /version with a release that clients can parse, also
 // in a program that was linked without one, such as a test.
-type knownVersion struct{ basecompatibility.EffectiveVersion }
+type knownVersion struct {
+	basecompatibility.EffectiveVersion
+}
 
 // Info is what /version says.
 func (v knownVersion) Info() *apimachineryversion.Info {

@@ -1,0 +1,115 @@
+package aggregated
+
+import (
+	"context"
+	"time"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/storage/names"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+)
+
+// Rules are the decisions about a Cluster that is about to be stored.
+type Rules struct {
+	// Now is the time that Prepare is told.
+	Now func() time.Time
+	// Prepare brings a Cluster into its canonical form: defaults that hold on
+	// creation alone, and what is set on every write.
+	Prepare func(cluster *clusterv1alpha1.Cluster, creating bool, now time.Time)
+	// Validate lists what is wrong with a Cluster that is to be created.
+	Validate func(cluster *clusterv1alpha1.Cluster) field.ErrorList
+	// ValidateUpdate lists what is wrong with a Cluster in place of an old one.
+	ValidateUpdate func(cluster, old *clusterv1alpha1.Cluster) field.ErrorList
+}
+
+// strategy is how Clusters are written, but for their status.
+type strategy struct {
+	runtime.ObjectTyper
+	names.NameGenerator
+	rules Rules
+}
+
+func newStrategy(scheme *runtime.Scheme, rules Rules) strategy {
+	return strategy{ObjectTyper: scheme, NameGenerator: names.SimpleNameGenerator, rules: rules}
+}
+
+// NamespaceScoped is false: Clusters are in no namespace.
+func (strategy) NamespaceScoped() bool { return false }
+
+// AllowCreateOnUpdate is false: PUT changes what exists.
+func (strategy) AllowCreateOnUpdate() bool { return false }
+
+// AllowUnconditionalUpdate is true: a write without resourceVersion wins.
+func (strategy) AllowUnconditionalUpdate() bool { return true }
+
+// GetResetFields says that the status is written elsewhere.
+func (strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return resetFields("status")
+}
+
+// PrepareForCreate drops the status and sets defaults.
+func (s strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	cluster := obj.(*clusterv1alpha1.Cluster)
+	cluster.Status = clusterv1alpha1.ClusterStatus{}
+	cluster.Generation = 1
+	s.rules.Prepare(cluster, true, s.rules.Now())
+}
+
+// PrepareForUpdate keeps the status and counts changes of the spec.
+func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	cluster, before := obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster)
+	cluster.Status = before.Status
+	s.rules.Prepare(cluster, false, s.rules.Now())
+	if !apiequality.Semantic.DeepEqual(cluster.Spec, before.Spec) {
+		cluster.Generation = before.Generation + 1
+	}
+}
+
+// Validate lists what is wrong with a new Cluster.
+func (s strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	return s.rules.Validate(obj.(*clusterv1alpha1.Cluster))
+}
+
+// ValidateUpdate lists what is wrong with a changed Cluster.
+func (s strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return s.rules.ValidateUpdate(obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster))
+}
+
+// WarningsOnCreate is empty.
+func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
+
+// WarningsOnUpdate is empty.
+func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
+// Canonicalize changes nothing: Prepare did, before validation.
+func (strategy) Canonicalize(runtime.Object) {}
+
+// statusStrategy is how the status of a Cluster is written: the spec stays, and
+// what a loop observed is not judged.
+type statusStrategy struct{ strategy }
+
+// GetResetFields says that the spec is written elsewhere.
+func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return resetFields("spec")
+}
+
+// PrepareForUpdate keeps the spec.
+func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	obj.(*clusterv1alpha1.Cluster).Spec = old.(*clusterv1alpha1.Cluster).Spec
+}
+
+// ValidateUpdate accepts every status.
+func (statusStrategy) ValidateUpdate(context.Context, runtime.Object, runtime.Object) field.ErrorList {
+	return nil
+}
+
+func resetFields(name string) map[fieldpath.APIVersion]*fieldpath.Set {
+	version := fieldpath.APIVersion(clusterv1alpha1.GroupVersion.String())
+	return map[fieldpath.APIVersion]*fieldpath.Set{version: fieldpath.NewSet(fieldpath.MakePathOrDie(name))}
+}

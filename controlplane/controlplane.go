@@ -1,0 +1,279 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-io/flotilla/controlplane/apiserver"
+	"github.com/flotilla-io/flotilla/controlplane/bootstrap"
+	"github.com/flotilla-io/flotilla/controlplane/datadir"
+	"github.com/flotilla-io/flotilla/controlplane/etcd"
+	"github.com/flotilla-io/flotilla/controlplane/housekeeping"
+	"github.com/flotilla-io/flotilla/controlplane/pki"
+)
+
+// ControlPlane is a server that is built and holds its folder and port, but
+// answers only while Run runs.
+type ControlPlane struct {
+	opts   Options
+	dir    *datadir.Dir
+	store  *etcd.Server // nil if the store runs elsewhere
+	pki    *pki.Store
+	server *apiserver.Server
+	ready  chan struct{}
+	isUp   atomic.Bool
+	close  sync.Once
+}
+
+// Loops work on the server until ctx ends. hub may do everything and is not
+// throttled.
+type Loops func(ctx context.Context, hub *rest.Config) error
+
+// New takes the folder, starts the store, and opens the port. What it returns
+// must be run or closed.
+//
+// Errors: datadir.ErrInUse if another process holds the folder.
+func New(ctx context.Context, opts Options) (*ControlPlane, error) {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	c := &ControlPlane{opts: opts, ready: make(chan struct{})}
+	if err := c.build(ctx); err != nil {
+		c.Close()
+		return nil, fmt.Errorf("control plane: %w", err)
+	}
+	return c, nil
+}
+
+func (c *ControlPlane) build(ctx context.Context) error {
+	if c.opts.DataDir == "" {
+		return errors.New("no data directory")
+	}
+	var err error
+	if c.dir, err = datadir.Open(c.opts.DataDir); err != nil {
+		return err
+	}
+	if c.pki, err = pki.Open(c.dir.Path("pki"), c.opts.Clock); err != nil {
+		return err
+	}
+	if err := c.openStore(ctx); err != nil {
+		return err
+	}
+	if c.server, err = apiserver.New(ctx, c.serverOptions()); err != nil {
+		return err
+	}
+	return c.pki.WriteKubeconfig(c.KubeconfigFile(), pki.Kubeconfig{
+		Context:  Context,
+		Server:   c.server.URL(),
+		Identity: pki.Identity{User: "system:admin", Groups: []string{"system:masters"}},
+	})
+}
+
+func (c *ControlPlane) openStore(ctx context.Context) error {
+	if len(c.opts.Etcd.Servers) > 0 {
+		return nil
+	}
+	var err error
+	if c.store, err = etcd.Start(ctx, etcd.Options{
+		DataDir: c.dir.Path("etcd"), Log: c.opts.StoreLog, UnsafeNoFsync: c.opts.UnsafeNoFsync,
+	}); err != nil {
+		return err
+	}
+	c.opts.Etcd.Servers = c.store.Endpoints()
+	return nil
+}
+
+func (c *ControlPlane) serverOptions() apiserver.Options {
+	return apiserver.Options{
+		DataDir:          c.dir.Path("apiserver"),
+		PKI:              c.pki,
+		Etcd:             c.opts.Etcd,
+		BindAddress:      c.opts.BindAddress,
+		SecurePort:       c.opts.SecurePort,
+		Hosts:            c.opts.Hosts,
+		DisableAdmission: templatesAreNotRun,
+		Admission:        plugins(),
+		Extension:        extension(c.opts.Clock),
+		ReadyChecks:      []healthz.HealthChecker{healthz.NamedCheck("flotilla", c.check)},
+		FeatureGates:     c.opts.FeatureGates,
+	}
+}
+
+// check is the part of /readyz that is not the server's own.
+func (c *ControlPlane) check(*http.Request) error {
+	if !c.isUp.Load() {
+		return errors.New("the control plane is not up")
+	}
+	return nil
+}
+
+// KubeconfigFile is the administrator's kubeconfig. It is written by New.
+func (c *ControlPlane) KubeconfigFile() string { return c.dir.Path("admin.kubeconfig") }
+
+// URL is where clients on this machine find the server.
+func (c *ControlPlane) URL() string { return c.server.URL() }
+
+// Config is for clients inside this process; see apiserver.Server.
+func (c *ControlPlane) Config() *rest.Config { return c.server.LoopbackConfig() }
+
+// Ready is closed once every kind is served and housekeeping runs.
+func (c *ControlPlane) Ready() <-chan struct{} { return c.ready }
+
+// Revision is the number of the store's last write. It is 0 for a store that
+// runs elsewhere.
+func (c *ControlPlane) Revision(ctx context.Context) (int64, error) {
+	if c.store == nil {
+		return 0, nil
+	}
+	return c.store.Revision(ctx)
+}
+
+// Run serves until ctx ends or a part fails, then stops the loops, the server
+// and the store in this order, and gives up the folder. The loops start once
+// the control plane is ready. It may be called once.
+func (c *ControlPlane) Run(ctx context.Context, loops ...Loops) error {
+	defer c.Close()
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx)) // outlives ctx by the loops' last writes
+	served := make(chan error, 1)
+	go func() { served <- c.server.Run(serving) }()
+
+	working, stopWorking := context.WithCancel(ctx)
+	worked := make(chan error, 1)
+	go func() { worked <- c.work(working, loops) }()
+
+	var err error
+	select {
+	case err = <-worked:
+		stopWorking()
+		stopServing()
+		err = errors.Join(err, <-served)
+	case err = <-served:
+		stopWorking()
+		stopServing()
+		err = errors.Join(err, <-worked)
+	}
+	if err != nil {
+		return fmt.Errorf("control plane: %w", err)
+	}
+	return nil
+}
+
+// work brings the server up and runs what works on it, until ctx ends, which is
+// no error.
+func (c *ControlPlane) work(ctx context.Context, loops []Loops) error {
+	if err := c.bringUp(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // stopped while starting
+		}
+		return err
+	}
+	parts := []part{
+		{"certificates", c.renew},
+		{"store", c.watchStore},
+		{"housekeeping", c.keepHouse},
+	}
+	for _, loop := range loops {
+		parts = append(parts, part{"loops", func(ctx context.Context) error { return loop(ctx, c.Config()) }})
+	}
+	defer c.isUp.Store(false)
+	return runAll(ctx, parts, func() {
+		c.isUp.Store(true)
+		close(c.ready)
+	})
+}
+
+// A part runs until its context ends.
+type part struct {
+	name string
+	run  func(context.Context) error
+}
+
+// runAll runs the parts until ctx ends or one of them does, and waits for all.
+// A part that ends by itself is an error, a part that is stopped is none.
+func runAll(ctx context.Context, parts []part, started func()) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan error)
+	for _, p := range parts {
+		go func() {
+			err := p.run(ctx)
+			switch {
+			case ctx.Err() != nil:
+				done <- nil
+			case err != nil:
+				done <- fmt.Errorf("%s: %w", p.name, err)
+			default:
+				done <- fmt.Errorf("%s: ended by itself", p.name)
+			}
+		}()
+	}
+	started()
+	var errs []error
+	for range parts {
+		errs = append(errs, <-done)
+		stop() // a control plane that lacks a part is none
+	}
+	return errors.Join(errs...)
+}
+
+// watchStore returns when the control plane's own store has failed.
+func (c *ControlPlane) watchStore(ctx context.Context) error {
+	if c.store == nil {
+		<-ctx.Done()
+		return nil
+	}
+	select {
+	case err := <-c.store.Err():
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+func (c *ControlPlane) bringUp(ctx context.Context) error {
+	if err := c.server.WaitServing(ctx); err != nil {
+		return err
+	}
+	if err := bootstrap.Definitions(ctx, c.Config(), c.opts.Definitions); err != nil {
+		return err
+	}
+	return bootstrap.Objects(ctx, c.Config())
+}
+
+func (c *ControlPlane) renew(ctx context.Context) error {
+	log := logr.FromContextOrDiscard(ctx)
+	c.pki.Run(ctx, func(err error) { log.Error(err, "certificates are not renewed") })
+	return nil
+}
+
+func (c *ControlPlane) keepHouse(ctx context.Context) error {
+	return housekeeping.RunControllers(ctx, housekeeping.ControllerOptions{
+		Config:                c.Config(),
+		ServiceAccountKeyFile: c.pki.ServiceAccountKeyFile(),
+		RootCAFile:            c.pki.CAFile(),
+		SigningCertFile:       c.pki.CAFile(),
+		SigningKeyFile:        c.pki.CAKeyFile(),
+	})
+}
+
+// Close gives up what New took, for a control plane that is not run. It may be
+// called twice.
+func (c *ControlPlane) Close() {
+	c.close.Do(func() {
+		if c.store != nil {
+			c.store.Stop()
+		}
+		if c.dir != nil {
+			c.dir.Close()
+		}
+	})
+}

@@ -1,0 +1,233 @@
+package servertest
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/controlplane"
+)
+
+const (
+	startTimeout = time.Minute
+	// quiet is how long the store must not be written to before it counts as quiet.
+	quiet = 500 * time.Millisecond
+	// quietTimeout is how long QuietRevision waits for that.
+	quietTimeout = 30 * time.Second
+)
+
+// Env is a running control plane.
+type Env struct {
+	// Config is for clients of any kind: it may do everything and is not
+	// throttled.
+	Config *rest.Config
+	// Hub is a client of every kind that Flotilla knows, without a cache.
+	Hub client.Client
+	// Kubeconfig is the administrator's kubeconfig file.
+	Kubeconfig string
+
+	plane *controlplane.ControlPlane
+	dir   string
+	stop  context.CancelFunc
+	done  chan error
+}
+
+// Start runs a control plane in a temporary folder. Stop ends it.
+func Start(ctx context.Context) (*Env, error) {
+	dir, err := os.MkdirTemp("", "flotilla-")
+	if err != nil {
+		return nil, err
+	}
+	env, err := StartIn(ctx, dir)
+	if err != nil {
+		os.RemoveAll(dir)
+		return nil, err
+	}
+	env.dir = dir
+	return env, nil
+}
+
+// StartIn runs a control plane in a folder that stays when it ends.
+func StartIn(ctx context.Context, dir string) (*Env, error) {
+	silence()
+	plane, err := controlplane.New(ctx, controlplane.Options{DataDir: dir, UnsafeNoFsync: true})
+	if err != nil {
+		return nil, err
+	}
+	e := &Env{plane: plane, Config: plane.Config(), Kubeconfig: plane.KubeconfigFile(), done: make(chan error, 1)}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	e.stop = stop
+	go func() { e.done <- plane.Run(running) }()
+	if err := e.wait(ctx); err != nil {
+		return nil, err
+	}
+	if e.Hub, err = client.New(e.Config, client.Options{Scheme: scheme.New()}); err != nil {
+		e.stop()
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	return e, nil
+}
+
+func (e *Env) wait(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	select {
+	case <-e.plane.Ready():
+		return nil
+	case err := <-e.done:
+		e.stop()
+		return fmt.Errorf("control plane ended: %w", err)
+	case <-ctx.Done():
+		e.stop()
+		return fmt.Errorf("control plane is not ready: %w", ctx.Err())
+	}
+}
+
+// Stop ends the control plane and waits until it has.
+func (e *Env) Stop() error {
+	e.stop()
+	err := <-e.done
+	if e.dir != "" {
+		os.RemoveAll(e.dir)
+	}
+	return err
+}
+
+// New runs a control plane for one test.
+func New(t testing.TB) *Env {
+	t.Helper()
+	e, err := Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Stop(); err != nil {
+			t.Errorf("control plane: %v", err)
+		}
+	})
+	return e
+}
+
+// Namespace makes a namespace for one test, named after it, and removes it in
+// the end.
+func (e *Env) Namespace(t testing.TB) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix(t.Name())}}
+	if err := e.Hub.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), startTimeout)
+		defer cancel()
+		if err := e.Hub.Delete(ctx, ns); client.IgnoreNotFound(err) != nil {
+			t.Errorf("remove namespace %s: %v", ns.Name, err)
+		}
+	})
+	return ns.Name
+}
+
+// prefix makes the start of a name for a namespace out of a test's name.
+func prefix(test string) string {
+	const most = 40
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', '0' <= r && r <= '9':
+			return r
+		case 'A' <= r && r <= 'Z':
+			return r - 'A' + 'a'
+		default:
+			return '-'
+		}
+	}, test)
+	name = strings.Trim(name[:min(len(name), most)], "-")
+	return "t-" + name + "-"
+}
+
+// Revision is the number of the last write to the server's store.
+func (e *Env) Revision(t testing.TB) int64 {
+	t.Helper()
+	revision, err := e.plane.Revision(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return revision
+}
+
+// QuietRevision is the number of the last write once there has been none for a
+// while.
+func (e *Env) QuietRevision(t testing.TB) int64 {
+	t.Helper()
+	tick := time.NewTicker(quiet / 10)
+	defer tick.Stop()
+	deadline := time.After(quietTimeout)
+	last, since := e.Revision(t), time.Now()
+	for time.Since(since) < quiet {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("the store is written to all the time")
+		}
+		if now := e.Revision(t); now != last {
+			last, since = now, time.Now()
+		}
+	}
+	return last
+}
+
+// Shared is one control plane for all tests of a package. It starts with the
+// first test that asks and ends with Main:
+//
+//	var shared servertest.Shared
+//
+//	func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+type Shared struct {
+	once sync.Once
+	env  *Env
+	err  error
+}
+
+// Main runs the tests, ends the control plane, and returns the exit code.
+func (s *Shared) Main(m *testing.M) int {
+	code := m.Run()
+	if s.env == nil {
+		return code
+	}
+	if err := s.env.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "control plane:", err)
+		return max(code, 1)
+	}
+	return code
+}
+
+// Env returns the control plane, which runs from the first call on.
+func (s *Shared) Env(t testing.TB) *Env {
+	t.Helper()
+	s.once.Do(func() { s.env, s.err = Start(context.WithoutCancel(t.Context())) })
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	return s.env
+}
+
+// silence keeps what Kubernetes' parts tell of themselves out of the tests'
+// output, unless the tests are verbose.
+func silence() {
+	if f := flag.Lookup("test.v"); f != nil && f.Value.String() == "true" {
+		return
+	}
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+}
