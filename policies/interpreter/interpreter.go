@@ -1,0 +1,206 @@
+package interpreter
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/policies/interpreter/native"
+)
+
+// Interpreter answers from its layers. It may be shared.
+type Interpreter struct{ layers []kinds.Layer }
+
+// New returns an interpreter that asks the layers in the given order.
+func New(layers ...kinds.Layer) *Interpreter { return &Interpreter{layers} }
+
+// Native returns an interpreter that knows what is built in.
+func Native() *Interpreter { return New(native.Table()) }
+
+// find returns the rule that the first layer has for the kind of obj.
+func find[F any](i *Interpreter, obj kinds.Object, rule func(kinds.Rules) (F, bool)) (F, bool) {
+	gvk := obj.GroupVersionKind()
+	for _, l := range i.layers {
+		if f, ok := rule(l.Rules(gvk)); ok {
+			return f, true
+		}
+	}
+	var none F
+	return none, false
+}
+
+// Replicas returns how many replicas obj asks for and what one of them needs.
+// known is false for kinds that have none.
+func (i *Interpreter) Replicas(obj kinds.Object) (n int32, req *workv1alpha2.ReplicaRequirements, known bool, err error) {
+	f, known := find(i, obj, func(r kinds.Rules) (func(kinds.Object) (int32, *workv1alpha2.ReplicaRequirements, error), bool) {
+		return r.Replicas, r.Replicas != nil
+	})
+	if !known {
+		return 0, nil, false, nil
+	}
+	n, req, err = f(obj)
+	return n, req, true, wrap(obj, "replicas", err)
+}
+
+// Revise returns a copy of obj that asks for n replicas. known is false, and
+// obj is returned as it is, for kinds whose replicas cannot be changed.
+func (i *Interpreter) Revise(obj kinds.Object, n int32) (revised kinds.Object, known bool, err error) {
+	f, known := find(i, obj, func(r kinds.Rules) (func(kinds.Object, int32) (kinds.Object, error), bool) {
+		return r.Revise, r.Revise != nil
+	})
+	if !known {
+		return obj, false, nil
+	}
+	revised, err = f(obj, n)
+	return revised, true, wrap(obj, "revise replicas", err)
+}
+
+// Retains says whether Retain needs the member's object to answer for desired.
+// Where it does, applying without it could reset what the member owns.
+func (i *Interpreter) Retains(desired kinds.Object) bool {
+	r, ok := find(i, desired, retention)
+	return ok && (r.Retains == nil || r.Retains(desired))
+}
+
+// Retain returns what should be applied to the member: desired without the
+// fields that the member owns. With server-side apply, fields that are not
+// applied keep the member's value. A nil observed means that the object does
+// not exist yet: all of desired is applied.
+func (i *Interpreter) Retain(desired, observed kinds.Object) (kinds.Object, error) {
+	r, ok := find(i, desired, retention)
+	if !ok || observed == nil {
+		return desired, nil
+	}
+	out, err := r.Retain(desired, observed)
+	return out, wrap(desired, "retain", err)
+}
+
+func retention(r kinds.Rules) (kinds.Rules, bool) { return r, r.Retain != nil }
+
+// ReflectStatus returns what is reported of the status of a member's object:
+// all of it, where the kind has no rule; nil where there is none.
+func (i *Interpreter) ReflectStatus(observed kinds.Object) (*runtime.RawExtension, error) {
+	f, ok := find(i, observed, func(r kinds.Rules) (func(kinds.Object) (map[string]any, error), bool) {
+		return r.Reflect, r.Reflect != nil
+	})
+	if !ok {
+		f = native.WholeStatus
+	}
+	status, err := f(observed)
+	if err != nil || status == nil {
+		return nil, wrap(observed, "reflect status", err)
+	}
+	data, err := json.Marshal(status)
+	if err != nil {
+		return nil, wrap(observed, "reflect status", err)
+	}
+	return &runtime.RawExtension{Raw: data}, nil
+}
+
+// Health judges a member's object. Kinds without a rule are healthy once they
+// exist; where the rule fails, health is unknown.
+func (i *Interpreter) Health(observed kinds.Object) (workv1alpha2.ResourceHealth, error) {
+	f, ok := find(i, observed, func(r kinds.Rules) (func(kinds.Object) (bool, error), bool) {
+		return r.Health, r.Health != nil
+	})
+	if !ok {
+		return workv1alpha2.ResourceHealthy, nil
+	}
+	healthy, err := f(observed)
+	switch {
+	case err != nil:
+		return workv1alpha2.ResourceUnknown, wrap(observed, "health", err)
+	case healthy:
+		return workv1alpha2.ResourceHealthy, nil
+	default:
+		return workv1alpha2.ResourceUnhealthy, nil
+	}
+}
+
+// JudgesHealth says whether there is a rule for the health of obj's kind.
+func (i *Interpreter) JudgesHealth(obj kinds.Object) bool {
+	_, ok := find(i, obj, func(r kinds.Rules) (struct{}, bool) { return struct{}{}, r.Health != nil })
+	return ok
+}
+
+// AggregateStatus returns the status that the template should have, given what
+// its clusters report. changed is false where it has it already, and for kinds
+// whose statuses do not add up to one.
+func (i *Interpreter) AggregateStatus(template kinds.Object, items []workv1alpha2.AggregatedStatusItem) (status map[string]any, changed bool, err error) {
+	f, ok := find(i, template, func(r kinds.Rules) (func(kinds.Object, []workv1alpha2.AggregatedStatusItem) (map[string]any, error), bool) {
+		return r.Aggregate, r.Aggregate != nil
+	})
+	current, _ := template.Object["status"].(map[string]any)
+	if !ok {
+		return current, false, nil
+	}
+	status, err = f(template, items)
+	if err != nil {
+		return nil, false, wrap(template, "aggregate status", err)
+	}
+	return status, !reflect.DeepEqual(meaningful(current), meaningful(status)), nil
+}
+
+// meaningful returns v without what says nothing: null, zero, "", false and
+// what is empty. Servers leave such fields out or write them, kind by kind.
+func meaningful(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			if m := meaningful(e); m != nil {
+				out[k] = m
+			}
+		}
+		if len(out) > 0 {
+			return out
+		}
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = meaningful(v[i])
+		}
+		if len(out) > 0 {
+			return out
+		}
+	case string:
+		if v != "" {
+			return v
+		}
+	case int64:
+		if v != 0 {
+			return v
+		}
+	case bool:
+		if v {
+			return v
+		}
+	default:
+		return v
+	}
+	return nil
+}
+
+// Dependencies returns what obj cannot run without, sorted. known is false for
+// kinds of which nothing is known.
+func (i *Interpreter) Dependencies(obj kinds.Object) (deps []kinds.Dependency, known bool, err error) {
+	f, known := find(i, obj, func(r kinds.Rules) (func(kinds.Object) ([]kinds.Dependency, error), bool) {
+		return r.Dependencies, r.Dependencies != nil
+	})
+	if !known {
+		return nil, false, nil
+	}
+	deps, err = f(obj)
+	return deps, true, wrap(obj, "dependencies", err)
+}
+
+func wrap(obj kinds.Object, operation string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s of %s %s: %w", operation, obj.GetKind(), obj.GetName(), err)
+}
