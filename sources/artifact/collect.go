@@ -1,0 +1,160 @@
+package artifact
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fluxcd/pkg/sourceignore"
+	"github.com/fluxcd/pkg/sourceignore/gitignore"
+)
+
+// Selection says which files of a tree belong to an artifact.
+type Selection struct {
+	// Ignore has exclusions in .gitignore's format; nil means none. They come
+	// on top of those in .sourceignore files. Either replaces the default
+	// exclusions, apart from those of Git's own files.
+	Ignore *string
+	// Directories limits the artifact to some; empty means all.
+	Directories []string
+}
+
+// Collect reads the selected regular files of a tree. Links and submodules are
+// left out, as Flux does. Errors: ErrTooLarge; ErrPath if one of the
+// Directories is not there.
+func Collect(ctx context.Context, tree fs.FS, selection Selection, limits Limits) (Files, error) {
+	c := collection{tree: tree, budget: budget{limits: limits.withDefaults()}, files: Files{}}
+	roots, err := c.roots(selection.Directories)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.walk(ctx, ".", c.loadIgnoreFile); err != nil {
+		return nil, err
+	}
+	c.matcher = c.rules(selection.Ignore)
+	for _, root := range roots {
+		if err := c.walk(ctx, root, c.take); err != nil {
+			return nil, err
+		}
+	}
+	return c.files, nil
+}
+
+type collection struct {
+	tree     fs.FS
+	budget   budget
+	visited  int
+	patterns []gitignore.Pattern // of .sourceignore files
+	matcher  gitignore.Matcher
+	files    Files
+}
+
+// roots returns the directories to walk, none below another.
+func (c *collection) roots(directories []string) ([]string, error) {
+	if len(directories) == 0 {
+		return []string{"."}, nil
+	}
+	var out []string
+	for _, directory := range directories {
+		dir := path.Clean(strings.Trim(directory, "/"))
+		info, err := fs.Stat(c.tree, dir)
+		if err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("directory %q of spec.sparseCheckout: %w in the repository", directory, ErrPath)
+		}
+		out = append(out, dir)
+	}
+	slices.Sort(out)
+	kept := out[:0]
+	for _, dir := range out {
+		if !slices.ContainsFunc(kept, func(k string) bool { return k == "." || k == dir || strings.HasPrefix(dir, k+"/") }) {
+			kept = append(kept, dir)
+		}
+	}
+	return kept, nil
+}
+
+// visitsPerFile bounds how many entries are looked at for each file that an
+// artifact may have.
+const visitsPerFile = 50
+
+func (c *collection) walk(ctx context.Context, root string, visit func(name string, d fs.DirEntry) error) error {
+	return fs.WalkDir(c.tree, root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return fmt.Errorf("read tree: %w", err)
+		}
+		if c.visited++; c.visited > visitsPerFile*c.budget.limits.Files {
+			return fmt.Errorf("more than %d entries in the repository: %w", visitsPerFile*c.budget.limits.Files, ErrTooLarge)
+		}
+		if d.IsDir() && d.Name() == ".git" {
+			return fs.SkipDir
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		return visit(name, d)
+	})
+}
+
+// maxIgnoreFile is how large a .sourceignore may be, in bytes.
+const maxIgnoreFile = 1 << 20
+
+func (c *collection) loadIgnoreFile(name string, d fs.DirEntry) error {
+	if path.Base(name) != sourceignore.IgnoreFile {
+		return nil
+	}
+	if info, err := d.Info(); err != nil || info.Size() > maxIgnoreFile {
+		return fmt.Errorf("%s: %w", name, errors.Join(ErrTooLarge, err))
+	}
+	text, err := fs.ReadFile(c.tree, name)
+	if err != nil {
+		return fmt.Errorf("read tree: %w", err)
+	}
+	var domain []string
+	if dir := path.Dir(name); dir != "." {
+		domain = strings.Split(dir, "/")
+	}
+	c.patterns = append(c.patterns, sourceignore.ReadPatterns(bytes.NewReader(text), domain)...)
+	return nil
+}
+
+// rules puts exclusions in the order in which the last one that matches wins.
+func (c *collection) rules(ignore *string) gitignore.Matcher {
+	patterns := c.patterns
+	if ignore != nil {
+		patterns = append(patterns, sourceignore.ReadPatterns(strings.NewReader(*ignore), nil)...)
+	}
+	if len(patterns) == 0 {
+		return sourceignore.NewDefaultMatcher(nil, nil)
+	}
+	return sourceignore.NewMatcher(append(sourceignore.VCSPatterns(nil), patterns...))
+}
+
+func (c *collection) take(name string, d fs.DirEntry) error {
+	if c.matcher.Match(strings.Split(name, "/"), false) {
+		return nil
+	}
+	if _, err := entryName(name); err != nil {
+		return err
+	}
+	info, err := d.Info()
+	if err != nil {
+		return fmt.Errorf("read tree: %w", err)
+	}
+	if err := c.budget.add(info.Size()); err != nil {
+		return err
+	}
+	data, err := fs.ReadFile(c.tree, name)
+	if err != nil {
+		return fmt.Errorf("read tree: %w", err)
+	}
+	c.files[name] = File{Data: data, Executable: info.Mode()&0o100 != 0}
+	return nil
+}

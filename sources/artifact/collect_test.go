@@ -1,0 +1,103 @@
+package artifact_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-io/flotilla/sources/artifact"
+)
+
+func ptr(s string) *string { return &s }
+
+func TestCollect(t *testing.T) {
+	file := &fstest.MapFile{Data: []byte("x")}
+	repository := fstest.MapFS{
+		"README.md": file, "deploy/app.yaml": file, "deploy/sub/b.yaml": file, "logo.png": file, ".gitignore": file, ".git/config": file,
+		".github/workflows/ci.yaml": file, ".sops.yaml": file, "chart.tgz": file, "bundle.tar.gz": file, "docs/a.md": file,
+		"link": &fstest.MapFile{Data: []byte("/etc/passwd"), Mode: fs.ModeSymlink}, "module": &fstest.MapFile{Mode: fs.ModeIrregular},
+	}
+	with := func(extra fstest.MapFS) fstest.MapFS {
+		out := maps.Clone(repository)
+		maps.Copy(out, extra)
+		return out
+	}
+	cases := map[string]struct {
+		tree      fstest.MapFS
+		selection artifact.Selection
+		want      []string
+		wantErr   error
+	}{
+		"by default leaves out pictures, archives and what is for CI": {
+			tree: repository,
+			want: []string{"README.md", "chart.tgz", "deploy/app.yaml", "deploy/sub/b.yaml", "docs/a.md"},
+		},
+		"spec.ignore replaces the default exclusions but Git's own files stay out": {
+			tree: repository, selection: artifact.Selection{Ignore: ptr("# all but deploy\n/*\n!/deploy\n")},
+			want: []string{"deploy/app.yaml", "deploy/sub/b.yaml"},
+		},
+		"an empty spec.ignore changes nothing": {
+			tree: repository, selection: artifact.Selection{Ignore: ptr("\n# nothing\n")},
+			want: []string{"README.md", "chart.tgz", "deploy/app.yaml", "deploy/sub/b.yaml", "docs/a.md"},
+		},
+		"a .sourceignore at the top": {
+			tree: with(fstest.MapFS{".sourceignore": {Data: []byte("docs/\n*.md\n.*\n*.png\n*gz\n")}}),
+			want: []string{"deploy/app.yaml", "deploy/sub/b.yaml"},
+		},
+		"a .sourceignore further down counts below it only": {
+			tree: with(fstest.MapFS{"deploy/.sourceignore": {Data: []byte("*.yaml\n")}}), selection: artifact.Selection{Directories: []string{"deploy", "docs"}},
+			want: []string{"deploy/.sourceignore", "docs/a.md"},
+		},
+		"spec.ignore has the last word over .sourceignore": {
+			tree: with(fstest.MapFS{".sourceignore": {Data: []byte("*\n")}}), selection: artifact.Selection{Ignore: ptr("!docs/a.md")},
+			want: []string{"docs/a.md"},
+		},
+		"some directories only": {
+			tree: repository, selection: artifact.Selection{Directories: []string{"./deploy/sub/", "deploy"}},
+			want: []string{"deploy/app.yaml", "deploy/sub/b.yaml"},
+		},
+		"a directory that is not there": {
+			tree: repository, selection: artifact.Selection{Directories: []string{"prod"}}, wantErr: artifact.ErrPath,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			files, err := artifact.Collect(t.Context(), tc.tree, tc.selection, artifact.Limits{})
+			if !errors.Is(err, tc.wantErr) {
+				t.Fatalf("error = %v, want %v", err, tc.wantErr)
+			}
+			if diff := cmp.Diff(tc.want, slices.Sorted(maps.Keys(files))); diff != "" {
+				t.Errorf("files (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCollectLimits(t *testing.T) {
+	tree := fstest.MapFS{}
+	for i := range 100 {
+		tree[fmt.Sprintf("f%d.yaml", i)] = &fstest.MapFile{Data: make([]byte, 100)}
+		tree[fmt.Sprintf("f%d.png", i)] = &fstest.MapFile{Data: make([]byte, 100)}
+	}
+	for name, tc := range map[string]struct {
+		limits  artifact.Limits
+		wantErr error
+	}{
+		"what is left out does not count": {limits: artifact.Limits{Files: 100, Unpacked: 10_000}},
+		"one file too many":               {limits: artifact.Limits{Files: 99}, wantErr: artifact.ErrTooLarge},
+		"one byte too many":               {limits: artifact.Limits{Unpacked: 9_999}, wantErr: artifact.ErrTooLarge},
+		"too much to look at":             {limits: artifact.Limits{Files: 1}, wantErr: artifact.ErrTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := artifact.Collect(t.Context(), tree, artifact.Selection{}, tc.limits); !errors.Is(err, tc.wantErr) {
+				t.Errorf("error = %v, want %v", err, tc.wantErr)
+			}
+		})
+	}
+}

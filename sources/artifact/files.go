@@ -1,0 +1,265 @@
+package artifact
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What callers branch on.
+var (
+	// ErrTooLarge says that the files exceed Limits.
+	ErrTooLarge = errors.New("too large")
+	// ErrMalformed says that an archive is broken or holds what is not allowed.
+	ErrMalformed = errors.New("malformed archive")
+	// ErrNotFound says that the store has no such artifact.
+	ErrNotFound = errors.New("artifact not found")
+	// ErrCorrupt says that an artifact's content is not what its digest says.
+	ErrCorrupt = errors.New("artifact corrupt")
+	// ErrPath says that a path that was asked for is not there.
+	ErrPath = errors.New("path not found")
+)
+
+// File is one regular file.
+type File struct {
+	Data       []byte
+	Executable bool
+}
+
+// Files are regular files by their slash-separated path from the root.
+type Files map[string]File
+
+// Contents returns the bytes of each file by its path. The bytes are shared.
+func (f Files) Contents() map[string][]byte {
+	out := make(map[string][]byte, len(f))
+	for name, file := range f {
+		out[name] = file.Data
+	}
+	return out
+}
+
+// Limits bound a set of files. Zero fields take the default.
+type Limits struct {
+	// Files is how many there may be. Default 10,000.
+	Files int
+	// Unpacked is the size of all files, in bytes. Default 50 MiB.
+	Unpacked int64
+	// Ratio is how much larger than the archive its content may be. Default 200.
+	Ratio int64
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Files == 0 {
+		l.Files = 10_000
+	}
+	if l.Unpacked == 0 {
+		l.Unpacked = 50 << 20
+	}
+	if l.Ratio == 0 {
+		l.Ratio = 200
+	}
+	return l
+}
+
+// ratioFrom is the size below which the ratio does not matter, in bytes.
+const ratioFrom = 1 << 20
+
+// budget counts files and bytes against limits.
+type budget struct {
+	limits Limits
+	files  int
+	bytes  int64
+}
+
+func (b *budget) add(size int64) error {
+	b.files++
+	b.bytes += size
+	switch {
+	case b.files > b.limits.Files:
+		return fmt.Errorf("more than %d files: %w; exclude some with spec.ignore or .sourceignore", b.limits.Files, ErrTooLarge)
+	case size < 0 || b.bytes > b.limits.Unpacked:
+		return fmt.Errorf("more than %d bytes: %w; exclude files with spec.ignore or .sourceignore", b.limits.Unpacked, ErrTooLarge)
+	}
+	return nil
+}
+
+// Pack writes the files as a tar.gz. Equal files give equal bytes.
+func (f Files) Pack(w io.Writer) error {
+	zip := gzip.NewWriter(w)
+	out := tar.NewWriter(zip)
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		file := f[name]
+		header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: int64(len(file.Data)), Mode: 0o644, ModTime: time.Unix(0, 0)}
+		if file.Executable {
+			header.Mode = 0o755
+		}
+		if err := out.WriteHeader(header); err != nil {
+			return fmt.Errorf("pack %s: %w", name, err)
+		}
+		if _, err := out.Write(file.Data); err != nil {
+			return fmt.Errorf("pack %s: %w", name, err)
+		}
+	}
+	if err := out.Close(); err != nil {
+		return fmt.Errorf("pack: %w", err)
+	}
+	if err := zip.Close(); err != nil {
+		return fmt.Errorf("pack: %w", err)
+	}
+	return nil
+}
+
+// Extract reads a tar.gz from anywhere. It refuses everything but regular
+// files and directories, and names that do not stay below the root. Errors:
+// ErrTooLarge, ErrMalformed.
+func Extract(r io.Reader, limits Limits) (Files, error) {
+	counted := &counter{r: r}
+	zip, err := gzip.NewReader(bufio.NewReader(counted))
+	if err != nil {
+		return nil, malformed(err)
+	}
+	defer zip.Close()
+	x := extraction{budget: budget{limits: limits.withDefaults()}, packed: counted, files: Files{}}
+	// The reader ends a little after the limit, so that what is skipped over
+	// counts as well: each entry has a header of its own.
+	overhead := int64(x.budget.limits.Files)*tarOverhead + tarOverhead
+	in := tar.NewReader(io.LimitReader(zip, x.budget.limits.Unpacked+overhead))
+	for {
+		header, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return x.files, nil
+		}
+		if err != nil {
+			return nil, malformed(err)
+		}
+		if err := x.entry(header, in); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// tarOverhead is more than the headers and padding of an ordinary entry, in bytes.
+const tarOverhead = 4 << 10
+
+func malformed(err error) error {
+	return fmt.Errorf("%w: %s", ErrMalformed, err.Error())
+}
+
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+// Read counts what is read.
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+type extraction struct {
+	budget  budget
+	entries int
+	packed  *counter
+	files   Files
+}
+
+func (x *extraction) entry(header *tar.Header, in io.Reader) error {
+	if x.entries++; x.entries > 2*x.budget.limits.Files {
+		return fmt.Errorf("more than %d entries: %w", 2*x.budget.limits.Files, ErrTooLarge)
+	}
+	if header.Typeflag == tar.TypeXGlobalHeader {
+		return nil
+	}
+	for key := range header.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return fmt.Errorf("%w: %q is a sparse file", ErrMalformed, header.Name)
+		}
+	}
+	name, err := entryName(header.Name)
+	if err != nil {
+		return err
+	}
+	switch header.Typeflag {
+	case tar.TypeDir:
+		return nil
+	case tar.TypeReg:
+	default:
+		return fmt.Errorf("%w: %q is a link, device or other special file", ErrMalformed, header.Name)
+	}
+	if name == "." {
+		return fmt.Errorf("%w: a file has no name", ErrMalformed)
+	}
+	if _, twice := x.files[name]; twice {
+		return fmt.Errorf("%w: %q is there twice", ErrMalformed, name)
+	}
+	if err := x.budget.add(header.Size); err != nil {
+		return err
+	}
+	data, err := x.read(in, header.Size)
+	if err != nil {
+		return err
+	}
+	x.files[name] = File{Data: data, Executable: header.FileInfo().Mode()&0o100 != 0}
+	return nil
+}
+
+// read reads a file piece by piece, so that a size that is a lie costs nothing.
+func (x *extraction) read(in io.Reader, size int64) ([]byte, error) {
+	var buf bytes.Buffer
+	buf.Grow(int(min(size, ratioFrom)))
+	for {
+		n, err := io.CopyN(&buf, in, ratioFrom)
+		if unpacked := x.budget.bytes - size + int64(buf.Len()); unpacked > ratioFrom && unpacked/max(x.packed.n, 1) > x.budget.limits.Ratio {
+			return nil, fmt.Errorf("content over %d times the archive's size: %w", x.budget.limits.Ratio, ErrTooLarge)
+		}
+		if errors.Is(err, io.EOF) {
+			return buf.Bytes(), nil
+		}
+		if err != nil || n == 0 {
+			return nil, malformed(err)
+		}
+	}
+}
+
+// maxElement is the longest name that file systems take, in bytes.
+const maxElement = 255
+
+var driveLetter = regexp.MustCompile(`^[A-Za-z]:`)
+
+// entryName returns the path that an archive's name means.
+func entryName(raw string) (string, error) {
+	name := path.Clean(strings.TrimSuffix(raw, "/"))
+	bad := func(why string) (string, error) {
+		return "", fmt.Errorf("%w: the name %q %s", ErrMalformed, raw, why)
+	}
+	switch {
+	case !fs.ValidPath(name) || driveLetter.MatchString(raw):
+		return bad("leads out of the archive")
+	case slices.Contains(strings.Split(raw, "/"), ".."):
+		return bad("leads upwards")
+	case strings.ContainsRune(raw, '\\'):
+		return bad("holds a backslash")
+	case !utf8.ValidString(raw) || strings.ContainsFunc(raw, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }):
+		return bad("holds control characters")
+	}
+	for element := range strings.SplitSeq(name, "/") {
+		if len(element) > maxElement {
+			return "", fmt.Errorf("%w: a name is longer than %d bytes", ErrMalformed, maxElement)
+		}
+	}
+	return name, nil
+}

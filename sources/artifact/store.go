@@ -1,0 +1,374 @@
+package artifact
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Options configure a Store.
+type Options struct {
+	// BaseURL is where the Handler is reachable, without a slash at the end.
+	BaseURL string
+	// Keep is how many artifacts of each owner are kept. Zero means 2.
+	Keep int
+	// Limits bound what Open unpacks.
+	Limits Limits
+}
+
+// defaultKeep is Flux's.
+const defaultKeep = 2
+
+// Store is a directory of artifacts. One process uses it at a time; within it,
+// any number of goroutines.
+type Store struct {
+	root *os.Root
+	opts Options
+
+	mu     sync.Mutex
+	owners map[string]owner       // by name
+	sound  map[string]fs.FileInfo // artifacts checked by this process
+}
+
+// owner is who an artifact is kept for, and which ones, the newest first.
+type owner struct {
+	Name    string   `json:"name"`
+	Digests []string `json:"digests"`
+}
+
+// Stored describes an artifact in the store.
+type Stored struct {
+	// Digest is "sha256:" and the hex checksum of the archive.
+	Digest string
+	// Path is the file's, from the store's root.
+	Path string
+	// URL is where the Handler serves the file.
+	URL string
+	// Size is the archive's, in bytes.
+	Size int64
+}
+
+const (
+	blobDir   = "sha256"
+	ownerDir  = "owners"
+	tempDir   = "tmp"
+	blobExt   = ".tar.gz"
+	algorithm = "sha256:"
+)
+
+// NewStore opens the store in a directory, which it makes if need be. It
+// clears away what an earlier process left half done.
+func NewStore(dir string, opts Options) (*Store, error) {
+	if opts.Keep == 0 {
+		opts.Keep = defaultKeep
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open artifact store: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open artifact store: %w", err)
+	}
+	s := &Store{root: root, opts: opts, owners: map[string]owner{}, sound: map[string]fs.FileInfo{}}
+	if err := s.prepare(); err != nil {
+		_ = root.Close()
+		return nil, fmt.Errorf("open artifact store: %w", err)
+	}
+	return s, nil
+}
+
+// Close lets go of the directory.
+func (s *Store) Close() error { return s.root.Close() }
+
+func (s *Store) prepare() error {
+	if err := s.root.RemoveAll(tempDir); err != nil {
+		return err
+	}
+	for _, dir := range []string{blobDir, ownerDir, tempDir} {
+		if err := s.root.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	entries, err := fs.ReadDir(s.root.FS(), ownerDir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		text, err := s.root.ReadFile(path.Join(ownerDir, entry.Name()))
+		if err != nil {
+			return err
+		}
+		var o owner
+		if err := json.Unmarshal(text, &o); err != nil || ownerPath(o.Name) != path.Join(ownerDir, entry.Name()) {
+			// A record that does not read is one that the disk broke: what it
+			// kept is fetched again.
+			if err := s.root.Remove(path.Join(ownerDir, entry.Name())); err != nil {
+				return err
+			}
+			continue
+		}
+		s.owners[o.Name] = o
+	}
+	return nil
+}
+
+var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// blobPath returns the file of a digest.
+func blobPath(digest string) (string, error) {
+	sum, ok := strings.CutPrefix(digest, algorithm)
+	if !ok || !hexDigest.MatchString(sum) {
+		return "", fmt.Errorf("digest %q: %w", digest, ErrNotFound)
+	}
+	return path.Join(blobDir, sum+blobExt), nil
+}
+
+func ownerPath(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return path.Join(ownerDir, hex.EncodeToString(sum[:])+".json")
+}
+
+// Put stores files as the owner's newest artifact. The owner's last artifacts
+// are kept, as Options say; others that nobody owns any more are removed.
+func (s *Store) Put(ctx context.Context, ownerName string, files Files) (Stored, error) {
+	var packed bytes.Buffer
+	if err := files.Pack(&packed); err != nil {
+		return Stored{}, err
+	}
+	sum := sha256.Sum256(packed.Bytes())
+	digest := algorithm + hex.EncodeToString(sum[:])
+	name, err := blobPath(digest)
+	if err != nil {
+		return Stored{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Stored{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.check(name) != nil {
+		if err := s.write(name, packed.Bytes()); err != nil {
+			return Stored{}, fmt.Errorf("store artifact %s: %w", digest, err)
+		}
+		if err := s.check(name); err != nil {
+			return Stored{}, fmt.Errorf("store artifact %s: %w", digest, err)
+		}
+	}
+	if err := s.own(ownerName, digest); err != nil {
+		return Stored{}, fmt.Errorf("store artifact %s: %w", digest, err)
+	}
+	return Stored{Digest: digest, Path: name, URL: s.opts.BaseURL + "/" + name, Size: int64(packed.Len())}, nil
+}
+
+// own records the digest as the owner's newest.
+func (s *Store) own(name, digest string) error {
+	before := s.owners[name].Digests
+	if len(before) > 0 && before[0] == digest {
+		return nil
+	}
+	now := append([]string{digest}, slices.DeleteFunc(slices.Clone(before), func(d string) bool { return d == digest })...)
+	now = now[:min(len(now), s.opts.Keep)]
+	text, err := json.Marshal(owner{Name: name, Digests: now})
+	if err != nil {
+		return err
+	}
+	if err := s.write(ownerPath(name), text); err != nil {
+		return err
+	}
+	s.owners[name] = owner{Name: name, Digests: now}
+	return s.drop(before)
+}
+
+// Release forgets an owner and removes what only it had.
+func (s *Store) Release(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, ok := s.owners[name]
+	if !ok {
+		return nil
+	}
+	if err := s.root.Remove(ownerPath(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("release artifacts of %s: %w", name, err)
+	}
+	delete(s.owners, name)
+	if err := s.drop(before.Digests); err != nil {
+		return fmt.Errorf("release artifacts of %s: %w", name, err)
+	}
+	return nil
+}
+
+// drop removes those of the digests that nobody owns.
+func (s *Store) drop(digests []string) error {
+	owned := s.owned()
+	for _, digest := range digests {
+		name, err := blobPath(digest)
+		if err != nil || owned[name] {
+			continue
+		}
+		delete(s.sound, name)
+		if err := s.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) owned() map[string]bool {
+	out := map[string]bool{}
+	for _, o := range s.owners {
+		for _, digest := range o.Digests {
+			if name, err := blobPath(digest); err == nil {
+				out[name] = true
+			}
+		}
+	}
+	return out
+}
+
+// Sweep forgets owners that are not among those that exist, and removes all
+// artifacts that nobody owns. It returns how many artifacts went.
+func (s *Store) Sweep(exists func(owner string) bool) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.owners {
+		if exists(name) {
+			continue
+		}
+		if err := s.root.Remove(ownerPath(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return 0, fmt.Errorf("sweep artifacts: %w", err)
+		}
+		delete(s.owners, name)
+	}
+	owned := s.owned()
+	entries, err := fs.ReadDir(s.root.FS(), blobDir)
+	if err != nil {
+		return 0, fmt.Errorf("sweep artifacts: %w", err)
+	}
+	removed := 0
+	for _, entry := range entries {
+		name := path.Join(blobDir, entry.Name())
+		if owned[name] {
+			continue
+		}
+		delete(s.sound, name)
+		if err := s.root.Remove(name); err != nil {
+			return removed, fmt.Errorf("sweep artifacts: %w", err)
+		}
+		removed++
+	}
+	return removed, nil
+}
+
+// Has says whether the artifact is there and whole. The content is read once
+// per process; after that, a file that has not changed is taken as checked.
+func (s *Store) Has(digest string) bool {
+	name, err := blobPath(digest)
+	if err != nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.check(name) == nil
+}
+
+// Open returns an artifact's files. Errors: ErrNotFound; ErrCorrupt, after
+// which the artifact is gone and has to be stored again; ErrTooLarge.
+func (s *Store) Open(_ context.Context, digest string) (Files, error) {
+	name, err := blobPath(digest)
+	if err != nil {
+		return nil, err
+	}
+	packed, err := s.root.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", digest, ErrNotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open artifact: %w", err)
+	}
+	sum := sha256.Sum256(packed)
+	if algorithm+hex.EncodeToString(sum[:]) != digest {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return nil, fmt.Errorf("%s: %w", digest, s.discard(name))
+	}
+	files, err := Extract(bytes.NewReader(packed), s.opts.Limits)
+	if err != nil {
+		return nil, fmt.Errorf("open artifact %s: %w", digest, err)
+	}
+	return files, nil
+}
+
+// check reads an artifact through and compares it with its name.
+func (s *Store) check(name string) error {
+	info, err := s.root.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	if known, ok := s.sound[name]; ok && known.Size() == info.Size() && known.ModTime().Equal(info.ModTime()) {
+		return nil
+	}
+	f, err := s.root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		return err
+	}
+	if path.Base(name) != hex.EncodeToString(hash.Sum(nil))+blobExt {
+		return s.discard(name)
+	}
+	s.sound[name] = info
+	return nil
+}
+
+// discard removes a broken artifact, so that it is stored anew, and says so.
+func (s *Store) discard(name string) error {
+	delete(s.sound, name)
+	return errors.Join(ErrCorrupt, s.root.Remove(name))
+}
+
+// write puts a file in place as a whole: after a crash there is the old file,
+// or the new one, or none, but never a part.
+func (s *Store) write(name string, content []byte) error {
+	temp := path.Join(tempDir, path.Base(name))
+	f, err := s.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, s.root.Remove(temp))
+	}
+	if err := s.root.Rename(temp, name); err != nil {
+		return errors.Join(err, s.root.Remove(temp))
+	}
+	return s.syncDir(path.Dir(name))
+}
+
+func (s *Store) syncDir(name string) error {
+	dir, err := s.root.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

@@ -1,0 +1,326 @@
+package artifact_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-io/flotilla/sources/artifact"
+)
+
+func one(text string) artifact.Files {
+	return artifact.Files{"a.yaml": {Data: []byte(text)}}
+}
+
+func newStore(t testing.TB, dir string) *artifact.Store {
+	t.Helper()
+	s, err := artifact.NewStore(dir, artifact.Options{BaseURL: "http://store"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func put(t testing.TB, s *artifact.Store, owner string, files artifact.Files) artifact.Stored {
+	t.Helper()
+	stored, err := s.Put(t.Context(), owner, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stored
+}
+
+// content is what the store has of the digests, by their position.
+func content(t testing.TB, s *artifact.Store, stored ...artifact.Stored) []string {
+	t.Helper()
+	var out []string
+	for _, a := range stored {
+		files, err := s.Open(t.Context(), a.Digest)
+		switch {
+		case errors.Is(err, artifact.ErrNotFound):
+			out = append(out, "not found")
+		case err != nil:
+			t.Fatal(err)
+		default:
+			out = append(out, string(files["a.yaml"].Data))
+		}
+	}
+	return out
+}
+
+func TestStoreKeepsTheLastTwoOfEachOwner(t *testing.T) {
+	s := newStore(t, t.TempDir())
+	a1, a2, a3 := put(t, s, "a", one("1")), put(t, s, "a", one("2")), put(t, s, "a", one("3"))
+	if diff := cmp.Diff([]string{"not found", "2", "3"}, content(t, s, a1, a2, a3)); diff != "" {
+		t.Errorf("after three (-want +got):\n%s", diff)
+	}
+	put(t, s, "b", one("2"))
+	put(t, s, "a", one("4"))
+	put(t, s, "a", one("4"))
+	if diff := cmp.Diff([]string{"not found", "2", "3"}, content(t, s, a1, a2, a3)); diff != "" {
+		t.Errorf("what another owner has stays (-want +got):\n%s", diff)
+	}
+	if back := put(t, s, "a", one("3")); back.Digest != a3.Digest {
+		t.Errorf("the same files got another digest: %s, %s", back.Digest, a3.Digest)
+	}
+	if err := s.Release("b"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"not found", "not found", "3"}, content(t, s, a1, a2, a3)); diff != "" {
+		t.Errorf("after the other owner went (-want +got):\n%s", diff)
+	}
+}
+
+func TestStoreSweeps(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(t, dir)
+	a, b := put(t, s, "a", one("1")), put(t, s, "b", one("2"))
+	if err := os.WriteFile(filepath.Join(dir, "sha256", strings.Repeat("0", 64)+".tar.gz"), []byte("left behind"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	removed, err := s.Sweep(func(owner string) bool { return owner == "a" })
+	if err != nil || removed != 2 {
+		t.Errorf("Sweep = %d, %v; want 2", removed, err)
+	}
+	if diff := cmp.Diff([]string{"1", "not found"}, content(t, s, a, b)); diff != "" {
+		t.Errorf("content (-want +got):\n%s", diff)
+	}
+}
+
+func TestStoreSurvivesARestart(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(t, dir)
+	a1, a2 := put(t, s, "a", one("1")), put(t, s, "a", one("2"))
+	_ = s.Close()
+	s = newStore(t, dir)
+	if diff := cmp.Diff([]string{"1", "2"}, content(t, s, a1, a2)); diff != "" {
+		t.Errorf("content (-want +got):\n%s", diff)
+	}
+	put(t, s, "a", one("3"))
+	if diff := cmp.Diff([]string{"not found", "2"}, content(t, s, a1, a2)); diff != "" {
+		t.Errorf("the owner's history was forgotten (-want +got):\n%s", diff)
+	}
+}
+
+func TestStoreNoticesDamage(t *testing.T) {
+	damage := map[string]func(path string, good []byte) error{
+		"a bit that flipped": func(path string, good []byte) error {
+			bad := bytes.Clone(good)
+			bad[len(bad)/2] ^= 1
+			return os.WriteFile(path, bad, 0o600)
+		},
+		"a file cut short": func(path string, good []byte) error { return os.Truncate(path, int64(len(good)/2)) },
+		"an empty file":    func(path string, _ []byte) error { return os.Truncate(path, 0) },
+		"other files":      func(path string, _ []byte) error { return os.WriteFile(path, pack(t, one("other")), 0o600) },
+	}
+	for name, harm := range damage {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := newStore(t, dir)
+			stored := put(t, s, "a", one("good"))
+			path := filepath.Join(dir, stored.Path)
+			good, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := harm(path, good); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Open(t.Context(), stored.Digest); !errors.Is(err, artifact.ErrCorrupt) {
+				t.Errorf("Open = %v, want ErrCorrupt", err)
+			}
+			if s.Has(stored.Digest) {
+				t.Error("the store still says that it has the artifact")
+			}
+			put(t, s, "a", one("good"))
+			if diff := cmp.Diff([]string{"good"}, content(t, s, stored)); diff != "" {
+				t.Errorf("stored again (-want +got):\n%s", diff)
+			}
+			// And by a process that has not seen the file before.
+			if err := harm(path, good); err != nil {
+				t.Fatal(err)
+			}
+			if newStore(t, dir).Has(stored.Digest) {
+				t.Error("another process takes the damaged file for good")
+			}
+		})
+	}
+}
+
+func TestStoreRefusesStrangeDigests(t *testing.T) {
+	s := newStore(t, t.TempDir())
+	for _, digest := range []string{"", "sha256:", "sha256:../../etc/passwd", "md5:" + strings.Repeat("0", 64), strings.Repeat("0", 64)} {
+		if _, err := s.Open(t.Context(), digest); !errors.Is(err, artifact.ErrNotFound) || s.Has(digest) {
+			t.Errorf("Open(%q) = %v, want ErrNotFound", digest, err)
+		}
+	}
+}
+
+func TestStoreServes(t *testing.T) {
+	s := newStore(t, t.TempDir())
+	stored := put(t, s, "a", one("1"))
+	server := httptest.NewServer(s.Handler())
+	defer server.Close()
+	get := func(method, path string) (int, []byte) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := server.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, body
+	}
+	if stored.URL != "http://store/"+stored.Path {
+		t.Errorf("URL = %q", stored.URL)
+	}
+	status, body := get(http.MethodGet, "/"+stored.Path)
+	files, err := artifact.Extract(bytes.NewReader(body), artifact.Limits{})
+	if status != http.StatusOK || err != nil || string(files["a.yaml"].Data) != "1" {
+		t.Errorf("GET = %d, %v, %v", status, files, err)
+	}
+	if int64(len(body)) != stored.Size {
+		t.Errorf("%d bytes served, %d stored", len(body), stored.Size)
+	}
+	for path, want := range map[string]int{
+		"/": 404, "/sha256/": 404, "/owners/": 404, "/sha256/../owners/x": 404, "/sha256/" + strings.Repeat("0", 64) + ".tar.gz": 404,
+		"/x/" + stored.Path: 404,
+	} {
+		if status, _ := get(http.MethodGet, path); status != want {
+			t.Errorf("GET %s = %d, want %d", path, status, want)
+		}
+	}
+	if status, _ := get(http.MethodPost, "/"+stored.Path); status != http.StatusMethodNotAllowed {
+		t.Errorf("POST = %d", status)
+	}
+}
+
+func TestStoreAtOnce(t *testing.T) {
+	s := newStore(t, t.TempDir())
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for j := range 20 {
+				stored, err := s.Put(t.Context(), fmt.Sprint(i), one(fmt.Sprint(j)))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if files, err := s.Open(t.Context(), stored.Digest); err != nil || string(files["a.yaml"].Data) != fmt.Sprint(j) {
+					t.Errorf("Open = %v, %v", files, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// writerDir tells a child process that it is the writer to be killed.
+const writerDir = "FLOTILLA_TEST_WRITER_DIR"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(writerDir); dir != "" {
+		os.Exit(writeForEver(context.Background(), dir))
+	}
+	os.Exit(m.Run())
+}
+
+// writeForEver stores one artifact after the other and says which are stored.
+func writeForEver(ctx context.Context, dir string) int {
+	s, err := artifact.NewStore(dir, artifact.Options{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	for i := 0; ; i++ {
+		text := fmt.Sprintf("%d %s", i, strings.Repeat(fmt.Sprint(i), 2000))
+		stored, err := s.Put(ctx, fmt.Sprint("owner-", i%3), one(text))
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		fmt.Println(stored.Digest)
+	}
+}
+
+func TestStoreSurvivesKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	dir := t.TempDir()
+	for round := range 12 {
+		last := killAfter(t, dir, round)
+		s := newStore(t, dir)
+		if last != "" {
+			if _, err := s.Open(t.Context(), last); err != nil {
+				t.Fatalf("round %d: what was reported as stored: %v", round, err)
+			}
+		}
+		entries, err := fs.ReadDir(os.DirFS(dir), "sha256")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			digest := "sha256:" + strings.TrimSuffix(e.Name(), ".tar.gz")
+			if !s.Has(digest) {
+				t.Fatalf("round %d: %s is there and is not whole", round, e.Name())
+			}
+		}
+		if left, _ := fs.ReadDir(os.DirFS(dir), "tmp"); len(left) != 0 {
+			t.Fatalf("round %d: %d half-written files remain", round, len(left))
+		}
+		_ = s.Close()
+	}
+}
+
+// killAfter runs a writer, kills it without warning some way into what it
+// does after its n-th artifact, and returns the last one that it reported.
+func killAfter(t *testing.T, dir string, n int) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), writerDir+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	last := ""
+	for i := 0; i <= n*3 && lines.Scan(); i++ {
+		last = lines.Text()
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() {
+		last = lines.Text()
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Fatal("the writer ended by itself")
+	}
+	return last
+}
