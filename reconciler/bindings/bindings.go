@@ -3,12 +3,16 @@ package bindings
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 )
 
@@ -92,14 +96,62 @@ func Each(ctx context.Context, hub client.Reader, yield func(workv1alpha2.Bindin
 	return nil
 }
 
-// Index registers an index of the bindings of both scopes under the given
-// field.
-func Index(ctx context.Context, indexer client.FieldIndexer, field string, values func(workv1alpha2.Binding) []string) error {
-	extract := func(obj client.Object) []string { return values(obj.(workv1alpha2.Binding)) }
-	for _, kind := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
-		if err := indexer.IndexField(ctx, kind, field, extract); err != nil {
-			return fmt.Errorf("index bindings by %s: %w", field, err)
+// Indexes of bindings in the hub's cache.
+const (
+	// ByClaim finds bindings by the permanent id of the policy that claims them.
+	ByClaim = "claim"
+	// ByTemplateKind finds bindings by the kind of their template, as
+	// schema.GroupVersionKind prints it.
+	ByTemplateKind = "templateKind"
+	// ByCluster finds bindings by the clusters whose Works are theirs.
+	ByCluster = "cluster"
+)
+
+// Register adds the indexes of bindings to the cache of mgr. The loops that
+// work on bindings need them.
+func Register(ctx context.Context, mgr ctrl.Manager) error {
+	return Index(ctx, mgr.GetFieldIndexer())
+}
+
+// Index adds the indexes of bindings to indexer.
+func Index(ctx context.Context, indexer client.FieldIndexer) error {
+	indexes := map[string]func(workv1alpha2.Binding) []string{
+		ByClaim: func(b workv1alpha2.Binding) []string {
+			if ref, ok := propagation.Claimed(b); ok {
+				return []string{ref.ID}
+			}
+			return nil
+		},
+		ByTemplateKind: func(b workv1alpha2.Binding) []string {
+			return []string{TemplateOf(b).GroupVersionKind.String()}
+		},
+		ByCluster: clusters,
+	}
+	for field, values := range indexes {
+		extract := func(obj client.Object) []string { return values(obj.(workv1alpha2.Binding)) }
+		for _, kind := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
+			if err := indexer.IndexField(ctx, kind, field, extract); err != nil {
+				return fmt.Errorf("index bindings by %s: %w", field, err)
+			}
 		}
 	}
 	return nil
+}
+
+// clusters returns the clusters that b runs on, is needed on or is leaving.
+func clusters(b workv1alpha2.Binding) []string {
+	spec := b.BindingSpec()
+	names := map[string]bool{}
+	for _, t := range spec.Clusters {
+		names[t.Name] = true
+	}
+	for _, by := range spec.RequiredBy {
+		for _, t := range by.Clusters {
+			names[t.Name] = true
+		}
+	}
+	for _, task := range spec.GracefulEvictionTasks {
+		names[task.FromCluster] = true
+	}
+	return slices.Collect(maps.Keys(names))
 }

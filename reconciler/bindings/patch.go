@@ -58,6 +58,18 @@ func Patch(current, desired workv1alpha2.Binding) (client.Patch, bool, error) {
 	return client.RawPatch(types.JSONPatchType, data), true, nil
 }
 
+// WithoutFinalizer returns the patch that takes a finalizer off obj, and false
+// if it is not there. The patch holds for the list of finalizers as it is.
+func WithoutFinalizer(obj client.Object, finalizer string) (client.Patch, bool) {
+	at := slices.Index(obj.GetFinalizers(), finalizer)
+	if at < 0 {
+		return nil, false
+	}
+	// A finalizer is a qualified name and needs no escaping.
+	data := fmt.Appendf(nil, `[{"op":"test","path":"/metadata/finalizers/%d","value":%q},{"op":"remove","path":"/metadata/finalizers/%d"}]`, at, finalizer, at)
+	return client.RawPatch(types.JSONPatchType, data), true
+}
+
 // IsStale says whether err is the server's answer to a patch that was made for
 // another state of the object, or for one that is gone. Nothing was written;
 // what the cache shows next decides.

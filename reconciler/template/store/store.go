@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -74,7 +75,7 @@ type Listener struct {
 	// lists what there already was.
 	Changed func(key Key, before, after *unstructured.Unstructured, first bool)
 	// KindChanged is called when the state of a kind changes.
-	KindChanged func(gvk schema.GroupVersionKind, state State)
+	KindChanged func(ctx context.Context, gvk schema.GroupVersionKind, state State)
 }
 
 // Options are what a Store needs besides a connection.
@@ -142,6 +143,9 @@ func New(cfg *rest.Config, opts Options) (*Store, error) {
 		definitions: map[schema.GroupKind]definition{},
 	}, nil
 }
+
+// Register has mgr run the store.
+func (s *Store) Register(mgr ctrl.Manager) error { return mgr.Add(s) }
 
 // Listen adds a listener. Call it before Start.
 func (s *Store) Listen(l Listener) { s.listeners = append(s.listeners, l) }

@@ -126,13 +126,13 @@ func (s *Store) watch(ctx context.Context, gvk schema.GroupVersionKind) error {
 	s.mu.Lock()
 	s.watches[gvk] = w
 	s.mu.Unlock()
-	s.setState(gvk, Starting)
+	s.setState(ctx, gvk, Starting)
 	s.opts.Log.Info("watching a kind", "kind", gvk.String())
 	go func() {
 		select {
 		case <-watchCtx.Done():
 		case <-registration.HasSyncedChecker().Done():
-			s.complete(gvk, w)
+			s.complete(watchCtx, gvk, w)
 		}
 	}()
 	return nil
@@ -150,18 +150,18 @@ func (s *Store) follow(ctx context.Context, gvk schema.GroupVersionKind, w *watc
 }
 
 // complete marks the first list of w as complete, unless w was replaced.
-func (s *Store) complete(gvk schema.GroupVersionKind, w *watch) {
+func (s *Store) complete(ctx context.Context, gvk schema.GroupVersionKind, w *watch) {
 	s.mu.RLock()
 	current := s.watches[gvk] == w
 	s.mu.RUnlock()
 	if current {
-		s.setState(gvk, Synced)
+		s.setState(ctx, gvk, Synced)
 	}
 }
 
 // drop ends the watch of a kind, if there is one, and records why it has none.
 func (s *Store) drop(ctx context.Context, gvk schema.GroupVersionKind, running *watch, why State) error {
-	s.setState(gvk, why)
+	s.setState(ctx, gvk, why)
 	if running == nil {
 		return nil
 	}
@@ -176,7 +176,7 @@ func (s *Store) drop(ctx context.Context, gvk schema.GroupVersionKind, running *
 	return nil
 }
 
-func (s *Store) setState(gvk schema.GroupVersionKind, state State) {
+func (s *Store) setState(ctx context.Context, gvk schema.GroupVersionKind, state State) {
 	s.mu.Lock()
 	before := s.states[gvk]
 	if state == Unwanted {
@@ -190,7 +190,7 @@ func (s *Store) setState(gvk schema.GroupVersionKind, state State) {
 	}
 	for _, l := range s.listeners {
 		if l.KindChanged != nil {
-			l.KindChanged(gvk, state)
+			l.KindChanged(ctx, gvk, state)
 		}
 	}
 }

@@ -1,0 +1,110 @@
+package template
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/scheduler"
+)
+
+// binder decides what the binding should say.
+type binder struct {
+	replicas  func(obj *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, bool, error)
+	clusters  func(ctx context.Context) (placement.Snapshot, error)
+	now       func() time.Time
+	newID     func() string
+	placement placement.Options
+}
+
+// run sets the desired binding. A template that no policy carries any more
+// keeps its binding, without the claim: what runs, runs on.
+func (p binder) run(ctx context.Context, s *state) (loop.Next, error) {
+	if s.policy == nil {
+		if s.binding == nil || collides(s) != nil {
+			return loop.Next{Done: true}, nil
+		}
+		s.desired = s.binding.DeepCopyObject().(workv1alpha2.Binding)
+		propagation.Unclaim(s.desired)
+		return loop.Next{}, nil
+	}
+	if err := p.describe(s); err != nil {
+		return loop.Next{}, err
+	}
+	snap, err := p.clusters(ctx)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	if decision, changed := placement.Decide(s.desired, snap, p.now(), p.placement); changed {
+		if e, some := scheduler.EventOf(s.desired, decision); some {
+			s.news = append(s.news, news{e.Type, e.Reason, e.Message})
+		}
+		scheduler.Put(decision, s.desired)
+		s.decision = &decision
+	}
+	return loop.Next{}, nil
+}
+
+// describe fills in all but the placement.
+func (p binder) describe(s *state) error {
+	digest, err := propagation.Digest(s.template)
+	if err != nil {
+		return fmt.Errorf("digest of the template: %w", err)
+	}
+	replicas, requirements, _, err := p.replicas(s.template)
+	if err != nil {
+		return loop.Stalled(workv1alpha2.EventReasonGetReplicasFailed, fmt.Errorf("read its replicas: %w", err))
+	}
+	t := propagation.Template{Object: s.template, Replicas: replicas, Requirements: requirements, Digest: digest}
+	var current *workv1alpha2.ResourceBindingSpec
+	if s.binding == nil {
+		s.desired = bindings.New(s.key.Namespace)
+	} else {
+		s.desired = s.binding.DeepCopyObject().(workv1alpha2.Binding)
+		t.Seen = s.binding.GetAnnotations()[propagation.DigestAnnotation]
+		current = s.binding.BindingSpec()
+	}
+	*s.desired.BindingSpec() = propagation.BindingSpec(t, s.policy, current)
+	p.label(s, digest)
+	return nil
+}
+
+// label fills in the metadata.
+func (p binder) label(s *state, digest string) {
+	key := bindings.KeyOf(s.key)
+	b := s.desired
+	b.SetNamespace(key.Namespace)
+	b.SetName(key.Name)
+	propagation.ClaimOf(s.policy).Set(b)
+	if label := bindings.IDLabel(b); b.GetLabels()[label] == "" {
+		labels := maps.Clone(b.GetLabels())
+		labels[label] = p.newID()
+		b.SetLabels(labels)
+	}
+	annotations := maps.Clone(b.GetAnnotations())
+	annotations[propagation.DigestAnnotation] = digest
+	b.SetAnnotations(annotations)
+	b.SetOwnerReferences(owners(b.GetOwnerReferences(), s.template))
+	controllerutil.AddFinalizer(b, bindings.Finalizer(b))
+}
+
+// owners returns refs with the template as the controller. A template that was
+// deleted and made again takes over the binding of its predecessor, and with
+// it what runs.
+func owners(refs []metav1.OwnerReference, template *unstructured.Unstructured) []metav1.OwnerReference {
+	out := slices.DeleteFunc(slices.Clone(refs), func(ref metav1.OwnerReference) bool {
+		return ref.UID == template.GetUID() || (ref.Controller != nil && *ref.Controller)
+	})
+	return append(out, *metav1.NewControllerRef(template, template.GroupVersionKind()))
+}

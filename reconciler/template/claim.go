@@ -1,0 +1,107 @@
+package template
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+)
+
+// claimer writes on the template which policy carries it.
+type claimer struct {
+	patch func(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error
+	put   func(obj *unstructured.Unstructured)
+}
+
+// run writes the claim if it differs, before the binding is made: the binding
+// names the version of the template that carries the claim, and so needs no
+// second write.
+func (p claimer) run(ctx context.Context, s *state) (loop.Next, error) {
+	var claim propagation.Claim
+	if s.policy != nil {
+		claim = propagation.ClaimOf(s.policy)
+	}
+	data, some, err := claimPatch(s.template, claim)
+	if err != nil || !some {
+		return loop.Next{}, err
+	}
+	claimed := &unstructured.Unstructured{}
+	claimed.SetGroupVersionKind(s.key.GroupVersionKind)
+	claimed.SetNamespace(s.key.Namespace)
+	claimed.SetName(s.key.Name)
+	if err := p.patch(ctx, claimed, client.RawPatch(types.MergePatchType, data)); err != nil {
+		if bindings.IsStale(err) {
+			return loop.Next{Done: true}, nil // gone or made anew: its event comes
+		}
+		return loop.Next{}, loop.Retry(policyv1alpha1.EventReasonApplyPolicyFailed, fmt.Errorf("claim the template: %w", err))
+	}
+	claimed.SetManagedFields(nil)
+	p.put(claimed)
+	s.template = claimed
+	if s.policy == nil {
+		log.FromContext(ctx).Info("released a template")
+		return loop.Next{}, nil
+	}
+	log.FromContext(ctx).Info("claimed a template", "policy", nameOf(s.policy))
+	s.news = append(s.news, news{corev1.EventTypeNormal, policyv1alpha1.EventReasonApplyPolicySucceed, "Carried by policy " + nameOf(s.policy) + "."})
+	return loop.Next{}, nil
+}
+
+// claimPatch returns the merge patch that gives obj the claim and no other, and
+// false if it has that already. The patch holds for this object only, not for
+// one of the same name made later.
+func claimPatch(obj *unstructured.Unstructured, claim propagation.Claim) ([]byte, bool, error) {
+	labelKeys, annotationKeys := propagation.ClaimKeys()
+	labels := difference(obj.GetLabels(), labelKeys, claim.Labels)
+	annotations := difference(obj.GetAnnotations(), annotationKeys, claim.Annotations)
+	if len(labels) == 0 && len(annotations) == 0 {
+		return nil, false, nil
+	}
+	metadata := map[string]any{"uid": obj.GetUID()}
+	if len(labels) > 0 {
+		metadata["labels"] = labels
+	}
+	if len(annotations) > 0 {
+		metadata["annotations"] = annotations
+	}
+	data, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return nil, false, fmt.Errorf("encode a claim: %w", err)
+	}
+	return data, true, nil
+}
+
+// difference returns what a merge patch must say so that the keys have the
+// wanted values and no others; nil removes a key.
+func difference(have map[string]string, keys []string, want map[string]string) map[string]any {
+	out := map[string]any{}
+	for _, key := range keys {
+		old, had := have[key]
+		value, wanted := want[key]
+		switch {
+		case wanted && (!had || old != value):
+			out[key] = value
+		case had && !wanted:
+			out[key] = nil
+		}
+	}
+	return out
+}
+
+// nameOf names a policy for users.
+func nameOf(p policyv1alpha1.Policy) string {
+	if p.GetNamespace() == "" {
+		return p.GetName()
+	}
+	return p.GetNamespace() + "/" + p.GetName()
+}

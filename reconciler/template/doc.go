@@ -1,0 +1,17 @@
+// Package template carries resource templates under policies: it makes the
+// binding of each template that a policy selects, with its first placement in
+// the same write, and keeps it up to date.
+//
+// It reads templates, propagation policies, overrides (by name only), bindings
+// and clusters. On templates it writes the claim, which is metadata. Of
+// bindings it owns everything but the status; spec.clusters it writes together
+// with what changed the placement, and leaves to the scheduler otherwise. On
+// policies it writes the status and takes off the finalizer.
+//
+// A new template costs at most two writes, the claim and the binding; an edit
+// one. Conditions: Ready on policies, with the reasons Matched, UnknownAPI,
+// WaitingForOverrides and InvalidSelector. Events: ApplyPolicySucceed,
+// ApplyPolicyFailed, GetReplicasFailed, ScheduleBindingSucceed and
+// ScheduleBindingFailed on templates. It never touches a Work, and deletes
+// nothing but the binding of a template that a complete watch saw gone.
+package template

@@ -1,0 +1,217 @@
+package template
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+// policies follows propagation policies of both scopes: it has the store watch
+// the kinds that they select, sends the templates that an edit is about to the
+// template loop, writes their status, and lets a deleted policy go once nothing
+// is claimed by it. Requests without a namespace are about cluster-wide ones.
+type policies struct {
+	hub       client.Client
+	catalog   catalog
+	templates *store.Store
+	inbox     *store.Inbox[store.Key]
+	opts      Options
+
+	requests store.Inbox[ctrl.Request]
+	mu       sync.Mutex
+	sent     map[ctrl.Request]string // what a policy said when its templates were sent
+}
+
+func newPolicies(hub client.Client, templates *store.Store, inbox *store.Inbox[store.Key], opts Options) *policies {
+	return &policies{hub: hub, catalog: catalog{hub}, templates: templates, inbox: inbox, opts: opts, sent: map[ctrl.Request]string{}}
+}
+
+// Reconcile follows one policy.
+func (p *policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	policy, found, err := p.catalog.get(ctx, req.NamespacedName)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if !found {
+		p.templates.Want(req)
+		p.forget(req)
+		return ctrl.Result{}, nil
+	}
+	p.templates.Want(req, p.kinds(policy)...)
+	if policy.GetDeletionTimestamp() != nil {
+		return ctrl.Result{}, p.release(ctx, policy)
+	}
+	if adopted, err := p.adopt(ctx, policy); adopted || err != nil {
+		return ctrl.Result{}, err
+	}
+	missing, err := missingOverrides(ctx, policy, p.catalog.overrideExists)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := p.send(ctx, req, policy, missing); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, p.report(ctx, policy, missing)
+}
+
+// kinds returns the kinds that policy selects and that may be propagated.
+func (p *policies) kinds(policy policyv1alpha1.Policy) []schema.GroupVersionKind {
+	var out []schema.GroupVersionKind
+	selectors := policy.PropagationSpec().ResourceSelectors
+	for i := range selectors {
+		gvk := kindOf(&selectors[i])
+		if !slices.Contains(out, gvk) && propagation.PropagatesKind(gvk, p.opts.Skip) {
+			out = append(out, gvk)
+		}
+	}
+	return out
+}
+
+// adopt gives policy the permanent id and the finalizer where admission did
+// not, as on a foreign API server.
+func (p *policies) adopt(ctx context.Context, policy policyv1alpha1.Policy) (bool, error) {
+	label, finalizer := marks(policy)
+	if idOf(policy) != "" && controllerutil.ContainsFinalizer(policy, finalizer) {
+		return false, nil
+	}
+	before := policy.DeepCopyObject().(client.Object)
+	controllerutil.AddFinalizer(policy, finalizer)
+	if idOf(policy) == "" {
+		labels := map[string]string{label: uuid.NewString()}
+		for k, v := range policy.GetLabels() {
+			labels[k] = v
+		}
+		policy.SetLabels(labels)
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := p.hub.Patch(ctx, policy, patch); err != nil && !bindings.IsStale(err) {
+		return false, fmt.Errorf("give policy %s its permanent id: %w", nameOf(policy), err)
+	}
+	return true, nil
+}
+
+// marks returns the label of the permanent id and the finalizer of a policy.
+func marks(policy policyv1alpha1.Policy) (label, finalizer string) {
+	if policy.GetNamespace() == "" {
+		return policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel, policyv1alpha1.ClusterPropagationPolicyControllerFinalizer
+	}
+	return policyv1alpha1.PropagationPolicyPermanentIDLabel, policyv1alpha1.PropagationPolicyControllerFinalizer
+}
+
+// send gives the template loop the templates that policy may carry and those
+// that it has claimed, once per edit of the policy and per change of the
+// overrides that it waits for.
+func (p *policies) send(ctx context.Context, req ctrl.Request, policy policyv1alpha1.Policy, missing []string) error {
+	says := fmt.Sprintf("%s %d %s", policy.GetUID(), policy.GetGeneration(), strings.Join(missing, ","))
+	p.mu.Lock()
+	before, known := p.sent[req]
+	p.mu.Unlock()
+	if before == says {
+		return nil
+	}
+	later := !known // at the start; a user's edit goes first
+	if err := p.eachSelected(ctx, policy, func(key store.Key) { p.inbox.Add(key, later) }); err != nil {
+		return err
+	}
+	if _, err := p.eachClaimed(ctx, policy, func(key store.Key) { p.inbox.Add(key, later) }); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.sent[req] = says
+	p.mu.Unlock()
+	return nil
+}
+
+func (p *policies) forget(req ctrl.Request) {
+	p.mu.Lock()
+	delete(p.sent, req)
+	p.mu.Unlock()
+}
+
+// eachSelected calls yield for the templates that policy's selectors mean.
+func (p *policies) eachSelected(ctx context.Context, policy policyv1alpha1.Policy, yield func(store.Key)) error {
+	selectors := policy.PropagationSpec().ResourceSelectors
+	for i := range selectors {
+		s := &selectors[i]
+		namespace := policy.GetNamespace()
+		if namespace == "" {
+			namespace = s.Namespace
+		}
+		err := p.templates.List(ctx, kindOf(s), namespace, func(obj *unstructured.Unstructured) {
+			if selector.Match(*s, selector.ResourceOf(obj)) != selector.None {
+				yield(store.KeyOf(obj))
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachClaimed calls yield for the templates that policy has claimed, whether
+// the template says so or only its binding. It returns how many there are.
+func (p *policies) eachClaimed(ctx context.Context, policy policyv1alpha1.Policy, yield func(store.Key)) (int, error) {
+	id, count := idOf(policy), 0
+	if id == "" {
+		return 0, nil
+	}
+	for _, gvk := range p.templates.Kinds() {
+		err := p.templates.Claimed(ctx, gvk, id, func(obj *unstructured.Unstructured) {
+			count++
+			yield(store.KeyOf(obj))
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	err := bindings.Each(ctx, p.hub, func(b workv1alpha2.Binding) {
+		if b.GetDeletionTimestamp() == nil {
+			count++
+			yield(bindings.TemplateOf(b))
+		}
+	}, client.MatchingFields{bindings.ByClaim: id})
+	return count, err
+}
+
+// release lets a deleted policy go once nothing is claimed by it. Templates
+// and bindings lose the claim, or get that of another policy, one by one in the
+// template loop; each brings the policy back here.
+func (p *policies) release(ctx context.Context, policy policyv1alpha1.Policy) error {
+	_, finalizer := marks(policy)
+	patch, held := bindings.WithoutFinalizer(policy, finalizer)
+	if !held {
+		return nil
+	}
+	for _, gvk := range p.kinds(policy) {
+		if state := p.templates.State(gvk); state != store.Synced && state != store.Unserved {
+			return nil // comes back when the kind is complete
+		}
+	}
+	claimed, err := p.eachClaimed(ctx, policy, func(key store.Key) { p.inbox.Add(key, false) })
+	if err != nil || claimed > 0 {
+		return err
+	}
+	if err := p.hub.Patch(ctx, policy, patch); err != nil && !bindings.IsStale(err) {
+		return fmt.Errorf("let policy %s go: %w", nameOf(policy), err)
+	}
+	log.FromContext(ctx).Info("let a deleted policy go: what it propagated stays")
+	return nil
+}

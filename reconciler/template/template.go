@@ -1,0 +1,148 @@
+package template
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+// Recorder takes Events.
+type Recorder interface {
+	Event(obj runtime.Object, eventType, reason, message string)
+}
+
+// Interpreter knows how large a template is.
+type Interpreter interface {
+	// Replicas returns what the template asks for; known is false for kinds
+	// that have no replicas.
+	Replicas(obj *unstructured.Unstructured) (n int32, req *workv1alpha2.ReplicaRequirements, known bool, err error)
+}
+
+// Snapshots returns the clusters as decisions see them.
+type Snapshots interface {
+	Current(ctx context.Context) (placement.Snapshot, error)
+}
+
+// Options tune the loop. The zero value is the default.
+type Options struct {
+	// Workers is how many templates are looked at at the same time; zero means 8.
+	Workers int
+	// Skip says what is never propagated, beyond what can never be.
+	Skip propagation.SkipRules
+	// Placement is passed on to every decision.
+	Placement placement.Options
+	// Clock is the real one if nil.
+	Clock clock.PassiveClock
+}
+
+// Reconciler carries templates. Use New.
+type Reconciler struct {
+	hub       client.Client
+	templates *store.Store
+	events    Recorder
+	opts      Options
+
+	written  *echo.Echo[workv1alpha2.Binding]
+	inbox    store.Inbox[store.Key]
+	policies *policies
+	failures failures
+	phases   []loop.Phase[state]
+}
+
+// New returns the loop. hub reads from a cache; templates must use Claims.
+func New(hub client.Client, templates *store.Store, snapshots Snapshots, interpreter Interpreter, events Recorder, opts Options) *Reconciler {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	if opts.Workers == 0 {
+		opts.Workers = 8
+	}
+	r := &Reconciler{
+		hub:       hub,
+		templates: templates,
+		events:    events,
+		opts:      opts,
+		written:   echo.New[workv1alpha2.Binding](opts.Clock),
+	}
+	r.policies = newPolicies(hub, templates, &r.inbox, opts)
+	catalog := catalog{hub}
+	read := reader{template: templates.Get, binding: r.binding}
+	choose := chooser{skip: opts.Skip, find: catalog.find, candidates: catalog.candidates, exists: catalog.overrideExists}
+	claim := claimer{patch: hub.Patch, put: templates.Put}
+	bind := binder{replicas: interpreter.Replicas, clusters: snapshots.Current, now: opts.Clock.Now, newID: uuid.NewString, placement: opts.Placement}
+	write := writer{hub: hub, wrote: r.written.Wrote}
+	r.phases = []loop.Phase[state]{read.run, write.sweep, choose.run, claim.run, bind.run, write.run}
+	return r
+}
+
+// state is what the phases hand on.
+type state struct {
+	key store.Key
+	// template is nil if a complete watch has no such object.
+	template *unstructured.Unstructured
+	// binding is nil if there is none.
+	binding workv1alpha2.Binding
+	// policy carries the template; nil if none does.
+	policy policyv1alpha1.Policy
+	// desired is the binding as it should be.
+	desired workv1alpha2.Binding
+	// decision is the placement in desired; nil if none was due.
+	decision *placement.Decision
+	// news are told once everything is written.
+	news []news
+}
+
+// news is an Event on the template.
+type news struct{ eventType, reason, message string }
+
+// Reconcile brings one template's binding up to date.
+func (r *Reconciler) Reconcile(ctx context.Context, key store.Key) (reconcile.Result, error) {
+	s := state{key: key}
+	next, err := loop.Run(ctx, &s, r.phases...)
+	if s.template != nil {
+		for _, n := range s.news {
+			r.events.Event(s.template, n.eventType, n.reason, n.message)
+		}
+	}
+	r.tellFailure(&s, err)
+	return loop.Result(next, err)
+}
+
+// binding returns the binding under key, own writes included.
+func (r *Reconciler) binding(ctx context.Context, key client.ObjectKey) (workv1alpha2.Binding, bool, error) {
+	cached, found, err := bindings.Get(ctx, r.hub, key)
+	if err != nil {
+		return nil, false, err
+	}
+	b, found := r.written.Latest(key, cached, found)
+	return b, found, nil
+}
+
+// Claims returns the permanent ids of the policies that claim a template, for
+// the store's index.
+func Claims(obj *unstructured.Unstructured) []string {
+	if ref, ok := propagation.Claimed(obj); ok {
+		return []string{ref.ID}
+	}
+	return nil
+}
+
+// kindOf returns the kind that a selector names.
+func kindOf(s *policyv1alpha1.ResourceSelector) schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(s.APIVersion, s.Kind)
+}

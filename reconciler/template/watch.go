@@ -1,0 +1,220 @@
+package template
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+// Register adds the loop, and the one that follows policies, to mgr. The
+// indexes of bindings must be there.
+func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
+	if err := r.policies.catalog.register(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	r.templates.Listen(store.Listener{Changed: r.changed, KindChanged: func(ctx context.Context, gvk schema.GroupVersionKind, state store.State) {
+		if err := r.kindChanged(ctx, gvk, state); err != nil {
+			mgr.GetLogger().Error(err, "look again at what names a kind", "kind", gvk.String())
+		}
+	}})
+	if err := r.registerTemplates(mgr); err != nil {
+		return err
+	}
+	return r.policies.register(mgr)
+}
+
+func (r *Reconciler) registerTemplates(mgr ctrl.Manager) error {
+	c, err := controller.NewTyped("template", mgr, controller.TypedOptions[store.Key]{
+		Reconciler:              r,
+		MaxConcurrentReconciles: r.opts.Workers,
+	})
+	if err != nil {
+		return fmt.Errorf("set up the template loop: %w", err)
+	}
+	if err := c.Watch(&r.inbox); err != nil {
+		return fmt.Errorf("watch templates: %w", err)
+	}
+	for _, kind := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
+		if err := c.Watch(source.TypedKind(mgr.GetCache(), kind, r.bindingEvents())); err != nil {
+			return fmt.Errorf("watch bindings: %w", err)
+		}
+	}
+	return nil
+}
+
+// changed hears of templates.
+func (r *Reconciler) changed(key store.Key, before, after *unstructured.Unstructured, first bool) {
+	r.inbox.Add(key, first)
+	if before == nil {
+		return
+	}
+	ref, was := propagation.Claimed(before)
+	if !was {
+		return
+	}
+	if after != nil {
+		if now, _ := propagation.Claimed(after); now == ref {
+			return
+		}
+	}
+	r.policies.requests.Add(requestFor(ref), false)
+}
+
+// kindChanged looks again at the policies that select a kind, and, once the
+// kind is complete, at its bindings: templates may have gone unseen.
+func (r *Reconciler) kindChanged(ctx context.Context, gvk schema.GroupVersionKind, state store.State) error {
+	err := r.policies.catalog.selecting(ctx, gvk, func(p policyv1alpha1.Policy) {
+		r.policies.requests.Add(requestFor(propagation.PolicyRef{Namespace: p.GetNamespace(), Name: p.GetName()}), true)
+	})
+	if err != nil || state != store.Synced {
+		return err
+	}
+	return bindings.Each(ctx, r.hub, func(b workv1alpha2.Binding) {
+		r.inbox.Add(bindings.TemplateOf(b), true)
+	}, client.MatchingFields{bindings.ByTemplateKind: gvk.String()})
+}
+
+func requestFor(ref propagation.PolicyRef) ctrl.Request {
+	return ctrl.Request{NamespacedName: client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}}
+}
+
+// boundTo is the owner of the wish to watch the kind of a binding's template.
+type boundTo client.ObjectKey
+
+// bindingEvents has the store watch the kinds of bindings, and sends templates
+// whose binding somebody else changed to the loop.
+func (r *Reconciler) bindingEvents() handler.TypedEventHandler[client.Object, store.Key] {
+	type queue = workqueue.TypedRateLimitingInterface[store.Key]
+	return handler.TypedFuncs[client.Object, store.Key]{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+			b := e.Object.(workv1alpha2.Binding)
+			template := bindings.TemplateOf(b)
+			r.templates.Want(boundTo(client.ObjectKeyFromObject(b)), template.GroupVersionKind)
+			if !r.written.Observed(b) {
+				q.Add(template)
+			}
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			before, b := e.ObjectOld.(workv1alpha2.Binding), e.ObjectNew.(workv1alpha2.Binding)
+			template := bindings.TemplateOf(b)
+			if template.GroupVersionKind != bindings.TemplateOf(before).GroupVersionKind {
+				r.templates.Want(boundTo(client.ObjectKeyFromObject(b)), template.GroupVersionKind)
+			}
+			r.tellHolder(before, b)
+			if own := r.written.Observed(b); !own && edited(before, b) {
+				q.Add(template)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			b := e.Object.(workv1alpha2.Binding)
+			r.templates.Want(boundTo(client.ObjectKeyFromObject(b)))
+			r.written.Gone(client.ObjectKeyFromObject(b))
+			r.tellHolder(b, nil)
+			for _, key := range namesakes(bindings.TemplateOf(b), r.templates.Kinds()) {
+				q.Add(key)
+			}
+		},
+	}
+}
+
+// tellHolder looks again at the policy whose claim a binding lost.
+func (r *Reconciler) tellHolder(before, after workv1alpha2.Binding) {
+	ref, was := propagation.Claimed(before)
+	if !was {
+		return
+	}
+	if after != nil {
+		if now, _ := propagation.Claimed(after); now == ref {
+			return
+		}
+	}
+	r.policies.requests.Add(requestFor(ref), false)
+}
+
+// edited says whether anything but the status differs.
+func edited(before, after workv1alpha2.Binding) bool {
+	return before.GetGeneration() != after.GetGeneration() ||
+		!maps.Equal(before.GetLabels(), after.GetLabels()) ||
+		!maps.Equal(before.GetAnnotations(), after.GetAnnotations())
+}
+
+// namesakes returns key and the templates of other groups that would have the
+// same binding.
+func namesakes(key store.Key, kinds []schema.GroupVersionKind) []store.Key {
+	out := []store.Key{key}
+	for _, gvk := range kinds {
+		if gvk.Group != key.Group && strings.EqualFold(gvk.Kind, key.Kind) {
+			out = append(out, store.Key{GroupVersionKind: gvk, Namespace: key.Namespace, Name: key.Name})
+		}
+	}
+	return out
+}
+
+func (p *policies) register(mgr ctrl.Manager) error {
+	c, err := controller.New("policy", mgr, controller.Options{Reconciler: p, MaxConcurrentReconciles: 2})
+	if err != nil {
+		return fmt.Errorf("set up the policy loop: %w", err)
+	}
+	if err := c.Watch(&p.requests); err != nil {
+		return fmt.Errorf("watch what policies select: %w", err)
+	}
+	for _, kind := range []client.Object{&policyv1alpha1.PropagationPolicy{}, &policyv1alpha1.ClusterPropagationPolicy{}} {
+		if err := c.Watch(source.Kind(mgr.GetCache(), kind, &handler.EnqueueRequestForObject{}, policyEdits())); err != nil {
+			return fmt.Errorf("watch policies: %w", err)
+		}
+	}
+	for _, kind := range []client.Object{&policyv1alpha1.OverridePolicy{}, &policyv1alpha1.ClusterOverridePolicy{}} {
+		if err := c.Watch(source.Kind(mgr.GetCache(), kind, handler.EnqueueRequestsFromMapFunc(p.waitingFor), existence())); err != nil {
+			return fmt.Errorf("watch overrides: %w", err)
+		}
+	}
+	return nil
+}
+
+// policyEdits lets all changes of policies through but those of their status.
+func policyEdits() predicate.Predicate {
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return len(e.ObjectOld.GetFinalizers()) != len(e.ObjectNew.GetFinalizers())
+		},
+	})
+}
+
+// existence lets objects through that come or go.
+func existence() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
+	}}
+}
+
+// waitingFor returns the policies that depend on an override.
+func (p *policies) waitingFor(ctx context.Context, override client.Object) []reconcile.Request {
+	var out []reconcile.Request
+	err := p.catalog.depending(ctx, client.ObjectKeyFromObject(override), func(policy policyv1alpha1.Policy) {
+		out = append(out, requestFor(propagation.PolicyRef{Namespace: policy.GetNamespace(), Name: policy.GetName()}))
+	})
+	if err != nil {
+		log.FromContext(ctx).Error(err, "find the policies that depend on an override")
+	}
+	return out
+}
