@@ -95,7 +95,7 @@ func RunControllers(ctx context.Context, opts ControllerOptions) error {
 	if err != nil {
 		return fmt.Errorf("configure controllers: %w", err)
 	}
-	// A stop of the controllers must not wait for a stop of their informers, which outlive them.
+	// What was started for controllers that then cannot be built ends here too.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	env, err := newEnvironment(ctx, cfg, wholeCluster(opts.Controllers))

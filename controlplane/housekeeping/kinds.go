@@ -43,19 +43,14 @@ func newKinds(server discovery.ServerResourcesInterface, clock clock.PassiveCloc
 
 // follow lets the definitions of kinds, of both sorts, end the validity of the last answer.
 func (k *kinds) follow(informers informerfactory.InformerFactory) error {
-	changed := func() {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		k.askUntil = k.clock.Now().Add(kindsSettle)
-	}
 	handler := cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { changed() },
+		AddFunc: func(any) { k.changed() },
 		UpdateFunc: func(before, after any) {
 			if version(before) != version(after) {
-				changed()
+				k.changed()
 			}
 		},
-		DeleteFunc: func(any) { changed() },
+		DeleteFunc: func(any) { k.changed() },
 	}
 	for _, resource := range []schema.GroupVersionResource{
 		{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
@@ -70,6 +65,12 @@ func (k *kinds) follow(informers informerfactory.InformerFactory) error {
 		}
 	}
 	return nil
+}
+
+func (k *kinds) changed() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.askUntil = k.clock.Now().Add(kindsSettle)
 }
 
 func version(obj any) string {

@@ -82,7 +82,7 @@ func create(t *testing.T, namespace string, client kubernetes.Interface) {
 }
 
 // eventually waits until the check passes; check says what is still missing.
-func eventually(t *testing.T, what string, check func(context.Context) (missing string, err error)) {
+func eventually(t testing.TB, what string, check func(context.Context) (missing string, err error)) {
 	t.Helper()
 	last := ""
 	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
@@ -103,7 +103,7 @@ func podTemplate(images ...string) corev1.PodTemplateSpec {
 	return template
 }
 
-func deployment(t *testing.T, client kubernetes.Interface, namespace string, replicas int32, images ...string) *appsv1.Deployment {
+func deployment(t testing.TB, client kubernetes.Interface, namespace string, replicas int32, images ...string) *appsv1.Deployment {
 	t.Helper()
 	d, err := client.AppsV1().Deployments(namespace).Create(t.Context(), &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "x"},
@@ -119,7 +119,7 @@ func deployment(t *testing.T, client kubernetes.Interface, namespace string, rep
 	return d
 }
 
-func deploymentReady(t *testing.T, client kubernetes.Interface, namespace string, replicas int32) {
+func deploymentReady(t testing.TB, client kubernetes.Interface, namespace string, replicas int32) {
 	t.Helper()
 	eventually(t, "deployment", func(ctx context.Context) (string, error) {
 		d, err := client.AppsV1().Deployments(namespace).Get(ctx, "x", metav1.GetOptions{})

@@ -1,0 +1,40 @@
+package member_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/flotilla-io/flotilla/controlplane/member"
+	"github.com/flotilla-io/flotilla/controlplane/member/membertest"
+)
+
+// BenchmarkPods makes the pods of one Deployment ready, 300 on 3 nodes: what a benchmark of the hub can expect of
+// its members.
+func BenchmarkPods(b *testing.B) {
+	const replicas = 300
+	m := membertest.Start(b, member.Options{})
+	pods := 0
+	for b.Loop() {
+		deployment(b, m.Client, "default", replicas, "nginx:1")
+		deploymentReady(b, m.Client, "default", replicas)
+		pods += replicas
+		b.StopTimer()
+		foreground := metav1.DeletePropagationForeground
+		if err := m.Client.AppsV1().Deployments("default").Delete(b.Context(), "x", metav1.DeleteOptions{PropagationPolicy: &foreground}); err != nil {
+			b.Fatal(err)
+		}
+		err := wait.PollUntilContextTimeout(b.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+			list, err := m.Client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{Limit: 1})
+			return err == nil && len(list.Items) == 0, err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(pods)/b.Elapsed().Seconds(), "pods/s")
+}
