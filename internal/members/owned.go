@@ -14,6 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -175,4 +176,44 @@ func scalar(value any) bool {
 	default:
 		return true
 	}
+}
+
+// KeepOwned returns retained with those fields back, at the member's value, that
+// it lacks of desired although they are ours in the live object: a field that its
+// only owner no longer applies would be reset.
+func KeepOwned(desired, retained, live *unstructured.Unstructured) *unstructured.Unstructured {
+	out := retained.DeepCopy()
+	keepOwned(desired.Object, out.Object, live.Object, ownedFields(live))
+	return out
+}
+
+func keepOwned(desired, retained, live, owned map[string]any) {
+	for key, want := range desired {
+		fields, ours := owned["f:"+key].(map[string]any)
+		value, there := live[key]
+		if !ours || !there {
+			continue
+		}
+		got, kept := retained[key]
+		if !kept {
+			retained[key] = runtime.DeepCopyJSONValue(value)
+			continue
+		}
+		if below, ok := objects(want, got, value); ok {
+			keepOwned(below[0], below[1], below[2], fields)
+		}
+	}
+}
+
+// objects returns the values as objects, if all of them are.
+func objects(values ...any) ([]map[string]any, bool) {
+	out := make([]map[string]any, len(values))
+	for i, value := range values {
+		object, ok := value.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		out[i] = object
+	}
+	return out, true
 }

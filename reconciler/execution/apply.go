@@ -123,10 +123,12 @@ func (l *lane) apply(ctx context.Context, s *state, m *manifest, observed *membe
 	if live != nil && !mayTake(s.key, desired, members.Marks(live)) {
 		return nil, fmt.Errorf("%s %s already exists in the cluster and is not managed by Flotilla: remove it there, or set conflictResolution to Overwrite in the policy", m.gvk.Kind, m.key)
 	}
-	if retains {
-		if desired, err = l.retainer.Retain(desired, live); err != nil {
+	if retains && live != nil {
+		retained, err := l.retainer.Retain(desired, live)
+		if err != nil {
 			return nil, fmt.Errorf("keep what the member set in %s %s: %w", m.gvk.Kind, m.key, err)
 		}
+		desired = members.KeepOwned(desired, retained, live)
 	}
 	return s.member.Apply(ctx, desired)
 }

@@ -53,7 +53,8 @@ const (
 type Retainer interface {
 	// Retains says whether Retain needs the object as it stands in the member.
 	Retains(desired *unstructured.Unstructured) bool
-	// Retain returns what is applied. Observed is nil where there is no object.
+	// Retain returns what is applied: desired without the fields that are the
+	// member's.
 	Retain(desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
 

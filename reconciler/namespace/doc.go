@@ -1,0 +1,9 @@
+// Package namespace makes the hub's namespaces in every member.
+//
+// It reads Namespaces, Clusters and ClusterOverridePolicies, and writes one Work
+// per namespace and cluster, owned by the Namespace: the garbage collector takes
+// them away with it. Namespaces of the control plane, the namespace default,
+// those that are skipped by flag or that carry
+// namespace.karmada.io/skip-auto-propagation stay on the hub. It never deletes a
+// Work, and never writes to a member.
+package namespace

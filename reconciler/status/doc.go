@@ -1,0 +1,12 @@
+// Package status brings what clusters report back to bindings and templates.
+//
+// It reads bindings, their Works, templates and clusters from caches. It writes
+// the whole status of bindings of both scopes (conditions Scheduled and
+// FullyApplied, what was decided when, and what each cluster reports) and the
+// status of templates whose kind has a rule for adding up. It touches nothing
+// else, and writes nothing that is there already.
+//
+// Completion and bad news are written at once, partial progress after a moment
+// of quiet. Reasons: those of the scheduling decision, and FullyApplied
+// True/FullyAppliedSuccess, False/FullyAppliedFailed.
+package status

@@ -1,0 +1,185 @@
+package status
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/conversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+// semantic compares statuses; what clusters reported compares as JSON, which
+// servers write as they like.
+var semantic = func() conversion.Equalities {
+	e := equality.Semantic.Copy()
+	if err := e.AddFunc(members.SameJSON); err != nil {
+		panic(err)
+	}
+	return e
+}()
+
+// collect works out the binding's status from what its Works say now.
+func (r *Reconciler) collect(ctx context.Context, s *state) (loop.Next, error) {
+	works, err := r.works(ctx, s.binding)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	clusters, err := r.snapshots.Current(ctx)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	s.status = rollup.Status(s.binding, works, clusters, r.options.Placement, r.options.Clock.Now())
+	return loop.Next{}, nil
+}
+
+// works reads the Works of a binding, one per cluster that is to hold one.
+func (r *Reconciler) works(ctx context.Context, b workv1alpha2.Binding) ([]*workv1alpha1.Work, error) {
+	ref := &b.BindingSpec().Resource
+	name, label := workv1alpha2.WorkName(ref.Kind, ref.Name, ref.Namespace), bindings.IDLabel(b)
+	var out []*workv1alpha1.Work
+	for _, cluster := range plan.Keeps(b.BindingSpec()) {
+		work := &workv1alpha1.Work{}
+		err := r.hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(cluster), Name: name}, work, client.UnsafeDisableDeepCopy)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the work for cluster %s: %w", cluster, err)
+		}
+		if work.Labels[label] == b.GetLabels()[label] {
+			out = append(out, work)
+		}
+	}
+	return out, nil
+}
+
+// total works out the template's status. While the template is not known, or
+// its own change has not reached the binding yet, there is none.
+func (r *Reconciler) total(ctx context.Context, s *state) (loop.Next, error) {
+	template, presence, err := r.templates.Get(ctx, bindings.TemplateOf(s.binding))
+	if err != nil {
+		return loop.Next{}, fmt.Errorf("read the template: %w", err)
+	}
+	if presence != store.Present || !template.GetDeletionTimestamp().IsZero() || len(s.status.AggregatedStatus) == 0 {
+		return loop.Next{}, nil
+	}
+	status, changed, err := r.aggregator.AggregateStatus(template, s.status.AggregatedStatus)
+	if err != nil {
+		return loop.Next{}, fmt.Errorf("add up the status of %s %s: %w", template.GetKind(), client.ObjectKeyFromObject(template), err)
+	}
+	if changed {
+		s.template, s.total = template, status
+	}
+	return loop.Next{}, nil
+}
+
+// hold leaves what has not changed alone, and holds back what can wait for more.
+func (r *Reconciler) hold(_ context.Context, s *state) (loop.Next, error) {
+	was := s.binding.BindingStatus()
+	if s.total == nil && semantic.DeepEqual(*was, s.status) {
+		r.clear(s.key)
+		return loop.Next{Done: true}, nil
+	}
+	wait := r.partial.Hold(s.key, form(s))
+	if urgent(was, &s.status) {
+		wait = min(wait, r.urgent.Hold(s.key, ""))
+	}
+	return loop.Next{Done: wait > 0, After: max(wait, 0)}, nil
+}
+
+// form tells one change from another by what was reported.
+func form(s *state) string {
+	var out bytes.Buffer
+	for i := range s.status.AggregatedStatus {
+		item := &s.status.AggregatedStatus[i]
+		_, _ = fmt.Fprintf(&out, "%s %t %s ", item.ClusterName, item.Applied, item.Health)
+		if item.Status != nil {
+			_, _ = out.Write(item.Status.Raw)
+		}
+	}
+	return members.Hash(out.Bytes())
+}
+
+// urgent says whether somebody waits for the change: it completes something, or
+// it is bad news.
+func urgent(was, is *workv1alpha2.ResourceBindingStatus) bool {
+	if complete(was) != complete(is) ||
+		healthy(was) != healthy(is) ||
+		conditionStatus(is, workv1alpha2.Scheduled) == metav1.ConditionFalse && conditionStatus(was, workv1alpha2.Scheduled) != metav1.ConditionFalse {
+		return true
+	}
+	return slices.ContainsFunc(is.AggregatedStatus, func(now workv1alpha2.AggregatedStatusItem) bool {
+		at := slices.IndexFunc(was.AggregatedStatus, func(item workv1alpha2.AggregatedStatusItem) bool { return item.ClusterName == now.ClusterName })
+		return at >= 0 && (was.AggregatedStatus[at].Applied && !now.Applied ||
+			was.AggregatedStatus[at].Health == workv1alpha2.ResourceHealthy && now.Health != workv1alpha2.ResourceHealthy)
+	})
+}
+
+func conditionStatus(status *workv1alpha2.ResourceBindingStatus, kind string) metav1.ConditionStatus {
+	if c := meta.FindStatusCondition(status.Conditions, kind); c != nil {
+		return c.Status
+	}
+	return ""
+}
+
+// complete says whether every cluster of the placement has the manifest.
+func complete(status *workv1alpha2.ResourceBindingStatus) bool {
+	return conditionStatus(status, workv1alpha2.FullyApplied) == metav1.ConditionTrue
+}
+
+// healthy says whether every cluster of a complete binding reports health.
+func healthy(status *workv1alpha2.ResourceBindingStatus) bool {
+	return complete(status) && !slices.ContainsFunc(status.AggregatedStatus, func(item workv1alpha2.AggregatedStatusItem) bool {
+		return item.Health != workv1alpha2.ResourceHealthy
+	})
+}
+
+// write sends what changed: the binding's status, and the template's. Each is
+// written by this loop alone, so neither names a resource version.
+func (r *Reconciler) write(ctx context.Context, s *state) (loop.Next, error) {
+	r.clear(s.key)
+	if !semantic.DeepEqual(*s.binding.BindingStatus(), s.status) {
+		updated, ok := s.binding.DeepCopyObject().(workv1alpha2.Binding)
+		if !ok {
+			return loop.Next{}, fmt.Errorf("binding %s has no copy of its kind", s.key)
+		}
+		*updated.BindingStatus() = s.status
+		if err := r.hub.Status().Patch(ctx, updated, client.MergeFrom(s.binding)); client.IgnoreNotFound(err) != nil {
+			return loop.Next{}, fmt.Errorf("write the status of binding %s: %w", s.key, err)
+		} else if err == nil {
+			r.wrote.Wrote(updated)
+		}
+	}
+	if s.total == nil {
+		return loop.Next{}, nil
+	}
+	updated := &unstructured.Unstructured{Object: map[string]any{}}
+	for key, value := range s.template.Object {
+		updated.Object[key] = value
+	}
+	updated.Object["status"] = s.total
+	switch err := r.hub.Status().Patch(ctx, updated, client.MergeFrom(s.template)); {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return loop.Next{}, fmt.Errorf("write the status of %s %s: %w", s.template.GetKind(), client.ObjectKeyFromObject(s.template), err)
+	default:
+		r.templates.Put(updated)
+	}
+	return loop.Next{}, nil
+}

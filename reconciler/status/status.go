@@ -1,0 +1,212 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/window"
+)
+
+// Options tune the loop. The zero value is what production uses.
+type Options struct {
+	// Placement are the scheduler's options: they say whether a decision is due.
+	Placement placement.Options
+	// Workers is how many bindings are worked on side by side; zero means 4.
+	Workers int
+	// Settle is how long completion and bad news wait for news of other clusters
+	// that arrive in the same moment; zero means 20 ms.
+	Settle time.Duration
+	// Quiet is how long partial progress waits for more; zero means 250 ms.
+	Quiet time.Duration
+	// Most is how long partial progress waits in all; zero means 1 s.
+	Most time.Duration
+	// Clock is the time; nil means the machine's.
+	Clock clock.PassiveClock
+}
+
+const (
+	defaultWorkers = 4
+	defaultSettle  = 20 * time.Millisecond
+	defaultQuiet   = 250 * time.Millisecond
+	defaultMost    = time.Second
+)
+
+// Templates reads templates and is told of what was written to them.
+type Templates interface {
+	Get(ctx context.Context, key store.Key) (*unstructured.Unstructured, store.Presence, error)
+	Put(obj *unstructured.Unstructured)
+}
+
+// Aggregator adds statuses up.
+type Aggregator interface {
+	// AggregateStatus returns the status that the template should have. Changed
+	// is false where it has it already, or where its kind has no rule.
+	AggregateStatus(template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (status map[string]any, changed bool, err error)
+}
+
+// Snapshots knows the clusters.
+type Snapshots interface {
+	Current(ctx context.Context) (placement.Snapshot, error)
+}
+
+// Reconciler writes the statuses of bindings and templates.
+type Reconciler struct {
+	hub        client.Client
+	templates  Templates
+	aggregator Aggregator
+	snapshots  Snapshots
+	options    Options
+	wrote      *echo.Echo[workv1alpha2.Binding]
+	urgent     *window.Window[client.ObjectKey]
+	partial    *window.Window[client.ObjectKey]
+}
+
+// New returns the loop.
+func New(hub client.Client, templates Templates, aggregator Aggregator, snapshots Snapshots, o Options) *Reconciler {
+	o = defaults(o)
+	return &Reconciler{
+		hub:        hub,
+		templates:  templates,
+		aggregator: aggregator,
+		snapshots:  snapshots,
+		options:    o,
+		wrote:      echo.New[workv1alpha2.Binding](o.Clock),
+		urgent:     window.New[client.ObjectKey](window.Options{Quiet: o.Settle, Most: o.Settle, Clock: o.Clock}),
+		partial:    window.New[client.ObjectKey](window.Options{Quiet: o.Quiet, Most: o.Most, Clock: o.Clock}),
+	}
+}
+
+func defaults(o Options) Options {
+	if o.Workers == 0 {
+		o.Workers = defaultWorkers
+	}
+	if o.Settle == 0 {
+		o.Settle = defaultSettle
+	}
+	if o.Quiet == 0 {
+		o.Quiet = defaultQuiet
+	}
+	if o.Most == 0 {
+		o.Most = defaultMost
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return o
+}
+
+// Register adds the loop to mgr.
+func (r *Reconciler) Register(mgr ctrl.Manager) error {
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("status").
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.options.Workers}).
+		Watches(&workv1alpha2.ResourceBinding{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(r.desiredChanges())).
+		Watches(&workv1alpha2.ClusterResourceBinding{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(r.desiredChanges())).
+		Watches(&workv1alpha1.Work{}, handler.EnqueueRequestsFromMapFunc(bindingOf), builder.WithPredicates(reportedChanges())).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("register the status loop: %w", err)
+	}
+	return nil
+}
+
+// bindingOf names the binding that a Work is of.
+func bindingOf(_ context.Context, work client.Object) []reconcile.Request {
+	annotations := work.GetAnnotations()
+	key := client.ObjectKey{
+		Namespace: annotations[workv1alpha2.ResourceBindingNamespaceAnnotationKey],
+		Name:      annotations[workv1alpha2.ResourceBindingNameAnnotationKey],
+	}
+	if key.Name == "" {
+		key = client.ObjectKey{Name: annotations[workv1alpha2.ClusterResourceBindingAnnotationKey]}
+	}
+	if key.Name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: key}}
+}
+
+// desiredChanges passes bindings on whose spec or decision changed. Their status
+// is this loop's own doing.
+func (r *Reconciler) desiredChanges() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			if b, ok := e.ObjectNew.(workv1alpha2.Binding); ok {
+				r.wrote.Observed(b)
+			}
+			was, is := e.ObjectOld, e.ObjectNew
+			return was.GetGeneration() != is.GetGeneration() || was.GetUID() != is.GetUID() ||
+				was.GetAnnotations()[workv1alpha2.SchedulingDecisionAnnotation] != is.GetAnnotations()[workv1alpha2.SchedulingDecisionAnnotation]
+		},
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			key := client.ObjectKeyFromObject(e.Object)
+			r.wrote.Gone(key)
+			r.clear(key)
+			return false
+		},
+	}
+}
+
+// reportedChanges passes Works on whose status changed, or that are going.
+func reportedChanges() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			was, ok := e.ObjectOld.(*workv1alpha1.Work)
+			is, also := e.ObjectNew.(*workv1alpha1.Work)
+			return !ok || !also || was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || !semantic.DeepEqual(reported(was), reported(is))
+		},
+	}
+}
+
+// reported is what a Work's status says to a binding.
+func reported(work *workv1alpha1.Work) workv1alpha1.WorkStatus {
+	return workv1alpha1.WorkStatus{Conditions: work.Status.Conditions, ManifestStatuses: work.Status.ManifestStatuses}
+}
+
+// state is one look at one binding.
+type state struct {
+	key      client.ObjectKey
+	binding  workv1alpha2.Binding // shared: not to be changed
+	status   workv1alpha2.ResourceBindingStatus
+	template *unstructured.Unstructured // nil: not there, or not known
+	total    map[string]any             // the template's status as it is to be; nil: as it is
+}
+
+// Reconcile brings the status of one binding and its template up to date.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	cached, found, err := bindings.Get(ctx, r.hub, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	b, found := r.wrote.Latest(req.NamespacedName, cached, found)
+	if !found || !b.GetDeletionTimestamp().IsZero() {
+		r.clear(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	s := &state{key: req.NamespacedName, binding: b}
+	return loop.Result(loop.Run(ctx, s, r.collect, r.total, r.hold, r.write))
+}
+
+func (r *Reconciler) clear(key client.ObjectKey) {
+	r.urgent.Clear(key)
+	r.partial.Clear(key)
+}
