@@ -1,0 +1,115 @@
+package binding
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+// Recorder takes Events.
+type Recorder interface {
+	Event(obj runtime.Object, eventType, reason, message string)
+}
+
+// Templates reads templates.
+type Templates interface {
+	// Get returns a template, and whether it is known to be there.
+	Get(ctx context.Context, key store.Key) (*unstructured.Unstructured, store.Presence, error)
+	// Want says which kinds owner needs.
+	Want(owner any, kinds ...schema.GroupVersionKind)
+	// Listen adds a listener before the store starts.
+	Listen(l store.Listener)
+}
+
+// Snapshots returns the clusters as decisions see them.
+type Snapshots interface {
+	Current(ctx context.Context) (placement.Snapshot, error)
+}
+
+// Options tune the loop. The zero value is the default.
+type Options struct {
+	// Workers is how many bindings are looked at at the same time; zero means 8.
+	Workers int
+	// Parallel is how many Works of one binding are written at the same time;
+	// zero means 16.
+	Parallel int
+	// Clock is the real one if nil.
+	Clock clock.PassiveClock
+}
+
+// Reconciler writes Works. Requests without a namespace are about
+// cluster-scoped bindings. Use New.
+type Reconciler struct {
+	templates Templates
+	events    Recorder
+	opts      Options
+
+	shelf    *shelf
+	inbox    store.Inbox[ctrl.Request]
+	failures failures
+	phases   []loop.Phase[state]
+}
+
+// New returns the loop. hub reads from a cache with the indexes of bindings.
+func New(hub client.Client, templates Templates, snapshots Snapshots, interp *interpreter.Interpreter, events Recorder, opts Options) *Reconciler {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	if opts.Workers == 0 {
+		opts.Workers = 8
+	}
+	if opts.Parallel == 0 {
+		opts.Parallel = 16
+	}
+	shelf := &shelf{hub: hub, written: echo.New[*workv1alpha1.Work](opts.Clock)}
+	read := reader{hub: hub, templates: templates.Get, works: shelf.of, orphans: shelf.left}
+	write := writer{hub: hub, find: shelf.find, wrote: shelf.written.Wrote, parallel: opts.Parallel}
+	render := renderer{clusters: snapshots.Current, overrides: shelf.overrides, interpreter: interp}
+	return &Reconciler{
+		templates: templates,
+		events:    events,
+		opts:      opts,
+		shelf:     shelf,
+		phases:    []loop.Phase[state]{read.binding, write.withdraw, read.template, render.run, write.dispatch, write.clean},
+	}
+}
+
+// state is what the phases hand on.
+type state struct {
+	key client.ObjectKey
+	// binding is nil if there is none.
+	binding workv1alpha2.Binding
+	// works are the Works that carry the binding's permanent id, or, without a
+	// binding, its name.
+	works []*workv1alpha1.Work
+	// template is what the binding propagates.
+	template *unstructured.Unstructured
+	// plans says what each cluster should hold.
+	plans []plan.WorkPlan
+	// stand counts the plans whose Work is there.
+	stand int
+	// failed is what went wrong, cluster by cluster.
+	failed []error
+}
+
+// Reconcile brings the Works of one binding up to date.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	s := state{key: req.NamespacedName}
+	next, err := loop.Run(ctx, &s, r.phases...)
+	r.tellFailure(&s, err)
+	return loop.Result(next, err)
+}

@@ -1,0 +1,16 @@
+// Package binding turns bindings into Works: for each cluster of a placement
+// the manifest that it should hold.
+//
+// It reads bindings, templates, overrides, clusters and Works. It writes the
+// metadata and spec of Works and takes the finalizer off deleted bindings. What
+// a Work should say is plan.Works; this package brings the Works of a binding
+// to that, side by side, as a set compared by permanent id, and writes nothing
+// where nothing differs. It never writes a status and never talks to a member.
+//
+// Works of clusters that left the placement are removed only once the binding
+// has a Work elsewhere, or no cluster at all: a template that cannot be rendered
+// for its new clusters stays where it is.
+//
+// Events, each once per failure: SyncWorkFailed and ApplyOverridePolicyFailed on
+// the template and the binding.
+package binding

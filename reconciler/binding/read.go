@@ -1,0 +1,62 @@
+package binding
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+// behind is how long to wait for a cache that lags behind the binding.
+const behind = 50 * time.Millisecond
+
+// reader fetches what a pass is about.
+type reader struct {
+	hub       client.Reader
+	templates func(ctx context.Context, key store.Key) (*unstructured.Unstructured, store.Presence, error)
+	works     func(ctx context.Context, b workv1alpha2.Binding) ([]*workv1alpha1.Work, error)
+	orphans   func(ctx context.Context, gone client.ObjectKey) ([]*workv1alpha1.Work, error)
+}
+
+// binding reads the binding and its Works.
+func (p reader) binding(ctx context.Context, s *state) (loop.Next, error) {
+	b, found, err := bindings.Get(ctx, p.hub, s.key)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	if !found {
+		s.works, err = p.orphans(ctx, s.key)
+		return loop.Next{}, err
+	}
+	s.binding = b
+	s.works, err = p.works(ctx, b)
+	return loop.Next{}, err
+}
+
+// template reads the template. The pass ends where nothing can be said about
+// it: what runs stays as it is until more is known.
+func (p reader) template(ctx context.Context, s *state) (loop.Next, error) {
+	ref := &s.binding.BindingSpec().Resource
+	obj, presence, err := p.templates(ctx, bindings.TemplateOf(s.binding))
+	switch {
+	case err != nil:
+		return loop.Next{}, err
+	case presence != store.Present || (ref.UID != "" && ref.UID != obj.GetUID()):
+		// Not known yet, gone or made anew: an event follows in each case.
+		return loop.Next{Done: true}, nil
+	case echo.Older(obj.GetResourceVersion(), ref.ResourceVersion):
+		return loop.Next{}, loop.Waiting(workv1alpha2.EventReasonSyncWorkFailed, behind, fmt.Errorf(
+			"the template is cached at version %s, the binding is for %s", obj.GetResourceVersion(), ref.ResourceVersion))
+	}
+	s.template = obj
+	return loop.Next{}, nil
+}

@@ -1,0 +1,208 @@
+package binding
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
+
+// Register adds the loop to mgr. The indexes of bindings must be there.
+func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
+	if err := r.shelf.register(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	r.templates.Listen(store.Listener{KindChanged: func(ctx context.Context, gvk schema.GroupVersionKind, state store.State) {
+		if state != store.Synced {
+			return
+		}
+		byKind := client.MatchingFields{bindings.ByTemplateKind: gvk.String()}
+		err := bindings.Each(ctx, r.shelf.hub, func(b workv1alpha2.Binding) { r.inbox.Add(requestFor(b), true) }, byKind)
+		if err != nil {
+			mgr.GetLogger().Error(err, "look again at the bindings of a kind", "kind", gvk.String())
+		}
+	}})
+	c, err := controller.New("binding", mgr, controller.Options{Reconciler: r, MaxConcurrentReconciles: r.opts.Workers})
+	if err != nil {
+		return fmt.Errorf("set up the binding loop: %w", err)
+	}
+	sources := []source.Source{
+		&r.inbox,
+		source.Kind(mgr.GetCache(), client.Object(&workv1alpha2.ResourceBinding{}), r.bindingEvents()),
+		source.Kind(mgr.GetCache(), client.Object(&workv1alpha2.ClusterResourceBinding{}), r.bindingEvents()),
+		source.Kind(mgr.GetCache(), &workv1alpha1.Work{}, r.workEvents()),
+		source.Kind(mgr.GetCache(), client.Object(&policyv1alpha1.OverridePolicy{}), r.overrideEvents()),
+		source.Kind(mgr.GetCache(), client.Object(&policyv1alpha1.ClusterOverridePolicy{}), r.overrideEvents()),
+		source.Kind(mgr.GetCache(), &clusterv1alpha1.Cluster{}, r.clusterEvents()),
+	}
+	for _, s := range sources {
+		if err := c.Watch(s); err != nil {
+			return fmt.Errorf("watch what works are made from: %w", err)
+		}
+	}
+	return nil
+}
+
+func requestFor(b metav1.Object) ctrl.Request {
+	return ctrl.Request{NamespacedName: client.ObjectKey{Namespace: b.GetNamespace(), Name: b.GetName()}}
+}
+
+// needs is the owner of the wish to watch the kind of a binding's template.
+type needs client.ObjectKey
+
+// bindingEvents has the store watch the kinds of bindings, and looks at
+// bindings whose spec or permanent id changed.
+func (r *Reconciler) bindingEvents() handler.EventHandler {
+	want := func(b workv1alpha2.Binding) {
+		r.templates.Want(needs(client.ObjectKeyFromObject(b)), bindings.TemplateOf(b).GroupVersionKind)
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+			want(e.Object.(workv1alpha2.Binding))
+			q.Add(requestFor(e.Object))
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			before, after := e.ObjectOld.(workv1alpha2.Binding), e.ObjectNew.(workv1alpha2.Binding)
+			if bindings.TemplateOf(before).GroupVersionKind != bindings.TemplateOf(after).GroupVersionKind {
+				want(after)
+			}
+			id := bindings.IDLabel(after)
+			if before.GetGeneration() != after.GetGeneration() ||
+				before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+				before.GetLabels()[id] != after.GetLabels()[id] {
+				q.Add(requestFor(after))
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			r.templates.Want(needs(client.ObjectKeyFromObject(e.Object)))
+			q.Add(requestFor(e.Object))
+		},
+	}
+}
+
+// workEvents looks at the binding of a Work that somebody else made, changed
+// or removed.
+func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, ctrl.Request] {
+	add := func(w *workv1alpha1.Work, q queue) {
+		if key, ok := bindingOf(w); ok {
+			q.Add(ctrl.Request{NamespacedName: key})
+		}
+	}
+	return handler.TypedFuncs[*workv1alpha1.Work, ctrl.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*workv1alpha1.Work], q queue) {
+			if !r.shelf.written.Observed(e.Object) {
+				add(e.Object, q)
+			}
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*workv1alpha1.Work], q queue) {
+			if own := r.shelf.written.Observed(e.ObjectNew); !own && edited(e.ObjectOld, e.ObjectNew) {
+				add(e.ObjectOld, q)
+				add(e.ObjectNew, q)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*workv1alpha1.Work], q queue) {
+			r.shelf.written.Gone(client.ObjectKeyFromObject(e.Object))
+			add(e.Object, q)
+		},
+	}
+}
+
+// edited says whether anything but the status differs.
+func edited(before, after *workv1alpha1.Work) bool {
+	return before.Generation != after.Generation ||
+		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations)
+}
+
+// overrideEvents looks at the bindings that an override touches, or touched.
+func (r *Reconciler) overrideEvents() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			if !e.IsInInitialList { // at the start every binding is looked at anyway
+				r.addTouched(ctx, q, e.Object.(policyv1alpha1.Override))
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
+				e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() {
+				r.addTouched(ctx, q, e.ObjectOld.(policyv1alpha1.Override), e.ObjectNew.(policyv1alpha1.Override))
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			r.addTouched(ctx, q, e.Object.(policyv1alpha1.Override))
+		},
+	}
+}
+
+func (r *Reconciler) addTouched(ctx context.Context, q queue, versions ...policyv1alpha1.Override) {
+	inScope := client.InNamespace(versions[0].GetNamespace())
+	err := bindings.Each(ctx, r.shelf.hub, func(b workv1alpha2.Binding) {
+		if touches(ctx, r.templates.Get, b, versions...) {
+			q.Add(requestFor(b))
+		}
+	}, inScope)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "find the bindings that an override touches", "override", versions[0].GetName())
+	}
+}
+
+// clusterEvents looks at the bindings of a cluster that joins, and at those
+// whose overrides ask for what changed of it.
+func (r *Reconciler) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.Cluster, ctrl.Request] {
+	return handler.TypedFuncs[*clusterv1alpha1.Cluster, ctrl.Request]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*clusterv1alpha1.Cluster], q queue) {
+			if !e.IsInInitialList {
+				r.addOnCluster(ctx, q, e.Object.Name, nil)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*clusterv1alpha1.Cluster], q queue) {
+			if regrouped(e.ObjectOld, e.ObjectNew) {
+				r.addRegrouped(ctx, q, e.ObjectNew.Name)
+			}
+		},
+	}
+}
+
+// addRegrouped adds the bindings on a cluster that some override treats by the
+// cluster's labels or fields.
+func (r *Reconciler) addRegrouped(ctx context.Context, q queue, cluster string) {
+	overrides, err := r.shelf.selective(ctx)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "find the overrides that depend on a cluster's labels")
+		return
+	}
+	if len(overrides) > 0 {
+		r.addOnCluster(ctx, q, cluster, overrides)
+	}
+}
+
+// addOnCluster adds the bindings on a cluster; overrides, if any, leaves out
+// those that none of them touches.
+func (r *Reconciler) addOnCluster(ctx context.Context, q queue, cluster string, overrides []policyv1alpha1.Override) {
+	err := bindings.Each(ctx, r.shelf.hub, func(b workv1alpha2.Binding) {
+		if len(overrides) == 0 || touches(ctx, r.templates.Get, b, overrides...) {
+			q.Add(requestFor(b))
+		}
+	}, client.MatchingFields{bindings.ByCluster: cluster})
+	if err != nil {
+		log.FromContext(ctx).Error(err, "find the bindings on a cluster", "cluster", cluster)
+	}
+}

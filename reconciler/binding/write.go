@@ -1,0 +1,187 @@
+package binding
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+)
+
+// noSpace is how long to wait for the execution namespace of a cluster.
+const noSpace = 2 * time.Second
+
+// writer makes, changes and deletes Works.
+type writer struct {
+	hub      client.Writer
+	find     func(ctx context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error)
+	wrote    func(*workv1alpha1.Work)
+	parallel int
+}
+
+// withdraw removes all Works of a binding that is gone or being deleted, lets
+// it go, and ends the pass.
+func (p writer) withdraw(ctx context.Context, s *state) (loop.Next, error) {
+	if s.binding != nil && s.binding.GetDeletionTimestamp() == nil {
+		return loop.Next{}, nil
+	}
+	if err := p.remove(ctx, s.works); err != nil || s.binding == nil {
+		return loop.Next{Done: true}, err
+	}
+	patch, held := bindings.WithoutFinalizer(s.binding, bindings.Finalizer(s.binding))
+	if !held {
+		return loop.Next{Done: true}, nil
+	}
+	if err := p.hub.Patch(ctx, s.binding, patch); err != nil && !bindings.IsStale(err) {
+		return loop.Next{}, fmt.Errorf("let the binding go: %w", err)
+	}
+	return loop.Next{Done: true}, nil
+}
+
+// dispatch writes the Works that differ from their plans. While a cluster that
+// is to be left before anything starts elsewhere still has a Work, nothing is
+// written: the removal of that Work brings the binding back.
+func (p writer) dispatch(ctx context.Context, s *state) (loop.Next, error) {
+	if leaving := worksIn(s.works, plan.LeaveFirst(s.binding.BindingSpec())...); len(leaving) > 0 {
+		return loop.Next{Done: true}, p.remove(ctx, leaving)
+	}
+	outcomes := make([]outcome, len(s.plans))
+	var group errgroup.Group
+	group.SetLimit(p.parallel)
+	for i, planned := range s.plans {
+		group.Go(func() error {
+			outcomes[i] = p.bring(ctx, s, planned)
+			return nil // one cluster's fault stops no other
+		})
+	}
+	_ = group.Wait() // always nil, see above
+	for _, o := range outcomes {
+		if o.stands {
+			s.stand++
+		}
+		if o.err != nil {
+			s.failed = append(s.failed, o.err)
+		}
+	}
+	return loop.Next{}, nil
+}
+
+// outcome is what became of one cluster's plan.
+type outcome struct {
+	// stands is true if the cluster has a Work for the binding, be it an older
+	// version.
+	stands bool
+	err    error
+}
+
+// bring makes the cluster's Work what is planned.
+func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outcome {
+	if planned.Err != nil {
+		return outcome{stands: len(worksIn(s.works, planned.Cluster)) > 0, err: planError(planned)}
+	}
+	current, found, err := p.find(ctx, client.ObjectKeyFromObject(planned.Work))
+	var stands bool
+	switch {
+	case err != nil:
+	case !found:
+		stands, err = p.create(ctx, planned)
+	case current.DeletionTimestamp != nil:
+		// Its end brings the binding back.
+	default:
+		stands, err = p.change(ctx, current, planned)
+	}
+	if err != nil {
+		err = inCluster(planned.Cluster, err)
+	}
+	return outcome{stands, err}
+}
+
+func (p writer) change(ctx context.Context, current *workv1alpha1.Work, planned plan.WorkPlan) (bool, error) {
+	desired, changed := merged(current, planned.Work)
+	if !changed {
+		return true, nil
+	}
+	if err := p.hub.Patch(ctx, desired, client.MergeFrom(current)); err != nil {
+		if bindings.IsStale(err) {
+			return false, nil // gone: its event brings the binding back
+		}
+		return true, fmt.Errorf("change the work: %w", err)
+	}
+	p.wrote(desired)
+	log.FromContext(ctx).Info("changed a work", "cluster", planned.Cluster, "work", desired.Name)
+	return true, nil
+}
+
+func (p writer) create(ctx context.Context, planned plan.WorkPlan) (bool, error) {
+	work := planned.Work.DeepCopy()
+	err := p.hub.Create(ctx, work)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return true, nil // the cache lags: its event brings the binding back
+	case apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, "NamespaceTerminating"):
+		return false, loop.Waiting(workv1alpha2.EventReasonSyncWorkFailed, noSpace, fmt.Errorf("there is no namespace for its works yet: %w", err))
+	case err != nil:
+		return false, fmt.Errorf("create the work: %w", err)
+	}
+	p.wrote(work)
+	log.FromContext(ctx).Info("created a work", "cluster", planned.Cluster, "work", work.Name)
+	return true, nil
+}
+
+// clean removes the Works of clusters that the binding has left, once it stands
+// somewhere else or is to stand nowhere, and returns what went wrong so far.
+func (p writer) clean(ctx context.Context, s *state) (loop.Next, error) {
+	keeps := plan.Keeps(s.binding.BindingSpec())
+	if len(keeps) == 0 || s.stand > 0 {
+		left := slices.DeleteFunc(slices.Clone(s.works), func(w *workv1alpha1.Work) bool {
+			cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
+			return !ok || slices.Contains(keeps, cluster)
+		})
+		if err := p.remove(ctx, left); err != nil {
+			s.failed = append(s.failed, err)
+		}
+	}
+	return loop.Next{}, joined(s.failed)
+}
+
+// remove deletes Works that are not being deleted yet, side by side.
+func (p writer) remove(ctx context.Context, works []*workv1alpha1.Work) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(p.parallel)
+	for _, w := range works {
+		if w.DeletionTimestamp != nil {
+			continue
+		}
+		group.Go(func() error {
+			err := p.hub.Delete(ctx, &workv1alpha1.Work{ObjectMeta: w.ObjectMeta}, client.Preconditions{UID: ptr.To(w.UID)})
+			if err != nil && !bindings.IsStale(err) {
+				return fmt.Errorf("delete work %s/%s: %w", w.Namespace, w.Name, err)
+			}
+			log.FromContext(ctx).Info("deleted a work", "namespace", w.Namespace, "work", w.Name)
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// worksIn returns those of works that are in one of the clusters.
+func worksIn(works []*workv1alpha1.Work, clusters ...string) []*workv1alpha1.Work {
+	var out []*workv1alpha1.Work
+	for _, w := range works {
+		if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace); ok && slices.Contains(clusters, cluster) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
