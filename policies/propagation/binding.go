@@ -12,8 +12,9 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// DigestAnnotation is the annotation on a binding that holds the digest of the
-// template which spec.resource.resourceVersion stands for.
+// DigestAnnotation holds, on a binding, the digest of the template which
+// spec.resource.resourceVersion stands for, and on a Work that of the template
+// which its manifest was made from.
 const DigestAnnotation = "propagation.flotilla.io/template-digest"
 
 // Template is a resource that is to be carried, with what the interpreter
@@ -33,6 +34,12 @@ type Template struct {
 	Priority *int32
 }
 
+// serverKept are the keys of metadata that are never propagated.
+var serverKept = []string{
+	"managedFields", "resourceVersion", "generation", "selfLink", "uid", "creationTimestamp",
+	"deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers",
+}
+
 // Digest returns a digest of what is propagated of obj: all but its status and
 // what the server keeps in its metadata.
 func Digest(obj *unstructured.Unstructured) (string, error) {
@@ -40,7 +47,7 @@ func Digest(obj *unstructured.Unstructured) (string, error) {
 	delete(content, "status")
 	if meta, ok := content["metadata"].(map[string]any); ok {
 		meta = maps.Clone(meta)
-		for _, key := range []string{"managedFields", "resourceVersion", "generation", "selfLink"} {
+		for _, key := range serverKept {
 			delete(meta, key)
 		}
 		content["metadata"] = meta

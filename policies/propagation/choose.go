@@ -2,6 +2,9 @@ package propagation
 
 import (
 	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/selector"
@@ -23,6 +26,46 @@ func Choose(r selector.Resource, candidates []policyv1alpha1.Policy) (policyv1al
 		}
 	}
 	return best, best != nil
+}
+
+// Resolve returns the policy that carries obj given what claims it today, and
+// false if none does. A claim is kept while its policy exists and selects obj,
+// unless another policy takes the template from it; without a claim that holds,
+// Choose decides. While the policy that claims obj is being deleted, nobody
+// carries it.
+func Resolve(obj *unstructured.Unstructured, candidates []policyv1alpha1.Policy) (policyv1alpha1.Policy, bool) {
+	r := selector.ResourceOf(obj)
+	holder := holderOf(obj, candidates)
+	if holder == nil {
+		return Choose(r, candidates)
+	}
+	if holder.GetDeletionTimestamp() != nil {
+		return nil, false
+	}
+	if !Selects(holder, r) {
+		return Choose(r, candidates)
+	}
+	challengers := slices.DeleteFunc(slices.Clone(candidates), func(p policyv1alpha1.Policy) bool {
+		return !Beats(p, holder)
+	})
+	if winner, ok := Choose(r, challengers); ok {
+		return winner, true
+	}
+	return holder, true
+}
+
+// holderOf returns the policy whose claim obj carries; nil if there is none.
+func holderOf(obj *unstructured.Unstructured, candidates []policyv1alpha1.Policy) policyv1alpha1.Policy {
+	ref, ok := Claimed(obj)
+	if !ok {
+		return nil
+	}
+	for _, p := range candidates {
+		if p.GetNamespace() == ref.Namespace && p.GetName() == ref.Name && RefOf(p) == ref {
+			return p
+		}
+	}
+	return nil
 }
 
 // Selects says whether p may carry r: p exists, reaches r's namespace and one

@@ -20,23 +20,37 @@ type PolicyRef struct {
 	ID string
 }
 
+// RefOf names p.
+func RefOf(p policyv1alpha1.Policy) PolicyRef {
+	label := policyv1alpha1.PropagationPolicyPermanentIDLabel
+	if p.GetNamespace() == "" {
+		label = policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel
+	}
+	return PolicyRef{Namespace: p.GetNamespace(), Name: p.GetName(), ID: p.GetLabels()[label]}
+}
+
+// String returns the name, with the namespace before it where there is one.
+func (r PolicyRef) String() string {
+	if r.Namespace == "" {
+		return r.Name
+	}
+	return r.Namespace + "/" + r.Name
+}
+
 // ClaimOf returns the claim that p writes on what it carries.
 func ClaimOf(p policyv1alpha1.Policy) Claim {
-	if p.GetNamespace() == "" {
+	ref := RefOf(p)
+	if ref.Namespace == "" {
 		return Claim{
-			Labels: map[string]string{
-				policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel: p.GetLabels()[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel],
-			},
-			Annotations: map[string]string{policyv1alpha1.ClusterPropagationPolicyAnnotation: p.GetName()},
+			Labels:      map[string]string{policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel: ref.ID},
+			Annotations: map[string]string{policyv1alpha1.ClusterPropagationPolicyAnnotation: ref.Name},
 		}
 	}
 	return Claim{
-		Labels: map[string]string{
-			policyv1alpha1.PropagationPolicyPermanentIDLabel: p.GetLabels()[policyv1alpha1.PropagationPolicyPermanentIDLabel],
-		},
+		Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: ref.ID},
 		Annotations: map[string]string{
-			policyv1alpha1.PropagationPolicyNamespaceAnnotation: p.GetNamespace(),
-			policyv1alpha1.PropagationPolicyNameAnnotation:      p.GetName(),
+			policyv1alpha1.PropagationPolicyNamespaceAnnotation: ref.Namespace,
+			policyv1alpha1.PropagationPolicyNameAnnotation:      ref.Name,
 		},
 	}
 }

@@ -1,0 +1,85 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement/replicas"
+)
+
+// Targets returns the clusters that should hold the binding, sorted by name:
+// those that it is placed on, and those of bindings that need it.
+func Targets(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetCluster {
+	out := slices.Clone(spec.Clusters)
+	seen := map[string]bool{}
+	for _, t := range spec.Clusters {
+		seen[t.Name] = true
+	}
+	for _, by := range spec.RequiredBy {
+		for _, t := range by.Clusters {
+			if !seen[t.Name] {
+				seen[t.Name] = true
+				out = append(out, t)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b workv1alpha2.TargetCluster) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Keeps returns the clusters whose Works stay, sorted: the targets, and those
+// that are left gracefully. Works in any other cluster are to be deleted.
+func Keeps(spec *workv1alpha2.ResourceBindingSpec) []string {
+	var names []string
+	for _, t := range Targets(spec) {
+		names = append(names, t.Name)
+	}
+	for i := range spec.GracefulEvictionTasks {
+		if task := &spec.GracefulEvictionTasks[i]; task.PurgeMode != policyv1alpha1.PurgeModeDirectly {
+			names = append(names, task.FromCluster)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// LeaveFirst returns the clusters that must have let go before the binding's
+// Works are made elsewhere, sorted: two copies must never run at once.
+func LeaveFirst(spec *workv1alpha2.ResourceBindingSpec) []string {
+	var names []string
+	for i := range spec.GracefulEvictionTasks {
+		if task := &spec.GracefulEvictionTasks[i]; task.PurgeMode == policyv1alpha1.PurgeModeDirectly {
+			names = append(names, task.FromCluster)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// splitCompletions divides the completions of a job like its replicas. It is
+// empty for all that is no divided job with completions.
+func splitCompletions(spec *workv1alpha2.ResourceBindingSpec, template *unstructured.Unstructured, targets []workv1alpha2.TargetCluster) map[string]*int32 {
+	ref := &spec.Resource
+	if ref.APIVersion != "batch/v1" || ref.Kind != "Job" || spec.Replicas <= 0 ||
+		spec.Placement == nil || replicas.Duplicates(spec.Placement.ReplicaScheduling) {
+		return nil
+	}
+	total, ok, err := unstructured.NestedInt64(template.Object, "spec", "completions")
+	if err != nil || !ok {
+		return nil
+	}
+	shares := make([]replicas.Share, len(targets))
+	for i, t := range targets {
+		shares[i] = replicas.Share{Name: t.Name, Weight: int64(t.Replicas)}
+	}
+	replicas.Webster(int32(total), shares, replicas.OrderOf(string(ref.UID)))
+	out := make(map[string]*int32, len(shares))
+	for i := range shares {
+		out[shares[i].Name] = &shares[i].Count
+	}
+	return out
+}

@@ -1,0 +1,213 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/google/uuid"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/policies/override"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+// Reasons why a cluster gets no Work.
+var (
+	// ErrNoPermanentID means that the binding has not been stamped yet.
+	ErrNoPermanentID = errors.New("binding has no permanent id")
+	// ErrUnknownCluster means that the binding names a cluster that is not known.
+	ErrUnknownCluster = errors.New("cluster is not known")
+)
+
+// WorkPlan is what one cluster should hold of a binding.
+type WorkPlan struct {
+	Cluster string
+	// Work in full, except for what the server fills in; nil where Err is set.
+	Work *workv1alpha1.Work
+	// Applied are the overrides that changed the manifest.
+	Applied override.Applied
+	// Err is why no Work could be made: an *override.Error, or one of the
+	// interpreter. A Work that exists already stays as it is then.
+	Err error
+}
+
+// WorksInput is a placed binding and what its Works are made from.
+type WorksInput struct {
+	Binding  workv1alpha2.Binding
+	Template *unstructured.Unstructured
+	// Cluster returns the cluster of a name.
+	Cluster func(name string) (*clusterv1alpha1.Cluster, bool)
+	// Overrides that exist; those that do not apply are left out here.
+	Overrides   []policyv1alpha1.Override
+	Interpreter *interpreter.Interpreter
+}
+
+// Works returns what each cluster of the binding should hold, sorted by
+// cluster. One cluster's fault is in its WorkPlan; an error is about all.
+func Works(in WorksInput) ([]WorkPlan, error) {
+	if permanentID(in.Binding) == "" {
+		return nil, ErrNoPermanentID
+	}
+	digest, err := propagation.Digest(in.Template)
+	if err != nil {
+		return nil, fmt.Errorf("digest of the template: %w", err)
+	}
+	targets := Targets(in.Binding.BindingSpec())
+	completions := splitCompletions(in.Binding.BindingSpec(), in.Template, targets)
+	plans := make([]WorkPlan, len(targets))
+	for i, target := range targets {
+		plans[i] = in.plan(target, digest, completions[target.Name])
+	}
+	return plans, nil
+}
+
+func (in *WorksInput) plan(target workv1alpha2.TargetCluster, digest string, completions *int32) WorkPlan {
+	out := WorkPlan{Cluster: target.Name}
+	cluster, ok := in.Cluster(target.Name)
+	if !ok {
+		out.Err = fmt.Errorf("%s: %w", target.Name, ErrUnknownCluster)
+		return out
+	}
+	manifest, err := in.render(target, completions)
+	if err != nil {
+		out.Err = err
+		return out
+	}
+	if out.Applied, out.Err = override.Apply(manifest, cluster, in.Overrides); out.Err != nil {
+		return out
+	}
+	work := in.newWork(target.Name, digest)
+	maps.Copy(work.Annotations, out.Applied.Annotations())
+	mark(manifest, manifestIdentity(work))
+	encoded, err := encode(manifest)
+	if err != nil {
+		out.Err = fmt.Errorf("encode manifest: %w", err)
+		return out
+	}
+	work.Spec.Workload.Manifests = []workv1alpha1.Manifest{encoded}
+	out.Work = work
+	return out
+}
+
+// render returns a copy of the template with the cluster's share of replicas.
+func (in *WorksInput) render(target workv1alpha2.TargetCluster, completions *int32) (*unstructured.Unstructured, error) {
+	manifest := in.Template.DeepCopy()
+	if placement.IsWorkload(in.Binding.BindingSpec()) {
+		revised, _, err := in.Interpreter.Revise(manifest, target.Replicas)
+		if err != nil {
+			return nil, err
+		}
+		manifest = revised
+	}
+	if completions != nil {
+		if err := unstructured.SetNestedField(manifest.Object, int64(*completions), "spec", "completions"); err != nil {
+			return nil, fmt.Errorf("set completions: %w", err)
+		}
+	}
+	return manifest, nil
+}
+
+// newWork returns the Work of a cluster without its manifest.
+func (in *WorksInput) newWork(cluster, digest string) *workv1alpha1.Work {
+	b, spec := in.Binding, in.Binding.BindingSpec()
+	label, annotations := reference(b)
+	annotations[workv1alpha2.ResourceConflictResolutionAnnotation] = conflictResolution(in.Template, spec)
+	annotations[propagation.DigestAnnotation] = digest
+	ref := spec.Resource
+	return &workv1alpha1.Work{
+		TypeMeta: workType(),
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      workv1alpha2.WorkName(ref.Kind, ref.Name, ref.Namespace),
+			Namespace: workv1alpha2.ExecutionNamespace(cluster),
+			Labels: map[string]string{
+				label:                             permanentID(b),
+				workv1alpha2.WorkPermanentIDLabel: WorkID(permanentID(b), cluster),
+			},
+			Annotations: annotations,
+			Finalizers:  []string{workv1alpha2.ExecutionControllerFinalizer},
+		},
+		Spec: workv1alpha1.WorkSpec{
+			SuspendDispatching:          ptr.To(suspended(spec, cluster)),
+			PreserveResourcesOnDeletion: ptr.To(ptr.Deref(spec.PreserveResourcesOnDeletion, false)),
+		},
+	}
+}
+
+func workType() metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: workv1alpha1.GroupVersion.String(), Kind: workv1alpha1.ResourceKindWork}
+}
+
+// manifestIdentity returns what the manifest says of the Work and its binding.
+func manifestIdentity(work *workv1alpha1.Work) identity {
+	id := identity{labels: maps.Clone(work.Labels), annotations: map[string]string{
+		workv1alpha2.WorkNamespaceAnnotation: work.Namespace,
+		workv1alpha2.WorkNameAnnotation:      work.Name,
+	}}
+	for _, key := range []string{
+		workv1alpha2.ResourceBindingNamespaceAnnotationKey, workv1alpha2.ResourceBindingNameAnnotationKey,
+		workv1alpha2.ClusterResourceBindingAnnotationKey, workv1alpha2.ResourceConflictResolutionAnnotation,
+	} {
+		if v, ok := work.Annotations[key]; ok {
+			id.annotations[key] = v
+		}
+	}
+	return id
+}
+
+// reference returns the label and the annotations by which a Work names its
+// binding.
+func reference(b workv1alpha2.Binding) (label string, annotations map[string]string) {
+	if b.GetNamespace() == "" {
+		return workv1alpha2.ClusterResourceBindingPermanentIDLabel, map[string]string{
+			workv1alpha2.ClusterResourceBindingAnnotationKey: b.GetName(),
+		}
+	}
+	return workv1alpha2.ResourceBindingPermanentIDLabel, map[string]string{
+		workv1alpha2.ResourceBindingNamespaceAnnotationKey: b.GetNamespace(),
+		workv1alpha2.ResourceBindingNameAnnotationKey:      b.GetName(),
+	}
+}
+
+func permanentID(b workv1alpha2.Binding) string {
+	if b.GetNamespace() == "" {
+		return b.GetLabels()[workv1alpha2.ClusterResourceBindingPermanentIDLabel]
+	}
+	return b.GetLabels()[workv1alpha2.ResourceBindingPermanentIDLabel]
+}
+
+// WorkID returns the permanent id of the Work that carries what owner names to
+// a cluster; the same each time.
+func WorkID(owner, cluster string) string {
+	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(owner+"/"+cluster)).String()
+}
+
+// conflictResolution is what the template says, else what the policy says.
+func conflictResolution(template *unstructured.Unstructured, spec *workv1alpha2.ResourceBindingSpec) string {
+	switch v := template.GetAnnotations()[workv1alpha2.ResourceConflictResolutionAnnotation]; {
+	case v == workv1alpha2.ResourceConflictResolutionOverwrite, v == workv1alpha2.ResourceConflictResolutionAbort:
+		return v
+	case spec.ConflictResolution == policyv1alpha1.ConflictOverwrite:
+		return workv1alpha2.ResourceConflictResolutionOverwrite
+	default:
+		return workv1alpha2.ResourceConflictResolutionAbort
+	}
+}
+
+func suspended(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
+	s := spec.Suspension
+	if s == nil {
+		return false
+	}
+	return ptr.Deref(s.Dispatching, false) ||
+		s.DispatchingOnClusters != nil && slices.Contains(s.DispatchingOnClusters.ClusterNames, cluster)
+}

@@ -1,0 +1,246 @@
+package rollup
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+// State of something that is rolled out. States are ordered: the highest of
+// many is that of the whole.
+type State int
+
+const (
+	// Healthy means that it is where it should be, as it should be.
+	Healthy State = iota
+	// Progressing means that it may yet become healthy by itself.
+	Progressing
+	// Failed means that somebody has to act.
+	Failed
+)
+
+// String returns the state's name.
+func (s State) String() string { return [...]string{"Healthy", "Progressing", "Failed"}[s] }
+
+// ClusterPart is the state of one template in one cluster.
+type ClusterPart struct {
+	Name  string
+	State State
+	// Reason is empty for a healthy one; it does not repeat cluster or object.
+	Reason string
+}
+
+// Part is the state of one template.
+type Part struct {
+	// Object is "Deployment shop/web".
+	Object string
+	// State and Reason of the template on the hub, whatever its clusters say.
+	State  State
+	Reason string
+	// Clusters that should hold it, sorted.
+	Clusters []ClusterPart
+}
+
+// ObjectName returns how texts name obj: "Deployment shop/web".
+func ObjectName(obj *unstructured.Unstructured) string {
+	if ns := obj.GetNamespace(); ns != "" {
+		return obj.GetKind() + " " + ns + "/" + obj.GetName()
+	}
+	return obj.GetKind() + " " + obj.GetName()
+}
+
+// Health judges a template over all its clusters; reason is empty for a
+// healthy one. Arguments are those of PartOf.
+func Health(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work) (State, string) {
+	p := PartOf(template, b, works)
+	state, reason := p.State, p.Reason
+	for _, c := range p.Clusters {
+		if c.State > state {
+			state, reason = c.State, c.Name+": "+c.Reason
+		}
+	}
+	return state, reason
+}
+
+// PartOf judges a template by its binding and, where they are given, by its
+// Works, which tell whether clusters hold the latest template and not just a
+// healthy older one. b is nil for objects that no policy carries: they are
+// healthy where they are. Pass a nil interface, not a nil pointer in one.
+func PartOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work) Part {
+	part := Part{Object: ObjectName(template)}
+	if b == nil {
+		return part
+	}
+	if part.State, part.Reason = placed(template, b); part.State != Healthy {
+		return part
+	}
+	view := newView(template, b, works)
+	for _, target := range plan.Targets(b.BindingSpec()) {
+		state, reason := view.judge(target)
+		part.Clusters = append(part.Clusters, ClusterPart{Name: target.Name, State: state, Reason: reason})
+	}
+	return part
+}
+
+// placed judges whether the binding stands for this template and has a
+// placement.
+func placed(template *unstructured.Unstructured, b workv1alpha2.Binding) (State, string) {
+	if seen := b.GetAnnotations()[propagation.DigestAnnotation]; seen != "" {
+		if digest, err := propagation.Digest(template); err == nil && digest != seen {
+			return Progressing, "waits to be taken up by its policy"
+		}
+	}
+	c, ok := Scheduled(b)
+	if !ok {
+		stored := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Scheduled)
+		if stored == nil {
+			if len(plan.Targets(b.BindingSpec())) > 0 {
+				return Healthy, ""
+			}
+			return Progressing, "waits to be placed"
+		}
+		c = *stored
+	}
+	switch {
+	case c.Status == metav1.ConditionTrue:
+		return Healthy, ""
+	case c.Reason == workv1alpha2.BindingReasonUnschedulable || c.Reason == workv1alpha2.BindingReasonQuotaExceeded:
+		return Progressing, c.Message
+	default:
+		return Failed, c.Message
+	}
+}
+
+// view is what is known of a template's clusters.
+type view struct {
+	generation int64
+	digest     string
+	kind       string
+	items      map[string]*workv1alpha2.AggregatedStatusItem
+	// works is nil where the Works are not known.
+	works map[string]*workv1alpha1.Work
+}
+
+func newView(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work) *view {
+	v := &view{
+		generation: template.GetGeneration(),
+		digest:     b.GetAnnotations()[propagation.DigestAnnotation],
+		kind:       template.GetKind(),
+		items:      map[string]*workv1alpha2.AggregatedStatusItem{},
+	}
+	items := b.BindingStatus().AggregatedStatus
+	if works != nil {
+		items = Items(works)
+		v.works = map[string]*workv1alpha1.Work{}
+		for _, w := range works {
+			if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace); ok {
+				v.works[cluster] = w
+			}
+		}
+	}
+	for i := range items {
+		v.items[items[i].ClusterName] = &items[i]
+	}
+	return v
+}
+
+// judge returns the state of the template in one cluster.
+func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
+	item, ok := v.items[target.Name]
+	if !ok {
+		return Progressing, "not sent yet"
+	}
+	if v.works != nil && !v.upToDate(v.works[target.Name]) {
+		return Progressing, "latest version not sent yet"
+	}
+	if !item.Applied {
+		if item.AppliedMessage == "" {
+			return Progressing, "not applied yet"
+		}
+		return Failed, item.AppliedMessage
+	}
+	status := decode(item)
+	if g, ok := status["resourceTemplateGeneration"].(int64); ok && g < v.generation {
+		return Progressing, "latest version not seen yet" + counts(status, target.Replicas)
+	}
+	if state, reason, known := verdict(v.kind, status); known {
+		return state, reason
+	}
+	switch item.Health {
+	case workv1alpha2.ResourceHealthy:
+		return Healthy, ""
+	case workv1alpha2.ResourceUnhealthy:
+		return Progressing, "not ready" + counts(status, target.Replicas)
+	default:
+		return Progressing, "health not known yet"
+	}
+}
+
+// upToDate says whether a Work carries the latest template and has been
+// applied since. Works of other writers carry no digest and are not doubted.
+func (v *view) upToDate(w *workv1alpha1.Work) bool {
+	if w == nil {
+		return false
+	}
+	if seen := w.Annotations[propagation.DigestAnnotation]; seen != "" && v.digest != "" && seen != v.digest {
+		return false
+	}
+	applied := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
+	return applied == nil || applied.ObservedGeneration == 0 || applied.ObservedGeneration >= w.Generation
+}
+
+func decode(item *workv1alpha2.AggregatedStatusItem) map[string]any {
+	var status map[string]any
+	if item.Status == nil || utiljson.Unmarshal(item.Status.Raw, &status) != nil {
+		return nil
+	}
+	return status
+}
+
+// counts returns " 2/5" where a status counts ready replicas.
+func counts(status map[string]any, want int32) string {
+	if want == 0 {
+		return ""
+	}
+	if _, ok := status["replicas"].(int64); !ok {
+		return ""
+	}
+	ready, _ := status["readyReplicas"].(int64) // absent while it is zero
+	return fmt.Sprintf(" %d/%d", ready, want)
+}
+
+// verdict judges kinds that have no health but an end.
+func verdict(kind string, status map[string]any) (state State, reason string, known bool) {
+	switch kind {
+	case "Job":
+		switch {
+		case conditionTrue(status, "Failed"):
+			return Failed, "job failed", true
+		case !conditionTrue(status, "Complete"):
+			return Progressing, "job is running", true
+		}
+		return Healthy, "", true
+	case "Pod":
+		if status["phase"] == "Failed" {
+			return Failed, "pod failed", true
+		}
+	}
+	return Healthy, "", false
+}
+
+func conditionTrue(status map[string]any, kind string) bool {
+	conditions, _ := status["conditions"].([]any)
+	return slices.ContainsFunc(conditions, func(entry any) bool {
+		c, ok := entry.(map[string]any)
+		return ok && c["type"] == kind && c["status"] == "True"
+	})
+}

@@ -1,0 +1,121 @@
+package rollup
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// MaxDescription is how many runes a forge shows of a commit status.
+const MaxDescription = 140
+
+// Rollup is the outcome of a revision as a commit shows it.
+type Rollup struct {
+	// State is "pending", "success" or "failure".
+	State string
+	// Description is one line of at most MaxDescription runes:
+	// "2/3 clusters ready: eu-3 waits for Deployment shop/web 2/5".
+	Description string
+	// Ready and Total count clusters.
+	Ready, Total int
+}
+
+// States of a Rollup.
+const (
+	StatePending = "pending"
+	StateSuccess = "success"
+	StateFailure = "failure"
+)
+
+// finding is one thing that is not as it should be.
+type finding struct {
+	state           State
+	cluster, object string
+	reason          string
+}
+
+func (f finding) String() string {
+	switch {
+	case f.cluster == "":
+		return f.object + ": " + f.reason
+	case f.state == Failed:
+		return f.cluster + " failed on " + f.object + ": " + f.reason
+	case strings.HasPrefix(f.reason, "not ready"):
+		return f.cluster + " waits for " + f.object + strings.TrimPrefix(f.reason, "not ready")
+	default:
+		return f.cluster + " waits for " + f.object + ": " + f.reason
+	}
+}
+
+// Revision sums up all templates of a revision. What failed is told before
+// what is on its way, what concerns the hub before clusters, and then by
+// cluster and object. The order of parts does not matter.
+func Revision(parts []Part) Rollup {
+	ready := map[string]bool{}
+	var findings []finding
+	for _, p := range parts {
+		if p.State != Healthy {
+			findings = append(findings, finding{p.State, "", p.Object, p.Reason})
+		}
+		for _, c := range p.Clusters {
+			if _, ok := ready[c.Name]; !ok {
+				ready[c.Name] = true
+			}
+			if c.State != Healthy {
+				ready[c.Name] = false
+				findings = append(findings, finding{c.State, c.Name, p.Object, c.Reason})
+			}
+		}
+	}
+	out := Rollup{State: StateSuccess, Total: len(ready)}
+	for _, ok := range ready {
+		if ok {
+			out.Ready++
+		}
+	}
+	slices.SortFunc(findings, func(a, b finding) int {
+		return cmp.Or(cmp.Compare(b.state, a.state), cmp.Compare(a.cluster, b.cluster),
+			cmp.Compare(a.object, b.object), cmp.Compare(a.reason, b.reason))
+	})
+	if len(findings) > 0 {
+		out.State = StatePending
+		if findings[0].state == Failed {
+			out.State = StateFailure
+		}
+	}
+	out.Description = Sanitise(describe(out, findings))
+	return out
+}
+
+func describe(r Rollup, findings []finding) string {
+	counts := fmt.Sprintf("%d/%d clusters ready", r.Ready, r.Total)
+	switch {
+	case len(findings) == 0 && r.Total == 0:
+		return "applied; nothing goes to clusters"
+	case len(findings) == 0:
+		return counts
+	case r.Total == 0:
+		return findings[0].String()
+	default:
+		return counts + ": " + findings[0].String()
+	}
+}
+
+// Sanitise makes s one line of at most MaxDescription runes, without control
+// characters or runs of white space.
+func Sanitise(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+	s = strings.Join(strings.Fields(s), " ")
+	runes := []rune(s)
+	if len(runes) > MaxDescription {
+		return strings.TrimSpace(string(runes[:MaxDescription-1])) + "…"
+	}
+	return s
+}
