@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-io/flotilla/api/crds"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/controlplane"
 )
@@ -63,7 +64,11 @@ func Start(ctx context.Context) (*Env, error) {
 // StartIn runs a control plane in a folder that stays when it ends.
 func StartIn(ctx context.Context, dir string) (*Env, error) {
 	silence()
-	plane, err := controlplane.New(ctx, controlplane.Options{DataDir: dir, UnsafeNoFsync: true})
+	definitions, err := crds.All()
+	if err != nil {
+		return nil, err
+	}
+	plane, err := controlplane.New(ctx, controlplane.Options{DataDir: dir, Definitions: definitions, UnsafeNoFsync: true})
 	if err != nil {
 		return nil, err
 	}
