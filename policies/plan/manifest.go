@@ -1,15 +1,19 @@
 package plan
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
@@ -59,8 +63,58 @@ func keysOf(m map[string]string) string {
 	return strings.Join(slices.Sorted(maps.Keys(m)), ",")
 }
 
-// encode returns the manifest in its one canonical form: JSON with sorted keys.
-func encode(obj *unstructured.Unstructured) (workv1alpha1.Manifest, error) {
+// Prepare brings the manifest of a Work into the form in which it is sent:
+// pruned, labelled with the Work's permanent id, and with the record of which
+// labels and annotations are ours. Preparing twice is preparing once.
+func Prepare(manifest *unstructured.Unstructured, workID string) {
+	Prune(manifest)
+	labels := mapOf(manifest.GetLabels())
+	labels[workv1alpha2.WorkPermanentIDLabel] = workID
+	manifest.SetLabels(labels)
+	record(manifest)
+}
+
+// Same says whether have is as want says, so that nothing is to be written: its
+// spec and owners are equal, and it has the labels, annotations and finalizers
+// that want names. It may have more, but no stale record of overrides.
+func Same(want, have *workv1alpha1.Work) bool {
+	return contains(have.Labels, want.Labels) && contains(have.Annotations, want.Annotations) &&
+		sameRecord(want, have, policyv1alpha1.AppliedOverrides) &&
+		sameRecord(want, have, policyv1alpha1.AppliedClusterOverrides) &&
+		!slices.ContainsFunc(want.Finalizers, func(f string) bool { return !slices.Contains(have.Finalizers, f) }) &&
+		equality.Semantic.DeepEqual(want.OwnerReferences, have.OwnerReferences) &&
+		ptr.Equal(want.Spec.SuspendDispatching, have.Spec.SuspendDispatching) &&
+		ptr.Equal(want.Spec.PreserveResourcesOnDeletion, have.Spec.PreserveResourcesOnDeletion) &&
+		slices.EqualFunc(want.Spec.Workload.Manifests, have.Spec.Workload.Manifests, sameManifest)
+}
+
+func sameRecord(a, b *workv1alpha1.Work, key string) bool { return a.Annotations[key] == b.Annotations[key] }
+
+func contains(have, want map[string]string) bool {
+	for k, v := range want {
+		if got, ok := have[k]; !ok || got != v {
+			return false
+		}
+	}
+	return true
+}
+
+// sameManifest compares bytes first: servers may order them otherwise.
+func sameManifest(a, b workv1alpha1.Manifest) bool {
+	if bytes.Equal(a.Raw, b.Raw) {
+		return true
+	}
+	var x, y unstructured.Unstructured
+	return x.UnmarshalJSON(a.Raw) == nil && y.UnmarshalJSON(b.Raw) == nil && SameObject(&x, &y)
+}
+
+// SameObject says whether the contents of two objects are equal.
+func SameObject(a, b *unstructured.Unstructured) bool {
+	return equality.Semantic.DeepEqual(a.Object, b.Object)
+}
+
+// Encode returns the manifest in its one canonical form: JSON with sorted keys.
+func Encode(obj *unstructured.Unstructured) (workv1alpha1.Manifest, error) {
 	data, err := json.Marshal(obj.Object)
 	if err != nil {
 		return workv1alpha1.Manifest{}, err

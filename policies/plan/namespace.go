@@ -56,7 +56,7 @@ func Namespace(namespace *unstructured.Unstructured, cluster *clusterv1alpha1.Cl
 	id := manifestIdentity(work)
 	id.annotations[workv1alpha2.ResourceConflictResolutionAnnotation] = workv1alpha2.ResourceConflictResolutionAbort
 	mark(manifest, id)
-	encoded, err := encode(manifest)
+	encoded, err := Encode(manifest)
 	if err != nil {
 		out.Err = fmt.Errorf("encode namespace: %w", err)
 		return out

@@ -89,7 +89,7 @@ func (in *WorksInput) plan(target workv1alpha2.TargetCluster, digest string, com
 	work := in.newWork(target.Name, digest)
 	maps.Copy(work.Annotations, out.Applied.Annotations())
 	mark(manifest, manifestIdentity(work))
-	encoded, err := encode(manifest)
+	encoded, err := Encode(manifest)
 	if err != nil {
 		out.Err = fmt.Errorf("encode manifest: %w", err)
 		return out

@@ -1,0 +1,187 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/selector"
+)
+
+// FleetInput is everything that decides what clusters hold.
+type FleetInput struct {
+	Templates []*unstructured.Unstructured
+	Policies  []policyv1alpha1.Policy
+	Overrides []policyv1alpha1.Override
+	Clusters  []*clusterv1alpha1.Cluster
+	// Bindings of today; templates without one are placed for the first time.
+	Bindings    []workv1alpha2.Binding
+	Skip        propagation.SkipRules
+	Scheduling  placement.Options
+	Interpreter *interpreter.Interpreter
+	// Now dates new decisions.
+	Now time.Time
+}
+
+// TemplatePlan is what becomes of one template.
+type TemplatePlan struct {
+	// Resource names the template.
+	Resource selector.Resource
+	// Policy that carries it; nil where none does.
+	Policy policyv1alpha1.Policy
+	// Why says, in words, how it came to its policy or why it has none.
+	Why string
+	// Binding as it should be; nil where no policy carries the template.
+	Binding workv1alpha2.Binding
+	// Placed is why its placement was decided anew; empty where it was kept.
+	Placed string
+	// Works by cluster, sorted.
+	Works []WorkPlan
+	// Err is why the template goes nowhere, or no further.
+	Err error
+}
+
+// Fleet returns what becomes of every template, sorted by namespace, name and
+// kind. The inputs are not changed.
+func Fleet(in FleetInput) []TemplatePlan {
+	snap := placement.NewSnapshot(in.Clusters)
+	bindings := map[string]workv1alpha2.Binding{}
+	for _, b := range in.Bindings {
+		bindings[b.GetNamespace()+"/"+b.GetName()] = b
+	}
+	plans := make([]TemplatePlan, len(in.Templates))
+	for i, template := range in.Templates {
+		name := workv1alpha2.BindingName(template.GetKind(), template.GetName())
+		plans[i] = in.plan(template, bindings[template.GetNamespace()+"/"+name], snap)
+	}
+	slices.SortStableFunc(plans, func(a, b TemplatePlan) int {
+		return cmp.Or(cmp.Compare(a.Resource.Namespace, b.Resource.Namespace), cmp.Compare(a.Resource.Name, b.Resource.Name),
+			cmp.Compare(a.Resource.Kind, b.Resource.Kind), cmp.Compare(a.Resource.APIVersion, b.Resource.APIVersion))
+	})
+	return plans
+}
+
+func (in *FleetInput) plan(template *unstructured.Unstructured, current workv1alpha2.Binding, snap placement.Snapshot) TemplatePlan {
+	out := TemplatePlan{Resource: selector.ResourceOf(template)}
+	if !propagation.Propagates(out.Resource, in.Skip) {
+		out.Why = "stays on the hub: its kind or namespace is never propagated"
+		return out
+	}
+	policy, ok := propagation.Resolve(template, in.Policies)
+	if !ok {
+		out.Why = "no policy selects it"
+		return out
+	}
+	out.Policy = policy
+	out.Why = fmt.Sprintf("%s, selected %s", title(policy), selector.Best(policy.PropagationSpec().ResourceSelectors, out.Resource))
+	if missing := propagation.MissingOverrides(policy, in.hasOverride); len(missing) > 0 {
+		out.Err = fmt.Errorf("waiting for dependent overrides: %s", strings.Join(missing, ", "))
+		return out
+	}
+	claimed := template.DeepCopy()
+	propagation.ClaimOf(policy).Set(claimed)
+	if out.Binding, out.Err = in.bind(claimed, policy, current); out.Err != nil {
+		return out
+	}
+	if decision, changed := placement.Decide(out.Binding, snap, in.Now, in.Scheduling); changed {
+		out.Placed = decision.Why
+		Write(out.Binding, decision)
+		if decision.Err != nil {
+			out.Err = decision.Err
+		}
+	}
+	works, err := Works(WorksInput{
+		Binding: out.Binding, Template: claimed, Cluster: snap.Cluster, Overrides: in.Overrides, Interpreter: in.Interpreter,
+	})
+	if err != nil {
+		out.Err = err
+	}
+	out.Works = works
+	return out
+}
+
+func title(p policyv1alpha1.Policy) string {
+	kind := policyv1alpha1.ResourceKindPropagationPolicy
+	if p.GetNamespace() == "" {
+		kind = policyv1alpha1.ResourceKindClusterPropagationPolicy
+	}
+	return kind + " " + propagation.RefOf(p).String()
+}
+
+func (in *FleetInput) hasOverride(namespace, name string) bool {
+	return slices.ContainsFunc(in.Overrides, func(o policyv1alpha1.Override) bool {
+		return o.GetNamespace() == namespace && o.GetName() == name
+	})
+}
+
+// bind returns the binding of a claimed template, before its placement.
+func (in *FleetInput) bind(template *unstructured.Unstructured, policy policyv1alpha1.Policy, current workv1alpha2.Binding) (workv1alpha2.Binding, error) {
+	n, requirements, _, err := in.Interpreter.Replicas(template)
+	if err != nil {
+		return nil, err
+	}
+	digest, err := propagation.Digest(template)
+	if err != nil {
+		return nil, err
+	}
+	b := copyOrNew(template, current)
+	var spec *workv1alpha2.ResourceBindingSpec
+	if current != nil {
+		spec = b.BindingSpec()
+	}
+	t := propagation.Template{
+		Object: template, Replicas: n, Requirements: requirements,
+		Digest: digest, Seen: b.GetAnnotations()[propagation.DigestAnnotation],
+	}
+	*b.BindingSpec() = propagation.BindingSpec(t, policy, spec)
+	propagation.ClaimOf(policy).Set(b)
+	annotations := b.GetAnnotations()
+	annotations[propagation.DigestAnnotation] = digest
+	b.SetAnnotations(annotations)
+	return b, nil
+}
+
+// copyOrNew returns a copy of the current binding, or a new one with a
+// permanent id that is the same each time; the one that is stored gets its own.
+func copyOrNew(template *unstructured.Unstructured, current workv1alpha2.Binding) workv1alpha2.Binding {
+	switch b := current.(type) {
+	case *workv1alpha2.ResourceBinding:
+		return b.DeepCopy()
+	case *workv1alpha2.ClusterResourceBinding:
+		return b.DeepCopy()
+	}
+	meta := metav1.ObjectMeta{
+		Namespace: template.GetNamespace(),
+		Name:      workv1alpha2.BindingName(template.GetKind(), template.GetName()),
+		Labels:    map[string]string{},
+	}
+	id := uuid.NewSHA1(uuid.NameSpaceOID, []byte("binding/"+meta.Namespace+"/"+meta.Name)).String()
+	if meta.Namespace == "" {
+		meta.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel] = id
+		return &workv1alpha2.ClusterResourceBinding{ObjectMeta: meta}
+	}
+	meta.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] = id
+	return &workv1alpha2.ResourceBinding{ObjectMeta: meta}
+}
+
+// Write writes a decision on a binding.
+func Write(b workv1alpha2.Binding, d placement.Decision) {
+	b.BindingSpec().Clusters = d.Clusters
+	annotations := mapOf(b.GetAnnotations())
+	for k, v := range d.Annotations() {
+		annotations[k] = v
+	}
+	b.SetAnnotations(annotations)
+}

@@ -1,0 +1,100 @@
+package validate
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// defaultGrace is how long a workload that fails over gracefully may keep
+// running where it was, in seconds.
+const defaultGrace = 600
+
+// DefaultPolicy fills in p. On creation p gets the permanent id that newID
+// returns, whatever it came with, and its finalizer.
+func DefaultPolicy(p policyv1alpha1.Policy, create bool, newID func() string) {
+	spec := p.PropagationSpec()
+	defaultSelectors(spec.ResourceSelectors, p.GetNamespace())
+	for i := range spec.Placement.SpreadConstraints {
+		c := &spec.Placement.SpreadConstraints[i]
+		if c.SpreadByField == "" && c.SpreadByLabel == "" {
+			c.SpreadByField = policyv1alpha1.SpreadByFieldCluster
+		}
+		if c.MinGroups == 0 {
+			c.MinGroups = 1
+		}
+	}
+	if slices.ContainsFunc(spec.ResourceSelectors, selectsServiceImport) {
+		spec.PropagateDeps = true
+	}
+	if s := spec.Placement.ReplicaScheduling; s != nil &&
+		s.ReplicaSchedulingType == policyv1alpha1.ReplicaSchedulingTypeDivided && s.ReplicaDivisionPreference == "" {
+		s.ReplicaDivisionPreference = policyv1alpha1.ReplicaDivisionPreferenceWeighted
+	}
+	if f := spec.Failover; f != nil && f.Application != nil &&
+		f.Application.PurgeMode == policyv1alpha1.PurgeModeGracefully && f.Application.GracePeriodSeconds == nil {
+		f.Application.GracePeriodSeconds = ptr.To[int32](defaultGrace)
+	}
+	if create {
+		label, finalizer := policyKeys(p)
+		setLabel(p, label, newID())
+		addFinalizer(p, finalizer)
+	}
+}
+
+func policyKeys(p policyv1alpha1.Policy) (label, finalizer string) {
+	if p.GetNamespace() == "" {
+		return policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel, policyv1alpha1.ClusterPropagationPolicyControllerFinalizer
+	}
+	return policyv1alpha1.PropagationPolicyPermanentIDLabel, policyv1alpha1.PropagationPolicyControllerFinalizer
+}
+
+func selectsServiceImport(s policyv1alpha1.ResourceSelector) bool {
+	return s.APIVersion == "multicluster.x-k8s.io/v1alpha1" && s.Kind == "ServiceImport"
+}
+
+// DefaultOverride fills in o.
+func DefaultOverride(o policyv1alpha1.Override) {
+	defaultSelectors(o.OverrideSpec().ResourceSelectors, o.GetNamespace())
+}
+
+// defaultSelectors makes selectors of a namespaced policy select in its own
+// namespace.
+func defaultSelectors(selectors []policyv1alpha1.ResourceSelector, namespace string) {
+	for i := range selectors {
+		if selectors[i].Namespace == "" {
+			selectors[i].Namespace = namespace
+		}
+	}
+}
+
+// DefaultBinding fills in b: it gets the permanent id that newID returns unless
+// it has one.
+func DefaultBinding(b workv1alpha2.Binding, newID func() string) {
+	label := workv1alpha2.ResourceBindingPermanentIDLabel
+	if b.GetNamespace() == "" {
+		label = workv1alpha2.ClusterResourceBindingPermanentIDLabel
+	}
+	if b.GetLabels()[label] == "" {
+		setLabel(b, label, newID())
+	}
+}
+
+func setLabel(obj metav1.Object, key, value string) {
+	labels := obj.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[key] = value
+	obj.SetLabels(labels)
+}
+
+func addFinalizer(obj metav1.Object, finalizer string) {
+	if !slices.Contains(obj.GetFinalizers(), finalizer) {
+		obj.SetFinalizers(append(obj.GetFinalizers(), finalizer))
+	}
+}

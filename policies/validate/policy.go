@@ -1,0 +1,123 @@
+package validate
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+)
+
+// Policy says what is wrong with p. old is what p was, nil on creation.
+func Policy(p, old policyv1alpha1.Policy) (field.ErrorList, []string) {
+	spec, path := p.PropagationSpec(), field.NewPath("spec")
+	errs := identityOf(p, old)
+	errs = append(errs, selectors(spec.ResourceSelectors, p.GetNamespace(), path.Child("resourceSelectors"))...)
+	if spec.Preemption == policyv1alpha1.PreemptAlways {
+		for i := range spec.ResourceSelectors {
+			if spec.ResourceSelectors[i].Name == "" {
+				errs = append(errs, field.Required(path.Child("resourceSelectors").Index(i).Child("name"),
+					"name cannot be empty if preemption is Always"))
+			}
+		}
+	}
+	errs = append(errs, placement(&spec.Placement, path.Child("placement"))...)
+	errs = append(errs, failover(spec, path.Child("failover"))...)
+	errs = append(errs, suspension(spec.Suspension, path.Child("suspension"))...)
+	return errs, policyWarnings(spec)
+}
+
+// identityOf checks what makes a policy the same one over its life.
+func identityOf(p, old policyv1alpha1.Policy) field.ErrorList {
+	var errs field.ErrorList
+	label, _ := policyKeys(p)
+	id, path := p.GetLabels()[label], field.NewPath("metadata", "labels").Key(label)
+	if id == "" {
+		errs = append(errs, field.Required(path, "label "+label+" not set, the policy should have it all the time"))
+	}
+	if old == nil {
+		return errs
+	}
+	if was := old.GetLabels()[label]; id != "" && was != "" && id != was {
+		errs = append(errs, field.Invalid(path, id, "label "+label+" is immutable"))
+	}
+	if name := p.PropagationSpec().SchedulerName; name != old.PropagationSpec().SchedulerName {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "schedulerName"), name, "the schedulerName should not be updated"))
+	}
+	return errs
+}
+
+func failover(spec *policyv1alpha1.PropagationSpec, path *field.Path) field.ErrorList {
+	if spec.Failover == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	if c := spec.Failover.Cluster; c != nil {
+		errs = append(errs, preservation(c.StatePreservation, path.Child("cluster", "statePreservation"))...)
+	}
+	app := spec.Failover.Application
+	if app == nil {
+		return errs
+	}
+	path = path.Child("application")
+	if !spec.PropagateDeps {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "propagateDeps"), false,
+			"application failover is set, propagateDeps must be true"))
+	}
+	if s := app.DecisionConditions.TolerationSeconds; s != nil && *s < 0 {
+		errs = append(errs, field.Invalid(path.Child("decisionConditions", "tolerationSeconds"), *s,
+			"must be greater than or equal to 0"))
+	}
+	errs = append(errs, gracePeriod(app, path.Child("gracePeriodSeconds"))...)
+	return append(errs, preservation(app.StatePreservation, path.Child("statePreservation"))...)
+}
+
+func gracePeriod(app *policyv1alpha1.ApplicationFailoverBehavior, path *field.Path) field.ErrorList {
+	graceful := app.PurgeMode == policyv1alpha1.PurgeModeGracefully
+	switch s := app.GracePeriodSeconds; {
+	case graceful && s == nil:
+		return field.ErrorList{field.Required(path, "should not be empty when purgeMode is Gracefully")}
+	case s != nil && !graceful:
+		return field.ErrorList{field.Invalid(path, *s, "only takes effect when purgeMode is Gracefully")}
+	case s != nil && *s <= 0:
+		return field.ErrorList{field.Invalid(path, *s, "must be greater than 0")}
+	}
+	return nil
+}
+
+func preservation(s *policyv1alpha1.StatePreservation, path *field.Path) field.ErrorList {
+	if s == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for i, rule := range s.Rules {
+		errs = append(errs, labelName(rule.AliasLabelName, path.Child("rules").Index(i).Child("aliasLabelName"))...)
+	}
+	return errs
+}
+
+func suspension(s *policyv1alpha1.Suspension, path *field.Path) field.ErrorList {
+	if s == nil || !ptr.Deref(s.Dispatching, false) || s.DispatchingOnClusters == nil {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, "dispatching and dispatchingOnClusters",
+		"suspension dispatching is mutually exclusive with dispatchingOnClusters")}
+}
+
+func policyWarnings(spec *policyv1alpha1.PropagationSpec) []string {
+	var out []string
+	if spec.Association {
+		out = append(out, "spec.association is deprecated and has no effect: use spec.propagateDeps")
+	}
+	for i, c := range spec.Placement.SpreadConstraints {
+		at := fmt.Sprintf("spec.placement.spreadConstraints[%d]", i)
+		if c.MaxGroups == 0 {
+			out = append(out, at+": maxGroups is not set, so there is no maximum")
+		}
+		if c.SpreadByLabel != "" {
+			out = append(out, at+": spreadByLabel has no effect")
+		}
+	}
+	return out
+}
