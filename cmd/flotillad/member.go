@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -15,7 +17,10 @@ import (
 	"github.com/flotilla-io/flotilla/internal/telemetry"
 )
 
-// faultsOnly keeps what Kubernetes' controllers tell of themselves from the terminal.
+// logLimit is how large a log file may be when a member starts; a larger one gives way to a new one.
+const logLimit = 16 << 20
+
+// faultsOnly leaves out what Kubernetes' controllers tell of their own doing.
 const faultsOnly = -1
 
 // newMemberCommand runs a simulated member cluster.
@@ -29,25 +34,10 @@ func newMemberCommand() *cobra.Command {
 nodes whose pods only say that they run. Pods with an image that starts with fake/ stay without their image.
 
 DIR/kubeconfig has a context NAME for the cluster's administrator and appears when the cluster is ready. A second
-start on the same DIR goes on where the first ended, on the same port. SIGTERM stops it.`,
+start on the same DIR goes on where the first ended, on the same port. SIGTERM stops it. What Kubernetes has to
+say goes to DIR/member.log.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			log, err := logs.Start(cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			begin := time.Now()
-			opts.Ready = func(at member.Endpoint) {
-				fmt.Fprintf(cmd.OutOrStdout(), "member %s is ready after %.1fs: %s\n", opts.Name, time.Since(begin).Seconds(), at)
-			}
-			err = member.Run(logr.NewContext(ctx, log), opts)
-			if errors.Is(err, syscall.EADDRINUSE) {
-				return fmt.Errorf("port %d is in use: choose another --secure-port", opts.SecurePort)
-			}
-			return err
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return runMember(cmd, opts, logs) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Name, "name", "", "name of the member, a DNS label")
@@ -67,4 +57,46 @@ start on the same DIR goes on where the first ended, on the same port. SIGTERM s
 		}
 	}
 	return cmd
+}
+
+func runMember(cmd *cobra.Command, opts member.Options, logs telemetry.LogOptions) error {
+	out, err := openMemberLog(opts.DataDir)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	log, err := logs.Start(out)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	begin := time.Now()
+	opts.Ready = func(at member.Endpoint) {
+		debug.FreeOSMemory() // a start needs far more than what follows, and several members share a machine
+		fmt.Fprintf(cmd.OutOrStdout(), "member %s is ready after %.1fs: %s\n", opts.Name, time.Since(begin).Seconds(), at)
+	}
+	err = member.Run(logr.NewContext(ctx, log), opts)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w; choose another --secure-port", err)
+	}
+	return err
+}
+
+// openMemberLog opens the log in the member's folder, which it makes when it is missing.
+func openMemberLog(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	path := filepath.Join(dir, "member.log")
+	if info, err := os.Stat(path); err == nil && info.Size() > logLimit {
+		if err := os.Rename(path, path+".1"); err != nil {
+			return nil, fmt.Errorf("log: %w", err)
+		}
+	}
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("log: %w", err)
+	}
+	return out, nil
 }
