@@ -1,0 +1,147 @@
+package applier
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/ssa"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+// recreatePoll is how often it is looked whether a deleted object is gone.
+const recreatePoll = 200 * time.Millisecond
+
+// Apply carries out a plan. Definitions come first; what had to wait for them
+// is then checked, all of it, before anything else is written.
+//
+// It returns done=false if a kind that comes with the set is not served yet:
+// check again soon. Errors are those of Check, and faults of single writes,
+// joined; objects whose write failed do not keep the others from theirs within
+// their stage, but end the apply after it.
+func (a *Applier) Apply(ctx context.Context, plan Plan, seen Observed) (done bool, err error) {
+	stages := [...]inventory.Stage{inventory.Definitions, inventory.Overrides, inventory.Policies, inventory.Templates, inventory.Hooks}
+	for _, stage := range stages {
+		if stage != inventory.Definitions {
+			done, err := a.checkRest(ctx, plan, seen)
+			if err != nil || !done {
+				return done, err
+			}
+		}
+		if err := a.applyStage(ctx, plan, stage); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// checkRest compares what could not be compared before. It returns false if
+// something still cannot be.
+func (a *Applier) checkRest(ctx context.Context, plan Plan, seen Observed) (bool, error) {
+	var waiting []int
+	for i, c := range plan.Changes {
+		if c.Action == later {
+			waiting = append(waiting, i)
+		}
+	}
+	ready, err := a.survey(ctx, plan, waiting)
+	if err != nil || len(ready) < len(waiting) {
+		return false, err
+	}
+	return true, a.compare(ctx, plan, ready, seen)
+}
+
+func (a *Applier) applyStage(ctx context.Context, plan Plan, stage inventory.Stage) error {
+	var changes []Change
+	for _, c := range plan.Changes {
+		if inventory.StageOf(c.Desired.GroupVersionKind().GroupKind()) == stage {
+			changes = append(changes, c)
+		}
+	}
+	return each(ctx, a.opts.Parallel, changes, func(ctx context.Context, c Change) error {
+		if err := a.applyOne(ctx, plan.set, c); err != nil {
+			return fmt.Errorf("apply %s: %w", inventory.Describe(inventory.IDOf(c.Desired)), err)
+		}
+		return nil
+	})
+}
+
+func (a *Applier) applyOne(ctx context.Context, set Set, c Change) error {
+	switch c.Action {
+	case Created:
+		outcome := c.Desired.DeepCopy()
+		err := set.Writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(outcome), client.ForceOwnership, client.FieldOwner(FieldManager))
+		if err == nil {
+			a.remember(set.Owner, c.Desired, outcome)
+		}
+		return err
+	case Configured, Recreated:
+		manager := ssa.NewResourceManager(set.Writer, nil, ssa.Owner{Field: FieldManager, Group: kustomizev1.GroupVersion.Group})
+		_, err := manager.ApplyAll(ctx, []*unstructured.Unstructured{c.Desired.DeepCopy()}, ssa.ApplyOptions{
+			Force:            c.Action == Recreated,
+			DriftIgnoreRules: set.Ignore,
+			WaitInterval:     recreatePoll,
+			Cleanup: ssa.ApplyCleanupOptions{
+				Annotations:   []string{corev1.LastAppliedConfigAnnotation},
+				FieldManagers: takenOver,
+				Exclusions:    merged,
+			},
+			MigrateAPIVersion: true,
+		})
+		return err
+	default:
+		return nil
+	}
+}
+
+// Prunable returns those of the removed entries that would truly be deleted:
+// they exist, carry the owner's labels, are not being deleted already and have
+// not opted out.
+func Prunable(removed []inventory.Entry, seen Observed) []inventory.Entry {
+	var out []inventory.Entry
+	for _, e := range removed {
+		obj := seen[e.ID]
+		if obj == nil || obj.GetDeletionTimestamp() != nil || optedOut(obj) {
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// Prune deletes the given entries in the incarnation that was seen, in the
+// reverse order of their apply. One that fails does not keep the others.
+func (a *Applier) Prune(ctx context.Context, writer client.Client, entries []inventory.Entry, seen Observed) error {
+	inventory.SortForRemoval(entries)
+	for len(entries) > 0 {
+		stage := inventory.StageOf(entries[0].ID.GroupKind)
+		n := 1
+		for n < len(entries) && inventory.StageOf(entries[n].ID.GroupKind) == stage {
+			n++
+		}
+		err := each(ctx, a.opts.Parallel, entries[:n], func(ctx context.Context, e inventory.Entry) error {
+			return deleteSeen(ctx, writer, seen[e.ID])
+		})
+		if err != nil {
+			return err
+		}
+		entries = entries[n:]
+	}
+	return nil
+}
+
+func deleteSeen(ctx context.Context, writer client.Client, obj *unstructured.Unstructured) error {
+	uid := obj.GetUID()
+	err := writer.Delete(ctx, obj, client.Preconditions{UID: &uid}, client.PropagationPolicy("Background"))
+	// A conflict says that another object has this name by now: it is not ours.
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return fmt.Errorf("delete %s: %w", inventory.Describe(inventory.IDOf(obj)), err)
+}

@@ -1,0 +1,315 @@
+package applier
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fluxcd/pkg/ssa/jsondiff"
+	"github.com/fluxcd/pkg/ssa/utils"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+// Set is what one owner wants on the hub.
+type Set struct {
+	// Owner is the Kustomization.
+	Owner types.NamespacedName
+	// Objects are what the revision holds, in the order of apply, labelled.
+	Objects []*unstructured.Unstructured
+	// Writer acts as the tenant.
+	Writer client.Client
+	// Force allows to delete and create again what cannot be changed.
+	Force bool
+	// Ignore names fields whose changes by others are left alone.
+	Ignore []jsondiff.IgnoreRule
+}
+
+// Action is what will be, or was, done to an object.
+type Action string
+
+// The actions, in the words that people read.
+const (
+	Created    Action = "created"
+	Configured Action = "configured"
+	Recreated  Action = "recreated"
+	Unchanged  Action = "unchanged"
+	Skipped    Action = "skipped"
+	Deleted    Action = "deleted"
+
+	// later is for an object that cannot be checked before another one exists.
+	later Action = ""
+)
+
+// Change is one object of a plan.
+type Change struct {
+	Desired *unstructured.Unstructured
+	Action  Action
+}
+
+// Plan is what an apply will do, object by object, in order.
+type Plan struct {
+	set     Set
+	Changes []Change
+}
+
+// Check compares a set with the hub and returns what is to be done.
+//
+// It returns a *Refusal if the hub would not take an object as it is, and
+// another error for a fault that may pass. It writes nothing.
+func (a *Applier) Check(ctx context.Context, set Set, seen Observed) (Plan, error) {
+	plan := Plan{set: set, Changes: make([]Change, len(set.Objects))}
+	for i, obj := range set.Objects {
+		plan.Changes[i].Desired = obj
+	}
+	all := make([]int, len(plan.Changes))
+	for i := range all {
+		all[i] = i
+	}
+	ready, err := a.survey(ctx, plan, all)
+	if err != nil {
+		return Plan{}, err
+	}
+	if err := a.compare(ctx, plan, ready, seen); err != nil {
+		return Plan{}, err
+	}
+	a.keep(set.Owner, plan.Changes)
+	return plan, nil
+}
+
+// survey finds what is wrong with objects of a set before they are sent, and
+// returns the indexes of those that can be compared now. The others wait for a
+// kind or a namespace that comes with the set.
+func (a *Applier) survey(ctx context.Context, plan Plan, indexes []int) ([]int, error) {
+	v := surveyor{a: a, kinds: map[schema.GroupVersionKind]bool{}, namespaces: map[string]bool{}, known: map[string]*Finding{}}
+	for _, c := range plan.Changes {
+		v.provides(c.Desired)
+	}
+	var ready []int
+	var findings []Finding
+	for _, i := range indexes {
+		now, problem, err := v.look(ctx, plan.Changes[i].Desired)
+		if err != nil {
+			return nil, err
+		}
+		if problem != nil {
+			findings = append(findings, *problem)
+		}
+		if now {
+			ready = append(ready, i)
+		}
+	}
+	return ready, refuse(findings)
+}
+
+// surveyor knows what a set brings along.
+type surveyor struct {
+	a          *Applier
+	kinds      map[schema.GroupVersionKind]bool
+	namespaces map[string]bool
+	// known are the namespaces looked up; nil is one that exists.
+	known map[string]*Finding
+}
+
+func (v surveyor) provides(obj *unstructured.Unstructured) {
+	switch {
+	case utils.IsNamespace(obj):
+		v.namespaces[obj.GetName()] = true
+	case utils.IsCRD(obj):
+		group, _, _ := unstructured.NestedString(obj.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(obj.Object, "spec", "names", "kind")
+		versions, _, _ := unstructured.NestedSlice(obj.Object, "spec", "versions")
+		for _, version := range versions {
+			fields, _ := version.(map[string]any)
+			if name, _ := fields["name"].(string); fields["served"] == true {
+				v.kinds[schema.GroupVersionKind{Group: group, Version: name, Kind: kind}] = true
+			}
+		}
+	}
+}
+
+// look reports whether obj can be compared now, or what is wrong with it.
+func (v surveyor) look(ctx context.Context, obj *unstructured.Unstructured) (bool, *Finding, error) {
+	id, gvk := inventory.IDOf(obj), obj.GroupVersionKind()
+	if cluster, executes := workv1alpha2.ClusterOfExecutionNamespace(id.Namespace); executes {
+		return false, finding(id, ReasonForbidden, "the namespace %s carries work to the cluster %s and is written by the control plane alone: choose another one", id.Namespace, cluster), nil
+	}
+	mapping, err := v.a.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	switch {
+	case meta.IsNoMatchError(err) && v.kinds[gvk]:
+		return false, v.size(obj), nil
+	case meta.IsNoMatchError(err):
+		return false, finding(id, ReasonUnknownKind, "the control plane does not know the kind %s of %s: correct it, or commit its CustomResourceDefinition", gvk.Kind, gvk.GroupVersion()), nil
+	case err != nil:
+		return false, nil, fmt.Errorf("look up the kind %s: %w", gvk, err)
+	case mapping.Scope.Name() == meta.RESTScopeNameRoot:
+		obj.SetNamespace("")
+		return true, v.size(obj), nil
+	case id.Namespace == "":
+		return false, finding(id, ReasonNamespaceMissing, "it names no namespace: set metadata.namespace, the namespace of the kustomization, or spec.targetNamespace"), nil
+	}
+	if problem := v.size(obj); problem != nil {
+		return false, problem, nil
+	}
+	return v.namespace(ctx, id)
+}
+
+func (v surveyor) size(obj *unstructured.Unstructured) *Finding {
+	raw, err := json.Marshal(obj.Object)
+	if err == nil && len(raw) <= v.a.opts.MaxObjectBytes {
+		return nil
+	}
+	return finding(inventory.IDOf(obj), ReasonObjectTooLarge, "it has %d bytes, at most %d can be stored: split it", len(raw), v.a.opts.MaxObjectBytes)
+}
+
+// namespace reports whether the object's namespace exists, waits for it if it
+// comes with the set, and finds fault if neither is so.
+func (v surveyor) namespace(ctx context.Context, id inventory.ID) (bool, *Finding, error) {
+	problem, asked := v.known[id.Namespace]
+	if !asked {
+		var ns corev1.Namespace
+		err := v.a.hub.Get(ctx, client.ObjectKey{Name: id.Namespace}, &ns)
+		switch {
+		case apierrors.IsNotFound(err):
+			problem = finding(id, ReasonNamespaceMissing, "the namespace %s does not exist: commit it too, or create it", id.Namespace)
+		case err != nil:
+			return false, nil, fmt.Errorf("look up the namespace %s: %w", id.Namespace, err)
+		case ns.DeletionTimestamp != nil:
+			problem = finding(id, ReasonNamespaceMissing, "the namespace %s is being deleted: wait until it is gone", id.Namespace)
+		}
+		v.known[id.Namespace] = problem
+	}
+	switch {
+	case problem == nil:
+		return true, nil, nil
+	case v.namespaces[id.Namespace]:
+		return false, nil, nil
+	default:
+		own := *problem
+		own.Object = inventory.Describe(id)
+		return false, &own, nil
+	}
+}
+
+// compare fills in the actions of the changes with the given indexes.
+func (a *Applier) compare(ctx context.Context, plan Plan, indexes []int, seen Observed) error {
+	var mu sync.Mutex
+	var findings []Finding
+	err := each(ctx, a.opts.Parallel, indexes, func(ctx context.Context, i int) error {
+		action, problem, err := a.judge(ctx, plan.set, plan.Changes[i].Desired, seen)
+		if problem != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			findings = append(findings, *problem)
+		}
+		plan.Changes[i].Action = action
+		return err
+	})
+	if len(findings) > 0 {
+		return refuse(findings)
+	}
+	return err
+}
+
+// judge says what has to be done to one object.
+func (a *Applier) judge(ctx context.Context, set Set, desired *unstructured.Unstructured, seen Observed) (Action, *Finding, error) {
+	id := inventory.IDOf(desired)
+	observed := seen[id]
+	if observed != nil && a.remembers(set.Owner, desired, observed) {
+		return Unchanged, nil, nil
+	}
+	outcome := desired.DeepCopy()
+	err := dryRun(ctx, set.Writer, outcome)
+	if observed == nil && (err != nil || outcome.GetResourceVersion() != "") {
+		found, getErr := a.get(ctx, desired)
+		if getErr != nil {
+			return later, nil, getErr
+		}
+		observed = found
+	}
+	if skips(desired, observed) {
+		return Skipped, nil, nil
+	}
+	if err != nil {
+		return a.refused(ctx, set, desired, observed, err)
+	}
+	if observed == nil {
+		return Created, nil, nil
+	}
+	differs, err := differ(set, desired, observed, outcome)
+	if err != nil || differs {
+		return Configured, nil, err
+	}
+	a.remember(set.Owner, desired, observed)
+	return Unchanged, nil, nil
+}
+
+// get reads one object of the hub; nil if there is none.
+func (a *Applier) get(ctx context.Context, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	found := &unstructured.Unstructured{}
+	found.SetGroupVersionKind(desired.GroupVersionKind())
+	err := a.hub.Get(ctx, client.ObjectKeyFromObject(desired), found)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", inventory.Describe(inventory.IDOf(desired)), err)
+	}
+	return found, nil
+}
+
+// refused decides what the server's refusal of an object means.
+func (a *Applier) refused(ctx context.Context, set Set, desired, observed *unstructured.Unstructured, cause error) (Action, *Finding, error) {
+	id := inventory.IDOf(desired)
+	if observed != nil && isImmutable(cause) {
+		if !set.Force && !forced(desired, observed) {
+			return later, finding(id, ReasonImmutableField, "%s: delete it first, or let it be recreated with spec.force", plain(cause)), nil
+		}
+		return a.recreate(ctx, set, desired)
+	}
+	if problem := findingOf(id, cause); problem != nil {
+		return later, problem, nil
+	}
+	return later, nil, fmt.Errorf("check %s: %w", inventory.Describe(id), cause)
+}
+
+// recreate makes sure, before an object is deleted to be created again, that
+// the hub would take the new one: an invalid object must not cost the old one.
+func (a *Applier) recreate(ctx context.Context, set Set, desired *unstructured.Unstructured) (Action, *Finding, error) {
+	id := inventory.IDOf(desired)
+	if inventory.StageOf(id.GroupKind) == inventory.Definitions {
+		return later, finding(id, ReasonImmutableField, "it cannot be changed, and is never recreated, as all that depends on it would go: delete it by hand"), nil
+	}
+	twin := desired.DeepCopy()
+	twin.SetName(twinName(desired.GetName()))
+	if err := dryRun(ctx, set.Writer, twin); err != nil {
+		if problem := findingOf(id, err); problem != nil {
+			return later, problem, nil
+		}
+		return later, nil, fmt.Errorf("check %s: %w", inventory.Describe(id), err)
+	}
+	return Recreated, nil, nil
+}
+
+// twinName is a name that is most likely free, of a valid length.
+func twinName(name string) string {
+	const longest = 40
+	return strings.TrimRight(name[:min(len(name), longest)], "-.") + "-recreate-check"
+}
+
+// dryRun asks the server what an apply would make of obj, and puts the answer
+// into it.
+func dryRun(ctx context.Context, writer client.Client, obj *unstructured.Unstructured) error {
+	return writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), client.ForceOwnership, client.FieldOwner(FieldManager), client.DryRunAll)
+}

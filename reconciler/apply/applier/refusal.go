@@ -1,0 +1,100 @@
+package applier
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+// Reasons for which a set is refused before anything is written.
+const (
+	// ReasonUnknownKind says that the hub serves no such kind.
+	ReasonUnknownKind = "UnknownKind"
+	// ReasonNamespaceMissing says that a namespace neither exists nor comes
+	// with the revision, or that an object names none.
+	ReasonNamespaceMissing = "NamespaceMissing"
+	// ReasonObjectTooLarge says that the hub could not store an object.
+	ReasonObjectTooLarge = "ObjectTooLarge"
+	// ReasonInvalidObject says that the hub refuses an object's content.
+	ReasonInvalidObject = "InvalidObject"
+	// ReasonImmutableField says that an object could only change by being
+	// deleted and created again.
+	ReasonImmutableField = "ImmutableField"
+	// ReasonForbidden says that the identity in use may not do this.
+	ReasonForbidden = "Forbidden"
+)
+
+// Finding is why one object cannot be applied.
+type Finding struct {
+	// Object is "Kind/namespace/name".
+	Object string
+	// Reason is one of the reasons above.
+	Reason string
+	// Message says what is wrong and what to do.
+	Message string
+}
+
+// Refusal lists why a set was not applied. Nothing of it was written, or
+// nothing beyond the definitions that it needed to be checked.
+type Refusal struct{ Findings []Finding }
+
+// Reason returns the reason of the first finding.
+func (e *Refusal) Reason() string { return e.Findings[0].Reason }
+
+// named is how many findings a message spells out.
+const named = 3
+
+func (e *Refusal) Error() string {
+	var texts []string
+	for _, f := range e.Findings[:min(named, len(e.Findings))] {
+		texts = append(texts, f.Object+": "+f.Message)
+	}
+	text := strings.Join(texts, "; ")
+	if more := len(e.Findings) - named; more > 0 {
+		text += fmt.Sprintf("; and %d more objects", more)
+	}
+	return text
+}
+
+// refuse returns a *Refusal in a stable order, or nil.
+func refuse(findings []Finding) error {
+	if len(findings) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(findings, func(a, b Finding) int { return strings.Compare(a.Object, b.Object) })
+	return &Refusal{Findings: findings}
+}
+
+func finding(id inventory.ID, reason, format string, args ...any) *Finding {
+	return &Finding{Object: inventory.Describe(id), Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// findingOf turns the server's answer into a finding; nil means that the fault
+// may pass.
+func findingOf(id inventory.ID, err error) *Finding {
+	switch {
+	case apierrors.IsForbidden(err):
+		return finding(id, ReasonForbidden, "%s", plain(err))
+	case apierrors.IsRequestEntityTooLargeError(err):
+		return finding(id, ReasonObjectTooLarge, "%s: split it", plain(err))
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), isSchemaError(err):
+		return finding(id, ReasonInvalidObject, "%s", plain(err))
+	default:
+		return nil
+	}
+}
+
+// isSchemaError recognises the answer to an apply of fields that the kind does
+// not have, which the server gives as an internal error.
+func isSchemaError(err error) bool {
+	return strings.Contains(err.Error(), "failed to create typed patch object")
+}
+
+// plain returns the server's text on one line.
+func plain(err error) string {
+	return strings.Join(strings.Fields(err.Error()), " ")
+}

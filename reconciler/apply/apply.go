@@ -1,0 +1,259 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
+)
+
+// Recorder emits Kubernetes Events.
+type Recorder interface {
+	Event(object runtime.Object, eventType, reason, message string)
+}
+
+// Builder turns an artifact into objects.
+type Builder interface {
+	// Build returns the objects that the Kustomization's path holds in the
+	// artifact, with its transformations, its variables and the labels of their
+	// owner. Errors that only new content or a new spec can mend are of class
+	// loop.ClassStalled.
+	Build(ctx context.Context, in Input) ([]*unstructured.Unstructured, error)
+}
+
+// Assessor judges the health of objects on the hub and in the members.
+type Assessor interface {
+	// Assess returns a verdict per entry, in the same order.
+	Assess(ctx context.Context, req health.Request) ([]health.Verdict, error)
+}
+
+// Options tune the loop. The zero value of a field stands for its default.
+type Options struct {
+	// Clock is the real one if nil.
+	Clock clock.PassiveClock
+	// Brake limits deletions; default inventory.DefaultBrake.
+	Brake inventory.Brake
+	// AllowCrossNamespace lets a Kustomization use a source of another
+	// namespace.
+	AllowCrossNamespace bool
+	// DefaultServiceAccount is who applies for Kustomizations that name no
+	// service account, in their namespace; empty means the loop itself.
+	DefaultServiceAccount string
+	// Concurrent is how many Kustomizations are worked on at a time; default 4.
+	Concurrent int
+	// Applier tunes how sets are applied.
+	Applier applier.Options
+}
+
+const defaultConcurrent = 4
+
+// Deps are what the loop works with.
+type Deps struct {
+	// Hub reads from the cache and writes.
+	Hub client.Client
+	// Live reads without a cache.
+	Live client.Reader
+	// Config reaches the hub, to act as a service account.
+	Config *rest.Config
+	// Builder builds artifacts.
+	Builder Builder
+	// Assessor judges health.
+	Assessor Assessor
+	// Events records what happened.
+	Events Recorder
+}
+
+// Reconciler applies Kustomizations. Use New.
+type Reconciler struct {
+	deps    Deps
+	opts    Options
+	clock   clock.PassiveClock
+	applier *applier.Applier
+	writers *writers
+	memos   *memos
+	echo    *echo.Echo[*kustomizev1.Kustomization]
+}
+
+// New returns the loop. It errs if the connection's settings are unusable.
+func New(deps Deps, opts Options) (*Reconciler, error) {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	if opts.Brake == (inventory.Brake{}) {
+		opts.Brake = inventory.DefaultBrake()
+	}
+	if opts.Concurrent <= 0 {
+		opts.Concurrent = defaultConcurrent
+	}
+	writers, err := newWriters(deps, opts.DefaultServiceAccount)
+	if err != nil {
+		return nil, err
+	}
+	return &Reconciler{
+		deps:    deps,
+		opts:    opts,
+		clock:   opts.Clock,
+		applier: applier.New(deps.Live, deps.Hub.RESTMapper(), opts.Applier),
+		writers: writers,
+		memos:   newMemos(),
+		echo:    echo.New[*kustomizev1.Kustomization](opts.Clock),
+	}, nil
+}
+
+// Reconcile brings one Kustomization's revision to the hub.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	ks, found, err := r.read(ctx, req.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !found {
+		r.forget(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	if ks.DeletionTimestamp != nil {
+		return r.finalize(ctx, ks)
+	}
+	if ks.Spec.Suspend {
+		return reconcile.Result{}, nil
+	}
+	if ks, err = r.protect(ctx, ks); err != nil {
+		return reconcile.Result{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, ks.GetTimeout())
+	defer cancel()
+
+	s := &state{ks: ks, owner: req.NamespacedName, now: r.clock.Now(), memo: r.memos.of(req.NamespacedName)}
+	next, err := loop.Run(ctx, s,
+		r.refuse,
+		r.findSource,
+		r.recognise,
+		fresh(r.awaitDependencies),
+		fresh(r.build),
+		fresh(r.observe),
+		fresh(r.check),
+		fresh(r.brake),
+		fresh(r.claim),
+		fresh(r.apply),
+		fresh(r.prune),
+		r.assess,
+	)
+	if err := r.conclude(ctx, s, err); err != nil {
+		return reconcile.Result{}, err
+	}
+	return loop.Result(next, err)
+}
+
+// state is what the phases of one run learn.
+type state struct {
+	ks    *kustomizev1.Kustomization
+	owner client.ObjectKey
+	now   time.Time
+	memo  *memo
+
+	source   source
+	settled  bool // the revision stands already, and is not due for a look
+	objects  []*unstructured.Unstructured
+	digest   string
+	desired  []inventory.Entry
+	owned    []inventory.Entry
+	diff     inventory.Diff
+	seen     applier.Observed
+	writer   client.Client
+	plan     applier.Plan
+	prunable []inventory.Entry
+	waiting  string // what the health check still waits for; "" for nothing
+}
+
+// fresh skips a phase for a revision that already stands.
+func fresh(phase loop.Phase[state]) loop.Phase[state] {
+	return func(ctx context.Context, s *state) (loop.Next, error) {
+		if s.settled {
+			return loop.Next{}, nil
+		}
+		return phase(ctx, s)
+	}
+}
+
+// read returns the Kustomization as it was last seen or written here.
+func (r *Reconciler) read(ctx context.Context, key client.ObjectKey) (*kustomizev1.Kustomization, bool, error) {
+	cached := &kustomizev1.Kustomization{}
+	err := r.deps.Hub.Get(ctx, key, cached)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, false, fmt.Errorf("read the Kustomization: %w", err)
+	}
+	latest, found := r.echo.Latest(key, cached, err == nil)
+	if !found {
+		return nil, false, nil
+	}
+	return latest.DeepCopy(), true, nil
+}
+
+func (r *Reconciler) forget(key client.ObjectKey) {
+	r.memos.forget(key)
+	r.applier.Forget(key)
+	r.echo.Gone(key)
+}
+
+// protect adds the finalizer by which a deletion takes the objects along.
+func (r *Reconciler) protect(ctx context.Context, ks *kustomizev1.Kustomization) (*kustomizev1.Kustomization, error) {
+	before := ks.DeepCopy()
+	if !controllerutil.AddFinalizer(ks, kustomizev1.KustomizationFinalizer) {
+		return ks, nil
+	}
+	if err := r.deps.Hub.Patch(ctx, ks, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return nil, fmt.Errorf("add the finalizer: %w", err)
+	}
+	r.echo.Wrote(ks.DeepCopy())
+	return ks, nil
+}
+
+// conclude writes what a run came to, if that is news, and tells of it.
+func (r *Reconciler) conclude(ctx context.Context, s *state, err error) error {
+	outcome := loop.As(err, reasonFailed)
+	s.memo.conclude(s, outcome, r.clock.Now())
+	after := s.ks.DeepCopy()
+	after.Status = statusOf(s, outcome, r.clock.Now())
+	if err := r.publish(ctx, s.ks, after); err != nil {
+		return err
+	}
+	for _, e := range eventsOf(s, after, outcome) {
+		r.deps.Events.Event(after, e.kind, e.reason, e.message)
+		log.FromContext(ctx).Info(e.message, "reason", e.reason, "revision", s.source.revision)
+	}
+	s.ks = after
+	return nil
+}
+
+// publish writes a status that differs.
+func (r *Reconciler) publish(ctx context.Context, before, after *kustomizev1.Kustomization) error {
+	patch := client.MergeFrom(before)
+	if data, err := patch.Data(after); err != nil || string(data) == "{}" {
+		return err
+	}
+	// The run's own deadline must not keep its outcome from being written.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
+	defer cancel()
+	if err := r.deps.Hub.Status().Patch(ctx, after, patch); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
+	}
+	r.echo.Wrote(after.DeepCopy())
+	return nil
+}
+
+// publishTimeout bounds one write of a status.
+const publishTimeout = 10 * time.Second

@@ -1,0 +1,146 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/sources/artifact"
+	"github.com/flotilla-io/flotilla/sources/build"
+)
+
+// Artifacts open what sources fetched, by its digest.
+type Artifacts interface {
+	Open(ctx context.Context, digest string) (artifact.Files, error)
+}
+
+// artifactBuilder builds artifacts of a store.
+type artifactBuilder struct {
+	artifacts Artifacts
+	builder   *build.Builder
+	live      client.Reader
+}
+
+// NewBuilder returns a Builder that opens artifacts and reads variables live.
+func NewBuilder(artifacts Artifacts, builder *build.Builder, live client.Reader) Builder {
+	return &artifactBuilder{artifacts: artifacts, builder: builder, live: live}
+}
+
+// Build implements Builder.
+func (b *artifactBuilder) Build(ctx context.Context, in Input) ([]*unstructured.Unstructured, error) {
+	files, err := b.artifacts.Open(ctx, in.Digest)
+	if err != nil {
+		return nil, loop.Waiting(meta.ArtifactFailedReason, soon, fmt.Errorf("open the artifact: %w; it is fetched anew by its source", err))
+	}
+	variables, err := b.variables(ctx, in.Kustomization)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := b.builder.Build(ctx, build.Input{
+		Files: files.Contents(),
+		Path:  in.Kustomization.Spec.Path,
+		Spec:  specOf(in.Kustomization, variables),
+	})
+	return objects, classifyBuild(err)
+}
+
+// buildReasons give what a build may come to a stable reason.
+var buildReasons = []struct {
+	is     error
+	reason string
+}{
+	{build.ErrPath, ReasonPathNotFound},
+	{build.ErrEmpty, ReasonEmptyBuild},
+	{build.ErrDuplicate, ReasonDuplicateObject},
+	{build.ErrTooLarge, applier.ReasonObjectTooLarge},
+	{build.ErrInvalid, meta.BuildFailedReason},
+	{build.ErrRefused, meta.BuildFailedReason},
+	{build.ErrKustomize, meta.BuildFailedReason},
+	{build.ErrSubstitute, meta.BuildFailedReason},
+}
+
+// classifyBuild stalls what the same files would bring about again.
+func classifyBuild(err error) error {
+	for _, known := range buildReasons {
+		if errors.Is(err, known.is) {
+			return loop.Stalled(known.reason, err)
+		}
+	}
+	return err
+}
+
+func specOf(ks *kustomizev1.Kustomization, variables map[string]string) build.Spec {
+	spec := build.Spec{
+		TargetNamespace:         ks.Spec.TargetNamespace,
+		NamePrefix:              ks.Spec.NamePrefix,
+		NameSuffix:              ks.Spec.NameSuffix,
+		Patches:                 ks.Spec.Patches,
+		Images:                  ks.Spec.Images,
+		Components:              ks.Spec.Components,
+		IgnoreMissingComponents: ks.Spec.IgnoreMissingComponents,
+		Labels:                  map[string]string{},
+		Variables:               variables,
+		AlwaysSubstitute:        ks.Spec.PostBuild != nil && ks.GetSubstituteStrategy() == kustomizev1.SubstituteStrategyAlways,
+	}
+	for _, option := range ks.Spec.BuildMetadata {
+		spec.BuildMetadata = append(spec.BuildMetadata, string(option))
+	}
+	if m := ks.Spec.CommonMetadata; m != nil {
+		maps.Copy(spec.Labels, m.Labels)
+		spec.Annotations = m.Annotations
+	}
+	maps.Copy(spec.Labels, applier.OwnerLabels(keyOf(ks)))
+	return spec
+}
+
+// variables returns what is put in for names: what ConfigMaps and Secrets say,
+// later ones before earlier ones, and the Kustomization's own before all.
+func (b *artifactBuilder) variables(ctx context.Context, ks *kustomizev1.Kustomization) (map[string]string, error) {
+	if ks.Spec.PostBuild == nil {
+		return nil, nil
+	}
+	out := map[string]string{}
+	for _, ref := range ks.Spec.PostBuild.SubstituteFrom {
+		values, err := b.values(ctx, client.ObjectKey{Namespace: ks.Namespace, Name: ref.Name}, ref.Kind)
+		if apierrors.IsNotFound(err) && ref.Optional {
+			continue
+		}
+		if apierrors.IsNotFound(err) {
+			return nil, loop.Waiting(meta.BuildFailedReason, ks.GetRetryInterval(), fmt.Errorf("spec.postBuild.substituteFrom: the %s %s does not exist: create it, or mark it optional", ref.Kind, ref.Name))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the %s %s: %w", ref.Kind, ref.Name, err)
+		}
+		maps.Copy(out, values)
+	}
+	maps.Copy(out, ks.Spec.PostBuild.Substitute)
+	return out, nil
+}
+
+func (b *artifactBuilder) values(ctx context.Context, key client.ObjectKey, kind string) (map[string]string, error) {
+	if kind == "ConfigMap" {
+		var config corev1.ConfigMap
+		err := b.live.Get(ctx, key, &config)
+		return config.Data, err
+	}
+	var secret corev1.Secret
+	if err := b.live.Get(ctx, key, &secret); err != nil {
+		return nil, err
+	}
+	out := make(map[string]string, len(secret.Data))
+	for name, value := range secret.Data {
+		out[name] = strings.TrimSuffix(string(value), "\n")
+	}
+	return out, nil
+}

@@ -1,0 +1,24 @@
+// Package apply brings what a source fetched to the control plane: it builds a
+// Kustomization's folder, checks all of it against the hub, applies what
+// differs, deletes what left the revision, and waits until it is healthy where
+// that is asked for.
+//
+// It reads Kustomizations, their sources, their dependencies, and the ConfigMaps
+// and Secrets that they take variables from. It writes the objects of the
+// revision, as the Kustomization's service account where it names one, and the
+// status and finalizer of the Kustomization. It never touches an object that
+// does not carry the Kustomization's labels, except to take it over because the
+// revision holds it, and it never deletes because a build came out empty.
+//
+// Conditions: Ready, Reconciling, Stalled and Healthy, as Flux has them. Reasons
+// are Flux's (ReconciliationSucceeded, Progressing, DependencyNotReady,
+// ArtifactFailed, BuildFailed, HealthCheckFailed, PruneFailed,
+// ReconciliationFailed, AccessDenied), those of package applier for what the hub
+// would refuse, and PathNotFound, EmptyBuild, DuplicateObject, PruneBlocked, DependencyCycle,
+// NotSupported.
+//
+// At each interval the objects are listed by their labels, one request per kind;
+// only those that changed since they were last compared are sent to the server
+// for a dry run, and only those that differ are written. A status is written
+// when it changes.
+package apply

@@ -1,0 +1,69 @@
+package apply
+
+import (
+	"fmt"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+// notice is what a run tells about a Kustomization.
+type notice struct{ kind, reason, message string }
+
+// eventsOf returns what is news about a run: a transition, or drift that was
+// corrected. An outcome like the last one is none.
+func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) []notice {
+	was := apimeta.FindStatusCondition(s.ks.Status.Conditions, meta.ReadyCondition)
+	is := apimeta.FindStatusCondition(after.Status.Conditions, meta.ReadyCondition)
+	switch {
+	case is == nil:
+		return nil
+	case outcome != nil && was != nil && was.Status == is.Status && was.Reason == is.Reason && was.Message == is.Message:
+		return nil
+	case outcome != nil && (outcome.Reason == meta.DependencyNotReadyReason || outcome.Reason == meta.ProgressingReason):
+		return []notice{{corev1.EventTypeNormal, outcome.Reason, is.Message}}
+	case outcome != nil:
+		return []notice{{corev1.EventTypeWarning, outcome.Reason, is.Message}}
+	case is.Status != metav1.ConditionTrue:
+		return nil
+	}
+	changes := s.changes()
+	switch {
+	case was == nil || was.Status != metav1.ConditionTrue || s.ks.Status.LastAppliedRevision != s.source.revision:
+		return []notice{{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, strings.TrimSuffix(is.Message+" ("+changes+")", " ()")}}
+	case changes != "":
+		return []notice{{corev1.EventTypeNormal, ReasonDriftCorrected, "Brought back to revision " + s.source.revision + ": " + changes}}
+	default:
+		return nil
+	}
+}
+
+// told are the actions that an event counts, in this order.
+var told = []applier.Action{applier.Created, applier.Configured, applier.Recreated, applier.Deleted}
+
+// changes says what a run did, such as "2 created: Deployment/shop/web,
+// Service/shop/web; 1 deleted: ConfigMap/shop/old".
+func (s *state) changes() string {
+	byAction := map[applier.Action][]inventory.ID{}
+	for _, c := range s.plan.Changes {
+		byAction[c.Action] = append(byAction[c.Action], inventory.IDOf(c.Desired))
+	}
+	for _, e := range s.prunable {
+		byAction[applier.Deleted] = append(byAction[applier.Deleted], e.ID)
+	}
+	var texts []string
+	for _, action := range told {
+		if ids := byAction[action]; len(ids) > 0 {
+			texts = append(texts, fmt.Sprintf("%d %s: %s", len(ids), action, inventory.First(ids, namedUnhealthy)))
+		}
+	}
+	return strings.Join(texts, "; ")
+}

@@ -1,0 +1,107 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+// goneAfter is how often it is looked whether deleted objects are gone.
+const goneAfter = time.Second
+
+// finalize deletes what a Kustomization owns, where its deletion policy says
+// so, and lets it go.
+func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization) (reconcile.Result, error) {
+	key := keyOf(ks)
+	if !controllerutil.ContainsFinalizer(ks, kustomizev1.KustomizationFinalizer) {
+		return reconcile.Result{}, nil
+	}
+	s := &state{ks: ks, owner: key, now: r.clock.Now(), memo: r.memos.of(key)}
+	if deletesObjects(ks) {
+		gone, err := r.deleteOwned(ctx, s)
+		if err != nil {
+			err = loop.Retry(meta.PruneFailedReason, err)
+			if err := r.conclude(ctx, s, err); err != nil {
+				return reconcile.Result{}, err
+			}
+			return loop.Result(loop.Next{}, err)
+		}
+		if !gone {
+			return reconcile.Result{RequeueAfter: goneAfter}, nil
+		}
+	}
+	before := ks.DeepCopy()
+	controllerutil.RemoveFinalizer(ks, kustomizev1.KustomizationFinalizer)
+	err := r.deps.Hub.Patch(ctx, ks, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("remove the finalizer: %w", err)
+	}
+	r.forget(key)
+	return reconcile.Result{}, nil
+}
+
+func deletesObjects(ks *kustomizev1.Kustomization) bool {
+	if ks.Spec.Suspend {
+		return false
+	}
+	switch ks.GetDeletionPolicy() {
+	case kustomizev1.DeletionPolicyDelete, kustomizev1.DeletionPolicyWaitForTermination:
+		return true
+	case kustomizev1.DeletionPolicyMirrorPrune:
+		return ks.Spec.Prune
+	default:
+		return false
+	}
+}
+
+// deleteOwned deletes what the inventory holds. It returns false while objects
+// whose end is to be waited for are still there.
+func (r *Reconciler) deleteOwned(ctx context.Context, s *state) (bool, error) {
+	owned, err := inventory.Read(s.ks.Status.Inventory)
+	if err != nil || len(owned) == 0 {
+		return true, err
+	}
+	if orphaned, err := r.writers.gone(ctx, r.deps.Live, s.ks); err != nil || orphaned {
+		account, _ := r.writers.account(s.ks)
+		if orphaned {
+			r.deps.Events.Event(s.ks, corev1.EventTypeWarning, meta.PruneFailedReason, fmt.Sprintf("the service account %s is gone: %d objects stay", account, len(owned)))
+		}
+		return true, err
+	}
+	writer, err := r.writers.of(s.ks)
+	if err != nil {
+		return false, err
+	}
+	seen, err := r.applier.Observe(ctx, s.owner, owned)
+	if err != nil {
+		return false, err
+	}
+	doomed := applier.Prunable(owned, seen)
+	if err := r.applier.Prune(ctx, writer, doomed, seen); err != nil {
+		return false, err
+	}
+	if s.ks.GetDeletionPolicy() != kustomizev1.DeletionPolicyWaitForTermination {
+		return true, nil
+	}
+	return len(doomed) == 0 && !anyDeleting(owned, seen) || s.now.After(s.ks.DeletionTimestamp.Add(s.ks.GetTimeout())), nil
+}
+
+func anyDeleting(owned []inventory.Entry, seen applier.Observed) bool {
+	for _, e := range owned {
+		if obj := seen[e.ID]; obj != nil && obj.GetDeletionTimestamp() != nil {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,201 @@
+package health
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"github.com/fluxcd/pkg/apis/kustomize"
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/runtime/cel"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+// Templates are the resource templates that somebody keeps a watch on.
+type Templates interface {
+	Get(ctx context.Context, key store.Key) (*unstructured.Unstructured, store.Presence, error)
+}
+
+// Deps are what a Reader reads from.
+type Deps struct {
+	// Hub reads bindings, Works and policies from a cache.
+	Hub client.Reader
+	// Live reads single objects without a cache.
+	Live client.Reader
+	// Templates are read for Parts.
+	Templates Templates
+	// Skip says what is never propagated.
+	Skip propagation.SkipRules
+}
+
+// Reader judges health. It is safe for use by several goroutines.
+type Reader struct{ Deps }
+
+// New returns a Reader.
+func New(deps Deps) *Reader { return &Reader{Deps: deps} }
+
+// Request asks how objects fare.
+type Request struct {
+	Entries []inventory.Entry
+	// Observed are the objects as they stand on the hub; others are read.
+	Observed map[inventory.ID]*unstructured.Unstructured
+	// Checks are expressions that judge kinds in place of the usual rules.
+	Checks []kustomize.CustomHealthCheck
+}
+
+// Assess returns a verdict per entry, in the order of the entries. What a
+// policy carries is judged by its members; anything else by its own status.
+func (r *Reader) Assess(ctx context.Context, req Request) ([]Verdict, error) {
+	rules, err := compile(req.Checks)
+	if err != nil {
+		return nil, err
+	}
+	policies, err := r.policies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	verdicts := make([]Verdict, len(req.Entries))
+	for i, e := range req.Entries {
+		if verdicts[i], err = r.assess(ctx, e, req.Observed[e.ID], policies, rules); err != nil {
+			return nil, err
+		}
+	}
+	return verdicts, nil
+}
+
+func (r *Reader) assess(ctx context.Context, e inventory.Entry, obj *unstructured.Unstructured, policies selection, rules checks) (Verdict, error) {
+	v := Verdict{ID: e.ID, State: rollup.Progressing}
+	binding, err := r.binding(ctx, e.ID)
+	if err != nil {
+		return v, err
+	}
+	want := e.GroupVersionKind()
+	if binding != nil {
+		want = bindings.TemplateOf(binding).GroupVersionKind
+	}
+	if obj == nil || obj.GroupVersionKind() != want {
+		if obj, err = r.read(ctx, want, e.ID); err != nil {
+			return v, err
+		}
+	}
+	if obj == nil {
+		v.Reason = "does not exist"
+		return v, nil
+	}
+	if rule := rules[want]; rule != nil {
+		return byStatus(ctx, v, obj, rule.Evaluate)
+	}
+	switch {
+	case binding != nil:
+		works, err := r.works(ctx, binding)
+		v.State, v.Reason = rollup.Health(obj, binding, works)
+		return v, err
+	case policies.selects(resourceOf(obj)):
+		v.Reason = "waits to be taken up by its policy"
+		return v, nil
+	default:
+		v, err = byStatus(ctx, v, obj, compute)
+		if v.State == rollup.Progressing {
+			v.Reason = strings.TrimPrefix(v.Reason+"; no policy propagates it", "; ")
+		}
+		return v, err
+	}
+}
+
+// binding returns the binding of an object, nil if there is none. Bindings are
+// named by kind and name, so one of another group may stand in its place.
+func (r *Reader) binding(ctx context.Context, id inventory.ID) (workv1alpha2.Binding, error) {
+	b, found, err := bindings.Get(ctx, r.Hub, client.ObjectKey{Namespace: id.Namespace, Name: workv1alpha2.BindingName(id.GroupKind.Kind, id.Name)})
+	if err != nil || !found {
+		return nil, err
+	}
+	ref := bindings.TemplateOf(b)
+	if ref.GroupKind() != id.GroupKind || ref.Name != id.Name || ref.Namespace != id.Namespace {
+		return nil, nil
+	}
+	return b, nil
+}
+
+// works returns the Works of a binding in the clusters that should have one.
+func (r *Reader) works(ctx context.Context, b workv1alpha2.Binding) ([]*workv1alpha1.Work, error) {
+	ref := b.BindingSpec().Resource
+	name := workv1alpha2.WorkName(ref.Kind, ref.Name, ref.Namespace)
+	works := []*workv1alpha1.Work{}
+	for _, target := range plan.Targets(b.BindingSpec()) {
+		work := &workv1alpha1.Work{}
+		err := r.Hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(target.Name), Name: name}, work)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the work of %s in %s: %w", ref.Name, target.Name, err)
+		}
+		works = append(works, work)
+	}
+	return works, nil
+}
+
+// read returns one object of the hub; nil if there is none, or no such kind.
+func (r *Reader) read(ctx context.Context, gvk schema.GroupVersionKind, id inventory.ID) (*unstructured.Unstructured, error) {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(gvk)
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: id.Namespace, Name: id.Name}, obj)
+	if apierrors.IsNotFound(err) || apimeta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", inventory.Describe(id), err)
+	}
+	return obj, nil
+}
+
+// checks judge objects of a kind by expressions.
+type checks map[schema.GroupVersionKind]*cel.StatusEvaluator
+
+func compile(custom []kustomize.CustomHealthCheck) (checks, error) {
+	out := checks{}
+	for i := range custom {
+		rule, err := cel.NewStatusEvaluator(&custom[i].HealthCheckExpressions)
+		if err != nil {
+			return nil, loop.Stalled(meta.InvalidCELExpressionReason, fmt.Errorf("spec.healthCheckExprs[%d]: %w", i, err))
+		}
+		out[schema.FromAPIVersionAndKind(custom[i].APIVersion, custom[i].Kind)] = rule
+	}
+	return out, nil
+}
+
+// byStatus judges an object by what its own status says.
+func byStatus(ctx context.Context, v Verdict, obj *unstructured.Unstructured, evaluate func(context.Context, *unstructured.Unstructured) (*status.Result, error)) (Verdict, error) {
+	result, err := evaluate(ctx, obj)
+	if err != nil {
+		v.Reason = err.Error()
+		return v, nil
+	}
+	v.Reason = result.Message
+	switch result.Status {
+	case status.CurrentStatus:
+		v.State, v.Reason = rollup.Healthy, ""
+	case status.FailedStatus:
+		v.State = rollup.Failed
+	}
+	return v, nil
+}
+
+func compute(_ context.Context, obj *unstructured.Unstructured) (*status.Result, error) {
+	return status.Compute(obj)
+}

@@ -1,0 +1,129 @@
+package health
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+// Parts returns a part per object that a policy carries, or is about to carry.
+// It reads caches only.
+func (r *Reader) Parts(ctx context.Context, entries []inventory.Entry) ([]rollup.Part, error) {
+	policies, err := r.policies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var parts []rollup.Part
+	for _, e := range entries {
+		part, propagated, err := r.part(ctx, e, policies)
+		if err != nil {
+			return nil, err
+		}
+		if propagated {
+			parts = append(parts, part)
+		}
+	}
+	return parts, nil
+}
+
+func (r *Reader) part(ctx context.Context, e inventory.Entry, policies selection) (rollup.Part, bool, error) {
+	waits := func(reason string) rollup.Part {
+		return rollup.Part{Object: objectName(e.ID), State: rollup.Progressing, Reason: reason}
+	}
+	binding, err := r.binding(ctx, e.ID)
+	if err != nil {
+		return rollup.Part{}, false, err
+	}
+	key := store.Key{GroupVersionKind: e.GroupVersionKind(), Namespace: e.ID.Namespace, Name: e.ID.Name}
+	if binding != nil {
+		key = bindings.TemplateOf(binding)
+	}
+	template, presence, err := r.Templates.Get(ctx, key)
+	switch {
+	case err != nil:
+		return rollup.Part{}, false, err
+	case binding == nil && presence == store.Present:
+		return waits("waits to be taken up by its policy"), policies.selects(resourceOf(template)), nil
+	case binding == nil:
+		return waits("waits to be taken up by its policy"), policies.maySelect(e.ID), nil
+	case presence == store.Absent:
+		return waits("does not exist"), true, nil
+	case presence == store.Unknown:
+		return waits("waits to be looked at"), true, nil
+	}
+	works, err := r.works(ctx, binding)
+	if err != nil {
+		return rollup.Part{}, false, err
+	}
+	return rollup.PartOf(template, binding, works), true, nil
+}
+
+// objectName names an object as package rollup does.
+func objectName(id inventory.ID) string {
+	if id.Namespace == "" {
+		return id.GroupKind.Kind + " " + id.Name
+	}
+	return id.GroupKind.Kind + " " + id.Namespace + "/" + id.Name
+}
+
+func resourceOf(obj *unstructured.Unstructured) selector.Resource { return selector.ResourceOf(obj) }
+
+// selection are the policies of the hub.
+type selection struct {
+	policies []policyv1alpha1.Policy
+	skip     propagation.SkipRules
+}
+
+// policies returns the policies of both scopes. They are shared: they must not
+// be changed.
+func (r *Reader) policies(ctx context.Context) (selection, error) {
+	out := selection{skip: r.Skip}
+	var namespaced policyv1alpha1.PropagationPolicyList
+	if err := r.Hub.List(ctx, &namespaced, client.UnsafeDisableDeepCopy); err != nil {
+		return out, fmt.Errorf("list policies: %w", err)
+	}
+	for i := range namespaced.Items {
+		out.policies = append(out.policies, &namespaced.Items[i])
+	}
+	var cluster policyv1alpha1.ClusterPropagationPolicyList
+	if err := r.Hub.List(ctx, &cluster, client.UnsafeDisableDeepCopy); err != nil {
+		return out, fmt.Errorf("list cluster policies: %w", err)
+	}
+	for i := range cluster.Items {
+		out.policies = append(out.policies, &cluster.Items[i])
+	}
+	return out, nil
+}
+
+// selects reports whether a policy is to carry the resource.
+func (s selection) selects(r selector.Resource) bool {
+	return propagation.Propagates(r, s.skip) &&
+		slices.ContainsFunc(s.policies, func(p policyv1alpha1.Policy) bool { return propagation.Selects(p, r) })
+}
+
+// maySelect reports whether a policy names the object's kind and may be about
+// to carry it, where its labels are not known.
+func (s selection) maySelect(id inventory.ID) bool {
+	return slices.ContainsFunc(s.policies, func(p policyv1alpha1.Policy) bool {
+		if p.GetDeletionTimestamp() != nil || (p.GetNamespace() != "" && p.GetNamespace() != id.Namespace) {
+			return false
+		}
+		return slices.ContainsFunc(p.PropagationSpec().ResourceSelectors, func(rs policyv1alpha1.ResourceSelector) bool {
+			gvk := schema.FromAPIVersionAndKind(rs.APIVersion, rs.Kind)
+			return gvk.GroupKind() == id.GroupKind && propagation.PropagatesKind(gvk, s.skip) &&
+				(rs.Name == "" || rs.Name == id.Name) && (rs.Namespace == "" || rs.Namespace == id.Namespace)
+		})
+	})
+}

@@ -1,0 +1,22 @@
+package health
+
+import (
+	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+// Verdict is how one object fares.
+type Verdict struct {
+	ID    inventory.ID
+	State rollup.State
+	// Reason is empty for a healthy object.
+	Reason string
+}
+
+// String returns "Deployment/shop/web: eu-3: not ready 2/5".
+func (v Verdict) String() string {
+	if v.Reason == "" {
+		return inventory.Describe(v.ID)
+	}
+	return inventory.Describe(v.ID) + ": " + v.Reason
+}

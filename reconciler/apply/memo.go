@@ -1,0 +1,182 @@
+package apply
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+// trigger is all that can ask for a revision to be applied anew, besides time.
+type trigger struct {
+	generation               int64
+	revision, digest         string
+	requestedAt, allowsPrune string
+}
+
+func (s *state) trigger() trigger {
+	return trigger{
+		generation:  s.ks.Generation,
+		revision:    s.source.revision,
+		digest:      s.source.digest,
+		requestedAt: s.ks.Annotations[meta.ReconcileRequestAnnotation],
+		allowsPrune: s.ks.Annotations[inventory.AllowPruneAnnotation],
+	}
+}
+
+// memo is what the loop keeps of a Kustomization between runs. All of it can
+// be lost: it only saves work.
+type memo struct {
+	mu sync.Mutex
+	// known says that the fields below were filled in.
+	known bool
+	// applied is the trigger whose objects all stand on the hub.
+	applied trigger
+	desired []inventory.Entry
+	digest  string
+	// due is when drift is looked for.
+	due time.Time
+	// unhealthy is the last complaint about health, and what it was about.
+	unhealthy     []inventory.ID
+	unhealthyText string
+	// waitsFor are the objects whose health is still being waited for.
+	waitsFor map[inventory.ID]bool
+}
+
+// memos hold one memo per Kustomization.
+type memos struct {
+	mu    sync.Mutex
+	byKey map[client.ObjectKey]*memo
+}
+
+func newMemos() *memos { return &memos{byKey: map[client.ObjectKey]*memo{}} }
+
+func (m *memos) of(key client.ObjectKey) *memo {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.byKey[key] == nil {
+		m.byKey[key] = &memo{}
+	}
+	return m.byKey[key]
+}
+
+func (m *memos) forget(key client.ObjectKey) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.byKey, key)
+}
+
+// waitingFor returns the Kustomizations that wait for the health of an object.
+func (m *memos) waitingFor(id inventory.ID) []client.ObjectKey {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var keys []client.ObjectKey
+	for key, memo := range m.byKey {
+		if memo.isWaitingFor(id) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+func (m *memo) isWaitingFor(id inventory.ID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.waitsFor[id]
+}
+
+// recall reports whether the trigger's objects stand and are not due, and fills
+// the state with what is known of them. After a restart the status says so: the
+// first look for drift then comes somewhere within the interval.
+func (m *memo) recall(s *state) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.known && standsByStatus(s) {
+		m.known, m.applied = true, s.trigger()
+		m.due = s.now.Add(within(s.owner, s.ks.Spec.Interval.Duration))
+	}
+	if !m.known || m.applied != s.trigger() || !s.now.Before(m.due) {
+		return false
+	}
+	s.desired, s.digest = m.desired, m.digest
+	return true
+}
+
+// complaint returns the text of the last complaint if it was about the same
+// objects, else the new one.
+func (m *memo) complaint(about []inventory.ID, text string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !slices.Equal(m.unhealthy, about) {
+		m.unhealthy, m.unhealthyText = about, text
+	}
+	return m.unhealthyText
+}
+
+// conclude records the outcome of a run.
+func (m *memo) conclude(s *state, outcome *loop.Error, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	stands := outcome == nil || outcome.Reason == meta.HealthCheckFailedReason
+	if outcome == nil {
+		m.unhealthy, m.unhealthyText = nil, ""
+	}
+	if !stands {
+		m.known, m.waitsFor = false, nil
+		return
+	}
+	m.waitsFor = nil
+	if s.waiting != "" || outcome != nil {
+		m.waitsFor = make(map[inventory.ID]bool, len(s.desired))
+		for _, e := range s.toAssess() {
+			m.waitsFor[e.ID] = true
+		}
+	}
+	if s.settled {
+		return
+	}
+	m.known, m.applied = true, s.trigger()
+	m.desired, m.digest = slices.Clone(s.desired), s.digest
+	m.due = now.Add(jittered(s.owner, s.ks.Spec.Interval.Duration))
+}
+
+// standsByStatus reports whether the status says that the trigger was applied
+// and all was well.
+func standsByStatus(s *state) bool {
+	status := s.ks.Status
+	ready := apimeta.FindStatusCondition(status.Conditions, meta.ReadyCondition)
+	return ready != nil && ready.Status == metav1.ConditionTrue &&
+		status.ObservedGeneration == s.ks.Generation &&
+		status.LastAppliedRevision == s.source.revision &&
+		status.LastHandledReconcileAt == s.ks.Annotations[meta.ReconcileRequestAnnotation]
+}
+
+// jitter is how far an interval may be off, so that Kustomizations of one
+// interval do not all come at once.
+const jitter = 0.1
+
+// jittered returns the interval, off by up to the jitter, always the same for
+// one name.
+func jittered(key client.ObjectKey, interval time.Duration) time.Duration {
+	return interval + time.Duration(jitter*(share(key)-0.5)*float64(interval))
+}
+
+// within returns a time within the interval, always the same for one name.
+func within(key client.ObjectKey, interval time.Duration) time.Duration {
+	return time.Duration(share(key) * float64(interval))
+}
+
+// share maps a name to a number from 0 to 1.
+func share(key client.ObjectKey) float64 {
+	sum := sha256.Sum256([]byte(key.String()))
+	return float64(binary.BigEndian.Uint32(sum[:4])) / float64(1<<32)
+}

@@ -1,0 +1,22 @@
+package apply
+
+// Reasons of our own, next to Flux's.
+const (
+	// ReasonEmptyBuild says that the path holds no manifests. It never counts
+	// as a wish to delete everything.
+	ReasonEmptyBuild = "EmptyBuild"
+	// ReasonPathNotFound says that the artifact has no such path.
+	ReasonPathNotFound = "PathNotFound"
+	// ReasonDuplicateObject says that a revision holds an object twice.
+	ReasonDuplicateObject = "DuplicateObject"
+	// ReasonPruneBlocked says that a revision would remove more than is allowed
+	// without a person's word.
+	ReasonPruneBlocked = "PruneBlocked"
+	// ReasonDependencyCycle says that Kustomizations wait for each other.
+	ReasonDependencyCycle = "DependencyCycle"
+	// ReasonNotSupported says that a field asks for what is not done yet.
+	ReasonNotSupported = "NotSupported"
+	// ReasonDriftCorrected is the reason of the event that tells of objects
+	// which were brought back to what their revision says.
+	ReasonDriftCorrected = "DriftCorrected"
+)

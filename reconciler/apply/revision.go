@@ -1,0 +1,201 @@
+package apply
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/fluxcd/pkg/ssa/jsondiff"
+	"github.com/fluxcd/pkg/ssa/normalize"
+	"github.com/fluxcd/pkg/ssa/utils"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+// Input is what a build is made from.
+type Input struct {
+	// Kustomization says which path to build, and how.
+	Kustomization *kustomizev1.Kustomization
+	// Digest addresses the artifact in the store.
+	Digest string
+	// Revision names the artifact to people.
+	Revision string
+}
+
+// build turns the artifact into the objects that the revision wants.
+func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
+	objects, err := r.deps.Builder.Build(ctx, Input{Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision})
+	if err != nil {
+		return loop.Next{}, fmt.Errorf("build revision %s: %w", s.source.revision, err)
+	}
+	if len(objects) == 0 {
+		return loop.Next{}, loop.Stalled(ReasonEmptyBuild, fmt.Errorf("path %q of revision %s holds no manifests: correct spec.path or commit some; to remove what is there, delete this Kustomization",
+			pathOf(s.ks), s.source.revision))
+	}
+	for _, obj := range objects {
+		if err := prepare(obj); err != nil {
+			return loop.Next{}, err
+		}
+	}
+	inventory.Sort(objects)
+	s.objects, s.digest = objects, digestOf(objects)
+	return loop.Next{}, nil
+}
+
+func pathOf(ks *kustomizev1.Kustomization) string {
+	if ks.Spec.Path == "" {
+		return "./"
+	}
+	return ks.Spec.Path
+}
+
+// prepare removes from a built object what is not to be applied.
+func prepare(obj *unstructured.Unstructured) error {
+	unstructured.RemoveNestedField(obj.Object, "status")
+	if utils.IsSecret(obj) {
+		// Plain values are written as data, so that a key which leaves Git
+		// leaves the hub, too.
+		if err := normalize.Unstructured(obj); err != nil {
+			return loop.Stalled(meta.BuildFailedReason, fmt.Errorf("%s: its data cannot be read: write values under stringData, or as base64 under data", inventory.Describe(inventory.IDOf(obj))))
+		}
+	}
+	return nil
+}
+
+// digestOf identifies what a revision wants, whatever it is called.
+func digestOf(objects []*unstructured.Unstructured) string {
+	hash := sha256.New()
+	encoder := json.NewEncoder(hash)
+	for _, obj := range objects {
+		// What was built from YAML can be written as JSON, and a hash takes all.
+		_ = encoder.Encode(obj.Object)
+	}
+	return fmt.Sprintf("sha256:%x", hash.Sum(nil))
+}
+
+// observe reads what the hub has of what is owned and of what is wanted.
+func (r *Reconciler) observe(ctx context.Context, s *state) (loop.Next, error) {
+	owned, err := inventory.Read(s.ks.Status.Inventory)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	wanted, err := inventory.Of(s.objects)
+	if err != nil {
+		return loop.Next{}, loop.Stalled(ReasonDuplicateObject, err)
+	}
+	if s.seen, err = r.applier.Observe(ctx, s.owner, inventory.Union(owned, wanted)); err != nil {
+		return loop.Next{}, err
+	}
+	if s.writer, err = r.writers.of(s.ks); err != nil {
+		return loop.Next{}, err
+	}
+	s.owned = owned
+	return loop.Next{}, nil
+}
+
+// check compares the revision with the hub; one that the hub would not take is
+// refused as a whole.
+func (r *Reconciler) check(ctx context.Context, s *state) (loop.Next, error) {
+	plan, err := r.applier.Check(ctx, applier.Set{
+		Owner: s.owner, Objects: s.objects, Writer: s.writer, Force: s.ks.Spec.Force, Ignore: ignoreRules(s.ks),
+	}, s.seen)
+	if err != nil {
+		return loop.Next{}, r.classify(s, err)
+	}
+	s.plan = plan
+	// Cluster-scoped kinds have lost a namespace that was set for all.
+	if s.desired, err = inventory.Of(s.objects); err != nil {
+		return loop.Next{}, loop.Stalled(ReasonDuplicateObject, err)
+	}
+	s.diff = inventory.Compare(s.owned, s.desired)
+	return loop.Next{}, nil
+}
+
+// classify gives a refusal its reason. Another object may be what it takes, so
+// it is tried again.
+func (r *Reconciler) classify(s *state, err error) error {
+	var refusal *applier.Refusal
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	return loop.Waiting(refusal.Reason(), s.ks.GetRetryInterval(), err)
+}
+
+func ignoreRules(ks *kustomizev1.Kustomization) []jsondiff.IgnoreRule {
+	var rules []jsondiff.IgnoreRule
+	for _, rule := range ks.Spec.Ignore {
+		out := jsondiff.IgnoreRule{Paths: rule.Paths}
+		if t := rule.Target; t != nil {
+			out.Selector = &jsondiff.Selector{
+				Group: t.Group, Version: t.Version, Kind: t.Kind, Name: t.Name, Namespace: t.Namespace,
+				AnnotationSelector: t.AnnotationSelector, LabelSelector: t.LabelSelector,
+			}
+		}
+		rules = append(rules, out)
+	}
+	return rules
+}
+
+// brake refuses a revision that would delete too much.
+func (r *Reconciler) brake(_ context.Context, s *state) (loop.Next, error) {
+	if !s.ks.Spec.Prune {
+		return loop.Next{}, nil
+	}
+	s.prunable = applier.Prunable(s.diff.Removed, s.seen)
+	if inventory.Allowed(s.ks.Annotations[inventory.AllowPruneAnnotation], s.source.revision) {
+		return loop.Next{}, nil
+	}
+	var ids []inventory.ID
+	for _, e := range s.prunable {
+		ids = append(ids, e.ID)
+	}
+	if err := r.opts.Brake.Check(len(s.owned), ids, s.source.revision); err != nil {
+		return loop.Next{}, loop.Stalled(ReasonPruneBlocked, err)
+	}
+	return loop.Next{}, nil
+}
+
+// claim records new objects as owned before they are written, so that a crash
+// in between does not leave any that nobody would ever delete.
+func (r *Reconciler) claim(ctx context.Context, s *state) (loop.Next, error) {
+	if len(s.diff.Added) == 0 {
+		return loop.Next{}, nil
+	}
+	after := s.ks.DeepCopy()
+	after.Status = applyingStatus(s, r.clock.Now())
+	if err := r.publish(ctx, s.ks, after); err != nil {
+		return loop.Next{}, err
+	}
+	s.ks = after
+	return loop.Next{}, nil
+}
+
+// apply writes what differs.
+func (r *Reconciler) apply(ctx context.Context, s *state) (loop.Next, error) {
+	done, err := r.applier.Apply(ctx, s.plan, s.seen)
+	if err != nil {
+		return loop.Next{}, r.classify(s, err)
+	}
+	if !done {
+		return loop.Next{}, loop.Waiting(meta.ProgressingReason, definitionsPoll, errors.New("waiting for the kinds and namespaces of this revision to be served"))
+	}
+	return loop.Next{}, nil
+}
+
+// prune deletes what left the revision.
+func (r *Reconciler) prune(ctx context.Context, s *state) (loop.Next, error) {
+	if len(s.prunable) == 0 {
+		return loop.Next{}, nil
+	}
+	if err := r.applier.Prune(ctx, s.writer, s.prunable, s.seen); err != nil {
+		return loop.Next{}, loop.Waiting(meta.PruneFailedReason, s.ks.GetRetryInterval(), err)
+	}
+	return loop.Next{}, nil
+}

@@ -1,0 +1,96 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/acl"
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+)
+
+// source is the artifact that a run builds from.
+type source struct {
+	kind string
+	key  client.ObjectKey
+	// revision is for people, such as "main@sha1:9f2c…".
+	revision string
+	// origin is where the content came from before it was packed, if it was.
+	origin string
+	// digest addresses the artifact in the store.
+	digest string
+}
+
+// originAnnotation is where an artifact says what it was made from.
+const originAnnotation = "org.opencontainers.image.revision"
+
+// soon is when to look again for what should come by itself.
+const soon = 30 * time.Second
+
+// refuse ends a run that asks for what is not done yet.
+func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
+	spec := s.ks.Spec
+	var field, instead string
+	switch {
+	case spec.KubeConfig != nil:
+		field, instead = "spec.kubeConfig", "propagate to member clusters with a PropagationPolicy"
+	case spec.Decryption != nil:
+		field, instead = "spec.decryption", "commit no encrypted manifests, or decrypt them before they are committed"
+	case spec.SourceRef.Kind != sourcev1.GitRepositoryKind:
+		field, instead = "spec.sourceRef.kind "+spec.SourceRef.Kind, "use a GitRepository"
+	default:
+		return loop.Next{}, nil
+	}
+	return loop.Next{}, loop.Stalled(ReasonNotSupported, fmt.Errorf("%s is not supported yet: %s", field, instead))
+}
+
+// findSource reads the artifact that is to be applied.
+func (r *Reconciler) findSource(ctx context.Context, s *state) (loop.Next, error) {
+	s.source.kind, s.source.key = s.ks.Spec.SourceRef.Kind, sourceKey(s.ks)
+	if s.source.key.Namespace != s.ks.Namespace && !r.opts.AllowCrossNamespace {
+		return loop.Next{}, loop.Stalled(acl.AccessDeniedReason, fmt.Errorf("the source %s %s is in another namespace: move one of them, or start the controllers with --allow-cross-namespace-refs",
+			s.source.kind, s.source.key))
+	}
+	var repository sourcev1.GitRepository
+	err := r.deps.Hub.Get(ctx, s.source.key, &repository)
+	switch {
+	case apierrors.IsNotFound(err):
+		return loop.Next{}, loop.Waiting(meta.ArtifactFailedReason, s.ks.GetRetryInterval(), fmt.Errorf("the source %s %s does not exist: create it, or correct spec.sourceRef", s.source.kind, s.source.key))
+	case err != nil:
+		return loop.Next{}, fmt.Errorf("read the source %s %s: %w", s.source.kind, s.source.key, err)
+	case repository.Status.Artifact == nil:
+		return loop.Next{}, loop.Waiting(meta.ArtifactFailedReason, soon, fmt.Errorf("the source %s %s has no artifact yet: look at its conditions", s.source.kind, s.source.key))
+	}
+	artifact := repository.Status.Artifact
+	s.source.revision, s.source.digest, s.source.origin = artifact.Revision, artifact.Digest, artifact.Metadata[originAnnotation]
+	return loop.Next{}, nil
+}
+
+func sourceKey(ks *kustomizev1.Kustomization) client.ObjectKey {
+	namespace := ks.Spec.SourceRef.Namespace
+	if namespace == "" {
+		namespace = ks.Namespace
+	}
+	return client.ObjectKey{Namespace: namespace, Name: ks.Spec.SourceRef.Name}
+}
+
+// recognise finds out whether there is anything to do but to look at health.
+func (r *Reconciler) recognise(_ context.Context, s *state) (loop.Next, error) {
+	s.settled = s.memo.recall(s)
+	if !s.settled {
+		return loop.Next{}, nil
+	}
+	return loop.Next{After: s.memo.dueAfter(s.now)}, nil
+}
+
+func (m *memo) dueAfter(now time.Time) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.due.Sub(now)
+}

@@ -1,0 +1,153 @@
+package apply
+
+import (
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+// reasonFailed is the reason of a fault that may pass.
+const reasonFailed = meta.ReconciliationFailedReason
+
+func keyOf(ks *kustomizev1.Kustomization) client.ObjectKey { return client.ObjectKeyFromObject(ks) }
+
+// statusOf says what a run came to; outcome is nil for one without fault.
+func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.KustomizationStatus {
+	status := s.ks.Status.DeepCopy()
+	c := conditions{list: &status.Conditions, generation: s.ks.Generation, now: metav1.NewTime(now)}
+	switch {
+	case outcome != nil:
+		failed(c, status, s, outcome)
+	case s.waiting != "":
+		progressing(c, status, s)
+	default:
+		succeeded(c, status, s)
+	}
+	if s.source.revision != "" {
+		status.LastAttemptedRevision = s.source.revision
+	}
+	if outcome != nil || s.waiting == "" {
+		if token, ok := meta.ReconcileAnnotationValue(s.ks.Annotations); ok {
+			status.LastHandledReconcileAt = token
+		}
+	}
+	return *status
+}
+
+// applyingStatus says that new objects are about to be written: they are owned
+// from here on.
+func applyingStatus(s *state, now time.Time) kustomizev1.KustomizationStatus {
+	status := s.ks.Status.DeepCopy()
+	c := conditions{list: &status.Conditions, generation: s.ks.Generation, now: metav1.NewTime(now)}
+	message := "Applying revision " + s.source.revision
+	c.remove(meta.StalledCondition)
+	c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, message)
+	c.set(meta.ReadyCondition, metav1.ConditionUnknown, meta.ProgressingReason, message)
+	status.Inventory = inventory.Record(inventory.Union(s.owned, s.desired))
+	status.LastAttemptedRevision = s.source.revision
+	return *status
+}
+
+func succeeded(c conditions, status *kustomizev1.KustomizationStatus, s *state) {
+	c.remove(meta.ReconcilingCondition)
+	c.remove(meta.StalledCondition)
+	c.set(meta.ReadyCondition, metav1.ConditionTrue, meta.ReconciliationSucceededReason, "Applied revision: "+s.source.revision)
+	if checksHealth(s) {
+		c.set(meta.HealthyCondition, metav1.ConditionTrue, meta.SucceededReason, "All objects are healthy")
+	} else {
+		c.remove(meta.HealthyCondition)
+	}
+	status.ObservedGeneration = s.ks.Generation
+	status.LastAppliedRevision = s.source.revision
+	status.LastAppliedOriginRevision = s.source.origin
+	if !s.settled {
+		status.Inventory = inventory.Record(s.desired)
+	}
+	remember(status, s, meta.ReconciliationSucceededReason, c.now.Time)
+}
+
+func progressing(c conditions, status *kustomizev1.KustomizationStatus, s *state) {
+	c.remove(meta.StalledCondition)
+	c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, s.waiting)
+	c.set(meta.ReadyCondition, metav1.ConditionUnknown, meta.ProgressingReason, s.waiting)
+	if status.LastAttemptedRevision != s.source.revision {
+		c.remove(meta.HealthyCondition) // its clock starts anew
+	}
+	c.set(meta.HealthyCondition, metav1.ConditionUnknown, meta.ProgressingReason, s.waiting)
+	if !s.settled {
+		status.Inventory = inventory.Record(s.desired)
+	}
+}
+
+func failed(c conditions, status *kustomizev1.KustomizationStatus, s *state, outcome *loop.Error) {
+	message := shorten(outcome.Error())
+	switch outcome.Class {
+	case loop.ClassStalled:
+		c.remove(meta.ReconcilingCondition)
+		c.set(meta.StalledCondition, metav1.ConditionTrue, outcome.Reason, message)
+		status.ObservedGeneration = s.ks.Generation
+	case loop.ClassRetry, loop.ClassWaiting:
+		c.remove(meta.StalledCondition)
+		c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingWithRetryReason, message)
+	}
+	ready := metav1.ConditionFalse
+	if outcome.Reason == meta.ProgressingReason {
+		ready = metav1.ConditionUnknown
+	}
+	c.set(meta.ReadyCondition, ready, outcome.Reason, message)
+	if outcome.Reason == meta.HealthCheckFailedReason {
+		c.set(meta.HealthyCondition, metav1.ConditionFalse, outcome.Reason, message)
+		if !s.settled {
+			status.Inventory = inventory.Record(s.desired)
+		}
+	}
+	if s.digest != "" && outcome.Class != loop.ClassRetry {
+		remember(status, s, outcome.Reason, c.now.Time)
+	}
+}
+
+// remember adds to the history what has not been the last thing to happen.
+func remember(status *kustomizev1.KustomizationStatus, s *state, outcome string, now time.Time) {
+	if last := status.History.Latest(); s.digest == "" || (last != nil && last.Digest == s.digest && last.LastReconciledStatus == outcome && last.Metadata["revision"] == s.source.revision) {
+		return
+	}
+	metadata := map[string]string{"revision": s.source.revision}
+	if s.source.origin != "" {
+		metadata["originRevision"] = s.source.origin
+	}
+	status.History.Upsert(s.digest, now, now.Sub(s.now), outcome, metadata)
+}
+
+// shorten cuts a message at what the API takes.
+func shorten(message string) string {
+	const most = kustomizev1.MaxConditionMessageLength
+	if len(message) <= most {
+		return message
+	}
+	return message[:most-3] + "..."
+}
+
+// conditions sets conditions, and moves their transition time only when their
+// status changes.
+type conditions struct {
+	list       *[]metav1.Condition
+	generation int64
+	now        metav1.Time
+}
+
+func (c conditions) set(kind string, status metav1.ConditionStatus, reason, message string) {
+	next := metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: c.generation, LastTransitionTime: c.now}
+	if have := apimeta.FindStatusCondition(*c.list, kind); have != nil && have.Status == status {
+		next.LastTransitionTime = have.LastTransitionTime
+	}
+	apimeta.SetStatusCondition(c.list, next)
+}
+
+func (c conditions) remove(kind string) { apimeta.RemoveStatusCondition(c.list, kind) }

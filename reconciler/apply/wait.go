@@ -1,0 +1,151 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fluxcd/cli-utils/pkg/object"
+	"github.com/fluxcd/pkg/apis/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+const (
+	// definitionsPoll is when to look again for a new kind.
+	definitionsPoll = 500 * time.Millisecond
+	// healthPoll is when to look again at what is not healthy yet. What is
+	// propagated is heard of sooner, through its binding.
+	healthPoll = 2 * time.Second
+	// namedUnhealthy is how many objects a message names.
+	namedUnhealthy = 3
+)
+
+// assess looks at the health of a revision that stands, where the Kustomization
+// asks for it. It never waits itself: it is run again when a binding changes,
+// and a newer revision takes its place.
+func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
+	if !checksHealth(s) || (s.settled && readyAt(s)) {
+		return loop.Next{}, nil
+	}
+	entries := s.toAssess()
+	observed, err := r.applier.Observe(ctx, s.owner, entries)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	verdicts, err := r.deps.Assessor.Assess(ctx, health.Request{Entries: entries, Observed: observed, Checks: s.ks.Spec.HealthCheckExprs})
+	if err != nil {
+		return loop.Next{}, err
+	}
+	pending, failed := unhealthy(verdicts)
+	switch {
+	case len(pending)+len(failed) == 0:
+		return loop.Next{}, nil
+	case len(pending) == 0:
+		return loop.Next{}, unhealthyError(s, "health check failed", failed)
+	}
+	left := s.healthDeadline().Sub(s.now)
+	if left <= 0 {
+		return loop.Next{}, unhealthyError(s, "health check failed after "+s.ks.GetTimeout().String(), slices.Concat(failed, pending))
+	}
+	s.waiting = fmt.Sprintf("Running health checks for revision %s with a timeout of %s", s.source.revision, s.ks.GetTimeout())
+	return loop.Next{After: min(left, healthPoll)}, nil
+}
+
+// unhealthyError names what is unhealthy. While the same objects are, the text
+// stays as it is, whatever they count meanwhile. Health may come back by
+// itself, so it is looked at again.
+func unhealthyError(s *state, what string, verdicts []health.Verdict) error {
+	var ids []inventory.ID
+	for _, v := range verdicts {
+		ids = append(ids, v.ID)
+	}
+	text := s.memo.complaint(ids, what+": "+list(verdicts))
+	return loop.Waiting(meta.HealthCheckFailedReason, min(s.ks.GetRetryInterval(), soon), errors.New(text))
+}
+
+func checksHealth(s *state) bool {
+	return s.ks.Spec.Wait || len(s.ks.Spec.HealthChecks) > 0
+}
+
+// readyAt reports whether the status calls this revision ready.
+func readyAt(s *state) bool {
+	return apimeta.IsStatusConditionTrue(s.ks.Status.Conditions, meta.ReadyCondition) && s.ks.Status.LastAppliedRevision == s.source.revision
+}
+
+// toAssess returns what health is judged by: everything, or what is listed.
+func (s *state) toAssess() []inventory.Entry {
+	if s.ks.Spec.Wait {
+		return s.desired
+	}
+	var entries []inventory.Entry
+	for _, ref := range s.ks.Spec.HealthChecks {
+		gv, err := schema.ParseGroupVersion(ref.APIVersion)
+		if err != nil {
+			continue
+		}
+		namespace := ref.Namespace
+		if namespace == "" {
+			namespace = s.ks.Namespace
+		}
+		entries = append(entries, inventory.Entry{
+			ID:      object.ObjMetadata{Namespace: namespace, Name: ref.Name, GroupKind: gv.WithKind(ref.Kind).GroupKind()},
+			Version: gv.Version,
+		})
+	}
+	return entries
+}
+
+// healthDeadline is until when a revision may take to become healthy: counted
+// from when the health of this revision became unknown. One that has failed
+// has no time left.
+func (s *state) healthDeadline() time.Time {
+	healthy := apimeta.FindStatusCondition(s.ks.Status.Conditions, meta.HealthyCondition)
+	if healthy == nil || healthy.ObservedGeneration != s.ks.Generation || s.ks.Status.LastAttemptedRevision != s.source.revision {
+		return s.now.Add(s.ks.GetTimeout())
+	}
+	switch healthy.Status {
+	case metav1.ConditionFalse:
+		return s.now
+	case metav1.ConditionUnknown:
+		return healthy.LastTransitionTime.Add(s.ks.GetTimeout())
+	default:
+		return s.now.Add(s.ks.GetTimeout())
+	}
+}
+
+// unhealthy splits what is not healthy into what may still become so and what
+// has failed.
+func unhealthy(verdicts []health.Verdict) (pending, failed []health.Verdict) {
+	for _, v := range verdicts {
+		switch v.State {
+		case rollup.Progressing:
+			pending = append(pending, v)
+		case rollup.Failed:
+			failed = append(failed, v)
+		case rollup.Healthy:
+		}
+	}
+	return pending, failed
+}
+
+func list(verdicts []health.Verdict) string {
+	var texts []string
+	for _, v := range verdicts[:min(namedUnhealthy, len(verdicts))] {
+		texts = append(texts, v.String())
+	}
+	text := strings.Join(texts, "; ")
+	if more := len(verdicts) - namedUnhealthy; more > 0 {
+		text += fmt.Sprintf("; and %d more objects", more)
+	}
+	return text
+}

@@ -1,0 +1,155 @@
+package apply
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+const (
+	// firstRetry and lastRetry bound the back-off after faults.
+	firstRetry = 200 * time.Millisecond
+	lastRetry  = 2 * time.Minute
+	// settleTime lets the changes of a rollout come together before health is
+	// looked at again.
+	settleTime = 250 * time.Millisecond
+)
+
+// Register adds the loop to a manager.
+func (r *Reconciler) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("apply").
+		For(&kustomizev1.Kustomization{}, builder.WithPredicates(asked)).
+		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(newArtifact)).
+		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(r.dependents), builder.WithPredicates(becameReady)).
+		Watches(&workv1alpha2.ResourceBinding{}, r.whenBindingChanges()).
+		Watches(&workv1alpha2.ClusterResourceBinding{}, r.whenBindingChanges()).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: r.opts.Concurrent,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		}).
+		Complete(r)
+}
+
+// asked lets pass what a person changed: not a status that was written here.
+var asked = predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
+
+// newArtifact lets pass a source whose artifact is another one.
+var newArtifact = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, okBefore := e.ObjectOld.(*sourcev1.GitRepository)
+		after, okAfter := e.ObjectNew.(*sourcev1.GitRepository)
+		if !okBefore || !okAfter || after.Status.Artifact == nil {
+			return false
+		}
+		return before.Status.Artifact == nil || before.Status.Artifact.Revision != after.Status.Artifact.Revision || before.Status.Artifact.Digest != after.Status.Artifact.Digest
+	},
+	DeleteFunc: func(event.DeleteEvent) bool { return false },
+}
+
+// becameReady lets pass what dependents may have waited for.
+var becameReady = predicate.Funcs{
+	CreateFunc: func(event.CreateEvent) bool { return false },
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, okBefore := e.ObjectOld.(*kustomizev1.Kustomization)
+		after, okAfter := e.ObjectNew.(*kustomizev1.Kustomization)
+		return okBefore && okAfter && readiness(before) != readiness(after)
+	},
+	DeleteFunc: func(event.DeleteEvent) bool { return false },
+}
+
+type ready struct {
+	generation, observed int64
+	status               metav1.ConditionStatus
+	revision             string
+}
+
+func readiness(ks *kustomizev1.Kustomization) ready {
+	out := ready{generation: ks.Generation, observed: ks.Status.ObservedGeneration, revision: ks.Status.LastAppliedRevision}
+	if c := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition); c != nil {
+		out.status = c.Status
+	}
+	return out
+}
+
+// usersOf returns the Kustomizations that apply what a source fetches.
+func (r *Reconciler) usersOf(ctx context.Context, source client.Object) []reconcile.Request {
+	key := client.ObjectKeyFromObject(source)
+	return r.find(ctx, func(ks *kustomizev1.Kustomization) bool { return sourceKey(ks) == key })
+}
+
+// dependents returns the Kustomizations that wait for another one.
+func (r *Reconciler) dependents(ctx context.Context, dependency client.Object) []reconcile.Request {
+	key := client.ObjectKeyFromObject(dependency)
+	return r.find(ctx, func(ks *kustomizev1.Kustomization) bool {
+		return slices.ContainsFunc(ks.Spec.DependsOn, func(ref kustomizev1.DependencyReference) bool { return dependencyKey(ks, ref) == key })
+	})
+}
+
+// find returns the Kustomizations that match.
+func (r *Reconciler) find(ctx context.Context, match func(*kustomizev1.Kustomization) bool) []reconcile.Request {
+	var list kustomizev1.KustomizationList
+	if err := r.deps.Hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "find Kustomizations")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if match(&list.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return requests
+}
+
+// whenBindingChanges wakes the Kustomizations that wait for the health of what
+// a binding carries.
+func (r *Reconciler) whenBindingChanges() handler.EventHandler {
+	wake := func(obj client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		id, ok := templateOf(obj)
+		if !ok {
+			return
+		}
+		for _, key := range r.memos.waitingFor(id) {
+			queue.AddAfter(reconcile.Request{NamespacedName: key}, settleTime)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(e.Object, q)
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(e.ObjectNew, q)
+		},
+	}
+}
+
+// templateOf returns the identity of the template that a binding carries.
+func templateOf(obj client.Object) (inventory.ID, bool) {
+	binding, ok := obj.(workv1alpha2.Binding)
+	if !ok {
+		return inventory.ID{}, false
+	}
+	resource := binding.BindingSpec().Resource
+	gv, err := schema.ParseGroupVersion(resource.APIVersion)
+	return inventory.ID{Namespace: resource.Namespace, Name: resource.Name, GroupKind: gv.WithKind(resource.Kind).GroupKind()}, err == nil
+}
