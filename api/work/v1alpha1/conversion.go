@@ -1,12 +1,12 @@
 package v1alpha1
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/json"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
@@ -125,7 +125,7 @@ func specToV1alpha2(in *ResourceBindingSpec) workv1alpha2.ResourceBindingSpec {
 }
 
 func requirements(request corev1.ResourceList) *workv1alpha2.ReplicaRequirements {
-	if request == nil {
+	if len(request) == 0 {
 		return nil
 	}
 	return &workv1alpha2.ReplicaRequirements{ResourceRequest: request}
