@@ -88,7 +88,9 @@ func Same(want, have *workv1alpha1.Work) bool {
 		slices.EqualFunc(want.Spec.Workload.Manifests, have.Spec.Workload.Manifests, sameManifest)
 }
 
-func sameRecord(a, b *workv1alpha1.Work, key string) bool { return a.Annotations[key] == b.Annotations[key] }
+func sameRecord(a, b *workv1alpha1.Work, key string) bool {
+	return a.Annotations[key] == b.Annotations[key]
+}
 
 func contains(have, want map[string]string) bool {
 	for k, v := range want {
