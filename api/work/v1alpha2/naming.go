@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/dump"
 	"k8s.io/apimachinery/pkg/util/rand"
 )
 
@@ -55,11 +56,11 @@ func ClusterOfExecutionNamespace(namespace string) (string, bool) {
 }
 
 // SafeHash is the FNV-1a hash of a string, in an alphabet without vowels that
-// is fit for names and label keys. The bytes of the string alone are hashed, not
-// a dump of it with its type: names that are in use depend on that.
+// is fit for names and label keys. What is hashed is the dump by which
+// Kubernetes hashes objects: the string with its Go type before it.
 func SafeHash(s string) string {
 	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(s)) // a hash takes every write
+	_, _ = hash.Write([]byte(dump.ForHash(s))) // a hash takes every write
 	return rand.SafeEncodeString(fmt.Sprint(hash.Sum32()))
 }
 

@@ -24,9 +24,9 @@ func TestBindingName(t *testing.T) {
 
 func TestWorkName(t *testing.T) {
 	cases := map[string]struct{ kind, name, namespace, want string }{
-		"a namespaced template":            {"Deployment", "nginx", "default", "nginx-687f7fb96f"},
-		"a cluster-scoped template":        {"Namespace", "default", "", "default-5b5ccb595b"},
-		"colons of RBAC names become dots": {"ClusterRole", "system:Node", "", "system.node-799967cd8f"},
+		"a namespaced template":            {"Deployment", "nginx", "default", "nginx-6c47d997fc"},
+		"a cluster-scoped template":        {"Namespace", "default", "", "default-5748775fcb"},
+		"colons of RBAC names become dots": {"ClusterRole", "system:Node", "", "system.node-6844498985"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
