@@ -1,0 +1,390 @@
+package binding_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/controlplane/servertest"
+	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/binding"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/scheduler"
+	"github.com/flotilla-io/flotilla/reconciler/template"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+var shared servertest.Shared
+
+func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+
+// fleet is the real server with the three loops on it, and clusters that
+// nothing runs in.
+type fleet struct {
+	*testing.T
+	env     *servertest.Env
+	ns      string
+	traffic *traffic
+	events  *recorder
+	stop    func()
+}
+
+// newFleet joins clusters, named after the test and labelled with it, and
+// starts the loops.
+func newFleet(t *testing.T, clusters ...string) *fleet {
+	t.Helper()
+	env := shared.Env(t)
+	f := &fleet{T: t, env: env, ns: namespace(t, env)}
+	for _, name := range clusters {
+		f.join(name, nil)
+	}
+	f.start()
+	t.Cleanup(func() { f.stop() })
+	return f
+}
+
+// namespace makes a namespace that stays: nobody here finishes Works, so that
+// what is in it could not go.
+func namespace(t *testing.T, env *servertest.Env) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
+	if err := env.Hub.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	return ns.Name
+}
+
+// start runs the loops until stop.
+func (f *fleet) start() {
+	f.Helper()
+	f.traffic, f.events = &traffic{}, &recorder{}
+	cfg := rest.CopyConfig(f.env.Config)
+	cfg.Wrap(f.traffic.wrap)
+	mgr, err := hub.NewManager(cfg, scheme.New(), hub.Options{Log: logr.Discard(), SeveralPerProcess: true})
+	f.check(err)
+	templates, err := store.New(cfg, store.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), Claims: template.Claims,
+	})
+	f.check(err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(f.Context()))
+	snapshots := scheduler.NewSnapshots(mgr.GetClient())
+	native := interpreter.Native()
+	f.check(bindings.Register(ctx, mgr))
+	f.check(snapshots.Register(mgr))
+	f.check(template.New(mgr.GetClient(), templates, snapshots, native, f.events, template.Options{}).Register(ctx, mgr))
+	f.check(scheduler.New(mgr.GetClient(), snapshots, f.events, scheduler.Options{}).Register(mgr))
+	f.check(binding.New(mgr.GetClient(), templates, snapshots, native, f.events, binding.Options{}).Register(ctx, mgr))
+	f.check(templates.Register(mgr))
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	if !mgr.GetCache().WaitForCacheSync(ctx) {
+		f.Fatal("the cache did not come up")
+	}
+	var once sync.Once
+	f.stop = func() {
+		once.Do(func() {
+			cancel()
+			if err := <-done; err != nil {
+				f.Errorf("manager: %v", err)
+			}
+		})
+	}
+}
+
+func (f *fleet) check(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// cluster returns the full name of a cluster of this test.
+func (f *fleet) cluster(name string) string { return f.ns + "-" + name }
+
+// join makes a cluster that has all that workloads need.
+func (f *fleet) join(name string, labels map[string]string) {
+	f.Helper()
+	all := map[string]string{"fleet": f.ns}
+	maps.Copy(all, labels)
+	c := &clusterv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: f.cluster(name), Labels: all},
+		Spec:       clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push},
+	}
+	f.check(f.env.Hub.Create(f.Context(), c))
+	c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{
+		{GroupVersion: "v1", Resources: []clusterv1alpha1.APIResource{{Name: "configmaps", Kind: "ConfigMap"}}},
+		{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}},
+		{GroupVersion: "rbac.authorization.k8s.io/v1", Resources: []clusterv1alpha1.APIResource{{Name: "clusterroles", Kind: "ClusterRole"}}},
+		{GroupVersion: "example.com/v1", Resources: []clusterv1alpha1.APIResource{{Name: "widgets", Kind: "Widget"}, {Name: "deployments", Kind: "Deployment"}}},
+	}
+	f.check(f.env.Hub.Status().Update(f.Context(), c))
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workv1alpha2.ExecutionNamespace(f.cluster(name))}}
+	f.check(f.env.Hub.Create(f.Context(), space))
+}
+
+// create stores objects in the test's namespace.
+func (f *fleet) create(objs ...client.Object) {
+	f.Helper()
+	for _, obj := range objs {
+		f.check(f.env.Hub.Create(f.Context(), obj))
+	}
+}
+
+// edit changes a stored object.
+func edit[T client.Object](f *fleet, obj T, change func(T)) {
+	f.Helper()
+	f.check(f.env.Hub.Get(f.Context(), client.ObjectKeyFromObject(obj), obj))
+	before := obj.DeepCopyObject().(client.Object)
+	change(obj)
+	f.check(f.env.Hub.Patch(f.Context(), obj, client.MergeFrom(before)))
+}
+
+func (f *fleet) deployment(name string) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: name, Labels: labels},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](2),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "registry.example/web:1"}}},
+			},
+		},
+	}
+}
+
+// policy propagates what is selected to the clusters of this test.
+func (f *fleet) policy(name string, selectors ...policyv1alpha1.ResourceSelector) *policyv1alpha1.PropagationPolicy {
+	return &policyv1alpha1.PropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: name},
+		Spec: policyv1alpha1.PropagationSpec{
+			ResourceSelectors: selectors,
+			Placement: policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"fleet": f.ns}},
+			}},
+		},
+	}
+}
+
+func deployments(name string) policyv1alpha1.ResourceSelector {
+	return policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", Name: name}
+}
+
+// imageTag overrides the tag of a Deployment's images.
+func (f *fleet) imageTag(name, deployment, tag string, clusters ...string) *policyv1alpha1.OverridePolicy {
+	names := make([]string, len(clusters))
+	for i, c := range clusters {
+		names[i] = f.cluster(c)
+	}
+	return &policyv1alpha1.OverridePolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: name},
+		Spec: policyv1alpha1.OverrideSpec{
+			ResourceSelectors: []policyv1alpha1.ResourceSelector{deployments(deployment)},
+			OverrideRules: []policyv1alpha1.RuleWithCluster{{
+				TargetCluster: &policyv1alpha1.ClusterAffinity{ClusterNames: names},
+				Overriders: policyv1alpha1.Overriders{ImageOverrider: []policyv1alpha1.ImageOverrider{{
+					Component: policyv1alpha1.Tag, Operator: policyv1alpha1.OverriderOpReplace, Value: tag,
+				}}},
+			}},
+		},
+	}
+}
+
+// binding returns the binding of a template in the test's namespace.
+func (f *fleet) binding(kind, name string) *workv1alpha2.ResourceBinding {
+	f.Helper()
+	b := &workv1alpha2.ResourceBinding{}
+	err := f.env.Hub.Get(f.Context(), client.ObjectKey{Namespace: f.ns, Name: workv1alpha2.BindingName(kind, name)}, b)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	f.check(err)
+	return b
+}
+
+// images returns the image that each cluster should run of a Deployment, by the
+// short name of the cluster. Works that are being deleted are left out.
+func (f *fleet) images(name string) map[string]string {
+	f.Helper()
+	out := map[string]string{}
+	for cluster, w := range f.works("Deployment", name) {
+		var manifest appsv1.Deployment
+		f.check(json.Unmarshal(w.Spec.Workload.Manifests[0].Raw, &manifest))
+		_, tag, _ := strings.Cut(manifest.Spec.Template.Spec.Containers[0].Image, ":")
+		out[cluster] = fmt.Sprintf("%dx%s", ptr.Deref(manifest.Spec.Replicas, -1), tag)
+	}
+	return out
+}
+
+// works returns the Works of a template by the short name of the cluster.
+func (f *fleet) works(kind, name string) map[string]workv1alpha1.Work {
+	f.Helper()
+	var list workv1alpha1.WorkList
+	f.check(f.env.Hub.List(f.Context(), &list))
+	out := map[string]workv1alpha1.Work{}
+	for _, w := range list.Items {
+		cluster, _ := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
+		short, mine := strings.CutPrefix(cluster, f.ns+"-")
+		if mine && w.DeletionTimestamp == nil && w.Name == workv1alpha2.WorkName(kind, name, f.ns) {
+			out[short] = w
+		}
+	}
+	return out
+}
+
+// eventually waits until got returns want.
+func eventually[T any](f *fleet, what string, want T, got func() T) {
+	f.Helper()
+	var last T
+	err := wait.PollUntilContextTimeout(f.Context(), 20*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+		last = got()
+		return cmp.Equal(want, last), nil
+	})
+	if err != nil {
+		f.Fatalf("%s (-want +got):\n%s\nrequests: %v\nevents: %v", what, cmp.Diff(want, last), f.traffic.writes(), f.events.all())
+	}
+}
+
+// settle waits until nothing is written any more and returns what the loops
+// have written since the last call, without the status of policies.
+func (f *fleet) settle() map[string]int {
+	f.Helper()
+	f.env.QuietRevision(f)
+	out := f.traffic.writes()
+	f.traffic.reset()
+	return out
+}
+
+// wrote checks what the loops wrote since the last look.
+func (f *fleet) wrote(what string, want map[string]int) {
+	f.Helper()
+	if diff := cmp.Diff(want, f.settle()); diff != "" {
+		f.Errorf("writes for %s (-want +got):\n%s", what, diff)
+	}
+}
+
+// traffic counts the writes that the loops send, by verb and resource, and
+// those that were refused.
+type traffic struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (rt roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return rt(r) }
+
+func (c *traffic) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(r)
+		if r.Method == http.MethodGet || err != nil {
+			return resp, err
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.counts == nil {
+			c.counts = map[string]int{}
+		}
+		key := r.Method + " " + resourceOf(r.URL.Path)
+		if resp.StatusCode >= http.StatusBadRequest {
+			key += fmt.Sprintf(" refused %d", resp.StatusCode)
+		}
+		c.counts[key]++
+		return resp, nil
+	})
+}
+
+// resourceOf returns the resource, and subresource, that a path is about.
+func resourceOf(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	if i := slices.Index(parts, "namespaces"); i >= 0 && len(parts) > i+2 {
+		parts = parts[i+2:]
+	} else if parts[0] == "apis" {
+		parts = parts[3:]
+	} else {
+		parts = parts[2:]
+	}
+	if len(parts) > 2 {
+		return parts[0] + "/" + parts[2]
+	}
+	return parts[0]
+}
+
+func (c *traffic) writes() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := map[string]int{}
+	maps.Copy(out, c.counts)
+	return out
+}
+
+func (c *traffic) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts = nil
+}
+
+// recorder keeps Events instead of writing them.
+type recorder struct {
+	mu   sync.Mutex
+	told []string
+}
+
+func (r *recorder) Event(obj runtime.Object, _, reason, message string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	kind := gvk.Kind
+	if kind == "" {
+		kind = fmt.Sprintf("%T", obj)
+	}
+	r.told = append(r.told, kind+" "+reason+": "+message)
+}
+
+func (r *recorder) all() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.told)
+}
+
+// reasons returns how often each reason was told about a kind.
+func (r *recorder) reasons() map[string]int {
+	out := map[string]int{}
+	for _, e := range r.all() {
+		head, _, _ := strings.Cut(e, ":")
+		out[head]++
+	}
+	return out
+}
+
+var _ = []any{schema.GroupVersionKind{}, unstructured.Unstructured{}, propagation.DigestAnnotation}
