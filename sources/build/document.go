@@ -1,0 +1,284 @@
+package build
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// document is one YAML document of a file.
+type document struct {
+	apiVersion, kind, name, namespace string
+	node                              *yaml.Node
+}
+
+// documents checks a file and returns its documents that are not empty.
+func (i *inspection) documents(name string) ([]document, error) {
+	content, _ := i.files.read(name)
+	docs, err := parse(content, i.limits)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", trim(name), err)
+	}
+	return docs, nil
+}
+
+// yamlFile checks a file that is YAML but need not hold objects.
+func (i *inspection) yamlFile(name string) error {
+	if i.checked[name] {
+		return nil
+	}
+	i.checked[name] = true
+	_, err := i.documents(name)
+	return err
+}
+
+// manifest checks a file whose documents are objects, and counts them.
+func (i *inspection) manifest(name string) error {
+	if i.checked["manifest "+name] {
+		return nil
+	}
+	i.checked["manifest "+name] = true
+	docs, err := i.documents(name)
+	if err != nil {
+		return err
+	}
+	for n, doc := range docs {
+		at := trim(name)
+		if len(docs) > 1 {
+			at += " (document " + strconv.Itoa(n+1) + ")"
+		}
+		items, err := doc.items()
+		if err != nil {
+			return fmt.Errorf("%s: %w", at, err)
+		}
+		for _, item := range items {
+			if err := item.sound(); err != nil {
+				return fmt.Errorf("%s: %w", at, err)
+			}
+			if i.objects++; i.objects > i.limits.Objects {
+				return fmt.Errorf("%s: %w: more than %d objects", at, ErrTooLarge, i.limits.Objects)
+			}
+			if err := i.place(item, name, at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// place remembers where an object is. The same object twice in one file is
+// never meant; in two files it may be, when they are built apart.
+func (i *inspection) place(item document, file, at string) error {
+	id := item.kind + " " + item.name
+	exact := strings.Join([]string{file, id, item.apiVersion, item.namespace}, "\x00")
+	if first, twice := i.first[exact]; twice {
+		return fmt.Errorf("%s: %w: it is in %s and in %s; remove one", id, ErrDuplicate, first, at)
+	}
+	i.first[exact] = at
+	i.where[id] = append(i.where[id], at)
+	return nil
+}
+
+// items returns the objects in a document: itself, or those of a list.
+func (d document) items() ([]document, error) {
+	if !strings.HasSuffix(d.kind, "List") {
+		return []document{d}, nil
+	}
+	list := child(d.node, "items")
+	if list == nil {
+		return []document{d}, nil
+	}
+	if list.Kind != yaml.SequenceNode {
+		return nil, fmt.Errorf("%w: the items of a %s are not a list", ErrInvalid, d.kind)
+	}
+	var out []document
+	for _, item := range list.Content {
+		out = append(out, newDocument(item))
+	}
+	return out, nil
+}
+
+// sound says what keeps a document from being an object.
+func (d document) sound() error {
+	switch {
+	case d.node.Kind != yaml.MappingNode:
+		return fmt.Errorf("%w: it is not a Kubernetes object; keep other YAML out of spec.path, or list it in .sourceignore", ErrInvalid)
+	case d.apiVersion == "" || d.kind == "":
+		return fmt.Errorf("%w: apiVersion or kind is missing; keep other YAML out of spec.path, or list it in .sourceignore", ErrInvalid)
+	case d.name == "" && child(child(d.node, "metadata"), "generateName") != nil:
+		return fmt.Errorf("%s: %w: generateName cannot be applied again; give it metadata.name", d.kind, ErrInvalid)
+	case d.name == "":
+		return fmt.Errorf("%s: %w: metadata.name is missing", d.kind, ErrInvalid)
+	case strings.ContainsFunc(d.name, strange):
+		return fmt.Errorf("%s %q: %w: the name holds characters that cannot be seen", d.kind, d.name, ErrInvalid)
+	}
+	return nil
+}
+
+// parse reads YAML without expanding it, and refuses what would be dangerous
+// or ambiguous to expand.
+func parse(content []byte, limits Limits) ([]document, error) {
+	content = bytes.TrimPrefix(content, []byte("\xef\xbb\xbf"))
+	if err := sizes(content, limits.Document); err != nil {
+		return nil, err
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	var out []document
+	for {
+		var root yaml.Node
+		err := decoder.Decode(&root)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s", ErrInvalid, oneLine(strings.TrimPrefix(err.Error(), "yaml: ")))
+		}
+		if len(root.Content) == 0 || root.Content[0].Tag == "!!null" {
+			continue
+		}
+		c := checker{limits: limits, cost: map[*yaml.Node]int{}, open: map[*yaml.Node]bool{}}
+		if _, err := c.node(root.Content[0], 0); err != nil {
+			return nil, err
+		}
+		if len(out) == limits.Objects {
+			return nil, fmt.Errorf("%w: more than %d documents", ErrTooLarge, limits.Objects)
+		}
+		out = append(out, newDocument(root.Content[0]))
+	}
+}
+
+var separator = regexp.MustCompile(`(?m)^---(?:\s|$)`)
+
+// sizes refuses documents over the limit, by what is between separators.
+func sizes(content []byte, limit int) error {
+	if len(content) <= limit {
+		return nil
+	}
+	last := 0
+	for _, at := range append(separator.FindAllIndex(content, -1), []int{len(content)}) {
+		if at[0]-last > limit {
+			return fmt.Errorf("%w: a document has more than %d bytes", ErrTooLarge, limit)
+		}
+		last = at[0]
+	}
+	return nil
+}
+
+func newDocument(node *yaml.Node) document {
+	metadata := child(node, "metadata")
+	return document{
+		apiVersion: text(child(node, "apiVersion")), kind: text(child(node, "kind")),
+		name: text(child(metadata, "name")), namespace: text(child(metadata, "namespace")),
+		node: node,
+	}
+}
+
+func child(node *yaml.Node, key string) *yaml.Node {
+	if node == nil || node.Kind != yaml.MappingNode {
+		return nil
+	}
+	for n := 0; n+1 < len(node.Content); n += 2 {
+		if node.Content[n].Value == key {
+			return node.Content[n+1]
+		}
+	}
+	return nil
+}
+
+func text(node *yaml.Node) string {
+	if node == nil || node.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return node.Value
+}
+
+// find returns the first text of a document that is as asked for, other than
+// in annotations.
+func (d document) find(is func(string) bool) string {
+	pending := []*yaml.Node{d.node}
+	for len(pending) > 0 {
+		node := pending[0]
+		pending = pending[1:]
+		if node.Kind == yaml.ScalarNode && is(node.Value) {
+			return node.Value
+		}
+		for n, c := range node.Content {
+			if node.Kind == yaml.MappingNode && n%2 == 1 && node.Content[n-1].Value == "annotations" {
+				continue
+			}
+			pending = append(pending, c)
+		}
+	}
+	return ""
+}
+
+// checker walks a document's nodes and adds up what they would expand to.
+type checker struct {
+	limits  Limits
+	cost    map[*yaml.Node]int  // of anchors
+	open    map[*yaml.Node]bool // anchors that are being walked
+	aliased bool
+}
+
+func (c *checker) node(node *yaml.Node, depth int) (int, error) {
+	if depth > c.limits.Depth {
+		return 0, fmt.Errorf("%w: line %d is nested more than %d deep", ErrTooLarge, node.Line, c.limits.Depth)
+	}
+	if node.Kind == yaml.AliasNode {
+		return c.alias(node, depth)
+	}
+	c.open[node] = true
+	defer delete(c.open, node)
+	if node.Kind == yaml.MappingNode {
+		if err := keys(node); err != nil {
+			return 0, err
+		}
+	}
+	total := 1
+	for _, sub := range node.Content {
+		n, err := c.node(sub, depth+1)
+		if err != nil {
+			return 0, err
+		}
+		if total += n; c.aliased && total > c.limits.Aliases {
+			return 0, fmt.Errorf("%w: line %d: YAML aliases expand to more than %d nodes", ErrTooLarge, node.Line, c.limits.Aliases)
+		}
+	}
+	if node.Anchor != "" {
+		c.cost[node] = total
+	}
+	return total, nil
+}
+
+func (c *checker) alias(node *yaml.Node, depth int) (int, error) {
+	c.aliased = true
+	if c.open[node.Alias] {
+		return 0, fmt.Errorf("%w: line %d: the YAML alias %q refers to itself", ErrInvalid, node.Line, node.Value)
+	}
+	if cost, known := c.cost[node.Alias]; known {
+		return cost, nil
+	}
+	return c.node(node.Alias, depth+1)
+}
+
+// keys refuses a mapping that has a key twice.
+func keys(node *yaml.Node) error {
+	seen := make(map[string]bool, len(node.Content)/2)
+	for n := 0; n+1 < len(node.Content); n += 2 {
+		key := node.Content[n]
+		if key.Kind != yaml.ScalarNode {
+			return fmt.Errorf("%w: line %d: a key is not a text", ErrInvalid, key.Line)
+		}
+		if seen[key.Value] {
+			return fmt.Errorf("%w: line %d: the key %q is there twice", ErrInvalid, key.Line, clip(key.Value))
+		}
+		seen[key.Value] = true
+	}
+	return nil
+}

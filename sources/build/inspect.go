@@ -1,0 +1,444 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/konfig"
+	"sigs.k8s.io/kustomize/api/types"
+)
+
+// inspection reads everything that kustomize would read, before it does.
+type inspection struct {
+	files  *memory
+	limits Limits
+
+	checked    map[string]bool     // files that are known to be sound
+	where      map[string][]string // files by the object that is in them
+	first      map[string]string   // places by file and exact object
+	objects    int
+	generates  bool // a generator makes objects
+	ownSchemas bool // a kustomization brings its own OpenAPI schemas
+	visits     int
+}
+
+func newInspection(files map[string][]byte, limits Limits) *inspection {
+	return &inspection{files: newMemory(files), limits: limits, checked: map[string]bool{}, where: map[string][]string{}, first: map[string]string{}}
+}
+
+// folder returns the absolute form of a path from the root.
+func (i *inspection) folder(raw string) (string, error) {
+	if slices.Contains(strings.Split(raw, "/"), "..") {
+		return "", fmt.Errorf("spec.path %q: %w; it leads out of the source", raw, ErrPath)
+	}
+	dir := path.Clean("/" + raw)
+	if i.files.isFile(dir) {
+		return "", fmt.Errorf("spec.path %q: %w; it is a file, name its folder", raw, ErrPath)
+	}
+	if !i.files.isDir(dir) || (dir == "/" && len(i.files.files) == 0) {
+		return "", fmt.Errorf("spec.path %q: %w in the source%s", raw, ErrPath, i.folders())
+	}
+	return dir, nil
+}
+
+// maxNamed is how many folders or files a message names.
+const maxNamed = 5
+
+// folders names what there is at the top, so that a typing error is seen.
+func (i *inspection) folders() string {
+	var found []string
+	for _, name := range i.files.dirs["/"] {
+		if i.files.isDir(name) {
+			found = append(found, name)
+		}
+	}
+	if len(found) == 0 {
+		return ", which has no folders"
+	}
+	more := ""
+	if len(found) > maxNamed {
+		found, more = found[:maxNamed], ", …"
+	}
+	return fmt.Sprintf(", which has %s%s", strings.Join(found, ", "), more)
+}
+
+// kustomizationFile returns the path of the folder's kustomization, or "".
+func (i *inspection) kustomizationFile(dir string) (string, error) {
+	var found []string
+	for _, base := range konfig.RecognizedKustomizationFileNames() {
+		if name := path.Join(dir, base); i.files.isFile(name) {
+			found = append(found, name)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", nil
+	case 1:
+		return found[0], nil
+	default:
+		return "", fmt.Errorf("%s: %w; it has several kustomizations (%s), keep one", display(dir), ErrInvalid, strings.Join(found, ", "))
+	}
+}
+
+func (i *inspection) parseKustomization(name string) (types.Kustomization, error) {
+	var k types.Kustomization
+	if _, err := i.documents(name); err != nil {
+		return k, err
+	}
+	content, _ := i.files.read(name)
+	if err := k.Unmarshal(content); err != nil {
+		return k, fmt.Errorf("%s: %w: %s", trim(name), ErrInvalid, oneLine(err.Error()))
+	}
+	k.FixKustomization()
+	if faults := k.EnforceFields(); len(faults) > 0 {
+		return k, fmt.Errorf("%s: %w: %s", trim(name), ErrInvalid, strings.Join(faults, "; "))
+	}
+	return k, nil
+}
+
+// trim returns a path as the user wrote it.
+func trim(name string) string { return strings.TrimPrefix(name, "/") }
+
+// maxVisits bounds how many kustomizations a build reads, counting those that
+// are used several times.
+const maxVisits = 2000
+
+// kustomization checks the one in a folder and all that it refers to.
+func (i *inspection) kustomization(ctx context.Context, dir string, above []string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if i.visits++; i.visits > maxVisits || len(above) > i.limits.Depth {
+		return fmt.Errorf("%s: %w: kustomizations are nested more than %d deep, or used more than %d times", display(dir), ErrTooLarge, i.limits.Depth, maxVisits)
+	}
+	if slices.Contains(above, dir) {
+		return fmt.Errorf("%s: %w: it uses itself (%s)", display(dir), ErrInvalid, strings.Join(append(above, dir), " uses "))
+	}
+	name, err := i.kustomizationFile(dir)
+	if err != nil {
+		return err
+	}
+	if name == "" && above == nil {
+		// The root's own, made for a folder without one.
+		name = path.Join(dir, konfig.DefaultKustomizationFileName())
+	}
+	if name == "" {
+		return fmt.Errorf("%s: %w: it is used by %s and has no kustomization.yaml", display(dir), ErrInvalid, display(above[len(above)-1]))
+	}
+	k, err := i.parseKustomization(name)
+	if err != nil {
+		return err
+	}
+	s := scope{inspection: i, file: name, dir: dir, above: append(slices.Clone(above), dir)}
+	return s.check(ctx, k)
+}
+
+// scope is one kustomization that is being checked.
+type scope struct {
+	*inspection
+	file  string
+	dir   string
+	above []string
+}
+
+func (s scope) check(ctx context.Context, k types.Kustomization) error {
+	if len(k.HelmCharts) > 0 || k.HelmGlobals != nil {
+		return s.refuse("helmCharts", "Helm charts are not built here; render the chart and commit the result")
+	}
+	s.generates = s.generates || len(k.ConfigMapGenerator)+len(k.SecretGenerator)+len(k.Generators) > 0
+	s.inspection.generates = s.generates
+	s.inspection.ownSchemas = s.inspection.ownSchemas || len(k.OpenAPI) > 0
+	steps := []func() error{
+		func() error { return s.resources(ctx, k.Resources) },
+		func() error { return s.components(ctx, k.Components) },
+		func() error { return s.localFiles("crds", k.Crds...) },
+		func() error { return s.localFiles("configurations", k.Configurations...) },
+		func() error { return s.patches(k) },
+		func() error { return s.generators(k) },
+		func() error { return s.plugins("generators", k.Generators) },
+		func() error { return s.plugins("transformers", k.Transformers) },
+		func() error { return s.plugins("validators", k.Validators) },
+	}
+	if schema := k.OpenAPI["path"]; schema != "" {
+		steps = append(steps, func() error { return s.localFiles("openapi", schema) })
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s scope) refuse(field, why string) error {
+	return fmt.Errorf("%s: %s: %w: %s", trim(s.file), field, ErrRefused, why)
+}
+
+func (s scope) missing(field, entry string) error {
+	return fmt.Errorf("%s: %s: %w: %q is not in the source; add it, or remove the line", trim(s.file), field, ErrInvalid, entry)
+}
+
+// local returns the path of something that a kustomization names.
+func (s scope) local(field, entry string) (string, error) {
+	switch {
+	case isRemote(entry):
+		return "", s.refuse(field, fmt.Sprintf("%q is remote; copy it into the source, or fetch it with a source of its own", clip(entry)))
+	case path.IsAbs(entry):
+		return "", s.refuse(field, fmt.Sprintf("%q is absolute; use a relative path", clip(entry)))
+	}
+	return path.Join(s.dir, entry), nil
+}
+
+func (s scope) resources(ctx context.Context, entries []string) error {
+	for _, entry := range entries {
+		name, err := s.local("resources", entry)
+		if err != nil {
+			return err
+		}
+		switch {
+		case s.files.isFile(name):
+			err = s.manifest(name)
+		case s.files.isDir(name):
+			err = s.kustomization(ctx, name, s.above)
+		default:
+			err = s.missing("resources", entry)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s scope) components(ctx context.Context, entries []string) error {
+	for _, entry := range entries {
+		name, err := s.local("components", entry)
+		if err != nil {
+			return err
+		}
+		if !s.files.isDir(name) {
+			return s.missing("components", entry)
+		}
+		if err := s.kustomization(ctx, name, s.above); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// localFiles checks YAML files that are read as a whole.
+func (s scope) localFiles(field string, entries ...string) error {
+	for _, entry := range entries {
+		name, err := s.local(field, entry)
+		if err != nil {
+			return err
+		}
+		if !s.files.isFile(name) {
+			return s.missing(field, entry)
+		}
+		if err := s.yamlFile(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s scope) patches(k types.Kustomization) error {
+	for _, p := range append(slices.Clone(k.Patches), k.PatchesJson6902...) {
+		if err := s.fileOrText("patches", p.Path, p.Patch); err != nil {
+			return err
+		}
+	}
+	for _, p := range k.PatchesStrategicMerge {
+		text := string(p)
+		if name, err := s.local("patchesStrategicMerge", text); !strings.Contains(text, "\n") && (err != nil || s.files.isFile(name)) {
+			if err != nil {
+				return err
+			}
+			if err := s.yamlFile(name); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := s.text("patchesStrategicMerge", text); err != nil {
+			return err
+		}
+	}
+	for _, r := range k.Replacements {
+		if err := s.fileOrText("replacements", r.Path, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s scope) fileOrText(field, file, text string) error {
+	if file != "" {
+		if err := s.localFiles(field, file); err != nil {
+			return err
+		}
+	}
+	return s.text(field, text)
+}
+
+// text checks YAML that stands within the kustomization.
+func (s scope) text(field, text string) error {
+	_, err := parse([]byte(text), s.limits)
+	if err != nil {
+		return fmt.Errorf("%s: %s: %w", trim(s.file), field, err)
+	}
+	return nil
+}
+
+func (s scope) generators(k types.Kustomization) error {
+	var sources []types.KvPairSources
+	for _, g := range k.ConfigMapGenerator {
+		sources = append(sources, g.KvPairSources)
+	}
+	for _, g := range k.SecretGenerator {
+		sources = append(sources, g.KvPairSources)
+	}
+	for _, source := range sources {
+		for _, entry := range append(append(slices.Clone(source.FileSources), source.EnvSources...), source.EnvSource) {
+			if entry == "" {
+				continue
+			}
+			file := entry
+			if _, after, found := strings.Cut(entry, "="); found {
+				file = after
+			}
+			name, err := s.local("configMapGenerator or secretGenerator", file)
+			if err != nil {
+				return err
+			}
+			if !s.files.isFile(name) {
+				return s.missing("configMapGenerator or secretGenerator", entry)
+			}
+		}
+	}
+	return nil
+}
+
+// plugins checks the configurations of kustomize's built-in plugins. Others
+// are programs, and those that reach further than the source are refused.
+func (s scope) plugins(field string, entries []string) error {
+	for _, entry := range entries {
+		content := []byte(entry)
+		if !strings.Contains(entry, "\n") {
+			name, err := s.local(field, entry)
+			if err != nil {
+				return err
+			}
+			if s.files.isDir(name) {
+				return s.refuse(field, fmt.Sprintf("%q is a folder; name the files in it", clip(entry)))
+			}
+			var found bool
+			if content, found = s.files.read(name); !found {
+				return s.missing(field, entry)
+			}
+		}
+		docs, err := parse(content, s.limits)
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", trim(s.file), field, err)
+		}
+		for _, doc := range docs {
+			if doc.apiVersion != "builtin" || doc.kind == "HelmChartInflationGenerator" {
+				return s.refuse(field, fmt.Sprintf("%s of %s is not a plugin that comes with kustomize", doc.kind, doc.apiVersion))
+			}
+			if remote := doc.find(isRemote); remote != "" {
+				return s.refuse(field, fmt.Sprintf("%q is remote", clip(remote)))
+			}
+		}
+	}
+	return nil
+}
+
+// clip makes a foreign text fit for a message.
+func clip(s string) string {
+	const most = 200
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
+
+// The forms that make kustomize clone or download, and some that only others
+// would follow.
+var (
+	remoteHost = regexp.MustCompile(`(?i)^(git::|gh:|github\.com[/:])`)
+	remoteUser = regexp.MustCompile(`^[A-Za-z0-9][\w.-]*@`)
+)
+
+func isRemote(entry string) bool {
+	entry = strings.TrimSpace(entry)
+	if strings.Contains(entry, "://") || remoteHost.MatchString(entry) || remoteUser.MatchString(entry) {
+		return true
+	}
+	u, err := url.Parse(entry)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https" || u.Host != "")
+}
+
+// manifests returns what a folder without a kustomization is made of: its YAML
+// files, and the folders below it that have a kustomization, sorted.
+func (i *inspection) manifests(ctx context.Context, root string) ([]string, error) {
+	var out []string
+	pending := []string{root}
+	for len(pending) > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		dir := pending[0]
+		pending = pending[1:]
+		for _, base := range i.files.dirs[dir] {
+			name := path.Join(dir, base)
+			relative := "." + strings.TrimPrefix(name, strings.TrimSuffix(root, "/"))
+			switch own, err := i.kustomizationFile(name); {
+			case err != nil:
+				return nil, err
+			case own != "":
+				out = append(out, relative)
+			case i.files.isDir(name):
+				pending = append(pending, name)
+			case path.Ext(base) == ".yaml" || path.Ext(base) == ".yml":
+				docs, err := i.documents(name)
+				if err != nil {
+					return nil, err
+				}
+				if len(docs) > 0 { // kustomize refuses a file with nothing but comments
+					out = append(out, relative)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s: %w; add .yaml files, or change spec.path", display(root), ErrEmpty)
+	}
+	return out, nil
+}
+
+// explain names the files of an object that kustomize found twice.
+func (i *inspection) explain(err error) error {
+	if !errors.Is(err, ErrKustomize) {
+		return err
+	}
+	match := registered.FindStringSubmatch(err.Error())
+	if match == nil {
+		return err
+	}
+	for id, files := range i.where {
+		kind, name, _ := strings.Cut(id, " ")
+		if len(files) > 1 && strings.HasPrefix(match[1], kind+".") && strings.Contains(match[1], "/"+name+".") {
+			return fmt.Errorf("%s %s: %w: it is in %s; remove one", kind, name, ErrDuplicate, strings.Join(files, " and in "))
+		}
+	}
+	return fmt.Errorf("%w: %s; it is reached twice, remove one way", ErrDuplicate, match[1])
+}
+
+var registered = regexp.MustCompile(`already registered id: (\S+)`)

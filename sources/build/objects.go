@@ -1,0 +1,205 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/fluxcd/pkg/envsubst"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/yaml"
+)
+
+// SubstituteKey is the label or annotation that keeps an object's variables
+// as they are, with the value SubstituteDisabled. It is Flux's.
+const (
+	SubstituteKey      = "kustomize.toolkit.fluxcd.io/substitute"
+	SubstituteDisabled = "disabled"
+)
+
+// objects returns what kustomize made, with variables and metadata in place,
+// checked and sorted.
+func (b *Builder) objects(ctx context.Context, resources resmap.ResMap, spec Spec) ([]*unstructured.Unstructured, error) {
+	if resources.Size() > b.limits.Objects {
+		return nil, fmt.Errorf("%w: %d objects, %d are allowed", ErrTooLarge, resources.Size(), b.limits.Objects)
+	}
+	variables, err := newVariables(spec)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*unstructured.Unstructured, 0, resources.Size())
+	for _, r := range resources.Resources() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		object, err := b.object(r, variables)
+		if err != nil {
+			return nil, err
+		}
+		merge(object.GetLabels, object.SetLabels, spec.Labels)
+		merge(object.GetAnnotations, object.SetAnnotations, spec.Annotations)
+		out = append(out, object)
+	}
+	slices.SortStableFunc(out, compare)
+	return out, distinct(out)
+}
+
+func (b *Builder) object(r *resource.Resource, variables *variables) (*unstructured.Unstructured, error) {
+	id := r.GetKind() + " " + r.GetName()
+	text, err := r.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %s", id, ErrInvalid, oneLine(err.Error()))
+	}
+	if variables != nil && !keepsVariables(r) {
+		if text, err = variables.replace(r); err != nil {
+			return nil, fmt.Errorf("%s: %w", id, err)
+		}
+	}
+	if len(text) > b.limits.Document {
+		return nil, fmt.Errorf("%s: %w: it has more than %d bytes", id, ErrTooLarge, b.limits.Document)
+	}
+	object := new(unstructured.Unstructured)
+	if err := object.UnmarshalJSON(text); err != nil {
+		return nil, fmt.Errorf("%s: %w: %s", id, ErrInvalid, oneLine(err.Error()))
+	}
+	switch {
+	case object.GetAPIVersion() == "" || object.GetKind() == "":
+		return nil, fmt.Errorf("%s: %w: apiVersion or kind is missing", id, ErrInvalid)
+	case object.GetName() == "":
+		return nil, fmt.Errorf("%s: %w: metadata.name is missing", id, ErrInvalid)
+	case strings.ContainsFunc(object.GetName()+object.GetNamespace(), strange):
+		return nil, fmt.Errorf("%q: %w: the name holds characters that cannot be seen", id, ErrInvalid)
+	}
+	return object, nil
+}
+
+// strange characters have no place in names and would spoil messages.
+func strange(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar
+}
+
+func merge(get func() map[string]string, set func(map[string]string), extra map[string]string) {
+	if len(extra) == 0 {
+		return
+	}
+	all := get()
+	if all == nil {
+		all = make(map[string]string, len(extra))
+	}
+	for k, v := range extra {
+		all[k] = v
+	}
+	set(all)
+}
+
+// keepsVariables says whether an object's text stays as it is: when it asks
+// for that, and for definitions, whose descriptions are full of examples.
+func keepsVariables(r *resource.Resource) bool {
+	return r.GetKind() == "CustomResourceDefinition" ||
+		r.GetLabels()[SubstituteKey] == SubstituteDisabled || r.GetAnnotations()[SubstituteKey] == SubstituteDisabled
+}
+
+type variables struct {
+	values map[string]string
+	strict bool
+}
+
+var variableName = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
+
+// newVariables returns nil if nothing is to be replaced.
+func newVariables(spec Spec) (*variables, error) {
+	if len(spec.Variables) == 0 && !spec.AlwaysSubstitute {
+		return nil, nil
+	}
+	v := &variables{values: make(map[string]string, len(spec.Variables)), strict: spec.StrictVariables}
+	for name, value := range spec.Variables {
+		if !variableName.MatchString(name) {
+			return nil, fmt.Errorf("%w: the variable name %q is not one of letters, digits and underscores", ErrSubstitute, clip(name))
+		}
+		v.values[name] = strings.ReplaceAll(value, "\n", "")
+	}
+	return v, nil
+}
+
+// replace returns the object as JSON with its variables replaced.
+func (v *variables) replace(r *resource.Resource) ([]byte, error) {
+	text, err := r.AsYAML()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", ErrInvalid, oneLine(err.Error()))
+	}
+	replaced, err := envsubst.Eval(string(text), func(name string) (string, bool) {
+		value, known := v.values[name]
+		return value, known || !v.strict
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s; write $${ for a text that is no variable", ErrSubstitute, oneLine(err.Error()))
+	}
+	out, err := yaml.YAMLToJSONStrict([]byte(replaced))
+	if err != nil {
+		// The text may hold values from Secrets: it does not go into the message.
+		return nil, fmt.Errorf("%w: with the values in place it is no longer YAML; quote the variable", ErrSubstitute)
+	}
+	return out, nil
+}
+
+// distinct refuses the same object twice, also under two API versions.
+func distinct(objects []*unstructured.Unstructured) error {
+	seen := make(map[string]bool, len(objects))
+	for _, o := range objects {
+		id := o.GroupVersionKind().GroupKind().String() + " " + o.GetNamespace() + "/" + o.GetName()
+		if seen[id] {
+			return fmt.Errorf("%s %s: %w; remove one, or give it another name or namespace", o.GetKind(), strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/"), ErrDuplicate)
+		}
+		seen[id] = true
+	}
+	return nil
+}
+
+// ranks is the order of kinds when applied: what others need comes first, and
+// policies before the templates that they place. Kinds that are not listed
+// come after those that are, and webhooks last.
+var ranks = rank(
+	"Namespace", "CustomResourceDefinition", "ServiceAccount", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding",
+	"ResourceQuota", "LimitRange", "StorageClass", "PriorityClass", "RuntimeClass", "IngressClass",
+	"ResourceInterpreterCustomization", "ClusterOverridePolicy", "OverridePolicy", "ClusterPropagationPolicy", "PropagationPolicy",
+	"ConfigMap", "Secret", "PersistentVolume", "PersistentVolumeClaim", "Service",
+	"DaemonSet", "Deployment", "StatefulSet", "ReplicaSet", "Pod", "Job", "CronJob",
+	"HorizontalPodAutoscaler", "PodDisruptionBudget", "Ingress", "NetworkPolicy", "APIService",
+)
+
+var lastRanks = map[string]int{
+	"ValidatingWebhookConfiguration": 1, "MutatingWebhookConfiguration": 1,
+	"ValidatingAdmissionPolicy": 1, "ValidatingAdmissionPolicyBinding": 1,
+}
+
+func rank(kinds ...string) map[string]int {
+	out := make(map[string]int, len(kinds))
+	for n, kind := range kinds {
+		out[kind] = n
+	}
+	return out
+}
+
+func rankOf(kind string) int {
+	if n, ok := ranks[kind]; ok {
+		return n
+	}
+	return len(ranks) + lastRanks[kind]
+}
+
+func compare(a, b *unstructured.Unstructured) int {
+	if d := rankOf(a.GetKind()) - rankOf(b.GetKind()); d != 0 {
+		return d
+	}
+	return strings.Compare(key(a), key(b))
+}
+
+func key(o *unstructured.Unstructured) string {
+	gk := o.GroupVersionKind().GroupKind()
+	return strings.Join([]string{gk.Kind, gk.Group, o.GetNamespace(), o.GetName()}, "\x00")
+}
