@@ -3,12 +3,14 @@ package controlplane
 import (
 	"net/http"
 
+	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/openapi"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/controlplane/admission"
 	"github.com/flotilla-io/flotilla/controlplane/aggregated"
 	"github.com/flotilla-io/flotilla/controlplane/apiserver"
 	"github.com/flotilla-io/flotilla/controlplane/bootstrap"
@@ -30,4 +32,10 @@ func extension(clk clock.PassiveClock) *apiserver.Extension {
 	}
 }
 
-func plugins() []apiserver.Plugin { return nil }
+// plugins are the server's own admission.
+func plugins() []apiserver.Plugin {
+	return []apiserver.Plugin{
+		{Name: "FlotillaKinds", Interface: admission.NewPlugin(uuid.NewString)},
+		{Name: "FlotillaProtection", Interface: admission.NewProtection()},
+	}
+}

@@ -233,6 +233,12 @@ func silence() {
 	if f := flag.Lookup("test.v"); f != nil && f.Value.String() == "true" {
 		return
 	}
-	klog.LogToStderr(false)
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL"} {
+		if err := flags.Set(name, value); err != nil {
+			panic(err) // a flag of klog's that is gone
+		}
+	}
 	klog.SetOutput(io.Discard)
 }
