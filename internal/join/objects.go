@@ -1,0 +1,64 @@
+package join
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// accountOf returns the name of the account in the member that the hub acts as.
+func accountOf(cluster string) string { return "karmada-" + cluster }
+
+// roleOf returns the name of that account's role.
+func roleOf(cluster string) string { return "karmada-controller-manager:" + accountOf(cluster) }
+
+// impersonatorSecret returns the name of the Secret on the hub with the token of
+// ImpersonatorAccount.
+func impersonatorSecret(cluster string) string { return cluster + "-impersonator" }
+
+// systemLabels mark what belongs to the control plane.
+func systemLabels() map[string]string {
+	return map[string]string{workv1alpha2.KarmadaSystemLabel: workv1alpha2.KarmadaSystemLabelValue}
+}
+
+func namespaceOf(name string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: systemLabels()}}
+}
+
+func hubSecret(namespace, name string, data map[string][]byte) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: systemLabels()},
+		Data:       data,
+	}
+}
+
+// accounts returns what a member needs for the hub to act in it, in the order in
+// which it is made.
+func accounts(cluster, namespace string) []client.Object {
+	account := accountOf(cluster)
+	out := []client.Object{namespaceOf(namespace)}
+	for _, name := range []string{ImpersonatorAccount, account} {
+		meta := metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: systemLabels()}
+		token := *meta.DeepCopy()
+		token.Annotations = map[string]string{corev1.ServiceAccountNameKey: name}
+		out = append(out,
+			&corev1.ServiceAccount{ObjectMeta: meta},
+			&corev1.Secret{ObjectMeta: token, Type: corev1.SecretTypeServiceAccountToken},
+		)
+	}
+	role := metav1.ObjectMeta{Name: roleOf(cluster), Labels: systemLabels()}
+	return append(out,
+		&rbacv1.ClusterRole{ObjectMeta: role, Rules: []rbacv1.PolicyRule{
+			{Verbs: []string{rbacv1.VerbAll}, APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll}},
+			{Verbs: []string{"get"}, NonResourceURLs: []string{rbacv1.NonResourceAll}},
+		}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: role,
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account}},
+		},
+	)
+}

@@ -1,0 +1,176 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+var (
+	// ErrPull says that the cluster is in pull mode, and leaves by its agent.
+	ErrPull = errors.New("the cluster is in pull mode: use unregister")
+	// ErrStays says that the cluster did not leave in time.
+	ErrStays = errors.New("the cluster has not left")
+)
+
+// UnjoinOptions say what leaves. Name and Hub are required.
+type UnjoinOptions struct {
+	// Name of the cluster on the hub.
+	Name string
+	// Hub is a client that may do everything there.
+	Hub client.Client
+	// Member is a client for the member, to clean it up; nil leaves it as it is.
+	Member client.Client
+	// Namespace holds accounts in the member and credentials on the hub; empty
+	// means karmada-cluster.
+	Namespace string
+	// Wait is how long the cluster may take to leave; zero means 60 s.
+	Wait time.Duration
+	// Force lets the cluster go although what runs in it could not be removed: it
+	// stays there.
+	Force bool
+	// DryRun reports the steps without doing them.
+	DryRun bool
+	// Progress is told of every step; nil tells nobody.
+	Progress func(Step)
+}
+
+const (
+	defaultWait = time.Minute
+	leavePoll   = time.Second
+)
+
+func (o *UnjoinOptions) complete() error {
+	if o.Namespace == "" {
+		o.Namespace = workv1alpha2.NamespaceKarmadaCluster
+	}
+	if o.Wait == 0 {
+		o.Wait = defaultWait
+	}
+	if o.Progress == nil {
+		o.Progress = func(Step) {}
+	}
+	return checkName(o.Name)
+}
+
+// Unjoin takes a cluster off the hub: its workloads are removed, then its
+// registration, then the hub's accounts in it. Errors: ErrPull, ErrStays, one
+// that apierrors.IsNotFound knows, or what either side answered.
+func Unjoin(ctx context.Context, o UnjoinOptions) error {
+	if err := o.complete(); err != nil {
+		return err
+	}
+	hub := side{name: "hub", client: o.Hub, dry: o.DryRun, progress: o.Progress}
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := o.Hub.Get(ctx, client.ObjectKey{Name: o.Name}, cluster); err != nil {
+		return fmt.Errorf("read cluster %s: %w", o.Name, err)
+	}
+	if cluster.Spec.SyncMode == clusterv1alpha1.Pull {
+		return ErrPull
+	}
+	if err := hub.remove(ctx, cluster); err != nil {
+		return err
+	}
+	if err := o.gone(ctx, hub); err != nil {
+		return err
+	}
+	for _, name := range []string{o.Name, impersonatorSecret(o.Name)} {
+		if err := hub.remove(ctx, hubSecret(o.Namespace, name, nil)); err != nil {
+			return err
+		}
+	}
+	return o.cleanUp(ctx)
+}
+
+// gone waits until the Cluster is gone. With force it makes it go when the time
+// is up.
+func (o *UnjoinOptions) gone(ctx context.Context, hub side) error {
+	if o.DryRun {
+		return nil
+	}
+	err := o.await(ctx, o.Wait)
+	if err == nil || !wait.Interrupted(err) || ctx.Err() != nil {
+		return err
+	}
+	if !o.Force {
+		return fmt.Errorf("%w after %s: its workloads could not be removed from it; run again to wait on, or with --force to leave them there", ErrStays, o.Wait)
+	}
+	if err := o.release(ctx, hub); err != nil {
+		return err
+	}
+	return o.await(ctx, o.Wait)
+}
+
+func (o *UnjoinOptions) await(ctx context.Context, most time.Duration) error {
+	return wait.PollUntilContextTimeout(ctx, leavePoll, most, true, func(ctx context.Context) (bool, error) {
+		err := o.Hub.Get(ctx, client.ObjectKey{Name: o.Name}, &clusterv1alpha1.Cluster{})
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	})
+}
+
+// release takes the finalizers off the cluster's Works and off the Cluster.
+func (o *UnjoinOptions) release(ctx context.Context, hub side) error {
+	var works workv1alpha1.WorkList
+	if err := o.Hub.List(ctx, &works, client.InNamespace(workv1alpha2.ExecutionNamespace(o.Name))); err != nil {
+		return fmt.Errorf("list the works of cluster %s: %w", o.Name, err)
+	}
+	for i := range works.Items {
+		work := &works.Items[i]
+		if err := hub.letGo(ctx, work, workv1alpha2.ExecutionControllerFinalizer); err != nil {
+			return err
+		}
+		if err := hub.remove(ctx, work); err != nil {
+			return err
+		}
+	}
+	if err := hub.remove(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workv1alpha2.ExecutionNamespace(o.Name)}}); err != nil {
+		return err
+	}
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := o.Hub.Get(ctx, client.ObjectKey{Name: o.Name}, cluster); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return hub.letGo(ctx, cluster, clusterv1alpha1.ClusterControllerFinalizer)
+}
+
+// letGo takes a finalizer off an object.
+func (s side) letGo(ctx context.Context, obj client.Object, finalizer string) error {
+	before, ok := obj.DeepCopyObject().(client.Object)
+	if !ok || !slices.Contains(obj.GetFinalizers(), finalizer) {
+		return nil
+	}
+	obj.SetFinalizers(slices.DeleteFunc(obj.GetFinalizers(), func(f string) bool { return f == finalizer }))
+	if err := s.client.Patch(ctx, obj, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("let go of %s: %w", s.describe(obj), err)
+	}
+	s.tell("let go of", obj)
+	return nil
+}
+
+// cleanUp removes from the member what Join made there, last first.
+func (o *UnjoinOptions) cleanUp(ctx context.Context) error {
+	if o.Member == nil {
+		return nil
+	}
+	member := side{name: "member", client: o.Member, dry: o.DryRun, progress: o.Progress}
+	objects := accounts(o.Name, o.Namespace)
+	slices.Reverse(objects)
+	for _, obj := range objects {
+		if err := member.remove(ctx, obj); err != nil {
+			return err
+		}
+	}
+	return nil
+}

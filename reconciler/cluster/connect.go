@@ -1,0 +1,158 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/crew"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/members"
+)
+
+// post is where one member is watched from.
+type post struct {
+	member     *members.Member
+	hand       *crew.Hand
+	generation int64 // of the Cluster that the connection was made for
+	stale      bool  // its Secret has changed since
+	seen       *observation
+}
+
+// connect opens the connection to a member in push mode and has it watched. A
+// connection that stands is kept while the Secret is missing or broken: that is
+// our trouble, not the member's.
+func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
+	if s.cluster.Spec.SyncMode != clusterv1alpha1.Push {
+		return loop.Next{}, nil
+	}
+	p := r.post(s.cluster.Name)
+	if p != nil && !p.stale && p.generation == s.cluster.Generation {
+		s.seen = p.seen
+		return loop.Next{}, nil
+	}
+	target, err := r.target(ctx, s.cluster)
+	if err == nil {
+		err = r.station(ctx, s, target)
+	}
+	switch {
+	case err == nil:
+		return loop.Next{}, nil
+	case !errors.Is(err, members.ErrCredentials):
+		return loop.Next{}, err
+	case p != nil:
+		log.FromContext(ctx).Info("Keeping the connection that stands", "reason", err.Error())
+		s.seen = p.seen
+		return loop.Next{After: r.options.Period}, nil
+	default:
+		s.seen = &observation{outcome: outcome{reason: clusterv1alpha1.ClusterStatusCollectionFailedReason, message: err.Error()}}
+		return loop.Next{After: r.options.Period}, nil
+	}
+}
+
+// target reads how to connect to a cluster.
+func (r *Reconciler) target(ctx context.Context, cluster *clusterv1alpha1.Cluster) (members.Target, error) {
+	ref := cluster.Spec.SecretRef
+	if ref == nil {
+		return members.Target{}, fmt.Errorf("%w: spec.secretRef names no secret", members.ErrCredentials)
+	}
+	secret := &corev1.Secret{}
+	err := r.secrets.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, secret)
+	if apierrors.IsNotFound(err) {
+		return members.Target{}, fmt.Errorf("%w: secret %s/%s does not exist", members.ErrCredentials, ref.Namespace, ref.Name)
+	}
+	if err != nil {
+		return members.Target{}, fmt.Errorf("read secret %s/%s: %w", ref.Namespace, ref.Name, err)
+	}
+	return members.TargetOf(cluster, secret)
+}
+
+// station has a member watched, and ends the watch over the one before.
+func (r *Reconciler) station(ctx context.Context, s *state, target members.Target) error {
+	member, err := r.registry.Connect(target)
+	if err != nil {
+		return fmt.Errorf("%w: %w", members.ErrCredentials, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.posts[s.cluster.Name]
+	if p != nil && p.member == member {
+		p.generation, p.stale = s.cluster.Generation, false
+		s.seen = p.seen
+		return nil
+	}
+	if p != nil {
+		p.hand.Stop()
+	}
+	next := &post{member: member, generation: s.cluster.Generation}
+	r.posts[s.cluster.Name] = next
+	wasReady := meta.IsStatusConditionTrue(s.cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+	next.hand = r.crew.Join(r.observer(member, wasReady, func(o observation) { r.saw(next, o) }).run)
+	log.FromContext(ctx).Info("Watching a member", "endpoint", target.Config.Host)
+	return nil
+}
+
+// saw keeps what was seen of a member and brings its Cluster in.
+func (r *Reconciler) saw(p *post, o observation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name := p.member.Name()
+	if r.posts[name] != p {
+		return
+	}
+	p.seen = &o
+	r.queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: name}})
+}
+
+func (r *Reconciler) post(cluster string) *post {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p := r.posts[cluster]; p != nil {
+		now := *p
+		return &now
+	}
+	return nil
+}
+
+// dismiss ends the watch over a member and closes its connection.
+func (r *Reconciler) dismiss(cluster string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p := r.posts[cluster]; p != nil {
+		p.hand.Stop()
+		delete(r.posts, cluster)
+	}
+	r.registry.Disconnect(cluster)
+}
+
+// clustersOfSecret names the clusters whose credentials are in a Secret.
+func (r *Reconciler) clustersOfSecret(ctx context.Context, secret client.Object) []reconcile.Request {
+	var clusters clusterv1alpha1.ClusterList
+	if err := r.hub.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "list clusters")
+		return nil
+	}
+	var out []reconcile.Request
+	for i := range clusters.Items {
+		cluster := &clusters.Items[i]
+		ref := cluster.Spec.SecretRef
+		if ref == nil || ref.Namespace != secret.GetNamespace() || ref.Name != secret.GetName() {
+			continue
+		}
+		r.mu.Lock()
+		if p := r.posts[cluster.Name]; p != nil {
+			p.stale = true
+		}
+		r.mu.Unlock()
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(cluster)})
+	}
+	return out
+}

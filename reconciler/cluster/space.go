@@ -1,0 +1,142 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+)
+
+// leaving is how often a cluster that leaves is looked at.
+const leaving = time.Second
+
+// space makes the execution namespace.
+func (r *Reconciler) space(ctx context.Context, s *state) (loop.Next, error) {
+	name := workv1alpha2.ExecutionNamespace(s.cluster.Name)
+	namespace := &corev1.Namespace{}
+	err := r.hub.Get(ctx, client.ObjectKey{Name: name}, namespace, client.UnsafeDisableDeepCopy)
+	switch {
+	case err == nil && namespace.DeletionTimestamp.IsZero():
+		return loop.Next{}, nil
+	case err == nil:
+		return loop.Next{After: leaving}, nil // its end brings the cluster back
+	case !apierrors.IsNotFound(err):
+		return loop.Next{}, fmt.Errorf("read namespace %s: %w", name, err)
+	}
+	err = r.hub.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name:   name,
+		Labels: map[string]string{workv1alpha2.KarmadaSystemLabel: workv1alpha2.KarmadaSystemLabelValue},
+	}})
+	if apierrors.IsAlreadyExists(err) {
+		return loop.Next{}, nil
+	}
+	if err != nil {
+		r.recorder.Event(s.cluster, corev1.EventTypeWarning, clusterv1alpha1.EventReasonCreateExecutionSpaceFailed, err.Error())
+		return loop.Next{}, fmt.Errorf("create namespace %s: %w", name, err)
+	}
+	log.FromContext(ctx).Info("Created the execution namespace", "namespace", name)
+	return loop.Next{}, nil
+}
+
+// mark writes the finalizer and the taints that go with the condition Ready. A
+// new cluster is not tainted before something is known about it: until then it
+// serves no kind that anything could be placed for.
+func (r *Reconciler) mark(ctx context.Context, s *state) (loop.Next, error) {
+	updated := s.cluster.DeepCopy()
+	changed := controllerutil.AddFinalizer(updated, clusterv1alpha1.ClusterControllerFinalizer)
+	condition := meta.FindStatusCondition(s.status.Conditions, clusterv1alpha1.ClusterConditionReady)
+	if condition != nil || s.cluster.Spec.SyncMode != clusterv1alpha1.Push {
+		updated.Spec.Taints = taints(s.cluster.Spec.Taints, condition, metav1.NewTime(r.options.Clock.Now()))
+	}
+	if !changed && equality.Semantic.DeepEqual(s.cluster.Spec.Taints, updated.Spec.Taints) {
+		return loop.Next{}, nil
+	}
+	// Taints are a list that users edit too: what was read must still stand.
+	patch := client.MergeFromWithOptions(s.cluster, client.MergeFromWithOptimisticLock{})
+	switch err := r.hub.Patch(ctx, updated, patch); {
+	case apierrors.IsNotFound(err):
+		return loop.Next{Done: true}, nil
+	case apierrors.IsConflict(err):
+		return loop.Next{Done: true, After: 50 * time.Millisecond}, nil
+	case err != nil:
+		return loop.Next{}, fmt.Errorf("write finalizer and taints of cluster %s: %w", s.cluster.Name, err)
+	}
+	r.wrote.Wrote(updated)
+	s.cluster = updated
+	return loop.Next{}, nil
+}
+
+// leave lets a cluster go once its execution namespace is gone and no binding
+// names it any more.
+func (r *Reconciler) leave(ctx context.Context, s *state) (loop.Next, error) {
+	if !controllerutil.ContainsFinalizer(s.cluster, clusterv1alpha1.ClusterControllerFinalizer) {
+		return loop.Next{}, nil
+	}
+	gone, err := r.removeSpace(ctx, s.cluster)
+	if err != nil || !gone {
+		return loop.Next{After: leaving}, err
+	}
+	bound, err := r.bound(ctx, s.cluster.Name)
+	if err != nil || bound {
+		return loop.Next{After: leaving}, err
+	}
+	updated := s.cluster.DeepCopy()
+	controllerutil.RemoveFinalizer(updated, clusterv1alpha1.ClusterControllerFinalizer)
+	patch := client.MergeFromWithOptions(s.cluster, client.MergeFromWithOptimisticLock{})
+	switch err := r.hub.Patch(ctx, updated, patch); {
+	case apierrors.IsConflict(err):
+		return loop.Next{After: leaving}, nil
+	case client.IgnoreNotFound(err) != nil:
+		return loop.Next{}, fmt.Errorf("let go of cluster %s: %w", s.cluster.Name, err)
+	}
+	log.FromContext(ctx).Info("Let go of the cluster")
+	return loop.Next{}, nil
+}
+
+// removeSpace deletes the execution namespace and says whether it is gone.
+func (r *Reconciler) removeSpace(ctx context.Context, cluster *clusterv1alpha1.Cluster) (bool, error) {
+	name := workv1alpha2.ExecutionNamespace(cluster.Name)
+	namespace := &corev1.Namespace{}
+	err := r.hub.Get(ctx, client.ObjectKey{Name: name}, namespace, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read namespace %s: %w", name, err)
+	}
+	if !namespace.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	err = r.hub.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, client.Preconditions{UID: ptr.To(namespace.UID)})
+	if client.IgnoreNotFound(err) != nil {
+		r.recorder.Event(cluster, corev1.EventTypeWarning, clusterv1alpha1.EventReasonRemoveExecutionSpaceFailed, err.Error())
+		return false, fmt.Errorf("delete namespace %s: %w", name, err)
+	}
+	log.FromContext(ctx).Info("Removing the execution namespace", "namespace", name)
+	return false, nil
+}
+
+// bound says whether a binding still names the cluster.
+func (r *Reconciler) bound(ctx context.Context, cluster string) (bool, error) {
+	found := false
+	err := bindings.Each(ctx, r.hub, func(b workv1alpha2.Binding) {
+		for _, target := range b.BindingSpec().Clusters {
+			found = found || target.Name == cluster
+		}
+	})
+	return found, err
+}

@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/loop"
+)
+
+// describe works out the status from what was seen. What could not be read
+// stays as it was.
+func (r *Reconciler) describe(_ context.Context, s *state) (loop.Next, error) {
+	s.status = s.cluster.Status.DeepCopy()
+	if s.seen == nil {
+		return loop.Next{}, nil
+	}
+	now := metav1.NewTime(r.options.Clock.Now())
+	set := func(c metav1.Condition) {
+		c.ObservedGeneration, c.LastTransitionTime = s.cluster.Generation, now
+		meta.SetStatusCondition(&s.status.Conditions, c)
+	}
+	set(ready(s.seen.outcome))
+	if s.seen.version == "" {
+		return loop.Next{}, nil
+	}
+	set(completeness(s.seen))
+	s.status.KubernetesVersion = s.seen.version
+	s.status.APIEnablements = s.seen.kinds
+	if s.seen.nodes != nil {
+		s.status.NodeSummary = s.seen.nodes
+		resources := *s.seen.resources
+		if s.cluster.Status.ResourceSummary != nil {
+			resources.AllocatableModelings = s.cluster.Status.ResourceSummary.AllocatableModelings
+		}
+		s.status.ResourceSummary = &resources
+	}
+	return loop.Next{}, nil
+}
+
+func ready(o outcome) metav1.Condition {
+	status := metav1.ConditionFalse
+	if o.ready {
+		status = metav1.ConditionTrue
+	}
+	return metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: status, Reason: o.reason, Message: o.message}
+}
+
+func completeness(seen *observation) metav1.Condition {
+	c := metav1.Condition{Type: clusterv1alpha1.ClusterConditionCompleteAPIEnablements, Status: metav1.ConditionFalse}
+	switch {
+	case len(seen.kinds) == 0:
+		c.Reason, c.Message = clusterv1alpha1.APIEnablementsEmptyReason, "no kinds could be read from the cluster"
+	case seen.partial:
+		c.Reason, c.Message = clusterv1alpha1.APIEnablementsPartialReason, "some groups of kinds could not be read from the cluster"
+	default:
+		c.Status = metav1.ConditionTrue
+		c.Reason, c.Message = clusterv1alpha1.APIEnablementsCompleteReason, "all kinds were read from the cluster"
+	}
+	return c
+}
+
+// report writes the status, if it changed.
+func (r *Reconciler) report(ctx context.Context, s *state) (loop.Next, error) {
+	if equality.Semantic.DeepEqual(&s.cluster.Status, s.status) {
+		return loop.Next{}, nil
+	}
+	updated := s.cluster.DeepCopy()
+	updated.Status = *s.status
+	if err := r.hub.Status().Patch(ctx, updated, client.MergeFrom(s.cluster)); err != nil {
+		if apierrors.IsNotFound(err) {
+			return loop.Next{}, nil
+		}
+		return loop.Next{}, fmt.Errorf("write the status of cluster %s: %w", s.cluster.Name, err)
+	}
+	was, is := meta.FindStatusCondition(s.cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady), ready(outcome{})
+	if c := meta.FindStatusCondition(updated.Status.Conditions, clusterv1alpha1.ClusterConditionReady); c != nil {
+		is = *c
+	}
+	if was == nil || was.Status != is.Status || was.Reason != is.Reason {
+		log.FromContext(ctx).Info("Cluster turned", "ready", is.Status, "reason", is.Reason)
+	}
+	r.wrote.Wrote(updated)
+	s.cluster = updated
+	return loop.Next{}, nil
+}
+
+// taints returns the cluster's taints with those that say how it is: not-ready
+// while Ready is False, or was never told, and unreachable while it is Unknown.
+func taints(current []corev1.Taint, condition *metav1.Condition, now metav1.Time) []corev1.Taint {
+	wanted := map[string]bool{
+		clusterv1alpha1.TaintClusterNotReady:    condition == nil || condition.Status == metav1.ConditionFalse,
+		clusterv1alpha1.TaintClusterUnreachable: condition != nil && condition.Status == metav1.ConditionUnknown,
+	}
+	var out []corev1.Taint
+	for _, t := range current {
+		want, ours := wanted[t.Key]
+		if ours && t.Effect == corev1.TaintEffectNoSchedule && !want {
+			continue
+		}
+		if ours && t.Effect == corev1.TaintEffectNoSchedule {
+			delete(wanted, t.Key)
+		}
+		out = append(out, t)
+	}
+	for _, key := range []string{clusterv1alpha1.TaintClusterNotReady, clusterv1alpha1.TaintClusterUnreachable} {
+		if wanted[key] {
+			out = append(out, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule, TimeAdded: &now})
+		}
+	}
+	return out
+}
