@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"syscall"
@@ -69,14 +68,12 @@ func runMember(cmd *cobra.Command, opts member.Options, logs telemetry.LogOption
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	begin := time.Now()
 	opts.Ready = func(at member.Endpoint) {
 		debug.FreeOSMemory() // a start needs far more than what follows, and several members share a machine
 		fmt.Fprintf(cmd.OutOrStdout(), "member %s is ready after %.1fs: %s\n", opts.Name, time.Since(begin).Seconds(), at)
 	}
-	err = member.Run(logr.NewContext(ctx, log), opts)
+	err = member.Run(logr.NewContext(cmd.Context(), log), opts)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%w; choose another --secure-port", err)
 	}

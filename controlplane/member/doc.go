@@ -3,7 +3,7 @@
 //
 // What goes in: a name and a folder. What comes out: a Kubernetes cluster whose Deployments become ready, whose
 // Jobs complete, whose Services, Ingresses and claims get addresses and volumes, and a kubeconfig for its
-// administrator. What its nodes do with an object is written in stages/*.yaml; pods with an image that starts with
+// administrator. What its nodes do with a pod is written in stages/*.yaml; pods with an image that starts with
 // fake/ stay without it, so that there is an unhealthy application to look at. A member that is started again on
 // its folder goes on where it was, on the same port.
 //

@@ -12,11 +12,8 @@ import (
 
 	"github.com/go-logr/logr"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/discovery/cached/memory"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/kwok/pkg/apis/internalversion"
 	"sigs.k8s.io/kwok/pkg/apis/v1alpha1"
@@ -39,8 +36,7 @@ const (
 	nodePlayers = 4
 )
 
-// kubelets is the part of a member that stands for the machines: what its nodes, and the providers of addresses
-// and volumes, would do.
+// kubelets is the part of a member that stands for its machines.
 type kubelets struct {
 	member  *rest.Config
 	name    string
@@ -76,16 +72,10 @@ func (k *kubelets) config(stages map[internalversion.StageResourceRef][]*interna
 	if err != nil {
 		return controllers.Config{}, err
 	}
-	dynamicClient, err := dynamic.NewForConfig(cfg)
-	if err != nil {
-		return controllers.Config{}, err
-	}
 	return controllers.Config{
 		Clock:                     clock.RealClock{},
 		TypedClient:               typed,
-		DynamicClient:             dynamicClient,
 		RESTClient:                typed.Discovery().RESTClient(),
-		RESTMapper:                restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(typed.Discovery())),
 		ManageAllNodes:            true,
 		CIDR:                      k.podCIDR,
 		NodeIP:                    k.address,

@@ -136,6 +136,7 @@ func (m *member) work(ctx context.Context) error {
 	run(func(ctx context.Context) error { return housekeeping.RunControllers(ctx, m.controllers()) })
 	run(func(ctx context.Context) error { return housekeeping.RunScheduler(ctx, config) })
 	run(nodes.start)
+	run(newProvider(client).run)
 	run(func(ctx context.Context) error {
 		m.pki.Run(ctx, func(err error) { logr.FromContextOrDiscard(ctx).Error(err, "renew certificates") })
 		return nil

@@ -317,6 +317,16 @@ func addressesAreGiven(t *testing.T, client kubernetes.Interface, namespace stri
 		}
 		return fmt.Sprintf("service %q %+v, ingress %+v", s.Spec.ClusterIP, s.Status, i.Status), nil
 	})
+	if _, err := client.CoreV1().Services(namespace).Patch(t.Context(), "x", types.MergePatchType, []byte(`{"spec":{"type":"ClusterIP"}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "address is taken back", func(ctx context.Context) (string, error) {
+		s, err := client.CoreV1().Services(namespace).Get(ctx, "x", metav1.GetOptions{})
+		if err != nil || len(s.Status.LoadBalancer.Ingress) == 0 {
+			return "", err
+		}
+		return fmt.Sprintf("%+v", s.Status), nil
+	})
 }
 
 func tokensWork(t *testing.T, client kubernetes.Interface, namespace string) {
