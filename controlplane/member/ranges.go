@@ -1,9 +1,9 @@
 package member
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"hash/fnv"
 	"net/netip"
 )
 
@@ -15,11 +15,9 @@ const (
 
 // rangesOf tells the ranges of pods and Services that follow from a member's name.
 func rangesOf(name string) (pods, services netip.Prefix) {
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(name)) // a hash takes all bytes
-	sum := hash.Sum64()
-	pods = part(10<<24, podBits, uint32(sum%podParts))
-	services = part(10<<24|1<<23, serviceBits, uint32(sum>>32%serviceParts))
+	sum := sha256.Sum256([]byte(name)) // names that differ in little get ranges that differ in much
+	pods = part(10<<24, podBits, binary.BigEndian.Uint32(sum[:4])%podParts)
+	services = part(10<<24|1<<23, serviceBits, binary.BigEndian.Uint32(sum[4:8])%serviceParts)
 	return pods, services
 }
 
