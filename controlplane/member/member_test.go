@@ -393,7 +393,7 @@ func ownedVanishes(t *testing.T, client kubernetes.Interface, namespace string) 
 	})
 }
 
-// A facts says what makes a member itself.
+// facts are what makes a member itself.
 type facts struct {
 	uid       types.UID
 	server    string
@@ -448,7 +448,7 @@ func TestMembersDifferAndRestartTheSame(t *testing.T) {
 	deploymentReady(t, again.Client, "default", 2)
 }
 
-// A child is a member in a process of its own.
+// child is a member in a process of its own.
 type child struct {
 	cmd    *exec.Cmd
 	client kubernetes.Interface
