@@ -19,7 +19,7 @@ import (
 
 // extension is what the server has beyond Kubernetes and custom resources.
 func extension(clk clock.PassiveClock) *apiserver.Extension {
-	group := aggregated.NewGroup(aggregated.DefaultRules(clk.Now))
+	group := aggregated.NewGroup(clk.Now)
 	return &apiserver.Extension{
 		Name:         "flotilla",
 		Scheme:       group.Scheme,

@@ -3,6 +3,7 @@ package aggregated
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,11 +29,11 @@ type Group struct {
 	StorageCodec runtime.Codec
 
 	parameters runtime.ParameterCodec
-	rules      Rules
+	now        func() time.Time
 }
 
-// NewGroup makes the group. All rules are required.
-func NewGroup(rules Rules) *Group {
+// NewGroup makes the group. now is when taints that evict were added.
+func NewGroup(now func() time.Time) *Group {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clusterv1alpha1.AddToScheme(scheme)) // fails only if the types contradict themselves
 	internal := schema.GroupVersion{Group: clusterv1alpha1.GroupName, Version: runtime.APIVersionInternal}
@@ -46,13 +47,13 @@ func NewGroup(rules Rules) *Group {
 		Codecs:       withoutProtobuf{codecs},
 		StorageCodec: codecs.LegacyCodec(clusterv1alpha1.GroupVersion),
 		parameters:   runtime.NewParameterCodec(scheme),
-		rules:        rules,
+		now:          now,
 	}
 }
 
 // Groups returns what the group serves, stored through the getter.
 func (g *Group) Groups(getter generic.RESTOptionsGetter) ([]*genericapiserver.APIGroupInfo, error) {
-	clusters, status, err := newStorage(g.Scheme, getter, g.rules)
+	clusters, status, err := newStorage(g.Scheme, getter, g.now)
 	if err != nil {
 		return nil, fmt.Errorf("store of clusters: %w", err)
 	}

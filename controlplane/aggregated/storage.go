@@ -2,6 +2,7 @@ package aggregated
 
 import (
 	"context"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,8 +15,8 @@ import (
 )
 
 // newStorage returns the stores behind `clusters` and `clusters/status`.
-func newStorage(scheme *runtime.Scheme, getter generic.RESTOptionsGetter, rules Rules) (*genericregistry.Store, *statusStore, error) {
-	main := newStrategy(scheme, rules)
+func newStorage(scheme *runtime.Scheme, getter generic.RESTOptionsGetter, now func() time.Time) (*genericregistry.Store, *statusStore, error) {
+	main := newStrategy(scheme, now)
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &clusterv1alpha1.Cluster{} },
 		NewListFunc:               func() runtime.Object { return &clusterv1alpha1.ClusterList{} },

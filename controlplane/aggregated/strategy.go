@@ -11,30 +11,18 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/validate"
 )
-
-// Rules are the decisions about a Cluster that is about to be stored.
-type Rules struct {
-	// Now is the time that Prepare is told.
-	Now func() time.Time
-	// Prepare brings a Cluster into its canonical form: defaults that hold on
-	// creation alone, and what is set on every write.
-	Prepare func(cluster *clusterv1alpha1.Cluster, creating bool, now time.Time)
-	// Validate lists what is wrong with a Cluster that is to be created.
-	Validate func(cluster *clusterv1alpha1.Cluster) field.ErrorList
-	// ValidateUpdate lists what is wrong with a Cluster in place of an old one.
-	ValidateUpdate func(cluster, old *clusterv1alpha1.Cluster) field.ErrorList
-}
 
 // strategy is how Clusters are written, but for their status.
 type strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
-	rules Rules
+	now func() time.Time
 }
 
-func newStrategy(scheme *runtime.Scheme, rules Rules) strategy {
-	return strategy{ObjectTyper: scheme, NameGenerator: names.SimpleNameGenerator, rules: rules}
+func newStrategy(scheme *runtime.Scheme, now func() time.Time) strategy {
+	return strategy{ObjectTyper: scheme, NameGenerator: names.SimpleNameGenerator, now: now}
 }
 
 // NamespaceScoped is false: Clusters are in no namespace.
@@ -56,38 +44,44 @@ func (s strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	cluster := obj.(*clusterv1alpha1.Cluster)
 	cluster.Status = clusterv1alpha1.ClusterStatus{}
 	cluster.Generation = 1
-	s.rules.Prepare(cluster, true, s.rules.Now())
+	validate.DefaultCluster(cluster, true, s.now())
 }
 
 // PrepareForUpdate keeps the status and counts changes of the spec.
 func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	cluster, before := obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster)
 	cluster.Status = before.Status
-	s.rules.Prepare(cluster, false, s.rules.Now())
+	validate.DefaultCluster(cluster, false, s.now())
 	if !apiequality.Semantic.DeepEqual(cluster.Spec, before.Spec) {
 		cluster.Generation = before.Generation + 1
 	}
 }
 
 // Validate lists what is wrong with a new Cluster.
-func (s strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	return s.rules.Validate(obj.(*clusterv1alpha1.Cluster))
+func (strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	errs, _ := validate.Cluster(obj.(*clusterv1alpha1.Cluster), nil)
+	return errs
+}
+
+// WarningsOnCreate lists what is unwise about a new Cluster.
+func (strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+	_, warnings := validate.Cluster(obj.(*clusterv1alpha1.Cluster), nil)
+	return warnings
 }
 
 // ValidateUpdate lists what is wrong with a changed Cluster.
-func (s strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return s.rules.ValidateUpdate(obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster))
+func (strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	errs, _ := validate.Cluster(obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster))
+	return errs
 }
 
-// WarningsOnCreate is empty.
-func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
-
-// WarningsOnUpdate is empty.
-func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
+// WarningsOnUpdate lists what is unwise about a changed Cluster.
+func (strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+	_, warnings := validate.Cluster(obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster))
+	return warnings
 }
 
-// Canonicalize changes nothing: Prepare did, before validation.
+// Canonicalize changes nothing: that was done before validation.
 func (strategy) Canonicalize(runtime.Object) {}
 
 // statusStrategy is how the status of a Cluster is written: the spec stays, and
@@ -102,6 +96,11 @@ func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 // PrepareForUpdate keeps the spec.
 func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	obj.(*clusterv1alpha1.Cluster).Spec = old.(*clusterv1alpha1.Cluster).Spec
+}
+
+// WarningsOnUpdate is empty.
+func (statusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
 }
 
 // ValidateUpdate accepts every status.
