@@ -155,6 +155,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.conclude(ctx, s, err); err != nil {
 		return reconcile.Result{}, err
 	}
+	if due := s.memo.dueAfter(r.clock.Now()); err == nil && (next.After == 0 || due < next.After) {
+		next.After = due
+	}
 	return loop.Result(next, err)
 }
 

@@ -40,8 +40,11 @@ func NewBuilder(artifacts Artifacts, builder *build.Builder, live client.Reader)
 // Build implements Builder.
 func (b *artifactBuilder) Build(ctx context.Context, in Input) ([]*unstructured.Unstructured, error) {
 	files, err := b.artifacts.Open(ctx, in.Digest)
+	if errors.Is(err, artifact.ErrNotFound) || errors.Is(err, artifact.ErrCorrupt) {
+		return nil, loop.Waiting(meta.ArtifactFailedReason, soon, fmt.Errorf("%w: waiting for its source to fetch it anew", err))
+	}
 	if err != nil {
-		return nil, loop.Waiting(meta.ArtifactFailedReason, soon, fmt.Errorf("open the artifact: %w; it is fetched anew by its source", err))
+		return nil, loop.Waiting(meta.ArtifactFailedReason, in.Kustomization.GetRetryInterval(), err)
 	}
 	variables, err := b.variables(ctx, in.Kustomization)
 	if err != nil {

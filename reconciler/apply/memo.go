@@ -111,6 +111,13 @@ func (m *memo) recall(s *state) bool {
 	return true
 }
 
+// dueAfter returns how long it is until drift is to be looked for.
+func (m *memo) dueAfter(now time.Time) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return max(m.due.Sub(now), minimumPause)
+}
+
 // complaint returns the text of the last complaint if it was about the same
 // objects, else the new one.
 func (m *memo) complaint(about []inventory.ID, text string) string {
@@ -159,6 +166,9 @@ func standsByStatus(s *state) bool {
 		status.LastAppliedRevision == s.source.revision &&
 		status.LastHandledReconcileAt == s.ks.Annotations[meta.ReconcileRequestAnnotation]
 }
+
+// minimumPause keeps a loop whose time is up from running in a circle.
+const minimumPause = 10 * time.Millisecond
 
 // jitter is how far an interval may be off, so that Kustomizations of one
 // interval do not all come at once.

@@ -83,14 +83,5 @@ func sourceKey(ks *kustomizev1.Kustomization) client.ObjectKey {
 // recognise finds out whether there is anything to do but to look at health.
 func (r *Reconciler) recognise(_ context.Context, s *state) (loop.Next, error) {
 	s.settled = s.memo.recall(s)
-	if !s.settled {
-		return loop.Next{}, nil
-	}
-	return loop.Next{After: s.memo.dueAfter(s.now)}, nil
-}
-
-func (m *memo) dueAfter(now time.Time) time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.due.Sub(now)
+	return loop.Next{}, nil
 }

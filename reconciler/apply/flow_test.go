@@ -1,0 +1,443 @@
+package apply_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/acl"
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/google/go-cmp/cmp"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/reconciler/apply"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+func TestRevisionsAreAppliedUpdatedAndPruned(t *testing.T) {
+	w := newWorld(t)
+	first := w.commit(map[string]string{"app/web.yaml": fmt.Sprintf(deployment, 1, "web"), "app/config.yaml": configMaps(1), "other/x.yaml": configMaps(9)})
+	w.kustomization("web")
+	ks := w.ready("web", first)
+	if diff := cmp.Diff([]string{"NAMESPACE_config-00__ConfigMap", "NAMESPACE_web_apps_Deployment"}, inventoryOf(ks)); diff != "" {
+		t.Errorf("inventory (-want +got):\n%s", diff)
+	}
+	web := w.object("apps/v1", "Deployment", w.namespace, "web")
+	want := map[string]string{"kustomize.toolkit.fluxcd.io/name": "web", "kustomize.toolkit.fluxcd.io/namespace": w.namespace}
+	if diff := cmp.Diff(want, web.GetLabels()); diff != "" {
+		t.Errorf("labels (-want +got):\n%s", diff)
+	}
+
+	second := w.commit(map[string]string{"app/web.yaml": fmt.Sprintf(deployment, 3, "web"), "app/config.yaml": configMaps(1), "app/service.yaml": service})
+	ks = w.ready("web", second)
+	web = w.object("apps/v1", "Deployment", w.namespace, "web")
+	if replicas, _, _ := unstructured.NestedInt64(web.Object, "spec", "replicas"); replicas != 3 {
+		t.Errorf("replicas = %d, want 3", replicas)
+	}
+	if len(inventoryOf(ks)) != 3 {
+		t.Errorf("inventory = %v, want three objects", inventoryOf(ks))
+	}
+
+	third := w.commit(map[string]string{"app/web.yaml": fmt.Sprintf(deployment, 3, "web"), "app/service.yaml": service})
+	ks = w.ready("web", third)
+	if w.configMap("config-00") != nil {
+		t.Error("the ConfigMap that left the revision is still there")
+	}
+	if diff := cmp.Diff([]string{"NAMESPACE_web__Service", "NAMESPACE_web_apps_Deployment"}, inventoryOf(ks)); diff != "" {
+		t.Errorf("inventory (-want +got):\n%s", diff)
+	}
+	if got := len(ks.Status.History); got != 3 {
+		t.Errorf("history has %d snapshots, want 3", got)
+	}
+	if diff := cmp.Diff([]string{"ReconciliationSucceeded", "ReconciliationSucceeded", "ReconciliationSucceeded"}, w.events.reasonsOf("web")); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
+	w := newWorld(t)
+	revision := w.commit(map[string]string{"app/web.yaml": fmt.Sprintf(deployment, 1, "web"), "app/service.yaml": service, "app/config.yaml": configMaps(20)})
+	w.kustomization("web", func(spec *kustomizev1.KustomizationSpec) {
+		spec.Interval = metav1.Duration{Duration: 100 * time.Millisecond}
+		spec.Wait = false
+	})
+	w.ready("web", revision)
+	before, runs := w.QuietRevision(t), w.builds.runs()
+	w.until("five more runs", func() (bool, string) { return w.builds.runs() >= runs+5, fmt.Sprint(w.builds.runs()) })
+	if after := w.QuietRevision(t); after != before {
+		t.Errorf("%d writes in five unchanged runs, want none", after-before)
+	}
+
+	w.stop()
+	w.change("web", func(spec *kustomizev1.KustomizationSpec) { spec.Interval = metav1.Duration{Duration: time.Hour} })
+	w.start()
+	w.until("the new interval taken up", func() (bool, string) {
+		ks := w.get("web")
+		return ks.Status.ObservedGeneration == ks.Generation, ""
+	})
+	w.stop()
+	before, runs = w.QuietRevision(t), w.builds.runs()
+	w.start()
+	later := w.commit(map[string]string{"app/web.yaml": fmt.Sprintf(deployment, 2, "web"), "app/service.yaml": service, "app/config.yaml": configMaps(20)})
+	w.ready("web", later)
+	if after := w.QuietRevision(t); after-before != 3 {
+		t.Errorf("%d writes for a restart and a commit that changes one object, want 3: the artifact, the object, the status", after-before)
+	}
+	if got := w.builds.runs() - runs; got != 1 {
+		t.Errorf("%d builds after a restart and a commit, want 1", got)
+	}
+}
+
+func TestTheBrakeHoldsUntilItIsLifted(t *testing.T) {
+	w := newWorld(t)
+	first := w.commit(map[string]string{"app/config.yaml": configMaps(20)})
+	w.kustomization("web")
+	w.ready("web", first)
+
+	second := w.commit(map[string]string{"app/config.yaml": configMaps(10) + strings.ReplaceAll(configMaps(1), "config-00", "new")})
+	message := w.awaitReason("web", second, apply.ReasonPruneBlocked)
+	want := "revision " + second + " would remove 10 of 20 objects (ConfigMap/NS/config-10, ConfigMap/NS/config-11, ConfigMap/NS/config-12 and 7 more): nothing was applied;"
+	if !strings.HasPrefix(strings.ReplaceAll(message, w.namespace, "NS"), want) {
+		t.Errorf("message = %q, want it to begin with %q", message, want)
+	}
+	ks := w.get("web")
+	if !apimeta.IsStatusConditionTrue(ks.Status.Conditions, meta.StalledCondition) || ks.Status.LastAppliedRevision != first || len(inventoryOf(ks)) != 20 {
+		t.Errorf("a blocked revision left its mark: %+v", ks.Status)
+	}
+	if w.configMap("new") != nil || w.configMap("config-19") == nil {
+		t.Error("a blocked revision was partly applied")
+	}
+
+	w.annotate("web", inventory.AllowPruneAnnotation, second)
+	ks = w.ready("web", second)
+	if w.configMap("new") == nil || w.configMap("config-19") != nil || len(inventoryOf(ks)) != 11 {
+		t.Errorf("an allowed revision was not applied: %v", inventoryOf(ks))
+	}
+	third := w.commit(map[string]string{"app/config.yaml": configMaps(1)})
+	w.awaitReason("web", third, apply.ReasonPruneBlocked)
+}
+
+func TestBadRevisionsLeaveTheLastGoodOne(t *testing.T) {
+	good := map[string]string{"app/config.yaml": configMaps(2)}
+	fine := strings.ReplaceAll(configMaps(1), "config-00", "never")
+	cases := map[string]struct {
+		files  map[string]string
+		reason string
+		says   string
+	}{
+		"a kind that the hub does not know": {
+			files:  map[string]string{"app/x.yaml": "apiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: g, namespace: NAMESPACE}\n"},
+			reason: applier.ReasonUnknownKind, says: "Gizmo/NAMESPACE/g: the control plane does not know the kind Gizmo of example.com/v1",
+		},
+		"a namespace that does not exist": {
+			files:  map[string]string{"app/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: nowhere}\n"},
+			reason: applier.ReasonNamespaceMissing, says: "ConfigMap/nowhere/c: the namespace nowhere does not exist",
+		},
+		"an object without a namespace": {
+			files:  map[string]string{"app/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"},
+			reason: applier.ReasonNamespaceMissing, says: "ConfigMap/c: it names no namespace: set metadata.namespace",
+		},
+		"a field of the wrong type": {
+			files:  map[string]string{"app/x.yaml": strings.ReplaceAll(service, "port: 80", "port: eighty")},
+			reason: applier.ReasonInvalidObject, says: "Service/NAMESPACE/web: ",
+		},
+		"a field that does not exist": {
+			files:  map[string]string{"app/x.yaml": strings.ReplaceAll(service, "spec: {", "spec: {colour: red, ")},
+			reason: applier.ReasonInvalidObject, says: "colour",
+		},
+		"a value that is not allowed": {
+			files:  map[string]string{"app/x.yaml": strings.ReplaceAll(service, "port: 80", "port: 99999")},
+			reason: applier.ReasonInvalidObject, says: "spec.ports[0].port",
+		},
+		"an object that is too large": {
+			files:  map[string]string{"app/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: big, namespace: NAMESPACE}\ndata: {x: \"" + noise(1_500_000) + "\"}\n"},
+			reason: applier.ReasonObjectTooLarge, says: "ConfigMap/NAMESPACE/big: it has 15",
+		},
+		"the same object twice": {
+			files:  map[string]string{"app/x.yaml": configMaps(1)},
+			reason: apply.ReasonDuplicateObject, says: "config-00",
+		},
+		"a manifest that does not parse": {
+			files:  map[string]string{"app/x.yaml": "apiVersion: v1\nkind: [\n"},
+			reason: meta.BuildFailedReason, says: "app/x.yaml",
+		},
+		"a broken kustomization": {
+			files:  map[string]string{"app/kustomization.yaml": "resources: [config.yaml, nothing.yaml]\n"},
+			reason: meta.BuildFailedReason, says: "nothing.yaml",
+		},
+		"an object in an execution namespace": {
+			files:  map[string]string{"app/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: karmada-es-east}\n"},
+			reason: applier.ReasonForbidden, says: "ConfigMap/karmada-es-east/c: the namespace karmada-es-east carries work to the cluster east",
+		},
+	}
+	w := newWorld(t)
+	first := w.commit(good)
+	w.kustomization("web")
+	w.ready("web", first)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{"app/config.yaml": configMaps(2), "app/fine.yaml": fine}
+			for path, text := range tc.files {
+				files[path] = text
+			}
+			revision := w.commit(files)
+			message := w.awaitReason("web", revision, tc.reason)
+			if says := strings.ReplaceAll(tc.says, "NAMESPACE", w.namespace); !strings.Contains(message, says) {
+				t.Errorf("message = %q, want it to say %q", message, says)
+			}
+			if w.configMap("never") != nil || w.configMap("config-01") == nil {
+				t.Error("the revision was partly applied")
+			}
+			if got := w.get("web").Status.LastAppliedRevision; got != first {
+				t.Errorf("last applied = %s, want %s", got, first)
+			}
+		})
+	}
+	for name, tc := range map[string]struct {
+		files  map[string]string
+		reason string
+	}{
+		"an empty folder":          {files: map[string]string{"app/readme.md": "nothing"}, reason: apply.ReasonEmptyBuild},
+		"a path that is not there": {files: map[string]string{"elsewhere/config.yaml": configMaps(1)}, reason: apply.ReasonPathNotFound},
+		"a file of comments":       {files: map[string]string{"app/x.yaml": "# nothing\n---\n"}, reason: apply.ReasonEmptyBuild},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.awaitReason("web", w.commit(tc.files), tc.reason)
+			if w.configMap("config-00") == nil {
+				t.Error("objects were deleted")
+			}
+		})
+	}
+	w.ready("web", w.commit(map[string]string{"app/config.yaml": configMaps(3)}))
+}
+
+func TestDefinitionsComeFirst(t *testing.T) {
+	w := newWorld(t)
+	group := strings.TrimPrefix(w.namespace, "t-") + ".example.com"
+	crd := `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.GROUP}
+spec:
+  group: GROUP
+  names: {kind: Gadget, listKind: GadgetList, plural: gadgets, singular: gadget}
+  scope: Namespaced
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {size: {type: integer}}}}}]
+`
+	own := w.namespace + "-own"
+	files := map[string]string{
+		"app/a-gadget.yaml":  "apiVersion: GROUP/v1\nkind: Gadget\nmetadata: {name: one, namespace: OWN}\nsize: 3\n",
+		"app/b-config.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: OWN}\n",
+		"app/crd.yaml":       crd,
+		"app/namespace.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: OWN}\n",
+		"app/policy.yaml":    "apiVersion: policy.karmada.io/v1alpha1\nkind: ClusterOverridePolicy\nmetadata: {name: OWN}\nspec: {overrideRules: []}\n",
+	}
+	for path, text := range files {
+		files[path] = strings.NewReplacer("GROUP", group, "OWN", own).Replace(text)
+	}
+	revision := w.commit(files)
+	w.kustomization("web", func(spec *kustomizev1.KustomizationSpec) { spec.DeletionPolicy = kustomizev1.DeletionPolicyDelete })
+	ks := w.ready("web", revision)
+	if w.object(group+"/v1", "Gadget", own, "one") == nil || w.object("v1", "ConfigMap", own, "c") == nil {
+		t.Error("objects that need a definition of the same revision were not applied")
+	}
+	if got := len(inventoryOf(ks)); got != 5 {
+		t.Errorf("inventory = %v, want five objects", inventoryOf(ks))
+	}
+	if err := w.Hub.Delete(t.Context(), ks); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the definition deleted with its Kustomization", func() (bool, string) {
+		crd := w.object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "gadgets."+group)
+		return crd == nil || crd.GetDeletionTimestamp() != nil, "still there"
+	})
+}
+
+func TestDependencies(t *testing.T) {
+	w := newWorld(t)
+	on := func(name string) func(*kustomizev1.KustomizationSpec) {
+		return func(spec *kustomizev1.KustomizationSpec) {
+			spec.DependsOn = []kustomizev1.DependencyReference{{Name: name}}
+		}
+	}
+	path := func(path string) func(*kustomizev1.KustomizationSpec) {
+		return func(spec *kustomizev1.KustomizationSpec) { spec.Path = path }
+	}
+	files := map[string]string{"base/x.yaml": strings.ReplaceAll(configMaps(1), "config-00", "base"), "app/x.yaml": configMaps(1)}
+	revision := w.commit(files)
+	w.kustomization("app", on("base"))
+	if message := w.awaitReason("app", revision, meta.DependencyNotReadyReason); message != "dependency "+w.namespace+"/base does not exist" {
+		t.Errorf("message = %q", message)
+	}
+	if w.configMap("config-00") != nil {
+		t.Error("applied before its dependency")
+	}
+	w.kustomization("base", path("base"))
+	w.ready("app", revision)
+
+	w.kustomization("one", on("two"))
+	w.kustomization("two", on("one"), path("base"))
+	message := w.awaitReason("two", revision, apply.ReasonDependencyCycle)
+	if !strings.Contains(message, w.namespace+"/one -> "+w.namespace+"/two") && !strings.Contains(message, w.namespace+"/two -> "+w.namespace+"/one") {
+		t.Errorf("message = %q, want it to show the cycle", message)
+	}
+}
+
+func TestSuspendAndRequests(t *testing.T) {
+	w := newWorld(t)
+	first := w.commit(map[string]string{"app/x.yaml": configMaps(1)})
+	w.kustomization("web")
+	w.kustomization("witness", func(spec *kustomizev1.KustomizationSpec) { spec.Path, spec.Prune = "witness", false })
+	w.awaitReason("witness", first, apply.ReasonPathNotFound)
+	w.ready("web", first)
+	w.change("web", func(spec *kustomizev1.KustomizationSpec) { spec.Suspend = true })
+	second := w.commit(map[string]string{"app/x.yaml": configMaps(2), "witness/x.yaml": strings.ReplaceAll(configMaps(1), "config-00", "witness")})
+	w.ready("witness", second)
+	if w.configMap("config-01") != nil {
+		t.Error("a suspended Kustomization was applied")
+	}
+	w.change("web", func(spec *kustomizev1.KustomizationSpec) { spec.Suspend = false })
+	w.ready("web", second)
+
+	drifted := w.configMap("config-01")
+	if err := unstructured.SetNestedField(drifted.Object, "changed by hand", "data", "number"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Hub.Update(t.Context(), drifted); err != nil {
+		t.Fatal(err)
+	}
+	w.annotate("web", meta.ReconcileRequestAnnotation, "now")
+	w.until("the request handled", func() (bool, string) {
+		return w.get("web").Status.LastHandledReconcileAt == "now", w.get("web").Status.LastHandledReconcileAt
+	})
+	if got, _, _ := unstructured.NestedString(w.configMap("config-01").Object, "data", "number"); got != "1" {
+		t.Errorf("drift was not corrected: %q", got)
+	}
+	if diff := cmp.Diff([]string{"ReconciliationSucceeded", "ReconciliationSucceeded", "DriftCorrected"}, w.events.reasonsOf("web")); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestImmutableFields(t *testing.T) {
+	w := newWorld(t)
+	w.kustomization("web")
+	w.ready("web", w.commit(map[string]string{"app/web.yaml": fmt.Sprintf(deployment, 1, "web")}))
+	uid := func() string { return string(w.object("apps/v1", "Deployment", w.namespace, "web").GetUID()) }
+	before := uid()
+
+	changed := map[string]string{"app/web.yaml": fmt.Sprintf(deployment, 1, "shop")}
+	revision := w.commit(changed)
+	message := w.awaitReason("web", revision, applier.ReasonImmutableField)
+	if !strings.Contains(message, "spec.selector") || !strings.Contains(message, "spec.force") {
+		t.Errorf("message = %q, want it to name the field and what to do", message)
+	}
+	w.change("web", func(spec *kustomizev1.KustomizationSpec) { spec.Force = true })
+	w.ready("web", revision)
+	if uid() == before {
+		t.Error("the Deployment was not recreated")
+	}
+
+	before = uid()
+	invalid := strings.ReplaceAll(fmt.Sprintf(deployment, 1, "web"), "name: web, image", "name: \"not a name\", image")
+	message = w.awaitReason("web", w.commit(map[string]string{"app/web.yaml": invalid}), applier.ReasonInvalidObject)
+	if !strings.Contains(message, "containers[0].name") || uid() != before {
+		t.Errorf("an object was deleted for one that is not valid: %s", message)
+	}
+}
+
+func TestRefusedSpecs(t *testing.T) {
+	w := newWorld(t)
+	revision := w.commit(map[string]string{"app/x.yaml": configMaps(1)})
+	cases := map[string]struct {
+		change func(*kustomizev1.KustomizationSpec)
+		reason string
+		says   string
+	}{
+		"kubeconfig": {
+			change: func(spec *kustomizev1.KustomizationSpec) {
+				spec.KubeConfig = &meta.KubeConfigReference{SecretRef: &meta.SecretKeyReference{Name: "x"}}
+			},
+			reason: apply.ReasonNotSupported, says: "spec.kubeConfig is not supported yet",
+		},
+		"decryption": {
+			change: func(spec *kustomizev1.KustomizationSpec) { spec.Decryption = &kustomizev1.Decryption{Provider: "sops"} },
+			reason: apply.ReasonNotSupported, says: "spec.decryption is not supported yet",
+		},
+		"bucket": {
+			change: func(spec *kustomizev1.KustomizationSpec) { spec.SourceRef.Kind = "Bucket" },
+			reason: apply.ReasonNotSupported, says: "spec.sourceRef.kind Bucket is not supported yet",
+		},
+		"elsewhere": {
+			change: func(spec *kustomizev1.KustomizationSpec) { spec.SourceRef.Namespace = "default" },
+			reason: acl.AccessDeniedReason, says: "default/fleet is in another namespace",
+		},
+		"nosource": {
+			change: func(spec *kustomizev1.KustomizationSpec) { spec.SourceRef.Name = "nothing" },
+			reason: meta.ArtifactFailedReason, says: "does not exist",
+		},
+		"novariables": {
+			change: func(spec *kustomizev1.KustomizationSpec) {
+				spec.PostBuild = &kustomizev1.PostBuild{SubstituteFrom: []kustomizev1.SubstituteReference{{Kind: "ConfigMap", Name: "vars"}}}
+			},
+			reason: meta.BuildFailedReason, says: "the ConfigMap vars does not exist",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w.kustomization(name, tc.change)
+			attempted := ""
+			if name == "novariables" {
+				attempted = revision
+			}
+			if message := w.awaitReason(name, attempted, tc.reason); !strings.Contains(message, tc.says) {
+				t.Errorf("message = %q, want it to say %q", message, tc.says)
+			}
+		})
+	}
+}
+
+func TestDeletion(t *testing.T) {
+	w := newWorld(t)
+	cases := map[string]struct {
+		change func(*kustomizev1.KustomizationSpec)
+		stays  bool
+	}{
+		"mirrors pruning":    {change: func(*kustomizev1.KustomizationSpec) {}},
+		"mirrors no pruning": {change: func(spec *kustomizev1.KustomizationSpec) { spec.Prune = false }, stays: true},
+		"orphans":            {change: func(spec *kustomizev1.KustomizationSpec) { spec.DeletionPolicy = kustomizev1.DeletionPolicyOrphan }, stays: true},
+		"deletes": {change: func(spec *kustomizev1.KustomizationSpec) {
+			spec.Prune, spec.DeletionPolicy = false, kustomizev1.DeletionPolicyDelete
+		}},
+		"waits for the end": {change: func(spec *kustomizev1.KustomizationSpec) {
+			spec.DeletionPolicy = kustomizev1.DeletionPolicyWaitForTermination
+		}},
+		"suspended stays put": {change: func(spec *kustomizev1.KustomizationSpec) {}, stays: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			id := strings.ReplaceAll(name, " ", "-")
+			revision := w.commit(map[string]string{"app/x.yaml": strings.ReplaceAll(configMaps(1), "config-00", id)})
+			w.kustomization(id, tc.change)
+			ks := w.ready(id, revision)
+			if name == "suspended stays put" {
+				w.change(id, func(spec *kustomizev1.KustomizationSpec) { spec.Suspend = true })
+			}
+			if err := w.Hub.Delete(t.Context(), ks); err != nil {
+				t.Fatal(err)
+			}
+			w.until("gone", func() (bool, string) {
+				err := w.Hub.Get(t.Context(), client.ObjectKeyFromObject(ks), ks)
+				return err != nil && client.IgnoreNotFound(err) == nil, fmt.Sprint(err)
+			})
+			if stays := w.configMap(id) != nil; stays != tc.stays {
+				t.Errorf("object stays = %v, want %v", stays, tc.stays)
+			}
+		})
+	}
+}

@@ -1,0 +1,362 @@
+package apply_test
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/go-logr/logr"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/controlplane/servertest"
+	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/reconciler/apply"
+	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/sources/artifact"
+	"github.com/flotilla-io/flotilla/sources/build"
+)
+
+var shared servertest.Shared
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(shared.Main(m))
+}
+
+// world is a control plane with the apply loop alone, and a repository that
+// the test commits to.
+type world struct {
+	*servertest.Env
+	t         testing.TB
+	namespace string
+	store     *artifact.Store
+	builds    *countedBuilder
+	events    *recorder
+	stop      func()
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{Env: shared.Env(t), t: t, events: &recorder{}, builds: &countedBuilder{}}
+	w.namespace = w.Namespace(t)
+	var err error
+	if w.store, err = artifact.NewStore(t.TempDir(), artifact.Options{BaseURL: "http://localhost"}); err != nil {
+		t.Fatal(err)
+	}
+	w.create(&sourcev1.GitRepository{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "fleet"},
+		Spec:       sourcev1.GitRepositorySpec{URL: "https://git.example.com/fleet", Interval: metav1.Duration{Duration: time.Minute}},
+	})
+	w.start()
+	return w
+}
+
+// start runs the loop; it ends with the test, or when stop is called.
+func (w *world) start() {
+	w.t.Helper()
+	mgr, err := hub.NewManager(w.Config, scheme.New(), hub.Options{Log: logr.Discard(), SeveralPerProcess: true})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	live := mgr.GetAPIReader()
+	w.builds.Builder = apply.NewBuilder(w.store, build.New(build.Limits{}), live)
+	loop, err := apply.New(apply.Deps{
+		Hub: mgr.GetClient(), Live: live, Config: mgr.GetConfig(), Builder: w.builds,
+		Assessor: health.New(health.Deps{Hub: mgr.GetClient(), Live: live}), Events: w.events,
+	}, apply.Options{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := loop.Register(mgr); err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(w.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	w.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Errorf("manager: %v", err)
+		}
+	})
+	w.t.Cleanup(w.stop)
+}
+
+// countedBuilder counts how often a revision was built: the runs that look at
+// everything.
+type countedBuilder struct {
+	apply.Builder
+	mu    sync.Mutex
+	count int
+}
+
+func (b *countedBuilder) Build(ctx context.Context, in apply.Input) ([]*unstructured.Unstructured, error) {
+	b.mu.Lock()
+	b.count++
+	b.mu.Unlock()
+	return b.Builder.Build(ctx, in)
+}
+
+func (b *countedBuilder) runs() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.count
+}
+
+// recorder keeps events as "Kind/name: reason: message".
+type recorder struct {
+	mu   sync.Mutex
+	said []string
+}
+
+func (r *recorder) Event(obj runtime.Object, _, reason, message string) {
+	accessor, err := apimeta.Accessor(obj)
+	if err != nil {
+		panic(err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.said = append(r.said, accessor.GetName()+": "+reason+": "+message)
+}
+
+func (r *recorder) reasonsOf(name string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for _, text := range r.said {
+		if rest, ok := strings.CutPrefix(text, name+": "); ok {
+			reason, _, _ := strings.Cut(rest, ": ")
+			out = append(out, reason)
+		}
+	}
+	return out
+}
+
+func (w *world) create(obj client.Object) {
+	w.t.Helper()
+	if err := w.Hub.Create(w.t.Context(), obj); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// commit makes files the repository's artifact, and returns the revision.
+func (w *world) commit(files map[string]string) string {
+	w.t.Helper()
+	set := artifact.Files{}
+	hash := sha1.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		text := strings.ReplaceAll(files[name], "NAMESPACE", w.namespace)
+		fmt.Fprintf(hash, "%s\n%s\n", name, text)
+		set[name] = artifact.File{Data: []byte(text)}
+	}
+	stored, err := w.store.Put(w.t.Context(), w.namespace+"/fleet", set)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	revision := fmt.Sprintf("main@sha1:%x", hash.Sum(nil))
+	patch, err := json.Marshal(map[string]any{"status": map[string]any{"artifact": map[string]any{
+		"digest": stored.Digest, "path": stored.Path, "url": stored.URL, "revision": revision, "lastUpdateTime": "2026-01-02T03:04:05Z", "size": stored.Size,
+	}}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	repository := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "fleet"}}
+	if err := w.Hub.Status().Patch(w.t.Context(), repository, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+		w.t.Fatal(err)
+	}
+	return revision
+}
+
+// kustomization creates one that prunes, every ten minutes.
+func (w *world) kustomization(name string, change ...func(*kustomizev1.KustomizationSpec)) {
+	w.t.Helper()
+	ks := &kustomizev1.Kustomization{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name},
+		Spec: kustomizev1.KustomizationSpec{
+			Interval:      metav1.Duration{Duration: 10 * time.Minute},
+			RetryInterval: &metav1.Duration{Duration: time.Second},
+			Path:          "./app",
+			Prune:         true,
+			SourceRef:     kustomizev1.CrossNamespaceSourceReference{Kind: "GitRepository", Name: "fleet"},
+		},
+	}
+	for _, c := range change {
+		c(&ks.Spec)
+	}
+	w.create(ks)
+	w.t.Cleanup(func() { w.remove(name) })
+}
+
+// remove deletes a Kustomization and waits until it is gone, so that its
+// finalizer does not outlive the loop.
+func (w *world) remove(name string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), 30*time.Second)
+	defer cancel()
+	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
+	if err := w.Hub.Patch(ctx, ks, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); client.IgnoreNotFound(err) != nil {
+		w.t.Error(err)
+	}
+	if err := w.Hub.Delete(ctx, ks); client.IgnoreNotFound(err) != nil {
+		w.t.Error(err)
+	}
+}
+
+func (w *world) get(name string) *kustomizev1.Kustomization {
+	w.t.Helper()
+	var ks kustomizev1.Kustomization
+	if err := w.Hub.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: name}, &ks); err != nil {
+		w.t.Fatal(err)
+	}
+	return &ks
+}
+
+// until polls until a condition holds; what is shown if it never does.
+func (w *world) until(what string, holds func() (bool, string)) {
+	w.t.Helper()
+	last := ""
+	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, 40*time.Second, true, func(context.Context) (bool, error) {
+		ok, seen := holds()
+		last = seen
+		return ok, nil
+	})
+	if err != nil {
+		w.t.Fatalf("never %s; last seen: %s", what, last)
+	}
+}
+
+// ready waits until a Kustomization has applied a revision.
+func (w *world) ready(name, revision string) *kustomizev1.Kustomization {
+	w.t.Helper()
+	w.awaitReason(name, revision, meta.ReconciliationSucceededReason)
+	return w.get(name)
+}
+
+// awaitReason waits until a Kustomization says why it is or is not ready at a
+// revision, and returns the message.
+func (w *world) awaitReason(name, revision, reason string) string {
+	w.t.Helper()
+	message := ""
+	w.until(fmt.Sprintf("%s: %s at %s", name, reason, revision), func() (bool, string) {
+		ks := w.get(name)
+		c := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
+		if c == nil {
+			return false, "no condition"
+		}
+		message = c.Message
+		return c.Reason == reason && ks.Status.LastAttemptedRevision == revision && c.ObservedGeneration == ks.Generation,
+			fmt.Sprintf("%s %s: %s (attempted %s)", c.Status, c.Reason, c.Message, ks.Status.LastAttemptedRevision)
+	})
+	return message
+}
+
+// object reads an object of the hub; nil if there is none.
+func (w *world) object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	w.t.Helper()
+	obj := &unstructured.Unstructured{}
+	obj.SetAPIVersion(apiVersion)
+	obj.SetKind(kind)
+	err := w.Hub.Get(w.t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, obj)
+	if client.IgnoreNotFound(err) != nil {
+		w.t.Fatal(err)
+	}
+	if err != nil {
+		return nil
+	}
+	return obj
+}
+
+func (w *world) configMap(name string) *unstructured.Unstructured {
+	w.t.Helper()
+	return w.object("v1", "ConfigMap", w.namespace, name)
+}
+
+func (w *world) annotate(name, key, value string) {
+	w.t.Helper()
+	ks := w.get(name)
+	before := ks.DeepCopy()
+	if ks.Annotations == nil {
+		ks.Annotations = map[string]string{}
+	}
+	ks.Annotations[key] = value
+	if err := w.Hub.Patch(w.t.Context(), ks, client.MergeFrom(before)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) change(name string, change func(*kustomizev1.KustomizationSpec)) {
+	w.t.Helper()
+	ks := w.get(name)
+	before := ks.DeepCopy()
+	change(&ks.Spec)
+	if err := w.Hub.Patch(w.t.Context(), ks, client.MergeFrom(before)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func inventoryOf(ks *kustomizev1.Kustomization) []string {
+	if ks.Status.Inventory == nil {
+		return nil
+	}
+	var ids []string
+	for _, e := range ks.Status.Inventory.Entries {
+		ids = append(ids, strings.ReplaceAll(e.ID, ks.Namespace, "NAMESPACE"))
+	}
+	return ids
+}
+
+// configMaps returns manifests of n ConfigMaps in one file.
+func configMaps(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: config-%02d, namespace: NAMESPACE}\ndata: {number: \"%d\"}\n", i, i)
+	}
+	return b.String()
+}
+
+const deployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: NAMESPACE}
+spec:
+  replicas: %d
+  selector: {matchLabels: {app: %s}}
+  template:
+    metadata: {labels: {app: %[2]s}}
+    spec: {containers: [{name: web, image: "nginx:1"}]}
+`
+
+// noise returns text that cannot be packed.
+func noise(size int) string {
+	random := rand.New(rand.NewPCG(1, 2))
+	text := make([]byte, size)
+	for i := range text {
+		text[i] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[random.IntN(62)]
+	}
+	return string(text)
+}
+
+const service = `
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: NAMESPACE}
+spec: {selector: {app: web}, ports: [{port: 80}]}
+`
