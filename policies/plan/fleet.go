@@ -95,12 +95,11 @@ func (in *FleetInput) plan(template *unstructured.Unstructured, current workv1al
 	if out.Binding, out.Err = in.bind(claimed, policy, current); out.Err != nil {
 		return out
 	}
-	if decision, changed := placement.Decide(out.Binding, snap, in.Now, in.Scheduling); changed {
+	decision, changed := placement.Decide(out.Binding, snap, in.Now, in.Scheduling)
+	out.Err = decision.Err
+	if changed {
 		out.Placed = decision.Why
 		Write(out.Binding, decision)
-		if decision.Err != nil {
-			out.Err = decision.Err
-		}
 	}
 	works, err := Works(WorksInput{
 		Binding: out.Binding, Template: claimed, Cluster: snap.Cluster, Overrides: in.Overrides, Interpreter: in.Interpreter,

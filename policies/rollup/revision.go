@@ -96,7 +96,7 @@ func describe(r Rollup, findings []finding) string {
 		return "applied; nothing goes to clusters"
 	case len(findings) == 0:
 		return counts
-	case r.Total == 0:
+	case r.Total == 0 || findings[0].cluster == "":
 		return findings[0].String()
 	default:
 		return counts + ": " + findings[0].String()

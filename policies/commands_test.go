@@ -1,0 +1,524 @@
+package policies_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/policies/validate"
+)
+
+// do runs one command. Those that change the world print what became of the
+// templates by it.
+func (w *world) do(args []string, body string) (string, error) {
+	asks := map[string]func([]string) (string, error){
+		"show": w.show, "get": w.get, "status": w.status, "rollup": w.rollup, "explain": w.explain, "why": w.why,
+	}
+	if ask, ok := asks[args[0]]; ok {
+		return ask(args[1:])
+	}
+	changes := map[string]func([]string, string) error{
+		"clusters": w.doClusters, "lose": w.lose, "leave": w.leave, "label": w.label, "taint": w.taint,
+		"apply": w.apply, "deploy": w.deploy, "delete": w.remove, "report": w.doReport, "evict": w.evict, "rebalance": w.rebalance,
+	}
+	change, ok := changes[args[0]]
+	if !ok {
+		return "", fmt.Errorf("no such command: %s", args[0])
+	}
+	if err := change(args[1:], body); err != nil {
+		return "", err
+	}
+	return w.settle()
+}
+
+// clusters: one per line, "east region=eu zone=a tier=gold cpu=8 taint=k=v:NoSchedule".
+func (w *world) doClusters(_ []string, body string) error {
+	for line := range strings.Lines(body) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		c := &clusterv1alpha1.Cluster{}
+		c.Name = fields[0]
+		c.Labels = map[string]string{}
+		c.Spec.SyncMode = clusterv1alpha1.Push
+		c.Status.APIEnablements = everyAPI()
+		for _, f := range fields[1:] {
+			k, v, _ := strings.Cut(f, "=")
+			setCluster(c, k, v)
+		}
+		w.clusters[c.Name] = c
+	}
+	return nil
+}
+
+func everyAPI() []clusterv1alpha1.APIEnablement {
+	kinds := map[string][]string{
+		"apps/v1": {"Deployment", "StatefulSet", "DaemonSet"}, "batch/v1": {"Job", "CronJob"},
+		"v1": {"ConfigMap", "Service", "Secret", "Pod"}, "networking.k8s.io/v1": {"Ingress"},
+		"rbac.authorization.k8s.io/v1": {"ClusterRole"},
+	}
+	var out []clusterv1alpha1.APIEnablement
+	for _, gv := range slices.Sorted(maps.Keys(kinds)) {
+		e := clusterv1alpha1.APIEnablement{GroupVersion: gv}
+		for _, k := range kinds[gv] {
+			e.Resources = append(e.Resources, clusterv1alpha1.APIResource{Kind: k})
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+func setCluster(c *clusterv1alpha1.Cluster, k, v string) {
+	switch k {
+	case "region":
+		c.Spec.Region = v
+	case "provider":
+		c.Spec.Provider = v
+	case "zone":
+		c.Spec.Zones = append(c.Spec.Zones, v)
+	case "taint":
+		c.Spec.Taints = append(c.Spec.Taints, taintOf(v))
+	case "without":
+		for i := range c.Status.APIEnablements {
+			e := &c.Status.APIEnablements[i]
+			e.Resources = slices.DeleteFunc(e.Resources, func(r clusterv1alpha1.APIResource) bool { return r.Kind == v })
+		}
+	case "pods":
+		c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{
+			Allocatable: corev1.ResourceList{corev1.ResourcePods: resource.MustParse(v)},
+		}
+	default:
+		c.Labels[k] = v
+	}
+}
+
+func taintOf(s string) corev1.Taint {
+	pair, effect, _ := strings.Cut(s, ":")
+	k, v, _ := strings.Cut(pair, "=")
+	return corev1.Taint{Key: k, Value: v, Effect: corev1.TaintEffect(effect)}
+}
+
+func (w *world) lose(args []string, _ string) error {
+	delete(w.clusters, args[0])
+	return nil
+}
+
+func (w *world) leave(args []string, _ string) error {
+	return w.edit(args[0], func(c *clusterv1alpha1.Cluster) {
+		at := metav1.NewTime(w.now)
+		c.DeletionTimestamp = &at
+	})
+}
+
+func (w *world) label(args []string, _ string) error {
+	return w.edit(args[0], func(c *clusterv1alpha1.Cluster) {
+		for _, a := range args[1:] {
+			if k, gone := strings.CutSuffix(a, "-"); gone {
+				delete(c.Labels, k)
+				continue
+			}
+			k, v, _ := strings.Cut(a, "=")
+			setCluster(c, k, v)
+		}
+	})
+}
+
+func (w *world) taint(args []string, _ string) error {
+	return w.edit(args[0], func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = append(c.Spec.Taints, taintOf(args[1])) })
+}
+
+func (w *world) edit(name string, change func(*clusterv1alpha1.Cluster)) error {
+	c := w.clusters[name]
+	if c == nil {
+		return fmt.Errorf("no cluster %s", name)
+	}
+	c = c.DeepCopy()
+	change(c)
+	w.clusters[name] = c
+	return nil
+}
+
+// apply takes YAML documents: policies, overrides and templates.
+func (w *world) apply(_ []string, body string) error {
+	for doc := range strings.SplitSeq(body, "---\n") {
+		var obj map[string]any
+		data, err := yaml.YAMLToJSON([]byte(doc))
+		if err != nil {
+			return err
+		}
+		if err := utiljson.Unmarshal(data, &obj); err != nil {
+			return err
+		}
+		if err := w.applyObject(&unstructured.Unstructured{Object: obj}, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) applyObject(obj *unstructured.Unstructured, data []byte) error {
+	k := key(obj.GetKind(), obj.GetNamespace(), obj.GetName())
+	switch obj.GetKind() {
+	case "PropagationPolicy":
+		return w.applyPolicy(k, data, &policyv1alpha1.PropagationPolicy{})
+	case "ClusterPropagationPolicy":
+		return w.applyPolicy(k, data, &policyv1alpha1.ClusterPropagationPolicy{})
+	case "OverridePolicy":
+		return w.applyOverride(k, data, &policyv1alpha1.OverridePolicy{})
+	case "ClusterOverridePolicy":
+		return w.applyOverride(k, data, &policyv1alpha1.ClusterOverridePolicy{})
+	}
+	w.put(k, obj)
+	return nil
+}
+
+// put stores a template as the server would: generation and status are its own.
+func (w *world) put(k string, obj *unstructured.Unstructured) {
+	obj.SetUID(uid(k))
+	obj.SetGeneration(1)
+	if old := w.templates[k]; old != nil {
+		obj.SetGeneration(old.GetGeneration() + 1)
+		labels, annotations := obj.GetLabels(), obj.GetAnnotations()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		carry(labels, old.GetLabels())
+		carry(annotations, old.GetAnnotations())
+		obj.SetLabels(labels)
+		obj.SetAnnotations(annotations)
+		if old.Object["status"] != nil {
+			obj.Object["status"] = old.Object["status"]
+		}
+	}
+	obj.SetResourceVersion(strconv.FormatInt(obj.GetGeneration(), 10))
+	w.templates[k] = obj
+}
+
+// carry keeps the claim, which another writer than the user owns.
+func carry(to, from map[string]string) {
+	for k, v := range from {
+		if strings.Contains(k, "policy.karmada.io/") {
+			to[k] = v
+		}
+	}
+}
+
+func (w *world) applyPolicy(k string, data []byte, p policyv1alpha1.Policy) error {
+	if err := yaml.UnmarshalStrict(data, p); err != nil {
+		return err
+	}
+	old := w.policies[k]
+	if old != nil {
+		p.SetLabels(old.GetLabels())
+	}
+	validate.DefaultPolicy(p, old == nil, func() string { return "id-of-" + p.GetName() })
+	if p.PropagationSpec().SchedulerName == "" { // the schema's default
+		p.PropagationSpec().SchedulerName = policyv1alpha1.DefaultSchedulerName
+	}
+	if errs, _ := validate.Policy(p, old); len(errs) > 0 {
+		return errs.ToAggregate()
+	}
+	w.policies[k] = p
+	return nil
+}
+
+func (w *world) applyOverride(k string, data []byte, o policyv1alpha1.Override) error {
+	if err := yaml.UnmarshalStrict(data, o); err != nil {
+		return err
+	}
+	validate.DefaultOverride(o)
+	if errs, _ := validate.Override(o); len(errs) > 0 {
+		return errs.ToAggregate()
+	}
+	w.overrides[k] = o
+	return nil
+}
+
+// deploy ns/name replicas=N image=I k=v…: a Deployment; k=v are labels.
+func (w *world) deploy(args []string, _ string) error {
+	namespace, name, _ := strings.Cut(args[0], "/")
+	replicas, image, labels := int64(1), "registry.example/app:1.0", map[string]any{}
+	for _, a := range args[1:] {
+		k, v, _ := strings.Cut(a, "=")
+		switch k {
+		case "replicas":
+			n, err := strconv.ParseInt(v, 10, 32)
+			if err != nil {
+				return err
+			}
+			replicas = n
+		case "image":
+			image = v
+		default:
+			labels[k] = v
+		}
+	}
+	w.put(key("Deployment", namespace, name), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"namespace": namespace, "name": name, "labels": labels},
+		"spec": map[string]any{
+			"replicas": replicas,
+			"template": map[string]any{"spec": map[string]any{
+				"containers": []any{map[string]any{"name": "app", "image": image}},
+			}},
+		},
+	}})
+	return nil
+}
+
+// delete Kind ns/name
+func (w *world) remove(args []string, _ string) error {
+	k := strings.Join(args, " ")
+	delete(w.policies, k)
+	delete(w.overrides, k)
+	if w.templates[k] != nil {
+		delete(w.templates, k)
+		delete(w.bindings, k)
+		delete(w.said, k)
+		maps.DeleteFunc(w.works, func(wk string, _ *workv1alpha1.Work) bool { return strings.HasSuffix(wk, "/"+k) })
+	}
+	return nil
+}
+
+// report CLUSTER Kind ns/name ready=N | status={…} | fault=text
+func (w *world) doReport(args []string, body string) error {
+	k := args[1] + " " + args[2]
+	var status map[string]any
+	fault := ""
+	for _, a := range args[3:] {
+		switch name, v, _ := strings.Cut(a, "="); name {
+		case "ready":
+			have, of, _ := strings.Cut(v, "/")
+			ready, all := atoi(have), atoi(of)
+			status = map[string]any{
+				"replicas": all, "updatedReplicas": all, "readyReplicas": ready, "availableReplicas": ready,
+			}
+		case "fault":
+			fault = strings.ReplaceAll(v, "_", " ")
+		}
+	}
+	if body != "" {
+		if err := yaml.Unmarshal([]byte(body), &status); err != nil {
+			return err
+		}
+		data, err := json.Marshal(status)
+		if err != nil {
+			return err
+		}
+		status = nil
+		if err := utiljson.Unmarshal(data, &status); err != nil {
+			return err
+		}
+	}
+	return w.report(args[0], k, status, fault)
+}
+
+func atoi(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// evict CLUSTER Kind ns/name: move a template away, keeping the old copy until
+// the new one is healthy.
+func (w *world) evict(args []string, _ string) error {
+	b := w.bindings[args[1]+" "+args[2]]
+	if b == nil {
+		return fmt.Errorf("no binding")
+	}
+	spec := b.BindingSpec()
+	spec.Clusters = slices.DeleteFunc(slices.Clone(spec.Clusters), func(t workv1alpha2.TargetCluster) bool { return t.Name == args[0] })
+	spec.GracefulEvictionTasks = append(spec.GracefulEvictionTasks, workv1alpha2.GracefulEvictionTask{
+		FromCluster: args[0], PurgeMode: policyv1alpha1.PurgeModeGracefully,
+	})
+	return nil
+}
+
+func (w *world) rebalance(args []string, _ string) error {
+	at := metav1.NewTime(w.now.Add(time.Second))
+	w.bindings[args[0]+" "+args[1]].BindingSpec().RescheduleTriggeredAt = &at
+	return nil
+}
+
+// show [CLUSTER]: what clusters hold.
+func (w *world) show(args []string) (string, error) {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(w.works)) {
+		cluster, name, _ := strings.Cut(k, "/")
+		if len(args) > 0 && args[0] != cluster {
+			continue
+		}
+		var obj unstructured.Unstructured
+		if err := obj.UnmarshalJSON(w.works[k].Spec.Workload.Manifests[0].Raw); err != nil {
+			return "", err
+		}
+		line := cluster + ": " + name
+		if n, ok, _ := unstructured.NestedInt64(obj.Object, "spec", "replicas"); ok {
+			line += fmt.Sprintf(" replicas=%d", n)
+		}
+		if *w.works[k].Spec.SuspendDispatching {
+			line += " suspended"
+		}
+		out = append(out, line)
+	}
+	if len(out) == 0 {
+		return "nothing", nil
+	}
+	return strings.Join(out, "\n"), nil
+}
+
+// get CLUSTER Kind ns/name /json/pointer…: fields of a manifest; "work" as the
+// first pointer asks the Work's own annotations.
+func (w *world) get(args []string) (string, error) {
+	work := w.works[args[0]+"/"+args[1]+" "+args[2]]
+	if work == nil {
+		return "nothing", nil
+	}
+	var out []string
+	for _, path := range args[3:] {
+		var node any
+		if rest, ok := strings.CutPrefix(path, "work:"); ok {
+			node = work.Annotations[rest]
+		} else if err := utiljson.Unmarshal(work.Spec.Workload.Manifests[0].Raw, &node); err != nil {
+			return "", err
+		} else {
+			node = resolve(node, path)
+		}
+		text, err := json.Marshal(node)
+		if s, ok := node.(string); ok {
+			text = []byte(strings.TrimRight(s, "\n"))
+		}
+		if err != nil {
+			return "", err
+		}
+		out = append(out, path+": "+strings.ReplaceAll(string(text), "\n", "\n  "))
+	}
+	return strings.Join(out, "\n"), nil
+}
+
+func resolve(node any, path string) any {
+	for part := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		part = strings.ReplaceAll(part, "~1", "/")
+		switch parent := node.(type) {
+		case map[string]any:
+			node = parent[part]
+		case []any:
+			i, err := strconv.Atoi(part)
+			if err != nil || i >= len(parent) {
+				return nil
+			}
+			node = parent[i]
+		default:
+			return nil
+		}
+	}
+	return node
+}
+
+// status Kind ns/name: the template's status and the binding's conditions.
+func (w *world) status(args []string) (string, error) {
+	k := args[0] + " " + args[1]
+	template, b := w.templates[k], w.bindings[k]
+	var out []string
+	if template != nil && template.Object["status"] != nil {
+		text, err := json.Marshal(template.Object["status"])
+		if err != nil {
+			return "", err
+		}
+		out = append(out, "template: "+string(text))
+	}
+	if b == nil {
+		return strings.Join(append(out, "no binding"), "\n"), nil
+	}
+	for _, c := range b.BindingStatus().Conditions {
+		out = append(out, fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message))
+	}
+	for _, item := range b.BindingStatus().AggregatedStatus {
+		text := "no status"
+		if item.Status != nil {
+			text = string(item.Status.Raw)
+		}
+		out = append(out, fmt.Sprintf("%s: applied=%t %s %s%s", item.ClusterName, item.Applied, item.Health, text, suffix(item.AppliedMessage)))
+	}
+	return strings.Join(out, "\n"), nil
+}
+
+func suffix(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + s + ")"
+}
+
+// rollup: the line that a commit shows.
+func (w *world) rollup([]string) (string, error) {
+	var parts []rollup.Part
+	for _, k := range slices.Sorted(maps.Keys(w.templates)) {
+		var b workv1alpha2.Binding
+		if have, ok := w.bindings[k]; ok {
+			b = have
+		}
+		parts = append(parts, rollup.PartOf(w.templates[k], b, w.worksOf(k)))
+	}
+	r := rollup.Revision(parts)
+	return r.State + ": " + r.Description, nil
+}
+
+// explain Kind ns/name: why clusters do not fit, and how those that do compare.
+func (w *world) explain(args []string) (string, error) {
+	b := w.bindings[args[0]+" "+args[1]]
+	if b == nil {
+		return "no binding", nil
+	}
+	result, err := placement.Place(placement.Request{Spec: b.BindingSpec()}, placement.NewSnapshot(values(w.clusters)), placement.Options{})
+	var out []string
+	for _, s := range result.Scores {
+		line := fmt.Sprintf("%s: fits, score %d", s.Cluster, s.Score)
+		if !s.Selected {
+			line += ", left out"
+		}
+		out = append(out, line)
+	}
+	for _, r := range result.Refusals {
+		out = append(out, fmt.Sprintf("%s: %s: %s", r.Cluster, r.Plugin, r.Reason))
+	}
+	if err != nil {
+		out = append(out, err.Error())
+	}
+	return strings.Join(out, "\n"), nil
+}
+
+// why Kind ns/name: the claim on the template.
+func (w *world) why(args []string) (string, error) {
+	t := w.templates[args[0]+" "+args[1]]
+	claim := map[string]string{}
+	carry(claim, t.GetLabels())
+	carry(claim, t.GetAnnotations())
+	if len(claim) == 0 {
+		return "not claimed", nil
+	}
+	return sortedPairs(claim), nil
+}
