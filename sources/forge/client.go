@@ -1,0 +1,290 @@
+package forge
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/flotilla-io/flotilla/sources/git"
+)
+
+// dialect is how one kind of forge wants a status.
+type dialect struct {
+	// segments is how many parts a repository's name has; 0 means any number.
+	segments int
+	// base turns the repository's host into the API's address.
+	base func(host *url.URL) string
+	// path is where a status is posted, below base.
+	path func(repository []string, commit string) string
+	// body is what is posted.
+	body func(s Status) map[string]string
+	// header authenticates.
+	header func(token string) (key, value string)
+	// accepts says whether a refusal means that all is well.
+	accepts func(s Status, code int, message string) bool
+}
+
+// dialects by Provider type.
+var dialects = map[string]dialect{
+	"github": {
+		segments: 2,
+		base: func(host *url.URL) string {
+			if host.Host == "github.com" {
+				return "https://api.github.com"
+			}
+			return host.String() + "/api/v3"
+		},
+		path:   func(r []string, commit string) string { return "/repos/" + escape(r) + "/statuses/" + commit },
+		body:   plainBody,
+		header: func(token string) (string, string) { return "Authorization", "Bearer " + token },
+	},
+	"gitea": {
+		segments: 2,
+		base:     func(host *url.URL) string { return host.String() + "/api/v1" },
+		path:     func(r []string, commit string) string { return "/repos/" + escape(r) + "/statuses/" + commit },
+		body:     plainBody,
+		header:   func(token string) (string, string) { return "Authorization", "token " + token },
+	},
+	"gitlab": {
+		base: func(host *url.URL) string { return host.String() + "/api/v4" },
+		path: func(r []string, commit string) string {
+			return "/projects/" + url.PathEscape(strings.Join(r, "/")) + "/statuses/" + commit
+		},
+		body: func(s Status) map[string]string {
+			return without(map[string]string{"state": gitlabState(s.State), "name": s.Context, "description": s.Description, "target_url": s.TargetURL})
+		},
+		header:  func(token string) (string, string) { return "PRIVATE-TOKEN", token },
+		accepts: sameState,
+	},
+}
+
+func escape(parts []string) string {
+	out := make([]string, len(parts))
+	for n, p := range parts {
+		out[n] = url.PathEscape(p)
+	}
+	return strings.Join(out, "/")
+}
+
+func plainBody(s Status) map[string]string {
+	return without(map[string]string{"state": string(s.State), "context": s.Context, "description": s.Description, "target_url": s.TargetURL})
+}
+
+// without drops empty fields.
+func without(m map[string]string) map[string]string {
+	for k, v := range m {
+		if v == "" {
+			delete(m, k)
+		}
+	}
+	return m
+}
+
+func gitlabState(s State) string {
+	if s == Failure {
+		return "failed"
+	}
+	return string(s)
+}
+
+// sameState accepts GitLab's refusal to set a state that is set already.
+func sameState(s Status, code int, message string) bool {
+	return code == http.StatusBadRequest && strings.Contains(message, "Cannot transition status") &&
+		strings.Contains(message, "from :"+gitlabState(s.State))
+}
+
+// client posts statuses over HTTP.
+type client struct {
+	dialect    dialect
+	base       string
+	repository []string
+	name       string // for messages
+	token      string
+	http       *http.Client
+	timeout    time.Duration
+}
+
+var _ Poster = (*client)(nil)
+
+func newClient(p Provider, d dialect, host *url.URL, repository []string, opts Options) (*client, error) {
+	token := strings.TrimSpace(string(p.Secret["token"]))
+	if token == "" {
+		return nil, fmt.Errorf("%w: the Secret has no key token", ErrProvider)
+	}
+	config, err := tlsConfig(p.Certificates)
+	if err != nil {
+		return nil, err
+	}
+	return &client{
+		dialect: d, base: d.base(host), repository: repository, name: host.Host + "/" + strings.Join(repository, "/"),
+		token: token, timeout: opts.Timeout,
+		http: &http.Client{
+			Transport: &http.Transport{DialContext: opts.Dial, TLSClientConfig: config, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute},
+			// A redirect would take the token or the status elsewhere.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// tlsConfig reads certificates in the format of a GitRepository's Secret.
+func tlsConfig(certificates map[string][]byte) (*tls.Config, error) {
+	data := map[string][]byte{}
+	for _, key := range []string{"ca.crt", "caFile", "tls.crt", "tls.key", "certFile", "keyFile"} {
+		if v, ok := certificates[key]; ok {
+			data[key] = v
+		}
+	}
+	cred, err := git.ParseCredentials("https://localhost/repository", data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrProvider, err)
+	}
+	if cred.TLS == nil {
+		return &tls.Config{MinVersion: tls.VersionTLS12}, nil
+	}
+	return cred.TLS, nil
+}
+
+// Post puts the status on its commit.
+func (c *client) Post(ctx context.Context, status Status) error {
+	status, err := status.clean()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	body, err := json.Marshal(c.dialect.body(status))
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+c.dialect.path(c.repository, status.Commit), bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("%w: address: %w", ErrProvider, err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "flotilla")
+	req.Header.Set(c.dialect.header(c.token))
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return c.fault(err)
+	}
+	defer resp.Body.Close()
+	return c.outcome(status, resp)
+}
+
+// fault takes the URL out of a client's error; it is long and says nothing new.
+func (c *client) fault(err error) error {
+	var of *url.Error
+	if errors.As(err, &of) {
+		err = of.Err
+	}
+	return fmt.Errorf("post status to %s: %w", c.name, err)
+}
+
+// maxAnswer is how much of an answer is read, in bytes.
+const maxAnswer = 64 << 10
+
+// outcome says what an answer means.
+func (c *client) outcome(status Status, resp *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	code := resp.StatusCode
+	switch {
+	case code >= 200 && code < 300:
+		return nil
+	case err != nil:
+		return c.fault(err)
+	}
+	message := c.message(text)
+	if c.dialect.accepts != nil && c.dialect.accepts(status, code, message) {
+		return nil
+	}
+	if after, limited := retryAfter(resp); limited {
+		return fmt.Errorf("post status to %s: %w", c.name, &RateLimitError{After: after})
+	}
+	return fmt.Errorf("post status to %s: %w", c.name, refusal(code, message))
+}
+
+func refusal(code int, message string) error {
+	switch {
+	case code >= 300 && code < 400:
+		return fmt.Errorf("%w: the forge redirects (HTTP %d); if the repository moved, change the provider's address", ErrProvider, code)
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		return fmt.Errorf("%w (HTTP %d): %s; the token needs the right to write commit statuses", ErrUnauthorized, code, message)
+	case code == http.StatusNotFound,
+		(code == http.StatusUnprocessableEntity || code == http.StatusBadRequest) && strings.Contains(strings.ToLower(message), "no commit found"):
+		return fmt.Errorf("%w (HTTP %d): %s; check the provider's address, and what the token may see", ErrNotFound, code, message)
+	case code == http.StatusUnprocessableEntity || code == http.StatusBadRequest:
+		return fmt.Errorf("%w (HTTP %d): %s", ErrStatus, code, message)
+	default:
+		return fmt.Errorf("forge answered HTTP %d: %s", code, message)
+	}
+}
+
+// message returns a forge's own words, fit to be shown.
+func (c *client) message(text []byte) string {
+	var answer struct {
+		Message any `json:"message"`
+		Error   any `json:"error"`
+	}
+	words := string(text)
+	if json.Unmarshal(text, &answer) == nil {
+		switch {
+		case answer.Message != nil:
+			words = fmt.Sprint(answer.Message)
+		case answer.Error != nil:
+			words = fmt.Sprint(answer.Error)
+		}
+	}
+	words = strings.ReplaceAll(words, c.token, "***")
+	if words = cut(line(words), 2*maxDescription); words == "" {
+		return "no message"
+	}
+	return words
+}
+
+const (
+	minWait     = time.Second
+	defaultWait = time.Minute
+	maxWait     = time.Hour
+)
+
+// retryAfter says how long a forge wants to be left alone, if it does. Times
+// of day are read against the answer's own date.
+func retryAfter(resp *http.Response) (time.Duration, bool) {
+	spent := resp.Header.Get("X-RateLimit-Remaining") == "0" || resp.Header.Get("RateLimit-Remaining") == "0"
+	asked := resp.Header.Get("Retry-After")
+	limited := resp.StatusCode == http.StatusTooManyRequests ||
+		(resp.StatusCode == http.StatusForbidden && (spent || asked != "")) ||
+		(resp.StatusCode == http.StatusServiceUnavailable && asked != "")
+	if !limited {
+		return 0, false
+	}
+	now, dated := parseDate(resp.Header.Get("Date"))
+	wait := defaultWait
+	if seconds, err := strconv.Atoi(asked); err == nil {
+		wait = time.Duration(seconds) * time.Second
+	} else if at, ok := parseDate(asked); ok && dated {
+		wait = at.Sub(now)
+	} else if dated {
+		for _, key := range []string{"X-RateLimit-Reset", "RateLimit-Reset"} {
+			if at, err := strconv.ParseInt(resp.Header.Get(key), 10, 64); err == nil {
+				wait = time.Unix(at, 0).Sub(now)
+			}
+		}
+	}
+	return min(max(wait, minWait), maxWait), true
+}
+
+func parseDate(s string) (time.Time, bool) {
+	at, err := http.ParseTime(s)
+	return at, err == nil
+}
