@@ -1,0 +1,221 @@
+package reconciler
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/reconciler/apply"
+	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/binding"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/cluster"
+	"github.com/flotilla-io/flotilla/reconciler/commitstatus"
+	"github.com/flotilla-io/flotilla/reconciler/commitstatus/poster"
+	"github.com/flotilla-io/flotilla/reconciler/execution"
+	"github.com/flotilla-io/flotilla/reconciler/namespace"
+	"github.com/flotilla-io/flotilla/reconciler/scheduler"
+	"github.com/flotilla-io/flotilla/reconciler/status"
+	"github.com/flotilla-io/flotilla/reconciler/template"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/sources/artifact"
+	"github.com/flotilla-io/flotilla/sources/build"
+	"github.com/flotilla-io/flotilla/sources/repository"
+)
+
+// Options choose and tune the loops.
+type Options struct {
+	// Controllers are the loops to run: names, "*" for all, and "-name" for all
+	// but that one. Empty means all.
+	Controllers []string
+	// Artifacts keeps what sources fetch.
+	Artifacts *artifact.Store
+	// ArtifactURL is where Artifacts are served, without a slash at the end.
+	ArtifactURL string
+	// AllowCrossNamespace lets a Kustomization use a source of another namespace.
+	AllowCrossNamespace bool
+}
+
+// fleet is what the loops share.
+type fleet struct {
+	mgr         ctrl.Manager
+	opts        Options
+	templates   *store.Store
+	snapshots   *scheduler.Snapshots
+	interpreter *interpreter.Interpreter
+	registry    *members.Registry
+	events      record.EventRecorder
+}
+
+// loop is one entry of the list.
+type loop struct {
+	name     string
+	register func(ctx context.Context, f *fleet) error
+}
+
+// loops are all there are, in the order in which a change meets them.
+var loops = []loop{
+	{"gitrepository", registerRepository},
+	{"kustomization", registerApply},
+	{"template", registerTemplate},
+	{"scheduler", registerScheduler},
+	{"binding", registerBinding},
+	{"namespace", registerNamespace},
+	{"execution", registerExecution},
+	{"status", registerStatus},
+	{"cluster", registerCluster},
+	{"commitstatus", registerCommitStatus},
+}
+
+// Names lists the loops.
+func Names() []string {
+	names := make([]string, 0, len(loops))
+	for _, l := range loops {
+		names = append(names, l.name)
+	}
+	return names
+}
+
+// Check errs if a list of controllers names one that is none.
+func Check(controllers []string) error {
+	_, err := choose(controllers)
+	return err
+}
+
+// Register adds the chosen loops to the manager. It errs on a name that is none.
+func Register(ctx context.Context, mgr ctrl.Manager, opts Options) error {
+	chosen, err := choose(opts.Controllers)
+	if err != nil {
+		return err
+	}
+	f, err := newFleet(ctx, mgr, opts)
+	if err != nil {
+		return err
+	}
+	for _, l := range loops {
+		if !chosen[l.name] {
+			continue
+		}
+		if err := l.register(ctx, f); err != nil {
+			return fmt.Errorf("set up the loop %s: %w", l.name, err)
+		}
+	}
+	// What the loops read from starts last: they have said by then what they want.
+	return f.templates.Register(mgr)
+}
+
+// choose reads a list such as "*,-commitstatus".
+func choose(list []string) (map[string]bool, error) {
+	if len(list) == 0 {
+		list = []string{"*"}
+	}
+	chosen := map[string]bool{}
+	for _, entry := range list {
+		name, without := strings.CutPrefix(strings.TrimSpace(entry), "-")
+		switch {
+		case name == "*":
+			for _, known := range Names() {
+				chosen[known] = !without
+			}
+		case slices.Contains(Names(), name):
+			chosen[name] = !without
+		default:
+			return nil, fmt.Errorf("there is no controller %q: there are %s", name, strings.Join(Names(), ", "))
+		}
+	}
+	return chosen, nil
+}
+
+func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options) (*fleet, error) {
+	f := &fleet{
+		mgr:         mgr,
+		opts:        opts,
+		snapshots:   scheduler.NewSnapshots(mgr.GetClient()),
+		interpreter: interpreter.Native(),
+		events:      mgr.GetEventRecorderFor("flotilla"), //nolint:staticcheck // Karmada's and Flux's clients read core/v1 Events
+	}
+	f.registry = members.New(members.Options{Interpreter: f.interpreter})
+	var err error
+	f.templates, err = store.New(mgr.GetConfig(), store.Options{
+		HTTPClient: mgr.GetHTTPClient(),
+		Scheme:     mgr.GetScheme(),
+		Mapper:     mgr.GetRESTMapper(),
+		Claims:     template.Claims,
+		Log:        mgr.GetLogger(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := bindings.Register(ctx, mgr); err != nil {
+		return nil, err
+	}
+	if err := f.snapshots.Register(mgr); err != nil {
+		return nil, err
+	}
+	return f, mgr.Add(f.registry)
+}
+
+func registerRepository(_ context.Context, f *fleet) error {
+	return repository.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, repository.Options{BaseURL: f.opts.ArtifactURL}).Register(f.mgr)
+}
+
+func registerApply(_ context.Context, f *fleet) error {
+	r, err := apply.New(apply.Deps{
+		Hub:      f.mgr.GetClient(),
+		Live:     f.mgr.GetAPIReader(),
+		Config:   f.mgr.GetConfig(),
+		Builder:  apply.NewBuilder(f.opts.Artifacts, build.New(build.Limits{}), f.mgr.GetAPIReader()),
+		Assessor: f.health(),
+		Events:   f.events,
+	}, apply.Options{AllowCrossNamespace: f.opts.AllowCrossNamespace})
+	if err != nil {
+		return err
+	}
+	return r.Register(f.mgr)
+}
+
+func registerTemplate(ctx context.Context, f *fleet) error {
+	return template.New(f.mgr.GetClient(), f.templates, f.snapshots, f.interpreter, f.events, template.Options{}).Register(ctx, f.mgr)
+}
+
+func registerScheduler(_ context.Context, f *fleet) error {
+	return scheduler.New(f.mgr.GetClient(), f.snapshots, f.events, scheduler.Options{}).Register(f.mgr)
+}
+
+func registerBinding(ctx context.Context, f *fleet) error {
+	return binding.New(f.mgr.GetClient(), f.templates, f.snapshots, f.interpreter, f.events, binding.Options{}).Register(ctx, f.mgr)
+}
+
+func registerNamespace(_ context.Context, f *fleet) error {
+	return namespace.New(f.mgr.GetClient(), namespace.Options{}).Register(f.mgr)
+}
+
+func registerExecution(_ context.Context, f *fleet) error {
+	return execution.New(f.mgr.GetClient(), f.registry, f.interpreter, f.events, execution.Options{}).Register(f.mgr)
+}
+
+func registerStatus(_ context.Context, f *fleet) error {
+	return status.New(f.mgr.GetClient(), f.templates, f.interpreter, f.snapshots, status.Options{}).Register(f.mgr)
+}
+
+func registerCluster(_ context.Context, f *fleet) error {
+	return cluster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, cluster.Options{}).Register(f.mgr)
+}
+
+func registerCommitStatus(_ context.Context, f *fleet) error {
+	if err := commitstatus.New(f.mgr.GetClient(), f.health(), f.events, commitstatus.Options{}).Register(f.mgr); err != nil {
+		return err
+	}
+	return poster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), poster.Options{}).Register(f.mgr)
+}
+
+// health judges how objects of the control plane fare in their clusters.
+func (f *fleet) health() *health.Reader {
+	return health.New(health.Deps{Hub: f.mgr.GetClient(), Live: f.mgr.GetAPIReader(), Templates: f.templates})
+}
