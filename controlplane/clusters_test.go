@@ -238,7 +238,7 @@ func show(t *testing.T, config *rest.Config, path string) string {
 	for _, row := range table.Rows {
 		var cells []string
 		for i, cell := range row.Cells {
-			if table.ColumnDefinitions[i].Name == "Age" {
+			if strings.EqualFold(table.ColumnDefinitions[i].Name, "age") {
 				cell = "AGE"
 			}
 			cells = append(cells, fmt.Sprint(cell))

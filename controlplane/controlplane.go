@@ -137,6 +137,15 @@ func (c *ControlPlane) Revision(ctx context.Context) (int64, error) {
 	return c.store.Revision(ctx)
 }
 
+// Written lists the keys of the store that were written after a revision; see
+// etcd.Server. It is empty for a store that runs elsewhere.
+func (c *ControlPlane) Written(ctx context.Context, after int64) ([]string, error) {
+	if c.store == nil {
+		return nil, nil
+	}
+	return c.store.Written(ctx, after)
+}
+
 // Run serves until ctx ends or a part fails, then stops the loops, the server
 // and the store in this order, and gives up the folder. The loops start once
 // the control plane is ready. It may be called once.

@@ -27,8 +27,12 @@ func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 // object reads a manifest.
 func object(t *testing.T, manifest string) *unstructured.Unstructured {
 	t.Helper()
+	content, err := yaml.YAMLToJSON([]byte(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
 	obj := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(manifest), &obj.Object); err != nil {
+	if err := obj.UnmarshalJSON(content); err != nil {
 		t.Fatal(err)
 	}
 	return obj
@@ -75,6 +79,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
+// encode shows a value in a message.
 func encode(t *testing.T, value any) string {
 	t.Helper()
 	content, err := json.Marshal(value)

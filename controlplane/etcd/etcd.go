@@ -142,6 +142,20 @@ func (s *Server) Revision(ctx context.Context) (int64, error) {
 	return answer.Header.Revision, nil
 }
 
+// Written lists the keys that were written after a revision and still exist,
+// sorted. It reads every key: it is for tests and measurements.
+func (s *Server) Written(ctx context.Context, after int64) ([]string, error) {
+	answer, err := s.client.Get(ctx, "", clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithMinModRev(after+1))
+	if err != nil {
+		return nil, fmt.Errorf("etcd keys since %d: %w", after, err)
+	}
+	keys := make([]string, 0, len(answer.Kvs))
+	for _, kv := range answer.Kvs {
+		keys = append(keys, string(kv.Key))
+	}
+	return keys, nil
+}
+
 // Stop ends the store: what was acknowledged is on disk. It may be called twice.
 func (s *Server) Stop() { s.stop.Do(s.shutDown) }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/flotilla-io/flotilla/controlplane/etcd"
@@ -29,6 +30,15 @@ func TestRestartKeepsWhatWasWritten(t *testing.T) {
 				t.Errorf("two writes moved the revision by %d", got)
 			}
 			want := revision(t, first)
+			put(t, first, "a", "1") // b is the last but one
+			want++
+			keys, err := first.Written(t.Context(), want-2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{"a", "b"}, keys); diff != "" {
+				t.Errorf("keys written last (-want +got):\n%s", diff)
+			}
 			first.Stop()
 			first.Stop() // a second stop does nothing
 

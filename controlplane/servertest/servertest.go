@@ -171,6 +171,17 @@ func (e *Env) Revision(t testing.TB) int64 {
 	return revision
 }
 
+// Written lists the keys of the server's store that were written after a
+// revision and still exist.
+func (e *Env) Written(t testing.TB, after int64) []string {
+	t.Helper()
+	keys, err := e.plane.Written(t.Context(), after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
 // QuietRevision is the number of the last write once there has been none for a
 // while.
 func (e *Env) QuietRevision(t testing.TB) int64 {
