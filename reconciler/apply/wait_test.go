@@ -1,0 +1,227 @@
+package apply_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/kustomize"
+	"github.com/fluxcd/pkg/apis/meta"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+)
+
+func waiting(spec *kustomizev1.KustomizationSpec) { spec.Wait = true }
+
+// settle reports a Deployment as fully rolled out.
+func (w *world) settle(name string) {
+	w.t.Helper()
+	web := w.object("apps/v1", "Deployment", w.namespace, name)
+	replicas, _, _ := unstructured.NestedInt64(web.Object, "spec", "replicas")
+	patch := fmt.Sprintf(`{"status":{"observedGeneration":%d,"replicas":%[2]d,"updatedReplicas":%[2]d,"readyReplicas":%[2]d,"availableReplicas":%[2]d,
+		"conditions":[{"type":"Available","status":"True","reason":"x","message":"x"},{"type":"Progressing","status":"True","reason":"NewReplicaSetAvailable","message":"x"}]}}`, web.GetGeneration(), replicas)
+	if err := w.Hub.Status().Patch(w.t.Context(), web, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestWaitIsForHealthAndForNothingOlder(t *testing.T) {
+	w := newWorld(t)
+	first := w.commit(map[string]string{"app/web.yaml": fmt.Sprintf(deployment, 1, "web")})
+	w.kustomization("web", waiting)
+	want := "Running health checks for revision " + first + " with a timeout of 9m30s"
+	w.until(want, func() (bool, string) {
+		message := w.awaitReason("web", first, meta.ProgressingReason)
+		return message == want, message
+	})
+	if got := w.get("web").Status.LastAppliedRevision; got != "" {
+		t.Errorf("last applied = %q before the revision is healthy", got)
+	}
+
+	second := w.commit(map[string]string{"app/web.yaml": fmt.Sprintf(deployment, 2, "web")})
+	w.awaitReason("web", second, meta.ProgressingReason)
+	w.settle("web")
+	ks := w.ready("web", second)
+	if !apimeta.IsStatusConditionTrue(ks.Status.Conditions, meta.HealthyCondition) {
+		t.Errorf("conditions = %+v, want Healthy", ks.Status.Conditions)
+	}
+}
+
+func TestWaitIsForTheBindingOfWhatAPolicyCarries(t *testing.T) {
+	w := newWorld(t)
+	policy := &policyv1alpha1.PropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "all"},
+		Spec:       policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "ConfigMap"}}},
+	}
+	w.create(policy)
+	revision := w.commit(map[string]string{"app/x.yaml": configMaps(1)})
+	w.kustomization("web", waiting)
+	w.awaitReason("web", revision, meta.ProgressingReason)
+
+	binding := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: workv1alpha2.BindingName("ConfigMap", "config-00")},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: "config-00"},
+			Clusters: []workv1alpha2.TargetCluster{{Name: "east"}},
+		},
+	}
+	w.create(binding)
+	binding.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: false, AppliedMessage: "quota exceeded"}}
+	if err := w.Hub.Status().Update(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	// No Work says that the latest version was sent, so that nothing is known.
+	if got := w.get("web"); apimeta.IsStatusConditionTrue(got.Status.Conditions, meta.ReadyCondition) {
+		t.Errorf("ready although no cluster has it: %+v", got.Status.Conditions)
+	}
+	if err := w.Hub.Delete(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Hub.Delete(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	w.ready("web", revision)
+}
+
+func TestFailedHealthIsToldAndComesBack(t *testing.T) {
+	w := newWorld(t)
+	widget := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: state, namespace: NAMESPACE}\ndata: {state: %s}\n"
+	w.kustomization("web", waiting, func(spec *kustomizev1.KustomizationSpec) {
+		spec.HealthCheckExprs = []kustomize.CustomHealthCheck{{
+			APIVersion: "v1", Kind: "ConfigMap",
+			HealthCheckExpressions: kustomize.HealthCheckExpressions{Current: "data.state == 'good'", Failed: "data.state == 'bad'"},
+		}}
+	})
+	first := w.commit(map[string]string{"app/x.yaml": fmt.Sprintf(widget, "bad")})
+	message := w.awaitReason("web", first, meta.HealthCheckFailedReason)
+	if want := "health check failed: ConfigMap/" + w.namespace + "/state"; message != want {
+		t.Errorf("message = %q, want %q", message, want)
+	}
+	if diff := w.events.reasonsOf("web"); len(diff) != 1 || diff[0] != meta.HealthCheckFailedReason {
+		t.Errorf("events = %v, want one", diff)
+	}
+	state := w.configMap("state")
+	if err := unstructured.SetNestedField(state.Object, "good", "data", "state"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Hub.Update(t.Context(), state); err != nil {
+		t.Fatal(err)
+	}
+	w.ready("web", first)
+	w.ready("web", w.commit(map[string]string{"app/x.yaml": fmt.Sprintf(widget, "good")}))
+}
+
+func TestTenantsApplyAsThemselves(t *testing.T) {
+	w := newWorld(t)
+	as := func(spec *kustomizev1.KustomizationSpec) { spec.ServiceAccountName = "tenant" }
+	revision := w.commit(map[string]string{"app/x.yaml": configMaps(2)})
+	w.kustomization("web", as)
+	message := w.awaitReason("web", revision, applier.ReasonForbidden)
+	if !strings.Contains(message, `User "system:serviceaccount:`+w.namespace+`:tenant" cannot patch resource "configmaps"`) {
+		t.Errorf("message = %q, want it to say who may not do what", message)
+	}
+	w.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "tenant"}})
+	w.create(&rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "tenant"},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create", "patch", "get", "delete"}}},
+	})
+	w.create(&rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "tenant"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: "tenant"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: w.namespace, Name: "tenant"}},
+	})
+	w.ready("web", revision)
+	w.ready("web", w.commit(map[string]string{"app/x.yaml": configMaps(1)}))
+	if w.configMap("config-01") != nil {
+		t.Error("not pruned")
+	}
+	message = w.awaitReason("web", w.commit(map[string]string{"app/x.yaml": configMaps(1), "app/s.yaml": service}), applier.ReasonForbidden)
+	if !strings.Contains(message, `"services"`) {
+		t.Errorf("message = %q, want it to name services", message)
+	}
+}
+
+func TestObjectsOfOthersAreTakenOver(t *testing.T) {
+	w := newWorld(t)
+	mine := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.namespace, Name: "config-00",
+			Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "team": "shop"},
+		},
+		Data: map[string]string{"number": "7", "extra": "by hand"},
+	}
+	if err := w.Hub.Create(t.Context(), mine, client.FieldOwner("kubectl-client-side-apply")); err != nil {
+		t.Fatal(err)
+	}
+	revision := w.commit(map[string]string{"app/x.yaml": configMaps(1)})
+	w.kustomization("web")
+	w.ready("web", revision)
+	got := w.configMap("config-00")
+	if data, _, _ := unstructured.NestedStringMap(got.Object, "data"); len(data) != 1 || data["number"] != "0" {
+		t.Errorf("data = %v, want what Git says and nothing else", data)
+	}
+	if _, traced := got.GetAnnotations()[corev1.LastAppliedConfigAnnotation]; traced {
+		t.Errorf("annotations = %v, want kubectl's gone", got.GetAnnotations())
+	}
+}
+
+func TestObjectsMayOptOut(t *testing.T) {
+	w := newWorld(t)
+	marked := func(name, annotation string) string {
+		return "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: NAMESPACE, annotations: {kustomize.toolkit.fluxcd.io/" + annotation + "}}\ndata: {number: VALUE}\n"
+	}
+	text := configMaps(1) + marked("kept", "prune: disabled") + marked("once", "ssa: IfNotPresent") + marked("off", "reconcile: disabled")
+	w.kustomization("web")
+	w.ready("web", w.commit(map[string]string{"app/x.yaml": strings.ReplaceAll(text, "VALUE", "one")}))
+	w.ready("web", w.commit(map[string]string{"app/x.yaml": strings.ReplaceAll(text, "VALUE", "two")}))
+	value := func(name string) string {
+		obj := w.configMap(name)
+		if obj == nil {
+			return "gone"
+		}
+		out, _, _ := unstructured.NestedString(obj.Object, "data", "number")
+		return out
+	}
+	for name, want := range map[string]string{"kept": "two", "once": "one", "off": "gone"} {
+		if got := value(name); got != want {
+			t.Errorf("%s = %s, want %s", name, got, want)
+		}
+	}
+	w.ready("web", w.commit(map[string]string{"app/x.yaml": configMaps(1)}))
+	if value("kept") != "two" || value("once") != "gone" {
+		t.Errorf("kept = %s, once = %s, want two and gone", value("kept"), value("once"))
+	}
+}
+
+func TestVariablesComeFromTheHub(t *testing.T) {
+	w := newWorld(t)
+	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "vars"}, Data: map[string]string{"colour": "red", "size": "1"}})
+	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "vars"}, StringData: map[string]string{"size": "2\n"}})
+	revision := w.commit(map[string]string{"app/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: out, namespace: NAMESPACE}\ndata: {all: \"${colour} ${size} ${shape} ${rest:=default}\"}\n"})
+	w.kustomization("web", func(spec *kustomizev1.KustomizationSpec) {
+		spec.CommonMetadata = &kustomizev1.CommonMetadata{Labels: map[string]string{"team": "shop"}}
+		spec.PostBuild = &kustomizev1.PostBuild{
+			Substitute: map[string]string{"shape": "round"},
+			SubstituteFrom: []kustomizev1.SubstituteReference{
+				{Kind: "ConfigMap", Name: "vars"}, {Kind: "Secret", Name: "vars"}, {Kind: "Secret", Name: "nothing", Optional: true},
+			},
+		}
+	})
+	w.ready("web", revision)
+	out := w.configMap("out")
+	if got, _, _ := unstructured.NestedString(out.Object, "data", "all"); got != "red 2 round default" {
+		t.Errorf("all = %q", got)
+	}
+	if out.GetLabels()["team"] != "shop" {
+		t.Errorf("labels = %v", out.GetLabels())
+	}
+}
