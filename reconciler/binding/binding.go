@@ -14,7 +14,6 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
-	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
@@ -33,11 +32,6 @@ type Templates interface {
 	Want(owner any, kinds ...schema.GroupVersionKind)
 	// Listen adds a listener before the store starts.
 	Listen(l store.Listener)
-}
-
-// Snapshots returns the clusters as decisions see them.
-type Snapshots interface {
-	Current(ctx context.Context) (placement.Snapshot, error)
 }
 
 // Options tune the loop. The zero value is the default.
@@ -65,7 +59,7 @@ type Reconciler struct {
 }
 
 // New returns the loop. hub reads from a cache with the indexes of bindings.
-func New(hub client.Client, templates Templates, snapshots Snapshots, interp *interpreter.Interpreter, events Recorder, opts Options) *Reconciler {
+func New(hub client.Client, templates Templates, interp *interpreter.Interpreter, events Recorder, opts Options) *Reconciler {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
@@ -77,8 +71,8 @@ func New(hub client.Client, templates Templates, snapshots Snapshots, interp *in
 	}
 	shelf := &shelf{hub: hub, written: echo.New[*workv1alpha1.Work](opts.Clock)}
 	read := reader{hub: hub, templates: templates.Get, works: shelf.of, orphans: shelf.left}
-	write := writer{hub: hub, find: shelf.find, wrote: shelf.written.Wrote, parallel: opts.Parallel}
-	render := renderer{clusters: snapshots.Current, overrides: shelf.overrides, interpreter: interp}
+	write := writer{hub: hub, find: shelf.find, echo: shelf.written, parallel: opts.Parallel}
+	render := renderer{cluster: shelf.cluster, overrides: shelf.overrides, interpreter: interp}
 	return &Reconciler{
 		templates: templates,
 		events:    events,

@@ -44,7 +44,7 @@ func TestCarryDeployment(t *testing.T) {
 	eventually(f, "images", map[string]string{"a": "1x2", "b": "1x2", "c": "1x2"}, func() map[string]string { return f.images("web") })
 	f.wrote("a restart and other replicas", map[string]int{"PATCH resourcebindings": 1, "PATCH works": 3})
 
-	f.check(f.env.Hub.Delete(t.Context(), web))
+	f.check(f.env.Hub.Delete(f.Context(), web))
 	eventually(f, "works", map[string]string{}, func() map[string]string { return f.images("web") })
 	eventually(f, "binding gone", true, func() bool { return f.binding("Deployment", "web") == nil })
 	f.wrote("the end of the Deployment", map[string]int{
@@ -60,9 +60,9 @@ func TestStatusOfTemplate(t *testing.T) {
 	f.create(f.policy("all", deployments("web")), web)
 	eventually(f, "images", map[string]string{"a": "2x1"}, func() map[string]string { return f.images("web") })
 	f.settle()
-	f.check(f.env.Hub.Get(t.Context(), client.ObjectKeyFromObject(web), web))
+	f.check(f.env.Hub.Get(f.Context(), client.ObjectKeyFromObject(web), web))
 	web.Status.Replicas, web.Status.ReadyReplicas = 2, 2
-	f.check(f.env.Hub.Status().Update(t.Context(), web))
+	f.check(f.env.Hub.Status().Update(f.Context(), web))
 	f.wrote("a status", map[string]int{})
 	f.stop()
 	f.start()

@@ -19,12 +19,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -35,7 +34,6 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
-	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/binding"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
@@ -45,12 +43,16 @@ import (
 
 var shared servertest.Shared
 
-func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(shared.Main(m))
+}
 
 // fleet is the real server with the three loops on it, and clusters that
 // nothing runs in.
 type fleet struct {
 	*testing.T
+	ctx     context.Context // of the test, and of what cleans up after it
 	env     *servertest.Env
 	ns      string
 	traffic *traffic
@@ -63,13 +65,54 @@ type fleet struct {
 func newFleet(t *testing.T, clusters ...string) *fleet {
 	t.Helper()
 	env := shared.Env(t)
-	f := &fleet{T: t, env: env, ns: namespace(t, env)}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	f := &fleet{T: t, ctx: ctx, env: env, ns: namespace(t, env)}
 	for _, name := range clusters {
 		f.join(name, nil)
 	}
 	f.start()
-	t.Cleanup(func() { f.stop() })
+	go f.bury(ctx)
+	t.Cleanup(func() {
+		defer cancel()
+		defer f.stop()
+		f.clear()
+	})
 	return f
+}
+
+// Context outlives the test by what cleans up after it.
+func (f *fleet) Context() context.Context { return f.ctx }
+
+// clear removes what the test left, so that the next one is alone.
+func (f *fleet) clear() {
+	here := client.InNamespace(f.ns)
+	for _, kind := range []client.Object{&appsv1.Deployment{}, &corev1.ConfigMap{}, &policyv1alpha1.PropagationPolicy{}, &policyv1alpha1.OverridePolicy{}} {
+		f.check(f.env.Hub.DeleteAllOf(f.Context(), kind, here))
+	}
+	eventually(f, "bindings and policies left", 0, func() int {
+		var left workv1alpha2.ResourceBindingList
+		f.check(f.env.Hub.List(f.Context(), &left, here))
+		var policies policyv1alpha1.PropagationPolicyList
+		f.check(f.env.Hub.List(f.Context(), &policies, here))
+		return len(left.Items) + len(policies.Items)
+	})
+}
+
+// bury stands in for the members: it lets Works go that are being deleted.
+func (f *fleet) bury(ctx context.Context) {
+	_ = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		var list workv1alpha1.WorkList
+		if err := f.env.Hub.List(ctx, &list); err != nil {
+			return false, nil // the test ends, or the next round works
+		}
+		for i := range list.Items {
+			w := &list.Items[i]
+			if patch, held := bindings.WithoutFinalizer(w, workv1alpha2.ExecutionControllerFinalizer); held && w.DeletionTimestamp != nil {
+				_ = f.env.Hub.Patch(ctx, w, patch)
+			}
+		}
+		return false, nil
+	})
 }
 
 // namespace makes a namespace that stays: nobody here finishes Works, so that
@@ -102,7 +145,7 @@ func (f *fleet) start() {
 	f.check(snapshots.Register(mgr))
 	f.check(template.New(mgr.GetClient(), templates, snapshots, native, f.events, template.Options{}).Register(ctx, mgr))
 	f.check(scheduler.New(mgr.GetClient(), snapshots, f.events, scheduler.Options{}).Register(mgr))
-	f.check(binding.New(mgr.GetClient(), templates, snapshots, native, f.events, binding.Options{}).Register(ctx, mgr))
+	f.check(binding.New(mgr.GetClient(), templates, native, f.events, binding.Options{}).Register(ctx, mgr))
 	f.check(templates.Register(mgr))
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
@@ -140,15 +183,20 @@ func (f *fleet) join(name string, labels map[string]string) {
 		Spec:       clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push},
 	}
 	f.check(f.env.Hub.Create(f.Context(), c))
-	c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{
+	c.Status.APIEnablements = apis()
+	f.check(f.env.Hub.Status().Update(f.Context(), c))
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workv1alpha2.ExecutionNamespace(f.cluster(name))}}
+	f.check(f.env.Hub.Create(f.Context(), space))
+}
+
+// apis are those that the tests need in a cluster.
+func apis() []clusterv1alpha1.APIEnablement {
+	return []clusterv1alpha1.APIEnablement{
 		{GroupVersion: "v1", Resources: []clusterv1alpha1.APIResource{{Name: "configmaps", Kind: "ConfigMap"}}},
 		{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}},
 		{GroupVersion: "rbac.authorization.k8s.io/v1", Resources: []clusterv1alpha1.APIResource{{Name: "clusterroles", Kind: "ClusterRole"}}},
 		{GroupVersion: "example.com/v1", Resources: []clusterv1alpha1.APIResource{{Name: "widgets", Kind: "Widget"}, {Name: "deployments", Kind: "Deployment"}}},
 	}
-	f.check(f.env.Hub.Status().Update(f.Context(), c))
-	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workv1alpha2.ExecutionNamespace(f.cluster(name))}}
-	f.check(f.env.Hub.Create(f.Context(), space))
 }
 
 // create stores objects in the test's namespace.
@@ -386,5 +434,3 @@ func (r *recorder) reasons() map[string]int {
 	}
 	return out
 }
-
-var _ = []any{schema.GroupVersionKind{}, unstructured.Unstructured{}, propagation.DigestAnnotation}

@@ -11,6 +11,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
@@ -42,8 +43,8 @@ func (p reader) binding(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, err
 }
 
-// template reads the template. The pass ends where nothing can be said about
-// it: what runs stays as it is until more is known.
+// template reads the template. The pass ends where it is not the one that the
+// binding is for: what runs stays as it is until the two agree again.
 func (p reader) template(ctx context.Context, s *state) (loop.Next, error) {
 	ref := &s.binding.BindingSpec().Resource
 	obj, presence, err := p.templates(ctx, bindings.TemplateOf(s.binding))
@@ -57,6 +58,25 @@ func (p reader) template(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, loop.Waiting(workv1alpha2.EventReasonSyncWorkFailed, behind, fmt.Errorf(
 			"the template is cached at version %s, the binding is for %s", obj.GetResourceVersion(), ref.ResourceVersion))
 	}
+	same, err := described(s.binding, obj)
+	if err != nil || !same {
+		return loop.Next{Done: true}, err
+	}
 	s.template = obj
 	return loop.Next{}, nil
+}
+
+// described says whether b is for the template as it is. A newer one reaches
+// the clusters when the template loop says so, on the binding. A binding that
+// somebody else made says nothing about it.
+func described(b workv1alpha2.Binding, template *unstructured.Unstructured) (bool, error) {
+	want := b.GetAnnotations()[propagation.DigestAnnotation]
+	if want == "" {
+		return true, nil
+	}
+	digest, err := propagation.Digest(template)
+	if err != nil {
+		return false, fmt.Errorf("digest of the template: %w", err)
+	}
+	return digest == want, nil
 }

@@ -2,18 +2,19 @@ package binding
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
-	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/plan"
 )
 
 // renderer decides what each cluster should hold.
 type renderer struct {
-	clusters    func(ctx context.Context) (placement.Snapshot, error)
+	cluster     func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, bool, error)
 	overrides   func(ctx context.Context, namespace string) ([]policyv1alpha1.Override, error)
 	interpreter *interpreter.Interpreter
 }
@@ -21,22 +22,23 @@ type renderer struct {
 // run sets the plans. One that cannot be made carries its error and leaves the
 // others alone.
 func (p renderer) run(ctx context.Context, s *state) (loop.Next, error) {
-	snap, err := p.clusters(ctx)
-	if err != nil {
-		return loop.Next{}, err
-	}
 	overrides, err := p.overrides(ctx, s.template.GetNamespace())
 	if err != nil {
 		return loop.Next{}, err
 	}
+	var unread error
 	s.plans, err = plan.Works(plan.WorksInput{
-		Binding:     s.binding,
-		Template:    s.template,
-		Cluster:     snap.Cluster,
+		Binding:  s.binding,
+		Template: s.template,
+		Cluster: func(name string) (*clusterv1alpha1.Cluster, bool) {
+			c, found, err := p.cluster(ctx, name)
+			unread = errors.Join(unread, err)
+			return c, found
+		},
 		Overrides:   overrides,
 		Interpreter: p.interpreter,
 	})
-	if err != nil {
+	if err := errors.Join(err, unread); err != nil {
 		return loop.Next{}, fmt.Errorf("render the works: %w", err)
 	}
 	return loop.Next{}, nil

@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -22,8 +23,8 @@ const (
 	byBinding = "binding"
 )
 
-// shelf is where the Works are: the hub's cache, and what was written and is
-// not there yet. What it returns is shared: it must not be changed.
+// shelf is where the Works, and what they are made from, are: the hub's cache,
+// and what was written and is not there yet. What it returns is shared: it must not be changed.
 type shelf struct {
 	hub     client.Reader
 	written *echo.Echo[*workv1alpha1.Work]
@@ -124,6 +125,16 @@ func (s *shelf) find(ctx context.Context, key client.ObjectKey) (*workv1alpha1.W
 	}
 	latest, found := s.written.Latest(key, w, err == nil)
 	return latest, found, nil
+}
+
+// cluster returns a cluster, and false if there is none of the name.
+func (s *shelf) cluster(ctx context.Context, name string) (*clusterv1alpha1.Cluster, bool, error) {
+	c := &clusterv1alpha1.Cluster{}
+	err := s.hub.Get(ctx, client.ObjectKey{Name: name}, c, client.UnsafeDisableDeepCopy)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, false, fmt.Errorf("read cluster %s: %w", name, err)
+	}
+	return c, err == nil, nil
 }
 
 // overrides returns all overrides that may apply in a namespace; an empty one

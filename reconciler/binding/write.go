@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
 )
 
 // noSpace is how long to wait for the execution namespace of a cluster.
@@ -26,7 +27,7 @@ const noSpace = 2 * time.Second
 type writer struct {
 	hub      client.Writer
 	find     func(ctx context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error)
-	wrote    func(*workv1alpha1.Work)
+	echo     *echo.Echo[*workv1alpha1.Work]
 	parallel int
 }
 
@@ -96,7 +97,7 @@ func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outc
 	case err != nil:
 	case !found:
 		stands, err = p.create(ctx, planned)
-	case current.DeletionTimestamp != nil:
+	case p.echo.Leaving(current):
 		// Its end brings the binding back.
 	default:
 		stands, err = p.change(ctx, current, planned)
@@ -118,7 +119,7 @@ func (p writer) change(ctx context.Context, current *workv1alpha1.Work, planned 
 		}
 		return true, fmt.Errorf("change the work: %w", err)
 	}
-	p.wrote(desired)
+	p.echo.Wrote(desired)
 	log.FromContext(ctx).Info("changed a work", "cluster", planned.Cluster, "work", desired.Name)
 	return true, nil
 }
@@ -134,7 +135,7 @@ func (p writer) create(ctx context.Context, planned plan.WorkPlan) (bool, error)
 	case err != nil:
 		return false, fmt.Errorf("create the work: %w", err)
 	}
-	p.wrote(work)
+	p.echo.Wrote(work)
 	log.FromContext(ctx).Info("created a work", "cluster", planned.Cluster, "work", work.Name)
 	return true, nil
 }
@@ -160,7 +161,7 @@ func (p writer) remove(ctx context.Context, works []*workv1alpha1.Work) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(p.parallel)
 	for _, w := range works {
-		if w.DeletionTimestamp != nil {
+		if p.echo.Leaving(w) {
 			continue
 		}
 		group.Go(func() error {
@@ -168,6 +169,7 @@ func (p writer) remove(ctx context.Context, works []*workv1alpha1.Work) error {
 			if err != nil && !bindings.IsStale(err) {
 				return fmt.Errorf("delete work %s/%s: %w", w.Namespace, w.Name, err)
 			}
+			p.echo.Deleted(w)
 			log.FromContext(ctx).Info("deleted a work", "namespace", w.Namespace, "work", w.Name)
 			return nil
 		})

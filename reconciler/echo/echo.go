@@ -1,9 +1,11 @@
 package echo
 
 import (
+	"maps"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,9 +21,10 @@ const patience = 10 * time.Second
 type Echo[T client.Object] struct {
 	clock clock.PassiveClock
 
-	mu    sync.Mutex
-	swept time.Time
-	wrote map[client.ObjectKey]entry[T]
+	mu      sync.Mutex
+	swept   time.Time
+	wrote   map[client.ObjectKey]entry[T]
+	deleted map[types.UID]time.Time
 }
 
 type entry[T client.Object] struct {
@@ -31,24 +34,46 @@ type entry[T client.Object] struct {
 
 // New returns an empty Echo.
 func New[T client.Object](c clock.PassiveClock) *Echo[T] {
-	return &Echo[T]{clock: c, swept: c.Now(), wrote: map[client.ObjectKey]entry[T]{}}
+	return &Echo[T]{clock: c, swept: c.Now(), wrote: map[client.ObjectKey]entry[T]{}, deleted: map[types.UID]time.Time{}}
 }
 
 // Wrote records obj as the server returned it from a create, update or patch.
 func (e *Echo[T]) Wrote(obj T) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.wrote[client.ObjectKeyFromObject(obj)] = entry[T]{obj: obj, at: e.clock.Now()}
+	e.sweep()
+}
+
+// Deleted records that the server accepted the deletion of obj.
+func (e *Echo[T]) Deleted(obj T) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.deleted[obj.GetUID()] = e.clock.Now()
+	e.sweep()
+}
+
+// Leaving says whether obj is being deleted: it says so itself, or the server
+// has accepted its deletion a moment ago.
+func (e *Echo[T]) Leaving(obj T) bool {
+	if obj.GetDeletionTimestamp() != nil {
+		return true
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	at, ok := e.deleted[obj.GetUID()]
+	return ok && e.clock.Since(at) <= patience
+}
+
+// sweep drops what is too old, now and then.
+func (e *Echo[T]) sweep() {
 	now := e.clock.Now()
-	e.wrote[client.ObjectKeyFromObject(obj)] = entry[T]{obj: obj, at: now}
 	if now.Sub(e.swept) < patience {
 		return
 	}
 	e.swept = now
-	for key, w := range e.wrote {
-		if now.Sub(w.at) > patience {
-			delete(e.wrote, key)
-		}
-	}
+	maps.DeleteFunc(e.wrote, func(_ client.ObjectKey, w entry[T]) bool { return now.Sub(w.at) > patience })
+	maps.DeleteFunc(e.deleted, func(_ types.UID, at time.Time) bool { return now.Sub(at) > patience })
 }
 
 // Latest returns the newer of what the cache has under key and what was

@@ -102,3 +102,19 @@ func TestOldEntriesAreSwept(t *testing.T) {
 		t.Errorf("unseen (-want +got):\n%s", diff)
 	}
 }
+
+func TestLeaving(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	e := echo.New[*corev1.ConfigMap](clock)
+	obj, again := at("7"), at("9")
+	obj.UID, again.UID = "u-1", "u-2"
+	marked := at("7")
+	marked.DeletionTimestamp = &metav1.Time{Time: clock.Now()}
+	e.Deleted(obj)
+	got := []bool{e.Leaving(obj), e.Leaving(again), e.Leaving(marked)}
+	clock.Step(time.Minute)
+	got = append(got, e.Leaving(obj))
+	if diff := cmp.Diff([]bool{true, false, true, false}, got); diff != "" {
+		t.Errorf("deleted, made anew, marked, long ago (-want +got):\n%s", diff)
+	}
+}

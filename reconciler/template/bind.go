@@ -28,16 +28,10 @@ type binder struct {
 	placement placement.Options
 }
 
-// run sets the desired binding. A template that no policy carries any more
-// keeps its binding, without the claim: what runs, runs on.
+// run sets the desired binding.
 func (p binder) run(ctx context.Context, s *state) (loop.Next, error) {
 	if s.policy == nil {
-		if s.binding == nil || collides(s) != nil {
-			return loop.Next{Done: true}, nil
-		}
-		s.desired = s.binding.DeepCopyObject().(workv1alpha2.Binding)
-		propagation.Unclaim(s.desired)
-		return loop.Next{}, nil
+		return p.release(s)
 	}
 	if err := p.describe(s); err != nil {
 		return loop.Next{}, err
@@ -54,6 +48,34 @@ func (p binder) run(ctx context.Context, s *state) (loop.Next, error) {
 		s.decision = &decision
 	}
 	return loop.Next{}, nil
+}
+
+// release desires the binding that a template keeps when no policy carries it
+// any more: what runs, runs on, as the template is at that moment. Later edits
+// of the template stay on the hub until a policy carries it again.
+func (p binder) release(s *state) (loop.Next, error) {
+	if s.binding == nil || collides(s) != nil {
+		return loop.Next{Done: true}, nil
+	}
+	digest, err := propagation.Digest(s.template)
+	if err != nil {
+		return loop.Next{}, fmt.Errorf("digest of the template: %w", err)
+	}
+	s.desired = s.binding.DeepCopyObject().(workv1alpha2.Binding)
+	propagation.Unclaim(s.desired)
+	if seen := s.binding.GetAnnotations()[propagation.DigestAnnotation]; seen != digest {
+		s.desired.BindingSpec().Resource.ResourceVersion = s.template.GetResourceVersion()
+		note(s.desired, digest)
+	}
+	return loop.Next{}, nil
+}
+
+// note records the digest of the template that b is for.
+func note(b workv1alpha2.Binding, digest string) {
+	annotations := map[string]string{}
+	maps.Copy(annotations, b.GetAnnotations())
+	annotations[propagation.DigestAnnotation] = digest
+	b.SetAnnotations(annotations)
 }
 
 // describe fills in all but the placement.
@@ -92,9 +114,7 @@ func (p binder) label(s *state, digest string) {
 		labels[label] = p.newID()
 		b.SetLabels(labels)
 	}
-	annotations := maps.Clone(b.GetAnnotations())
-	annotations[propagation.DigestAnnotation] = digest
-	b.SetAnnotations(annotations)
+	note(b, digest)
 	b.SetOwnerReferences(owners(b.GetOwnerReferences(), s.template))
 	controllerutil.AddFinalizer(b, bindings.Finalizer(b))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 )
 
@@ -34,26 +35,37 @@ type policies struct {
 	inbox     *store.Inbox[store.Key]
 	opts      Options
 
+	written  *echo.Echo[policyv1alpha1.Policy]
 	requests store.Inbox[ctrl.Request]
 	mu       sync.Mutex
 	sent     map[ctrl.Request]string // what a policy said when its templates were sent
 }
 
 func newPolicies(hub client.Client, templates *store.Store, inbox *store.Inbox[store.Key], opts Options) *policies {
-	return &policies{hub: hub, catalog: catalog{hub}, templates: templates, inbox: inbox, opts: opts, sent: map[ctrl.Request]string{}}
+	return &policies{
+		hub:       hub,
+		catalog:   catalog{hub},
+		templates: templates,
+		inbox:     inbox,
+		opts:      opts,
+		written:   echo.New[policyv1alpha1.Policy](opts.Clock),
+		sent:      map[ctrl.Request]string{},
+	}
 }
 
 // Reconcile follows one policy.
 func (p *policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	policy, found, err := p.catalog.get(ctx, req.NamespacedName)
+	cached, found, err := p.catalog.get(ctx, req.NamespacedName)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	latest, found := p.written.Latest(req.NamespacedName, cached, found)
 	if !found {
 		p.templates.Want(req)
 		p.forget(req)
 		return ctrl.Result{}, nil
 	}
+	policy := latest.DeepCopyObject().(policyv1alpha1.Policy)
 	p.templates.Want(req, p.kinds(policy)...)
 	if policy.GetDeletionTimestamp() != nil {
 		return ctrl.Result{}, p.release(ctx, policy)
@@ -101,7 +113,10 @@ func (p *policies) adopt(ctx context.Context, policy policyv1alpha1.Policy) (boo
 		policy.SetLabels(labels)
 	}
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := p.hub.Patch(ctx, policy, patch); err != nil && !bindings.IsStale(err) {
+	switch err := p.hub.Patch(ctx, policy, patch); {
+	case err == nil:
+		p.written.Wrote(policy)
+	case !bindings.IsStale(err):
 		return false, fmt.Errorf("give policy %s its permanent id: %w", nameOf(policy), err)
 	}
 	return true, nil
@@ -209,7 +224,10 @@ func (p *policies) release(ctx context.Context, policy policyv1alpha1.Policy) er
 	if err != nil || claimed > 0 {
 		return err
 	}
-	if err := p.hub.Patch(ctx, policy, patch); err != nil && !bindings.IsStale(err) {
+	switch err := p.hub.Patch(ctx, policy, patch); {
+	case err == nil:
+		p.written.Wrote(policy)
+	case !bindings.IsStale(err):
 		return fmt.Errorf("let policy %s go: %w", nameOf(policy), err)
 	}
 	log.FromContext(ctx).Info("let a deleted policy go: what it propagated stays")

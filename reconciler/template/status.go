@@ -37,7 +37,10 @@ func (p *policies) report(ctx context.Context, policy policyv1alpha1.Policy, mis
 	if err != nil {
 		return fmt.Errorf("encode the status of policy %s: %w", nameOf(policy), err)
 	}
-	if err := p.hub.Status().Patch(ctx, policy, client.RawPatch(types.MergePatchType, data)); err != nil && !bindings.IsStale(err) {
+	switch err := p.hub.Status().Patch(ctx, policy, client.RawPatch(types.MergePatchType, data)); {
+	case err == nil:
+		p.written.Wrote(policy)
+	case !bindings.IsStale(err):
 		return fmt.Errorf("write the status of policy %s: %w", nameOf(policy), err)
 	}
 	return nil

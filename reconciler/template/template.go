@@ -85,7 +85,7 @@ func New(hub client.Client, templates *store.Store, snapshots Snapshots, interpr
 	choose := chooser{skip: opts.Skip, find: catalog.find, candidates: catalog.candidates, exists: catalog.overrideExists}
 	claim := claimer{patch: hub.Patch, put: templates.Put}
 	bind := binder{replicas: interpreter.Replicas, clusters: snapshots.Current, now: opts.Clock.Now, newID: uuid.NewString, placement: opts.Placement}
-	write := writer{hub: hub, wrote: r.written.Wrote}
+	write := writer{hub: hub, echo: r.written}
 	r.phases = []loop.Phase[state]{read.run, write.sweep, choose.run, claim.run, bind.run, write.run}
 	return r
 }

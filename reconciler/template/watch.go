@@ -179,7 +179,7 @@ func (p *policies) register(mgr ctrl.Manager) error {
 		return fmt.Errorf("watch what policies select: %w", err)
 	}
 	for _, kind := range []client.Object{&policyv1alpha1.PropagationPolicy{}, &policyv1alpha1.ClusterPropagationPolicy{}} {
-		if err := c.Watch(source.Kind(mgr.GetCache(), kind, &handler.EnqueueRequestForObject{}, policyEdits())); err != nil {
+		if err := c.Watch(source.Kind(mgr.GetCache(), kind, p.policyEvents(), policyEdits())); err != nil {
 			return fmt.Errorf("watch policies: %w", err)
 		}
 	}
@@ -189,6 +189,24 @@ func (p *policies) register(mgr ctrl.Manager) error {
 		}
 	}
 	return nil
+}
+
+// policyEvents looks at the policy of each event, and forgets what was written
+// to one that is gone.
+func (p *policies) policyEvents() handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+			q.Add(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			q.Add(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(e.ObjectNew)})
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			p.written.Gone(client.ObjectKeyFromObject(e.Object))
+			q.Add(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
+		},
+	}
 }
 
 // policyEdits lets all changes of policies through but those of their status.

@@ -15,12 +15,13 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
 )
 
 // writer makes, changes and deletes bindings.
 type writer struct {
-	hub   client.Writer
-	wrote func(workv1alpha2.Binding)
+	hub  client.Writer
+	echo *echo.Echo[workv1alpha2.Binding]
 }
 
 // sweep deletes the binding of a template that is gone, and ends the pass.
@@ -28,13 +29,14 @@ func (p writer) sweep(ctx context.Context, s *state) (loop.Next, error) {
 	if s.template != nil {
 		return loop.Next{}, nil
 	}
-	if s.binding == nil || s.binding.GetDeletionTimestamp() != nil || bindings.TemplateOf(s.binding) != s.key {
+	if s.binding == nil || p.echo.Leaving(s.binding) || bindings.TemplateOf(s.binding) != s.key {
 		return loop.Next{Done: true}, nil
 	}
 	err := p.hub.Delete(ctx, s.binding, client.Preconditions{UID: ptr.To(s.binding.GetUID())})
 	if err != nil && !bindings.IsStale(err) {
 		return loop.Next{}, fmt.Errorf("delete the binding of a template that is gone: %w", err)
 	}
+	p.echo.Deleted(s.binding)
 	log.FromContext(ctx).Info("deleted the binding of a template that is gone", "binding", s.binding.GetName())
 	return loop.Next{Done: true}, nil
 }
@@ -60,7 +62,7 @@ func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
 		s.news = withoutPlacement(s.news)
 		return loop.Next{}, fmt.Errorf("write the binding: %w", err)
 	}
-	p.wrote(s.desired)
+	p.echo.Wrote(s.desired)
 	logger := log.FromContext(ctx).WithValues("binding", s.desired.GetName())
 	if s.decision != nil {
 		logger = logger.WithValues("clusters", placement.Text(s.decision.Clusters), "reason", s.decision.Record.Reason)

@@ -195,7 +195,7 @@ func (s *Store) Kinds() []schema.GroupVersionKind {
 // Get returns a template, and whether it is known to be there. The object is
 // the caller's own.
 func (s *Store) Get(ctx context.Context, key Key) (*unstructured.Unstructured, Presence, error) {
-	w := s.synced(key.GroupVersionKind)
+	w, complete := s.watching(key.GroupVersionKind)
 	if w == nil {
 		return nil, Unknown, nil
 	}
@@ -210,8 +210,10 @@ func (s *Store) Get(ctx context.Context, key Key) (*unstructured.Unstructured, P
 	}
 	latest, found := w.echo.Latest(key.ObjectKey(), obj, err == nil)
 	switch {
-	case !found:
+	case !found && complete:
 		return nil, Absent, nil
+	case !found:
+		return nil, Unknown, nil
 	case latest != obj:
 		return latest.DeepCopy(), Present, nil
 	default:
@@ -222,7 +224,7 @@ func (s *Store) Get(ctx context.Context, key Key) (*unstructured.Unstructured, P
 // Put tells the store of a template as the server returned it from a write, so
 // that reads see it before the watch does.
 func (s *Store) Put(obj *unstructured.Unstructured) {
-	if w := s.synced(obj.GroupVersionKind()); w != nil {
+	if w, _ := s.watching(obj.GroupVersionKind()); w != nil {
 		obj = obj.DeepCopy()
 		obj.SetManagedFields(nil)
 		w.echo.Wrote(obj)
@@ -258,13 +260,12 @@ func (s *Store) list(ctx context.Context, gvk schema.GroupVersionKind, yield fun
 	return nil
 }
 
-func (s *Store) synced(gvk schema.GroupVersionKind) *watch {
+// watching returns the watch of a kind, nil if there is none, and whether its
+// first list is complete.
+func (s *Store) watching(gvk schema.GroupVersionKind) (*watch, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.states[gvk] != Synced {
-		return nil
-	}
-	return s.watches[gvk]
+	return s.watches[gvk], s.states[gvk] == Synced
 }
 
 func notCached(err error) bool {
