@@ -169,8 +169,11 @@ func (s *Store) Put(ctx context.Context, ownerName string, files Files) (Stored,
 	if err := s.own(ownerName, digest); err != nil {
 		return Stored{}, fmt.Errorf("store artifact %s: %w", digest, err)
 	}
-	return Stored{Digest: digest, Path: name, URL: s.opts.BaseURL + "/" + name, Size: int64(packed.Len())}, nil
+	return Stored{Digest: digest, Path: name, URL: s.URL(name), Size: int64(packed.Len())}, nil
 }
+
+// URL is where the Handler serves the file with the given Stored.Path.
+func (s *Store) URL(name string) string { return s.opts.BaseURL + "/" + name }
 
 // own records the digest as the owner's newest.
 func (s *Store) own(name, digest string) error {

@@ -1,0 +1,170 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/sources/artifact"
+	"github.com/flotilla-io/flotilla/sources/git"
+)
+
+// Reasons that are not Flux's.
+const (
+	// ReasonUnsupported says that a field is set that is not supported yet.
+	ReasonUnsupported = "UnsupportedField"
+	// ReasonHostKey says that the SSH server could not be trusted.
+	ReasonHostKey = "HostKeyNotTrusted"
+)
+
+// state is what the phases find out about one repository.
+type state struct {
+	object   *sourcev1.GitRepository
+	interval time.Duration
+	remote   *git.Remote
+	commit   git.Commit
+	// artifact is the new one, once there is one.
+	artifact *meta.Artifact
+	// subject is the first line of the new artifact's commit message.
+	subject string
+	// storing says that what failed is our storage, not the remote.
+	storing bool
+}
+
+// refuse stops at fields whose meaning would be lost.
+func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
+	spec := s.object.Spec
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"include", len(spec.Include) > 0},
+		{"proxySecretRef", spec.ProxySecretRef != nil},
+		{"provider", spec.Provider != "" && spec.Provider != sourcev1.GitProviderGeneric},
+		{"recurseSubmodules", spec.RecurseSubmodules},
+		{"serviceAccountName", spec.ServiceAccountName != ""},
+		{"verify", spec.Verification != nil},
+	} {
+		if f.set {
+			return loop.Next{}, loop.Stalled(ReasonUnsupported, fmt.Errorf("spec.%s is not supported yet: remove it", f.name))
+		}
+	}
+	return loop.Next{}, nil
+}
+
+// connect reads the credentials and makes the remote.
+func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
+	spec := s.object.Spec
+	var cred git.Credentials
+	if spec.SecretRef != nil {
+		key := client.ObjectKey{Namespace: s.object.Namespace, Name: spec.SecretRef.Name}
+		var secret corev1.Secret
+		err := r.hub.Get(ctx, key, &secret)
+		if apierrors.IsNotFound(err) {
+			return loop.Next{}, loop.Waiting(sourcev1.AuthenticationFailedReason, s.interval, fmt.Errorf("the Secret %s of spec.secretRef is not there: create it", key))
+		}
+		if err != nil {
+			return loop.Next{}, loop.Retry(sourcev1.AuthenticationFailedReason, fmt.Errorf("read Secret %s: %w", key, err))
+		}
+		if cred, err = git.ParseCredentials(spec.URL, secret.Data); err != nil {
+			return loop.Next{}, s.classify(fmt.Errorf("Secret %s: %w", key, err))
+		}
+	}
+	opts := r.opts.Git
+	opts.Timeout = defaultTimeout
+	if spec.Timeout != nil {
+		opts.Timeout = spec.Timeout.Duration
+	}
+	var err error
+	if s.remote, err = git.NewRemote(spec.URL, cred, opts); err != nil {
+		return loop.Next{}, s.classify(err)
+	}
+	return loop.Next{}, nil
+}
+
+// resolve asks where the ref is, and is done if the artifact is of there.
+func (r *Reconciler) resolve(ctx context.Context, s *state) (loop.Next, error) {
+	var err error
+	if s.commit, err = s.remote.Resolve(ctx, refOf(s.object.Spec.Reference)); err != nil {
+		return loop.Next{}, s.classify(err)
+	}
+	have := s.object.Status.Artifact
+	current := have.HasRevision(s.commit.Revision().String()) && r.sameSelection(s.object) && r.store.Has(have.Digest)
+	return loop.Next{Done: current}, nil
+}
+
+func refOf(ref *sourcev1.GitRepositoryRef) git.Ref {
+	if ref == nil {
+		return git.Ref{}
+	}
+	return git.Ref{Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Name: ref.Name, Commit: ref.Commit}
+}
+
+// sameSelection says whether the artifact was made with the same rules of what
+// belongs to it.
+func (r *Reconciler) sameSelection(object *sourcev1.GitRepository) bool {
+	spec, status := object.Spec, object.Status
+	return ptr.Equal(spec.Ignore, status.ObservedIgnore) && slices.Equal(spec.SparseCheckout, status.ObservedSparseCheckout) &&
+		!status.ObservedRecurseSubmodules && len(status.ObservedInclude) == 0
+}
+
+// fetch transfers the commit and stores its files.
+func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
+	tree, err := s.remote.Fetch(ctx, s.commit)
+	if err != nil {
+		return loop.Next{}, s.classify(err)
+	}
+	defer tree.Close()
+	selection := artifact.Selection{Ignore: s.object.Spec.Ignore, Directories: s.object.Spec.SparseCheckout}
+	files, err := artifact.Collect(ctx, tree, selection, r.opts.Limits)
+	if err != nil {
+		return loop.Next{}, s.classify(fmt.Errorf("files of %s: %w", s.commit.Revision().Short(), err))
+	}
+	stored, err := r.store.Put(ctx, ownerOf(client.ObjectKeyFromObject(s.object)), files)
+	if err != nil {
+		s.storing = true
+		return loop.Next{}, loop.Retry(sourcev1.ArchiveOperationFailedReason, err)
+	}
+	s.subject, _, _ = strings.Cut(strings.TrimSpace(tree.Message), "\n")
+	s.artifact = &meta.Artifact{
+		Digest: stored.Digest, Path: stored.Path, URL: stored.URL, Size: ptr.To(stored.Size),
+		Revision: s.commit.Revision().String(), LastUpdateTime: metav1.NewTime(r.opts.Clock.Now()),
+	}
+	return loop.Next{}, nil
+}
+
+// classify says what is to be done about an error: what only a change of the
+// object can mend stalls; what a change elsewhere mends is looked at again
+// after the interval; what may pass by itself is tried again soon.
+func (s *state) classify(err error) error {
+	waits := func(reason string) error { return loop.Waiting(reason, s.interval, err) }
+	switch {
+	case errors.Is(err, git.ErrURL):
+		return loop.Stalled(sourcev1.URLInvalidReason, err)
+	case errors.Is(err, git.ErrRef):
+		return loop.Stalled(sourcev1.GitOperationFailedReason, err)
+	case errors.Is(err, git.ErrHostKey):
+		return waits(ReasonHostKey)
+	case errors.Is(err, git.ErrCredentials), errors.Is(err, git.ErrUnauthorized):
+		return waits(sourcev1.AuthenticationFailedReason)
+	case errors.Is(err, artifact.ErrPath):
+		return waits(sourcev1.InvalidPathReason)
+	case errors.Is(err, git.ErrRefNotFound), errors.Is(err, git.ErrRepositoryNotFound), errors.Is(err, git.ErrRedirect),
+		errors.Is(err, git.ErrTLS), errors.Is(err, git.ErrTooLarge), errors.Is(err, artifact.ErrTooLarge):
+		return waits(sourcev1.GitOperationFailedReason)
+	default:
+		return loop.Retry(sourcev1.GitOperationFailedReason, err)
+	}
+}

@@ -1,0 +1,179 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/sources/artifact"
+	"github.com/flotilla-io/flotilla/sources/git"
+)
+
+// Recorder takes Events.
+type Recorder interface {
+	Event(obj runtime.Object, eventType, reason, message string)
+}
+
+// Options configure a Reconciler. Zero fields take the default.
+type Options struct {
+	// Workers is how many repositories are read at a time. Default 4.
+	Workers int
+	// Clock dates artifacts and conditions. Default the system's.
+	Clock clock.PassiveClock
+	// Git is how remotes are reached; its Timeout gives way to spec.timeout.
+	Git git.Options
+	// Limits bound an artifact.
+	Limits artifact.Limits
+	// Jitter spreads intervals, so that repositories made at the same time
+	// are not read at the same time. Default plus or minus 5 %.
+	Jitter func(time.Duration) time.Duration
+}
+
+const (
+	defaultWorkers = 4
+	defaultTimeout = 60 * time.Second
+	// minInterval keeps an interval of nothing from becoming a hot loop.
+	minInterval = time.Second
+	// Back-off of faults that may pass.
+	firstRetry, lastRetry = time.Second, 5 * time.Minute
+)
+
+// Reconciler keeps artifacts of Git repositories up to date.
+type Reconciler struct {
+	hub    client.Client
+	store  *artifact.Store
+	events Recorder
+	opts   Options
+}
+
+// New returns a Reconciler.
+func New(hub client.Client, store *artifact.Store, events Recorder, opts Options) *Reconciler {
+	if opts.Workers == 0 {
+		opts.Workers = defaultWorkers
+	}
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	if opts.Jitter == nil {
+		opts.Jitter = jitter
+	}
+	return &Reconciler{hub: hub, store: store, events: events, opts: opts}
+}
+
+// jitter returns d, up to 5 % shorter or longer.
+func jitter(d time.Duration) time.Duration {
+	const share = 0.05
+	return d + time.Duration(share*(2*rand.Float64()-1)*float64(d)) //nolint:gosec // spreads load, guards nothing
+}
+
+// Register adds the loop to a manager.
+func (r *Reconciler) Register(mgr ctrl.Manager) error {
+	if err := mgr.Add(manager.RunnableFunc(r.sweep)); err != nil {
+		return fmt.Errorf("register GitRepository loop: %w", err)
+	}
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("gitrepository").
+		For(&sourcev1.GitRepository{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, requested{}))).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: r.opts.Workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("register GitRepository loop: %w", err)
+	}
+	return nil
+}
+
+// requested lets updates through that ask for a reconcile.
+type requested struct{ predicate.Funcs }
+
+// Update says whether the request in the annotation is a new one.
+func (requested) Update(e event.UpdateEvent) bool {
+	return e.ObjectOld.GetAnnotations()[meta.ReconcileRequestAnnotation] != e.ObjectNew.GetAnnotations()[meta.ReconcileRequestAnnotation]
+}
+
+const ownerPrefix = sourcev1.GitRepositoryKind + "/"
+
+func ownerOf(key client.ObjectKey) string { return ownerPrefix + key.String() }
+
+// sweep removes, once, what repositories left behind that went while nobody watched.
+func (r *Reconciler) sweep(ctx context.Context) error {
+	// The cache is asked one by one, and not listed once: a repository that is
+	// new by then has an artifact only after the cache has the repository.
+	removed, err := r.store.Sweep(func(owner string) bool {
+		name, ours := strings.CutPrefix(owner, ownerPrefix)
+		if !ours {
+			return true
+		}
+		namespace, name, _ := strings.Cut(name, "/")
+		err := r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &sourcev1.GitRepository{})
+		return !apierrors.IsNotFound(err)
+	})
+	if err != nil {
+		return err
+	}
+	if removed > 0 {
+		ctrl.LoggerFrom(ctx).Info("removed artifacts that nothing refers to", "count", removed)
+	}
+	return nil
+}
+
+// Reconcile brings one repository's artifact up to date.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	var object sourcev1.GitRepository
+	err := r.hub.Get(ctx, req.NamespacedName, &object)
+	if apierrors.IsNotFound(err) {
+		return reconcile.Result{}, r.store.Release(ownerOf(req.NamespacedName))
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("read GitRepository: %w", err)
+	}
+	if !object.DeletionTimestamp.IsZero() {
+		return reconcile.Result{}, r.letGo(ctx, &object)
+	}
+	if object.Spec.Suspend {
+		return reconcile.Result{}, nil
+	}
+	s := &state{object: &object, interval: max(object.Spec.Interval.Duration, minInterval)}
+	next, err := loop.Run(ctx, s, r.refuse, r.connect, r.resolve, r.fetch)
+	if ctx.Err() != nil {
+		return reconcile.Result{}, ctx.Err() // we are stopping; that says nothing about the repository
+	}
+	if reportErr := r.report(ctx, s, err); reportErr != nil {
+		return reconcile.Result{}, reportErr
+	}
+	next.After = r.opts.Jitter(s.interval)
+	return loop.Result(next, err)
+}
+
+// letGo removes the finalizer that Flux's own controller would have set.
+func (r *Reconciler) letGo(ctx context.Context, object *sourcev1.GitRepository) error {
+	before := object.DeepCopy()
+	if !controllerutil.RemoveFinalizer(object, sourcev1.SourceFinalizer) {
+		return nil
+	}
+	if err := r.hub.Patch(ctx, object, client.MergeFrom(before)); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("remove finalizer: %w", err))
+	}
+	return nil
+}

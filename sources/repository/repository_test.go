@@ -1,0 +1,526 @@
+package repository_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/internal/gitserver"
+	"github.com/flotilla-io/flotilla/sources/artifact"
+	"github.com/flotilla-io/flotilla/sources/git"
+	"github.com/flotilla-io/flotilla/sources/repository"
+)
+
+// canary is the secret that must never show.
+const canary = "CANARY-51ce"
+
+var start = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+
+// bench is a loop with a real repository on one side and a faked hub on the other.
+type bench struct {
+	t      *testing.T
+	hub    client.Client
+	writes int
+	events []string
+	dir    string // of the store
+	store  *artifact.Store
+	git    *gitserver.Server
+	clone  string
+	loop   *repository.Reconciler
+	clock  *clocktesting.FakePassiveClock
+}
+
+// Event records "<type> <reason>: <message>".
+func (b *bench) Event(_ runtime.Object, kind, reason, message string) {
+	b.events = append(b.events, kind+" "+reason+": "+message)
+}
+
+func newBench(t *testing.T, opts repository.Options) *bench {
+	t.Helper()
+	b := &bench{t: t, dir: t.TempDir(), clone: filepath.Join(t.TempDir(), "clone"), clock: clocktesting.NewFakePassiveClock(start)}
+	root := t.TempDir()
+	var err error
+	if b.git, err = gitserver.Start(t.Context(), root, "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.git.Close() })
+	if err := b.git.Create(t.Context(), "app"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := gitserver.Git(t.Context(), root, "clone", "--quiet", b.git.URL("app"), b.clone); err != nil {
+		t.Fatal(err)
+	}
+	b.run("checkout", "--quiet", "-b", "main")
+	b.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithStatusSubresource(&sourcev1.GitRepository{}).
+		WithInterceptorFuncs(interceptor.Funcs{
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+				b.writes++
+				return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+			},
+		}).Build()
+	opts.Clock = b.clock
+	opts.Jitter = func(d time.Duration) time.Duration { return d }
+	opts.Git.TempDir = t.TempDir()
+	b.restart(opts)
+	return b
+}
+
+// restart opens the store anew and makes a loop that has seen nothing.
+func (b *bench) restart(opts repository.Options) {
+	b.t.Helper()
+	var err error
+	if b.store, err = artifact.NewStore(b.dir, artifact.Options{BaseURL: "http://hub/artifacts"}); err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = b.store.Close() })
+	opts.Clock = b.clock
+	b.loop = repository.New(b.hub, b.store, b, opts)
+}
+
+func (b *bench) run(args ...string) string {
+	b.t.Helper()
+	out, err := gitserver.Git(b.t.Context(), b.clone, args...)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return out
+}
+
+func (b *bench) commit(message string, files map[string]string) string {
+	b.t.Helper()
+	for name, content := range files {
+		path := filepath.Join(b.clone, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			b.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	b.run("add", "-A")
+	b.run("commit", "--quiet", "--allow-empty", "-m", message)
+	b.run("push", "--quiet", "origin", "HEAD")
+	return b.run("rev-parse", "HEAD")
+}
+
+var key = client.ObjectKey{Namespace: "shop", Name: "app"}
+
+// create makes the GitRepository of branch main.
+func (b *bench) create(change func(*sourcev1.GitRepository)) {
+	b.t.Helper()
+	object := &sourcev1.GitRepository{
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Generation: 1},
+		Spec: sourcev1.GitRepositorySpec{
+			URL: b.git.URL("app"), Interval: metav1.Duration{Duration: time.Minute}, Reference: &sourcev1.GitRepositoryRef{Branch: "main"},
+		},
+	}
+	if change != nil {
+		change(object)
+	}
+	if err := b.hub.Create(b.t.Context(), object); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) update(change func(*sourcev1.GitRepository)) {
+	b.t.Helper()
+	object := b.object()
+	change(object)
+	if err := b.hub.Update(b.t.Context(), object); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) object() *sourcev1.GitRepository {
+	b.t.Helper()
+	var object sourcev1.GitRepository
+	if err := b.hub.Get(b.t.Context(), key, &object); err != nil {
+		b.t.Fatal(err)
+	}
+	return &object
+}
+
+// reconcile runs the loop once and returns how many writes and events it made.
+func (b *bench) reconcile() (reconcile.Result, error, int, []string) {
+	b.t.Helper()
+	b.writes, b.events = 0, nil
+	result, err := b.loop.Reconcile(b.t.Context(), reconcile.Request{NamespacedName: key})
+	return result, err, b.writes, b.events
+}
+
+func (b *bench) mustReconcile() (writes int, events []string) {
+	b.t.Helper()
+	result, err, writes, events := b.reconcile()
+	if err != nil || result.RequeueAfter != time.Minute {
+		b.t.Fatalf("Reconcile = %v, %v; status %v", result, err, conditions(b.object()))
+	}
+	return writes, events
+}
+
+// conditions are "<type>=<status> <reason>", sorted.
+func conditions(object *sourcev1.GitRepository) []string {
+	var out []string
+	for _, c := range object.Status.Conditions {
+		out = append(out, c.Type+"="+string(c.Status)+" "+c.Reason)
+	}
+	slices.Sort(out)
+	return out
+}
+
+var stored = []string{"ArtifactInStorage=True Succeeded", "Ready=True Succeeded"}
+
+func TestFirstArtifact(t *testing.T) {
+	b := newBench(t, repository.Options{})
+	head := b.commit("make it\n\nlong text", map[string]string{"app.yaml": "a: 1\n", "logo.png": "x"})
+	b.create(func(o *sourcev1.GitRepository) {
+		o.Annotations = map[string]string{meta.ReconcileRequestAnnotation: "now"}
+	})
+	writes, events := b.mustReconcile()
+	if writes != 1 {
+		t.Errorf("%d writes, want 1", writes)
+	}
+	if diff := cmp.Diff([]string{"Normal NewArtifact: stored artifact for commit 'make it' (main@sha1:" + head[:8] + ")"}, events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	status := b.object().Status
+	digest := status.Artifact.Digest
+	path := "sha256/" + strings.TrimPrefix(digest, "sha256:") + ".tar.gz"
+	message := "stored artifact for revision 'main@sha1:" + head + "'"
+	condition := func(kind string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Succeeded", Message: message, ObservedGeneration: 1, LastTransitionTime: metav1.NewTime(start)}
+	}
+	want := sourcev1.GitRepositoryStatus{
+		ObservedGeneration: 1,
+		Conditions:         []metav1.Condition{condition("Ready"), condition("ArtifactInStorage")},
+		Artifact: &meta.Artifact{
+			Digest: digest, Path: path, URL: "http://hub/artifacts/" + path, Revision: "main@sha1:" + head,
+			LastUpdateTime: metav1.NewTime(start), Size: status.Artifact.Size,
+		},
+		ReconcileRequestStatus: meta.ReconcileRequestStatus{LastHandledReconcileAt: "now"},
+	}
+	if diff := cmp.Diff(want, status, cmpopts.EquateApproxTime(0)); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	files, err := b.store.Open(t.Context(), digest)
+	if err != nil || len(files) != 1 || string(files["app.yaml"].Data) != "a: 1\n" {
+		t.Errorf("artifact = %v, %v", files, err)
+	}
+}
+
+func TestUnchangedPollsWriteNothing(t *testing.T) {
+	b := newBench(t, repository.Options{})
+	b.commit("one", map[string]string{"app.yaml": "a: 1\n"})
+	b.create(nil)
+	b.mustReconcile()
+	for _, when := range []string{"after the first", "after a restart"} {
+		b.clock.SetTime(b.clock.Now().Add(time.Hour))
+		before := b.git.Requests()
+		writes, events := b.mustReconcile()
+		if requests := b.git.Requests() - before; writes != 0 || len(events) != 0 || requests != 1 {
+			t.Errorf("%s: %d writes, %d events, %d requests; want 0, 0, 1", when, writes, len(events), requests)
+		}
+		b.restart(repository.Options{Jitter: func(d time.Duration) time.Duration { return d }})
+	}
+}
+
+func TestWhatMakesANewArtifact(t *testing.T) {
+	cases := map[string]struct {
+		change     func(b *bench)
+		wantWrites int
+		wantFetch  bool
+		wantEvents int
+	}{
+		"a commit": {
+			change: func(b *bench) { b.commit("two", map[string]string{"app.yaml": "a: 2\n"}) }, wantWrites: 1, wantFetch: true, wantEvents: 1,
+		},
+		"other ignore rules": {
+			change: func(b *bench) {
+				b.update(func(o *sourcev1.GitRepository) { o.Spec.Ignore = ptr.To("*.md"); o.Generation = 2 })
+			}, wantWrites: 1, wantFetch: true, wantEvents: 1,
+		},
+		"other directories": {
+			change: func(b *bench) {
+				b.update(func(o *sourcev1.GitRepository) { o.Spec.SparseCheckout = []string{"docs"}; o.Generation = 2 })
+			}, wantWrites: 1, wantFetch: true, wantEvents: 1,
+		},
+		"an artifact that was lost": {
+			change: func(b *bench) {
+				if err := os.RemoveAll(filepath.Join(b.dir, "sha256")); err != nil {
+					b.t.Fatal(err)
+				}
+				b.restart(repository.Options{Jitter: func(d time.Duration) time.Duration { return d }})
+			}, wantWrites: 1, wantFetch: true,
+		},
+		"an artifact that was damaged": {
+			change: func(b *bench) {
+				if err := os.Truncate(filepath.Join(b.dir, b.object().Status.Artifact.Path), 10); err != nil {
+					b.t.Fatal(err)
+				}
+			}, wantWrites: 1, wantFetch: true,
+		},
+		"not a request, which is answered": {
+			change: func(b *bench) {
+				b.update(func(o *sourcev1.GitRepository) {
+					o.Annotations = map[string]string{meta.ReconcileRequestAnnotation: "again"}
+				})
+			}, wantWrites: 1,
+		},
+		"not another interval": {
+			change: func(b *bench) {
+				b.update(func(o *sourcev1.GitRepository) {
+					o.Spec.Timeout = &metav1.Duration{Duration: time.Second}
+					o.Generation = 2
+				})
+			},
+			wantWrites: 1,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, repository.Options{})
+			b.commit("one", map[string]string{"app.yaml": "a: 1\n", "README.md": "x", "docs/a.yaml": "x"})
+			b.create(nil)
+			b.mustReconcile()
+			tc.change(b)
+			b.clock.SetTime(start.Add(time.Hour))
+			writes, events := b.mustReconcile()
+			object := b.object()
+			fetched := object.Status.Artifact.LastUpdateTime.After(start)
+			if writes != tc.wantWrites || fetched != tc.wantFetch || len(events) != tc.wantEvents {
+				t.Errorf("%d writes, fetched %t, events %v; want %d, %t, %d", writes, fetched, events, tc.wantWrites, tc.wantFetch, tc.wantEvents)
+			}
+			if diff := cmp.Diff(stored, conditions(object)); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+			if !b.store.Has(object.Status.Artifact.Digest) || object.Status.ObservedGeneration != object.Generation {
+				t.Errorf("artifact in store: %t, status %+v", b.store.Has(object.Status.Artifact.Digest), object.Status)
+			}
+			if writes, _ := b.mustReconcile(); writes != 0 {
+				t.Errorf("%d writes afterwards, want 0", writes)
+			}
+		})
+	}
+}
+
+// guarded returns a server that wants a password and has other faults by path.
+func guarded(t *testing.T, b *bench) string {
+	t.Helper()
+	to, err := url.Parse(b.git.URL("app"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = to.Scheme, to.Host }}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, password, _ := r.BasicAuth(); password != canary {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL + "/app.git"
+}
+
+func TestFailures(t *testing.T) {
+	secret := func(b *bench, data map[string]string) *meta.LocalObjectReference {
+		b.t.Helper()
+		object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "auth"}, Data: map[string][]byte{}}
+		for k, v := range data {
+			object.Data[k] = []byte(v)
+		}
+		if err := b.hub.Create(b.t.Context(), object); err != nil {
+			b.t.Fatal(err)
+		}
+		return &meta.LocalObjectReference{Name: "auth"}
+	}
+	waiting := func(reason string) []string {
+		return []string{"ArtifactInStorage=True Succeeded", "FetchFailed=True " + reason, "Ready=False " + reason, "Reconciling=True ProgressingWithRetry"}
+	}
+	cases := map[string]struct {
+		change    func(b *bench, o *sourcev1.GitRepository)
+		opts      repository.Options
+		want      []string
+		says      string
+		wantAfter time.Duration // zero: stalled, or an error that backs off
+		wantErr   bool
+	}{
+		"a repository that is gone": {
+			change: func(b *bench, o *sourcev1.GitRepository) { o.Spec.URL = b.git.URL("gone") },
+			want:   waiting("GitOperationFailed"), says: "repository not found", wantAfter: time.Minute,
+		},
+		"a branch that vanished": {
+			change: func(_ *bench, o *sourcev1.GitRepository) { o.Spec.Reference.Branch = "gone" },
+			want:   waiting("GitOperationFailed"), says: "branch gone: ref not found", wantAfter: time.Minute,
+		},
+		"a Secret that is not there": {
+			change: func(_ *bench, o *sourcev1.GitRepository) { o.Spec.SecretRef = &meta.LocalObjectReference{Name: "gone"} },
+			want:   waiting("AuthenticationFailed"), says: "Secret shop/gone", wantAfter: time.Minute,
+		},
+		"a Secret that makes no sense": {
+			change: func(b *bench, o *sourcev1.GitRepository) {
+				o.Spec.SecretRef = secret(b, map[string]string{"username": canary})
+			},
+			want: waiting("AuthenticationFailed"), says: "username and password go together", wantAfter: time.Minute,
+		},
+		"wrong credentials": {
+			change: func(b *bench, o *sourcev1.GitRepository) {
+				o.Spec.URL = guarded(b.t, b)
+				o.Spec.SecretRef = secret(b, map[string]string{"username": "bot", "password": canary + "x"})
+			},
+			want: waiting("AuthenticationFailed"), says: "check the credentials", wantAfter: time.Minute,
+		},
+		"wrong credentials in the URL": {
+			change: func(b *bench, o *sourcev1.GitRepository) {
+				o.Spec.URL = strings.Replace(guarded(b.t, b), "://", "://bot:"+canary+"x@", 1)
+			},
+			want: waiting("AuthenticationFailed"), says: "://***@", wantAfter: time.Minute,
+		},
+		"a server that is out of order": {
+			change: func(b *bench, _ *sourcev1.GitRepository) { b.git.OutOfOrder(true) },
+			want:   waiting("GitOperationFailed"), says: "HTTP 503", wantErr: true,
+		},
+		"a server that is down": {
+			change: func(b *bench, _ *sourcev1.GitRepository) { _ = b.git.Close() },
+			want:   waiting("GitOperationFailed"), says: "refused", wantErr: true,
+		},
+		"a URL that is none": {
+			change: func(_ *bench, o *sourcev1.GitRepository) { o.Spec.URL = "git@example.com:org/repo" },
+			want:   []string{"ArtifactInStorage=True Succeeded", "FetchFailed=True URLInvalid", "Ready=False URLInvalid", "Stalled=True URLInvalid"}, says: "ssh://user@host/path",
+		},
+		"a range that is none": {
+			change: func(_ *bench, o *sourcev1.GitRepository) { o.Spec.Reference.SemVer = "x.y" },
+			want:   []string{"ArtifactInStorage=True Succeeded", "FetchFailed=True GitOperationFailed", "Ready=False GitOperationFailed", "Stalled=True GitOperationFailed"}, says: "semver range",
+		},
+		"a field that is not supported": {
+			change: func(_ *bench, o *sourcev1.GitRepository) { o.Spec.RecurseSubmodules = true },
+			want:   []string{"ArtifactInStorage=True Succeeded", "Ready=False UnsupportedField", "Stalled=True UnsupportedField"}, says: "spec.recurseSubmodules is not supported yet",
+		},
+		"a directory that is not there": {
+			change: func(_ *bench, o *sourcev1.GitRepository) { o.Spec.SparseCheckout = []string{"prod"} },
+			want:   waiting("InvalidPath"), says: `directory "prod" of spec.sparseCheckout`, wantAfter: time.Minute,
+		},
+		"a repository that is too large": {
+			change: func(b *bench, _ *sourcev1.GitRepository) {
+				b.commit("large", map[string]string{"large.yaml": strings.Repeat("x", 2000)})
+			},
+			opts: repository.Options{Limits: artifact.Limits{Unpacked: 1000}},
+			want: waiting("GitOperationFailed"), says: "more than 1000 bytes", wantAfter: time.Minute,
+		},
+		"a transfer that is too large": {
+			change: func(b *bench, _ *sourcev1.GitRepository) {
+				b.commit("large", map[string]string{"large.yaml": strings.Repeat("x", 2000)})
+			},
+			opts: repository.Options{Git: git.Options{Limits: git.Limits{Object: 1000}}},
+			want: waiting("GitOperationFailed"), says: "too large", wantAfter: time.Minute,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, tc.opts)
+			b.commit("one", map[string]string{"app.yaml": "a: 1\n"})
+			b.create(nil)
+			b.mustReconcile()
+			good := b.object().Status.Artifact
+			b.update(func(o *sourcev1.GitRepository) {
+				tc.change(b, o)
+				o.Generation = 2
+			})
+			result, err, writes, events := b.reconcile()
+			if (err != nil) != tc.wantErr || result.RequeueAfter != tc.wantAfter {
+				t.Errorf("Reconcile = %v, %v; want after %s, an error: %t", result, err, tc.wantAfter, tc.wantErr)
+			}
+			object := b.object()
+			if diff := cmp.Diff(tc.want, conditions(object)); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
+			}
+			ready := object.Status.Conditions[slices.IndexFunc(object.Status.Conditions, func(c metav1.Condition) bool { return c.Type == "Ready" })]
+			if !strings.Contains(ready.Message, tc.says) || strings.Contains(ready.Message+strings.Join(events, ""), canary) {
+				t.Errorf("message = %q, want one saying %q and no secret", ready.Message, tc.says)
+			}
+			if writes != 1 || len(events) != 1 {
+				t.Errorf("%d writes, events %v; want one of each", writes, events)
+			}
+			if diff := cmp.Diff(good, object.Status.Artifact); diff != "" || !b.store.Has(good.Digest) {
+				t.Errorf("the last good artifact is no longer there (-want +got):\n%s", diff)
+			}
+			if _, _, writes, events := b.reconcile(); writes != 0 || len(events) != 0 {
+				t.Errorf("the same fault again makes %d writes, events %v", writes, events)
+			}
+		})
+	}
+}
+
+func TestRecovery(t *testing.T) {
+	b := newBench(t, repository.Options{})
+	b.commit("one", map[string]string{"app.yaml": "a: 1\n"})
+	b.create(nil)
+	b.mustReconcile()
+	b.git.OutOfOrder(true)
+	if _, err, _, _ := b.reconcile(); err == nil {
+		t.Fatal("no error while the server is out of order")
+	}
+	b.git.OutOfOrder(false)
+	writes, events := b.mustReconcile()
+	if diff := cmp.Diff(stored, conditions(b.object())); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+	if writes != 1 || len(events) != 1 || !strings.HasPrefix(events[0], "Normal Succeeded: stored artifact for revision") {
+		t.Errorf("%d writes, events %v", writes, events)
+	}
+}
+
+func TestSuspended(t *testing.T) {
+	b := newBench(t, repository.Options{})
+	b.commit("one", nil)
+	b.create(func(o *sourcev1.GitRepository) { o.Spec.Suspend = true })
+	before := b.git.Requests()
+	result, err, writes, _ := b.reconcile()
+	if err != nil || result != (reconcile.Result{}) || writes != 0 || b.git.Requests() != before {
+		t.Errorf("Reconcile = %v, %v, %d writes; want nothing done", result, err, writes)
+	}
+}
+
+func TestDeletion(t *testing.T) {
+	b := newBench(t, repository.Options{})
+	b.commit("one", map[string]string{"app.yaml": "a: 1\n"})
+	b.create(func(o *sourcev1.GitRepository) { o.Finalizers = []string{sourcev1.SourceFinalizer} })
+	b.mustReconcile()
+	digest := b.object().Status.Artifact.Digest
+	if err := b.hub.Delete(t.Context(), b.object()); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []string{"lets go of the finalizer", "lets go of the artifact"} {
+		if _, err, _, _ := b.reconcile(); err != nil {
+			t.Fatalf("%s: %v", step, err)
+		}
+	}
+	if err := b.hub.Get(t.Context(), key, &sourcev1.GitRepository{}); client.IgnoreNotFound(err) != nil || err == nil {
+		t.Errorf("the repository is still there: %v", err)
+	}
+	if b.store.Has(digest) {
+		t.Error("the artifact is still there")
+	}
+}

@@ -1,0 +1,131 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+)
+
+// reasonNewArtifact is Flux's reason of the Event that says so.
+const reasonNewArtifact = "NewArtifact"
+
+// report writes what happened to the status, if that says something new, and
+// tells of transitions by an Event.
+func (r *Reconciler) report(ctx context.Context, s *state, err error) error {
+	before := s.object.DeepCopy()
+	status := &s.object.Status
+	if token, ok := meta.ReconcileAnnotationValue(s.object.Annotations); ok {
+		status.LastHandledReconcileAt = token
+	}
+	failure := loop.As(err, sourcev1.GitOperationFailedReason)
+	if failure == nil {
+		r.setStored(s)
+	} else {
+		r.setFailed(s, failure)
+	}
+	if apiequality.Semantic.DeepEqual(before.Status, s.object.Status) {
+		return nil
+	}
+	if err := r.hub.Status().Patch(ctx, s.object, client.MergeFrom(before)); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
+	}
+	r.tell(ctx, before, s, failure)
+	return nil
+}
+
+// setStored says that the artifact is there and up to date.
+func (r *Reconciler) setStored(s *state) {
+	status := &s.object.Status
+	if s.artifact != nil {
+		status.Artifact = s.artifact
+	}
+	status.Artifact.URL = r.store.URL(status.Artifact.Path)
+	status.ObservedGeneration = s.object.Generation
+	status.ObservedIgnore = s.object.Spec.Ignore
+	status.ObservedSparseCheckout = s.object.Spec.SparseCheckout
+	status.ObservedRecurseSubmodules = false
+	status.ObservedInclude = nil
+	message := fmt.Sprintf("stored artifact for revision '%s'", status.Artifact.Revision)
+	r.set(s, meta.ReadyCondition, metav1.ConditionTrue, meta.SucceededReason, message)
+	r.set(s, sourcev1.ArtifactInStorageCondition, metav1.ConditionTrue, meta.SucceededReason, message)
+	drop(s, sourcev1.FetchFailedCondition, sourcev1.StorageOperationFailedCondition, sourcev1.ArtifactOutdatedCondition,
+		sourcev1.IncludeUnavailableCondition, meta.ReconcilingCondition, meta.StalledCondition)
+}
+
+// setFailed says what went wrong. The artifact and what is said about it stay,
+// unless the store lost it.
+func (r *Reconciler) setFailed(s *state, failure *loop.Error) {
+	message := stable(failure.Err.Error())
+	r.set(s, meta.ReadyCondition, metav1.ConditionFalse, failure.Reason, message)
+	failed, other := sourcev1.FetchFailedCondition, sourcev1.StorageOperationFailedCondition
+	if s.storing {
+		failed, other = other, failed
+	}
+	drop(s, other)
+	if failure.Reason == ReasonUnsupported {
+		drop(s, failed)
+	} else {
+		r.set(s, failed, metav1.ConditionTrue, failure.Reason, message)
+	}
+	if failure.Class == loop.ClassStalled {
+		s.object.Status.ObservedGeneration = s.object.Generation
+		r.set(s, meta.StalledCondition, metav1.ConditionTrue, failure.Reason, message)
+		drop(s, meta.ReconcilingCondition)
+	} else {
+		r.set(s, meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingWithRetryReason, message)
+		drop(s, meta.StalledCondition)
+	}
+	if a := s.object.Status.Artifact; a != nil && !r.store.Has(a.Digest) {
+		drop(s, sourcev1.ArtifactInStorageCondition)
+	}
+}
+
+func (r *Reconciler) set(s *state, kind string, status metav1.ConditionStatus, reason, message string) {
+	apimeta.SetStatusCondition(&s.object.Status.Conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: s.object.Generation, LastTransitionTime: metav1.NewTime(r.opts.Clock.Now()),
+	})
+}
+
+func drop(s *state, kinds ...string) {
+	for _, kind := range kinds {
+		apimeta.RemoveStatusCondition(&s.object.Status.Conditions, kind)
+	}
+}
+
+// connection is how the network names one connection, which differs each time.
+var connection = regexp.MustCompile(`(\[[0-9a-fA-F:.]+\]|\d+\.\d+\.\d+\.\d+):\d+->`)
+
+// stable takes out of a message what differs between equal faults, so that a
+// fault that lasts is written once.
+func stable(message string) string { return connection.ReplaceAllString(message, "") }
+
+// tell makes an Event and a line in the log of what has changed for users.
+func (r *Reconciler) tell(ctx context.Context, before *sourcev1.GitRepository, s *state, failure *loop.Error) {
+	log := ctrl.LoggerFrom(ctx)
+	was, is := apimeta.FindStatusCondition(before.Status.Conditions, meta.ReadyCondition), apimeta.FindStatusCondition(s.object.Status.Conditions, meta.ReadyCondition)
+	switch {
+	case failure != nil:
+		if was == nil || was.Status != is.Status || was.Reason != is.Reason {
+			r.events.Event(s.object, corev1.EventTypeWarning, is.Reason, is.Message)
+		}
+	case s.artifact != nil:
+		log.Info("stored artifact", "revision", s.artifact.Revision, "digest", s.artifact.Digest)
+		if old := before.Status.Artifact; old == nil || old.Revision != s.artifact.Revision || old.Digest != s.artifact.Digest {
+			r.events.Event(s.object, corev1.EventTypeNormal, reasonNewArtifact, fmt.Sprintf("stored artifact for commit '%s' (%s)", s.subject, s.commit.Revision().Short()))
+		}
+	case was != nil && was.Status == metav1.ConditionFalse:
+		r.events.Event(s.object, corev1.EventTypeNormal, is.Reason, is.Message)
+	}
+}
