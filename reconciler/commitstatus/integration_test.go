@@ -1,0 +1,412 @@
+package commitstatus_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
+	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/controlplane/servertest"
+	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/commitstatus"
+	"github.com/flotilla-io/flotilla/reconciler/commitstatus/poster"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+var shared servertest.Shared
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(shared.Main(m))
+}
+
+const (
+	token  = "CANARY-token"
+	first  = "main@sha1:1111111111111111111111111111111111111111"
+	second = "main@sha1:2222222222222222222222222222222222222222"
+)
+
+// forgeServer is a forge that takes statuses as Gitea does.
+type forgeServer struct {
+	*httptest.Server
+	mu     sync.Mutex
+	answer int
+	said   []string
+	tries  int
+}
+
+func newForge(t testing.TB) *forgeServer {
+	t.Helper()
+	f := &forgeServer{answer: http.StatusCreated}
+	f.Server = httptest.NewServer(f)
+	t.Cleanup(f.Close)
+	return f
+}
+
+func (f *forgeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var status struct{ State, Context, Description string }
+	err := json.NewDecoder(r.Body).Decode(&status)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tries++
+	switch {
+	case err != nil, r.Method != http.MethodPost, !strings.HasPrefix(r.URL.Path, "/api/v1/repos/acme/fleet/statuses/"):
+		w.WriteHeader(http.StatusTeapot)
+	case r.Header.Get("Authorization") != "token "+token:
+		w.WriteHeader(http.StatusUnauthorized)
+	default:
+		if f.answer == http.StatusCreated {
+			f.said = append(f.said, path.Base(r.URL.Path)[:4]+" "+status.State+": "+status.Description)
+		}
+		w.WriteHeader(f.answer)
+		fmt.Fprintf(w, `{"message": "I was given %s"}`, r.Header.Get("Authorization"))
+	}
+}
+
+func (f *forgeServer) answers(code int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answer = code
+}
+
+func (f *forgeServer) posts() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.said...)
+}
+
+type world struct {
+	*servertest.Env
+	t         testing.TB
+	namespace string
+	stop      func()
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{Env: shared.Env(t), t: t}
+	w.namespace = w.Namespace(t)
+	w.start()
+	return w
+}
+
+type noEvents struct{}
+
+func (noEvents) Event(runtime.Object, string, string, string) {}
+
+func (w *world) start() {
+	w.t.Helper()
+	mgr, err := hub.NewManager(w.Config, scheme.New(), hub.Options{Log: logr.Discard(), SeveralPerProcess: true})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	templates, err := store.New(w.Config, store.Options{Scheme: scheme.New(), Mapper: mgr.GetRESTMapper(), Log: logr.Discard()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	templates.Want("test", schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+	if err := mgr.Add(templates); err != nil {
+		w.t.Fatal(err)
+	}
+	reader := health.New(health.Deps{Hub: mgr.GetClient(), Live: mgr.GetAPIReader(), Templates: templates})
+	if err := commitstatus.New(mgr.GetClient(), reader, noEvents{}, commitstatus.Options{}).Register(mgr); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := poster.New(mgr.GetClient(), mgr.GetAPIReader(), poster.Options{FirstPause: 200 * time.Millisecond, LastPause: time.Second}).Register(mgr); err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(w.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	w.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.t.Errorf("manager: %v", err)
+		}
+	})
+	w.t.Cleanup(w.stop)
+}
+
+func (w *world) create(obj client.Object) {
+	w.t.Helper()
+	if obj.GetNamespace() == "" {
+		obj.SetNamespace(w.namespace)
+	}
+	if err := w.Hub.Create(w.t.Context(), obj); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// provider creates a Provider of the forge and an Alert that sends it all
+// Kustomizations.
+func (w *world) provider(name, address string) {
+	w.t.Helper()
+	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: map[string]string{"token": token}})
+	w.create(&notificationv1beta3.Provider{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       notificationv1beta3.ProviderSpec{Type: "gitea", Address: address + "/acme/fleet", SecretRef: &meta.LocalObjectReference{Name: name}},
+	})
+	w.create(&notificationv1beta3.Alert{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: notificationv1beta3.AlertSpec{
+			ProviderRef:  meta.LocalObjectReference{Name: name},
+			EventSources: []notificationv1.CrossNamespaceObjectReference{{Kind: "Kustomization", Name: "*"}},
+		},
+	})
+}
+
+// applied makes a Kustomization that says it has applied a revision with one
+// ConfigMap, which a policy carries to two clusters.
+func (w *world) applied(revision string) {
+	w.t.Helper()
+	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web"}})
+	ks := &kustomizev1.Kustomization{
+		ObjectMeta: metav1.ObjectMeta{Name: "shop"},
+		Spec: kustomizev1.KustomizationSpec{
+			Interval: metav1.Duration{Duration: time.Hour}, Prune: true,
+			SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: sourcev1.GitRepositoryKind, Name: "fleet"},
+		},
+	}
+	w.create(ks)
+	w.says(revision, metav1.ConditionTrue, meta.ReconciliationSucceededReason, "Applied revision: "+revision)
+	w.create(&workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: workv1alpha2.BindingName("ConfigMap", "web")},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: "web"},
+			Clusters: []workv1alpha2.TargetCluster{{Name: w.cluster("east")}, {Name: w.cluster("west")}},
+		},
+	})
+}
+
+// cluster returns a name that no other test uses.
+func (w *world) cluster(name string) string { return name + strings.TrimPrefix(w.namespace, "t-") }
+
+// says sets the Kustomization's status.
+func (w *world) says(revision string, ready metav1.ConditionStatus, reason, message string) {
+	w.t.Helper()
+	ks := &kustomizev1.Kustomization{}
+	if err := w.Hub.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "shop"}, ks); err != nil {
+		w.t.Fatal(err)
+	}
+	id := inventory.ID{Namespace: w.namespace, Name: "web", GroupKind: schema.GroupKind{Kind: "ConfigMap"}}
+	ks.Status.Inventory = inventory.Record([]inventory.Entry{{ID: id, Version: "v1"}})
+	ks.Status.LastAttemptedRevision = revision
+	if ready == metav1.ConditionTrue {
+		ks.Status.LastAppliedRevision = revision
+	}
+	apimeta.SetStatusCondition(&ks.Status.Conditions, metav1.Condition{Type: meta.ReadyCondition, Status: ready, Reason: reason, Message: message})
+	if err := w.Hub.Status().Update(w.t.Context(), ks); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// runs reports that a cluster runs the template healthily.
+func (w *world) runs(cluster string) {
+	w.t.Helper()
+	namespace := workv1alpha2.ExecutionNamespace(w.cluster(cluster))
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	if err := w.Hub.Create(w.t.Context(), ns); err != nil && !apierrors.IsAlreadyExists(err) {
+		w.t.Fatal(err)
+	}
+	work := &workv1alpha1.Work{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: workv1alpha2.WorkName("ConfigMap", "web", w.namespace)},
+		Spec: workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{
+			{RawExtension: runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","namespace":"` + w.namespace + `"}}`)}},
+		}}},
+	}
+	w.create(work)
+	work.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: "AppliedSuccessful", LastTransitionTime: metav1.Now()}}
+	work.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{
+		Identifier: workv1alpha1.ResourceIdentifier{Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Namespace: w.namespace, Name: "web"},
+		Health:     workv1alpha1.ResourceHealthy,
+	}}
+	if err := w.Hub.Status().Update(w.t.Context(), work); err != nil {
+		w.t.Fatal(err)
+	}
+	// The binding's status follows, which is what wakes the loop.
+	binding := &workv1alpha2.ResourceBinding{}
+	if err := w.Hub.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: workv1alpha2.BindingName("ConfigMap", "web")}, binding); err != nil {
+		w.t.Fatal(err)
+	}
+	binding.Status.AggregatedStatus = append(binding.Status.AggregatedStatus, workv1alpha2.AggregatedStatusItem{ClusterName: w.cluster(cluster), Applied: true, Health: workv1alpha2.ResourceHealthy})
+	if err := w.Hub.Status().Update(w.t.Context(), binding); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) until(what string, holds func() (bool, string)) {
+	w.t.Helper()
+	last := ""
+	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		ok, seen := holds()
+		last = seen
+		return ok, nil
+	})
+	if err != nil {
+		w.t.Fatalf("never %s; last seen: %s", what, last)
+	}
+}
+
+// told waits until the forge was told exactly this.
+func (w *world) told(f *forgeServer, want ...string) {
+	w.t.Helper()
+	for i := range want {
+		want[i] = strings.NewReplacer("EAST", w.cluster("east"), "WEST", w.cluster("west"), "NS", w.namespace).Replace(want[i])
+	}
+	w.until(fmt.Sprintf("told %q", want), func() (bool, string) {
+		diff := cmp.Diff(want, f.posts())
+		return diff == "", diff
+	})
+}
+
+func (w *world) statuses() []gitopsv1alpha1.CommitStatus {
+	w.t.Helper()
+	var list gitopsv1alpha1.CommitStatusList
+	if err := w.Hub.List(w.t.Context(), &list, client.InNamespace(w.namespace)); err != nil {
+		w.t.Fatal(err)
+	}
+	return list.Items
+}
+
+// synced waits until the only CommitStatus has a condition Synced with the
+// reason, and returns it.
+func (w *world) synced(provider, reason string) gitopsv1alpha1.CommitStatus {
+	w.t.Helper()
+	var found gitopsv1alpha1.CommitStatus
+	w.until(provider+": "+reason, func() (bool, string) {
+		for _, cs := range w.statuses() {
+			c := apimeta.FindStatusCondition(cs.Status.Conditions, gitopsv1alpha1.CommitStatusSynced)
+			if cs.Spec.ProviderRef.Name == provider && c != nil && c.Reason == reason && c.ObservedGeneration == cs.Generation {
+				found = cs
+				return true, ""
+			}
+		}
+		return false, fmt.Sprintf("%+v", w.statuses())
+	})
+	return found
+}
+
+func TestACommitCarriesTheOutcome(t *testing.T) {
+	w := newWorld(t)
+	f := newForge(t)
+	w.provider("forge", f.URL)
+	w.applied(first)
+	pending := "1111 pending: 0/2 clusters ready: EAST waits for ConfigMap NS/web: not sent yet"
+	w.told(f, pending)
+	w.runs("east")
+	w.runs("west")
+	w.told(f, pending, "1111 success: 2/2 clusters ready")
+	cs := w.synced("forge", gitopsv1alpha1.CommitStatusReasonPosted)
+	if want := "kustomization/shop/"; !strings.HasPrefix(cs.Spec.Context, want) {
+		t.Errorf("context = %q, want it to begin with %q", cs.Spec.Context, want)
+	}
+
+	before := w.QuietRevision(t)
+	w.stop()
+	w.start()
+	if after := w.QuietRevision(t); after != before {
+		t.Errorf("%d writes after a restart, want none", after-before)
+	}
+	w.told(f, pending, "1111 success: 2/2 clusters ready")
+}
+
+func TestASupersededCommitIsClosed(t *testing.T) {
+	w := newWorld(t)
+	f := newForge(t)
+	w.provider("forge", f.URL)
+	w.applied(first)
+	pending := ": 0/2 clusters ready: EAST waits for ConfigMap NS/web: not sent yet"
+	w.told(f, "1111 pending"+pending)
+	w.says(second, metav1.ConditionTrue, meta.ReconciliationSucceededReason, "Applied revision: "+second)
+	w.told(f, "1111 pending"+pending, "1111 failure: superseded by 22222222", "2222 pending"+pending)
+	w.says(second, metav1.ConditionFalse, "PruneBlocked", "revision would remove all:\nnothing was applied")
+	w.told(f, "1111 pending"+pending, "1111 failure: superseded by 22222222", "2222 pending"+pending,
+		"2222 failure: PruneBlocked: revision would remove all: nothing was applied")
+	w.says(first, metav1.ConditionFalse, "PruneBlocked", "x")
+	w.told(f, "1111 pending"+pending, "1111 failure: superseded by 22222222", "2222 pending"+pending,
+		"2222 failure: PruneBlocked: revision would remove all: nothing was applied", "1111 failure: PruneBlocked: x")
+}
+
+func TestAForgeThatIsDownDelaysOnlyItself(t *testing.T) {
+	w := newWorld(t)
+	down, up := newForge(t), newForge(t)
+	down.answers(http.StatusBadGateway)
+	w.provider("down", down.URL)
+	w.provider("up", up.URL)
+	w.applied(first)
+	w.runs("east")
+	w.runs("west")
+	w.until("success told", func() (bool, string) {
+		posts := up.posts()
+		return len(posts) > 0 && strings.Contains(posts[len(posts)-1], "success"), fmt.Sprint(posts)
+	})
+	cs := w.synced("down", gitopsv1alpha1.CommitStatusReasonUnreachable)
+	if cs.Status.Posted != nil {
+		t.Errorf("posted = %+v, want nothing", cs.Status.Posted)
+	}
+	text, err := json.Marshal(cs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), token) {
+		t.Errorf("the token stands in the status: %s", text)
+	}
+	down.answers(http.StatusCreated)
+	w.told(down, "1111 success: 2/2 clusters ready")
+	w.synced("down", gitopsv1alpha1.CommitStatusReasonPosted)
+}
+
+func TestWhatOnlyAPersonCanMend(t *testing.T) {
+	w := newWorld(t)
+	f := newForge(t)
+	f.answers(http.StatusForbidden)
+	w.provider("refusing", f.URL)
+	w.create(&notificationv1beta3.Provider{ObjectMeta: metav1.ObjectMeta{Name: "nosecret"}, Spec: notificationv1beta3.ProviderSpec{
+		Type: "gitea", Address: f.URL + "/acme/fleet", SecretRef: &meta.LocalObjectReference{Name: "nothing"},
+	}})
+	w.create(&notificationv1beta3.Alert{ObjectMeta: metav1.ObjectMeta{Name: "nosecret"}, Spec: notificationv1beta3.AlertSpec{
+		ProviderRef:  meta.LocalObjectReference{Name: "nosecret"},
+		EventSources: []notificationv1.CrossNamespaceObjectReference{{Kind: "Kustomization", Name: "shop"}},
+	}})
+	w.applied(first)
+	w.synced("refusing", gitopsv1alpha1.CommitStatusReasonRefused)
+	cs := w.synced("nosecret", gitopsv1alpha1.CommitStatusReasonProviderNotReady)
+	c := apimeta.FindStatusCondition(cs.Status.Conditions, gitopsv1alpha1.CommitStatusSynced)
+	if want := "the Secret nothing does not exist: create it, or correct the Provider"; c.Message != want {
+		t.Errorf("message = %q, want %q", c.Message, want)
+	}
+	if err := w.Hub.Delete(t.Context(), &notificationv1beta3.Alert{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "nosecret"}}); err != nil {
+		t.Fatal(err)
+	}
+	w.until("one commit status left", func() (bool, string) { return len(w.statuses()) == 1, fmt.Sprint(len(w.statuses())) })
+}

@@ -1,0 +1,161 @@
+package poster
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
+	"github.com/fluxcd/pkg/apis/meta"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/sources/forge"
+)
+
+// Connect returns how statuses get to a forge. Errors are forge.ErrProvider.
+type Connect func(p forge.Provider, timeout time.Duration) (forge.Poster, error)
+
+func connectForge(p forge.Provider, timeout time.Duration) (forge.Poster, error) {
+	return forge.New(p, forge.Options{Timeout: timeout})
+}
+
+// connections keep one Poster per CommitStatus, as long as what it was made
+// from stays the same, so that connections are used again.
+type connections struct {
+	connect Connect
+
+	mu    sync.Mutex
+	byKey map[client.ObjectKey]connection
+}
+
+type connection struct {
+	madeFrom [sha256.Size]byte
+	poster   forge.Poster
+}
+
+func (c *connections) of(key client.ObjectKey, p forge.Provider, timeout time.Duration) (forge.Poster, error) {
+	madeFrom := fingerprint(p, timeout)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if have, ok := c.byKey[key]; ok && have.madeFrom == madeFrom {
+		return have.poster, nil
+	}
+	poster, err := c.connect(p, timeout)
+	if err != nil {
+		return nil, err
+	}
+	c.byKey[key] = connection{madeFrom: madeFrom, poster: poster}
+	return poster, nil
+}
+
+func (c *connections) forget(key client.ObjectKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.byKey, key)
+}
+
+func fingerprint(p forge.Provider, timeout time.Duration) [sha256.Size]byte {
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%q %q %d", p.Type, p.Address, timeout)
+	for _, data := range []map[string][]byte{p.Secret, p.Certificates} {
+		for _, key := range slices.Sorted(maps.Keys(data)) {
+			fmt.Fprintf(hash, " %q %q", key, data[key])
+		}
+		fmt.Fprint(hash, ";")
+	}
+	return [sha256.Size]byte(hash.Sum(nil))
+}
+
+// forge returns how to reach the forge of a CommitStatus. An error of class
+// loop.ClassStalled is about the Provider.
+func (r *Reconciler) forge(ctx context.Context, cs *gitopsv1alpha1.CommitStatus) (forge.Poster, error) {
+	var provider notificationv1beta3.Provider
+	key := client.ObjectKey{Namespace: cs.Namespace, Name: cs.Spec.ProviderRef.Name}
+	if err := r.hub.Get(ctx, key, &provider); apierrors.IsNotFound(err) {
+		return nil, notReady(fmt.Errorf("the Provider %s does not exist: create it, or correct the Alert", key.Name))
+	} else if err != nil {
+		return nil, fmt.Errorf("read the Provider %s: %w", key.Name, err)
+	}
+	if provider.Spec.ProxySecretRef != nil || provider.Spec.Proxy != "" {
+		return nil, notReady(fmt.Errorf("the Provider %s asks for a proxy, which is not supported yet: remove spec.proxySecretRef and spec.proxy", key.Name))
+	}
+	secret, err := r.secret(ctx, cs.Namespace, provider.Spec.SecretRef)
+	if err != nil {
+		return nil, err
+	}
+	certificates, err := r.secret(ctx, cs.Namespace, provider.Spec.CertSecretRef)
+	if err != nil {
+		return nil, err
+	}
+	poster, err := r.connections.of(client.ObjectKeyFromObject(cs), forge.Provider{
+		Type: provider.Spec.Type, Address: cs.Spec.Repository, Secret: secret, Certificates: certificates,
+	}, provider.GetTimeout())
+	if err != nil {
+		return nil, notReady(err)
+	}
+	return poster, nil
+}
+
+func (r *Reconciler) secret(ctx context.Context, namespace string, ref *meta.LocalObjectReference) (map[string][]byte, error) {
+	if ref == nil {
+		return nil, nil
+	}
+	var secret corev1.Secret
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, &secret)
+	if apierrors.IsNotFound(err) {
+		return nil, notReady(fmt.Errorf("the Secret %s does not exist: create it, or correct the Provider", ref.Name))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the Secret %s: %w", ref.Name, err)
+	}
+	return secret.Data, nil
+}
+
+func notReady(err error) error {
+	return loop.Stalled(gitopsv1alpha1.CommitStatusReasonProviderNotReady, err)
+}
+
+// classify says what a forge's answer means for what comes next.
+func classify(err error) error {
+	var limited *forge.RateLimitError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &limited):
+		return loop.Waiting(gitopsv1alpha1.CommitStatusReasonUnreachable, limited.After, err)
+	case errors.Is(err, forge.ErrProvider):
+		return notReady(err)
+	case errors.Is(err, forge.ErrUnauthorized), errors.Is(err, forge.ErrNotFound), errors.Is(err, forge.ErrStatus):
+		return loop.Stalled(gitopsv1alpha1.CommitStatusReasonRefused, err)
+	default:
+		return loop.Retry(gitopsv1alpha1.CommitStatusReasonUnreachable, err)
+	}
+}
+
+// states are what forges call the states. One that could not be tried is a
+// failure to them.
+var states = map[gitopsv1alpha1.CommitState]forge.State{
+	gitopsv1alpha1.CommitPending: forge.Pending,
+	gitopsv1alpha1.CommitSuccess: forge.Success,
+	gitopsv1alpha1.CommitFailure: forge.Failure,
+	gitopsv1alpha1.CommitError:   forge.Failure,
+}
+
+// hostOf returns whose lane an address belongs to.
+func hostOf(repository string) string {
+	u, err := url.Parse(repository)
+	if err != nil || u.Host == "" {
+		return repository
+	}
+	return u.Host
+}

@@ -1,0 +1,225 @@
+package poster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/sources/forge"
+)
+
+// Options tune the loop. The zero value of a field stands for its default.
+type Options struct {
+	// Clock is the real one if nil.
+	Clock clock.PassiveClock
+	// Every is how often a commit that stays pending is told of; default 10 s.
+	Every time.Duration
+	// FirstPause and LastPause bound how long a forge is left alone after
+	// faults; default 5 s and 5 min.
+	FirstPause, LastPause time.Duration
+	// Concurrent is how many forges are posted to at a time; default 4.
+	Concurrent int
+	// Connect reaches a forge; nil takes those of package sources/forge.
+	Connect Connect
+}
+
+// Reconciler posts CommitStatuses. Use New.
+type Reconciler struct {
+	hub         client.Client
+	live        client.Reader
+	opts        Options
+	lanes       *lanes
+	connections *connections
+	echo        *echo.Echo[*gitopsv1alpha1.CommitStatus]
+}
+
+// New returns the loop. Live reads Secrets without a cache.
+func New(hub client.Client, live client.Reader, opts Options) *Reconciler {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	if opts.Every <= 0 {
+		opts.Every = 10 * time.Second
+	}
+	if opts.FirstPause <= 0 {
+		opts.FirstPause = 5 * time.Second
+	}
+	if opts.LastPause <= 0 {
+		opts.LastPause = 5 * time.Minute
+	}
+	if opts.Concurrent <= 0 {
+		opts.Concurrent = 4
+	}
+	if opts.Connect == nil {
+		opts.Connect = connectForge
+	}
+	return &Reconciler{
+		hub: hub, live: live, opts: opts,
+		lanes:       newLanes(opts.FirstPause, opts.LastPause),
+		connections: &connections{connect: opts.Connect, byKey: map[client.ObjectKey]connection{}},
+		echo:        echo.New[*gitopsv1alpha1.CommitStatus](opts.Clock),
+	}
+}
+
+// Register adds the loop to a manager.
+func (r *Reconciler) Register(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("commitstatus-poster").
+		For(&gitopsv1alpha1.CommitStatus{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&notificationv1beta3.Provider{}, handler.EnqueueRequestsFromMapFunc(r.unsyncedOf), builder.WithPredicates(predicate.GenerationChangedPredicate{}, changedOnly)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent}).
+		Complete(r)
+}
+
+// changedOnly lets pass what is new or different, not what is listed at start
+// or deleted.
+var changedOnly = predicate.Funcs{DeleteFunc: func(event.DeleteEvent) bool { return false }}
+
+// unsyncedOf returns the CommitStatuses that wait for a Provider to be mended.
+func (r *Reconciler) unsyncedOf(ctx context.Context, provider client.Object) []reconcile.Request {
+	var list gitopsv1alpha1.CommitStatusList
+	if err := r.hub.List(ctx, &list, client.InNamespace(provider.GetNamespace())); err != nil {
+		log.FromContext(ctx).Error(err, "find the commit statuses of a Provider")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if list.Items[i].Spec.ProviderRef.Name == provider.GetName() && !synced(&list.Items[i]) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+		}
+	}
+	return requests
+}
+
+// Reconcile tells one forge what one CommitStatus says, if it does not know.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	cached := &gitopsv1alpha1.CommitStatus{}
+	err := r.hub.Get(ctx, req.NamespacedName, cached)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("read the commit status: %w", err)
+	}
+	cs, found := r.echo.Latest(req.NamespacedName, cached, err == nil)
+	if !found || cs.DeletionTimestamp != nil {
+		r.connections.forget(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	if synced(cs) {
+		return reconcile.Result{}, nil
+	}
+	before := cs
+	cs = cs.DeepCopy()
+	if wait := r.tooSoon(cs); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	to, err := r.forge(ctx, cs)
+	if err != nil && loop.As(err, "").Class != loop.ClassStalled {
+		return reconcile.Result{}, err
+	}
+	if err != nil {
+		return r.report(ctx, before, cs, err)
+	}
+	host := hostOf(cs.Spec.Repository)
+	if wait := r.lanes.enter(host, r.opts.Clock.Now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	defer r.lanes.leave(host)
+	return r.report(ctx, before, cs, classify(r.post(ctx, to, cs)))
+}
+
+// synced reports whether the forge knows what the spec says.
+func synced(cs *gitopsv1alpha1.CommitStatus) bool {
+	return cs.Status.ObservedGeneration == cs.Generation && apimeta.IsStatusConditionTrue(cs.Status.Conditions, gitopsv1alpha1.CommitStatusSynced)
+}
+
+// tooSoon returns how long news about a commit that stays pending has to wait.
+func (r *Reconciler) tooSoon(cs *gitopsv1alpha1.CommitStatus) time.Duration {
+	posted := cs.Status.Posted
+	if posted == nil || posted.Commit != cs.Spec.Commit || posted.State != gitopsv1alpha1.CommitPending || cs.Spec.State != gitopsv1alpha1.CommitPending {
+		return 0
+	}
+	return r.opts.Every - r.opts.Clock.Since(posted.At.Time)
+}
+
+// post closes the status of the commit before, if it was left pending, and then
+// tells the new one.
+func (r *Reconciler) post(ctx context.Context, to forge.Poster, cs *gitopsv1alpha1.CommitStatus) error {
+	if last := cs.Status.Posted; last != nil && last.Commit != cs.Spec.Commit && last.State == gitopsv1alpha1.CommitPending {
+		if err := r.tell(ctx, to, cs, last.Commit, gitopsv1alpha1.CommitError, "superseded by "+cs.Spec.Commit[:shortCommit]); err != nil {
+			return err
+		}
+	}
+	return r.tell(ctx, to, cs, cs.Spec.Commit, cs.Spec.State, cs.Spec.Description)
+}
+
+// shortCommit is how much of a commit names it to people.
+const shortCommit = 8
+
+func (r *Reconciler) tell(ctx context.Context, to forge.Poster, cs *gitopsv1alpha1.CommitStatus, commit string, state gitopsv1alpha1.CommitState, description string) error {
+	err := to.Post(ctx, forge.Status{Commit: commit, State: states[state], Context: cs.Spec.Context, TargetURL: cs.Spec.TargetURL, Description: description})
+	if err != nil {
+		return err
+	}
+	cs.Status.Posted = &gitopsv1alpha1.PostedStatus{Commit: commit, State: state, Description: description, At: metav1.NewTime(r.opts.Clock.Now())}
+	log.FromContext(ctx).Info("posted commit status", "commit", commit, "state", state, "description", description)
+	return nil
+}
+
+// report writes what a post came to. After a fault of the forge it comes back
+// by itself; what only a person can mend is tried again once a minute.
+func (r *Reconciler) report(ctx context.Context, before, cs *gitopsv1alpha1.CommitStatus, fault error) (reconcile.Result, error) {
+	host := hostOf(cs.Spec.Repository)
+	e := loop.As(fault, gitopsv1alpha1.CommitStatusReasonUnreachable)
+	if e == nil {
+		r.lanes.works(host)
+		return reconcile.Result{}, r.write(ctx, before, cs, metav1.ConditionTrue, gitopsv1alpha1.CommitStatusReasonPosted, "the forge knows")
+	}
+	after := min(r.opts.LastPause, mendedPause)
+	if e.Reason == gitopsv1alpha1.CommitStatusReasonUnreachable {
+		after = r.lanes.fails(host, r.opts.Clock.Now(), e.After)
+	}
+	return reconcile.Result{RequeueAfter: after}, r.write(ctx, before, cs, metav1.ConditionFalse, e.Reason, e.Error())
+}
+
+// write records what was posted and the condition Synced, if that is news.
+func (r *Reconciler) write(ctx context.Context, before, cs *gitopsv1alpha1.CommitStatus, status metav1.ConditionStatus, reason, message string) error {
+	cs.Status.ObservedGeneration = cs.Generation
+	apimeta.SetStatusCondition(&cs.Status.Conditions, metav1.Condition{
+		Type: gitopsv1alpha1.CommitStatusSynced, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: cs.Generation, LastTransitionTime: metav1.NewTime(r.opts.Clock.Now()),
+	})
+	if apiequality.Semantic.DeepEqual(before.Status, cs.Status) {
+		return nil
+	}
+	// The post's own deadline must not keep its outcome from being written.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	defer cancel()
+	if err := r.hub.Status().Patch(ctx, cs, client.MergeFrom(before)); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("write what was posted: %w", err))
+	}
+	r.echo.Wrote(cs.DeepCopy())
+	return nil
+}
+
+const (
+	writeTimeout = 10 * time.Second
+	// mendedPause is how often what only a person can mend is tried again.
+	mendedPause = time.Minute
+)

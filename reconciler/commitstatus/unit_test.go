@@ -1,0 +1,170 @@
+package commitstatus
+
+import (
+	"strings"
+	"testing"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
+	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+)
+
+func TestSelects(t *testing.T) {
+	cases := map[string]struct {
+		ref     notificationv1.CrossNamespaceObjectReference
+		suspend bool
+		want    bool
+	}{
+		"by name":                       {ref: notificationv1.CrossNamespaceObjectReference{Kind: "Kustomization", Name: "shop"}, want: true},
+		"by name and own namespace":     {ref: notificationv1.CrossNamespaceObjectReference{Kind: "Kustomization", Name: "shop", Namespace: "team"}, want: true},
+		"all":                           {ref: notificationv1.CrossNamespaceObjectReference{Kind: "Kustomization", Name: "*"}, want: true},
+		"all with a label":              {ref: notificationv1.CrossNamespaceObjectReference{Kind: "Kustomization", Name: "*", MatchLabels: map[string]string{"tier": "web"}}, want: true},
+		"not all with another label":    {ref: notificationv1.CrossNamespaceObjectReference{Kind: "Kustomization", Name: "*", MatchLabels: map[string]string{"tier": "db"}}},
+		"not another name":              {ref: notificationv1.CrossNamespaceObjectReference{Kind: "Kustomization", Name: "web"}},
+		"not another namespace":         {ref: notificationv1.CrossNamespaceObjectReference{Kind: "Kustomization", Name: "shop", Namespace: "other"}},
+		"not another kind":              {ref: notificationv1.CrossNamespaceObjectReference{Kind: "GitRepository", Name: "shop"}},
+		"not while the Alert is asleep": {ref: notificationv1.CrossNamespaceObjectReference{Kind: "Kustomization", Name: "shop"}, suspend: true},
+	}
+	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "shop", Labels: map[string]string{"tier": "web"}}}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			alert := &notificationv1beta3.Alert{Spec: notificationv1beta3.AlertSpec{Suspend: tc.suspend, EventSources: []notificationv1.CrossNamespaceObjectReference{tc.ref}}}
+			if got := selects(alert, ks); got != tc.want {
+				t.Errorf("selects = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestJudgement(t *testing.T) {
+	const rev, old = "main@sha1:aaaa", "main@sha1:bbbb"
+	condition := func(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
+	}
+	running := []rollup.Part{{Object: "Deployment shop/web", Clusters: []rollup.ClusterPart{{Name: "east"}}}}
+	rolling := []rollup.Part{{Object: "Deployment shop/web", Clusters: []rollup.ClusterPart{{Name: "east", State: rollup.Progressing, Reason: "not ready 1/2"}}}}
+	cases := map[string]struct {
+		conditions []metav1.Condition
+		applied    string
+		parts      []rollup.Part
+		wantState  gitopsv1alpha1.CommitState
+		wantText   string
+	}{
+		"not looked at yet": {wantState: gitopsv1alpha1.CommitPending, wantText: "waiting to be applied"},
+		"being applied": {
+			conditions: []metav1.Condition{condition("Ready", "Unknown", "Progressing", "Applying revision x")},
+			wantState:  gitopsv1alpha1.CommitPending, wantText: "Applying revision x",
+		},
+		"waits for another": {
+			conditions: []metav1.Condition{condition("Ready", "False", "DependencyNotReady", "dependency a/b is not ready")},
+			wantState:  gitopsv1alpha1.CommitPending, wantText: "dependency a/b is not ready",
+		},
+		"a fault that may pass": {
+			conditions: []metav1.Condition{condition("Ready", "False", "ReconciliationFailed", "timeout")},
+			wantState:  gitopsv1alpha1.CommitPending, wantText: "timeout",
+		},
+		"refused": {
+			conditions: []metav1.Condition{condition("Ready", "False", "BuildFailed", "app/x.yaml: broken")},
+			wantState:  gitopsv1alpha1.CommitError, wantText: "BuildFailed: app/x.yaml: broken",
+		},
+		"applied and running": {
+			conditions: []metav1.Condition{condition("Ready", "True", "ReconciliationSucceeded", "Applied")}, applied: rev,
+			parts: running, wantState: gitopsv1alpha1.CommitSuccess, wantText: "1/1 clusters ready",
+		},
+		"applied and rolling": {
+			conditions: []metav1.Condition{condition("Ready", "True", "ReconciliationSucceeded", "Applied")}, applied: rev,
+			parts: rolling, wantState: gitopsv1alpha1.CommitPending, wantText: "0/1 clusters ready: east waits for Deployment shop/web 1/2",
+		},
+		"applied, with nothing for clusters": {
+			conditions: []metav1.Condition{condition("Ready", "True", "ReconciliationSucceeded", "Applied")}, applied: rev,
+			wantState: gitopsv1alpha1.CommitSuccess, wantText: "applied 3 objects, none of which a policy propagates",
+		},
+		"waits for health": {
+			conditions: []metav1.Condition{condition("Ready", "Unknown", "Progressing", "Running health checks"), condition("Healthy", "Unknown", "Progressing", "Running health checks")},
+			applied:    old, parts: rolling, wantState: gitopsv1alpha1.CommitPending, wantText: "0/1 clusters ready: east waits for Deployment shop/web 1/2",
+		},
+		"waits for health on the hub alone": {
+			conditions: []metav1.Condition{condition("Ready", "Unknown", "Progressing", "Running health checks"), condition("Healthy", "Unknown", "Progressing", "Running health checks")},
+			applied:    old, parts: running, wantState: gitopsv1alpha1.CommitPending, wantText: "1/1 clusters ready; Running health checks",
+		},
+		"took too long": {
+			conditions: []metav1.Condition{condition("Ready", "False", "HealthCheckFailed", "health check failed after 5m")},
+			applied:    old, parts: rolling, wantState: gitopsv1alpha1.CommitFailure, wantText: "0/1 clusters ready: east waits for Deployment shop/web 1/2",
+		},
+		"took too long on the hub alone": {
+			conditions: []metav1.Condition{condition("Ready", "False", "HealthCheckFailed", "health check failed after 5m")},
+			applied:    old, parts: running, wantState: gitopsv1alpha1.CommitFailure, wantText: "health check failed after 5m",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ks := &kustomizev1.Kustomization{Status: kustomizev1.KustomizationStatus{Conditions: tc.conditions, LastAttemptedRevision: rev, LastAppliedRevision: tc.applied}}
+			state, text := byConditions(ks)
+			if state == "" {
+				state, text = byRollup(ks, tc.parts, 3)
+			}
+			if state != tc.wantState || text != tc.wantText {
+				t.Errorf("judged %s %q, want %s %q", state, text, tc.wantState, tc.wantText)
+			}
+		})
+	}
+}
+
+func TestContext(t *testing.T) {
+	cases := map[string]struct {
+		expr, want, wantErr string
+	}{
+		"as Flux names it":   {want: "kustomization/shop/1a2b3c4d"},
+		"by an expression":   {expr: "event.involvedObject.namespace + '/' + event.involvedObject.name + '/' + provider.metadata.name + '/' + alert.metadata.name", want: "team/shop/forge/all"},
+		"not a string":       {expr: "1", wantErr: "provider forge: spec.commitStatusExpr: "},
+		"nothing":            {expr: "''", wantErr: "gives 0 characters"},
+		"does not parse":     {expr: "(", wantErr: "provider forge: spec.commitStatusExpr: "},
+		"an unknown field":   {expr: "event.nothing", wantErr: "no such key"},
+		"an unknown subject": {expr: "object.name", wantErr: "undeclared reference"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "Shop"}}
+			if tc.expr != "" {
+				ks.Name = "shop"
+			}
+			to := target{
+				provider: &notificationv1beta3.Provider{ObjectMeta: metav1.ObjectMeta{Name: "forge", UID: "1A2B3C4D-0000-1111-2222-333333333333"}, Spec: notificationv1beta3.ProviderSpec{CommitStatusExpr: tc.expr}},
+				alert:    &notificationv1beta3.Alert{ObjectMeta: metav1.ObjectMeta{Name: "all"}},
+			}
+			got, err := contextOf(t.Context(), ks, to, verdict{state: gitopsv1alpha1.CommitPending})
+			if got != tc.want {
+				t.Errorf("context = %q, want %q", got, tc.want)
+			}
+			if (err == nil) != (tc.wantErr == "") || (err != nil && !strings.Contains(err.Error(), tc.wantErr)) {
+				t.Errorf("error = %v, want %q", err, tc.wantErr)
+			}
+		})
+	}
+}
+
+func TestNamesAndAddresses(t *testing.T) {
+	if a, b := statusName("a-b", "c"), statusName("a", "b-c"); a == b {
+		t.Errorf("two pairs share the name %s", a)
+	}
+	if got := statusName(strings.Repeat("x", 253), strings.Repeat("y", 253)); len(got) > 253 {
+		t.Errorf("the name has %d characters", len(got))
+	}
+	for address, want := range map[string]string{
+		"https://git.example.com/acme/fleet":          "https://git.example.com/acme/fleet",
+		"https://user:secret@git.example.com/acme":    "https://git.example.com/acme",
+		"https://secret@git.example.com/acme":         "https://git.example.com/acme",
+		"ssh://git@git.example.com:22/acme/fleet.git": "ssh://git@git.example.com:22/acme/fleet.git",
+		"ssh://git:secret@git.example.com/acme":       "ssh://git@git.example.com/acme",
+		"https://git.example.com":                     "https://git.example.com",
+		"":                                            "",
+	} {
+		if got := withoutUser(address); got != want {
+			t.Errorf("withoutUser(%q) = %q, want %q", address, got, want)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package commitstatus
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+	"github.com/flotilla-io/flotilla/sources/git"
+)
+
+// verdict is what is to be said about a commit.
+type verdict struct {
+	revision    string
+	commit      string
+	state       gitopsv1alpha1.CommitState
+	description string
+}
+
+// passing are the reasons for which a revision is not applied, but may be
+// without anybody doing anything.
+var passing = []string{
+	meta.ReconciliationFailedReason, meta.ProgressingReason, meta.DependencyNotReadyReason, meta.PruneFailedReason, meta.ArtifactFailedReason,
+}
+
+// judge says what to tell about the commit that a Kustomization is at. It
+// returns false if there is none yet.
+func (r *Reconciler) judge(ctx context.Context, ks *kustomizev1.Kustomization) (verdict, bool, error) {
+	revision, err := git.ParseRevision(ks.Status.LastAttemptedRevision)
+	if err != nil {
+		// Not a commit: there is nothing to put a status on.
+		return verdict{}, false, nil
+	}
+	v := verdict{revision: ks.Status.LastAttemptedRevision, commit: revision.Checksum}
+	entries, err := inventory.Read(ks.Status.Inventory)
+	if err != nil {
+		return verdict{}, false, err
+	}
+	r.trackOf(client.ObjectKeyFromObject(ks), func(t *track) {
+		t.owns = make(map[inventory.ID]bool, len(entries))
+		for _, e := range entries {
+			t.owns[e.ID] = true
+		}
+	})
+	if v.state, v.description = byConditions(ks); v.state != "" {
+		return v, true, nil
+	}
+	parts, err := r.gatherer.Parts(ctx, entries)
+	if err != nil {
+		return verdict{}, false, err
+	}
+	v.state, v.description = byRollup(ks, parts, len(entries))
+	return v, true, nil
+}
+
+// byConditions judges by what the apply came to. No state means that the
+// revision stands on the hub, so that the members have the word.
+func byConditions(ks *kustomizev1.Kustomization) (gitopsv1alpha1.CommitState, string) {
+	ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
+	healthy := apimeta.FindStatusCondition(ks.Status.Conditions, meta.HealthyCondition)
+	switch {
+	case ready == nil:
+		return gitopsv1alpha1.CommitPending, "waiting to be applied"
+	case ready.Reason == meta.HealthCheckFailedReason:
+		return "", ""
+	case ready.Status == metav1.ConditionTrue && ks.Status.LastAppliedRevision == ks.Status.LastAttemptedRevision:
+		return "", ""
+	case ready.Status == metav1.ConditionUnknown && healthy != nil && healthy.Reason == meta.ProgressingReason && healthy.Message == ready.Message:
+		return "", "" // applied, and its health is being waited for
+	case ready.Status == metav1.ConditionFalse && !slices.Contains(passing, ready.Reason):
+		return gitopsv1alpha1.CommitError, ready.Reason + ": " + ready.Message
+	default:
+		return gitopsv1alpha1.CommitPending, ready.Message
+	}
+}
+
+// byRollup judges by how the members fare.
+func byRollup(ks *kustomizev1.Kustomization, parts []rollup.Part, owned int) (gitopsv1alpha1.CommitState, string) {
+	all := rollup.Revision(parts)
+	state, description := states[all.State], all.Description
+	if len(parts) == 0 {
+		state, description = gitopsv1alpha1.CommitSuccess, fmt.Sprintf("applied %d objects, none of which a policy propagates", owned)
+	}
+	failed := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
+	if failed != nil && failed.Reason == meta.HealthCheckFailedReason && state != gitopsv1alpha1.CommitFailure {
+		if state == gitopsv1alpha1.CommitSuccess {
+			description = failed.Message
+		}
+		return gitopsv1alpha1.CommitFailure, description
+	}
+	waits := failed != nil && failed.Status == metav1.ConditionUnknown
+	if waits && state == gitopsv1alpha1.CommitSuccess {
+		return gitopsv1alpha1.CommitPending, description + "; " + failed.Message
+	}
+	return state, description
+}
+
+// states are a rollup's states.
+var states = map[string]gitopsv1alpha1.CommitState{
+	rollup.StatePending: gitopsv1alpha1.CommitPending,
+	rollup.StateSuccess: gitopsv1alpha1.CommitSuccess,
+	rollup.StateFailure: gitopsv1alpha1.CommitFailure,
+}
+
+// desired returns the CommitStatus that a target is to have.
+func (r *Reconciler) desired(ks *kustomizev1.Kustomization, t target, v verdict, contextName string) *gitopsv1alpha1.CommitStatus {
+	cs := &gitopsv1alpha1.CommitStatus{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: ks.Namespace, Name: t.name,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(ks, kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind))},
+		},
+		Spec: gitopsv1alpha1.CommitStatusSpec{
+			ProviderRef:      gitopsv1alpha1.LocalReference{Name: t.provider.Name},
+			KustomizationRef: &gitopsv1alpha1.LocalReference{Name: ks.Name},
+			Repository:       t.repository,
+			Context:          contextName,
+			Commit:           v.commit,
+			State:            v.state,
+			Description:      rollup.Sanitise(v.description),
+		},
+	}
+	if r.opts.TargetURL != "" {
+		cs.Spec.TargetURL = strings.TrimRight(r.opts.TargetURL, "/") + "/" + ks.Namespace + "/" + ks.Name
+	}
+	return cs
+}

@@ -1,0 +1,84 @@
+package commitstatus
+
+import (
+	"context"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+// settleTime lets the changes of a rollout come together before it is summed
+// up again.
+const settleTime = 250 * time.Millisecond
+
+// Register adds the loop to a manager.
+func (r *Reconciler) Register(mgr ctrl.Manager) error {
+	byGeneration := builder.WithPredicates(predicate.GenerationChangedPredicate{})
+	inNamespace := handler.EnqueueRequestsFromMapFunc(r.inNamespace)
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("commitstatus").
+		For(&kustomizev1.Kustomization{}).
+		Owns(&gitopsv1alpha1.CommitStatus{}, byGeneration).
+		Watches(&notificationv1beta3.Alert{}, inNamespace, byGeneration).
+		Watches(&notificationv1beta3.Provider{}, inNamespace, byGeneration).
+		Watches(&workv1alpha2.ResourceBinding{}, r.whenBindingChanges()).
+		Watches(&workv1alpha2.ClusterResourceBinding{}, r.whenBindingChanges()).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent}).
+		Complete(r)
+}
+
+// inNamespace returns the Kustomizations of an Alert's or Provider's namespace.
+func (r *Reconciler) inNamespace(ctx context.Context, obj client.Object) []reconcile.Request {
+	var list kustomizev1.KustomizationList
+	if err := r.hub.List(ctx, &list, client.InNamespace(obj.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "find Kustomizations")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
+
+// whenBindingChanges wakes the Kustomizations that own what a binding carries.
+func (r *Reconciler) whenBindingChanges() handler.EventHandler {
+	wake := func(obj client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		binding, ok := obj.(workv1alpha2.Binding)
+		if !ok {
+			return
+		}
+		resource := binding.BindingSpec().Resource
+		kind := schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind).GroupKind()
+		for _, key := range r.owners(inventory.ID{Namespace: resource.Namespace, Name: resource.Name, GroupKind: kind}) {
+			queue.AddAfter(reconcile.Request{NamespacedName: key}, settleTime)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(e.Object, q)
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(e.ObjectNew, q)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(e.Object, q)
+		},
+	}
+}
