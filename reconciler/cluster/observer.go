@@ -26,6 +26,13 @@ type observation struct {
 	resources *clusterv1alpha1.ResourceSummary
 }
 
+func (o *observation) same(other *observation) bool {
+	return o.outcome == other.outcome && o.version == other.version && o.partial == other.partial &&
+		equality.Semantic.DeepEqual(o.kinds, other.kinds) &&
+		equality.Semantic.DeepEqual(o.nodes, other.nodes) &&
+		equality.Semantic.DeepEqual(o.resources, other.resources)
+}
+
 const (
 	// firstLook is how soon a member in trouble is looked at again, then twice
 	// that, up to the period.
@@ -164,7 +171,7 @@ func (o *observer) sum() {
 
 // tell reports what was seen, if it is news.
 func (o *observer) tell() {
-	if o.told != nil && equality.Semantic.DeepEqual(*o.told, o.seen) {
+	if o.told != nil && o.told.same(&o.seen) {
 		return
 	}
 	now := o.seen

@@ -1,0 +1,435 @@
+package execution_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/join"
+)
+
+// TestFleet walks a member's life on the real thing: it joins, is given work,
+// is tampered with, loses its control plane, goes away and comes back, and
+// leaves.
+func TestFleet(t *testing.T) {
+	f := newFleet(t)
+	for _, step := range []struct {
+		name string
+		run  func(*testing.T, *fleet)
+	}{
+		{"a cluster is ready soon after it joined", testJoin},
+		{"a namespace of the hub is made in the member", testNamespace},
+		{"a workload runs and its status comes back, in few writes", testWorkload},
+		{"what others change of ours is put back, and nothing else", testDrift},
+		{"what is removed in the member is made again", testRemovedInMember},
+		{"what is in the way is left alone until told otherwise", testConflict},
+		{"a suspended Work keeps changes from the member", testSuspended},
+		{"a Work that preserves leaves its object behind, unmarked", testPreserved},
+		{"a restart with nothing changed writes nothing", testRestart},
+		{"a member that was away catches up", testAway},
+		{"a member that leaves is cleaned", testUnjoin},
+	} {
+		if !t.Run(step.name, func(t *testing.T) { step.run(t, f) }) {
+			return
+		}
+	}
+}
+
+func testJoin(t *testing.T, f *fleet) {
+	f.join(t)
+	created := time.Now()
+	c := &clusterv1alpha1.Cluster{}
+	eventually(t, "the cluster is ready", func(ctx context.Context) error {
+		if err := f.hub.Hub.Get(ctx, client.ObjectKey{Name: "eu-1"}, c); err != nil {
+			return err
+		}
+		if !meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady) || c.Status.ResourceSummary == nil {
+			return fmt.Errorf("status: %v", c.Status)
+		}
+		return nil
+	})
+	took := time.Since(created)
+	t.Logf("ready %s after the Cluster was created", took.Round(time.Millisecond))
+	if took > 5*time.Second {
+		t.Errorf("ready after %s", took)
+	}
+	got := map[string]any{
+		"finalizers": c.Finalizers,
+		"taints":     len(c.Spec.Taints),
+		"complete":   meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionCompleteAPIEnablements),
+		"nodes":      *c.Status.NodeSummary,
+		"deployment": c.APIEnablement(appsv1.SchemeGroupVersion.WithKind("Deployment")),
+		"version":    strings.HasPrefix(c.Status.KubernetesVersion, "v1."),
+	}
+	want := map[string]any{
+		"finalizers": []string{clusterv1alpha1.ClusterControllerFinalizer},
+		"taints":     0,
+		"complete":   true,
+		"nodes":      clusterv1alpha1.NodeSummary{TotalNum: 1, ReadyNum: 1},
+		"deployment": clusterv1alpha1.APIEnabled,
+		"version":    true,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("cluster (-want +got):\n%s", diff)
+	}
+	again := join.Join(t.Context(), join.Options{Name: "eu-2", Hub: f.hub.Hub, Member: f.edge, MemberConfig: f.member.Config})
+	if !errors.Is(again, join.ErrTaken) {
+		t.Errorf("joined under another name: %v, want %v", again, join.ErrTaken)
+	}
+	before := f.hub.QuietRevision(t)
+	quiet := time.NewTimer(3 * time.Second)
+	defer quiet.Stop()
+	<-quiet.C
+	if writes := f.hub.Revision(t) - before; writes != 0 {
+		t.Errorf("%d writes while nothing happens", writes)
+	}
+}
+
+func testNamespace(t *testing.T, f *fleet) {
+	if err := f.hub.Hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"team": "web"}}}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the namespace is in the member", func(ctx context.Context) error {
+		ns := &corev1.Namespace{}
+		if err := f.edge.Get(ctx, client.ObjectKey{Name: "shop"}, ns); err != nil {
+			return err
+		}
+		if ns.Labels["team"] != "web" || ns.Labels[workv1alpha2.ManagedByKarmadaLabel] != "true" {
+			return fmt.Errorf("labels: %v", ns.Labels)
+		}
+		return nil
+	})
+}
+
+func web(image string) *appsv1.Deployment {
+	labels := map[string]string{"app": "web"}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To[int32](2),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: image}}},
+			},
+		},
+	}
+}
+
+var webBinding *workv1alpha2.ResourceBinding
+
+func testWorkload(t *testing.T, f *fleet) {
+	before := f.hub.QuietRevision(t)
+	start := time.Now()
+	webBinding = f.template(t, web("nginx:1"), 2)
+	eventually(t, "the deployment is in the member", func(ctx context.Context) error {
+		return f.edge.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "web"}, &appsv1.Deployment{})
+	})
+	t.Logf("in the member %s after its template was written", time.Since(start).Round(time.Millisecond))
+	work := f.applied(t, webBinding)
+	t.Logf("healthy after %s", time.Since(start).Round(time.Millisecond))
+	want := workv1alpha1.ResourceIdentifier{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	if diff := cmp.Diff(want, work.Status.ManifestStatuses[0].Identifier); diff != "" {
+		t.Errorf("identifier (-want +got):\n%s", diff)
+	}
+	eventually(t, "the status is back", func(ctx context.Context) error {
+		b, d := &workv1alpha2.ResourceBinding{}, &appsv1.Deployment{}
+		if err := f.hub.Hub.Get(ctx, client.ObjectKeyFromObject(webBinding), b); err != nil {
+			return err
+		}
+		if err := f.hub.Hub.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "web"}, d); err != nil {
+			return err
+		}
+		if !meta.IsStatusConditionTrue(b.Status.Conditions, workv1alpha2.FullyApplied) || !meta.IsStatusConditionTrue(b.Status.Conditions, workv1alpha2.Scheduled) {
+			return fmt.Errorf("binding: %v", b.Status)
+		}
+		if d.Status.ReadyReplicas != 2 || d.Status.ObservedGeneration != d.Generation {
+			return fmt.Errorf("template: %v", d.Status)
+		}
+		return nil
+	})
+	writes := f.hub.QuietRevision(t) - before
+	t.Logf("%d writes for one Deployment on one cluster", writes)
+	if writes > 9 {
+		t.Errorf("%d writes for one Deployment on one cluster, want at most 9", writes)
+	}
+}
+
+func testDrift(t *testing.T, f *fleet) {
+	key := client.ObjectKey{Namespace: "shop", Name: "web"}
+	d := &appsv1.Deployment{}
+	if err := f.edge.Get(t.Context(), key, d); err != nil {
+		t.Fatal(err)
+	}
+	d.Spec.Template.Spec.Containers[0].Image = "evil:1"
+	d.Annotations["note"] = "kept"
+	if err := f.edge.Update(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the image is put back", func(ctx context.Context) error {
+		if err := f.edge.Get(ctx, key, d); err != nil {
+			return err
+		}
+		if image := d.Spec.Template.Spec.Containers[0].Image; image != "nginx:1" {
+			return fmt.Errorf("image: %s", image)
+		}
+		return nil
+	})
+	if d.Annotations["note"] != "kept" {
+		t.Errorf("an annotation of others is gone: %v", d.Annotations)
+	}
+	f.applied(t, webBinding)
+}
+
+func testRemovedInMember(t *testing.T, f *fleet) {
+	key := client.ObjectKey{Namespace: "shop", Name: "web"}
+	d := &appsv1.Deployment{}
+	if err := f.edge.Get(t.Context(), key, d); err != nil {
+		t.Fatal(err)
+	}
+	was := d.UID
+	if err := f.edge.Delete(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the deployment is made again", func(ctx context.Context) error {
+		d := &appsv1.Deployment{}
+		if err := f.edge.Get(ctx, key, d); err != nil {
+			return err
+		}
+		if d.UID == was {
+			return errors.New("it is still the old one")
+		}
+		return nil
+	})
+	f.applied(t, webBinding)
+}
+
+func config(name, value string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Data: map[string]string{"key": value}}
+}
+
+func (f *fleet) value(ctx context.Context, name string) (string, error) {
+	cm := &corev1.ConfigMap{}
+	err := f.edge.Get(ctx, client.ObjectKey{Namespace: "shop", Name: name}, cm)
+	return cm.Data["key"], err
+}
+
+func testConflict(t *testing.T, f *fleet) {
+	if err := f.edge.Create(t.Context(), config("taken", "theirs")); err != nil {
+		t.Fatal(err)
+	}
+	template := config("taken", "ours")
+	b := f.template(t, template, 0)
+	eventually(t, "the work fails", func(ctx context.Context) error {
+		work, err := f.work(ctx, b)
+		if err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied)
+		if c == nil || c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "already exists") {
+			return fmt.Errorf("condition: %v", c)
+		}
+		return nil
+	})
+	if got, err := f.value(t.Context(), "taken"); err != nil || got != "theirs" {
+		t.Fatalf("value = %q, %v: not ours to change", got, err)
+	}
+	b.Spec.ConflictResolution = "Overwrite"
+	f.carry(t, b, template)
+	f.applied(t, b)
+	if got, err := f.value(t.Context(), "taken"); err != nil || got != "ours" {
+		t.Errorf("value = %q, %v: it was to be taken over", got, err)
+	}
+}
+
+func testSuspended(t *testing.T, f *fleet) {
+	template := config("paused", "first")
+	b := f.template(t, template, 0)
+	f.applied(t, b)
+	b.Spec.Suspension = &workv1alpha2.Suspension{}
+	b.Spec.Suspension.Dispatching = ptr.To(true)
+	template.Data["key"] = "second"
+	f.carry(t, b, template)
+	eventually(t, "the work says that it is suspended", func(ctx context.Context) error {
+		work, err := f.work(ctx, b)
+		if err != nil {
+			return err
+		}
+		if !meta.IsStatusConditionFalse(work.Status.Conditions, workv1alpha1.WorkDispatching) {
+			return fmt.Errorf("conditions: %v", work.Status.Conditions)
+		}
+		return nil
+	})
+	if got, err := f.value(t.Context(), "paused"); err != nil || got != "first" {
+		t.Errorf("value = %q, %v: a suspended change reached the member", got, err)
+	}
+	b.Spec.Suspension = nil
+	f.carry(t, b, template)
+	f.applied(t, b)
+	if got, err := f.value(t.Context(), "paused"); err != nil || got != "second" {
+		t.Errorf("value = %q, %v: the change did not go on", got, err)
+	}
+}
+
+func testPreserved(t *testing.T, f *fleet) {
+	kept, gone := config("kept", "1"), config("gone", "1")
+	keep, drop := f.template(t, kept, 0), f.template(t, gone, 0)
+	keep.Spec.PreserveResourcesOnDeletion = ptr.To(true)
+	f.carry(t, keep, kept)
+	for _, b := range []*workv1alpha2.ResourceBinding{keep, drop} {
+		work := f.applied(t, b)
+		if err := f.hub.Hub.Delete(t.Context(), work); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the work is gone", func(ctx context.Context) error {
+			if _, err := f.work(ctx, b); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("it is there: %w", err)
+			}
+			return nil
+		})
+	}
+	eventually(t, "the object is gone", func(ctx context.Context) error {
+		if _, err := f.value(ctx, "gone"); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("it is there: %w", err)
+		}
+		return nil
+	})
+	left := &corev1.ConfigMap{}
+	if err := f.edge.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "kept"}, left); err != nil {
+		t.Fatal(err)
+	}
+	for key := range left.Labels {
+		t.Errorf("label %s is left", key)
+	}
+	for key := range left.Annotations {
+		t.Errorf("annotation %s is left", key)
+	}
+}
+
+func testRestart(t *testing.T, f *fleet) {
+	before := f.hub.QuietRevision(t)
+	d := &appsv1.Deployment{}
+	if err := f.edge.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, d); err != nil {
+		t.Fatal(err)
+	}
+	f.stopLoops()
+	f.startLoops()
+	// A change that the new loops carry shows that they are at work.
+	template := config("after-restart", "1")
+	b := f.template(t, template, 0)
+	f.applied(t, b)
+	writes := f.hub.QuietRevision(t) - before
+	t.Logf("%d writes for a restart and one ConfigMap", writes)
+	if own := int64(5); writes > own { // template, binding, work, and one status each of work and binding
+		t.Errorf("%d writes, %d of them for the restart; written since %d:\n%s", writes, writes-own, before, strings.Join(f.since(t, before), "\n"))
+	}
+	is := &appsv1.Deployment{}
+	if err := f.edge.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, is); err != nil {
+		t.Fatal(err)
+	}
+	if d.ResourceVersion != is.ResourceVersion {
+		t.Error("the restart wrote to the member")
+	}
+}
+
+func testAway(t *testing.T, f *fleet) {
+	f.member.Stop()
+	template := config("meanwhile", "1")
+	b := f.template(t, template, 0)
+	eventually(t, "the cluster is not ready", func(ctx context.Context) error {
+		c := &clusterv1alpha1.Cluster{}
+		if err := f.hub.Hub.Get(ctx, client.ObjectKey{Name: "eu-1"}, c); err != nil {
+			return err
+		}
+		condition := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+		if condition == nil || condition.Reason != clusterv1alpha1.ClusterNotReachableReason || len(c.Spec.Taints) != 1 {
+			return fmt.Errorf("ready: %v, taints: %v", condition, c.Spec.Taints)
+		}
+		return nil
+	})
+	if _, err := f.work(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	f.startMember()
+	back := time.Now()
+	f.applied(t, b)
+	t.Logf("caught up %s after the member was back", time.Since(back).Round(time.Millisecond))
+	if got, err := f.value(t.Context(), "meanwhile"); err != nil || got != "1" {
+		t.Errorf("value = %q, %v", got, err)
+	}
+	eventually(t, "the cluster is ready again", func(ctx context.Context) error {
+		c := &clusterv1alpha1.Cluster{}
+		if err := f.hub.Hub.Get(ctx, client.ObjectKey{Name: "eu-1"}, c); err != nil {
+			return err
+		}
+		if !meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady) || len(c.Spec.Taints) != 0 {
+			return fmt.Errorf("conditions: %v, taints: %v", c.Status.Conditions, c.Spec.Taints)
+		}
+		return nil
+	})
+}
+
+func testUnjoin(t *testing.T, f *fleet) {
+	var bindings workv1alpha2.ResourceBindingList
+	if err := f.hub.Hub.List(t.Context(), &bindings); err != nil {
+		t.Fatal(err)
+	}
+	for i := range bindings.Items { // as the scheduler does when a cluster leaves
+		b := &bindings.Items[i]
+		b.Spec.Clusters = nil
+		if err := f.hub.Hub.Update(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var steps []string
+	err := join.Unjoin(t.Context(), join.UnjoinOptions{
+		Name: "eu-1", Hub: f.hub.Hub, Member: f.edge, Wait: patience,
+		Progress: func(s join.Step) { steps = append(steps, s.String()) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"removed Cluster eu-1 (hub)",
+		"removed Secret karmada-cluster/eu-1 (hub)",
+		"removed Secret karmada-cluster/eu-1-impersonator (hub)",
+		"removed ClusterRoleBinding karmada-controller-manager:karmada-eu-1 (member)",
+		"removed ClusterRole karmada-controller-manager:karmada-eu-1 (member)",
+		"removed Secret karmada-cluster/karmada-eu-1 (member)",
+		"removed ServiceAccount karmada-cluster/karmada-eu-1 (member)",
+		"removed Secret karmada-cluster/karmada-impersonator (member)",
+		"removed ServiceAccount karmada-cluster/karmada-impersonator (member)",
+		"removed Namespace karmada-cluster (member)",
+	}
+	if diff := cmp.Diff(want, steps); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	for what, obj := range map[string]client.Object{
+		"deployment": &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}},
+		"namespace":  &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}},
+		"role":       &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "karmada-controller-manager:karmada-eu-1"}},
+	} {
+		eventually(t, "the "+what+" is gone from the member", func(ctx context.Context) error {
+			if err := f.edge.Get(ctx, client.ObjectKeyFromObject(obj), obj); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("it is there: %w", err)
+			}
+			return nil
+		})
+	}
+}
