@@ -36,8 +36,6 @@ type Options struct {
 	Controllers []string
 	// Artifacts keeps what sources fetch.
 	Artifacts *artifact.Store
-	// ArtifactURL is where Artifacts are served, without a slash at the end.
-	ArtifactURL string
 	// AllowCrossNamespace lets a Kustomization use a source of another namespace.
 	AllowCrossNamespace bool
 }
@@ -162,7 +160,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options) (*fleet, erro
 }
 
 func registerRepository(_ context.Context, f *fleet) error {
-	return repository.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, repository.Options{BaseURL: f.opts.ArtifactURL}).Register(f.mgr)
+	return repository.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, repository.Options{}).Register(f.mgr)
 }
 
 func registerApply(_ context.Context, f *fleet) error {
@@ -189,7 +187,7 @@ func registerScheduler(_ context.Context, f *fleet) error {
 }
 
 func registerBinding(ctx context.Context, f *fleet) error {
-	return binding.New(f.mgr.GetClient(), f.templates, f.snapshots, f.interpreter, f.events, binding.Options{}).Register(ctx, f.mgr)
+	return binding.New(f.mgr.GetClient(), f.templates, f.interpreter, f.events, binding.Options{}).Register(ctx, f.mgr)
 }
 
 func registerNamespace(_ context.Context, f *fleet) error {

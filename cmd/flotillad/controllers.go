@@ -1,0 +1,51 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/internal/telemetry"
+)
+
+// newControllersCommand runs the loops apart from the control plane.
+func newControllersCommand() *cobra.Command {
+	var kubeconfig string
+	loops := loopOptions{metricsAddress: "127.0.0.1:8080", healthAddress: "127.0.0.1:10357"}
+	logs := telemetry.LogOptions{}
+	cmd := &cobra.Command{
+		Use:   "controllers --kubeconfig FILE",
+		Short: "Run the loops alone, against any API server that serves the kinds",
+		Long: `Run the loops alone, against any API server that serves the kinds: the one of
+"flotillad serve --controllers=-*", or Karmada's. Several replicas elect one that works.`,
+		Args: command.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if kubeconfig == "" {
+				return command.Usage(errors.New("--kubeconfig is missing: name the file that leads to the control plane"))
+			}
+			if err := loops.validate(); err != nil {
+				return err
+			}
+			logger, err := logs.Start(cmd.ErrOrStderr())
+			if err != nil {
+				return command.Usage(err)
+			}
+			cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+			if err != nil {
+				return fmt.Errorf("read --kubeconfig: %w", err)
+			}
+			loops.log = logger
+			return loops.run(cmd.Context(), cfg)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&kubeconfig, "kubeconfig", "", "file that leads to the control plane (required)")
+	flags.StringVar(&loops.dataDir, "data-dir", ".", "folder that keeps what sources fetch")
+	flags.BoolVar(&loops.leaderElect, "leader-elect", true, "work only while holding the lease that replicas compete for")
+	loops.addFlags(flags)
+	logs.AddFlags(flags)
+	return cmd
+}

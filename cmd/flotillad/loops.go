@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+
+	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/reconciler"
+	"github.com/flotilla-io/flotilla/sources/artifact"
+)
+
+// loopOptions are the flags of whatever runs the loops.
+type loopOptions struct {
+	// dataDir keeps what sources fetch.
+	dataDir string
+	// artifactAddress is where artifacts are served; empty takes the port of
+	// the last run, or a free one.
+	artifactAddress     string
+	controllers         []string
+	leaderElect         bool
+	metricsAddress      string
+	healthAddress       string
+	allowCrossNamespace bool
+	log                 logr.Logger
+}
+
+func (o *loopOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&o.controllers, "controllers", []string{"*"},
+		"which loops to run: names, * for all, -name for all but that one; there are "+strings.Join(reconciler.Names(), ", "))
+	flags.StringVar(&o.artifactAddress, "artifact-address", "",
+		"IP address and port that artifacts are served on; default is loopback with the port of the last run, or a free one")
+	flags.BoolVar(&o.allowCrossNamespace, "allow-cross-namespace-references", false,
+		"let a Kustomization use a source of another namespace")
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress, "where the loops serve /metrics; 0 or nothing turns it off")
+	flags.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress, "where the loops serve /healthz and /readyz; 0 or nothing turns it off")
+}
+
+// validate refuses what can be seen to be wrong before anything starts.
+func (o *loopOptions) validate() error {
+	if err := reconciler.Check(o.controllers); err != nil {
+		return command.Usage(fmt.Errorf("--controllers: %w", err))
+	}
+	return nil
+}
+
+// run runs the loops against the hub until ctx ends.
+func (o *loopOptions) run(ctx context.Context, cfg *rest.Config) error {
+	store, stop, err := o.serveArtifacts(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	mgr, err := hub.NewManager(cfg, scheme.New(), hub.Options{
+		Log:            o.log,
+		LeaderElection: o.leaderElect,
+		MetricsAddress: o.metricsAddress,
+		HealthAddress:  o.healthAddress,
+	})
+	if err != nil {
+		return err
+	}
+	err = reconciler.Register(ctx, mgr, reconciler.Options{
+		Controllers:         o.controllers,
+		Artifacts:           store,
+		AllowCrossNamespace: o.allowCrossNamespace,
+	})
+	if err != nil {
+		return err
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("run the loops: %w", err)
+	}
+	return nil
+}
+
+// serveArtifacts opens the store and offers it over HTTP, so that other tools
+// find the artifacts by the addresses in the sources' status.
+func (o *loopOptions) serveArtifacts(ctx context.Context) (*artifact.Store, func(), error) {
+	listener, err := o.listen(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("listen for artifacts: %w", err)
+	}
+	store, err := artifact.NewStore(filepath.Join(o.dataDir, "artifacts"), artifact.Options{BaseURL: "http://" + listener.Addr().String()})
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("open the artifact store: %w", err), listener.Close())
+	}
+	server := &http.Server{Handler: store.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }()
+	return store, func() {
+		_ = server.Close()
+		_ = store.Close()
+	}, nil
+}
+
+// listen takes the given address. Without one it takes the port of the last
+// run, so that the addresses in statuses stay true, and a free one if there was
+// none or somebody else has it.
+func (o *loopOptions) listen(ctx context.Context) (net.Listener, error) {
+	config := &net.ListenConfig{}
+	if o.artifactAddress != "" {
+		return config.Listen(ctx, "tcp", o.artifactAddress)
+	}
+	memory := filepath.Join(o.dataDir, "artifact-address")
+	last, err := os.ReadFile(memory)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if len(last) > 0 {
+		if listener, err := config.Listen(ctx, "tcp", strings.TrimSpace(string(last))); err == nil {
+			return listener, nil
+		}
+	}
+	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(memory, []byte(listener.Addr().String()), 0o600); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return listener, nil
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/component-base/cli/flag"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/flotilla-io/flotilla/api/crds"
+	"github.com/flotilla-io/flotilla/controlplane"
+	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/internal/telemetry"
+)
+
+// serveOptions are the flags of serve.
+type serveOptions struct {
+	plane controlplane.Options
+	loops loopOptions
+	logs  telemetry.LogOptions
+	hosts []string
+}
+
+// newServeCommand runs a whole control plane in this process.
+func newServeCommand() *cobra.Command {
+	opts := &serveOptions{}
+	cmd := &cobra.Command{
+		Use:   "serve --data-dir DIR",
+		Short: "Run a control plane: its store, its API server and its loops",
+		Long: `Run a control plane in this process: etcd, a Kubernetes-compatible API server with
+the kinds of a fleet, and the loops that carry applications to clusters.
+
+DIR/admin.kubeconfig is the administrator's way in. A second start on the same DIR
+goes on where the first ended. SIGTERM stops it cleanly. With --etcd-servers any
+number of replicas may run on one store; one of them runs the loops.`,
+		Args: command.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return opts.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	opts.addFlags(cmd.Flags())
+	return cmd
+}
+
+func (o *serveOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.plane.DataDir, "data-dir", "", "folder that keeps the control plane; made when missing (required)")
+	flags.StringVar(&o.plane.BindAddress, "bind-address", "127.0.0.1", "IP address to listen on")
+	flags.IntVar(&o.plane.SecurePort, "secure-port", 6443, "port of the API server; 0 takes a free one")
+	flags.StringSliceVar(&o.hosts, "advertise-host", nil, "further names and addresses that clients know the control plane by")
+	flags.StringSliceVar(&o.plane.Etcd.Servers, "etcd-servers", nil, "URLs of an etcd cluster to use instead of an own store in --data-dir")
+	flags.StringVar(&o.plane.Etcd.Prefix, "etcd-prefix", "/registry", "path of all keys in the store")
+	flags.StringVar(&o.plane.Etcd.CAFile, "etcd-cafile", "", "CA of the etcd cluster")
+	flags.StringVar(&o.plane.Etcd.CertFile, "etcd-certfile", "", "client certificate for the etcd cluster")
+	flags.StringVar(&o.plane.Etcd.KeyFile, "etcd-keyfile", "", "key of the client certificate")
+	flags.Var(flag.NewMapStringBool(&o.plane.FeatureGates), "feature-gates", "Kubernetes feature gates, as name=true or name=false")
+	o.loops.addFlags(flags)
+	o.logs.AddFlags(flags)
+}
+
+func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	begin := time.Now()
+	logger, err := o.logs.Start(errOut)
+	if err != nil {
+		return command.Usage(err)
+	}
+	ctx = log.IntoContext(ctx, logger)
+	if o.plane.Definitions, err = crds.All(); err != nil {
+		return err
+	}
+	o.plane.Clock, o.plane.Hosts = clock.RealClock{}, o.hosts
+	plane, err := controlplane.New(ctx, o.plane)
+	if err != nil {
+		return err
+	}
+	o.loops.dataDir, o.loops.log = o.plane.DataDir, logger
+	o.loops.leaderElect = len(o.plane.Etcd.Servers) > 0
+	go func() {
+		select {
+		case <-plane.Ready():
+			_, _ = fmt.Fprintf(out, "the control plane is ready after %.1fs: %s, administrator's kubeconfig %s\n",
+				time.Since(begin).Seconds(), plane.URL(), plane.KubeconfigFile())
+		case <-ctx.Done():
+		}
+	}()
+	return plane.Run(ctx, o.loops.run)
+}
+
+// validate refuses flags that cannot work, before anything starts.
+func (o *serveOptions) validate() error {
+	switch {
+	case o.plane.DataDir == "":
+		return command.Usage(errors.New("--data-dir is missing: name the folder that keeps the control plane"))
+	case net.ParseIP(o.plane.BindAddress) == nil:
+		return command.Usage(fmt.Errorf("--bind-address %q is no IP address", o.plane.BindAddress))
+	case o.plane.SecurePort < 0 || o.plane.SecurePort > 65535:
+		return command.Usage(fmt.Errorf("--secure-port %d is no port", o.plane.SecurePort))
+	}
+	return o.loops.validate()
+}
