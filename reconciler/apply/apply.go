@@ -83,6 +83,7 @@ type Reconciler struct {
 	deps    Deps
 	opts    Options
 	clock   clock.PassiveClock
+	before  prerequisites
 	applier *applier.Applier
 	writers *writers
 	memos   *memos
@@ -108,6 +109,7 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 		deps:    deps,
 		opts:    opts,
 		clock:   opts.Clock,
+		before:  prerequisites{hub: deps.Hub, allowCrossNamespace: opts.AllowCrossNamespace},
 		applier: applier.New(deps.Live, deps.Hub.RESTMapper(), opts.Applier),
 		writers: writers,
 		memos:   newMemos(),
@@ -139,10 +141,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 	s := &state{ks: ks, owner: req.NamespacedName, now: r.clock.Now(), memo: r.memos.of(req.NamespacedName)}
 	next, err := loop.Run(ctx, s,
-		r.refuse,
-		r.findSource,
+		r.before.refuse,
+		r.before.findSource,
 		r.recognise,
-		fresh(r.awaitDependencies),
+		fresh(r.before.awaitDependencies),
 		fresh(r.build),
 		fresh(r.observe),
 		fresh(r.check),

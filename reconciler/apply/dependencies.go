@@ -19,15 +19,15 @@ import (
 
 // awaitDependencies ends a run while a dependency is not ready. The loop also
 // hears of it when one becomes so.
-func (r *Reconciler) awaitDependencies(ctx context.Context, s *state) (loop.Next, error) {
+func (p prerequisites) awaitDependencies(ctx context.Context, s *state) (loop.Next, error) {
 	if len(s.ks.Spec.DependsOn) == 0 {
 		return loop.Next{}, nil
 	}
-	if err := r.findCycle(ctx, s.ks); err != nil {
+	if err := p.findCycle(ctx, s.ks); err != nil {
 		return loop.Next{}, err
 	}
 	for _, ref := range s.ks.Spec.DependsOn {
-		why, err := r.unready(ctx, s, ref)
+		why, err := p.unready(ctx, s, ref)
 		if err != nil {
 			return loop.Next{}, err
 		}
@@ -39,7 +39,7 @@ func (r *Reconciler) awaitDependencies(ctx context.Context, s *state) (loop.Next
 }
 
 // findCycle stalls a Kustomization that waits for itself, by whatever way.
-func (r *Reconciler) findCycle(ctx context.Context, ks *kustomizev1.Kustomization) error {
+func (p prerequisites) findCycle(ctx context.Context, ks *kustomizev1.Kustomization) error {
 	reached := map[client.ObjectKey]bool{client.ObjectKeyFromObject(ks): true}
 	all := []dependency.Dependent{ks}
 	for i := 0; i < len(all); i++ {
@@ -52,11 +52,12 @@ func (r *Reconciler) findCycle(ctx context.Context, ks *kustomizev1.Kustomizatio
 				continue
 			}
 			reached[key] = true
-			next, found, err := r.read(ctx, key)
-			if err != nil {
-				return err
+			next := &kustomizev1.Kustomization{}
+			err := p.hub.Get(ctx, key, next)
+			if client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("read the dependency %s: %w", key, err)
 			}
-			if found {
+			if err == nil {
 				all = append(all, next)
 			}
 		}
@@ -68,9 +69,9 @@ func (r *Reconciler) findCycle(ctx context.Context, ks *kustomizev1.Kustomizatio
 }
 
 // unready says why a dependency is not ready, or nothing.
-func (r *Reconciler) unready(ctx context.Context, s *state, ref kustomizev1.DependencyReference) (string, error) {
+func (p prerequisites) unready(ctx context.Context, s *state, ref kustomizev1.DependencyReference) (string, error) {
 	dep := &kustomizev1.Kustomization{}
-	err := r.deps.Hub.Get(ctx, dependencyKey(s.ks, ref), dep)
+	err := p.hub.Get(ctx, dependencyKey(s.ks, ref), dep)
 	switch {
 	case apierrors.IsNotFound(err):
 		return "does not exist", nil

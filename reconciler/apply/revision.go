@@ -107,7 +107,7 @@ func (r *Reconciler) check(ctx context.Context, s *state) (loop.Next, error) {
 		Owner: s.owner, Objects: s.objects, Writer: s.writer, Force: s.ks.Spec.Force, Ignore: ignoreRules(s.ks),
 	}, s.seen)
 	if err != nil {
-		return loop.Next{}, r.classify(s, err)
+		return loop.Next{}, classify(s, err)
 	}
 	s.plan = plan
 	// Cluster-scoped kinds have lost a namespace that was set for all.
@@ -120,7 +120,7 @@ func (r *Reconciler) check(ctx context.Context, s *state) (loop.Next, error) {
 
 // classify gives a refusal its reason. Another object may be what it takes, so
 // it is tried again.
-func (r *Reconciler) classify(s *state, err error) error {
+func classify(s *state, err error) error {
 	var refusal *applier.Refusal
 	if !errors.As(err, &refusal) {
 		return err
@@ -181,7 +181,7 @@ func (r *Reconciler) claim(ctx context.Context, s *state) (loop.Next, error) {
 func (r *Reconciler) apply(ctx context.Context, s *state) (loop.Next, error) {
 	done, err := r.applier.Apply(ctx, s.plan, s.seen)
 	if err != nil {
-		return loop.Next{}, r.classify(s, err)
+		return loop.Next{}, classify(s, err)
 	}
 	if !done {
 		return loop.Next{}, loop.Waiting(meta.ProgressingReason, definitionsPoll, errors.New("waiting for the kinds and namespaces of this revision to be served"))

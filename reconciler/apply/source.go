@@ -33,8 +33,15 @@ const originAnnotation = "org.opencontainers.image.revision"
 // soon is when to look again for what should come by itself.
 const soon = 30 * time.Second
 
+// prerequisites are the phases that find out whether a revision may be worked
+// on at all.
+type prerequisites struct {
+	hub                 client.Reader
+	allowCrossNamespace bool
+}
+
 // refuse ends a run that asks for what is not done yet.
-func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
+func (p prerequisites) refuse(_ context.Context, s *state) (loop.Next, error) {
 	spec := s.ks.Spec
 	var field, instead string
 	switch {
@@ -51,14 +58,14 @@ func (r *Reconciler) refuse(_ context.Context, s *state) (loop.Next, error) {
 }
 
 // findSource reads the artifact that is to be applied.
-func (r *Reconciler) findSource(ctx context.Context, s *state) (loop.Next, error) {
+func (p prerequisites) findSource(ctx context.Context, s *state) (loop.Next, error) {
 	s.source.kind, s.source.key = s.ks.Spec.SourceRef.Kind, sourceKey(s.ks)
-	if s.source.key.Namespace != s.ks.Namespace && !r.opts.AllowCrossNamespace {
+	if s.source.key.Namespace != s.ks.Namespace && !p.allowCrossNamespace {
 		return loop.Next{}, loop.Stalled(acl.AccessDeniedReason, fmt.Errorf("the source %s %s is in another namespace: move one of them, or start the controllers with --allow-cross-namespace-refs",
 			s.source.kind, s.source.key))
 	}
 	var repository sourcev1.GitRepository
-	err := r.deps.Hub.Get(ctx, s.source.key, &repository)
+	err := p.hub.Get(ctx, s.source.key, &repository)
 	switch {
 	case apierrors.IsNotFound(err):
 		return loop.Next{}, loop.Waiting(meta.ArtifactFailedReason, s.ks.GetRetryInterval(), fmt.Errorf("the source %s %s does not exist: create it, or correct spec.sourceRef", s.source.kind, s.source.key))

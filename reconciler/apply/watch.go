@@ -36,13 +36,14 @@ const (
 
 // Register adds the loop to a manager.
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
+	wake := wakes{hub: r.deps.Hub, memos: r.memos}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("apply").
 		For(&kustomizev1.Kustomization{}, builder.WithPredicates(asked)).
-		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.WithPredicates(newArtifact)).
-		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(r.dependents), builder.WithPredicates(becameReady)).
-		Watches(&workv1alpha2.ResourceBinding{}, r.whenBindingChanges()).
-		Watches(&workv1alpha2.ClusterResourceBinding{}, r.whenBindingChanges()).
+		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(wake.usersOf), builder.WithPredicates(newArtifact)).
+		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(wake.dependents), builder.WithPredicates(becameReady)).
+		Watches(&workv1alpha2.ResourceBinding{}, wake.whenBindingChanges()).
+		Watches(&workv1alpha2.ClusterResourceBinding{}, wake.whenBindingChanges()).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.opts.Concurrent,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
@@ -91,24 +92,30 @@ func readiness(ks *kustomizev1.Kustomization) ready {
 	return out
 }
 
+// wakes find the Kustomizations that a change of another object concerns.
+type wakes struct {
+	hub   client.Reader
+	memos *memos
+}
+
 // usersOf returns the Kustomizations that apply what a source fetches.
-func (r *Reconciler) usersOf(ctx context.Context, source client.Object) []reconcile.Request {
+func (w wakes) usersOf(ctx context.Context, source client.Object) []reconcile.Request {
 	key := client.ObjectKeyFromObject(source)
-	return r.find(ctx, func(ks *kustomizev1.Kustomization) bool { return sourceKey(ks) == key })
+	return w.find(ctx, func(ks *kustomizev1.Kustomization) bool { return sourceKey(ks) == key })
 }
 
 // dependents returns the Kustomizations that wait for another one.
-func (r *Reconciler) dependents(ctx context.Context, dependency client.Object) []reconcile.Request {
+func (w wakes) dependents(ctx context.Context, dependency client.Object) []reconcile.Request {
 	key := client.ObjectKeyFromObject(dependency)
-	return r.find(ctx, func(ks *kustomizev1.Kustomization) bool {
+	return w.find(ctx, func(ks *kustomizev1.Kustomization) bool {
 		return slices.ContainsFunc(ks.Spec.DependsOn, func(ref kustomizev1.DependencyReference) bool { return dependencyKey(ks, ref) == key })
 	})
 }
 
 // find returns the Kustomizations that match.
-func (r *Reconciler) find(ctx context.Context, match func(*kustomizev1.Kustomization) bool) []reconcile.Request {
+func (w wakes) find(ctx context.Context, match func(*kustomizev1.Kustomization) bool) []reconcile.Request {
 	var list kustomizev1.KustomizationList
-	if err := r.deps.Hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := w.hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "find Kustomizations")
 		return nil
 	}
@@ -123,13 +130,13 @@ func (r *Reconciler) find(ctx context.Context, match func(*kustomizev1.Kustomiza
 
 // whenBindingChanges wakes the Kustomizations that wait for the health of what
 // a binding carries.
-func (r *Reconciler) whenBindingChanges() handler.EventHandler {
+func (w wakes) whenBindingChanges() handler.EventHandler {
 	wake := func(obj client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		id, ok := templateOf(obj)
 		if !ok {
 			return
 		}
-		for _, key := range r.memos.waitingFor(id) {
+		for _, key := range w.memos.waitingFor(id) {
 			queue.AddAfter(reconcile.Request{NamespacedName: key}, settleTime)
 		}
 	}
