@@ -29,7 +29,7 @@ func aggregateTracked(counts ...string) func(kinds.Object, items) (map[string]an
 			}
 			status[name] = sum
 		}
-		if observed(template, ps) {
+		if template.GetGeneration() > 0 && observed(template, ps) {
 			status[fieldObservedGeneration] = template.GetGeneration()
 		}
 		return status, nil
