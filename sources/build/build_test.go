@@ -205,6 +205,32 @@ spec:
 	}
 }
 
+func TestValues(t *testing.T) {
+	text := `apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data: {date: 2020-01-01, time: 2001-12-14t21:59:43.10-05:00, on: on, yes: yes, true: true, octal: 0o17, hex: 0x1F, huge: 18446744073709551615,
+  whole: 1.0, thousand: 1e3, half: 0.5, none: ~, empty: , quoted: '1', base: &x {q: 1, z: 1}, merged: {<<: *x, z: 2}, merges: {<<: [*x, {w: 3}]}, tagged: !!str 12, list: [*x]}
+`
+	for name, spec := range map[string]build.Spec{"as they are": {}, "through variables": {AlwaysSubstitute: true}} {
+		t.Run(name, func(t *testing.T) {
+			got, err := build.New(build.Limits{}).Build(t.Context(), build.Input{Files: files(map[string]string{"a.yaml": text}), Spec: spec})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]any{
+				"date": "2020-01-01", "time": "2001-12-14t21:59:43.10-05:00", "on": "on", "yes": "yes", "true": true, "octal": int64(15), "hex": int64(31),
+				"huge": float64(1 << 64), "whole": int64(1), "thousand": int64(1000), "half": 0.5, "none": nil, "empty": nil, "quoted": "1",
+				"base": map[string]any{"q": int64(1), "z": int64(1)}, "merged": map[string]any{"q": int64(1), "z": int64(2)},
+				"merges": map[string]any{"q": int64(1), "z": int64(1), "w": int64(3)}, "tagged": "12", "list": []any{map[string]any{"q": int64(1), "z": int64(1)}},
+			}
+			if diff := cmp.Diff(want, got[0].Object["data"]); diff != "" {
+				t.Errorf("values (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func bomb() string {
 	var b strings.Builder
 	b.WriteString("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bomb}\na0: &a0 [x, x, x, x, x, x, x, x, x]\n")
@@ -275,32 +301,34 @@ func TestBuildRefuses(t *testing.T) {
 		"a plugin that reads remotely":   {files: with("resources: [a.yaml]\ntransformers:\n- |-\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: x}\n  path: http://example.com/x\n"), want: build.ErrRefused},
 		"a folder of plugins":            {files: map[string]string{"kustomization.yaml": "resources: [a.yaml]\ntransformers: [t]\n", "a.yaml": configMap("a"), "t/kustomization.yaml": "resources: [x.yaml]\n"}, want: build.ErrRefused},
 
-		"YAML that does not parse":           {files: map[string]string{"app/a.yaml": "a: [b\n"}, want: build.ErrInvalid, says: "app/a.yaml"},
-		"a tab":                              {files: map[string]string{"a.yaml": "a:\n\tb: c\n"}, want: build.ErrInvalid, says: "a.yaml"},
-		"bytes that are no text":             {files: map[string]string{"a.yaml": "a: \xff\xfe\n"}, want: build.ErrInvalid},
-		"a key twice":                        {files: map[string]string{"a.yaml": configMap("a") + "data: {x: '1', x: '2'}\n"}, want: build.ErrInvalid, says: `the key "x" is there twice`},
-		"YAML that is no object":             {files: map[string]string{"values.yaml": "replicas: 3\n"}, want: build.ErrInvalid, says: "keep other YAML out"},
-		"a list of texts":                    {files: map[string]string{"a.yaml": "- a\n- b\n"}, want: build.ErrInvalid},
-		"no kind":                            {files: map[string]string{"a.yaml": "apiVersion: v1\nmetadata: {name: a}\n"}, want: build.ErrInvalid, says: "kind is missing"},
-		"no name":                            {files: map[string]string{"a.yaml": configMap("a") + "---\napiVersion: v1\nkind: ConfigMap\n"}, want: build.ErrInvalid, says: "a.yaml (document 2)"},
-		"a generated name":                   {files: map[string]string{"a.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {generateName: x-}\n"}, want: build.ErrInvalid, says: "generateName"},
-		"a name that reads backwards":        {files: map[string]string{"a.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: \"a\\u202eb\"}\n"}, want: build.ErrInvalid, says: "cannot be seen"},
-		"a broken list":                      {files: map[string]string{"a.yaml": "apiVersion: v1\nkind: List\nitems: x\n"}, want: build.ErrInvalid},
-		"the same object twice in a file":    {files: map[string]string{"a.yaml": configMap("a") + "---\n" + configMap("a")}, want: build.ErrDuplicate, says: "a.yaml (document 1) and in a.yaml (document 2)"},
-		"the same object in two files":       {files: map[string]string{"a.yaml": configMap("a"), "sub/b.yaml": configMap("a")}, want: build.ErrDuplicate, says: "it is in a.yaml and in sub/b.yaml"},
-		"the same object under two versions": {files: map[string]string{"a.yaml": "apiVersion: autoscaling/v1\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\n", "b.yaml": "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\n"}, want: build.ErrDuplicate},
-		"a base that is used twice":          {files: map[string]string{"kustomization.yaml": "resources: [base, two]\n", "base/kustomization.yaml": "resources: [a.yaml]\n", "base/a.yaml": configMap("a"), "two/kustomization.yaml": "resources: [../base]\n"}, want: build.ErrDuplicate},
-		"a YAML bomb":                        {files: map[string]string{"a.yaml": bomb()}, want: build.ErrTooLarge, says: "aliases"},
-		"a YAML bomb in a kustomization":     {files: map[string]string{"kustomization.yaml": bomb(), "a.yaml": configMap("a")}, want: build.ErrTooLarge},
-		"a YAML bomb in a patch":             {files: map[string]string{"kustomization.yaml": "resources: [a.yaml]\npatches: [{path: p.yaml}]\n", "a.yaml": configMap("a"), "p.yaml": bomb()}, want: build.ErrTooLarge},
-		"an alias that refers to itself":     {files: map[string]string{"a.yaml": configMap("a") + "data: &a {x: *a}\n"}, want: build.ErrInvalid, says: "refers to itself"},
-		"a document nested too deep":         {files: map[string]string{"a.yaml": configMap("a") + "data: " + strings.Repeat("[", 200) + strings.Repeat("]", 200) + "\n"}, want: build.ErrTooLarge, says: "nested"},
-		"a document that is too large":       {files: map[string]string{"a.yaml": configMap("a") + "data: {x: '" + strings.Repeat("x", 3<<20) + "'}\n"}, want: build.ErrTooLarge},
-		"too many objects":                   {files: map[string]string{"a.yaml": strings.Repeat("---\n"+configMap("a"), 1), "b.yaml": configMap("b")}, limits: build.Limits{Objects: 1}, want: build.ErrTooLarge},
-		"a variable that has no value":       {files: map[string]string{"a.yaml": configMap("a") + "data: {x: '${y}'}\n"}, spec: build.Spec{StrictVariables: true, AlwaysSubstitute: true}, want: build.ErrSubstitute, says: "ConfigMap a"},
-		"a variable that is not closed":      {files: map[string]string{"a.yaml": configMap("a") + "data: {x: '${y'}\n"}, spec: build.Spec{AlwaysSubstitute: true}, want: build.ErrSubstitute, says: "$${"},
-		"a variable's name":                  {files: map[string]string{"a.yaml": configMap("a")}, spec: build.Spec{Variables: map[string]string{"a-b": "x"}}, want: build.ErrSubstitute},
-		"a value that breaks the object":     {files: map[string]string{"a.yaml": configMap("a") + "data:\n  x: ${v}\n"}, spec: build.Spec{Variables: map[string]string{"v": "CANARY: ]["}}, want: build.ErrSubstitute, says: "quote the variable"},
+		"YAML that does not parse":             {files: map[string]string{"app/a.yaml": "a: [b\n"}, want: build.ErrInvalid, says: "app/a.yaml"},
+		"a tab":                                {files: map[string]string{"a.yaml": "a:\n\tb: c\n"}, want: build.ErrInvalid, says: "a.yaml"},
+		"bytes that are no text":               {files: map[string]string{"a.yaml": "a: \xff\xfe\n"}, want: build.ErrInvalid},
+		"a key twice":                          {files: map[string]string{"a.yaml": configMap("a") + "data: {x: '1', x: '2'}\n"}, want: build.ErrInvalid, says: `the key "x" is there twice`},
+		"YAML that is no object":               {files: map[string]string{"values.yaml": "replicas: 3\n"}, want: build.ErrInvalid, says: "keep other YAML out"},
+		"a list of texts":                      {files: map[string]string{"a.yaml": "- a\n- b\n"}, want: build.ErrInvalid},
+		"no kind":                              {files: map[string]string{"a.yaml": "apiVersion: v1\nmetadata: {name: a}\n"}, want: build.ErrInvalid, says: "kind is missing"},
+		"no name":                              {files: map[string]string{"a.yaml": configMap("a") + "---\napiVersion: v1\nkind: ConfigMap\n"}, want: build.ErrInvalid, says: "a.yaml (document 2)"},
+		"a generated name":                     {files: map[string]string{"a.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {generateName: x-}\n"}, want: build.ErrInvalid, says: "generateName"},
+		"a name that reads backwards":          {files: map[string]string{"a.yaml": "apiVersion: v1\nkind: Pod\nmetadata: {name: \"a\\u202eb\"}\n"}, want: build.ErrInvalid, says: "cannot be seen"},
+		"a broken list":                        {files: map[string]string{"a.yaml": "apiVersion: v1\nkind: List\nitems: x\n"}, want: build.ErrInvalid},
+		"the same object twice in a file":      {files: map[string]string{"a.yaml": configMap("a") + "---\n" + configMap("a")}, want: build.ErrDuplicate, says: "a.yaml (document 1) and in a.yaml (document 2)"},
+		"the same object in two files":         {files: map[string]string{"a.yaml": configMap("a"), "sub/b.yaml": configMap("a")}, want: build.ErrDuplicate, says: "it is in a.yaml and in sub/b.yaml"},
+		"the same object under two versions":   {files: map[string]string{"a.yaml": "apiVersion: autoscaling/v1\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\n", "b.yaml": "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\n"}, want: build.ErrDuplicate},
+		"a base that is used twice":            {files: map[string]string{"kustomization.yaml": "resources: [base, two]\n", "base/kustomization.yaml": "resources: [a.yaml]\n", "base/a.yaml": configMap("a"), "two/kustomization.yaml": "resources: [../base]\n"}, want: build.ErrDuplicate},
+		"a YAML bomb":                          {files: map[string]string{"a.yaml": bomb()}, want: build.ErrTooLarge, says: "aliases"},
+		"a YAML bomb in a kustomization":       {files: map[string]string{"kustomization.yaml": bomb(), "a.yaml": configMap("a")}, want: build.ErrTooLarge},
+		"a YAML bomb in a patch":               {files: map[string]string{"kustomization.yaml": "resources: [a.yaml]\npatches: [{path: p.yaml}]\n", "a.yaml": configMap("a"), "p.yaml": bomb()}, want: build.ErrTooLarge},
+		"an alias that refers to itself":       {files: map[string]string{"a.yaml": configMap("a") + "data: &a {x: *a}\n"}, want: build.ErrInvalid, says: "refers to itself"},
+		"a document nested too deep":           {files: map[string]string{"a.yaml": configMap("a") + "data: " + strings.Repeat("[", 200) + strings.Repeat("]", 200) + "\n"}, want: build.ErrTooLarge, says: "nested"},
+		"a document that is too large":         {files: map[string]string{"a.yaml": configMap("a") + "data: {x: '" + strings.Repeat("x", 3<<20) + "'}\n"}, want: build.ErrTooLarge},
+		"a number without end":                 {files: map[string]string{"a.yaml": configMap("a") + "data: {x: .inf}\n"}, want: build.ErrInvalid, says: ".inf"},
+		"a generated object that is too large": {files: map[string]string{"kustomization.yaml": "configMapGenerator: [{name: c, files: [v.txt]}]\n", "v.txt": strings.Repeat("x", 4<<20)}, want: build.ErrTooLarge, says: "ConfigMap c"},
+		"too many objects":                     {files: map[string]string{"a.yaml": strings.Repeat("---\n"+configMap("a"), 1), "b.yaml": configMap("b")}, limits: build.Limits{Objects: 1}, want: build.ErrTooLarge},
+		"a variable that has no value":         {files: map[string]string{"a.yaml": configMap("a") + "data: {x: '${y}'}\n"}, spec: build.Spec{StrictVariables: true, AlwaysSubstitute: true}, want: build.ErrSubstitute, says: "ConfigMap a"},
+		"a variable that is not closed":        {files: map[string]string{"a.yaml": configMap("a") + "data: {x: '${y'}\n"}, spec: build.Spec{AlwaysSubstitute: true}, want: build.ErrSubstitute, says: "$${"},
+		"a variable's name":                    {files: map[string]string{"a.yaml": configMap("a")}, spec: build.Spec{Variables: map[string]string{"a-b": "x"}}, want: build.ErrSubstitute},
+		"a value that breaks the object":       {files: map[string]string{"a.yaml": configMap("a") + "data:\n  x: ${v}\n"}, spec: build.Spec{Variables: map[string]string{"v": "CANARY: ]["}}, want: build.ErrSubstitute, says: "quote the variable"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fluxcd/pkg/envsubst"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/json"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/yaml"
@@ -51,22 +52,21 @@ func (b *Builder) objects(ctx context.Context, resources resmap.ResMap, spec Spe
 
 func (b *Builder) object(r *resource.Resource, variables *variables) (*unstructured.Unstructured, error) {
 	id := r.GetKind() + " " + r.GetName()
-	text, err := r.MarshalJSON()
+	in := reader{left: b.limits.Document, depth: 2 * b.limits.Depth}
+	content, err := in.value(r.YNode())
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %s", id, ErrInvalid, oneLine(err.Error()))
+		return nil, fmt.Errorf("%s: %w", id, err)
 	}
 	if variables != nil && !keepsVariables(r) {
-		if text, err = variables.replace(r); err != nil {
+		if content, err = variables.replace(content, b.limits.Document); err != nil {
 			return nil, fmt.Errorf("%s: %w", id, err)
 		}
 	}
-	if len(text) > b.limits.Document {
-		return nil, fmt.Errorf("%s: %w: it has more than %d bytes", id, ErrTooLarge, b.limits.Document)
+	fields, ok := content.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("%s: %w: it is not a Kubernetes object", id, ErrInvalid)
 	}
-	object := new(unstructured.Unstructured)
-	if err := object.UnmarshalJSON(text); err != nil {
-		return nil, fmt.Errorf("%s: %w: %s", id, ErrInvalid, oneLine(err.Error()))
-	}
+	object := &unstructured.Unstructured{Object: fields}
 	switch {
 	case object.GetAPIVersion() == "" || object.GetKind() == "":
 		return nil, fmt.Errorf("%s: %w: apiVersion or kind is missing", id, ErrInvalid)
@@ -126,9 +126,9 @@ func newVariables(spec Spec) (*variables, error) {
 	return v, nil
 }
 
-// replace returns the object as JSON with its variables replaced.
-func (v *variables) replace(r *resource.Resource) ([]byte, error) {
-	text, err := r.AsYAML()
+// replace returns an object's content with its variables replaced.
+func (v *variables) replace(content any, limit int) (any, error) {
+	text, err := yaml.Marshal(content)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", ErrInvalid, oneLine(err.Error()))
 	}
@@ -139,10 +139,18 @@ func (v *variables) replace(r *resource.Resource) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s; write $${ for a text that is no variable", ErrSubstitute, oneLine(err.Error()))
 	}
-	out, err := yaml.YAMLToJSONStrict([]byte(replaced))
+	if len(replaced) > limit {
+		return nil, fmt.Errorf("%w: with the values in place it has more than %d bytes", ErrTooLarge, limit)
+	}
+	// The text may hold values from Secrets: it does not go into messages.
+	broken := fmt.Errorf("%w: with the values in place it is no longer YAML; quote the variable", ErrSubstitute)
+	decoded, err := yaml.YAMLToJSONStrict([]byte(replaced))
 	if err != nil {
-		// The text may hold values from Secrets: it does not go into the message.
-		return nil, fmt.Errorf("%w: with the values in place it is no longer YAML; quote the variable", ErrSubstitute)
+		return nil, broken
+	}
+	var out any
+	if err := json.UnmarshalCaseSensitivePreserveInts(decoded, &out); err != nil {
+		return nil, broken
 	}
 	return out, nil
 }

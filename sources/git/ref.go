@@ -36,7 +36,8 @@ type Commit struct {
 	// Reference is the full name of the ref that led here; empty if the hash
 	// itself was asked for.
 	Reference string
-	// pointer is the short name that the revision shows.
+	// pointer is the name that the revision shows: short, unless the full one
+	// was asked for.
 	pointer string
 }
 
@@ -79,9 +80,6 @@ func (r Ref) find(have advertised) (Commit, error) {
 	case r.Name != "":
 		// A peeled name is the way that some tools ask for an annotated tag's commit.
 		name := strings.TrimSuffix(r.Name, "^{}")
-		if short, isBranch := strings.CutPrefix(name, branchPrefix); isBranch {
-			return have.commit(name, short, "ref "+r.Name)
-		}
 		return have.commit(name, name, "ref "+r.Name)
 	case r.SemVer != "":
 		return r.highest(have)

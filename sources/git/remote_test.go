@@ -43,7 +43,7 @@ func TestResolve(t *testing.T) {
 		"a range that nothing is in":             {ref: git.Ref{SemVer: "9.x"}, wantErr: git.ErrRefNotFound, says: "no tag is within it"},
 		"a malformed range":                      {ref: git.Ref{SemVer: "not a range"}, wantErr: git.ErrRef},
 		"a full name beats a range":              {ref: git.Ref{SemVer: "9.x", Name: "refs/pull/7/head"}, want: "refs/pull/7/head@sha1:" + second},
-		"a full name of a branch shows short":    {ref: git.Ref{Name: "refs/heads/main"}, want: "main@sha1:" + second},
+		"a full name of a branch stays full":     {ref: git.Ref{Name: "refs/heads/main"}, want: "refs/heads/main@sha1:" + second},
 		"a commit beats a full name":             {ref: git.Ref{Name: "refs/pull/7/head", Commit: first}, want: "sha1:" + first},
 		"a commit in a branch shows the branch":  {ref: git.Ref{Branch: "main", Commit: first}, want: "main@sha1:" + first},
 		"a commit that is no hash":               {ref: git.Ref{Commit: "HEAD~1"}, wantErr: git.ErrRef},
