@@ -54,7 +54,7 @@ type Reconciler struct {
 
 	shelf    *shelf
 	inbox    store.Inbox[ctrl.Request]
-	failures failures
+	failures echo.Said[client.ObjectKey]
 	phases   []loop.Phase[state]
 }
 

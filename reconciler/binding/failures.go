@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -49,47 +47,19 @@ func joined(failed []error) error {
 	return errors.Join(failed...)
 }
 
-// failures remembers what was told about bindings that fail, so that it is told
-// once. The zero value is ready.
-type failures struct {
-	mu   sync.Mutex
-	told map[client.ObjectKey]string
-}
-
-// isNew records message and says whether it differs from the last one.
-func (f *failures) isNew(key client.ObjectKey, message string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.told == nil {
-		f.told = map[client.ObjectKey]string{}
-	}
-	if f.told[key] == message {
-		return false
-	}
-	f.told[key] = message
-	return true
-}
-
-// clear forgets the failure of key.
-func (f *failures) clear(key client.ObjectKey) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.told, key)
-}
-
 // tellFailure tells of err on the template and the binding, once per failure.
 // Waiting is no failure.
 func (r *Reconciler) tellFailure(s *state, err error) {
 	reason := workv1alpha2.EventReasonSyncWorkFailed
 	known := loop.As(err, reason)
 	if known == nil || known.Class == loop.ClassWaiting || s.binding == nil {
-		r.failures.clear(s.key)
+		r.failures.Forget(s.key)
 		return
 	}
 	if known.Reason != "" {
 		reason = known.Reason
 	}
-	if r.failures.isNew(s.key, err.Error()) {
+	if r.failures.New(s.key, err.Error()) {
 		r.events.Event(scheduler.TemplateRef(s.binding), corev1.EventTypeWarning, reason, err.Error())
 		r.events.Event(s.binding, corev1.EventTypeWarning, reason, err.Error())
 	}

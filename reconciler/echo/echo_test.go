@@ -118,3 +118,13 @@ func TestLeaving(t *testing.T) {
 		t.Errorf("deleted, made anew, marked, long ago (-want +got):\n%s", diff)
 	}
 }
+
+func TestSaid(t *testing.T) {
+	var s echo.Said[string]
+	got := []bool{s.New("web", "no"), s.New("web", "no"), s.New("api", "no"), s.New("web", "never")}
+	s.Forget("web")
+	got = append(got, s.New("web", "never"))
+	if diff := cmp.Diff([]bool{true, false, true, true, true}, got); diff != "" {
+		t.Errorf("what is new (-want +got):\n%s", diff)
+	}
+}

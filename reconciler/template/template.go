@@ -60,7 +60,7 @@ type Reconciler struct {
 	written  *echo.Echo[workv1alpha2.Binding]
 	inbox    store.Inbox[store.Key]
 	policies *policies
-	failures failures
+	failures echo.Said[store.Key]
 	phases   []loop.Phase[state]
 }
 

@@ -86,10 +86,10 @@ func withoutPlacement(all []news) []news {
 func (r *Reconciler) tellFailure(s *state, err error) {
 	var known *loop.Error
 	if err == nil || s.template == nil || !errors.As(err, &known) {
-		r.failures.clear(s.key)
+		r.failures.Forget(s.key)
 		return
 	}
-	if r.failures.isNew(s.key, known.Error()) {
+	if r.failures.New(s.key, known.Error()) {
 		r.events.Event(s.template, corev1.EventTypeWarning, known.Reason, known.Error())
 	}
 }

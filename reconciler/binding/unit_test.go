@@ -1,0 +1,309 @@
+package binding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/override"
+	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+func work(cluster string, change ...func(*workv1alpha1.Work)) *workv1alpha1.Work {
+	w := &workv1alpha1.Work{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: workv1alpha2.ExecutionNamespace(cluster), Name: "web-x", UID: types.UID("w-" + cluster), ResourceVersion: "5",
+			Labels:      map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "b-1"},
+			Annotations: map[string]string{workv1alpha2.ResourceBindingNameAnnotationKey: "web-deployment"},
+			Finalizers:  []string{workv1alpha2.ExecutionControllerFinalizer},
+		},
+		Spec: workv1alpha1.WorkSpec{
+			SuspendDispatching: ptr.To(false),
+			Workload:           workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{"kind":"X","n":1}`)}}}},
+		},
+	}
+	for _, f := range change {
+		f(w)
+	}
+	return w
+}
+
+func TestMerged(t *testing.T) {
+	cases := map[string]struct {
+		current, planned func(*workv1alpha1.Work)
+		changed          bool
+		check            func(*workv1alpha1.Work) bool
+	}{
+		"the same":                            {},
+		"keys of a manifest in another order": {current: raw(`{"n": 1, "kind":"X"}`)},
+		"another manifest":                    {planned: raw(`{"kind":"X","n":2}`), changed: true},
+		"two manifests": {planned: func(w *workv1alpha1.Work) {
+			w.Spec.Workload.Manifests = append(w.Spec.Workload.Manifests, w.Spec.Workload.Manifests[0])
+		}, changed: true},
+		"dispatching is suspended": {planned: func(w *workv1alpha1.Work) { w.Spec.SuspendDispatching = ptr.To(true) }, changed: true},
+		"somebody's label stays": {current: func(w *workv1alpha1.Work) { w.Labels["mine"] = "1" }, check: func(w *workv1alpha1.Work) bool {
+			return w.Labels["mine"] == "1"
+		}},
+		"a label of ours was changed": {current: func(w *workv1alpha1.Work) { w.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] = "b-0" }, changed: true},
+		"no override applies any more": {
+			current: func(w *workv1alpha1.Work) { w.Annotations[policyv1alpha1.AppliedOverrides] = "[]" }, changed: true,
+			check: func(w *workv1alpha1.Work) bool { _, has := w.Annotations[policyv1alpha1.AppliedOverrides]; return !has },
+		},
+		"the finalizer was taken off": {current: func(w *workv1alpha1.Work) { w.Finalizers = nil }, changed: true, check: func(w *workv1alpha1.Work) bool {
+			return len(w.Finalizers) == 1
+		}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			current, planned := work("m1"), work("m1")
+			if tc.current != nil {
+				tc.current(current)
+			}
+			if tc.planned != nil {
+				tc.planned(planned)
+			}
+			before := current.DeepCopy()
+			got, changed := merged(current, planned)
+			if changed != tc.changed {
+				t.Errorf("changed = %v, want %v", changed, tc.changed)
+			}
+			if tc.check != nil && !tc.check(got) {
+				t.Errorf("merged into %+v", got.ObjectMeta)
+			}
+			if diff := cmp.Diff(before, current); diff != "" {
+				t.Errorf("the cached Work was changed:\n%s", diff)
+			}
+		})
+	}
+}
+
+func raw(text string) func(*workv1alpha1.Work) {
+	return func(w *workv1alpha1.Work) { w.Spec.Workload.Manifests[0].Raw = []byte(text) }
+}
+
+// ledger is a hub that only notes what is written, and fails for some clusters.
+type ledger struct {
+	client.Client
+	fails map[string]error
+	wrote map[string]bool
+}
+
+func (l *ledger) note(verb string, obj client.Object) error {
+	cluster, _ := workv1alpha2.ClusterOfExecutionNamespace(obj.GetNamespace())
+	if err := l.fails[cluster]; err != nil {
+		return err
+	}
+	l.wrote[verb+" "+cluster] = true
+	return nil
+}
+
+func (l *ledger) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
+	return l.note("create", obj)
+}
+
+func (l *ledger) Delete(_ context.Context, obj client.Object, _ ...client.DeleteOption) error {
+	return l.note("delete", obj)
+}
+
+func (l *ledger) Patch(_ context.Context, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {
+	return l.note("patch", obj)
+}
+
+func TestDispatchAndClean(t *testing.T) {
+	on := func(clusters ...string) *workv1alpha2.ResourceBinding {
+		b := &workv1alpha2.ResourceBinding{}
+		for _, c := range clusters {
+			b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: c})
+		}
+		return b
+	}
+	evicting := func(mode policyv1alpha1.PurgeMode, from string, clusters ...string) *workv1alpha2.ResourceBinding {
+		b := on(clusters...)
+		b.Spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{FromCluster: from, PurgeMode: mode}}
+		return b
+	}
+	planned := func(clusters ...string) []plan.WorkPlan {
+		var out []plan.WorkPlan
+		for _, c := range clusters {
+			out = append(out, plan.WorkPlan{Cluster: c, Work: work(c)})
+		}
+		return out
+	}
+	refused := plan.WorkPlan{Cluster: "m2", Err: &override.Error{Policy: "shop/o", Path: "/spec/x", Err: errors.New("missing")}}
+	cases := map[string]struct {
+		binding *workv1alpha2.ResourceBinding
+		there   []string
+		plans   []plan.WorkPlan
+		fails   map[string]error
+		want    map[string]bool
+		class   loop.Class
+		failed  bool
+	}{
+		"a new binding": {binding: on("m1", "m2"), plans: planned("m1", "m2"), want: map[string]bool{"create m1": true, "create m2": true}},
+		"nothing to do": {binding: on("m1"), there: []string{"m1"}, plans: planned("m1")},
+		"it moves":      {binding: on("m2"), there: []string{"m1"}, plans: planned("m2"), want: map[string]bool{"create m2": true, "delete m1": true}},
+		"it moves, the new one cannot be written":  {binding: on("m2"), there: []string{"m1"}, plans: planned("m2"), fails: map[string]error{"m2": errors.New("refused")}, class: loop.ClassRetry, failed: true},
+		"it moves, the new one cannot be rendered": {binding: on("m2"), there: []string{"m1"}, plans: []plan.WorkPlan{refused}, class: loop.ClassStalled, failed: true},
+		"it shrinks, another cannot be rendered": {
+			binding: on("m1", "m2"), there: []string{"m1", "m3"}, plans: append(planned("m1"), refused),
+			want: map[string]bool{"delete m3": true}, class: loop.ClassStalled, failed: true,
+		},
+		"one cluster's fault stops no other": {
+			binding: on("m1", "m2"), plans: planned("m1", "m2"), fails: map[string]error{"m1": errors.New("refused")},
+			want: map[string]bool{"create m2": true}, class: loop.ClassRetry, failed: true,
+		},
+		"a fault that may pass comes before one that needs a person": {
+			binding: on("m1", "m2"), plans: append(planned("m1"), refused), fails: map[string]error{"m1": errors.New("refused")},
+			class: loop.ClassRetry, failed: true,
+		},
+		"it is to run nowhere":         {binding: on(), there: []string{"m1"}, want: map[string]bool{"delete m1": true}},
+		"a cluster is left gracefully": {binding: evicting(policyv1alpha1.PurgeModeGracefully, "m1", "m2"), there: []string{"m1"}, plans: planned("m2"), want: map[string]bool{"create m2": true}},
+		"a cluster is left first":      {binding: evicting(policyv1alpha1.PurgeModeDirectly, "m1", "m2"), there: []string{"m1"}, plans: planned("m2"), want: map[string]bool{"delete m1": true}},
+		"a cluster that is not known":  {binding: on("m1"), plans: []plan.WorkPlan{{Cluster: "m1", Err: fmt.Errorf("m1: %w", plan.ErrUnknownCluster)}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			hub := &ledger{fails: tc.fails, wrote: map[string]bool{}}
+			s := state{binding: tc.binding, plans: tc.plans}
+			for _, c := range tc.there {
+				s.works = append(s.works, work(c))
+			}
+			p := writer{
+				hub:      hub,
+				parallel: 1,
+				echo:     echo.New[*workv1alpha1.Work](clocktesting.NewFakePassiveClock(time.Unix(0, 0))),
+				find: func(_ context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error) {
+					for _, w := range s.works {
+						if client.ObjectKeyFromObject(w) == key {
+							return w, true, nil
+						}
+					}
+					return nil, false, nil
+				},
+			}
+			_, err := loop.Run(t.Context(), &s, p.dispatch, p.clean)
+			if tc.want == nil {
+				tc.want = map[string]bool{}
+			}
+			if diff := cmp.Diff(tc.want, hub.wrote); diff != "" {
+				t.Errorf("writes (-want +got):\n%s", diff)
+			}
+			e := loop.As(err, "")
+			if (e != nil) != tc.failed || (e != nil && e.Class != tc.class) {
+				t.Errorf("error = %v, want class %v", err, tc.class)
+			}
+		})
+	}
+}
+
+func TestTouches(t *testing.T) {
+	b := &workv1alpha2.ResourceBinding{Spec: workv1alpha2.ResourceBindingSpec{Resource: workv1alpha2.ObjectReference{
+		APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web",
+	}}}
+	of := func(namespace string, selectors ...policyv1alpha1.ResourceSelector) policyv1alpha1.Override {
+		if namespace == "" {
+			return &policyv1alpha1.ClusterOverridePolicy{Spec: policyv1alpha1.OverrideSpec{ResourceSelectors: selectors}}
+		}
+		return &policyv1alpha1.OverridePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, DeletionTimestamp: &metav1.Time{Time: time.Unix(1, 0)}}, Spec: policyv1alpha1.OverrideSpec{ResourceSelectors: selectors}}
+	}
+	selects := func(kind, name string, labels map[string]string) policyv1alpha1.ResourceSelector {
+		s := policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: kind, Name: name}
+		if labels != nil {
+			s.LabelSelector = &metav1.LabelSelector{MatchLabels: labels}
+		}
+		return s
+	}
+	cases := map[string]struct {
+		overrides []policyv1alpha1.Override
+		unknown   bool // the template cannot be read
+		want      bool
+	}{
+		"all of its namespace":              {overrides: []policyv1alpha1.Override{of("shop")}, want: true},
+		"all of another namespace":          {overrides: []policyv1alpha1.Override{of("other")}},
+		"all there are":                     {overrides: []policyv1alpha1.Override{of("")}, want: true},
+		"its name":                          {overrides: []policyv1alpha1.Override{of("", selects("Deployment", "web", nil))}, want: true},
+		"another name":                      {overrides: []policyv1alpha1.Override{of("", selects("Deployment", "api", nil))}},
+		"another kind":                      {overrides: []policyv1alpha1.Override{of("shop", selects("StatefulSet", "", nil))}},
+		"its labels":                        {overrides: []policyv1alpha1.Override{of("shop", selects("Deployment", "", map[string]string{"app": "web"}))}, want: true},
+		"other labels":                      {overrides: []policyv1alpha1.Override{of("shop", selects("Deployment", "", map[string]string{"app": "api"}))}},
+		"labels of a template not known":    {overrides: []policyv1alpha1.Override{of("shop", selects("Deployment", "", map[string]string{"app": "api"}))}, unknown: true, want: true},
+		"what an old version of it selects": {overrides: []policyv1alpha1.Override{of("shop", selects("Deployment", "web", nil)), of("shop", selects("Deployment", "api", nil))}, want: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			read := func(context.Context, store.Key) (*unstructured.Unstructured, store.Presence, error) {
+				if tc.unknown {
+					return nil, store.Unknown, nil
+				}
+				obj := &unstructured.Unstructured{}
+				obj.SetLabels(map[string]string{"app": "web"})
+				return obj, store.Present, nil
+			}
+			if got := touches(t.Context(), read, b, tc.overrides...); got != tc.want {
+				t.Errorf("touches = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestReadTemplate(t *testing.T) {
+	digested := func(version, digest string) *workv1alpha2.ResourceBinding {
+		return &workv1alpha2.ResourceBinding{
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"propagation.flotilla.io/template-digest": digest}},
+			Spec:       workv1alpha2.ResourceBindingSpec{Resource: workv1alpha2.ObjectReference{UID: "t-1", ResourceVersion: version}},
+		}
+	}
+	cases := map[string]struct {
+		binding  *workv1alpha2.ResourceBinding
+		presence store.Presence
+		version  string
+		uid      types.UID
+		goesOn   bool
+		waits    bool
+	}{
+		"as the binding says":                  {binding: digested("7", ""), presence: store.Present, version: "7", uid: "t-1", goesOn: true},
+		"newer, and nobody noted its content":  {binding: digested("7", ""), presence: store.Present, version: "9", uid: "t-1", goesOn: true},
+		"newer, with content not decided upon": {binding: digested("7", "other"), presence: store.Present, version: "9", uid: "t-1"},
+		"the cache lags":                       {binding: digested("7", ""), presence: store.Present, version: "6", uid: "t-1", waits: true},
+		"made anew":                            {binding: digested("7", ""), presence: store.Present, version: "9", uid: "t-2"},
+		"gone":                                 {binding: digested("7", ""), presence: store.Absent},
+		"not known":                            {binding: digested("7", ""), presence: store.Unknown},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := reader{templates: func(context.Context, store.Key) (*unstructured.Unstructured, store.Presence, error) {
+				if tc.presence != store.Present {
+					return nil, tc.presence, nil
+				}
+				obj := &unstructured.Unstructured{}
+				obj.SetResourceVersion(tc.version)
+				obj.SetUID(tc.uid)
+				return obj, store.Present, nil
+			}}
+			s := state{binding: tc.binding}
+			next, err := p.template(t.Context(), &s)
+			e := loop.As(err, "")
+			got := []bool{!next.Done && err == nil, e != nil && e.Class == loop.ClassWaiting}
+			if diff := cmp.Diff([]bool{tc.goesOn, tc.waits}, got); diff != "" {
+				t.Errorf("goes on, waits (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,231 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+func cluster(name string, change ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
+	c := &clusterv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"tier": "prod"}},
+		Spec:       clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push},
+		Status: clusterv1alpha1.ClusterStatus{APIEnablements: []clusterv1alpha1.APIEnablement{
+			{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}},
+		}},
+	}
+	for _, f := range change {
+		f(c)
+	}
+	return c
+}
+
+func bound(change ...func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
+	b := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web-deployment", UID: "b-1", Generation: 1,
+			Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "p-1"},
+		},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource:  workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "t-1"},
+			Replicas:  2,
+			Placement: &policyv1alpha1.Placement{},
+		},
+	}
+	for _, f := range change {
+		f(b)
+	}
+	return b
+}
+
+type recorder []string
+
+func (r *recorder) Event(obj runtime.Object, _, reason, _ string) {
+	*r = append(*r, obj.(*corev1.ObjectReference).Name+" "+reason)
+}
+
+func TestReconcile(t *testing.T) {
+	cases := map[string]struct {
+		binding  *workv1alpha2.ResourceBinding
+		clusters []client.Object
+		patchErr error
+		want     string // the placement afterwards
+		retries  bool
+		events   recorder
+		err      bool
+	}{
+		"a binding that somebody made without a placement": {
+			binding: bound(), clusters: []client.Object{cluster("m1"), cluster("m2")},
+			want: "{m1:2, m2:2}", events: recorder{"web ScheduleBindingSucceed"},
+		},
+		"no cluster fits": {
+			binding: bound(func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"other"}}
+				b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 2}}
+			}), clusters: []client.Object{cluster("m1")},
+			want: "{}", events: recorder{"web ScheduleBindingFailed"},
+		},
+		"where it runs looks unsuitable but is still wanted": {
+			binding: bound(func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 2}}
+			}),
+			clusters: []client.Object{cluster("m1", func(c *clusterv1alpha1.Cluster) {
+				c.Status.APIEnablements = nil
+				c.Spec.Taints = []corev1.Taint{{Key: clusterv1alpha1.TaintClusterNotReady, Effect: corev1.TaintEffectNoSchedule}}
+			})},
+			want: "{m1:2}", events: recorder{"web ScheduleBindingSucceed"},
+		},
+		"there is no room": {
+			binding: bound(func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 3, MaxGroups: 3}}
+			}), clusters: []client.Object{cluster("m1")},
+			want: "{}", retries: true, events: recorder{"web ScheduleBindingFailed"},
+		},
+		"another scheduler's": {
+			binding: bound(func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName = "mine" }), clusters: []client.Object{cluster("m1")},
+			want: "{}",
+		},
+		"no policy carries it": {
+			binding: bound(func(b *workv1alpha2.ResourceBinding) { b.Labels = nil }), clusters: []client.Object{cluster("m1")},
+			want: "{}",
+		},
+		"it changed meanwhile": {
+			binding: bound(), clusters: []client.Object{cluster("m1")},
+			patchErr: stale(), want: "{}",
+		},
+		"the server is away": {
+			binding: bound(), clusters: []client.Object{cluster("m1")},
+			patchErr: errors.New("refused"), want: "{}", err: true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(append(tc.clusters, tc.binding)...).WithInterceptorFuncs(interceptor.Funcs{
+				Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+					if tc.patchErr != nil {
+						return tc.patchErr
+					}
+					return c.Patch(ctx, obj, patch, opts...)
+				},
+			}).Build()
+			var events recorder
+			r := New(hub, NewSnapshots(hub), &events, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
+			req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(tc.binding)}
+			result, err := r.Reconcile(t.Context(), req)
+			if (err != nil) != tc.err {
+				t.Fatalf("error = %v", err)
+			}
+			if (result.RequeueAfter > 0) != tc.retries {
+				t.Errorf("looks again after %v", result.RequeueAfter)
+			}
+			got := &workv1alpha2.ResourceBinding{}
+			if err := hub.Get(t.Context(), req.NamespacedName, got); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, placement.Text(got.Spec.Clusters)); diff != "" {
+				t.Errorf("placement (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.events, events); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+			version := got.ResourceVersion
+			if _, err := r.Reconcile(t.Context(), req); (err != nil) != tc.err {
+				t.Fatalf("second time: %v", err)
+			}
+			if err := hub.Get(t.Context(), req.NamespacedName, got); err != nil {
+				t.Fatal(err)
+			}
+			if got.ResourceVersion != version {
+				t.Error("the second time wrote again")
+			}
+		})
+	}
+}
+
+func TestSnapshots(t *testing.T) {
+	lists := 0
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(cluster("m1")).WithInterceptorFuncs(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			lists++
+			return c.List(ctx, list, opts...)
+		},
+	}).Build()
+	s := NewSnapshots(hub)
+	look := func() []string {
+		t.Helper()
+		snap, err := s.Current(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return snap.Names()
+	}
+	got := [][]string{look(), look()}
+	if err := hub.Create(t.Context(), cluster("m2")); err != nil {
+		t.Fatal(err)
+	}
+	s.Invalidate()
+	got = append(got, look(), look())
+	if diff := cmp.Diff([][]string{{"m1"}, {"m1"}, {"m1", "m2"}, {"m1", "m2"}}, got); diff != "" {
+		t.Errorf("clusters (-want +got):\n%s", diff)
+	}
+	if lists != 2 {
+		t.Errorf("clusters were listed %d times, want once per change", lists)
+	}
+}
+
+func TestWhatAClusterAffects(t *testing.T) {
+	relabel := func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"tier": "test"} }
+	prod := &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "prod"}}}
+	test := &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "test"}}}
+	none := &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"other"}}
+	cases := map[string]struct {
+		change func(*clusterv1alpha1.Cluster)
+		spec   workv1alpha2.ResourceBindingSpec
+		want   bool
+	}{
+		"nothing": {change: func(*clusterv1alpha1.Cluster) {}, spec: workv1alpha2.ResourceBindingSpec{}},
+		"free resources": {change: func(c *clusterv1alpha1.Cluster) {
+			c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{}
+		}},
+		"a condition": {change: func(c *clusterv1alpha1.Cluster) {
+			c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady}}
+		}},
+		"labels, all clusters are meant":   {change: relabel, spec: workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{}}, want: true},
+		"labels that it had are meant":     {change: relabel, spec: workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{ClusterAffinity: prod}}, want: true},
+		"labels that it gets are meant":    {change: relabel, spec: workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{ClusterAffinity: test}}, want: true},
+		"labels, other clusters are meant": {change: relabel, spec: workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{ClusterAffinity: none}}},
+		"labels, it runs there": {change: relabel, spec: workv1alpha2.ResourceBindingSpec{
+			Placement: &policyv1alpha1.Placement{ClusterAffinity: none}, Clusters: []workv1alpha2.TargetCluster{{Name: "m1"}},
+		}, want: true},
+		"labels, a later term means it": {change: relabel, spec: workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{
+			ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{{ClusterAffinity: *none}, {ClusterAffinity: *test}},
+		}}, want: true},
+		"a taint": {change: func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = []corev1.Taint{{Key: "a"}} }, spec: workv1alpha2.ResourceBindingSpec{}, want: true},
+		"an API":  {change: func(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = nil }, spec: workv1alpha2.ResourceBindingSpec{}, want: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			before, after := cluster("m1"), cluster("m1", tc.change)
+			if got := matters(before, after) && affects(&tc.spec, before, after); got != tc.want {
+				t.Errorf("affects = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,216 @@
+package template
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// binderFor places on the clusters and finds the replicas, or the error.
+func binderFor(replicas int32, err error, clusters ...string) binder {
+	var members []*clusterv1alpha1.Cluster
+	for _, name := range clusters {
+		members = append(members, &clusterv1alpha1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Status: clusterv1alpha1.ClusterStatus{APIEnablements: []clusterv1alpha1.APIEnablement{
+				{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}},
+			}},
+		})
+	}
+	return binder{
+		replicas: func(*unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, bool, error) {
+			return replicas, nil, true, err
+		},
+		clusters: func(context.Context) (placement.Snapshot, error) { return placement.NewSnapshot(members), nil },
+		now:      func() time.Time { return noon },
+		newID:    func() string { return "b-id" },
+	}
+}
+
+func key() store.Key {
+	return store.Key{GroupVersionKind: deployment, Namespace: "shop", Name: "web"}
+}
+
+func TestBindNew(t *testing.T) {
+	p := policy("p", "apps/v1")
+	claim := propagation.ClaimOf(p)
+	s := state{key: key(), template: web(claim), policy: p}
+	if _, err := binderFor(2, nil, "m1", "m2").run(t.Context(), &s); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := propagation.Digest(s.template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web-deployment",
+			Labels: map[string]string{
+				policyv1alpha1.PropagationPolicyPermanentIDLabel: "id-p",
+				workv1alpha2.ResourceBindingPermanentIDLabel:     "b-id",
+			},
+			Annotations: map[string]string{
+				policyv1alpha1.PropagationPolicyNamespaceAnnotation: "shop",
+				policyv1alpha1.PropagationPolicyNameAnnotation:      "p",
+				propagation.DigestAnnotation:                        digest,
+				policyv1alpha1.PolicyPlacementAnnotation:            "{}",
+				workv1alpha2.SchedulingDecisionAnnotation:           `{"reason":"Success","message":"Binding has been scheduled successfully.","at":"2026-01-02T12:00:00Z"}`,
+			},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "t-1", Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+			}},
+			Finalizers: []string{workv1alpha2.BindingControllerFinalizer},
+		},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource:           workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "t-1", ResourceVersion: "7"},
+			Replicas:           2,
+			Clusters:           []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 2}, {Name: "m2", Replicas: 2}},
+			Placement:          &policyv1alpha1.Placement{},
+			SchedulerName:      policyv1alpha1.DefaultSchedulerName,
+			ConflictResolution: policyv1alpha1.ConflictAbort,
+		},
+	}
+	if diff := cmp.Diff(workv1alpha2.Binding(want), s.desired, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("binding (-want +got):\n%s", diff)
+	}
+	wantNews := []news{{"Normal", workv1alpha2.EventReasonScheduleBindingSucceed, "Binding has been scheduled successfully. Result: {m1:2, m2:2}"}}
+	if diff := cmp.Diff(wantNews, s.news, cmp.AllowUnexported(news{})); diff != "" {
+		t.Errorf("news (-want +got):\n%s", diff)
+	}
+}
+
+// TestBindAgain edits what a binding is made from and names what changes on it.
+func TestBindAgain(t *testing.T) {
+	p := policy("p", "apps/v1")
+	bound := func() *state {
+		s := &state{key: key(), template: web(propagation.ClaimOf(p)), policy: p}
+		if _, err := binderFor(2, nil, "m1", "m2").run(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		return &state{key: s.key, template: s.template, policy: s.policy, binding: s.desired}
+	}
+	cases := map[string]struct {
+		replicas int32
+		clusters []string
+		edit     func(s *state)
+		want     func(spec *workv1alpha2.ResourceBindingSpec)
+	}{
+		"nothing": {replicas: 2, edit: func(*state) {}, want: func(*workv1alpha2.ResourceBindingSpec) {}},
+		"its status only": {replicas: 2, edit: func(s *state) {
+			s.template.Object["status"] = map[string]any{"replicas": int64(2)}
+			s.template.SetResourceVersion("8")
+		}, want: func(*workv1alpha2.ResourceBindingSpec) {}},
+		"its content": {replicas: 2, edit: func(s *state) {
+			s.template.Object["spec"] = map[string]any{"paused": true}
+			s.template.SetResourceVersion("8")
+		}, want: func(spec *workv1alpha2.ResourceBindingSpec) { spec.Resource.ResourceVersion = "8" }},
+		"its replicas": {replicas: 3, edit: func(s *state) {
+			s.template.Object["spec"] = map[string]any{"replicas": int64(3)}
+			s.template.SetResourceVersion("8")
+		}, want: func(spec *workv1alpha2.ResourceBindingSpec) {
+			spec.Resource.ResourceVersion = "8"
+			spec.Replicas, spec.Clusters[0].Replicas, spec.Clusters[1].Replicas = 3, 3, 3
+		}},
+		"the policy's placement": {replicas: 2, edit: func(s *state) {
+			p := policy("p", "apps/v1")
+			p.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m2"}}
+			s.policy = p
+		}, want: func(spec *workv1alpha2.ResourceBindingSpec) {
+			spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m2"}}
+			spec.Clusters = spec.Clusters[1:]
+		}},
+		"deleted and made again": {replicas: 2, edit: func(s *state) {
+			s.template.SetUID("t-2")
+			s.template.SetResourceVersion("9")
+		}, want: func(spec *workv1alpha2.ResourceBindingSpec) {
+			spec.Resource.UID, spec.Resource.ResourceVersion = "t-2", "9"
+		}},
+		"no policy any more": {replicas: 5, edit: func(s *state) {
+			propagation.Unclaim(s.template)
+			s.template.SetResourceVersion("8")
+			s.policy = nil
+		}, want: func(spec *workv1alpha2.ResourceBindingSpec) { spec.Resource.ResourceVersion = "8" }},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := bound()
+			want := s.binding.BindingSpec().DeepCopy()
+			tc.want(want)
+			tc.edit(s)
+			if _, err := binderFor(tc.replicas, nil, "m1", "m2").run(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, s.desired.BindingSpec(), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("spec (-want +got):\n%s", diff)
+			}
+			if owner := metav1.GetControllerOf(s.desired); owner.UID != s.template.GetUID() {
+				if s.policy != nil {
+					t.Errorf("owner is %s, the template is %s", owner.UID, s.template.GetUID())
+				}
+			}
+		})
+	}
+}
+
+func TestBindUnreadableReplicas(t *testing.T) {
+	p := policy("p", "apps/v1")
+	s := state{key: key(), template: web(propagation.ClaimOf(p)), policy: p}
+	_, err := binderFor(0, errors.New("spec.replicas is text")).run(t.Context(), &s)
+	e := loop.As(err, "")
+	if e == nil || e.Class != loop.ClassStalled || e.Reason != workv1alpha2.EventReasonGetReplicasFailed {
+		t.Errorf("err = %#v, want one that waits for an edit", e)
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	skip, err := propagation.NewSkipRules(nil, "batch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := policy("p", "apps/v1")
+	broken.Spec.ResourceSelectors[0].LabelSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}
+	cases := map[string]struct {
+		policy  policyv1alpha1.Policy
+		missing []string
+		state   store.State
+		want    string // reason; "" if nothing can be told
+	}{
+		"the kind is watched":               {policy: policy("p", "apps/v1"), state: store.Synced, want: policyv1alpha1.PolicyReasonMatched},
+		"the first list is under way":       {policy: policy("p", "apps/v1"), state: store.Starting, want: policyv1alpha1.PolicyReasonMatched},
+		"the kind was not looked up yet":    {policy: policy("p", "apps/v1"), state: store.Unwanted},
+		"the kind is not served":            {policy: policy("p", "apps/v1"), state: store.Unserved, want: policyv1alpha1.PolicyReasonUnknownAPI},
+		"overrides are missing":             {policy: policy("p", "apps/v1"), state: store.Synced, missing: []string{"tag"}, want: policyv1alpha1.PolicyReasonWaitingForOverrides},
+		"the kind is never propagated":      {policy: policy("p", "batch/v1"), want: policyv1alpha1.PolicyReasonInvalidSelector},
+		"the version cannot be read":        {policy: policy("p", "a/b/c"), want: policyv1alpha1.PolicyReasonInvalidSelector},
+		"the label selector makes no sense": {policy: broken, state: store.Synced, want: policyv1alpha1.PolicyReasonInvalidSelector},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, known := readiness(tc.policy, tc.missing, skip, func(schema.GroupVersionKind) store.State { return tc.state })
+			if got.Reason != tc.want || known != (tc.want != "") {
+				t.Errorf("readiness = %q (%s), known %v; want %q", got.Reason, got.Message, known, tc.want)
+			}
+			if want := metav1.ConditionStatus("True"); known && (got.Status == want) != (tc.want == policyv1alpha1.PolicyReasonMatched) {
+				t.Errorf("status %s with reason %s", got.Status, got.Reason)
+			}
+		})
+	}
+}
