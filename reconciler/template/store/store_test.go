@@ -1,0 +1,241 @@
+package store_test
+
+import (
+	"context"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/controlplane/servertest"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+var shared servertest.Shared
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(shared.Main(m))
+}
+
+var configMap = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+
+// heard keeps what a listener was told about one namespace.
+type heard struct {
+	mu     sync.Mutex
+	told   []string
+	states []store.State
+}
+
+func (h *heard) all() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.told)
+}
+
+// run starts a store that tells h about namespace.
+func run(t *testing.T, env *servertest.Env, namespace string, h *heard) *store.Store {
+	t.Helper()
+	httpClient, err := rest.HTTPClientFor(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(env.Config, httpClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.New(env.Config, store.Options{
+		HTTPClient: httpClient, Scheme: scheme.New(), Mapper: mapper,
+		Claims: func(obj *unstructured.Unstructured) []string {
+			if id := obj.GetLabels()["claim"]; id != "" {
+				return []string{id}
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Listen(store.Listener{
+		Changed: func(key store.Key, before, after *unstructured.Unstructured, _ bool) {
+			if key.Namespace != namespace || key.Name == "kube-root-ca.crt" {
+				return
+			}
+			what := "changed "
+			if before == nil {
+				what = "new "
+			} else if after == nil {
+				what = "gone "
+			}
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.told = append(h.told, what+key.Name)
+		},
+		KindChanged: func(_ context.Context, _ schema.GroupVersionKind, state store.State) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.states = append(h.states, state)
+		},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("store: %v", err)
+		}
+	})
+	return s
+}
+
+func eventually[T any](t *testing.T, what string, want T, got func() T) {
+	t.Helper()
+	var last T
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+		last = got()
+		return cmp.Equal(want, last), nil
+	})
+	if err != nil {
+		t.Fatalf("%s (-want +got):\n%s", what, cmp.Diff(want, last))
+	}
+}
+
+func TestStore(t *testing.T) {
+	env := shared.Env(t)
+	ns := env.Namespace(t)
+	var h heard
+	s := run(t, env, ns, &h)
+	key := store.Key{GroupVersionKind: configMap, Namespace: ns, Name: "settings"}
+	read := func() store.Presence {
+		_, presence, err := s.Get(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return presence
+	}
+	if got := read(); got != store.Unknown {
+		t.Errorf("a kind that nobody wants: presence %d, want unknown", got)
+	}
+	s.Want("me", configMap)
+	s.Want("you", configMap)
+	eventually(t, "presence", store.Absent, read)
+
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "settings", Labels: map[string]string{"claim": "p-1"}}}
+	check(t, env.Hub.Create(t.Context(), cm))
+	eventually(t, "presence", store.Present, read)
+	before := cm.DeepCopy()
+	cm.Data = map[string]string{"a": "b"}
+	check(t, env.Hub.Patch(t.Context(), cm, client.MergeFrom(before)))
+	eventually(t, "events", []string{"new settings", "changed settings"}, h.all)
+	claimed := func() []string {
+		var names []string
+		check(t, s.Claimed(t.Context(), configMap, "p-1", func(obj *unstructured.Unstructured) { names = append(names, obj.GetName()) }))
+		return names
+	}
+	if diff := cmp.Diff([]string{"settings"}, claimed()); diff != "" {
+		t.Errorf("claimed (-want +got):\n%s", diff)
+	}
+
+	s.Want("me")
+	s.Want("you")
+	eventually(t, "presence after nobody wants it", store.Unknown, read)
+	eventually(t, "state", store.Unwanted, func() store.State { return s.State(configMap) })
+	check(t, env.Hub.Delete(t.Context(), cm))
+	s.Want("me", configMap)
+	eventually(t, "presence after it went unseen", store.Absent, read)
+}
+
+// TestPut has a read see a write before the watch does, and never after.
+func TestPut(t *testing.T) {
+	env := shared.Env(t)
+	ns := env.Namespace(t)
+	var h heard
+	s := run(t, env, ns, &h)
+	s.Want("me", configMap)
+	eventually(t, "state", store.Synced, func() store.State { return s.State(configMap) })
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(configMap)
+	obj.SetNamespace(ns)
+	obj.SetName("settings")
+	check(t, env.Hub.Create(t.Context(), obj))
+	s.Put(obj)
+	got, presence, err := s.Get(t.Context(), store.KeyOf(obj))
+	check(t, err)
+	if presence != store.Present || got.GetResourceVersion() != obj.GetResourceVersion() {
+		t.Errorf("after Put: presence %d", presence)
+	}
+	check(t, env.Hub.Delete(t.Context(), obj))
+	eventually(t, "presence", store.Absent, func() store.Presence {
+		_, presence, err := s.Get(t.Context(), store.KeyOf(obj))
+		check(t, err)
+		return presence
+	})
+}
+
+func TestKindsComeAndGo(t *testing.T) {
+	env := shared.Env(t)
+	ns := env.Namespace(t)
+	var h heard
+	s := run(t, env, ns, &h)
+	gvk := schema.GroupVersionKind{Group: "store.example.com", Version: "v1", Kind: "Gadget"}
+	other := gvk
+	other.Version = "v2"
+	s.Want("me", gvk, other)
+	state := func(gvk schema.GroupVersionKind) func() store.State {
+		return func() store.State { return s.State(gvk) }
+	}
+	eventually(t, "state of a kind that is not there", store.Unserved, state(gvk))
+
+	crd := &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "gadgets.store.example.com"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: gvk.Group,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: gvk.Kind, Plural: "gadgets"},
+			Scope: apiextensionsv1.NamespaceScoped,
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: ptr.To(true),
+				}},
+			}},
+		},
+	}
+	check(t, env.Hub.Create(t.Context(), crd))
+	eventually(t, "state of a kind that was installed", store.Synced, state(gvk))
+	if got := s.State(other); got != store.Unserved {
+		t.Errorf("a version that is not served has state %d", got)
+	}
+	gadget := &unstructured.Unstructured{}
+	gadget.SetGroupVersionKind(gvk)
+	gadget.SetNamespace(ns)
+	gadget.SetName("g")
+	check(t, env.Hub.Create(t.Context(), gadget))
+	eventually(t, "events", []string{"new g"}, h.all)
+	check(t, env.Hub.Delete(t.Context(), crd))
+	eventually(t, "events", []string{"new g", "gone g"}, h.all)
+	eventually(t, "state of a kind that was removed", store.Unserved, state(gvk))
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
