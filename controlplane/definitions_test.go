@@ -15,6 +15,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/api/crds"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/controlplane/bootstrap"
 )
 
 func TestEveryKindIsEstablished(t *testing.T) {
@@ -37,6 +38,41 @@ func TestEveryKindIsEstablished(t *testing.T) {
 			if condition.Status != good {
 				t.Errorf("%s: %s is %s: %s", got.Name, condition.Type, condition.Status, condition.Message)
 			}
+		}
+	}
+}
+
+// TestDefinitionsAreRepaired changes a definition and starts over.
+func TestDefinitionsAreRepaired(t *testing.T) {
+	env := shared.Env(t)
+	definitions, err := crds.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := client.ObjectKey{Name: "overridepolicies.policy.karmada.io"}
+	got := &apiextensionsv1.CustomResourceDefinition{}
+	if err := env.Hub.Get(t.Context(), key, got); err != nil {
+		t.Fatal(err)
+	}
+	want := got.Spec.DeepCopy()
+	got.Labels = map[string]string{"a-user": "was-here"}
+	got.Spec.Names.ShortNames = []string{"wrong"}
+	if err := env.Hub.Update(t.Context(), got); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := bootstrap.Definitions(t.Context(), env.Config, definitions); err != nil {
+			t.Fatal(err)
+		}
+		repaired := &apiextensionsv1.CustomResourceDefinition{}
+		if err := env.Hub.Get(t.Context(), key, repaired); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(*want, repaired.Spec); diff != "" || repaired.Labels["a-user"] != "was-here" {
+			t.Errorf("labels %v, spec (-want +got):\n%s", repaired.Labels, diff)
+		}
+		if repaired.Generation != got.Generation+1 {
+			t.Errorf("generation %d after %d: not written once", repaired.Generation, got.Generation)
 		}
 	}
 }

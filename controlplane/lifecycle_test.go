@@ -1,12 +1,14 @@
 package controlplane_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,7 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/controlplane"
+	"github.com/flotilla-io/flotilla/controlplane/apiserver"
 	"github.com/flotilla-io/flotilla/controlplane/datadir"
+	"github.com/flotilla-io/flotilla/controlplane/etcd"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
 )
 
@@ -83,6 +87,60 @@ func TestNewRefuses(t *testing.T) {
 				t.Errorf("error = %v, want one line with %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestStoreElsewhere runs a control plane on a store that it does not own, and
+// loops on the control plane.
+func TestStoreElsewhere(t *testing.T) {
+	dir, err := os.MkdirTemp("", "store-") // short enough for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	store, err := etcd.Start(t.Context(), etcd.Options{DataDir: filepath.Join(dir, "etcd"), UnsafeNoFsync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Stop)
+	plane, err := controlplane.New(t.Context(), controlplane.Options{
+		DataDir: filepath.Join(dir, "data"), Etcd: apiserver.Etcd{Servers: store.Endpoints(), Prefix: "/elsewhere"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	wrote := false
+	err = plane.Run(ctx, func(ctx context.Context, config *rest.Config) error {
+		hub, err := client.New(config, client.Options{})
+		if err != nil {
+			return err
+		}
+		stop()
+		<-ctx.Done()
+		// The server outlives its loops by their last writes.
+		last := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "last"}}
+		if err := hub.Create(context.WithoutCancel(ctx), last); err != nil {
+			t.Errorf("last write of a loop: %v", err)
+		}
+		wrote = true
+		return nil
+	})
+	if err != nil || !wrote {
+		t.Errorf("run: %v, loop ran: %v", err, wrote)
+	}
+	keys, err := store.Written(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(keys, "/elsewhere/namespaces/last") {
+		t.Errorf("the store has %d keys, none of the loop's", len(keys))
+	}
+	if again, err := datadir.Open(filepath.Join(dir, "data")); err != nil {
+		t.Errorf("the folder is still held: %v", err)
+	} else {
+		again.Close()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/mod/modfile"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -50,6 +51,23 @@ func TestPlainServer(t *testing.T) {
 			t.Errorf("restart moved the revision by %d", got-revision)
 		}
 	})
+}
+
+// TestKubernetesVersion holds the version that is shown to the one that is built.
+func TestKubernetesVersion(t *testing.T) {
+	content, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	module, err := modfile.Parse("go.mod", content, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, require := range module.Require {
+		if require.Mod.Path == "k8s.io/kubernetes" && require.Mod.Version != apiserver.KubernetesVersion {
+			t.Errorf("go.mod requires %s, KubernetesVersion is %s", require.Mod.Version, apiserver.KubernetesVersion)
+		}
+	}
 }
 
 func TestNewRefuses(t *testing.T) {

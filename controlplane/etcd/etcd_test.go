@@ -2,6 +2,7 @@ package etcd_test
 
 import (
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,6 +49,21 @@ func TestRestartKeepsWhatWasWritten(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSocketOfAKilledProcess starts over the socket that a killed process left.
+func TestSocketOfAKilledProcess(t *testing.T) {
+	dir := filepath.Join(shortTempDir(t), "e")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "etcd.sock"), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.SetUnlinkOnClose(false)
+	left.Close()
+	put(t, start(t, dir), "a", "1")
 }
 
 func TestSocketIsForTheOwnerAlone(t *testing.T) {

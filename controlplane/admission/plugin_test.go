@@ -1,0 +1,187 @@
+package admission
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"sigs.k8s.io/yaml"
+)
+
+func parse(t testing.TB, manifest string) *unstructured.Unstructured {
+	t.Helper()
+	content, err := yaml.YAMLToJSON([]byte(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj := &unstructured.Unstructured{}
+	if err := obj.UnmarshalJSON(content); err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+func request(obj, old *unstructured.Unstructured, resource, subresource string) admission.Attributes {
+	gvk := obj.GroupVersionKind()
+	operation, before := admission.Create, runtime.Object(nil)
+	if old != nil {
+		operation, before = admission.Update, old
+	}
+	return admission.NewAttributesRecord(obj, before, gvk, obj.GetNamespace(), obj.GetName(), gvk.GroupVersion().WithResource(resource), subresource, operation, nil, false, nil)
+}
+
+func TestAdmit(t *testing.T) {
+	const head = "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\n"
+	cases := map[string]struct {
+		obj, old, resource, subresource string
+		want                            string
+	}{
+		"what is not defaulted stays to the letter": {
+			obj: head + `
+metadata: {name: p, namespace: ns}
+spec: {priority: 0, unknown: {to: us}, resourceSelectors: [{apiVersion: v1, kind: Secret, namespace: ns}], placement: {clusterTolerations: []}}`,
+			want: head + `
+metadata: {name: p, namespace: ns, labels: {propagationpolicy.karmada.io/permanent-id: new}, finalizers: [karmada.io/propagation-policy-controller]}
+spec: {priority: 0, unknown: {to: us}, resourceSelectors: [{apiVersion: v1, kind: Secret, namespace: ns}], placement: {clusterTolerations: []}}`,
+		},
+		"an id that a policy brings is replaced on creation": {
+			obj:  head + "metadata: {name: p, namespace: ns, labels: {propagationpolicy.karmada.io/permanent-id: forged}, finalizers: [a]}\nspec: {resourceSelectors: []}",
+			want: head + "metadata: {name: p, namespace: ns, labels: {propagationpolicy.karmada.io/permanent-id: new}, finalizers: [a, karmada.io/propagation-policy-controller]}\nspec: {resourceSelectors: []}",
+		},
+		"an id that an update forgets comes back": {
+			obj:  head + "metadata: {name: p, namespace: ns}\nspec: {resourceSelectors: []}",
+			old:  head + "metadata: {name: p, namespace: ns, labels: {propagationpolicy.karmada.io/permanent-id: old}}\nspec: {resourceSelectors: []}",
+			want: head + "metadata: {name: p, namespace: ns, labels: {propagationpolicy.karmada.io/permanent-id: old}, finalizers: [karmada.io/propagation-policy-controller]}\nspec: {resourceSelectors: []}",
+		},
+		"a policy that goes away gets no finalizer": {
+			obj:  head + "metadata: {name: p, namespace: ns, deletionTimestamp: \"2026-01-01T00:00:00Z\", labels: {propagationpolicy.karmada.io/permanent-id: old}}\nspec: {resourceSelectors: []}",
+			old:  head + "metadata: {name: p, namespace: ns, labels: {propagationpolicy.karmada.io/permanent-id: old}}\nspec: {resourceSelectors: []}",
+			want: head + "metadata: {name: p, namespace: ns, deletionTimestamp: \"2026-01-01T00:00:00Z\", labels: {propagationpolicy.karmada.io/permanent-id: old}}\nspec: {resourceSelectors: []}",
+		},
+		"a write to a sub-resource is left alone": {
+			subresource: "status",
+			obj:         head + "metadata: {name: p, namespace: ns}\nspec: {}",
+			want:        head + "metadata: {name: p, namespace: ns}\nspec: {}",
+		},
+		"an id that a binding brings is kept": {
+			resource: "resourcebindings",
+			obj:      "apiVersion: work.karmada.io/v1alpha2\nkind: ResourceBinding\nmetadata: {name: b, labels: {resourcebinding.karmada.io/permanent-id: mine}}",
+			want:     "apiVersion: work.karmada.io/v1alpha2\nkind: ResourceBinding\nmetadata: {name: b, labels: {resourcebinding.karmada.io/permanent-id: mine}}",
+		},
+		"a binding in its old version gets an id too": {
+			resource: "resourcebindings",
+			obj:      "apiVersion: work.karmada.io/v1alpha1\nkind: ResourceBinding\nmetadata: {name: b}",
+			want:     "apiVersion: work.karmada.io/v1alpha1\nkind: ResourceBinding\nmetadata: {name: b, labels: {resourcebinding.karmada.io/permanent-id: new}}",
+		},
+		"manifests that are no list are left to the schema": {
+			resource: "works",
+			obj:      "apiVersion: work.karmada.io/v1alpha1\nkind: Work\nmetadata: {name: w, labels: {work.karmada.io/permanent-id: mine}}\nspec: {workload: {manifests: 1}}",
+			want:     "apiVersion: work.karmada.io/v1alpha1\nkind: Work\nmetadata: {name: w, labels: {work.karmada.io/permanent-id: mine}}\nspec: {workload: {manifests: 1}}",
+		},
+		"another kind is left alone": {
+			resource: "federatedresourcequotas",
+			obj:      "apiVersion: policy.karmada.io/v1alpha1\nkind: FederatedResourceQuota\nmetadata: {name: q}",
+			want:     "apiVersion: policy.karmada.io/v1alpha1\nkind: FederatedResourceQuota\nmetadata: {name: q}",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if tc.resource == "" {
+				tc.resource = "propagationpolicies"
+			}
+			var old *unstructured.Unstructured
+			if tc.old != "" {
+				old = parse(t, tc.old)
+			}
+			obj := parse(t, tc.obj)
+			plugin := NewPlugin(func() string { return "new" })
+			if err := plugin.Admit(t.Context(), request(obj, old, tc.resource, tc.subresource), nil); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(parse(t, tc.want).Object, obj.Object); diff != "" {
+				t.Errorf("object (-want +got):\n%s", diff)
+			}
+			once := obj.DeepCopy()
+			if err := plugin.Admit(t.Context(), request(obj, once, tc.resource, tc.subresource), nil); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(once.Object, obj.Object); diff != "" {
+				t.Errorf("twice is not once (-once +twice):\n%s", diff)
+			}
+		})
+	}
+}
+
+// noMapper answers every question alike.
+type noMapper struct {
+	meta.RESTMapper
+	err error
+}
+
+func (m noMapper) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, error) {
+	return nil, m.err
+}
+
+func TestLacks(t *testing.T) {
+	cases := map[string]struct {
+		api  api
+		err  error
+		want bool
+	}{
+		"a served kind is there":                   {api: api{apiVersion: "v1", kind: "Secret"}},
+		"a kind without match is lacking":          {api: api{apiVersion: "v1", kind: "Sekret"}, err: &meta.NoKindMatchError{}, want: true},
+		"a server that cannot say is given credit": {api: api{apiVersion: "v1", kind: "Secret"}, err: errors.New("discovery is down")},
+		"a version that is none is lacking":        {api: api{apiVersion: "a/b/c", kind: "Secret"}, want: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			plugin := NewPlugin(nil)
+			plugin.SetRESTMapper(noMapper{err: tc.err})
+			if got := plugin.lacks(tc.api); got != tc.want {
+				t.Errorf("lacks = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestValidateInitialization(t *testing.T) {
+	plugin := NewPlugin(nil)
+	if plugin.ValidateInitialization() == nil {
+		t.Error("a plugin without a mapper is accepted")
+	}
+	plugin.SetRESTMapper(noMapper{})
+	if err := plugin.ValidateInitialization(); err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkAdmitWork is the plugin's share of the write that is most frequent.
+func BenchmarkAdmitWork(b *testing.B) {
+	obj := parse(b, `
+apiVersion: work.karmada.io/v1alpha1
+kind: Work
+metadata: {name: w, namespace: karmada-es-eu}
+spec:
+  workload:
+    manifests:
+      - apiVersion: apps/v1
+        kind: Deployment
+        metadata: {name: web, namespace: shop, labels: {app: web}, annotations: {a: b}}
+        spec: {replicas: 3, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: nginx, ports: [{containerPort: 80}]}]}}}
+`)
+	plugin := NewPlugin(func() string { return "new" })
+	plugin.SetRESTMapper(noMapper{})
+	for b.Loop() {
+		if err := plugin.Admit(b.Context(), request(obj, obj, "works", ""), nil); err != nil {
+			b.Fatal(err)
+		}
+		if err := plugin.Validate(b.Context(), request(obj, obj, "works", ""), nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
