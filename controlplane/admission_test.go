@@ -306,6 +306,25 @@ func TestAdmissionRefuses(t *testing.T) {
 	}
 }
 
+func TestSchemaNamesTheField(t *testing.T) {
+	env := shared.Env(t)
+	namespace := env.Namespace(t)
+	for want, manifest := range map[string]string{
+		"spec.priority":           strings.Replace(propagationPolicy, "spec:", "spec:\n  priority: high", 1),
+		"spec.workload.manifests": "apiVersion: work.karmada.io/v1alpha1\nkind: Work\nmetadata: {name: w}\nspec: {workload: {manifests: 1}}",
+		"spec.workload":           "apiVersion: work.karmada.io/v1alpha1\nkind: Work\nmetadata: {name: w}\nspec: {workload: 1}",
+	} {
+		t.Run(want, func(t *testing.T) {
+			obj := object(t, manifest)
+			obj.SetNamespace(namespace)
+			err := env.Hub.Create(t.Context(), obj)
+			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), want+": Invalid value") {
+				t.Errorf("error = %v, want one on %s", err, want)
+			}
+		})
+	}
+}
+
 func set(obj *unstructured.Unstructured, value any, path ...string) {
 	if err := unstructured.SetNestedField(obj.Object, value, path...); err != nil {
 		panic(err)

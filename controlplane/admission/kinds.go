@@ -101,9 +101,9 @@ var kinds = map[schema.GroupResource]kind{
 func completeWork(obj *unstructured.Unstructured) error {
 	manifests, _, err := unstructured.NestedFieldNoCopy(obj.Object, "spec", "workload", "manifests")
 	if err != nil {
-		return err
+		return nil //nolint:nilerr // a spec of another type is for the schema to refuse
 	}
-	list, _ := manifests.([]any) // another type is for the schema to refuse
+	list, _ := manifests.([]any) // and so is another type of manifests
 	for _, item := range list {
 		if manifest, ok := item.(map[string]any); ok {
 			plan.Prepare(&unstructured.Unstructured{Object: manifest}, obj.GetLabels()[workv1alpha2.WorkPermanentIDLabel])
@@ -136,12 +136,13 @@ func checkPolicy[T any, P policyOf[T]](obj, old *unstructured.Unstructured) (fie
 }
 
 // completing turns a function on a Go type into a kind's complete. What the
-// function does not change stays to the letter.
+// function does not change stays to the letter. An object that does not fit the
+// type is left to the schema, which comes next and names the field.
 func completing[T any](complete func(*T)) func(*unstructured.Unstructured) error {
 	return func(obj *unstructured.Unstructured) error {
 		value, err := decode[T](obj)
 		if err != nil {
-			return err
+			return nil //nolint:nilerr // as said
 		}
 		before, err := json.Marshal(value)
 		if err != nil {

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	pollEvery = 20 * time.Millisecond
+	pollEvery = 50 * time.Millisecond
 	// writers is how many definitions are written at a time.
 	writers = 8
 	// ConvertPath is where the server converts between versions of a kind.
