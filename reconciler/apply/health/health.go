@@ -3,7 +3,6 @@ package health
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"github.com/fluxcd/pkg/apis/kustomize"
@@ -110,8 +109,8 @@ func (r *Reader) assess(ctx context.Context, e inventory.Entry, obj *unstructure
 		return v, nil
 	default:
 		v, err = byStatus(ctx, v, obj, compute)
-		if v.State == rollup.Progressing {
-			v.Reason = strings.TrimPrefix(v.Reason+"; no policy propagates it", "; ")
+		if v.State == rollup.Progressing && runsNowhere(e.ID) {
+			v.Reason = "no policy propagates it, and nothing runs on the control plane itself"
 		}
 		return v, err
 	}
@@ -162,6 +161,16 @@ func (r *Reader) read(ctx context.Context, gvk schema.GroupVersionKind, id inven
 		return nil, fmt.Errorf("read %s: %w", inventory.Describe(id), err)
 	}
 	return obj, nil
+}
+
+// runsNowhere reports whether an object's kind needs a cluster to come alive.
+func runsNowhere(id inventory.ID) bool {
+	switch id.GroupKind.Group {
+	case "apps", "batch":
+		return true
+	default:
+		return id.GroupKind == schema.GroupKind{Kind: "Pod"}
+	}
 }
 
 // checks judge objects of a kind by expressions.
