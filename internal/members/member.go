@@ -314,4 +314,3 @@ func connect(target Target, o Options, tell Handler) (*Member, error) {
 
 // defaultTimeout is how long one request to a member may take.
 const defaultTimeout = 30 * time.Second
-

@@ -400,20 +400,20 @@ func testUnjoin(t *testing.T, f *fleet) {
 	var steps []string
 	err := join.Unjoin(t.Context(), join.UnjoinOptions{
 		Name: "eu-1", Hub: f.hub.Hub, Member: f.edge, Wait: patience,
-		Progress: func(s join.Step) { steps = append(steps, s.String()) },
+		Progress: func(s join.Step) {
+			if !strings.HasPrefix(s.Object, "Secret") { // the garbage collector may be quicker
+				steps = append(steps, s.String())
+			}
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
 		"removed Cluster eu-1 (hub)",
-		"removed Secret karmada-cluster/eu-1 (hub)",
-		"removed Secret karmada-cluster/eu-1-impersonator (hub)",
 		"removed ClusterRoleBinding karmada-controller-manager:karmada-eu-1 (member)",
 		"removed ClusterRole karmada-controller-manager:karmada-eu-1 (member)",
-		"removed Secret karmada-cluster/karmada-eu-1 (member)",
 		"removed ServiceAccount karmada-cluster/karmada-eu-1 (member)",
-		"removed Secret karmada-cluster/karmada-impersonator (member)",
 		"removed ServiceAccount karmada-cluster/karmada-impersonator (member)",
 		"removed Namespace karmada-cluster (member)",
 	}
