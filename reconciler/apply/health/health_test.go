@@ -1,0 +1,214 @@
+package health_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/fluxcd/pkg/apis/kustomize"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+// templates are what a store knows; kinds that are not in it are unknown.
+type templates map[store.Key]*unstructured.Unstructured
+
+func (m templates) Get(_ context.Context, key store.Key) (*unstructured.Unstructured, store.Presence, error) {
+	if obj, ok := m[key]; ok {
+		return obj, store.Present, nil
+	}
+	for known := range m {
+		if known.GroupVersionKind == key.GroupVersionKind {
+			return nil, store.Absent, nil
+		}
+	}
+	return nil, store.Unknown, nil
+}
+
+func object(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	obj := &unstructured.Unstructured{}
+	if err := json.Unmarshal([]byte(text), obj); err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+func entryOf(obj *unstructured.Unstructured) inventory.Entry {
+	return inventory.Entry{ID: inventory.IDOf(obj), Version: obj.GroupVersionKind().Version}
+}
+
+const (
+	config     = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"web","labels":{"app":"web"}},"data":{"state":"good"}}`
+	deployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"web","generation":1},"spec":{"replicas":1}}`
+	widget     = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"shop","name":"web","generation":1},"status":{"conditions":[{"type":"Stalled","status":"True","reason":"Broken","message":"it is broken"}]}}`
+)
+
+func policy(selector policyv1alpha1.ResourceSelector) *policyv1alpha1.PropagationPolicy {
+	return &policyv1alpha1.PropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
+		Spec:       policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{selector}},
+	}
+}
+
+// binding of the template to the cluster east; the digest is that of the
+// version that it was made from.
+func binding(t *testing.T, template *unstructured.Unstructured) *workv1alpha2.ResourceBinding {
+	t.Helper()
+	digest, err := propagation.Digest(template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: template.GetNamespace(), Name: workv1alpha2.BindingName(template.GetKind(), template.GetName()),
+			Annotations: map[string]string{propagation.DigestAnnotation: digest},
+		},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{APIVersion: template.GetAPIVersion(), Kind: template.GetKind(), Namespace: template.GetNamespace(), Name: template.GetName()},
+			Clusters: []workv1alpha2.TargetCluster{{Name: "east"}},
+		},
+	}
+}
+
+// work that carries the version of the binding, healthy.
+func work(b *workv1alpha2.ResourceBinding) *workv1alpha1.Work {
+	return &workv1alpha1.Work{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   workv1alpha2.ExecutionNamespace("east"),
+			Name:        workv1alpha2.WorkName(b.Spec.Resource.Kind, b.Spec.Resource.Name, b.Spec.Resource.Namespace),
+			Annotations: b.Annotations,
+		},
+		Status: workv1alpha1.WorkStatus{
+			Conditions:       []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue}},
+			ManifestStatuses: []workv1alpha1.ManifestStatus{{Health: workv1alpha1.ResourceHealthy}},
+		},
+	}
+}
+
+func changed(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	out := obj.DeepCopy()
+	out.SetLabels(map[string]string{"changed": "yes"})
+	return out
+}
+
+type scene struct {
+	objects  []client.Object
+	template *unstructured.Unstructured
+	unknown  bool
+	checks   []kustomize.CustomHealthCheck
+	state    rollup.State
+	reason   string
+	// part is what the rollup gets; nil for what is not propagated.
+	part *rollup.Part
+}
+
+func scenes(t *testing.T) map[string]scene {
+	t.Helper()
+	cm, deploy, custom := object(t, config), object(t, deployment), object(t, widget)
+	bound := binding(t, cm)
+	other := binding(t, object(t, `{"apiVersion":"example.com/v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"web"}}`))
+	all := policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "ConfigMap"}
+	waits := func(reason string) *rollup.Part {
+		return &rollup.Part{Object: "ConfigMap shop/web", State: rollup.Progressing, Reason: reason}
+	}
+	east := func(state rollup.State, reason string) *rollup.Part {
+		return &rollup.Part{Object: "ConfigMap shop/web", Clusters: []rollup.ClusterPart{{Name: "east", State: state, Reason: reason}}}
+	}
+	return map[string]scene{
+		"nobody propagates it": {template: cm},
+		"nobody propagates a Deployment, which then never runs": {
+			template: deploy, state: rollup.Progressing, reason: "no policy propagates it, and nothing runs on the control plane itself",
+		},
+		"its own status says that it failed": {template: custom, state: rollup.Failed, reason: "it is broken"},
+		"a policy selects it, and is not heard of yet": {
+			template: cm, objects: []client.Object{policy(all)},
+			state: rollup.Progressing, reason: "waits to be taken up by its policy", part: waits("waits to be taken up by its policy"),
+		},
+		"a policy may select it by labels that are not known": {
+			template: cm, unknown: true, objects: []client.Object{policy(policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "ConfigMap", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}})},
+			state: rollup.Progressing, reason: "waits to be taken up by its policy", part: waits("waits to be taken up by its policy"),
+		},
+		"a policy selects another one":   {template: cm, objects: []client.Object{policy(policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "ConfigMap", Name: "api"})}},
+		"a policy selects another kind":  {template: cm, objects: []client.Object{policy(policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "Secret"})}},
+		"a binding of another group":     {template: cm, objects: []client.Object{other}},
+		"bound, and nothing sent":        {template: cm, objects: []client.Object{bound}, state: rollup.Progressing, reason: "east: not sent yet", part: east(rollup.Progressing, "not sent yet")},
+		"bound, sent and healthy":        {template: cm, objects: []client.Object{bound, work(bound)}, part: east(rollup.Healthy, "")},
+		"bound, with a version not seen": {template: changed(cm), objects: []client.Object{bound, work(bound)}, state: rollup.Progressing, reason: "waits to be taken up by its policy", part: waits("waits to be taken up by its policy")},
+		"bound, with an older version in the cluster": {
+			template: changed(cm), objects: []client.Object{binding(t, changed(cm)), work(bound)},
+			state: rollup.Progressing, reason: "east: latest version not sent yet", part: east(rollup.Progressing, "latest version not sent yet"),
+		},
+		"judged by an expression": {
+			template: cm, checks: []kustomize.CustomHealthCheck{{APIVersion: "v1", Kind: "ConfigMap", HealthCheckExpressions: kustomize.HealthCheckExpressions{Current: "data.state == 'bad'", Failed: "data.state == 'good'"}}},
+			state: rollup.Failed,
+		},
+	}
+}
+
+func TestHealth(t *testing.T) {
+	for name, tc := range scenes(t) {
+		t.Run(name, func(t *testing.T) {
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(tc.objects...).WithStatusSubresource().Build()
+			known := templates{}
+			if !tc.unknown {
+				known[store.KeyOf(tc.template)] = tc.template
+			}
+			reader := health.New(health.Deps{Hub: hub, Live: hub, Templates: known})
+			e := entryOf(tc.template)
+
+			got, err := reader.Assess(t.Context(), health.Request{
+				Entries: []inventory.Entry{e}, Observed: map[inventory.ID]*unstructured.Unstructured{e.ID: tc.template}, Checks: tc.checks,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]health.Verdict{{ID: e.ID, State: tc.state, Reason: tc.reason}}, got); diff != "" {
+				t.Errorf("verdict (-want +got):\n%s", diff)
+			}
+			var want []rollup.Part
+			if tc.part != nil {
+				want = []rollup.Part{*tc.part}
+			}
+			parts, err := reader.Parts(t.Context(), []inventory.Entry{e})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, parts); diff != "" {
+				t.Errorf("parts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestHealthOfWhatIsNotThere(t *testing.T) {
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).Build()
+	reader := health.New(health.Deps{Hub: hub, Live: hub, Templates: templates{}})
+	missing := inventory.Entry{ID: inventory.ID{Namespace: "shop", Name: "web", GroupKind: schema.GroupKind{Kind: "ConfigMap"}}, Version: "v1"}
+	got, err := reader.Assess(t.Context(), health.Request{Entries: []inventory.Entry{missing}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]health.Verdict{{ID: missing.ID, State: rollup.Progressing, Reason: "does not exist"}}, got); diff != "" {
+		t.Errorf("verdict (-want +got):\n%s", diff)
+	}
+	_, err = reader.Assess(t.Context(), health.Request{Checks: []kustomize.CustomHealthCheck{{HealthCheckExpressions: kustomize.HealthCheckExpressions{Current: "("}}}})
+	if e := loop.As(err, ""); e == nil || e.Class != loop.ClassStalled || e.Reason != "InvalidCELExpression" {
+		t.Errorf("error = %v, want one that stalls", err)
+	}
+}
