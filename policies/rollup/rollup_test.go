@@ -1,0 +1,301 @@
+package rollup_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+)
+
+// work is what a cluster says: applied ("True", "False" or nothing yet),
+// message, health and status.
+func work(cluster, applied, message string, health workv1alpha2.ResourceHealth, status string) *workv1alpha1.Work {
+	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-" + cluster, Name: "web-1", Generation: 2}}
+	if applied != "" {
+		w.Status.Conditions = []metav1.Condition{{Type: "Applied", Status: metav1.ConditionStatus(applied), Message: message, ObservedGeneration: 2}}
+	}
+	if health != "" {
+		m := workv1alpha1.ManifestStatus{Health: health}
+		if status != "" {
+			m.Status = &runtime.RawExtension{Raw: []byte(status)}
+		}
+		w.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{m}
+	}
+	return w
+}
+
+func TestItems(t *testing.T) {
+	leaving := work("c", "True", "", workv1alpha2.ResourceHealthy, "")
+	leaving.DeletionTimestamp = &metav1.Time{}
+	stray := work("x", "True", "", "", "")
+	stray.Namespace = "elsewhere"
+	got := rollup.Items([]*workv1alpha1.Work{
+		work("b", "False", "no such namespace", "", ""), leaving, stray, work("a", "True", "fine", workv1alpha2.ResourceHealthy, `{"replicas":1}`), work("d", "", "", "", ""),
+	})
+	want := []workv1alpha2.AggregatedStatusItem{
+		{ClusterName: "a", Applied: true, Health: workv1alpha2.ResourceHealthy, Status: &runtime.RawExtension{Raw: []byte(`{"replicas":1}`)}},
+		{ClusterName: "b", AppliedMessage: "no such namespace", Health: workv1alpha2.ResourceUnknown},
+		{ClusterName: "d", Health: workv1alpha2.ResourceUnknown},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("items (-want +got):\n%s", diff)
+	}
+}
+
+func TestFullyApplied(t *testing.T) {
+	item := func(cluster string, applied bool) workv1alpha2.AggregatedStatusItem {
+		return workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Applied: applied}
+	}
+	spec := &workv1alpha2.ResourceBindingSpec{
+		Clusters:   []workv1alpha2.TargetCluster{{Name: "a"}},
+		RequiredBy: []workv1alpha2.BindingSnapshot{{Clusters: []workv1alpha2.TargetCluster{{Name: "b"}, {Name: "a"}}}},
+		GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{
+			{FromCluster: "c", PurgeMode: policyv1alpha1.PurgeModeGracefully}, {FromCluster: "d", PurgeMode: policyv1alpha1.PurgeModeDirectly},
+		},
+	}
+	cases := map[string]struct {
+		spec  *workv1alpha2.ResourceBindingSpec
+		items []workv1alpha2.AggregatedStatusItem
+		want  metav1.ConditionStatus
+	}{
+		"all that should, and no other":     {spec, []workv1alpha2.AggregatedStatusItem{item("a", true), item("b", true), item("c", true)}, metav1.ConditionTrue},
+		"one has not applied it":            {spec, []workv1alpha2.AggregatedStatusItem{item("a", true), item("b", false), item("c", true)}, metav1.ConditionFalse},
+		"one is missing":                    {spec, []workv1alpha2.AggregatedStatusItem{item("a", true), item("c", true)}, metav1.ConditionFalse},
+		"one too many":                      {spec, []workv1alpha2.AggregatedStatusItem{item("a", true), item("b", true), item("c", true), item("d", true)}, metav1.ConditionFalse},
+		"placed nowhere is applied nowhere": {&workv1alpha2.ResourceBindingSpec{}, nil, metav1.ConditionFalse},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := rollup.FullyApplied(tc.spec, tc.items); got.Status != tc.want {
+				t.Errorf("status = %v, want %v", got.Status, tc.want)
+			}
+		})
+	}
+}
+
+func binding(record placement.Record, clusters ...string) *workv1alpha2.ResourceBinding {
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "web-deployment", Generation: 4,
+		Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "p"},
+	}}
+	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	b.Spec.Replicas = 5
+	for _, c := range clusters {
+		b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: c, Replicas: 5})
+	}
+	if record.Reason != "" {
+		b.Annotations = placement.Decision{Record: record, AppliedPlacement: "{}"}.Annotations()
+	}
+	return b
+}
+
+var (
+	at        = metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	succeeded = placement.Record{Reason: "Success", Message: "Binding has been scheduled successfully.", AffinityName: "home", At: at}
+)
+
+func TestStatus(t *testing.T) {
+	later := at.Add(time.Hour)
+	unfit := placement.Record{Reason: "NoClusterFit", Message: "0/1 clusters are available: 1 cluster(s) are full.", At: at}
+	condition := func(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(later)}
+	}
+	notApplied := condition("FullyApplied", metav1.ConditionFalse, "FullyAppliedFailed", "Failed to apply all works, see status.aggregatedStatus for details")
+	cases := map[string]struct {
+		binding *workv1alpha2.ResourceBinding
+		works   []*workv1alpha1.Work
+		want    workv1alpha2.ResourceBindingStatus
+	}{
+		"a binding that nobody has decided about": {
+			binding: binding(placement.Record{}),
+			want:    workv1alpha2.ResourceBindingStatus{Conditions: []metav1.Condition{notApplied}},
+		},
+		"one for which no cluster fits": {
+			binding: binding(unfit),
+			want: workv1alpha2.ResourceBindingStatus{Conditions: []metav1.Condition{
+				condition("Scheduled", metav1.ConditionFalse, unfit.Reason, unfit.Message), notApplied,
+			}},
+		},
+		"one that is placed, applied and settled": {
+			binding: func() *workv1alpha2.ResourceBinding {
+				b := binding(succeeded, "a")
+				b.Spec.SchedulerName = "somebody"
+				return b
+			}(),
+			works: []*workv1alpha1.Work{work("a", "True", "", workv1alpha2.ResourceHealthy, "")},
+			want: workv1alpha2.ResourceBindingStatus{
+				LastScheduledTime: &at, SchedulerObservedAffinityName: "home",
+				Conditions: []metav1.Condition{
+					condition("Scheduled", metav1.ConditionTrue, "Success", succeeded.Message),
+					condition("FullyApplied", metav1.ConditionTrue, "FullyAppliedSuccess", "All works have been successfully applied"),
+				},
+				AggregatedStatus: []workv1alpha2.AggregatedStatusItem{{ClusterName: "a", Applied: true, Health: workv1alpha2.ResourceHealthy}},
+			},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := rollup.Status(tc.binding, tc.works, placement.Snapshot{}, placement.Options{}, later)
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateApproxTime(0)); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
+			}
+			tc.binding.Status = got
+			again := rollup.Status(tc.binding, tc.works, placement.Snapshot{}, placement.Options{}, later.Add(time.Hour))
+			if diff := cmp.Diff(got, again); diff != "" {
+				t.Errorf("the same status is dated anew:\n%s", diff)
+			}
+		})
+	}
+}
+
+func template(kind string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": kind, "metadata": map[string]any{"namespace": "shop", "name": "web", "generation": int64(3)},
+	}}
+}
+
+func TestHealth(t *testing.T) {
+	digest, err := propagation.Digest(template("Deployment"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	annotate := func(b *workv1alpha2.ResourceBinding, d string) *workv1alpha2.ResourceBinding {
+		metav1.SetMetaDataAnnotation(&b.ObjectMeta, propagation.DigestAnnotation, d)
+		return b
+	}
+	stamp := func(w *workv1alpha1.Work, d string) *workv1alpha1.Work {
+		w.Annotations = map[string]string{propagation.DigestAnnotation: d}
+		return w
+	}
+	behind := work("a", "True", "", workv1alpha2.ResourceHealthy, "")
+	behind.Generation = 3
+	const current = `{"replicas":5,"readyReplicas":5,"resourceTemplateGeneration":3}`
+	cases := map[string]struct {
+		kind       string
+		binding    workv1alpha2.Binding
+		works      []*workv1alpha1.Work
+		wantState  rollup.State
+		wantReason string
+	}{
+		"what no policy carries is fine where it is":    {"Deployment", nil, nil, rollup.Healthy, ""},
+		"not decided about":                             {"Deployment", binding(placement.Record{}), nil, rollup.Progressing, "waits to be placed"},
+		"no cluster fits":                               {"Deployment", binding(placement.Record{Reason: "NoClusterFit", Message: "0/0"}), nil, rollup.Failed, "0/0"},
+		"no room for now":                               {"Deployment", binding(placement.Record{Reason: "Unschedulable", Message: "full"}), nil, rollup.Progressing, "full"},
+		"an older template is placed":                   {"Deployment", annotate(binding(succeeded, "a"), "other"), nil, rollup.Progressing, "waits to be taken up by its policy"},
+		"no Work yet":                                   {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{}, rollup.Progressing, "a: not sent yet"},
+		"a Work of an older template":                   {"Deployment", annotate(binding(succeeded, "a"), digest), []*workv1alpha1.Work{stamp(work("a", "True", "", workv1alpha2.ResourceHealthy, current), "other")}, rollup.Progressing, "a: latest version not sent yet"},
+		"a Work of this one":                            {"Deployment", annotate(binding(succeeded, "a"), digest), []*workv1alpha1.Work{stamp(work("a", "True", "", workv1alpha2.ResourceHealthy, current), digest)}, rollup.Healthy, ""},
+		"a Work that has changed since it was applied":  {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{behind}, rollup.Progressing, "a: latest version not sent yet"},
+		"not applied yet":                               {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{work("a", "", "", "", "")}, rollup.Progressing, "a: not applied yet"},
+		"refused by the member":                         {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{work("a", "False", "denied", "", "")}, rollup.Failed, "a: denied"},
+		"a status about an older template":              {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{work("a", "True", "", workv1alpha2.ResourceHealthy, `{"replicas":5,"resourceTemplateGeneration":2}`)}, rollup.Progressing, "a: latest version not seen yet 0/5"},
+		"not ready":                                     {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{work("a", "True", "", workv1alpha2.ResourceUnhealthy, `{"replicas":5,"readyReplicas":2,"resourceTemplateGeneration":3}`)}, rollup.Progressing, "a: not ready 2/5"},
+		"health not known":                              {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{work("a", "True", "", workv1alpha2.ResourceUnknown, "")}, rollup.Progressing, "a: health not known yet"},
+		"what failed is told before what is on its way": {"Deployment", binding(succeeded, "a", "b"), []*workv1alpha1.Work{work("a", "", "", "", ""), work("b", "False", "denied", "", "")}, rollup.Failed, "b: denied"},
+		"a job that runs":                               {"Job", binding(succeeded, "a"), []*workv1alpha1.Work{work("a", "True", "", workv1alpha2.ResourceHealthy, `{"active":1}`)}, rollup.Progressing, "a: job is running"},
+		"a job that failed":                             {"Job", binding(succeeded, "a"), []*workv1alpha1.Work{work("a", "True", "", workv1alpha2.ResourceHealthy, `{"conditions":[{"type":"Failed","status":"True"}]}`)}, rollup.Failed, "a: job failed"},
+		"a job that is done":                            {"Job", binding(succeeded, "a"), []*workv1alpha1.Work{work("a", "True", "", workv1alpha2.ResourceHealthy, `{"conditions":[{"type":"Complete","status":"True"}]}`)}, rollup.Healthy, ""},
+		"a pod that failed":                             {"Pod", binding(succeeded, "a"), []*workv1alpha1.Work{work("a", "True", "", workv1alpha2.ResourceUnhealthy, `{"phase":"Failed"}`)}, rollup.Failed, "a: pod failed"},
+		"a binding that nobody schedules but others need": {"Deployment", func() workv1alpha2.Binding {
+			b := binding(placement.Record{})
+			b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Clusters: []workv1alpha2.TargetCluster{{Name: "a"}}}}
+			return b
+		}(), []*workv1alpha1.Work{work("a", "True", "", workv1alpha2.ResourceHealthy, "")}, rollup.Healthy, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			state, reason := rollup.Health(template(tc.kind), tc.binding, tc.works)
+			if state != tc.wantState || reason != tc.wantReason {
+				t.Errorf("health = %v %q, want %v %q", state, reason, tc.wantState, tc.wantReason)
+			}
+		})
+	}
+}
+
+func TestRevision(t *testing.T) {
+	ok := func(name string) rollup.ClusterPart { return rollup.ClusterPart{Name: name} }
+	bad := func(name string, s rollup.State, reason string) rollup.ClusterPart {
+		return rollup.ClusterPart{Name: name, State: s, Reason: reason}
+	}
+	cases := map[string]struct {
+		parts []rollup.Part
+		want  rollup.Rollup
+	}{
+		"nothing":           {nil, rollup.Rollup{State: "success", Description: "applied; nothing goes to clusters"}},
+		"all is well":       {[]rollup.Part{{Object: "Deployment shop/web", Clusters: []rollup.ClusterPart{ok("a"), ok("b")}}}, rollup.Rollup{State: "success", Description: "2/2 clusters ready", Ready: 2, Total: 2}},
+		"one is on its way": {[]rollup.Part{{Object: "Deployment shop/web", Clusters: []rollup.ClusterPart{ok("a"), bad("b", rollup.Progressing, "not ready 2/5")}}}, rollup.Rollup{State: "pending", Description: "1/2 clusters ready: b waits for Deployment shop/web 2/5", Ready: 1, Total: 2}},
+		"a cluster is ready when all it holds is": {[]rollup.Part{
+			{Object: "Deployment shop/web", Clusters: []rollup.ClusterPart{ok("a")}}, {Object: "Job shop/x", Clusters: []rollup.ClusterPart{bad("a", rollup.Progressing, "job is running")}},
+		}, rollup.Rollup{State: "pending", Description: "0/1 clusters ready: a waits for Job shop/x: job is running", Total: 1}},
+		"a failure is told first, by cluster": {[]rollup.Part{
+			{Object: "A", Clusters: []rollup.ClusterPart{bad("a", rollup.Progressing, "not ready"), bad("c", rollup.Failed, "late")}}, {Object: "B", Clusters: []rollup.ClusterPart{bad("b", rollup.Failed, "denied")}},
+		}, rollup.Rollup{State: "failure", Description: "0/3 clusters ready: b failed on B: denied", Total: 3}},
+		"what the hub says comes first": {[]rollup.Part{
+			{Object: "A", State: rollup.Failed, Reason: "no cluster fits"}, {Object: "B", Clusters: []rollup.ClusterPart{ok("a"), bad("b", rollup.Failed, "x")}},
+		}, rollup.Rollup{State: "failure", Description: "A: no cluster fits", Ready: 1, Total: 2}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, rollup.Revision(tc.parts)); diff != "" {
+				t.Errorf("rollup (-want +got):\n%s", diff)
+			}
+			reversed := make([]rollup.Part, 0, len(tc.parts))
+			for i := len(tc.parts) - 1; i >= 0; i-- {
+				reversed = append(reversed, tc.parts[i])
+			}
+			if diff := cmp.Diff(tc.want, rollup.Revision(reversed)); diff != "" {
+				t.Errorf("the order of parts matters:\n%s", diff)
+			}
+		})
+	}
+}
+
+// FuzzSanitise: whatever a member says, the line is short, whole and one line.
+func FuzzSanitise(f *testing.F) {
+	f.Add("fine")
+	f.Add("two\nlines\r\tand\x00more \u202e evil")
+	f.Add(strings.Repeat("é", 300))
+	f.Add("\xff\xfe")
+	f.Fuzz(func(t *testing.T, s string) {
+		got := rollup.Sanitise(s)
+		if utf8.RuneCountInString(got) > rollup.MaxDescription || !utf8.ValidString(got) || strings.ContainsAny(got, "\n\r\t\x00\u202e") {
+			t.Errorf("%q", got)
+		}
+		if again := rollup.Sanitise(got); again != got {
+			t.Errorf("twice is not once: %q, %q", got, again)
+		}
+	})
+}
+
+// TestObservedGeneration: a generation counts as observed once no further
+// decision is due about it.
+func TestObservedGeneration(t *testing.T) {
+	member := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	member.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Kind: "Deployment"}}}}
+	snap := placement.NewSnapshot([]*clusterv1alpha1.Cluster{member})
+	b := binding(placement.Record{}, "a")
+	decision, _ := placement.Decide(b, snap, at.Time, placement.Options{})
+	b.Annotations, b.Spec.Clusters = decision.Annotations(), decision.Clusters
+	if got := rollup.Status(b, nil, snap, placement.Options{}, at.Time); got.SchedulerObservedGeneration != 4 {
+		t.Errorf("observed generation %d, want 4", got.SchedulerObservedGeneration)
+	}
+	b.Spec.Replicas, b.Generation = 9, 5
+	b.Status.SchedulerObservedGeneration = 4
+	if got := rollup.Status(b, nil, snap, placement.Options{}, at.Time); got.SchedulerObservedGeneration != 4 {
+		t.Errorf("observed generation %d before the decision, want 4", got.SchedulerObservedGeneration)
+	}
+}
