@@ -1,0 +1,111 @@
+package cluster
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+)
+
+func TestThreshold(t *testing.T) {
+	const s = time.Second
+	type answer struct {
+		at time.Duration
+		is outcome
+	}
+	flap := func() (out []answer) {
+		for i := range 30 { // ten seconds up, ten seconds down
+			out = append(out, answer{time.Duration(2*i) * 10 * s, well}, answer{time.Duration(2*i+1) * 10 * s, unreachable})
+		}
+		return out
+	}
+	cases := map[string]struct {
+		wasReady bool
+		answers  []answer
+		want     []outcome // at each turn of what is shown
+	}{
+		"a new member is what it is first seen as": {
+			answers: []answer{{0, unreachable}}, want: []outcome{unreachable},
+		},
+		"one that was ready before a restart stays so for a while": {
+			wasReady: true, answers: []answer{{0, unreachable}, {29 * s, unreachable}}, want: []outcome{well},
+		},
+		"until it has failed for long enough": {
+			wasReady: true, answers: []answer{{0, unreachable}, {29 * s, unreachable}, {30 * s, unreachable}}, want: []outcome{well, unreachable},
+		},
+		"one good answer starts the count over": {
+			wasReady: true, answers: []answer{{0, unreachable}, {20 * s, well}, {25 * s, unreachable}, {45 * s, unreachable}}, want: []outcome{well},
+		},
+		"it is ready again after it was well for long enough": {
+			answers: []answer{{0, unreachable}, {10 * s, well}, {39 * s, well}, {40 * s, well}}, want: []outcome{unreachable, well},
+		},
+		"another kind of failure shows at once": {
+			answers: []answer{{0, unreachable}, {1 * s, unwell}}, want: []outcome{unreachable, unwell},
+		},
+		"one that flaps for ten minutes turns once at most": {
+			answers: flap(), want: []outcome{well},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			th := newThreshold(30*s, 30*s, tc.wasReady)
+			var got []outcome
+			for _, a := range tc.answers {
+				if is := th.turn(time.Unix(0, 0).Add(a.at), a.is); len(got) == 0 || got[len(got)-1] != is {
+					got = append(got, is)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(outcome{})); diff != "" {
+				t.Errorf("shown (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestProbe(t *testing.T) {
+	answering := func(codes map[string]int) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if code, ok := codes[r.URL.Path]; ok {
+				w.WriteHeader(code)
+				return
+			}
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}
+	cases := map[string]struct {
+		answer http.HandlerFunc // nil: nobody listens
+		want   outcome
+	}{
+		"ready":                              {answering(map[string]int{"/readyz": 200}), well},
+		"not ready":                          {answering(map[string]int{"/readyz": 500, "/healthz": 200}), unwell},
+		"an old server that is healthy":      {answering(map[string]int{"/healthz": 200}), well},
+		"an old server that is not":          {answering(map[string]int{"/healthz": 503}), unwell},
+		"one that refuses the credentials":   {answering(map[string]int{"/readyz": 401}), unwell},
+		"one that serves neither":            {answering(nil), unwell},
+		"nobody there":                       {nil, unreachable},
+		"somebody who closes the connection": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, unreachable},
+		"somebody who answers with a redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
+		}, unreachable},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(tc.answer)
+			defer server.Close()
+			if tc.answer == nil {
+				server.Close()
+			}
+			client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: server.URL})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := probe(t.Context(), client.RESTClient()); got != tc.want {
+				t.Errorf("probe = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
