@@ -116,6 +116,7 @@ func (o *Options) complete() (*options.ServerRunOptions, error) {
 	run.ServiceClusterIPRanges = o.ServiceCIDR
 	run.AllowPrivileged = true // what runs privileged is for the cluster that runs it to say
 	run.EndpointReconcilerType = "none"
+	run.Metrics = nil // all metrics are shown; upstream's defaults would log an error of a file that is not set
 	run.GenericServerRunOptions.AdvertiseAddress = o.advertised()
 	run.GenericServerRunOptions.ExternalHost = run.GenericServerRunOptions.AdvertiseAddress.String()
 	o.store(run)

@@ -13,6 +13,7 @@ import (
 	genericapifilters "k8s.io/apiserver/pkg/endpoints/filters"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/apiserver/pkg/util/notfoundhandler"
 	"k8s.io/client-go/kubernetes"
@@ -128,6 +129,9 @@ func connect(config *app.Config, extension *Extension) (*aggregatorapiserver.API
 }
 
 func setFeatureGates(asked map[string]bool) error {
+	if err := compatibility.DefaultComponentGlobalsRegistry.Set(); err != nil {
+		return err
+	}
 	gates := map[string]bool{}
 	for _, set := range []map[string]bool{featureGates, asked} {
 		for name, enabled := range set {
