@@ -137,11 +137,11 @@ func TestBadRevisionsLeaveTheLastGoodOne(t *testing.T) {
 		},
 		"a namespace that does not exist": {
 			files:  map[string]string{"app/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: nowhere}\n"},
-			reason: applier.ReasonNamespaceMissing, says: "ConfigMap/nowhere/c: the namespace nowhere does not exist",
+			reason: applier.ReasonNamespaceNotFound, says: "ConfigMap/nowhere/c: the namespace nowhere does not exist",
 		},
 		"an object without a namespace": {
 			files:  map[string]string{"app/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"},
-			reason: applier.ReasonNamespaceMissing, says: "ConfigMap/c: it names no namespace: set metadata.namespace",
+			reason: applier.ReasonNamespaceNotSet, says: "ConfigMap/c: it names no namespace: set metadata.namespace",
 		},
 		"a field of the wrong type": {
 			files:  map[string]string{"app/x.yaml": strings.ReplaceAll(service, "port: 80", "port: eighty")},

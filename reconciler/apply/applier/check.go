@@ -157,7 +157,7 @@ func (v surveyor) look(ctx context.Context, obj *unstructured.Unstructured) (boo
 		obj.SetNamespace("")
 		return true, v.size(obj), nil
 	case id.Namespace == "":
-		return false, finding(id, ReasonNamespaceMissing, "it names no namespace: set metadata.namespace, the namespace of the kustomization, or spec.targetNamespace"), nil
+		return false, finding(id, ReasonNamespaceNotSet, "it names no namespace: set metadata.namespace, the namespace of the kustomization, or spec.targetNamespace"), nil
 	}
 	if problem := v.size(obj); problem != nil {
 		return false, problem, nil
@@ -182,11 +182,11 @@ func (v surveyor) namespace(ctx context.Context, id inventory.ID) (bool, *Findin
 		err := v.a.hub.Get(ctx, client.ObjectKey{Name: id.Namespace}, &ns)
 		switch {
 		case apierrors.IsNotFound(err):
-			problem = finding(id, ReasonNamespaceMissing, "the namespace %s does not exist: commit it too, or create it", id.Namespace)
+			problem = finding(id, ReasonNamespaceNotFound, "the namespace %s does not exist: commit it too, or create it", id.Namespace)
 		case err != nil:
 			return false, nil, fmt.Errorf("look up the namespace %s: %w", id.Namespace, err)
 		case ns.DeletionTimestamp != nil:
-			problem = finding(id, ReasonNamespaceMissing, "the namespace %s is being deleted: wait until it is gone", id.Namespace)
+			problem = finding(id, ReasonNamespaceNotFound, "the namespace %s is being deleted: wait until it is gone", id.Namespace)
 		}
 		v.known[id.Namespace] = problem
 	}

@@ -14,9 +14,11 @@ import (
 const (
 	// ReasonUnknownKind says that the hub serves no such kind.
 	ReasonUnknownKind = "UnknownKind"
-	// ReasonNamespaceMissing says that a namespace neither exists nor comes
-	// with the revision, or that an object names none.
-	ReasonNamespaceMissing = "NamespaceMissing"
+	// ReasonNamespaceNotFound says that a namespace neither exists nor comes
+	// with the revision.
+	ReasonNamespaceNotFound = "NamespaceNotFound"
+	// ReasonNamespaceNotSet says that an object needs a namespace and names none.
+	ReasonNamespaceNotSet = "NamespaceNotSet"
 	// ReasonObjectTooLarge says that the hub could not store an object.
 	ReasonObjectTooLarge = "ObjectTooLarge"
 	// ReasonInvalidObject says that the hub refuses an object's content.

@@ -1,0 +1,291 @@
+package apply
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/google/go-cmp/cmp"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+var (
+	noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	key  = client.ObjectKey{Namespace: "team", Name: "web"}
+)
+
+const (
+	oldRevision = "main@sha1:0000000000000000000000000000000000000000"
+	newRevision = "main@sha1:1111111111111111111111111111111111111111"
+)
+
+func configID(name string) inventory.ID {
+	return inventory.ID{Namespace: "team", Name: name, GroupKind: schema.GroupKind{Kind: "ConfigMap"}}
+}
+
+// run returns a state at noon, of a Kustomization that has applied the old
+// revision and is at the new one.
+func run(change ...func(*state)) *state {
+	s := &state{
+		ks: &kustomizev1.Kustomization{
+			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Generation: 2},
+			Spec:       kustomizev1.KustomizationSpec{Interval: metav1.Duration{Duration: 10 * time.Minute}},
+			Status: kustomizev1.KustomizationStatus{
+				ObservedGeneration: 2, LastAppliedRevision: oldRevision, LastAttemptedRevision: oldRevision,
+				Conditions: []metav1.Condition{{Type: "Ready", Status: "True", Reason: "ReconciliationSucceeded", Message: "Applied revision: " + oldRevision, ObservedGeneration: 2, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour))}},
+			},
+		},
+		owner: key, now: noon, memo: &memo{}, digest: "sha256:abc",
+		source:  source{revision: newRevision, digest: "sha256:def"},
+		desired: []inventory.Entry{{ID: configID("a"), Version: "v1"}},
+	}
+	for _, c := range change {
+		c(s)
+	}
+	return s
+}
+
+// summary is what of a status the table compares: "Type=Status/Reason" in the
+// order of the types, and the revisions.
+type summary struct {
+	Conditions         []string
+	Applied, Attempted string
+	Observed           int64
+	Handled            string
+	Owned              int
+	History            []string
+}
+
+func summarise(status kustomizev1.KustomizationStatus) summary {
+	out := summary{Applied: status.LastAppliedRevision, Attempted: status.LastAttemptedRevision, Observed: status.ObservedGeneration, Handled: status.LastHandledReconcileAt}
+	for _, kind := range []string{"Ready", "Reconciling", "Stalled", "Healthy"} {
+		if c := apimeta.FindStatusCondition(status.Conditions, kind); c != nil {
+			out.Conditions = append(out.Conditions, kind+"="+string(c.Status)+"/"+c.Reason)
+		}
+	}
+	if status.Inventory != nil {
+		out.Owned = len(status.Inventory.Entries)
+	}
+	for _, h := range status.History {
+		out.History = append(out.History, h.LastReconciledStatus)
+	}
+	return out
+}
+
+func TestStatus(t *testing.T) {
+	boom := errors.New("boom")
+	asked := func(s *state) {
+		s.ks.Generation = 3
+		s.ks.Annotations = map[string]string{meta.ReconcileRequestAnnotation: "now"}
+	}
+	waits := func(s *state) { s.ks.Spec.Wait = true }
+	cases := map[string]struct {
+		state   *state
+		outcome error
+		want    summary
+	}{
+		"applied": {
+			state: run(asked),
+			want:  summary{Conditions: []string{"Ready=True/ReconciliationSucceeded"}, Applied: newRevision, Attempted: newRevision, Observed: 3, Handled: "now", Owned: 1, History: []string{"ReconciliationSucceeded"}},
+		},
+		"applied and healthy": {
+			state: run(waits),
+			want:  summary{Conditions: []string{"Ready=True/ReconciliationSucceeded", "Healthy=True/Succeeded"}, Applied: newRevision, Attempted: newRevision, Observed: 2, Owned: 1, History: []string{"ReconciliationSucceeded"}},
+		},
+		"waiting for health": {
+			state: run(asked, waits, func(s *state) { s.waiting = "Running health checks" }),
+			want:  summary{Conditions: []string{"Ready=Unknown/Progressing", "Reconciling=True/Progressing", "Healthy=Unknown/Progressing"}, Applied: oldRevision, Attempted: newRevision, Observed: 2, Owned: 1},
+		},
+		"unhealthy": {
+			state: run(waits), outcome: loop.Waiting(meta.HealthCheckFailedReason, time.Second, boom),
+			want: summary{Conditions: []string{"Ready=False/HealthCheckFailed", "Reconciling=True/ProgressingWithRetry", "Healthy=False/HealthCheckFailed"}, Applied: oldRevision, Attempted: newRevision, Observed: 2, Owned: 1, History: []string{"HealthCheckFailed"}},
+		},
+		"a person must act": {
+			state: run(asked), outcome: loop.Stalled(ReasonPruneBlocked, boom),
+			want: summary{Conditions: []string{"Ready=False/PruneBlocked", "Stalled=True/PruneBlocked"}, Applied: oldRevision, Attempted: newRevision, Observed: 3, Handled: "now", History: []string{"PruneBlocked"}},
+		},
+		"another object first": {
+			state: run(asked), outcome: loop.Waiting(meta.DependencyNotReadyReason, time.Second, boom),
+			want: summary{Conditions: []string{"Ready=False/DependencyNotReady", "Reconciling=True/ProgressingWithRetry"}, Applied: oldRevision, Attempted: newRevision, Observed: 2, Handled: "now", History: []string{"DependencyNotReady"}},
+		},
+		"a fault that may pass": {
+			state: run(), outcome: boom,
+			want: summary{Conditions: []string{"Ready=False/ReconciliationFailed", "Reconciling=True/ProgressingWithRetry"}, Applied: oldRevision, Attempted: newRevision, Observed: 2},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			outcome := loop.As(tc.outcome, reasonFailed)
+			got := statusOf(tc.state, outcome, noon)
+			if diff := cmp.Diff(tc.want, summarise(got)); diff != "" {
+				t.Errorf("status (-want +got):\n%s", diff)
+			}
+			tc.state.ks.Status = got
+			if diff := cmp.Diff(got, statusOf(tc.state, outcome, noon.Add(time.Hour))); diff != "" {
+				t.Errorf("the same outcome an hour later changes the status:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNewObjectsAreOwnedBeforeTheyAreWritten(t *testing.T) {
+	s := run(func(s *state) { s.owned = []inventory.Entry{{ID: configID("b"), Version: "v1"}} })
+	want := summary{Conditions: []string{"Ready=Unknown/Progressing", "Reconciling=True/Progressing"}, Applied: oldRevision, Attempted: newRevision, Observed: 2, Owned: 2}
+	if diff := cmp.Diff(want, summarise(applyingStatus(s, noon))); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+}
+
+func TestNotices(t *testing.T) {
+	object := func(name string) *unstructured.Unstructured {
+		obj := &unstructured.Unstructured{}
+		obj.SetAPIVersion("v1")
+		obj.SetKind("ConfigMap")
+		obj.SetNamespace("team")
+		obj.SetName(name)
+		return obj
+	}
+	did := func(s *state) {
+		s.plan.Changes = []applier.Change{{Desired: object("a"), Action: applier.Created}, {Desired: object("b"), Action: applier.Unchanged}, {Desired: object("c"), Action: applier.Configured}}
+		s.prunable = []inventory.Entry{{ID: configID("d")}}
+	}
+	same := func(s *state) { s.source.revision = oldRevision }
+	failing := func(s *state) {
+		s.ks.Status.Conditions[0].Status, s.ks.Status.Conditions[0].Reason, s.ks.Status.Conditions[0].Message = "False", "BuildFailed", "boom"
+	}
+	cases := map[string]struct {
+		state   *state
+		outcome error
+		want    []notice
+	}{
+		"a new revision": {
+			state: run(did),
+			want:  []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + newRevision + " (1 created: ConfigMap/team/a; 1 configured: ConfigMap/team/c; 1 deleted: ConfigMap/team/d)"}},
+		},
+		"a new revision that changes nothing": {state: run(), want: []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + newRevision}}},
+		"drift":                               {state: run(did, same), want: []notice{{"Normal", "DriftCorrected", "Brought back to revision " + oldRevision + ": 1 created: ConfigMap/team/a; 1 configured: ConfigMap/team/c; 1 deleted: ConfigMap/team/d"}}},
+		"nothing":                             {state: run(same)},
+		"it works again":                      {state: run(same, failing), want: []notice{{"Normal", "ReconciliationSucceeded", "Applied revision: " + oldRevision}}},
+		"a failure":                           {state: run(), outcome: loop.Stalled("BuildFailed", errors.New("boom")), want: []notice{{"Warning", "BuildFailed", "boom"}}},
+		"the same failure":                    {state: run(failing), outcome: loop.Stalled("BuildFailed", errors.New("boom"))},
+		"another failure":                     {state: run(failing), outcome: loop.Stalled("BuildFailed", errors.New("bang")), want: []notice{{"Warning", "BuildFailed", "bang"}}},
+		"another object first":                {state: run(), outcome: loop.Waiting("DependencyNotReady", 1, errors.New("a is not ready")), want: []notice{{"Normal", "DependencyNotReady", "a is not ready"}}},
+		"waiting for health":                  {state: run(did, func(s *state) { s.waiting = "Running" })},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			outcome := loop.As(tc.outcome, reasonFailed)
+			after := tc.state.ks.DeepCopy()
+			after.Status = statusOf(tc.state, outcome, noon)
+			if diff := cmp.Diff(tc.want, eventsOf(tc.state, after, outcome), cmp.AllowUnexported(notice{})); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMemo(t *testing.T) {
+	const interval = 10 * time.Minute
+	recalls := func(m *memo, at time.Time, change ...func(*state)) bool {
+		s := run(change...)
+		s.memo, s.now = m, at
+		return m.recall(s)
+	}
+	stands := func(s *state) { s.source.revision = oldRevision }
+
+	m := &memo{}
+	if recalls(m, noon) {
+		t.Error("a new revision is taken for one that stands")
+	}
+	s := run()
+	m.conclude(s, nil, noon)
+	if !recalls(m, noon.Add(interval*9/10)) {
+		t.Error("an applied revision is forgotten before it is due")
+	}
+	if recalls(m, noon.Add(interval*11/10)) {
+		t.Error("an applied revision is not looked at again when it is due")
+	}
+	for what, change := range map[string]func(*state){
+		"a new spec":           func(s *state) { s.ks.Generation++ },
+		"a new artifact":       func(s *state) { s.source.digest = "sha256:other" },
+		"a request":            func(s *state) { s.ks.Annotations = map[string]string{meta.ReconcileRequestAnnotation: "now"} },
+		"leave to delete more": func(s *state) { s.ks.Annotations = map[string]string{inventory.AllowPruneAnnotation: "true"} },
+	} {
+		if recalls(m, noon, change) {
+			t.Errorf("%s goes unnoticed", what)
+		}
+	}
+	m.conclude(s, loop.As(loop.Stalled("BuildFailed", errors.New("boom")), ""), noon)
+	if recalls(m, noon) {
+		t.Error("a failure is taken for a revision that stands")
+	}
+
+	restarted := &memo{}
+	if !recalls(restarted, noon, stands) {
+		t.Error("what the status says is applied is applied again after a restart")
+	}
+	if after := restarted.dueAfter(noon); after > interval {
+		t.Errorf("the first look after a restart comes after %s, want it within %s", after, interval)
+	}
+	if recalls(&memo{}, noon, stands, func(s *state) { s.ks.Status.Conditions[0].Status = "False" }) {
+		t.Error("a failed revision is taken for one that stands after a restart")
+	}
+}
+
+func TestHealthDeadline(t *testing.T) {
+	wait := func(status metav1.ConditionStatus, since time.Time) func(*state) {
+		return func(s *state) {
+			s.ks.Status.LastAttemptedRevision = newRevision
+			s.ks.Status.Conditions = append(s.ks.Status.Conditions, metav1.Condition{Type: "Healthy", Status: status, ObservedGeneration: 2, LastTransitionTime: metav1.NewTime(since)})
+		}
+	}
+	const timeout = 9*time.Minute + 30*time.Second
+	cases := map[string]struct {
+		state *state
+		want  time.Duration
+	}{
+		"a new revision has all the time":           {state: run(), want: timeout},
+		"one that is waited for has the rest":       {state: run(wait("Unknown", noon.Add(-time.Minute))), want: timeout - time.Minute},
+		"one that has failed has none":              {state: run(wait("False", noon.Add(-time.Minute)))},
+		"one that was healthy has all the time":     {state: run(wait("True", noon.Add(-time.Hour))), want: timeout},
+		"a new spec has all the time":               {state: run(wait("False", noon), func(s *state) { s.ks.Generation++ }), want: timeout},
+		"a revision after a failed one has it, too": {state: run(wait("False", noon), func(s *state) { s.ks.Status.LastAttemptedRevision = oldRevision }), want: timeout},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.state.healthDeadline().Sub(noon); got != tc.want {
+				t.Errorf("time left = %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestHealthComplaintsStand(t *testing.T) {
+	s := run()
+	verdict := func(reason string) []health.Verdict {
+		return []health.Verdict{{ID: configID("a"), State: rollup.Failed, Reason: reason}}
+	}
+	first := unhealthyError(s, "health check failed", verdict("1/3")).Error()
+	if want := "health check failed: ConfigMap/team/a: 1/3"; first != want {
+		t.Errorf("error = %q, want %q", first, want)
+	}
+	if got := unhealthyError(s, "health check failed", verdict("2/3")).Error(); got != first {
+		t.Errorf("the text ticks: %q, then %q", first, got)
+	}
+	s.memo.conclude(s, nil, noon)
+	if got := unhealthyError(s, "health check failed", verdict("2/3")).Error(); got == first {
+		t.Errorf("a new complaint repeats the old one: %q", got)
+	}
+}
