@@ -1,0 +1,357 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
+)
+
+// edge is a member as a phase meets it: what it knows, and what it is asked.
+type edge struct {
+	observed *members.Observed
+	presence members.Presence
+	live     *unstructured.Unstructured
+	refuse   error
+	asked    []string
+	sent     *unstructured.Unstructured
+}
+
+func (e *edge) ask(format string, args ...any) {
+	e.asked = append(e.asked, fmt.Sprintf(format, args...))
+}
+
+func (e *edge) Read(schema.GroupVersionKind, types.NamespacedName) (*members.Observed, members.Presence) {
+	return e.observed, e.presence
+}
+
+func (e *edge) Get(_ context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	e.ask("get %s", key.Name)
+	if e.live == nil {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: strings.ToLower(gvk.Kind)}, key.Name)
+	}
+	return e.live, nil
+}
+
+func (e *edge) Apply(_ context.Context, desired *unstructured.Unstructured) (*members.Observed, error) {
+	e.ask("apply %s", desired.GetName())
+	e.sent = desired
+	if e.refuse != nil {
+		return nil, e.refuse
+	}
+	out := members.Marks(desired)
+	out.Owned, out.Health = "owned", workv1alpha1.ResourceHealthy
+	return out, nil
+}
+
+func (e *edge) Patch(_ context.Context, _ schema.GroupVersionKind, key types.NamespacedName, _ []byte) error {
+	e.ask("unmark %s", key.Name)
+	return e.refuse
+}
+
+func (e *edge) Delete(_ context.Context, _ schema.GroupVersionKind, key types.NamespacedName, uid types.UID) error {
+	e.ask("delete %s %s", key.Name, uid)
+	return e.refuse
+}
+
+var workKey = client.ObjectKey{Namespace: "karmada-es-eu-1", Name: "web"}
+
+// testLane returns a lane to eu-1; a nil member is not connected.
+func testLane(e *edge, clock *clocktesting.FakePassiveClock) *lane {
+	r := &Reconciler{
+		connected: func(string) (member, bool) { return e, e != nil },
+		retainer:  interpreter.Native(),
+		options:   defaults(Options{Clock: clock}),
+	}
+	l := r.newLane("eu-1")
+	return l
+}
+
+const manifestText = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"web",` +
+	`"labels":{"karmada.io/managed":"true"},"annotations":{"work.karmada.io/namespace":"karmada-es-eu-1","work.karmada.io/name":"web"}},` +
+	`"spec":{"replicas":5}}`
+
+func testWork(text string) *workv1alpha1.Work {
+	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+		Namespace: workKey.Namespace, Name: workKey.Name, UID: "w", Generation: 2,
+		Finalizers: []string{workv1alpha2.ExecutionControllerFinalizer},
+	}}
+	work.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(text)}}}
+	return work
+}
+
+func ours(change func(*members.Observed)) *members.Observed {
+	o := &members.Observed{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u"}, Managed: true, Work: workKey, Owned: "owned"}
+	change(o)
+	return o
+}
+
+func asIs(*members.Observed) {}
+
+func parse(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	out := &unstructured.Unstructured{}
+	if err := out.UnmarshalJSON([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestCarry(t *testing.T) {
+	recorded := []workv1alpha1.AppliedHash{{Desired: members.Hash([]byte(manifestText)), Observed: "owned"}}
+	stale := []workv1alpha1.AppliedHash{{Desired: "older", Observed: "owned"}}
+	unmanaged := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"web"}}`
+	cases := map[string]struct {
+		edge    edge
+		record  []workv1alpha1.AppliedHash
+		text    string // empty: manifestText
+		suspend bool
+		asked   []string
+		failed  string // part of the message
+		blocked *cause
+	}{
+		"a new manifest is applied after a look for what is in the way": {
+			edge: edge{presence: members.Absent}, asked: []string{"get web", "apply web"},
+		},
+		"a new manifest over an object that is managed already": {
+			edge: edge{presence: members.Present, observed: ours(asIs)}, asked: []string{"apply web"},
+		},
+		"what stands as it was applied is left alone": {
+			edge: edge{presence: members.Present, observed: ours(asIs)}, record: recorded,
+		},
+		"after a restart nothing is sent before it is known what stands": {
+			edge: edge{presence: members.Unknown}, record: recorded,
+			blocked: &cause{event: onSync, kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}},
+		},
+		"a change after a restart is sent at once": {
+			edge: edge{presence: members.Unknown}, record: stale, asked: []string{"apply web"},
+		},
+		"a changed manifest is applied": {
+			edge: edge{presence: members.Present, observed: ours(asIs)}, record: stale, asked: []string{"apply web"},
+		},
+		"drift is put back": {
+			edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Owned = "drifted" })}, record: recorded,
+			asked: []string{"apply web"},
+		},
+		"an object that lost its mark but names its Work is taken back": {
+			edge:   edge{presence: members.Absent, live: func() *unstructured.Unstructured { o := parse(t, manifestText); o.SetLabels(nil); return o }()},
+			record: recorded, asked: []string{"get web", "apply web"},
+		},
+		"an object that is gone is made again": {
+			edge: edge{presence: members.Absent}, record: recorded, asked: []string{"get web", "apply web"},
+		},
+		"an object that is on its way out is waited for": {
+			edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.DeletionTimestamp = &metav1.Time{} })}, record: recorded,
+		},
+		"an object of somebody else's is left alone": {
+			edge: edge{presence: members.Absent, live: parse(t, unmanaged)}, asked: []string{"get web"}, failed: "already exists in the cluster",
+		},
+		"unless the manifest overwrites": {
+			edge:  edge{presence: members.Absent, live: parse(t, unmanaged)},
+			text:  strings.Replace(manifestText, `"work.karmada.io/name"`, `"work.karmada.io/conflict-resolution":"overwrite","work.karmada.io/name"`, 1),
+			asked: []string{"get web", "apply web"},
+		},
+		"a suspended Work sends nothing": {
+			edge: edge{presence: members.Present, observed: ours(asIs)}, record: stale, suspend: true,
+		},
+		"a refusal of the member is a failure": {
+			edge: edge{presence: members.Absent, refuse: errors.New("exceeded quota")}, asked: []string{"get web", "apply web"}, failed: "exceeded quota",
+		},
+		"a namespace that is not there yet is waited for": {
+			edge:    edge{presence: members.Absent, refuse: fmt.Errorf("%w: shop", members.ErrNoNamespace)},
+			asked:   []string{"get web", "apply web"},
+			blocked: &cause{event: onNamespace, namespace: "shop"},
+		},
+		"a name made by the member could be made twice": {
+			edge: edge{}, text: `{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"web-"}}`, failed: "has no name",
+		},
+		"a manifest that does not parse": {edge: edge{}, text: `{"kind":[]}`, failed: "does not parse"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			text := tc.text
+			if text == "" {
+				text = manifestText
+			}
+			l := testLane(&tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			work := testWork(text)
+			work.Status.Applied = tc.record
+			work.Spec.SuspendDispatching = ptr.To(tc.suspend)
+			s := &state{key: workKey, work: work, member: &tc.edge}
+			if _, err := l.connect(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.carry(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.asked, tc.edge.asked); diff != "" {
+				t.Errorf("asked of the member (-want +got):\n%s", diff)
+			}
+			var waits *cause
+			if s.blocked != nil {
+				waits = &s.blocked.cause
+			}
+			if diff := cmp.Diff(tc.blocked, waits, cmp.AllowUnexported(cause{})); diff != "" {
+				t.Errorf("waits for (-want +got):\n%s", diff)
+			}
+			if s.blocked == nil && (s.failed[0] == nil) != (tc.failed == "") || tc.failed != "" && !strings.Contains(s.failed[0].Error(), tc.failed) {
+				t.Errorf("failed with %v, want %q", s.failed, tc.failed)
+			}
+		})
+	}
+}
+
+func TestReplicasThatAreTheMembersAreNotReset(t *testing.T) {
+	retained := strings.Replace(manifestText, `"labels":{`, `"labels":{"resourcetemplate.karmada.io/retain-replicas":"true",`, 1)
+	owns := `,"managedFields":[{"manager":"flotilla","operation":"Apply","fieldsV1":{"f:spec":{"f:replicas":{}}}}]}`
+	cases := map[string]struct {
+		live string
+		want any
+	}{
+		"somebody else scaled it: its replicas are left out": {strings.Replace(retained, `"replicas":5`, `"replicas":9`, 1), nil},
+		"nobody else owns them: they keep their value": {
+			strings.Replace(strings.Replace(retained, `"replicas":5`, `"replicas":3`, 1), `"web"}}`, `"web"}`+owns, 1), int64(3),
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := &edge{presence: members.Present, observed: ours(asIs), live: parse(t, tc.live)}
+			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			s := &state{key: workKey, work: testWork(retained), member: e}
+			if _, err := l.connect(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.carry(t.Context(), s); err != nil || s.failed[0] != nil {
+				t.Fatal(err, s.failed)
+			}
+			spec, _ := e.sent.Object["spec"].(map[string]any)
+			if diff := cmp.Diff(tc.want, spec["replicas"]); diff != "" {
+				t.Errorf("replicas sent (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCorrectionsOfAFightSlowDown(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	p := newPace(clock)
+	var waits []time.Duration
+	for range 8 {
+		due := p.due(workKey)
+		waits = append(waits, due)
+		clock.SetTime(clock.Now().Add(due))
+		p.ran(workKey)
+	}
+	s := time.Second
+	if diff := cmp.Diff([]time.Duration{0, 0, 0, s, 2 * s, 4 * s, 8 * s, 16 * s}, waits); diff != "" {
+		t.Errorf("waits (-want +got):\n%s", diff)
+	}
+	for range 20 {
+		p.ran(workKey)
+	}
+	if due := p.due(workKey); due != lastRetry {
+		t.Errorf("waits %s at most, want %s", due, lastRetry)
+	}
+	clock.SetTime(clock.Now().Add(forgiven + s))
+	if due := p.due(workKey); due != 0 {
+		t.Errorf("waits %s after a long peace", due)
+	}
+}
+
+func TestDiscard(t *testing.T) {
+	leaving, stays := &clusterv1alpha1.Cluster{}, &clusterv1alpha1.Cluster{}
+	leaving.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	leavingWell := leaving.DeepCopy()
+	meta.SetStatusCondition(&leavingWell.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, Reason: "x"})
+	cases := map[string]struct {
+		edge     *edge // nil: not connected
+		cluster  *clusterv1alpha1.Cluster
+		preserve bool
+		asked    []string
+		lets     bool // whether the Work may go
+	}{
+		"an object of the Work is removed":  {&edge{presence: members.Present, observed: ours(asIs)}, stays, false, []string{"delete web u"}, true},
+		"one that is to stay is unmarked":   {&edge{presence: members.Present, observed: ours(asIs)}, stays, true, []string{"unmark web"}, true},
+		"one that is gone is no fault":      {&edge{presence: members.Absent}, stays, false, nil, true},
+		"one that is going is left to go":   {&edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })}, stays, false, nil, true},
+		"one of another Work is left alone": {&edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Work.Name = "other" })}, stays, false, nil, true},
+		"one without our mark is left alone": {
+			&edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Managed = false })}, stays, false, nil, true,
+		},
+		"what the watch does not know is asked for": {
+			&edge{presence: members.Unknown, live: parse(t, strings.Replace(manifestText, `"name":"web",`, `"name":"web","uid":"live",`, 1))}, stays, false, []string{"get web", "delete web live"}, true,
+		},
+		"a member that refuses keeps the Work":                      {&edge{presence: members.Present, observed: ours(asIs), refuse: errors.New("denied")}, stays, false, []string{"delete web u"}, false},
+		"a member that is out of reach keeps the Work":              {nil, stays, false, nil, false},
+		"one that leaves but was well a moment ago keeps it too":    {nil, leavingWell, false, nil, false},
+		"one that leaves and is out of reach lets it go":            {nil, leaving, false, nil, true},
+		"a cluster that is gone lets it go":                         {nil, nil, false, nil, true},
+		"a cluster that leaves and answers is cleaned nevertheless": {&edge{presence: members.Present, observed: ours(asIs)}, leaving, false, []string{"delete web u"}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := testLane(tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			s := &state{key: workKey, work: testWork(manifestText), cluster: tc.cluster}
+			s.work.Spec.PreserveResourcesOnDeletion = ptr.To(tc.preserve)
+			if tc.edge != nil {
+				s.member = tc.edge
+			}
+			_, err := l.discard(t.Context(), s)
+			var asked []string
+			if tc.edge != nil {
+				asked = tc.edge.asked
+			}
+			if diff := cmp.Diff(tc.asked, asked); diff != "" {
+				t.Errorf("asked of the member (-want +got):\n%s", diff)
+			}
+			if (err == nil) != tc.lets {
+				t.Errorf("discard = %v, should let go: %t", err, tc.lets)
+			}
+		})
+	}
+}
+
+func TestUrgent(t *testing.T) {
+	status := func(applied metav1.ConditionStatus, health workv1alpha1.ResourceHealth, raw string) *workv1alpha1.WorkStatus {
+		return &workv1alpha1.WorkStatus{
+			Conditions:       []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: applied}},
+			ManifestStatuses: []workv1alpha1.ManifestStatus{{Health: health, Status: &runtime.RawExtension{Raw: []byte(raw)}}},
+		}
+	}
+	cases := map[string]struct {
+		was, is *workv1alpha1.WorkStatus
+		want    bool
+	}{
+		"the first report":    {&workv1alpha1.WorkStatus{}, status("True", workv1alpha1.ResourceHealthy, "{}"), true},
+		"a failure to apply":  {status("True", workv1alpha1.ResourceHealthy, "{}"), status("False", workv1alpha1.ResourceHealthy, "{}"), true},
+		"a change of health":  {status("True", workv1alpha1.ResourceHealthy, "{}"), status("True", workv1alpha1.ResourceUnhealthy, "{}"), true},
+		"progress of numbers": {status("True", workv1alpha1.ResourceUnhealthy, `{"a":1}`), status("True", workv1alpha1.ResourceUnhealthy, `{"a":2}`), false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := urgent(tc.was, tc.is); got != tc.want {
+				t.Errorf("urgent = %t", got)
+			}
+		})
+	}
+}
