@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"maps"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,8 +21,7 @@ import (
 // Members have a default namespace of their own.
 func SyncsNamespace(namespace metav1.Object, skip propagation.SkipRules) bool {
 	name := namespace.GetName()
-	return name != corev1.NamespaceDefault && !skip.SkipsNamespace(name) &&
-		!strings.EqualFold(namespace.GetLabels()[policyv1alpha1.NamespaceSkipAutoPropagationLabel], "true")
+	return name != corev1.NamespaceDefault && !skip.SkipsNamespace(name) && !propagation.OptsOut(namespace.GetLabels())
 }
 
 // Namespace returns the Work that makes a namespace in a cluster. It belongs

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
@@ -85,13 +86,26 @@ func Propagates(r selector.Resource, skip SkipRules) bool {
 	if err != nil || !PropagatesKind(gv.WithKind(r.Kind), skip) {
 		return false
 	}
-	if r.Kind == "Namespace" && gv.Group == "" {
-		return !skip.namespace(r.Name)
-	}
-	if r.Namespace == "kube-system" && r.Kind == "ConfigMap" && r.Name == "extension-apiserver-authentication" {
+	switch {
+	case gv.Group == "" && r.Kind == "Namespace":
+		return !skip.namespace(r.Name) && OptsOut(r.Labels)
+	case gv.Group == "" && r.Kind == "ConfigMap" && r.Name == rootCA:
+		return false
+	case r.Namespace == "kube-system" && r.Kind == "ConfigMap" && r.Name == "extension-apiserver-authentication":
 		return false
 	}
 	return r.Namespace == "" || !skip.namespace(r.Namespace)
+}
+
+// rootCA is the ConfigMap that every server makes in every namespace of its own:
+// the hub's would break a member's.
+const rootCA = "kube-root-ca.crt"
+
+// OptsOut says whether a namespace with these labels asks not to be made in
+// every member. Only then may policies carry it: a namespace that is both would
+// have two writers of one Work.
+func OptsOut(labels map[string]string) bool {
+	return strings.EqualFold(labels[policyv1alpha1.NamespaceSkipAutoPropagationLabel], "true")
 }
 
 // PropagatesKind says whether any resource of the kind may be a template; the
