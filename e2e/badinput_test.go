@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,18 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-const goodApp = `
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, namespace: NAMESPACE}
-spec:
-  replicas: 1
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      containers: [{name: web, image: "nginx:1.29"}]
-`
+// good is an application that every test namespace takes.
+func good(namespace string) string { return fmt.Sprintf(byHandApp, namespace, "nginx:1.29") }
 
 // TestBadCommits pushes a good commit and then a bad one: the bad one is
 // refused with a stable reason and a message that names the file or object,
@@ -32,24 +23,24 @@ func TestBadCommits(t *testing.T) {
 		says          []string
 	}{
 		"a manifest that does not parse":    {"app/bad.yaml", "kind: [", "BuildFailed", []string{"bad.yaml"}},
-		"a duplicate object":                {"app/again.yaml", goodApp, "BuildFailed", []string{"Deployment", "web", "again.yaml"}},
-		"a kind that the hub does not know": {"app/bad.yaml", "apiVersion: example.org/v1\nkind: Wish\nmetadata: {name: moon, namespace: NAMESPACE}\n", "BuildFailed|ReconciliationFailed|ValidationFailed", []string{"Wish", "example.org/v1"}},
-		"a namespace that does not exist":   {"app/bad.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lost, namespace: nowhere}\n", "BuildFailed|ReconciliationFailed|ValidationFailed", []string{"nowhere"}},
+		"a duplicate object":                {"app/again.yaml", good("NAMESPACE"), "BuildFailed", []string{"Deployment", "web", "again.yaml"}},
+		"a kind that the hub does not know": {"app/bad.yaml", "apiVersion: example.org/v1\nkind: Wish\nmetadata: {name: moon, namespace: NAMESPACE}\n", "BuildFailed|ReconciliationFailed|ValidationFailed|DryRunFailed|UnknownKind|NamespaceNotFound", []string{"Wish", "example.org/v1"}},
+		"a namespace that does not exist":   {"app/bad.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lost, namespace: nowhere}\n", "BuildFailed|ReconciliationFailed|ValidationFailed|DryRunFailed|UnknownKind|NamespaceNotFound", []string{"nowhere"}},
 		"a broken kustomization":            {"app/kustomization.yaml", "resources: [gone.yaml]\n", "BuildFailed", []string{"gone.yaml"}},
-		"an object that the schema refuses": {"app/bad.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bad, namespace: NAMESPACE}\nspec: {replicas: many}\n", "BuildFailed|ReconciliationFailed|ValidationFailed", []string{"Deployment", "bad"}},
-		"an object over the size limit":     {"app/bad.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: huge, namespace: NAMESPACE}\ndata: {a: " + strings.Repeat("x", 4<<20) + "}\n", "BuildFailed|ReconciliationFailed|ValidationFailed", []string{"bad.yaml"}},
-		"a policy that contradicts itself":  {"app/bad.yaml", "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: odd, namespace: NAMESPACE}\nspec:\n  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]\n  placement: {spreadConstraints: [{spreadByField: cluster, minGroups: 3, maxGroups: 2}]}\n", "BuildFailed|ReconciliationFailed|ValidationFailed", []string{"PropagationPolicy", "odd", "maxGroups"}},
-		"a commit that would remove it all": {"app/web.yaml", "", "PruneBlocked|BuildFailed", []string{""}},
+		"an object that the schema refuses": {"app/bad.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bad, namespace: NAMESPACE}\nspec: {replicas: many}\n", "BuildFailed|ReconciliationFailed|ValidationFailed|DryRunFailed|UnknownKind|NamespaceNotFound", []string{"Deployment", "bad"}},
+		"an object over the size limit":     {"app/bad.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: huge, namespace: NAMESPACE}\ndata: {a: " + strings.Repeat("x", 4<<20) + "}\n", "BuildFailed|ReconciliationFailed|ValidationFailed|DryRunFailed|UnknownKind|NamespaceNotFound", []string{"bad.yaml"}},
+		"a policy that contradicts itself":  {"app/bad.yaml", "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: odd, namespace: NAMESPACE}\nspec:\n  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]\n  placement: {spreadConstraints: [{spreadByField: cluster, minGroups: 3, maxGroups: 2}]}\n", "BuildFailed|ReconciliationFailed|ValidationFailed|DryRunFailed|UnknownKind|NamespaceNotFound", []string{"PropagationPolicy", "odd", "maxGroups"}},
+		"a commit that would remove it all": {"app/web.yaml", "", "PruneBlocked|EmptyBuild", []string{""}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo := the.repository(t)
 			namespace := nameOf(t)
-			repo.write("app/web.yaml", strings.ReplaceAll(goodApp, "NAMESPACE", namespace))
-			good := repo.push("good")
+			repo.write("app/web.yaml", good(namespace))
+			first := repo.push("good")
 			the.follow(t, repo.url, "", "")
-			the.applied(t, namespace, good, time.Minute)
+			the.applied(t, namespace, first, time.Minute)
 
 			repo.write(tc.file, strings.ReplaceAll(tc.content, "NAMESPACE", namespace))
 			bad := repo.push("bad")
@@ -71,7 +62,7 @@ func TestBadCommits(t *testing.T) {
 // TestBadSources points at repositories that cannot be read.
 func TestBadSources(t *testing.T) {
 	repo := the.repository(t)
-	repo.write("app/web.yaml", strings.ReplaceAll(goodApp, "NAMESPACE", "default"))
+	repo.write("app/web.yaml", good("default"))
 	repo.push("good")
 	cases := map[string]struct {
 		url    string
@@ -106,8 +97,8 @@ func TestBadApply(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"a path that is not there":       {"path: ./gone", "ArtifactFailed", "gone"},
-		"a folder without manifests":     {"path: ./empty", "BuildFailed", "empty"},
+		"a path that is not there":       {"path: ./gone", "ArtifactFailed|BuildFailed|PathNotFound", "gone"},
+		"a folder without manifests":     {"path: ./empty", "EmptyBuild", "empty"},
 		"a dependency that is not there": {"dependsOn: [{name: gone}]", "DependencyNotReady", "gone"},
 		"a source that is not there":     {"sourceRef: {kind: GitRepository, name: gone}", "ArtifactFailed", "gone"},
 	}
@@ -115,11 +106,11 @@ func TestBadApply(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo := the.repository(t)
-			repo.write("app/web.yaml", strings.ReplaceAll(goodApp, "NAMESPACE", nameOf(t)))
+			repo.write("app/web.yaml", good(nameOf(t)))
 			repo.write("empty/README.md", "nothing here\n")
 			repo.push("good")
 			namespace := the.follow(t, repo.url, "", tc.spec)
-			message := the.refused(t, "Kustomization", namespace, tc.reason)
+			message := the.refused(t, "Kustomization", namespace, strings.Split(tc.reason, "|")...)
 			if !strings.Contains(message, tc.says) {
 				t.Errorf("the message does not name %q: %s", tc.says, message)
 			}

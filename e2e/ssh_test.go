@@ -134,8 +134,9 @@ func TestSSH(t *testing.T) {
 	repo.write("app/web.yaml", fmt.Sprintf(byHandApp, namespace, "nginx:1.29"))
 	first := repo.push("first")
 
-	the.follow(t, repo.url, "secretRef: {name: ssh}", "")
+	the.kubectl(t, "", "create", "namespace", namespace)
 	the.apply(t, server.secret(t, namespace, "client.pub"))
+	the.follow(t, repo.url, "secretRef: {name: ssh}", "")
 	message := the.refused(t, "GitRepository", namespace, "AuthenticationFailed", "GitOperationFailed")
 	if !strings.Contains(message, "known_hosts") {
 		t.Errorf("a server with another key is refused without naming known_hosts: %s", message)

@@ -169,8 +169,11 @@ func eventually(t *testing.T, within time.Duration, what string, check func(ctx 
 	t.Helper()
 	last := errors.New("it was never looked at")
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, within, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
+		found := check(ctx)
+		if found == nil || ctx.Err() == nil {
+			last = found // not that the time is up
+		}
+		return found == nil, nil
 	})
 	if err != nil {
 		t.Fatalf("%s: not within %s: %v", what, within, last)

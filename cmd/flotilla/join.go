@@ -17,6 +17,7 @@ import (
 func newJoinCommand() *cobra.Command {
 	var hub hubFlags
 	var member memberFlags
+	var within time.Duration
 	opts := join.Options{}
 	cmd := &cobra.Command{
 		Use:   "join NAME",
@@ -45,10 +46,17 @@ again after an interruption.`,
 			if err := join.Join(cmd.Context(), opts); err != nil {
 				return err
 			}
-			if !opts.DryRun {
-				_, err = fmt.Fprintf(cmd.OutOrStdout(), "cluster %s joined\n", opts.Name)
+			if opts.DryRun {
+				return nil
 			}
-			return err
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s joined\n", opts.Name); err != nil || within == 0 {
+				return err
+			}
+			if err := join.Ready(cmd.Context(), opts.Hub, opts.Name, within); err != nil {
+				_, err = fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", err)
+				return err
+			}
+			return nil
 		},
 	}
 	flags := cmd.Flags()
@@ -58,6 +66,7 @@ again after an interruption.`,
 	flags.StringVar(&opts.Region, "cluster-region", "", "region of the cluster, for policies to select by")
 	flags.StringSliceVar(&opts.Zones, "cluster-zones", nil, "zones of the cluster, for policies to select by")
 	flags.BoolVar(&opts.DryRun, "dry-run", false, "print what would be done")
+	flags.DurationVar(&within, "wait", 30*time.Second, "how long to wait until the control plane finds the cluster ready; 0 does not wait")
 	return cmd
 }
 
@@ -119,5 +128,9 @@ func joinQuietly(ctx context.Context, hubKubeconfig, name, memberKubeconfig stri
 	if err != nil {
 		return err
 	}
-	return join.Join(ctx, join.Options{Name: name, Hub: hub, Member: member, MemberConfig: cfg})
+	if err := join.Join(ctx, join.Options{Name: name, Hub: hub, Member: member, MemberConfig: cfg}); err != nil {
+		return err
+	}
+	const patience = 30 * time.Second
+	return join.Ready(ctx, hub, name, patience)
 }
