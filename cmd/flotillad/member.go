@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/flotilla-io/flotilla/controlplane/member"
+	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/telemetry"
 )
 
@@ -74,7 +75,10 @@ func runMember(cmd *cobra.Command, opts member.Options, logs telemetry.LogOption
 		fmt.Fprintf(cmd.OutOrStdout(), "member %s is ready after %.1fs: %s\n", opts.Name, time.Since(begin).Seconds(), at)
 	}
 	err = member.Run(logr.NewContext(cmd.Context(), log), opts)
-	if errors.Is(err, syscall.EADDRINUSE) {
+	switch {
+	case errors.Is(err, member.ErrInvalid):
+		return command.Usage(err)
+	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%w; choose another --secure-port", err)
 	}
 	return err
