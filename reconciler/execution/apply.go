@@ -95,9 +95,9 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	}
 	s.objects[m.ordinal] = observed
 	s.applied[m.ordinal] = workv1alpha1.AppliedHash{Ordinal: m.ordinal, Desired: m.hash, Observed: observed.Owned}
-	l.sentNow(s)
+	l.ledger.wrote(s)
 	if m.gvk.Kind == "Namespace" && m.gvk.Group == "" {
-		l.release(func(c cause) bool { return c == cause{event: onNamespace, namespace: m.key.Name} })
+		l.line.release(func(c cause) bool { return c == cause{event: onNamespace, namespace: m.key.Name} })
 	}
 	log.FromContext(ctx).Info("Applied", "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name)
 	return loop.Next{}, nil
@@ -155,7 +155,7 @@ func (l *lane) explain(s *state, m *manifest, err error) error {
 	if _, ok := l.connected(l.cluster); !ok {
 		return &blocked{cause: cause{event: onProof}, after: safetyNet, err: err}
 	}
-	if errors.Is(err, members.ErrNoNamespace) && l.retries.NumRequeues(s.key) < triesForNamespace {
+	if errors.Is(err, members.ErrNoNamespace) && l.line.retries.NumRequeues(s.key) < triesForNamespace {
 		return &blocked{cause: cause{event: onNamespace, namespace: m.key.Namespace}, err: err}
 	}
 	return err

@@ -34,10 +34,7 @@ func (l *lane) discard(ctx context.Context, s *state) (loop.Next, error) {
 		}
 		return loop.Next{}, &blocked{cause: cause{event: onProof}, after: safetyNet, err: fmt.Errorf("cluster %s is not connected", s.cluster.Name)}
 	}
-	parsed, err := l.parse(s.work)
-	if err != nil {
-		return loop.Next{}, err
-	}
+	parsed := l.ledger.manifests(s.work)
 	for i := range parsed {
 		if parsed[i].err != nil {
 			continue

@@ -179,7 +179,7 @@ func (r *Reconciler) clusterSeen(ctx context.Context, obj any) {
 	}
 	if lane := r.lane(cluster.Name); lane != nil && !cluster.DeletionTimestamp.IsZero() {
 		// A cluster that leaves lets go of Works that wait for it.
-		lane.release(func(cause) bool { return true })
+		lane.line.release(func(cause) bool { return true })
 	}
 }
 
@@ -218,11 +218,11 @@ func (r *Reconciler) workSeen(before, after any) {
 	}
 	key := client.ObjectKeyFromObject(work)
 	if lane := r.laneOf(key); lane != nil {
-		lane.add(key)
+		lane.line.add(key)
 		return
 	}
 	if orphans := r.lane(""); orphans != nil && !work.DeletionTimestamp.IsZero() {
-		orphans.add(key)
+		orphans.line.add(key)
 	}
 }
 
@@ -257,21 +257,21 @@ func (r *Reconciler) laneOf(work client.ObjectKey) *lane {
 // Proven implements members.Handler.
 func (r *Reconciler) Proven(cluster string) {
 	if lane := r.lane(cluster); lane != nil {
-		lane.release(func(c cause) bool { return c.event == onProof || c.event == onRetry })
+		lane.line.release(func(c cause) bool { return c.event == onProof || c.event == onRetry })
 	}
 }
 
 // Synced implements members.Handler.
 func (r *Reconciler) Synced(cluster string, gvk schema.GroupVersionKind) {
 	if lane := r.lane(cluster); lane != nil {
-		lane.release(func(c cause) bool { return c == cause{event: onSync, kind: gvk} })
+		lane.line.release(func(c cause) bool { return c == cause{event: onSync, kind: gvk} })
 	}
 }
 
 // KindsChanged implements members.Handler.
 func (r *Reconciler) KindsChanged(cluster string) {
 	if lane := r.lane(cluster); lane != nil {
-		lane.release(func(c cause) bool { return c.event == onKinds })
+		lane.line.release(func(c cause) bool { return c.event == onKinds })
 	}
 }
 
@@ -282,7 +282,7 @@ func (r *Reconciler) Changed(cluster string, observed *members.Observed) {
 		return
 	}
 	if lane := r.lane(cluster); lane != nil {
-		lane.add(observed.Work)
+		lane.line.add(observed.Work)
 	}
 }
 

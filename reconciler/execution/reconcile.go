@@ -50,7 +50,7 @@ func (b *blocked) Error() string { return b.err.Error() }
 
 // Reconcile carries one Work of the lane's cluster.
 func (l *lane) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	since := l.begin(req.NamespacedName)
+	since := l.line.begin(req.NamespacedName)
 	s, found, err := l.look(ctx, req.NamespacedName)
 	if err != nil || !found {
 		return reconcile.Result{}, err
@@ -77,7 +77,7 @@ func (s *state) problem() error {
 // next turns the outcome of a look into when to look again.
 func (l *lane) next(ctx context.Context, s *state, next loop.Next, err error, since int) (reconcile.Result, error) {
 	if err == nil {
-		l.retries.Forget(s.key)
+		l.line.retries.Forget(s.key)
 		return reconcile.Result{RequeueAfter: next.After}, nil
 	}
 	c, after := cause{event: onRetry}, time.Duration(0)
@@ -89,9 +89,9 @@ func (l *lane) next(ctx context.Context, s *state, next loop.Next, err error, si
 		c = cause{event: onKinds}
 	}
 	if after == 0 {
-		after = l.retries.When(s.key)
+		after = l.line.retries.When(s.key)
 	}
-	if !l.wait(s.key, c, since) {
+	if !l.line.wait(s.key, c, since) {
 		after = min(after, firstRetry)
 	}
 	if next.After > 0 {
@@ -139,12 +139,11 @@ func (l *lane) connect(_ context.Context, s *state) (loop.Next, error) {
 		s.blocked = &blocked{cause: cause{event: onProof}, after: safetyNet, err: fmt.Errorf("cluster %s is not connected", l.cluster)}
 		return loop.Next{Done: true}, nil
 	}
-	var err error
-	s.parsed, err = l.parse(s.work)
-	s.applied = l.records(s.work, len(s.parsed))
+	s.parsed = l.ledger.manifests(s.work)
+	s.applied = l.ledger.records(s.work, len(s.parsed))
 	s.objects, s.known = make([]*members.Observed, len(s.parsed)), make([]bool, len(s.parsed))
 	s.failed = make([]error, len(s.parsed))
-	return loop.Next{}, err
+	return loop.Next{}, nil
 }
 
 // ready says whether the hub takes the cluster for healthy.

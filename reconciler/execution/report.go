@@ -123,7 +123,7 @@ var semantic = func() conversion.Equalities {
 // it has been quiet for a moment, and not at all if it is what it was.
 func (l *lane) report(ctx context.Context, s *state) (loop.Next, error) {
 	if semantic.DeepEqual(&s.work.Status, s.status) {
-		l.written(s.key)
+		l.settle(s.key)
 		return loop.Next{}, nil
 	}
 	updated := s.work.DeepCopy()
@@ -145,7 +145,7 @@ func (l *lane) report(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, fmt.Errorf("write the status of work %s: %w", s.key, err)
 	}
 	l.wrote.Wrote(updated)
-	l.written(s.key)
+	l.settle(s.key)
 	l.announce(s)
 	return loop.Next{}, nil
 }
@@ -174,4 +174,10 @@ func (l *lane) announce(s *state) {
 	if is != nil && is.Status == metav1.ConditionFalse && was != metav1.ConditionFalse {
 		l.recorder.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonSyncWorkloadFailed, is.Message)
 	}
+}
+
+// settle forgets what was to be written: the Work has it.
+func (l *lane) settle(key client.ObjectKey) {
+	l.held.Clear(key)
+	l.ledger.settled(key)
 }

@@ -1,0 +1,99 @@
+package execution
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+)
+
+// ledger keeps what is known of the Works of one lane besides what stands in
+// them: their manifests, read once per generation, and what was sent that their
+// status does not say yet.
+type ledger struct {
+	mu     sync.Mutex
+	parsed map[client.ObjectKey]parsed
+	sent   map[client.ObjectKey]sent
+}
+
+// parsed is what the manifests of one generation of a Work are.
+type parsed struct {
+	uid        types.UID
+	generation int64
+	manifests  []manifest
+}
+
+// sent is the record of what was applied to a member of one Work.
+type sent struct {
+	uid     types.UID
+	applied []workv1alpha1.AppliedHash
+}
+
+func newLedger() *ledger {
+	return &ledger{parsed: map[client.ObjectKey]parsed{}, sent: map[client.ObjectKey]sent{}}
+}
+
+// manifests returns the Work's manifests.
+func (l *ledger) manifests(work *workv1alpha1.Work) []manifest {
+	key := client.ObjectKeyFromObject(work)
+	l.mu.Lock()
+	known, ok := l.parsed[key]
+	l.mu.Unlock()
+	if ok && known.uid == work.UID && known.generation == work.Generation {
+		return known.manifests
+	}
+	out := make([]manifest, len(work.Spec.Workload.Manifests))
+	for i := range out {
+		out[i] = parseManifest(i, work.Spec.Workload.Manifests[i].Raw)
+	}
+	l.mu.Lock()
+	l.parsed[key] = parsed{uid: work.UID, generation: work.Generation, manifests: out}
+	l.mu.Unlock()
+	return out
+}
+
+// records returns the record of what was applied, one entry for each of count
+// manifests; those never applied have an empty one. What was sent and is not
+// written to the Work yet counts.
+func (l *ledger) records(work *workv1alpha1.Work, count int) []workv1alpha1.AppliedHash {
+	out := make([]workv1alpha1.AppliedHash, count)
+	for i := range out {
+		out[i].Ordinal = i
+	}
+	applied := work.Status.Applied
+	l.mu.Lock()
+	if unwritten, ok := l.sent[client.ObjectKeyFromObject(work)]; ok && unwritten.uid == work.UID {
+		applied = unwritten.applied
+	}
+	l.mu.Unlock()
+	for _, record := range applied {
+		if record.Ordinal >= 0 && record.Ordinal < count {
+			out[record.Ordinal] = record
+		}
+	}
+	return out
+}
+
+// wrote keeps the record of what was applied until the Work's status has it.
+func (l *ledger) wrote(s *state) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sent[s.key] = sent{uid: s.work.UID, applied: slices.Clone(s.applied)}
+}
+
+// settled forgets that record: the Work's status has it.
+func (l *ledger) settled(key client.ObjectKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.sent, key)
+}
+
+func (l *ledger) forget(key client.ObjectKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.sent, key)
+	delete(l.parsed, key)
+}

@@ -1,0 +1,129 @@
+package execution
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// A Work that failed is tried again after firstRetry, then twice that, up to
+// lastRetry.
+const (
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = 5 * time.Minute
+)
+
+// Events in a member that Works wait for.
+const (
+	onRetry     = iota // nothing but time
+	onProof            // the member is connected and is the registered cluster
+	onSync             // the watch of a kind has seen the whole list
+	onKinds            // the member may serve other kinds
+	onNamespace        // a namespace was made
+)
+
+// cause is what a Work waits for.
+type cause struct {
+	event     int
+	kind      schema.GroupVersionKind // onSync
+	namespace string                  // onNamespace
+}
+
+// line is where the Works of one lane queue up, or wait for what they need.
+type line struct {
+	retries workqueue.TypedRateLimiter[client.ObjectKey]
+
+	mu      sync.Mutex
+	queue   workqueue.TypedRateLimitingInterface[reconcile.Request] // nil until the workers run
+	waiting map[client.ObjectKey]cause
+	events  int // counts releases, so that none is missed between a look and a wait
+}
+
+func newLine() *line {
+	return &line{
+		retries: workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](firstRetry, lastRetry),
+		waiting: map[client.ObjectKey]cause{},
+	}
+}
+
+func (l *line) open(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queue = queue
+}
+
+func (l *line) add(key client.ObjectKey) {
+	if queue := l.current(); queue != nil {
+		queue.Add(reconcile.Request{NamespacedName: key})
+	}
+}
+
+// addLater puts a Work behind those that were added because they changed.
+func (l *line) addLater(key client.ObjectKey) {
+	switch queue := l.current().(type) {
+	case nil:
+	case priorityqueue.PriorityQueue[reconcile.Request]:
+		queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(handler.LowPriority)}, reconcile.Request{NamespacedName: key})
+	default:
+		queue.Add(reconcile.Request{NamespacedName: key})
+	}
+}
+
+func (l *line) current() workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.queue
+}
+
+// begin ends a Work's wait and returns the count of events so far.
+func (l *line) begin(key client.ObjectKey) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.waiting, key)
+	return l.events
+}
+
+// wait has a Work looked at again when its cause comes to pass. It returns false
+// if anything has come to pass since the given count.
+func (l *line) wait(key client.ObjectKey, c cause, since int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.events != since {
+		return false
+	}
+	l.waiting[key] = c
+	return true
+}
+
+// release puts the Works back in the queue whose cause matches, as if they had
+// never failed.
+func (l *line) release(match func(cause) bool) {
+	var due []client.ObjectKey
+	l.mu.Lock()
+	l.events++
+	for key, c := range l.waiting {
+		if match(c) {
+			delete(l.waiting, key)
+			due = append(due, key)
+		}
+	}
+	l.mu.Unlock()
+	for _, key := range due {
+		l.retries.Forget(key)
+		l.add(key)
+	}
+}
+
+func (l *line) forget(key client.ObjectKey) {
+	l.mu.Lock()
+	delete(l.waiting, key)
+	l.mu.Unlock()
+	l.retries.Forget(key)
+}
