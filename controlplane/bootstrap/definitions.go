@@ -50,7 +50,7 @@ func Definitions(ctx context.Context, config *rest.Config, definitions []*apiext
 type definer struct{ hub apiextensions.Interface }
 
 func (d *definer) install(ctx context.Context, definitions []*apiextensionsv1.CustomResourceDefinition) error {
-	list, err := d.hub.ApiextensionsV1().CustomResourceDefinitions().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	list, err := d.hub.ApiextensionsV1().CustomResourceDefinitions().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("list definitions: %w", err)
 	}

@@ -24,6 +24,7 @@ import (
 
 const (
 	startTimeout = time.Minute
+	pollEvery    = 20 * time.Millisecond
 	// quiet is how long the store must not be written to before it counts as quiet.
 	quiet = 500 * time.Millisecond
 	// quietTimeout is how long QuietRevision waits for that.
@@ -82,6 +83,10 @@ func StartIn(ctx context.Context, dir string) (*Env, error) {
 	if e.Hub, err = client.New(e.Config, client.Options{Scheme: scheme.New()}); err != nil {
 		e.stop()
 		return nil, fmt.Errorf("client: %w", err)
+	}
+	if err := settle(ctx, e.Hub); err != nil {
+		e.stop()
+		return nil, err
 	}
 	return e, nil
 }
