@@ -53,6 +53,7 @@ type Reconciler struct {
 	opts      Options
 
 	shelf    *shelf
+	released *echo.Echo[workv1alpha2.Binding]
 	inbox    store.Inbox[ctrl.Request]
 	failures echo.Said[client.ObjectKey]
 	phases   []loop.Phase[state]
@@ -70,14 +71,16 @@ func New(hub client.Client, templates Templates, interp *interpreter.Interpreter
 		opts.Parallel = 16
 	}
 	shelf := &shelf{hub: hub, written: echo.New[*workv1alpha1.Work](opts.Clock)}
-	read := reader{hub: hub, templates: templates.Get, works: shelf.of, orphans: shelf.left}
-	write := writer{hub: hub, find: shelf.find, echo: shelf.written, parallel: opts.Parallel}
+	released := echo.New[workv1alpha2.Binding](opts.Clock)
+	read := reader{hub: hub, released: released, templates: templates.Get, works: shelf.of, orphans: shelf.left}
+	write := writer{hub: hub, find: shelf.find, echo: shelf.written, released: released, parallel: opts.Parallel}
 	render := renderer{cluster: shelf.cluster, overrides: shelf.overrides, interpreter: interp}
 	return &Reconciler{
 		templates: templates,
 		events:    events,
 		opts:      opts,
 		shelf:     shelf,
+		released:  released,
 		phases:    []loop.Phase[state]{read.binding, write.withdraw, read.template, render.run, write.dispatch, write.clean},
 	}
 }

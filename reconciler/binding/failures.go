@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 )
 
@@ -47,13 +48,17 @@ func joined(failed []error) error {
 	return errors.Join(failed...)
 }
 
-// tellFailure tells of err on the template and the binding, once per failure.
-// Waiting is no failure.
+// tellFailure tells of err on the template and the binding, once per failure:
+// of what needs a person and of what the server refuses. Faults that may pass
+// are logged.
 func (r *Reconciler) tellFailure(s *state, err error) {
 	reason := workv1alpha2.EventReasonSyncWorkFailed
 	known := loop.As(err, reason)
-	if known == nil || known.Class == loop.ClassWaiting || s.binding == nil {
+	if known == nil || s.binding == nil {
 		r.failures.Forget(s.key)
+		return
+	}
+	if known.Class == loop.ClassWaiting || (known.Class == loop.ClassRetry && !bindings.IsRefused(err)) {
 		return
 	}
 	if known.Reason != "" {

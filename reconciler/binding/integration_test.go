@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 // fleet is the real server with the three loops on it, and clusters that
 // nothing runs in.
 type fleet struct {
-	*testing.T
+	testing.TB
 	ctx     context.Context // of the test, and of what cleans up after it
 	env     *servertest.Env
 	ns      string
@@ -62,11 +62,11 @@ type fleet struct {
 
 // newFleet joins clusters, named after the test and labelled with it, and
 // starts the loops.
-func newFleet(t *testing.T, clusters ...string) *fleet {
+func newFleet(t testing.TB, clusters ...string) *fleet {
 	t.Helper()
 	env := shared.Env(t)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	f := &fleet{T: t, ctx: ctx, env: env, ns: namespace(t, env)}
+	f := &fleet{TB: t, ctx: ctx, env: env, ns: namespace(t, env)}
 	for _, name := range clusters {
 		f.join(name, nil)
 	}
@@ -75,7 +75,9 @@ func newFleet(t *testing.T, clusters ...string) *fleet {
 	t.Cleanup(func() {
 		defer cancel()
 		defer f.stop()
-		f.clear()
+		if _, measured := t.(*testing.B); !measured {
+			f.clear()
+		}
 	})
 	return f
 }
@@ -117,7 +119,7 @@ func (f *fleet) bury(ctx context.Context) {
 
 // namespace makes a namespace that stays: nobody here finishes Works, so that
 // what is in it could not go.
-func namespace(t *testing.T, env *servertest.Env) string {
+func namespace(t testing.TB, env *servertest.Env) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
 	if err := env.Hub.Create(t.Context(), ns); err != nil {
@@ -199,11 +201,17 @@ func apis() []clusterv1alpha1.APIEnablement {
 	}
 }
 
-// create stores objects in the test's namespace.
+// create stores objects in the test's namespace and waits until policies among
+// them have been looked at.
 func (f *fleet) create(objs ...client.Object) {
 	f.Helper()
 	for _, obj := range objs {
 		f.check(f.env.Hub.Create(f.Context(), obj))
+	}
+	for _, obj := range objs {
+		if p, ok := obj.(policyv1alpha1.Policy); ok {
+			eventually(f, "policy is looked at", true, func() bool { return f.ready(p) != "" })
+		}
 	}
 }
 

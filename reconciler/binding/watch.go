@@ -94,6 +94,7 @@ func (r *Reconciler) bindingEvents() handler.EventHandler {
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
 			r.templates.Want(needs(client.ObjectKeyFromObject(e.Object)))
+			r.released.Gone(client.ObjectKeyFromObject(e.Object))
 			q.Add(requestFor(e.Object))
 		},
 	}

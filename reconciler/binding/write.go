@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -28,6 +29,7 @@ type writer struct {
 	hub      client.Writer
 	find     func(ctx context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error)
 	echo     *echo.Echo[*workv1alpha1.Work]
+	released *echo.Echo[workv1alpha2.Binding]
 	parallel int
 }
 
@@ -44,7 +46,11 @@ func (p writer) withdraw(ctx context.Context, s *state) (loop.Next, error) {
 	if !held {
 		return loop.Next{Done: true}, nil
 	}
-	if err := p.hub.Patch(ctx, s.binding, patch); err != nil && !bindings.IsStale(err) {
+	controllerutil.RemoveFinalizer(s.binding, bindings.Finalizer(s.binding))
+	switch err := p.hub.Patch(ctx, s.binding, patch); {
+	case err == nil:
+		p.released.Wrote(s.binding)
+	case !bindings.IsStale(err):
 		return loop.Next{}, fmt.Errorf("let the binding go: %w", err)
 	}
 	return loop.Next{Done: true}, nil

@@ -86,6 +86,13 @@ func IsStale(err error) bool {
 	return details == nil || len(details.Causes) == 0
 }
 
+// IsRefused says whether err is the server's considered no: the same request
+// would be refused again, which users should hear of. Everything else may pass.
+func IsRefused(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsRequestEntityTooLargeError(err)
+}
+
 // changed adds the operations that turn one map of metadata into another.
 func changed(ops []operation, path string, from, to map[string]string) []operation {
 	if len(from) == 0 {

@@ -43,7 +43,7 @@ func (p claimer) run(ctx context.Context, s *state) (loop.Next, error) {
 		if bindings.IsStale(err) {
 			return loop.Next{Done: true}, nil // gone or made anew: its event comes
 		}
-		return loop.Next{}, loop.Retry(policyv1alpha1.EventReasonApplyPolicyFailed, fmt.Errorf("claim the template: %w", err))
+		return loop.Next{}, reported(fmt.Errorf("claim the template: %w", err))
 	}
 	claimed.SetManagedFields(nil)
 	p.put(claimed)

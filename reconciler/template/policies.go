@@ -224,6 +224,7 @@ func (p *policies) release(ctx context.Context, policy policyv1alpha1.Policy) er
 	if err != nil || claimed > 0 {
 		return err
 	}
+	controllerutil.RemoveFinalizer(policy, finalizer)
 	switch err := p.hub.Patch(ctx, policy, patch); {
 	case err == nil:
 		p.written.Wrote(policy)

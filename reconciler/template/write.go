@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/placement"
@@ -60,7 +61,7 @@ func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{Done: true}, nil
 	case err != nil:
 		s.news = withoutPlacement(s.news)
-		return loop.Next{}, fmt.Errorf("write the binding: %w", err)
+		return loop.Next{}, reported(fmt.Errorf("write the binding: %w", err))
 	}
 	p.echo.Wrote(s.desired)
 	logger := log.FromContext(ctx).WithValues("binding", s.desired.GetName())
@@ -80,6 +81,14 @@ func withoutPlacement(all []news) []news {
 		}
 	}
 	return out
+}
+
+// reported gives err a reason where users should hear of it.
+func reported(err error) error {
+	if bindings.IsRefused(err) {
+		return loop.Retry(policyv1alpha1.EventReasonApplyPolicyFailed, err)
+	}
+	return err
 }
 
 // tellFailure tells of err on the template, once per failure.
