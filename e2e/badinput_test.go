@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,13 @@ import (
 // good is an application that every test namespace takes.
 func good(namespace string) string { return fmt.Sprintf(byHandApp, namespace, "nginx:1.29") }
 
+// noise is text of the given length that does not compress.
+func noise(length int) string {
+	content := make([]byte, length/2)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(content)
+	return hex.EncodeToString(content)
+}
+
 // TestBadCommits pushes a good commit and then a bad one: the bad one is
 // refused with a stable reason and a message that names the file or object,
 // and the good one stays.
@@ -23,13 +32,13 @@ func TestBadCommits(t *testing.T) {
 		says          []string
 	}{
 		"a manifest that does not parse":    {"app/bad.yaml", "kind: [", "BuildFailed", []string{"bad.yaml"}},
-		"a duplicate object":                {"app/again.yaml", good("NAMESPACE"), "BuildFailed", []string{"Deployment", "web", "again.yaml"}},
-		"a kind that the hub does not know": {"app/bad.yaml", "apiVersion: example.org/v1\nkind: Wish\nmetadata: {name: moon, namespace: NAMESPACE}\n", "BuildFailed|ReconciliationFailed|ValidationFailed|DryRunFailed|UnknownKind|NamespaceNotFound", []string{"Wish", "example.org/v1"}},
-		"a namespace that does not exist":   {"app/bad.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lost, namespace: nowhere}\n", "BuildFailed|ReconciliationFailed|ValidationFailed|DryRunFailed|UnknownKind|NamespaceNotFound", []string{"nowhere"}},
+		"a duplicate object":                {"app/again.yaml", good("NAMESPACE"), "DuplicateObject", []string{"Deployment", "web", "again.yaml"}},
+		"a kind that the hub does not know": {"app/bad.yaml", "apiVersion: example.org/v1\nkind: Wish\nmetadata: {name: moon, namespace: NAMESPACE}\n", "UnknownKind|KindMissing|InvalidObject", []string{"Wish", "example.org/v1"}},
+		"a namespace that does not exist":   {"app/bad.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lost, namespace: nowhere}\n", "NamespaceMissing", []string{"nowhere"}},
 		"a broken kustomization":            {"app/kustomization.yaml", "resources: [gone.yaml]\n", "BuildFailed", []string{"gone.yaml"}},
-		"an object that the schema refuses": {"app/bad.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bad, namespace: NAMESPACE}\nspec: {replicas: many}\n", "BuildFailed|ReconciliationFailed|ValidationFailed|DryRunFailed|UnknownKind|NamespaceNotFound", []string{"Deployment", "bad"}},
-		"an object over the size limit":     {"app/bad.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: huge, namespace: NAMESPACE}\ndata: {a: " + strings.Repeat("x", 4<<20) + "}\n", "BuildFailed|ReconciliationFailed|ValidationFailed|DryRunFailed|UnknownKind|NamespaceNotFound", []string{"bad.yaml"}},
-		"a policy that contradicts itself":  {"app/bad.yaml", "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: odd, namespace: NAMESPACE}\nspec:\n  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]\n  placement: {spreadConstraints: [{spreadByField: cluster, minGroups: 3, maxGroups: 2}]}\n", "BuildFailed|ReconciliationFailed|ValidationFailed|DryRunFailed|UnknownKind|NamespaceNotFound", []string{"PropagationPolicy", "odd", "maxGroups"}},
+		"an object that the schema refuses": {"app/bad.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bad, namespace: NAMESPACE}\nspec: {replicas: many}\n", "InvalidObject", []string{"Deployment", "bad"}},
+		"an object over the size limit":     {"app/bad.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: huge, namespace: NAMESPACE}\ndata: {a: " + noise(4<<20) + "}\n", "BuildFailed|TooLarge", []string{"bad.yaml"}},
+		"a policy that contradicts itself":  {"app/bad.yaml", "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: odd, namespace: NAMESPACE}\nspec:\n  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]\n  placement: {spreadConstraints: [{spreadByField: cluster, minGroups: 3, maxGroups: 2}]}\n", "InvalidObject", []string{"PropagationPolicy", "odd", "maxGroups"}},
 		"a commit that would remove it all": {"app/web.yaml", "", "PruneBlocked|EmptyBuild", []string{""}},
 	}
 	for name, tc := range cases {

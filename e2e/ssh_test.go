@@ -137,7 +137,7 @@ func TestSSH(t *testing.T) {
 	the.kubectl(t, "", "create", "namespace", namespace)
 	the.apply(t, server.secret(t, namespace, "client.pub"))
 	the.follow(t, repo.url, "secretRef: {name: ssh}", "")
-	message := the.refused(t, "GitRepository", namespace, "AuthenticationFailed", "GitOperationFailed")
+	message := the.refused(t, "GitRepository", namespace, "HostKeyNotTrusted")
 	if !strings.Contains(message, "known_hosts") {
 		t.Errorf("a server with another key is refused without naming known_hosts: %s", message)
 	}
