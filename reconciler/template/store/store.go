@@ -102,12 +102,13 @@ type Store struct {
 	queue     workqueue.TypedRateLimitingInterface[schema.GroupVersionKind]
 	listeners []Listener
 
-	mu          sync.RWMutex
-	wants       map[any][]schema.GroupVersionKind
-	counts      map[schema.GroupVersionKind]int
-	watches     map[schema.GroupVersionKind]*watch
-	states      map[schema.GroupVersionKind]State
-	definitions map[schema.GroupKind]definition
+	definitions definitions
+
+	mu      sync.RWMutex
+	wants   map[any][]schema.GroupVersionKind
+	counts  map[schema.GroupVersionKind]int
+	watches map[schema.GroupVersionKind]*watch
+	states  map[schema.GroupVersionKind]State
 }
 
 // New returns a Store of the templates of the control plane behind cfg. It
@@ -133,14 +134,13 @@ func New(cfg *rest.Config, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("set up the cache of templates: %w", err)
 	}
 	return &Store{
-		opts:        opts,
-		cache:       templates,
-		queue:       workqueue.NewTypedRateLimitingQueue(retries()),
-		wants:       map[any][]schema.GroupVersionKind{},
-		counts:      map[schema.GroupVersionKind]int{},
-		watches:     map[schema.GroupVersionKind]*watch{},
-		states:      map[schema.GroupVersionKind]State{},
-		definitions: map[schema.GroupKind]definition{},
+		opts:    opts,
+		cache:   templates,
+		queue:   workqueue.NewTypedRateLimitingQueue(retries()),
+		wants:   map[any][]schema.GroupVersionKind{},
+		counts:  map[schema.GroupVersionKind]int{},
+		watches: map[schema.GroupVersionKind]*watch{},
+		states:  map[schema.GroupVersionKind]State{},
 	}, nil
 }
 
@@ -235,27 +235,27 @@ func (s *Store) Put(obj *unstructured.Unstructured) {
 // namespace means all of them. The objects are shared: they must not be
 // changed. Templates that are not known yet are announced to the listeners.
 func (s *Store) List(ctx context.Context, gvk schema.GroupVersionKind, namespace string, yield func(*unstructured.Unstructured)) error {
-	return s.list(ctx, gvk, yield, client.InNamespace(namespace))
+	return list(ctx, s.cache, gvk, yield, client.InNamespace(namespace))
 }
 
 // Claimed is List for the templates that the policy with the given permanent
 // id claims.
 func (s *Store) Claimed(ctx context.Context, gvk schema.GroupVersionKind, id string, yield func(*unstructured.Unstructured)) error {
-	return s.list(ctx, gvk, yield, client.MatchingFields{claimIndex: id})
+	return list(ctx, s.cache, gvk, yield, client.MatchingFields{claimIndex: id})
 }
 
-func (s *Store) list(ctx context.Context, gvk schema.GroupVersionKind, yield func(*unstructured.Unstructured), opts ...client.ListOption) error {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	err := s.cache.List(ctx, list, append(opts, client.UnsafeDisableDeepCopy)...)
+func list(ctx context.Context, templates client.Reader, gvk schema.GroupVersionKind, yield func(*unstructured.Unstructured), opts ...client.ListOption) error {
+	all := &unstructured.UnstructuredList{}
+	all.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	err := templates.List(ctx, all, append(opts, client.UnsafeDisableDeepCopy)...)
 	if notCached(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("list %s from the cache: %w", gvk.Kind, err)
 	}
-	for i := range list.Items {
-		yield(&list.Items[i])
+	for i := range all.Items {
+		yield(&all.Items[i])
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,13 +32,6 @@ type watch struct {
 	stop context.CancelFunc
 }
 
-// definition is what a CustomResourceDefinition says about serving its kind.
-type definition struct {
-	// served has an entry for each version that is served; empty for a
-	// definition that was removed or is not established.
-	served map[string]bool
-}
-
 // retries paces the attempts to watch a kind that was announced but cannot be
 // found yet.
 func retries() workqueue.TypedRateLimiter[schema.GroupVersionKind] {
@@ -55,7 +47,7 @@ func (s *Store) Start(ctx context.Context) error {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- s.cache.Start(ctx) }()
-	if err := s.watchDefinitions(ctx); err != nil {
+	if err := s.definitions.follow(ctx, s.cache, s.redefined); err != nil {
 		return err
 	}
 	go func() {
@@ -87,17 +79,29 @@ func (s *Store) next(ctx context.Context) bool {
 	return true
 }
 
+// redefined looks again at the wanted versions of a kind.
+func (s *Store) redefined(gk schema.GroupKind) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for gvk := range s.counts {
+		if gvk.GroupKind() == gk {
+			s.queue.Forget(gvk)
+			s.queue.Add(gvk)
+		}
+	}
+}
+
 // ensure starts or stops the watch of a kind. It returns true where the kind
 // is announced but not served yet.
 func (s *Store) ensure(ctx context.Context, gvk schema.GroupVersionKind) (again bool, err error) {
 	s.mu.RLock()
 	wanted, running := s.counts[gvk] > 0, s.watches[gvk]
-	known, defined := s.definitions[gvk.GroupKind()]
 	s.mu.RUnlock()
+	served, defined := s.definitions.serves(gvk)
 	if !wanted {
 		return false, s.drop(ctx, gvk, running, Unwanted)
 	}
-	if defined && !known.served[gvk.Version] {
+	if defined && !served {
 		return false, s.drop(ctx, gvk, running, Unserved)
 	}
 	if running != nil {
@@ -139,14 +143,15 @@ func (s *Store) watch(ctx context.Context, gvk schema.GroupVersionKind) error {
 }
 
 func (s *Store) follow(ctx context.Context, gvk schema.GroupVersionKind, w *watch) (toolscache.ResourceEventHandlerRegistration, error) {
-	if err := s.cache.IndexField(ctx, example(gvk), claimIndex, s.claims); err != nil {
+	claims := func(obj client.Object) []string { return s.opts.Claims(obj.(*unstructured.Unstructured)) }
+	if err := s.cache.IndexField(ctx, example(gvk), claimIndex, claims); err != nil {
 		return nil, err
 	}
 	informer, err := s.cache.GetInformer(ctx, example(gvk), cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err
 	}
-	return informer.AddEventHandler(s.handler(gvk, w))
+	return informer.AddEventHandler(w.handler(gvk, s.listeners))
 }
 
 // complete marks the first list of w as complete, unless w was replaced.
@@ -195,19 +200,15 @@ func (s *Store) setState(ctx context.Context, gvk schema.GroupVersionKind, state
 	}
 }
 
-func (s *Store) claims(obj client.Object) []string {
-	return s.opts.Claims(obj.(*unstructured.Unstructured))
-}
-
 // handler turns the events of one watch into those of the listeners.
-func (s *Store) handler(gvk schema.GroupVersionKind, w *watch) toolscache.ResourceEventHandler {
+func (w *watch) handler(gvk schema.GroupVersionKind, listeners []Listener) toolscache.ResourceEventHandler {
 	tell := func(before, after *unstructured.Unstructured, first bool) {
 		some := after
 		if some == nil {
 			some = before
 		}
 		key := Key{GroupVersionKind: gvk, Namespace: some.GetNamespace(), Name: some.GetName()}
-		for _, l := range s.listeners {
+		for _, l := range listeners {
 			if l.Changed != nil {
 				l.Changed(key, before, after, first)
 			}
@@ -264,78 +265,6 @@ func metadata(obj *unstructured.Unstructured) map[string]any {
 		delete(out, key)
 	}
 	return out
-}
-
-// watchDefinitions follows the CustomResourceDefinitions and returns once all
-// that exist are known.
-func (s *Store) watchDefinitions(ctx context.Context) error {
-	informer, err := s.cache.GetInformer(ctx, &apiextensionsv1.CustomResourceDefinition{})
-	if err != nil {
-		return fmt.Errorf("watch CustomResourceDefinitions: %w", err)
-	}
-	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { s.defined(obj, false) },
-		UpdateFunc: func(_, obj any) { s.defined(obj, false) },
-		DeleteFunc: func(obj any) { s.defined(obj, true) },
-	})
-	if err != nil {
-		return fmt.Errorf("watch CustomResourceDefinitions: %w", err)
-	}
-	select {
-	case <-ctx.Done():
-	case <-registration.HasSyncedChecker().Done():
-	}
-	return nil
-}
-
-// defined records a definition and looks again at the kinds that it is about.
-func (s *Store) defined(obj any, removed bool) {
-	if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-		obj = tombstone.Obj
-	}
-	crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
-	if !ok {
-		return
-	}
-	gk := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
-	now := definition{served: map[string]bool{}}
-	if !removed && established(crd) {
-		for _, v := range crd.Spec.Versions {
-			now.served[v.Name] = v.Served
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if maps.Equal(s.definitions[gk].served, now.served) && s.definitions[gk].served != nil {
-		return
-	}
-	s.definitions[gk] = now
-	for gvk := range s.counts {
-		if gvk.GroupKind() == gk {
-			s.queue.Forget(gvk)
-			s.queue.Add(gvk)
-		}
-	}
-}
-
-func established(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	for _, c := range crd.Status.Conditions {
-		if c.Type == apiextensionsv1.Established {
-			return c.Status == apiextensionsv1.ConditionTrue
-		}
-	}
-	return false
-}
-
-// withoutSchemas drops what is large and unused in a definition.
-func withoutSchemas(obj any) (any, error) {
-	if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
-		crd.ManagedFields = nil
-		for i := range crd.Spec.Versions {
-			crd.Spec.Versions[i].Schema = nil
-		}
-	}
-	return obj, nil
 }
 
 func example(gvk schema.GroupVersionKind) *unstructured.Unstructured {
