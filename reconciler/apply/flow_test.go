@@ -61,7 +61,7 @@ func TestRevisionsAreAppliedUpdatedAndPruned(t *testing.T) {
 }
 
 func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
-	w := newWorld(t)
+	w := newQuietWorld(t)
 	revision := w.commit(map[string]string{"app/web.yaml": fmt.Sprintf(deployment, 1, "web"), "app/service.yaml": service, "app/config.yaml": configMaps(20)})
 	w.kustomization("web", func(spec *kustomizev1.KustomizationSpec) {
 		spec.Interval = metav1.Duration{Duration: 100 * time.Millisecond}

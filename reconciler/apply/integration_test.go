@@ -56,7 +56,18 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{Env: shared.Env(t), t: t, events: &recorder{}, builds: &countedBuilder{}}
+	return newWorldOn(t, shared.Env(t))
+}
+
+// newQuietWorld has a control plane of its own, so that writes can be counted.
+func newQuietWorld(t testing.TB) *world {
+	t.Helper()
+	return newWorldOn(t, servertest.New(t))
+}
+
+func newWorldOn(t testing.TB, env *servertest.Env) *world {
+	t.Helper()
+	w := &world{Env: env, t: t, events: &recorder{}, builds: &countedBuilder{}}
 	w.namespace = w.Namespace(t)
 	var err error
 	if w.store, err = artifact.NewStore(t.TempDir(), artifact.Options{BaseURL: "http://localhost"}); err != nil {

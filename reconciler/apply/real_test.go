@@ -64,7 +64,7 @@ func TestPublishedApplications(t *testing.T) {
 // Kustomization.
 func TestWritesPerCommit(t *testing.T) {
 	const objects = 100
-	w := newWorld(t)
+	w := newQuietWorld(t)
 	w.kustomization("web")
 	deployments := func(replicas int) map[string]string {
 		files := map[string]string{}

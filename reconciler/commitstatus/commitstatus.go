@@ -10,6 +10,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -50,6 +51,8 @@ type Options struct {
 const (
 	defaultEvery      = 10 * time.Second
 	defaultConcurrent = 2
+	// confirmTime is how long a success stands before it is told.
+	confirmTime = 500 * time.Millisecond
 )
 
 // Reconciler keeps CommitStatus objects in line with Kustomizations. Use New.
@@ -71,6 +74,9 @@ type track struct {
 	owns map[inventory.ID]bool
 	// changed is when each CommitStatus was written last.
 	changed map[string]time.Time
+	// succeeding is the commit that was first seen to succeed at since.
+	succeeding string
+	since      time.Time
 	// complaint is the last event, so that it is not repeated.
 	complaint string
 }
@@ -123,6 +129,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil || !found {
 		return reconcile.Result{}, err
 	}
+	if wait := r.confirm(&ks, verdict, existing); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
 	var again time.Duration
 	for _, target := range targets {
 		after, err := r.keep(ctx, &ks, target, verdict, existing)
@@ -134,6 +143,32 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 	}
 	return reconcile.Result{RequeueAfter: again}, nil
+}
+
+// confirm returns how long a success has to stand before it is told. What the
+// members run is read from caches, which may be a moment behind the
+// Kustomization's own status; one that waits for health has looked for itself.
+func (r *Reconciler) confirm(ks *kustomizev1.Kustomization, v verdict, existing map[string]*gitopsv1alpha1.CommitStatus) time.Duration {
+	told := func(cs *gitopsv1alpha1.CommitStatus) bool {
+		return cs.Spec.Commit == v.commit && cs.Spec.State == gitopsv1alpha1.CommitSuccess
+	}
+	sure := v.state != gitopsv1alpha1.CommitSuccess || apimeta.IsStatusConditionTrue(ks.Status.Conditions, meta.HealthyCondition)
+	for _, cs := range existing {
+		sure = sure || told(cs)
+	}
+	var wait time.Duration
+	r.trackOf(client.ObjectKeyFromObject(ks), func(t *track) {
+		now := r.opts.Clock.Now()
+		switch {
+		case sure:
+			t.succeeding = ""
+		case t.succeeding != v.commit:
+			t.succeeding, t.since, wait = v.commit, now, confirmTime
+		default:
+			wait = confirmTime - now.Sub(t.since)
+		}
+	})
+	return wait
 }
 
 // existing returns the CommitStatuses of a Kustomization by name.

@@ -34,7 +34,7 @@ type Templates interface {
 type Deps struct {
 	// Hub reads bindings, Works and policies from a cache.
 	Hub client.Reader
-	// Live reads single objects without a cache.
+	// Live reads without a cache.
 	Live client.Reader
 	// Templates are read for Parts.
 	Templates Templates
@@ -59,12 +59,13 @@ type Request struct {
 
 // Assess returns a verdict per entry, in the order of the entries. What a
 // policy carries is judged by its members; anything else by its own status.
+// Policies are read live: one that was applied a moment ago counts.
 func (r *Reader) Assess(ctx context.Context, req Request) ([]Verdict, error) {
 	rules, err := compile(req.Checks)
 	if err != nil {
 		return nil, err
 	}
-	policies, err := r.policies(ctx)
+	policies, err := r.policies(ctx, r.Live)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ import (
 // Parts returns a part per object that a policy carries, or is about to carry.
 // It reads caches only.
 func (r *Reader) Parts(ctx context.Context, entries []inventory.Entry) ([]rollup.Part, error) {
-	policies, err := r.policies(ctx)
+	policies, err := r.policies(ctx, r.Hub)
 	if err != nil {
 		return nil, err
 	}
@@ -88,17 +88,17 @@ type selection struct {
 
 // policies returns the policies of both scopes. They are shared: they must not
 // be changed.
-func (r *Reader) policies(ctx context.Context) (selection, error) {
+func (r *Reader) policies(ctx context.Context, from client.Reader) (selection, error) {
 	out := selection{skip: r.Skip}
 	var namespaced policyv1alpha1.PropagationPolicyList
-	if err := r.Hub.List(ctx, &namespaced, client.UnsafeDisableDeepCopy); err != nil {
+	if err := from.List(ctx, &namespaced, client.UnsafeDisableDeepCopy); err != nil {
 		return out, fmt.Errorf("list policies: %w", err)
 	}
 	for i := range namespaced.Items {
 		out.policies = append(out.policies, &namespaced.Items[i])
 	}
 	var cluster policyv1alpha1.ClusterPropagationPolicyList
-	if err := r.Hub.List(ctx, &cluster, client.UnsafeDisableDeepCopy); err != nil {
+	if err := from.List(ctx, &cluster, client.UnsafeDisableDeepCopy); err != nil {
 		return out, fmt.Errorf("list cluster policies: %w", err)
 	}
 	for i := range cluster.Items {
