@@ -83,6 +83,6 @@ func observedPart(obj *unstructured.Unstructured) map[string]any {
 // digest hashes a JSON value; maps are written with sorted keys.
 func digest(value map[string]any) [sha256.Size]byte {
 	// A value that came from JSON or YAML can always be written as JSON.
-	raw, _ := json.Marshal(value) //nolint:errchkjson // see above
+	raw, _ := json.Marshal(value)
 	return sha256.Sum256(raw)
 }
