@@ -177,6 +177,9 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 	}
 	switch item.Health {
 	case workv1alpha2.ResourceHealthy:
+		if old := replaced(v.kind, status); old > 0 {
+			return Progressing, fmt.Sprintf("still runs %d replicas of the version before", old)
+		}
 		return Healthy, ""
 	case workv1alpha2.ResourceUnhealthy:
 		return Progressing, "not ready" + counts(status, target.Replicas)
@@ -216,6 +219,18 @@ func counts(status map[string]any, want int32) string {
 	}
 	ready, _ := status["readyReplicas"].(int64) // absent while it is zero
 	return fmt.Sprintf(" %d/%d", ready, want)
+}
+
+// replaced counts the replicas of a Deployment that an update has yet to
+// replace. As long as they serve, the Deployment counts as healthy (Karmada's
+// rule), but what they serve is not what was rolled out.
+func replaced(kind string, status map[string]any) int64 {
+	if kind != "Deployment" {
+		return 0
+	}
+	all, _ := status["replicas"].(int64)
+	updated, _ := status["updatedReplicas"].(int64)
+	return all - updated
 }
 
 // verdict judges kinds that have no health but an end.

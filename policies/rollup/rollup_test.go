@@ -183,7 +183,7 @@ func TestHealth(t *testing.T) {
 	}
 	behind := work("a", "True", "", workv1alpha2.ResourceHealthy, "")
 	behind.Generation = 3
-	const current = `{"replicas":5,"readyReplicas":5,"resourceTemplateGeneration":3}`
+	const current = `{"replicas":5,"updatedReplicas":5,"readyReplicas":5,"resourceTemplateGeneration":3}`
 	cases := map[string]struct {
 		kind       string
 		binding    workv1alpha2.Binding
@@ -204,6 +204,7 @@ func TestHealth(t *testing.T) {
 		"refused by the member":                         {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{work("a", "False", "denied", "", "")}, rollup.Failed, "a: denied"},
 		"a status about an older template":              {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{work("a", "True", "", workv1alpha2.ResourceHealthy, `{"replicas":5,"resourceTemplateGeneration":2}`)}, rollup.Progressing, "a: latest version not seen yet 0/5"},
 		"not ready":                                     {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{work("a", "True", "", workv1alpha2.ResourceUnhealthy, `{"replicas":5,"readyReplicas":2,"resourceTemplateGeneration":3}`)}, rollup.Progressing, "a: not ready 2/5"},
+		"old replicas serve in place of new ones":       {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{work("a", "True", "", workv1alpha2.ResourceHealthy, `{"replicas":2,"updatedReplicas":1,"readyReplicas":1,"resourceTemplateGeneration":3}`)}, rollup.Progressing, "a: still runs 1 replicas of the version before"},
 		"health not known":                              {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{work("a", "True", "", workv1alpha2.ResourceUnknown, "")}, rollup.Progressing, "a: health not known yet"},
 		"what failed is told before what is on its way": {"Deployment", binding(succeeded, "a", "b"), []*workv1alpha1.Work{work("a", "", "", "", ""), work("b", "False", "denied", "", "")}, rollup.Failed, "b: denied"},
 		"a job that runs":                               {"Job", binding(succeeded, "a"), []*workv1alpha1.Work{work("a", "True", "", workv1alpha2.ResourceHealthy, `{"active":1}`)}, rollup.Progressing, "a: job is running"},
