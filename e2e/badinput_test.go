@@ -34,7 +34,7 @@ func TestBadCommits(t *testing.T) {
 		"a manifest that does not parse":    {"app/bad.yaml", "kind: [", "BuildFailed", []string{"bad.yaml"}},
 		"a duplicate object":                {"app/again.yaml", good("NAMESPACE"), "DuplicateObject", []string{"Deployment", "web", "again.yaml"}},
 		"a kind that the hub does not know": {"app/bad.yaml", "apiVersion: example.org/v1\nkind: Wish\nmetadata: {name: moon, namespace: NAMESPACE}\n", "UnknownKind|KindMissing|InvalidObject", []string{"Wish", "example.org/v1"}},
-		"a namespace that does not exist":   {"app/bad.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lost, namespace: nowhere}\n", "NamespaceMissing", []string{"nowhere"}},
+		"a namespace that does not exist":   {"app/bad.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lost, namespace: nowhere}\n", "NamespaceMissing|NamespaceNotFound", []string{"nowhere"}},
 		"a broken kustomization":            {"app/kustomization.yaml", "resources: [gone.yaml]\n", "BuildFailed", []string{"gone.yaml"}},
 		"an object that the schema refuses": {"app/bad.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bad, namespace: NAMESPACE}\nspec: {replicas: many}\n", "InvalidObject", []string{"Deployment", "bad"}},
 		"an object over the size limit":     {"app/bad.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: huge, namespace: NAMESPACE}\ndata: {a: " + noise(4<<20) + "}\n", "BuildFailed|TooLarge", []string{"bad.yaml"}},

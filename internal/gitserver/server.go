@@ -1,9 +1,11 @@
 package gitserver
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/cgi"
@@ -46,6 +48,10 @@ func Start(ctx context.Context, root, address string) (*Server, error) {
 			s.requests.Add(1)
 			if s.refuse.Load() {
 				http.Error(w, "out of order", http.StatusServiceUnavailable)
+				return
+			}
+			if err := unchunk(r); err != nil {
+				http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 				return
 			}
 			handler.ServeHTTP(w, r)
@@ -103,6 +109,23 @@ func Git(ctx context.Context, dir string, args ...string) (string, error) {
 		return "", fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
 	}
 	return strings.TrimSpace(string(out)), nil
+}
+
+// maxPush bounds a push whose length is not announced.
+const maxPush = 256 << 20
+
+// unchunk reads a body of unknown length, because CGI wants to know it. Git
+// sends larger pushes that way.
+func unchunk(r *http.Request) error {
+	if r.ContentLength >= 0 {
+		return nil
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxPush))
+	if err != nil {
+		return fmt.Errorf("read the push: %w", err)
+	}
+	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+	return nil
 }
 
 func backendPath(ctx context.Context) (string, error) {

@@ -1,12 +1,20 @@
 package gitserver_test
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/flotilla-io/flotilla/internal/gitserver"
 )
+
+// noise does not compress, so that the push is a large one.
+func noise(length int) []byte {
+	content := make([]byte, length)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(content)
+	return content
+}
 
 func TestPushThenClone(t *testing.T) {
 	ctx, root := t.Context(), t.TempDir()
@@ -32,7 +40,7 @@ func TestPushThenClone(t *testing.T) {
 		return out
 	}
 	run(work, "clone", "--quiet", server.URL("fleet"), ".")
-	if err := os.WriteFile(filepath.Join(work, "a.txt"), []byte("a"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(work, "a.txt"), noise(3<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	run(work, "add", ".")
