@@ -62,6 +62,9 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
+// WrappedRoundTripper lets callers find the transport below.
+func (g *guard) WrappedRoundTripper() http.RoundTripper { return g.next }
+
 // judge reads from an answer whether the member has too much to do.
 func judge(resp *http.Response) verdict {
 	switch resp.StatusCode {

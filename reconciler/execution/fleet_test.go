@@ -3,6 +3,7 @@ package execution_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -54,6 +55,7 @@ type fleet struct {
 	member *membertest.Member
 	at     member.Options
 	edge   client.Client // of the member
+	web    *workv1alpha2.ResourceBinding
 
 	stopLoops func()
 }
@@ -276,9 +278,10 @@ func (f *fleet) since(t *testing.T, revision int64) []string {
 				t.Fatalf("%T is no object", item)
 			}
 			if at, err := strconv.ParseInt(obj.GetResourceVersion(), 10, 64); err == nil && at > revision {
-				out = append(out, fmt.Sprintf("%T %s at %d", obj, client.ObjectKeyFromObject(obj), at))
+				out = append(out, fmt.Sprintf("%T %s", obj, client.ObjectKeyFromObject(obj)))
 			}
 		}
 	}
+	slices.Sort(out)
 	return out
 }

@@ -50,7 +50,7 @@ func (w *Window[K]) Hold(key K, form string) time.Duration {
 	now := w.options.Clock.Now()
 	c, ok := w.held[key]
 	if !ok {
-		c = change{first: now}
+		c = change{first: now, last: now}
 	}
 	if c.form != form {
 		c.form, c.last = form, now

@@ -10,6 +10,14 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/window"
 )
 
+func TestAChangeWithoutFormIsHeldToo(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	w := window.New[string](window.Options{Quiet: time.Second, Most: time.Second, Clock: clock})
+	if got := w.Hold("shop/web", ""); got != time.Second {
+		t.Errorf("held back for %s", got)
+	}
+}
+
 func TestHold(t *testing.T) {
 	type step struct {
 		after time.Duration
