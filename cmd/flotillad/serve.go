@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -87,6 +88,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	go func() {
 		select {
 		case <-plane.Ready():
+			debug.FreeOSMemory() // a start needs far more than what follows
 			_, _ = fmt.Fprintf(out, "the control plane is ready after %.1fs: %s, administrator's kubeconfig %s\n",
 				time.Since(begin).Seconds(), plane.URL(), plane.KubeconfigFile())
 		case <-ctx.Done():

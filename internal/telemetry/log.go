@@ -30,18 +30,32 @@ func (o *LogOptions) AddFlags(flags *pflag.FlagSet) {
 // Start returns the logger that writes to out, and makes the Kubernetes
 // libraries of this process log through it.
 func (o *LogOptions) Start(out io.Writer) (logr.Logger, error) {
-	level := &slog.HandlerOptions{Level: slog.Level(-o.Verbosity)}
-	var handler slog.Handler
+	own, err := o.logger(out, slog.Level(-o.Verbosity))
+	if err != nil {
+		return own, err
+	}
+	// Kubernetes' servers and controllers tell hundreds of lines at each start.
+	libraries, err := o.logger(out, slog.Level(libraryVerbosity-o.Verbosity))
+	if err != nil {
+		return own, err
+	}
+	klog.SetLoggerWithOptions(libraries, klog.ContextualLogger(true))
+	ctrl.SetLogger(own)
+	return own, nil
+}
+
+// libraryVerbosity is how much more verbose the log must be for the libraries
+// to tell of more than faults.
+const libraryVerbosity = 3
+
+func (o *LogOptions) logger(out io.Writer, level slog.Level) (logr.Logger, error) {
+	opts := &slog.HandlerOptions{Level: level}
 	switch o.Format {
 	case "", "text":
-		handler = slog.NewTextHandler(out, level)
+		return logr.FromSlogHandler(slog.NewTextHandler(out, opts)), nil
 	case "json":
-		handler = slog.NewJSONHandler(out, level)
+		return logr.FromSlogHandler(slog.NewJSONHandler(out, opts)), nil
 	default:
 		return logr.Discard(), fmt.Errorf("--logging-format %q is unknown: use text or json", o.Format)
 	}
-	log := logr.FromSlogHandler(handler)
-	klog.SetLoggerWithOptions(log, klog.ContextualLogger(true))
-	ctrl.SetLogger(log)
-	return log, nil
 }
