@@ -53,7 +53,6 @@ type Reconciler struct {
 	opts      Options
 
 	shelf    *shelf
-	released *echo.Echo[workv1alpha2.Binding]
 	inbox    store.Inbox[ctrl.Request]
 	failures echo.Said[client.ObjectKey]
 	phases   []loop.Phase[state]
@@ -71,16 +70,14 @@ func New(hub client.Client, templates Templates, interp *interpreter.Interpreter
 		opts.Parallel = 16
 	}
 	shelf := &shelf{hub: hub, written: echo.New[*workv1alpha1.Work](opts.Clock)}
-	released := echo.New[workv1alpha2.Binding](opts.Clock)
-	read := reader{hub: hub, released: released, templates: templates.Get, works: shelf.of, orphans: shelf.left}
-	write := writer{hub: hub, find: shelf.find, echo: shelf.written, released: released, parallel: opts.Parallel}
+	read := reader{hub: hub, templates: templates.Get, works: shelf.of, orphans: shelf.left}
+	write := writer{hub: hub, find: shelf.find, echo: shelf.written, released: echo.New[workv1alpha2.Binding](opts.Clock), parallel: opts.Parallel}
 	render := renderer{cluster: shelf.cluster, overrides: shelf.overrides, interpreter: interp}
 	return &Reconciler{
 		templates: templates,
 		events:    events,
 		opts:      opts,
 		shelf:     shelf,
-		released:  released,
 		phases:    []loop.Phase[state]{read.binding, write.withdraw, read.template, render.run, write.dispatch, write.clean},
 	}
 }

@@ -23,7 +23,6 @@ const behind = 50 * time.Millisecond
 // reader fetches what a pass is about.
 type reader struct {
 	hub       client.Reader
-	released  *echo.Echo[workv1alpha2.Binding]
 	templates func(ctx context.Context, key store.Key) (*unstructured.Unstructured, store.Presence, error)
 	works     func(ctx context.Context, b workv1alpha2.Binding) ([]*workv1alpha1.Work, error)
 	orphans   func(ctx context.Context, gone client.ObjectKey) ([]*workv1alpha1.Work, error)
@@ -31,11 +30,10 @@ type reader struct {
 
 // binding reads the binding and its Works.
 func (p reader) binding(ctx context.Context, s *state) (loop.Next, error) {
-	cached, found, err := bindings.Get(ctx, p.hub, s.key)
+	b, found, err := bindings.Get(ctx, p.hub, s.key)
 	if err != nil {
 		return loop.Next{}, err
 	}
-	b, found := p.released.Latest(s.key, cached, found)
 	if !found {
 		s.works, err = p.orphans(ctx, s.key)
 		return loop.Next{}, err

@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,6 +21,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 )
@@ -31,7 +33,7 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	if err := r.shelf.register(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	r.templates.Listen(store.Listener{KindChanged: func(ctx context.Context, gvk schema.GroupVersionKind, state store.State) {
+	r.templates.Listen(store.Listener{Changed: r.templateChanged, KindChanged: func(ctx context.Context, gvk schema.GroupVersionKind, state store.State) {
 		if state != store.Synced {
 			return
 		}
@@ -62,6 +64,15 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	return nil
 }
 
+// templateChanged looks at the binding of a template whose content changed. The
+// binding says first what the template loop made of it; where it said so before
+// the change was seen here, nothing else would bring it back.
+func (r *Reconciler) templateChanged(key store.Key, before, after *unstructured.Unstructured, _ bool) {
+	if before != nil && after != nil {
+		r.inbox.Add(ctrl.Request{NamespacedName: bindings.KeyOf(key)}, false)
+	}
+}
+
 func requestFor(b metav1.Object) ctrl.Request {
 	return ctrl.Request{NamespacedName: client.ObjectKey{Namespace: b.GetNamespace(), Name: b.GetName()}}
 }
@@ -70,7 +81,7 @@ func requestFor(b metav1.Object) ctrl.Request {
 type needs client.ObjectKey
 
 // bindingEvents has the store watch the kinds of bindings, and looks at
-// bindings whose spec or permanent id changed.
+// bindings that changed in what Works depend on.
 func (r *Reconciler) bindingEvents() handler.EventHandler {
 	want := func(b workv1alpha2.Binding) {
 		r.templates.Want(needs(client.ObjectKeyFromObject(b)), bindings.TemplateOf(b).GroupVersionKind)
@@ -85,19 +96,24 @@ func (r *Reconciler) bindingEvents() handler.EventHandler {
 			if bindings.TemplateOf(before).GroupVersionKind != bindings.TemplateOf(after).GroupVersionKind {
 				want(after)
 			}
-			id := bindings.IDLabel(after)
-			if before.GetGeneration() != after.GetGeneration() ||
-				before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
-				before.GetLabels()[id] != after.GetLabels()[id] {
+			if decisive(before, after) {
 				q.Add(requestFor(after))
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
 			r.templates.Want(needs(client.ObjectKeyFromObject(e.Object)))
-			r.released.Gone(client.ObjectKeyFromObject(e.Object))
 			q.Add(requestFor(e.Object))
 		},
 	}
+}
+
+// decisive says whether Works depend on what changed of a binding.
+func decisive(before, after workv1alpha2.Binding) bool {
+	id := bindings.IDLabel(after)
+	return before.GetGeneration() != after.GetGeneration() ||
+		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+		before.GetLabels()[id] != after.GetLabels()[id] ||
+		before.GetAnnotations()[propagation.DigestAnnotation] != after.GetAnnotations()[propagation.DigestAnnotation]
 }
 
 // workEvents looks at the binding of a Work that somebody else made, changed

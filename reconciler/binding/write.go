@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -43,13 +42,12 @@ func (p writer) withdraw(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{Done: true}, err
 	}
 	patch, held := bindings.WithoutFinalizer(s.binding, bindings.Finalizer(s.binding))
-	if !held {
+	if !held || p.released.Ended(s.binding) {
 		return loop.Next{Done: true}, nil
 	}
-	controllerutil.RemoveFinalizer(s.binding, bindings.Finalizer(s.binding))
 	switch err := p.hub.Patch(ctx, s.binding, patch); {
 	case err == nil:
-		p.released.Wrote(s.binding)
+		p.released.Deleted(s.binding)
 	case !bindings.IsStale(err):
 		return loop.Next{}, fmt.Errorf("let the binding go: %w", err)
 	}

@@ -45,7 +45,8 @@ func (e *Echo[T]) Wrote(obj T) {
 	e.sweep()
 }
 
-// Deleted records that the server accepted the deletion of obj.
+// Deleted records that the server accepted what ends obj: its deletion, or the
+// removal of the finalizer that held it.
 func (e *Echo[T]) Deleted(obj T) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -53,16 +54,18 @@ func (e *Echo[T]) Deleted(obj T) {
 	e.sweep()
 }
 
-// Leaving says whether obj is being deleted: it says so itself, or the server
-// has accepted its deletion a moment ago.
-func (e *Echo[T]) Leaving(obj T) bool {
-	if obj.GetDeletionTimestamp() != nil {
-		return true
-	}
+// Ended says whether Deleted was called for obj a moment ago.
+func (e *Echo[T]) Ended(obj T) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	at, ok := e.deleted[obj.GetUID()]
 	return ok && e.clock.Since(at) <= patience
+}
+
+// Leaving says whether obj is being deleted: it says so itself, or the server
+// has accepted its deletion a moment ago.
+func (e *Echo[T]) Leaving(obj T) bool {
+	return obj.GetDeletionTimestamp() != nil || e.Ended(obj)
 }
 
 // sweep drops what is too old, now and then.

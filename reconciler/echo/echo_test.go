@@ -111,11 +111,11 @@ func TestLeaving(t *testing.T) {
 	marked := at("7")
 	marked.DeletionTimestamp = &metav1.Time{Time: clock.Now()}
 	e.Deleted(obj)
-	got := []bool{e.Leaving(obj), e.Leaving(again), e.Leaving(marked)}
+	got := []bool{e.Leaving(obj), e.Leaving(again), e.Leaving(marked), e.Ended(marked)}
 	clock.Step(time.Minute)
 	got = append(got, e.Leaving(obj))
-	if diff := cmp.Diff([]bool{true, false, true, false}, got); diff != "" {
-		t.Errorf("deleted, made anew, marked, long ago (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]bool{true, false, true, false, false}, got); diff != "" {
+		t.Errorf("deleted, made anew, marked, marked but not by us, long ago (-want +got):\n%s", diff)
 	}
 }
 

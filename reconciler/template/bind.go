@@ -28,7 +28,7 @@ type binder struct {
 	placement placement.Options
 }
 
-// run sets the desired binding.
+// run sets the desired binding; none where there is nothing to bind.
 func (p binder) run(ctx context.Context, s *state) (loop.Next, error) {
 	if s.policy == nil {
 		return p.release(s)
@@ -41,9 +41,6 @@ func (p binder) run(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	if decision, changed := placement.Decide(s.desired, snap, p.now(), p.placement); changed {
-		if e, some := scheduler.EventOf(s.desired, decision); some {
-			s.news = append(s.news, news{e.Type, e.Reason, e.Message})
-		}
 		scheduler.Put(decision, s.desired)
 		s.decision = &decision
 	}
@@ -55,7 +52,7 @@ func (p binder) run(ctx context.Context, s *state) (loop.Next, error) {
 // of the template stay on the hub until a policy carries it again.
 func (p binder) release(s *state) (loop.Next, error) {
 	if s.binding == nil || collides(s) != nil {
-		return loop.Next{Done: true}, nil
+		return loop.Next{}, nil
 	}
 	digest, err := propagation.Digest(s.template)
 	if err != nil {

@@ -91,10 +91,6 @@ func TestBindNew(t *testing.T) {
 	if diff := cmp.Diff(workv1alpha2.Binding(want), s.desired, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("binding (-want +got):\n%s", diff)
 	}
-	wantNews := []news{{"Normal", workv1alpha2.EventReasonScheduleBindingSucceed, "Binding has been scheduled successfully. Result: {m1:2, m2:2}"}}
-	if diff := cmp.Diff(wantNews, s.news, cmp.AllowUnexported(news{})); diff != "" {
-		t.Errorf("news (-want +got):\n%s", diff)
-	}
 }
 
 // TestBindAgain edits what a binding is made from and names what changes on it.

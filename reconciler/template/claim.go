@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,16 +16,9 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// claimer writes on the template which policy carries it.
-type claimer struct {
-	patch func(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error
-	put   func(obj *unstructured.Unstructured)
-}
-
-// run writes the claim if it differs, before the binding is made: the binding
-// names the version of the template that carries the claim, and so needs no
-// second write.
-func (p claimer) run(ctx context.Context, s *state) (loop.Next, error) {
+// claim decides what the template should say about who carries it. From here on
+// the template is taken as it will be: its binding need not wait for the write.
+func claim(_ context.Context, s *state) (loop.Next, error) {
 	var claim propagation.Claim
 	if s.policy != nil {
 		claim = propagation.ClaimOf(s.policy)
@@ -35,26 +27,41 @@ func (p claimer) run(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil || !some {
 		return loop.Next{}, err
 	}
+	s.claim = data
+	claim.Set(s.template)
+	// The server keeps no empty maps.
+	if len(s.template.GetLabels()) == 0 {
+		s.template.SetLabels(nil)
+	}
+	if len(s.template.GetAnnotations()) == 0 {
+		s.template.SetAnnotations(nil)
+	}
+	return loop.Next{}, nil
+}
+
+// claim writes the claim.
+func (p writer) claim(ctx context.Context, s *state) error {
+	if s.claim == nil {
+		return nil
+	}
 	claimed := &unstructured.Unstructured{}
 	claimed.SetGroupVersionKind(s.key.GroupVersionKind)
 	claimed.SetNamespace(s.key.Namespace)
 	claimed.SetName(s.key.Name)
-	if err := p.patch(ctx, claimed, client.RawPatch(types.MergePatchType, data)); err != nil {
+	if err := p.hub.Patch(ctx, claimed, client.RawPatch(types.MergePatchType, s.claim)); err != nil {
 		if bindings.IsStale(err) {
-			return loop.Next{Done: true}, nil // gone or made anew: its event comes
+			return nil // gone or made anew: its event comes
 		}
-		return loop.Next{}, reported(fmt.Errorf("claim the template: %w", err))
+		return reported(fmt.Errorf("claim the template: %w", err))
 	}
-	claimed.SetManagedFields(nil)
 	p.put(claimed)
-	s.template = claimed
+	s.claimed = true
 	if s.policy == nil {
 		log.FromContext(ctx).Info("released a template")
-		return loop.Next{}, nil
+	} else {
+		log.FromContext(ctx).Info("claimed a template", "policy", nameOf(s.policy))
 	}
-	log.FromContext(ctx).Info("claimed a template", "policy", nameOf(s.policy))
-	s.news = append(s.news, news{corev1.EventTypeNormal, policyv1alpha1.EventReasonApplyPolicySucceed, "Carried by policy " + nameOf(s.policy) + "."})
-	return loop.Next{}, nil
+	return nil
 }
 
 // claimPatch returns the merge patch that gives obj the claim and no other, and

@@ -8,8 +8,8 @@
 // with what changed the placement, and leaves to the scheduler otherwise. On
 // policies it writes the status and takes off the finalizer.
 //
-// A new template costs at most two writes, the claim and the binding; an edit
-// one. Conditions: Ready on policies, with the reasons Matched, UnknownAPI,
+// A new template costs at most two writes, the claim and the binding, which are
+// sent side by side; an edit costs one. Conditions: Ready on policies, with the reasons Matched, UnknownAPI,
 // WaitingForOverrides and InvalidSelector. Events: ApplyPolicySucceed,
 // ApplyPolicyFailed, GetReplicasFailed, ScheduleBindingSucceed and
 // ScheduleBindingFailed on templates. It never touches a Work, and deletes

@@ -212,7 +212,7 @@ func (p *policies) eachClaimed(ctx context.Context, policy policyv1alpha1.Policy
 func (p *policies) release(ctx context.Context, policy policyv1alpha1.Policy) error {
 	_, finalizer := marks(policy)
 	patch, held := bindings.WithoutFinalizer(policy, finalizer)
-	if !held {
+	if !held || p.written.Ended(policy) {
 		return nil
 	}
 	for _, gvk := range p.kinds(policy) {
@@ -224,10 +224,9 @@ func (p *policies) release(ctx context.Context, policy policyv1alpha1.Policy) er
 	if err != nil || claimed > 0 {
 		return err
 	}
-	controllerutil.RemoveFinalizer(policy, finalizer)
 	switch err := p.hub.Patch(ctx, policy, patch); {
 	case err == nil:
-		p.written.Wrote(policy)
+		p.written.Deleted(policy)
 	case !bindings.IsStale(err):
 		return fmt.Errorf("let policy %s go: %w", nameOf(policy), err)
 	}

@@ -83,10 +83,9 @@ func New(hub client.Client, templates *store.Store, snapshots Snapshots, interpr
 	catalog := catalog{hub}
 	read := reader{template: templates.Get, binding: r.binding}
 	choose := chooser{skip: opts.Skip, find: catalog.find, candidates: catalog.candidates, exists: catalog.overrideExists}
-	claim := claimer{patch: hub.Patch, put: templates.Put}
 	bind := binder{replicas: interpreter.Replicas, clusters: snapshots.Current, now: opts.Clock.Now, newID: uuid.NewString, placement: opts.Placement}
-	write := writer{hub: hub, echo: r.written}
-	r.phases = []loop.Phase[state]{read.run, write.sweep, choose.run, claim.run, bind.run, write.run}
+	write := writer{hub: hub, echo: r.written, put: templates.Put}
+	r.phases = []loop.Phase[state]{read.run, write.sweep, choose.run, claim, bind.run, write.run}
 	return r
 }
 
@@ -99,7 +98,11 @@ type state struct {
 	binding workv1alpha2.Binding
 	// policy carries the template; nil if none does.
 	policy policyv1alpha1.Policy
-	// desired is the binding as it should be.
+	// claim is the patch that makes the template say so; nil if it does.
+	// Claimed is true once that is written.
+	claim   []byte
+	claimed bool
+	// desired is the binding as it should be; nil if there is to be none.
 	desired workv1alpha2.Binding
 	// decision is the placement in desired; nil if none was due.
 	decision *placement.Decision

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -17,12 +19,14 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 )
 
-// writer makes, changes and deletes bindings.
+// writer makes, changes and deletes bindings, and claims templates.
 type writer struct {
 	hub  client.Writer
 	echo *echo.Echo[workv1alpha2.Binding]
+	put  func(template *unstructured.Unstructured)
 }
 
 // sweep deletes the binding of a template that is gone, and ends the pass.
@@ -42,26 +46,49 @@ func (p writer) sweep(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{Done: true}, nil
 }
 
-// run brings the binding to what is desired. Where it has changed meanwhile
-// nothing is written: its event brings the template back here.
+// run writes the claim and the binding side by side.
 func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
+	var group errgroup.Group
+	var claimErr error
+	group.Go(func() error {
+		claimErr = p.claim(ctx, s)
+		return nil // the binding is not held up
+	})
+	bound, err := p.bind(ctx, s)
+	_ = group.Wait() // always nil, see above
+	if s.claimed && s.policy != nil {
+		s.news = append(s.news, news{corev1.EventTypeNormal, policyv1alpha1.EventReasonApplyPolicySucceed, "Carried by policy " + nameOf(s.policy) + "."})
+	}
+	if bound && s.decision != nil {
+		if e, some := scheduler.EventOf(s.before(), *s.decision); some {
+			s.news = append(s.news, news{e.Type, e.Reason, e.Message})
+		}
+	}
+	return loop.Next{}, errors.Join(claimErr, err)
+}
+
+// bind brings the binding to what is desired, and reports whether it wrote.
+// Where it has changed meanwhile nothing is written: its event brings the
+// template back here.
+func (p writer) bind(ctx context.Context, s *state) (bool, error) {
+	if s.desired == nil {
+		return false, nil
+	}
 	var err error
 	if s.binding == nil {
 		err = p.hub.Create(ctx, s.desired)
 	} else {
 		patch, some, patchErr := bindings.Patch(s.binding, s.desired)
 		if patchErr != nil || !some {
-			return loop.Next{}, patchErr
+			return false, patchErr
 		}
 		err = p.hub.Patch(ctx, s.desired, patch)
 	}
 	switch {
 	case err != nil && (bindings.IsStale(err) || apierrors.IsAlreadyExists(err)):
-		s.news = withoutPlacement(s.news)
-		return loop.Next{Done: true}, nil
+		return false, nil
 	case err != nil:
-		s.news = withoutPlacement(s.news)
-		return loop.Next{}, reported(fmt.Errorf("write the binding: %w", err))
+		return false, reported(fmt.Errorf("write the binding: %w", err))
 	}
 	p.echo.Wrote(s.desired)
 	logger := log.FromContext(ctx).WithValues("binding", s.desired.GetName())
@@ -69,18 +96,15 @@ func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
 		logger = logger.WithValues("clusters", placement.Text(s.decision.Clusters), "reason", s.decision.Record.Reason)
 	}
 	logger.Info("wrote a binding", "new", s.binding == nil)
-	return loop.Next{}, nil
+	return true, nil
 }
 
-// withoutPlacement drops the news of a placement that was not written.
-func withoutPlacement(all []news) []news {
-	var out []news
-	for _, n := range all {
-		if n.reason != workv1alpha2.EventReasonScheduleBindingSucceed && n.reason != workv1alpha2.EventReasonScheduleBindingFailed {
-			out = append(out, n)
-		}
+// before returns the binding as it was, empty where there was none.
+func (s *state) before() workv1alpha2.Binding {
+	if s.binding != nil {
+		return s.binding
 	}
-	return out
+	return bindings.New(s.key.Namespace)
 }
 
 // reported gives err a reason where users should hear of it.
