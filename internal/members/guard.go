@@ -40,14 +40,29 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return resp, err
 	}
+	if vital(req.URL.Path) {
+		return g.exchange(req, func(verdict) {})
+	}
 	if err := g.limiter.acquire(req.Context()); err != nil {
 		return nil, err
 	}
+	return g.exchange(req, g.limiter.release)
+}
+
+// vital says whether a request asks how or who the member is: such ones are few
+// and do not stand in line, or a member with much to do would count as gone.
+func vital(path string) bool {
+	return path == "/readyz" || path == "/healthz" || path == "/api/v1/namespaces/kube-system"
+}
+
+// exchange sends a request and calls release with what the answer says, once it
+// is over.
+func (g *guard) exchange(req *http.Request, release func(verdict)) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), g.timeout)
 	resp, err := g.next.RoundTrip(req.WithContext(ctx))
 	if err != nil {
 		cancel()
-		g.limiter.release(verdict{crowded: timedOut(err) && req.Context().Err() == nil})
+		release(verdict{crowded: timedOut(err) && req.Context().Err() == nil})
 		if unreachable(req.Context(), err) {
 			g.suspect()
 		}
@@ -57,7 +72,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel()
 		v := judge(resp)
 		v.crowded = v.crowded || timedOut(err)
-		g.limiter.release(v)
+		release(v)
 	}}
 	return resp, nil
 }

@@ -120,6 +120,24 @@ func TestGuardHonoursRetryAfter(t *testing.T) {
 	}
 }
 
+func TestGuardAsksHowTheMemberIsInAnyCase(t *testing.T) {
+	c, g, url, _ := guarded(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+	for range firstInFlight {
+		if err := g.limiter.acquire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{"/readyz", "/healthz", "/api/v1/namespaces/kube-system"} {
+		if body, err := get(t, c, url+path); err != nil || string(body) != "ok" {
+			t.Errorf("%s = %q, %v", path, body, err)
+		}
+	}
+	for range firstInFlight {
+		g.limiter.release(verdict{})
+	}
+	g.idle(t)
+}
+
 func TestGuardDoubtsAMemberThatIsGone(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()

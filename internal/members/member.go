@@ -83,6 +83,10 @@ func (m *Member) Proven() bool { return m.trust.Load() == proven }
 // gone, or be another one when it is back.
 func (m *Member) Suspects() <-chan struct{} { return m.suspects }
 
+// Doubt withdraws the trust in the member until it has proved itself again: it
+// was seen to be out of reach.
+func (m *Member) Doubt() { m.trust.Store(unproven) }
+
 // suspect withdraws the trust in the member until it has proved itself again.
 func (m *Member) suspect() {
 	if !m.trust.CompareAndSwap(proven, unproven) {

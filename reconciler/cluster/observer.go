@@ -81,9 +81,15 @@ func (r *Reconciler) observer(member *members.Member, wasReady bool, report func
 		options:   r.options,
 		threshold: newThreshold(r.options.FailureThreshold, r.options.SuccessThreshold, wasReady),
 		report:    report,
-		probe:     func(ctx context.Context) outcome { return probe(ctx, discovery.RESTClient()) },
-		prove:     member.Prove,
-		suspects:  member.Suspects(),
+		probe: func(ctx context.Context) outcome {
+			is := probe(ctx, discovery.RESTClient())
+			if is == unreachable {
+				member.Doubt()
+			}
+			return is
+		},
+		prove:    member.Prove,
+		suspects: member.Suspects(),
 		read: func(context.Context) (string, []clusterv1alpha1.APIEnablement, bool, error) {
 			return readKinds(discovery)
 		},

@@ -38,6 +38,7 @@ func TestFleet(t *testing.T) {
 	}{
 		{"a cluster is ready soon after it joined", testJoin},
 		{"a namespace of the hub is made in the member", testNamespace},
+		{"the namespaces of the member's own are left alone", testOwnNamespaces},
 		{"a workload runs and its status comes back, in few writes", testWorkload},
 		{"a change reaches the member", testLatency},
 		{"what others change of ours is put back, and nothing else", testDrift},
@@ -119,6 +120,21 @@ func testNamespace(t *testing.T, f *fleet) {
 		}
 		return nil
 	})
+}
+
+// testOwnNamespaces looks for the mark on namespaces that every cluster has.
+func testOwnNamespaces(t *testing.T, f *fleet) {
+	var list corev1.NamespaceList
+	if err := f.edge.List(t.Context(), &list, client.MatchingLabels{workv1alpha2.ManagedByKarmadaLabel: "true"}); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	if diff := cmp.Diff([]string{"shop"}, names); diff != "" {
+		t.Errorf("namespaces that the hub manages (-want +got):\n%s", diff)
+	}
 }
 
 func web(image string) *appsv1.Deployment {

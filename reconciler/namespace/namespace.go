@@ -30,11 +30,11 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 )
 
-// Options tune the loop. The zero value skips no namespaces beyond the control
-// plane's.
+// Options tune the loop. The zero value is what production uses.
 type Options struct {
-	// Skip are the namespaces that stay on the hub.
-	Skip propagation.SkipRules
+	// Skip are the namespaces that stay on the hub besides the control plane's;
+	// nil means kube-.*: members have those of their own.
+	Skip *propagation.SkipRules
 	// Workers is how many namespaces are worked on side by side; zero means 2.
 	Workers int
 	// Parallel is how many Works of one namespace are written side by side; zero
@@ -44,6 +44,9 @@ type Options struct {
 	Clock clock.PassiveClock
 }
 
+// membersOwn matches the namespaces that every cluster has of its own.
+const membersOwn = "kube-.*"
+
 const (
 	defaultWorkers  = 2
 	defaultParallel = 16
@@ -52,6 +55,7 @@ const (
 // Reconciler writes the Works of namespaces.
 type Reconciler struct {
 	hub     client.Client
+	skip    propagation.SkipRules
 	options Options
 	wrote   *echo.Echo[*workv1alpha1.Work]
 }
@@ -67,7 +71,14 @@ func New(hub client.Client, o Options) *Reconciler {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Reconciler{hub: hub, options: o, wrote: echo.New[*workv1alpha1.Work](o.Clock)}
+	skip, err := propagation.NewSkipRules([]string{membersOwn}, "")
+	if err != nil {
+		panic(err) // a constant
+	}
+	if o.Skip != nil {
+		skip = *o.Skip
+	}
+	return &Reconciler{hub: hub, skip: skip, options: o, wrote: echo.New[*workv1alpha1.Work](o.Clock)}
 }
 
 // Register adds the loop to mgr.
@@ -105,7 +116,7 @@ func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Reque
 	}
 	var out []reconcile.Request
 	for i := range list.Items {
-		if plan.SyncsNamespace(&list.Items[i], r.options.Skip) {
+		if plan.SyncsNamespace(&list.Items[i], r.skip) {
 			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 		}
 	}
@@ -118,7 +129,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.hub.Get(ctx, req.NamespacedName, namespace); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !namespace.DeletionTimestamp.IsZero() || !plan.SyncsNamespace(namespace, r.options.Skip) {
+	if !namespace.DeletionTimestamp.IsZero() || !plan.SyncsNamespace(namespace, r.skip) {
 		return reconcile.Result{}, nil
 	}
 	plans, err := r.plans(ctx, namespace)
