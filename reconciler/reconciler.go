@@ -11,6 +11,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/binding"
@@ -36,6 +37,8 @@ type Options struct {
 	Controllers []string
 	// Artifacts keeps what sources fetch.
 	Artifacts *artifact.Store
+	// Skip says what is never propagated, beyond what can never be.
+	Skip propagation.SkipRules
 	// AllowCrossNamespace lets a Kustomization use a source of another namespace.
 	AllowCrossNamespace bool
 }
@@ -179,7 +182,7 @@ func registerApply(_ context.Context, f *fleet) error {
 }
 
 func registerTemplate(ctx context.Context, f *fleet) error {
-	return template.New(f.mgr.GetClient(), f.templates, f.snapshots, f.interpreter, f.events, template.Options{}).Register(ctx, f.mgr)
+	return template.New(f.mgr.GetClient(), f.templates, f.snapshots, f.interpreter, f.events, template.Options{Skip: f.opts.Skip}).Register(ctx, f.mgr)
 }
 
 func registerScheduler(_ context.Context, f *fleet) error {
@@ -191,7 +194,7 @@ func registerBinding(ctx context.Context, f *fleet) error {
 }
 
 func registerNamespace(_ context.Context, f *fleet) error {
-	return namespace.New(f.mgr.GetClient(), namespace.Options{}).Register(f.mgr)
+	return namespace.New(f.mgr.GetClient(), namespace.Options{Skip: &f.opts.Skip}).Register(f.mgr)
 }
 
 func registerExecution(_ context.Context, f *fleet) error {
@@ -215,5 +218,5 @@ func registerCommitStatus(_ context.Context, f *fleet) error {
 
 // health judges how objects of the control plane fare in their clusters.
 func (f *fleet) health() *health.Reader {
-	return health.New(health.Deps{Hub: f.mgr.GetClient(), Live: f.mgr.GetAPIReader(), Templates: f.templates})
+	return health.New(health.Deps{Hub: f.mgr.GetClient(), Live: f.mgr.GetAPIReader(), Templates: f.templates, Skip: f.opts.Skip})
 }

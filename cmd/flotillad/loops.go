@@ -19,6 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 )
@@ -35,6 +36,9 @@ type loopOptions struct {
 	metricsAddress      string
 	healthAddress       string
 	allowCrossNamespace bool
+	skippedNamespaces   []string
+	skippedAPIs         string
+	skip                propagation.SkipRules
 	log                 logr.Logger
 }
 
@@ -45,14 +49,21 @@ func (o *loopOptions) addFlags(flags *pflag.FlagSet) {
 		"IP address and port that artifacts are served on; default is loopback with the port of the last run, or a free one")
 	flags.BoolVar(&o.allowCrossNamespace, "allow-cross-namespace-references", false,
 		"let a Kustomization use a source of another namespace")
+	flags.StringSliceVar(&o.skippedNamespaces, "skipped-propagating-namespaces", []string{"kube-.*"},
+		"namespaces that stay on the control plane, with all that is in them: regular expressions of whole names")
+	flags.StringVar(&o.skippedAPIs, "skipped-propagating-apis", "",
+		"kinds that stay on the control plane, separated by semicolons: group, group/version or group/version/Kind,Kind")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress, "where the loops serve /metrics; 0 or nothing turns it off")
 	flags.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress, "where the loops serve /healthz and /readyz; 0 or nothing turns it off")
 }
 
 // validate refuses what can be seen to be wrong before anything starts.
-func (o *loopOptions) validate() error {
+func (o *loopOptions) validate() (err error) {
 	if err := reconciler.Check(o.controllers); err != nil {
 		return command.Usage(fmt.Errorf("--controllers: %w", err))
+	}
+	if o.skip, err = propagation.NewSkipRules(o.skippedNamespaces, o.skippedAPIs); err != nil {
+		return command.Usage(err)
 	}
 	return nil
 }
@@ -76,6 +87,7 @@ func (o *loopOptions) run(ctx context.Context, cfg *rest.Config) error {
 	err = reconciler.Register(ctx, mgr, reconciler.Options{
 		Controllers:         o.controllers,
 		Artifacts:           store,
+		Skip:                o.skip,
 		AllowCrossNamespace: o.allowCrossNamespace,
 	})
 	if err != nil {
