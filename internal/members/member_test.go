@@ -204,7 +204,7 @@ func TestApplyAndRead(t *testing.T) {
 	}
 	eventually(t, "the watch has it", func() error {
 		if told.count("synced ConfigMap") == 0 || told.count("changed cm") == 0 {
-			return fmt.Errorf("told: %v", told.lines)
+			return errors.New("the watch has told nothing yet")
 		}
 		return nil
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 // scene is a member as an observer meets it.
 type scene struct {
+	mu      sync.Mutex
 	is      outcome
 	proof   error
 	kinds   []clusterv1alpha1.APIEnablement
@@ -40,18 +42,31 @@ func observe(t *testing.T, s *scene, wasReady bool) {
 		options:   o,
 		threshold: newThreshold(o.FailureThreshold, o.SuccessThreshold, wasReady),
 		report: func(seen observation) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			s.reports = append(s.reports, fmt.Sprintf("%s %s %d kinds", time.Since(s.start).Round(time.Second), seen.reason, len(seen.kinds)))
 		},
-		probe:    func(context.Context) outcome { s.probes++; return s.is },
-		prove:    func(context.Context) error { return s.proof },
+		probe: func(context.Context) outcome {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.probes++
+			return s.is
+		},
+		prove: func(context.Context) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.proof
+		},
 		suspects: s.suspects,
 		read: func(context.Context) (string, []clusterv1alpha1.APIEnablement, bool, error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			s.reads++
 			return "v1.36.4", s.kinds, false, nil
 		},
-		changed: func() { s.changes++ },
+		changed: func() { s.set(func() { s.changes++ }) },
 		follow: func(ctx context.Context, n *news) {
-			s.news = n
+			s.set(func() { s.news = n })
 			close(n.first)
 			<-ctx.Done()
 		},
@@ -70,6 +85,13 @@ func observe(t *testing.T, s *scene, wasReady bool) {
 	synctest.Wait()
 }
 
+// set changes or reads the scene while the observer is at it.
+func (s *scene) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
 // pass lets the bubble's time go by.
 func pass(d time.Duration) {
 	timer := time.NewTimer(d)
@@ -80,6 +102,8 @@ func pass(d time.Duration) {
 
 func (s *scene) expect(t *testing.T, want ...string) {
 	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if diff := cmp.Diff(want, s.reports); diff != "" {
 		t.Errorf("reports (-want +got):\n%s", diff)
 	}
@@ -93,13 +117,17 @@ func TestObserverReportsOnceWhileNothingHappens(t *testing.T) {
 		observe(t, s, false)
 		pass(9 * time.Minute)
 		s.expect(t, "0s ClusterReady 1 kinds")
-		if s.reads != 1 || s.probes != 55 {
-			t.Errorf("read %d times and asked %d times, want 1 and 55", s.reads, s.probes)
-		}
+		s.set(func() {
+			if s.reads != 1 || s.probes != 55 {
+				t.Errorf("read %d times and asked %d times, want 1 and 55", s.reads, s.probes)
+			}
+		})
 		pass(2 * time.Minute)
-		if s.reads != 2 {
-			t.Errorf("read %d times, want a slow resync", s.reads)
-		}
+		s.set(func() {
+			if s.reads != 2 {
+				t.Errorf("read %d times, want a slow resync", s.reads)
+			}
+		})
 	})
 }
 
@@ -108,10 +136,10 @@ func TestObserverTurnsAfterTheThreshold(t *testing.T) {
 		s := &scene{is: well, kinds: some}
 		observe(t, s, false)
 		pass(5 * time.Second)
-		s.is = unreachable
+		s.set(func() { s.is = unreachable })
 		s.suspects <- struct{}{}
 		pass(40 * time.Second)
-		s.is = well
+		s.set(func() { s.is = well })
 		pass(60 * time.Second)
 		s.expect(t, "0s ClusterReady 1 kinds", "40s ClusterNotReachable 1 kinds", "1m20s ClusterReady 1 kinds")
 	})
@@ -122,7 +150,7 @@ func TestObserverKeepsAMemberThatIsAwayForAMoment(t *testing.T) {
 		s := &scene{is: unreachable, kinds: some}
 		observe(t, s, true)
 		pass(20 * time.Second)
-		s.is = well
+		s.set(func() { s.is = well })
 		pass(10 * time.Second)
 		s.expect(t, "0s ClusterReady 0 kinds", "25s ClusterReady 1 kinds")
 	})
@@ -132,7 +160,7 @@ func TestObserverRefusesAnotherClusterAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &scene{is: well, kinds: some}
 		observe(t, s, true)
-		s.proof = fmt.Errorf("%w: it was registered as a and answers as b", members.ErrOtherCluster)
+		s.set(func() { s.proof = fmt.Errorf("%w: it was registered as a and answers as b", members.ErrOtherCluster) })
 		pass(10 * time.Second)
 		s.expect(t, "0s ClusterReady 1 kinds", "10s IdentityMismatch 1 kinds")
 	})
@@ -142,14 +170,16 @@ func TestObserverReadsKindsWhenTheyMayHaveChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &scene{is: well, kinds: some}
 		observe(t, s, false)
-		s.kinds = append(some[:1:1], clusterv1alpha1.APIEnablement{GroupVersion: "x/v1"})
+		s.set(func() { s.kinds = append(some[:1:1], clusterv1alpha1.APIEnablement{GroupVersion: "x/v1"}) })
 		s.news.kinds <- struct{}{}
 		pass(time.Second)
 		s.expect(t, "0s ClusterReady 1 kinds", "0s ClusterReady 2 kinds")
 		pass(8 * time.Second)
-		if s.reads != 3 || s.changes != 1 {
-			t.Errorf("read %d times and told %d changes, want once more when discovery has followed", s.reads, s.changes)
-		}
+		s.set(func() {
+			if s.reads != 3 || s.changes != 1 {
+				t.Errorf("read %d times and told %d changes, want once more when discovery has followed", s.reads, s.changes)
+			}
+		})
 	})
 }
 
