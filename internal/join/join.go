@@ -97,6 +97,9 @@ func Join(ctx context.Context, o Options) error {
 	if err := free(ctx, o.Hub, o.Name, id); err != nil {
 		return err
 	}
+	if err := o.leftBehind(ctx); err != nil {
+		return err
+	}
 	member := side{name: "member", client: o.Member, dry: o.DryRun, progress: o.Progress}
 	for _, obj := range accounts(o.Name, o.Namespace) {
 		if err := member.put(ctx, obj); err != nil {
@@ -139,6 +142,20 @@ func free(ctx context.Context, hub client.Reader, name, id string) error {
 		case c.Spec.ID == id:
 			return fmt.Errorf("this cluster is %w as %s: unjoin that first to give it another name", ErrTaken, c.Name)
 		}
+	}
+	return nil
+}
+
+// leftBehind waits until the accounts' namespace of an earlier registration is
+// gone from the member, which takes it some seconds after an unjoin.
+func (o *Options) leftBehind(ctx context.Context) error {
+	err := wait.PollUntilContextTimeout(ctx, tokenPoll, o.TokenTimeout, true, func(ctx context.Context) (bool, error) {
+		namespace := &corev1.Namespace{}
+		err := o.Member.Get(ctx, client.ObjectKey{Name: o.Namespace}, namespace)
+		return err != nil || namespace.DeletionTimestamp.IsZero(), client.IgnoreNotFound(err)
+	})
+	if err != nil {
+		return fmt.Errorf("wait until the member's namespace %s of an earlier registration is gone: %w", o.Namespace, err)
 	}
 	return nil
 }
