@@ -37,7 +37,7 @@ func TestBadCommits(t *testing.T) {
 		"a namespace that does not exist":   {"app/bad.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lost, namespace: nowhere}\n", "NamespaceMissing|NamespaceNotFound", []string{"nowhere"}},
 		"a broken kustomization":            {"app/kustomization.yaml", "resources: [gone.yaml]\n", "BuildFailed", []string{"gone.yaml"}},
 		"an object that the schema refuses": {"app/bad.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bad, namespace: NAMESPACE}\nspec: {replicas: many}\n", "InvalidObject", []string{"Deployment", "bad"}},
-		"an object over the size limit":     {"app/bad.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: huge, namespace: NAMESPACE}\ndata: {a: " + noise(4<<20) + "}\n", "BuildFailed|TooLarge", []string{"bad.yaml"}},
+		"an object over the size limit":     {"app/bad.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: huge, namespace: NAMESPACE}\ndata: {a: " + noise(4<<20) + "}\n", "ObjectTooLarge", []string{"bad.yaml"}},
 		"a policy that contradicts itself":  {"app/bad.yaml", "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: odd, namespace: NAMESPACE}\nspec:\n  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]\n  placement: {spreadConstraints: [{spreadByField: cluster, minGroups: 3, maxGroups: 2}]}\n", "InvalidObject", []string{"PropagationPolicy", "odd", "maxGroups"}},
 		"a commit that would remove it all": {"app/web.yaml", "", "PruneBlocked|EmptyBuild", []string{""}},
 	}
@@ -106,7 +106,7 @@ func TestBadApply(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"a path that is not there":       {"path: ./gone", "ArtifactFailed|BuildFailed|PathNotFound", "gone"},
+		"a path that is not there":       {"path: ./gone", "PathNotFound", "gone"},
 		"a folder without manifests":     {"path: ./empty", "EmptyBuild", "empty"},
 		"a dependency that is not there": {"dependsOn: [{name: gone}]", "DependencyNotReady", "gone"},
 		"a source that is not there":     {"sourceRef: {kind: GitRepository, name: gone}", "ArtifactFailed", "gone"},
