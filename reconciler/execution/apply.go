@@ -121,7 +121,7 @@ func (l *lane) apply(ctx context.Context, s *state, m *manifest, observed *membe
 		}
 	}
 	if live != nil && !mayTake(s.key, desired, members.Marks(live)) {
-		return nil, fmt.Errorf("%s %s already exists in the cluster and is not managed by Flotilla: remove it there, or set conflictResolution to Overwrite in the policy", m.gvk.Kind, m.key)
+		return nil, m.taken()
 	}
 	if retains && live != nil {
 		retained, err := l.retainer.Retain(desired, live)
@@ -131,6 +131,18 @@ func (l *lane) apply(ctx context.Context, s *state, m *manifest, observed *membe
 		desired = members.KeepOwned(desired, retained, live)
 	}
 	return s.member.Apply(ctx, desired)
+}
+
+// taken says that somebody else's object has the name, and what to do.
+func (m *manifest) taken() error {
+	name := m.key.Name
+	if m.key.Namespace != "" {
+		name = m.key.String()
+	}
+	if m.gvk.Kind == "Namespace" && m.gvk.Group == "" {
+		return fmt.Errorf("Namespace %s already exists in the cluster and is not managed by Flotilla: it is used as it is, and stays when the one here goes", name) //nolint:staticcheck // begins with the name of a kind
+	}
+	return fmt.Errorf("%s %s already exists in the cluster and is not managed by Flotilla: remove it there, or set conflictResolution to Overwrite in the policy", m.gvk.Kind, name)
 }
 
 // live reads the object of a manifest from the member itself; nil for none.

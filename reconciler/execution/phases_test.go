@@ -342,10 +342,13 @@ func TestUrgent(t *testing.T) {
 		was, is *workv1alpha1.WorkStatus
 		want    bool
 	}{
-		"the first report":    {&workv1alpha1.WorkStatus{}, status("True", workv1alpha1.ResourceHealthy, "{}"), true},
-		"a failure to apply":  {status("True", workv1alpha1.ResourceHealthy, "{}"), status("False", workv1alpha1.ResourceHealthy, "{}"), true},
-		"a change of health":  {status("True", workv1alpha1.ResourceHealthy, "{}"), status("True", workv1alpha1.ResourceUnhealthy, "{}"), true},
-		"progress of numbers": {status("True", workv1alpha1.ResourceUnhealthy, `{"a":1}`), status("True", workv1alpha1.ResourceUnhealthy, `{"a":2}`), false},
+		"a first report that all is well":         {&workv1alpha1.WorkStatus{}, status("True", workv1alpha1.ResourceHealthy, "{}"), true},
+		"a first report of what has yet to begin": {&workv1alpha1.WorkStatus{}, status("True", workv1alpha1.ResourceUnhealthy, "{}"), false},
+		"a first report of a failure":             {&workv1alpha1.WorkStatus{}, status("False", workv1alpha1.ResourceUnhealthy, "{}"), true},
+		"an object that is there no more":         {status("True", workv1alpha1.ResourceUnhealthy, "{}"), &workv1alpha1.WorkStatus{Conditions: status("True", "", "").Conditions}, true},
+		"a failure to apply":                      {status("True", workv1alpha1.ResourceHealthy, "{}"), status("False", workv1alpha1.ResourceHealthy, "{}"), true},
+		"a change of health":                      {status("True", workv1alpha1.ResourceHealthy, "{}"), status("True", workv1alpha1.ResourceUnhealthy, "{}"), true},
+		"progress of numbers":                     {status("True", workv1alpha1.ResourceUnhealthy, `{"a":1}`), status("True", workv1alpha1.ResourceUnhealthy, `{"a":2}`), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 )
@@ -119,8 +120,8 @@ var semantic = func() conversion.Equalities {
 	return e
 }()
 
-// report writes the status: at once if Applied or a health changed, else after
-// it has been quiet for a moment, and not at all if it is what it was.
+// report writes the status: at once if somebody waits for it, else after it has
+// been quiet for a moment, and not at all if it is what it was.
 func (l *lane) report(ctx context.Context, s *state) (loop.Next, error) {
 	if semantic.DeepEqual(&s.work.Status, s.status) {
 		l.settle(s.key)
@@ -150,14 +151,24 @@ func (l *lane) report(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// urgent says whether somebody waits for the change: one of Applied, or of an
-// object's health.
+// urgent says whether somebody waits for the change: something fails or works
+// again, or an object turned healthy or ceased to be. That a new object was
+// sent and has yet to become healthy is no such news: most often the two are
+// told in one write.
 func urgent(was, is *workv1alpha1.WorkStatus) bool {
-	if conditionStatus(was, workv1alpha1.WorkApplied) != conditionStatus(is, workv1alpha1.WorkApplied) {
+	before, now := conditionStatus(was, workv1alpha1.WorkApplied), conditionStatus(is, workv1alpha1.WorkApplied)
+	if before != now && (before != "" || now != metav1.ConditionTrue) {
 		return true
 	}
-	return !slices.EqualFunc(was.ManifestStatuses, is.ManifestStatuses, func(a, b workv1alpha1.ManifestStatus) bool {
-		return a.Identifier == b.Identifier && a.Health == b.Health
+	if len(is.ManifestStatuses) < len(was.ManifestStatuses) {
+		return true
+	}
+	return slices.ContainsFunc(is.ManifestStatuses, func(m workv1alpha1.ManifestStatus) bool {
+		at := slices.IndexFunc(was.ManifestStatuses, func(o workv1alpha1.ManifestStatus) bool { return o.Identifier == m.Identifier })
+		if at < 0 {
+			return m.Health == workv1alpha2.ResourceHealthy
+		}
+		return was.ManifestStatuses[at].Health != m.Health
 	})
 }
 
