@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
@@ -43,9 +45,18 @@ func newControllersCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&kubeconfig, "kubeconfig", "", "file that leads to the control plane (required)")
-	flags.StringVar(&loops.dataDir, "data-dir", ".", "folder that keeps what sources fetch")
+	flags.StringVar(&loops.dataDir, "data-dir", cacheDir(), "folder that keeps what sources fetch")
 	flags.BoolVar(&loops.leaderElect, "leader-elect", true, "work only while holding the lease that replicas compete for")
 	loops.addFlags(flags)
 	logs.AddFlags(flags)
 	return cmd
+}
+
+// cacheDir is where the user's programs keep what can be fetched again.
+func cacheDir() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	return filepath.Join(dir, "flotilla")
 }

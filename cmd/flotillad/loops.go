@@ -102,6 +102,9 @@ func (o *loopOptions) run(ctx context.Context, cfg *rest.Config) error {
 // serveArtifacts opens the store and offers it over HTTP, so that other tools
 // find the artifacts by the addresses in the sources' status.
 func (o *loopOptions) serveArtifacts(ctx context.Context) (*artifact.Store, func(), error) {
+	if err := os.MkdirAll(o.dataDir, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("make the folder of what sources fetch: %w", err)
+	}
 	listener, err := o.listen(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("listen for artifacts: %w", err)

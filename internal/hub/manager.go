@@ -80,6 +80,7 @@ func Unlimited(cfg *rest.Config) *rest.Config {
 	return out
 }
 
+// addressOrOff knows the ways to say "nowhere".
 func addressOrOff(address string) string {
 	if address == "" {
 		return "0"
