@@ -330,11 +330,16 @@ func addressesAreGiven(t *testing.T, client kubernetes.Interface, namespace stri
 }
 
 func tokensWork(t *testing.T, client kubernetes.Interface, namespace string) {
-	request, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = client.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{
+	var request *authenticationv1.TokenRequest
+	eventually(t, "the account of the namespace gives a token", func(ctx context.Context) (string, error) {
+		issued, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, "default", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+		if apierrors.IsNotFound(err) {
+			return "the namespace is new: its account is on its way", nil
+		}
+		request = issued
+		return "", err
+	})
+	_, err := client.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "x", Annotations: map[string]string{corev1.ServiceAccountNameKey: "default"}},
 		Type:       corev1.SecretTypeServiceAccountToken,
 	}, metav1.CreateOptions{})
