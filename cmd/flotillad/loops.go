@@ -70,6 +70,7 @@ func (o *loopOptions) validate() (err error) {
 
 // run runs the loops against the hub until ctx ends.
 func (o *loopOptions) run(ctx context.Context, cfg *rest.Config) error {
+	ctx = logr.NewContext(ctx, o.log)
 	store, stop, err := o.serveArtifacts(ctx)
 	if err != nil {
 		return err

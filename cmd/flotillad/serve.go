@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/component-base/cli/flag"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-io/flotilla/api/crds"
 	"github.com/flotilla-io/flotilla/controlplane"
@@ -74,7 +74,9 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return command.Usage(err)
 	}
-	ctx = log.IntoContext(ctx, logger)
+	// Kubernetes' servers and controllers log through the context that they are
+	// given; the loops get their own logger back.
+	ctx = klog.NewContext(ctx, klog.Background())
 	if o.plane.Definitions, err = crds.All(); err != nil {
 		return err
 	}
