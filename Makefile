@@ -29,7 +29,7 @@ test: tools-debian build ## run the whole test suite
 	hack/test.sh
 
 .PHONY: test-short
-test-short: ## run the tests that start no processes
+test-short: ## run the tests but those of the whole system
 	$(GO) test -short ./...
 
 .PHONY: bench
