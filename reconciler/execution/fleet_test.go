@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -220,8 +221,14 @@ func (f *fleet) carry(t *testing.T, b *workv1alpha2.ResourceBinding, obj client.
 	if err != nil {
 		t.Fatal(err)
 	}
-	current.Spec = planned.Spec
-	if err := f.hub.Hub.Update(t.Context(), current); err != nil {
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the loops write its metadata
+		if err := f.hub.Hub.Get(t.Context(), client.ObjectKeyFromObject(planned), current); err != nil {
+			return err
+		}
+		current.Spec = planned.Spec
+		return f.hub.Hub.Update(t.Context(), current)
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 }
