@@ -17,7 +17,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -219,12 +221,15 @@ func testLatency(t *testing.T, f *fleet) {
 func testDrift(t *testing.T, f *fleet) {
 	key := client.ObjectKey{Namespace: "shop", Name: "web"}
 	d := &appsv1.Deployment{}
-	if err := f.edge.Get(t.Context(), key, d); err != nil {
-		t.Fatal(err)
-	}
-	d.Spec.Template.Spec.Containers[0].Image = "evil:1"
-	d.Annotations["note"] = "kept"
-	if err := f.edge.Update(t.Context(), d); err != nil {
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the member's controllers write it too
+		if err := f.edge.Get(t.Context(), key, d); err != nil {
+			return err
+		}
+		d.Spec.Template.Spec.Containers[0].Image = "evil:1"
+		d.Annotations["note"] = "kept"
+		return f.edge.Update(t.Context(), d)
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the image is put back", func(ctx context.Context) error {
@@ -440,9 +445,8 @@ func testUnjoin(t *testing.T, f *fleet) {
 		t.Fatal(err)
 	}
 	for i := range bindings.Items { // as the scheduler does when a cluster leaves
-		b := &bindings.Items[i]
-		b.Spec.Clusters = nil
-		if err := f.hub.Hub.Update(t.Context(), b); err != nil {
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"clusters":null}}`))
+		if err := f.hub.Hub.Patch(t.Context(), &bindings.Items[i], patch); err != nil {
 			t.Fatal(err)
 		}
 	}

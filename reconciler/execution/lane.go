@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
@@ -100,14 +101,16 @@ func laneLogger(base logr.Logger, cluster string) func(*reconcile.Request) logr.
 // there already, behind those that change now.
 func (l *lane) attach(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	l.line.open(queue)
-	if l.cluster != "" {
+	if l.cluster == "" {
+		l.load(ctx, metav1.NamespaceAll)
+	} else {
 		l.load(ctx, workv1alpha2.ExecutionNamespace(l.cluster))
 	}
 	return nil
 }
 
-// load puts the Works of an execution namespace in the queue. Those of clusters
-// that are gone matter only if they are being deleted.
+// load puts the Works of a namespace in the queue. Those of clusters that are
+// gone matter only if they are being deleted.
 func (l *lane) load(ctx context.Context, namespace string) {
 	var works workv1alpha1.WorkList
 	if err := l.hub.List(ctx, &works, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -116,10 +119,11 @@ func (l *lane) load(ctx context.Context, namespace string) {
 	}
 	for i := range works.Items {
 		work := &works.Items[i]
-		if l.cluster == "" && work.DeletionTimestamp.IsZero() {
+		key := client.ObjectKeyFromObject(work)
+		if l.cluster == "" && (work.DeletionTimestamp.IsZero() || l.laneOf(key) != nil) {
 			continue
 		}
-		l.line.addLater(client.ObjectKeyFromObject(work))
+		l.line.addLater(key)
 	}
 }
 

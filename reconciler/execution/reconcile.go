@@ -56,11 +56,12 @@ func (l *lane) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 		return reconcile.Result{}, err
 	}
 	phases := []loop.Phase[state]{l.connect, l.carry, l.describe, l.report}
+	leaving := !s.work.DeletionTimestamp.IsZero()
 	switch {
-	case !s.work.DeletionTimestamp.IsZero():
+	case l.cluster == "" && (!leaving || s.cluster != nil && l.serves(s.cluster)):
+		return reconcile.Result{}, nil // its cluster's own lane has it, or nobody
+	case leaving:
 		phases = []loop.Phase[state]{l.discard, l.letGo}
-	case l.cluster == "":
-		return reconcile.Result{}, nil
 	}
 	next, err := loop.Run(ctx, s, phases...)
 	return l.next(ctx, s, next, errors.Join(err, s.problem()), since)

@@ -1,0 +1,60 @@
+package execution
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+func TestWhatALaneFindsWhenItOpens(t *testing.T) {
+	work := func(namespace, name string, leaving bool) client.Object {
+		w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: name, Finalizers: []string{workv1alpha2.ExecutionControllerFinalizer},
+		}}
+		if leaving {
+			w.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+		}
+		return w
+	}
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(
+		work("karmada-es-eu-1", "stays", false), work("karmada-es-eu-1", "goes", true),
+		work("karmada-es-gone", "stays", false), work("karmada-es-gone", "goes", true),
+	).Build()
+	cases := map[string]struct {
+		cluster string
+		want    []string
+	}{
+		"a cluster's lane takes all its Works":                      {"eu-1", []string{"karmada-es-eu-1/goes", "karmada-es-eu-1/stays"}},
+		"the lane of clusters that are gone takes those that leave": {"", []string{"karmada-es-gone/goes"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			served := testLane(nil, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			served.hub, served.lanes = hub, map[string]*lane{"eu-1": served}
+			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+			defer queue.ShutDown()
+			if err := served.newLane(tc.cluster).attach(t.Context(), queue); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for queue.Len() > 0 {
+				req, _ := queue.Get()
+				got = append(got, req.String())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("queued (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
