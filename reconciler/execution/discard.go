@@ -18,9 +18,9 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 )
 
-// discard removes the objects of a Work that is being deleted, or lets them go
-// if they are to stay. Nobody is asked where the cluster is gone, or is leaving
-// and out of reach.
+// discard has the member remove the objects of a Work that is being deleted, or
+// lets them go if they are to stay. Nobody is asked where the cluster is gone,
+// or is leaving and out of reach.
 func (l *lane) discard(ctx context.Context, s *state) (loop.Next, error) {
 	if !holds(s.work) {
 		return loop.Next{Done: true}, nil
@@ -46,9 +46,11 @@ func (l *lane) discard(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
+// discardOne asks the member itself about an object that the watch does not
+// have: the watch may be behind, and once the Work is gone nobody comes back.
 func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 	observed, presence := s.member.Read(m.gvk, m.key)
-	if presence == members.Unknown {
+	if presence != members.Present {
 		live, err := s.member.Get(ctx, m.gvk, m.key)
 		switch {
 		case apierrors.IsNotFound(err) || errors.Is(err, members.ErrNotServed):
@@ -56,9 +58,9 @@ func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 		case err != nil:
 			return l.unreachable(err)
 		}
-		observed, presence = members.Marks(live), members.Present
+		observed = members.Marks(live)
 	}
-	if presence == members.Absent || !observed.Managed || observed.Work != s.key || !observed.DeletionTimestamp.IsZero() {
+	if !observed.Managed || observed.Work != s.key || !observed.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	verb, act := "Removed", func() error { return s.member.Delete(ctx, m.gvk, m.key, observed.UID) }

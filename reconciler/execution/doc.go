@@ -6,7 +6,8 @@
 // apply, and the whole status of the Works: the conditions Applied and
 // Dispatching, the reflected status and health of each manifest's object, and
 // the hashes that let a restart know that nothing has changed. It takes the
-// finalizer off Works whose objects are gone. It never touches a Work's spec.
+// finalizer off Works whose objects the member was told to remove. It never
+// touches a Work's spec.
 //
 // Every cluster has a lane: a queue and workers of its own, so that a member
 // that is slow or gone keeps only its own Works waiting. A lane opens when its

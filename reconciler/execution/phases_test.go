@@ -292,11 +292,14 @@ func TestDiscard(t *testing.T) {
 	}{
 		"an object of the Work is removed":  {&edge{presence: members.Present, observed: ours(asIs)}, stays, false, []string{"delete web u"}, true},
 		"one that is to stay is unmarked":   {&edge{presence: members.Present, observed: ours(asIs)}, stays, true, []string{"unmark web"}, true},
-		"one that is gone is no fault":      {&edge{presence: members.Absent}, stays, false, nil, true},
+		"one that is gone is no fault":      {&edge{presence: members.Absent}, stays, false, []string{"get web"}, true},
 		"one that is going is left to go":   {&edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })}, stays, false, nil, true},
 		"one of another Work is left alone": {&edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Work.Name = "other" })}, stays, false, nil, true},
 		"one without our mark is left alone": {
 			&edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Managed = false })}, stays, false, nil, true,
+		},
+		"one that the watch has not shown yet is removed": {
+			&edge{presence: members.Absent, live: parse(t, strings.Replace(manifestText, `"name":"web",`, `"name":"web","uid":"live",`, 1))}, stays, false, []string{"get web", "delete web live"}, true,
 		},
 		"what the watch does not know is asked for": {
 			&edge{presence: members.Unknown, live: parse(t, strings.Replace(manifestText, `"name":"web",`, `"name":"web","uid":"live",`, 1))}, stays, false, []string{"get web", "delete web live"}, true,
