@@ -52,13 +52,16 @@ type Limits struct {
 	// Aliases is how many nodes a document with YAML aliases may expand to.
 	// Default 100,000.
 	Aliases int
+	// Bytes is the size of the files that are built, each counted as often as
+	// it is used. Default 100 MiB.
+	Bytes int
 }
 
 func (l Limits) withDefaults() Limits {
 	for _, f := range []struct {
 		field    *int
 		fallback int
-	}{{&l.Document, 3 << 20}, {&l.Objects, 10_000}, {&l.Depth, 100}, {&l.Aliases, 100_000}} {
+	}{{&l.Document, 3 << 20}, {&l.Objects, 10_000}, {&l.Depth, 100}, {&l.Aliases, 100_000}, {&l.Bytes, 100 << 20}} {
 		if *f.field == 0 {
 			*f.field = f.fallback
 		}
@@ -153,7 +156,7 @@ func (i *inspection) plan(ctx context.Context, root string, spec Spec) (plan, er
 	if err := i.kustomization(ctx, root, nil); err != nil {
 		return plan{}, err
 	}
-	if i.objects == 0 && !i.generates {
+	if i.objects == 0 {
 		return plan{}, fmt.Errorf("%s: %w; add manifests, or change spec.path", display(root), ErrEmpty)
 	}
 	return plan{files: i.files, root: root, ownSchemas: i.ownSchemas}, nil

@@ -28,10 +28,28 @@ func (i *inspection) documents(name string) ([]document, error) {
 	return docs, nil
 }
 
+// use counts a file that kustomize reads, as often as it does: what is small
+// once may be much a thousand times.
+func (i *inspection) use(name string) error {
+	content, _ := i.files.read(name)
+	if i.bytes += len(content); i.bytes > i.limits.Bytes {
+		return fmt.Errorf("%s: %w: the files that are used have more than %d bytes, counted as often as they are used", trim(name), ErrTooLarge, i.limits.Bytes)
+	}
+	return nil
+}
+
+// make counts objects.
+func (i *inspection) make(at string, objects int) error {
+	if i.objects += objects; i.objects > i.limits.Objects {
+		return fmt.Errorf("%s: %w: more than %d objects", at, ErrTooLarge, i.limits.Objects)
+	}
+	return nil
+}
+
 // yamlFile checks a file that is YAML but need not hold objects.
 func (i *inspection) yamlFile(name string) error {
-	if i.checked[name] {
-		return nil
+	if err := i.use(name); err != nil || i.checked[name] {
+		return err
 	}
 	i.checked[name] = true
 	_, err := i.documents(name)
@@ -40,10 +58,13 @@ func (i *inspection) yamlFile(name string) error {
 
 // manifest checks a file whose documents are objects, and counts them.
 func (i *inspection) manifest(name string) error {
-	if i.checked["manifest "+name] {
-		return nil
+	if err := i.use(name); err != nil {
+		return err
 	}
-	i.checked["manifest "+name] = true
+	if objects, known := i.manifested[name]; known {
+		return i.make(trim(name), objects)
+	}
+	before := i.objects
 	docs, err := i.documents(name)
 	if err != nil {
 		return err
@@ -61,14 +82,15 @@ func (i *inspection) manifest(name string) error {
 			if err := item.sound(); err != nil {
 				return fmt.Errorf("%s: %w", at, err)
 			}
-			if i.objects++; i.objects > i.limits.Objects {
-				return fmt.Errorf("%s: %w: more than %d objects", at, ErrTooLarge, i.limits.Objects)
+			if err := i.make(at, 1); err != nil {
+				return err
 			}
 			if err := i.place(item, name, at); err != nil {
 				return err
 			}
 		}
 	}
+	i.manifested[name] = i.objects - before
 	return nil
 }
 
@@ -191,31 +213,49 @@ func child(node *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
+// text returns what a scalar says, also by an alias.
 func text(node *yaml.Node) string {
+	if node != nil && node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
 	if node == nil || node.Kind != yaml.ScalarNode {
 		return ""
 	}
 	return node.Value
 }
 
-// find returns the first text of a document that is as asked for, other than
-// in annotations.
-func (d document) find(is func(string) bool) string {
-	pending := []*yaml.Node{d.node}
+// texts calls visit for each text of a document, with the key that it is
+// below, until visit fails. Annotations are left out, but what an alias
+// elsewhere takes from them is not.
+func (d document) texts(visit func(key, value string) error) error {
+	type place struct {
+		node *yaml.Node
+		key  string
+	}
+	pending := []place{{node: d.node}}
 	for len(pending) > 0 {
-		node := pending[0]
+		at := pending[0]
 		pending = pending[1:]
-		if node.Kind == yaml.ScalarNode && is(node.Value) {
-			return node.Value
+		node := at.node
+		if node.Kind == yaml.AliasNode {
+			node = node.Alias
+		}
+		if node.Kind == yaml.ScalarNode {
+			if err := visit(at.key, node.Value); err != nil {
+				return err
+			}
 		}
 		for n, c := range node.Content {
-			if node.Kind == yaml.MappingNode && n%2 == 1 && node.Content[n-1].Value == "annotations" {
-				continue
+			key := at.key
+			if node.Kind == yaml.MappingNode && n%2 == 1 {
+				if key = node.Content[n-1].Value; key == "annotations" {
+					continue
+				}
 			}
-			pending = append(pending, c)
+			pending = append(pending, place{c, key})
 		}
 	}
-	return ""
+	return nil
 }
 
 // checker walks a document's nodes and adds up what they would expand to.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"regexp"
@@ -20,16 +21,20 @@ type inspection struct {
 	limits Limits
 
 	checked    map[string]bool     // files that are known to be sound
+	manifested map[string]int      // objects by the manifest that they are in
 	where      map[string][]string // files by the object that is in them
 	first      map[string]string   // places by file and exact object
-	objects    int
-	generates  bool // a generator makes objects
-	ownSchemas bool // a kustomization brings its own OpenAPI schemas
+	objects    int                 // that kustomize will make, at most
+	bytes      int                 // of files that kustomize will read
+	ownSchemas bool                // a kustomization brings its own OpenAPI schemas
 	visits     int
 }
 
 func newInspection(files map[string][]byte, limits Limits) *inspection {
-	return &inspection{files: newMemory(files), limits: limits, checked: map[string]bool{}, where: map[string][]string{}, first: map[string]string{}}
+	return &inspection{
+		files: newMemory(files), limits: limits,
+		checked: map[string]bool{}, manifested: map[string]int{}, where: map[string][]string{}, first: map[string]string{},
+	}
 }
 
 // folder returns the absolute form of a path from the root.
@@ -131,6 +136,9 @@ func (i *inspection) kustomization(ctx context.Context, dir string, above []stri
 	if name == "" {
 		return fmt.Errorf("%s: %w: it is used by %s and has no kustomization.yaml", display(dir), ErrInvalid, display(above[len(above)-1]))
 	}
+	if err := i.use(name); err != nil {
+		return err
+	}
 	k, err := i.parseKustomization(name)
 	if err != nil {
 		return err
@@ -151,8 +159,9 @@ func (s scope) check(ctx context.Context, k types.Kustomization) error {
 	if len(k.HelmCharts) > 0 || k.HelmGlobals != nil {
 		return s.refuse("helmCharts", "Helm charts are not built here; render the chart and commit the result")
 	}
-	s.generates = s.generates || len(k.ConfigMapGenerator)+len(k.SecretGenerator)+len(k.Generators) > 0
-	s.inspection.generates = s.generates
+	if err := s.make(trim(s.file), len(k.ConfigMapGenerator)+len(k.SecretGenerator)+len(k.Generators)); err != nil {
+		return err
+	}
 	s.inspection.ownSchemas = s.inspection.ownSchemas || len(k.OpenAPI) > 0
 	steps := []func() error{
 		func() error { return s.resources(ctx, k.Resources) },
@@ -305,24 +314,38 @@ func (s scope) generators(k types.Kustomization) error {
 		sources = append(sources, g.KvPairSources)
 	}
 	for _, source := range sources {
-		for _, entry := range append(append(slices.Clone(source.FileSources), source.EnvSources...), source.EnvSource) {
-			if entry == "" {
-				continue
+		for _, entry := range source.FileSources {
+			if _, file, named := strings.Cut(entry, "="); named {
+				entry = file
 			}
-			file := entry
-			if _, after, found := strings.Cut(entry, "="); found {
-				file = after
-			}
-			name, err := s.local("configMapGenerator or secretGenerator", file)
-			if err != nil {
+			if err := s.generatorFile(entry); err != nil {
 				return err
 			}
-			if !s.files.isFile(name) {
-				return s.missing("configMapGenerator or secretGenerator", entry)
+		}
+		// What is before a '=' is part of the path here: kustomize reads the
+		// entry as it is.
+		for _, entry := range append(slices.Clone(source.EnvSources), source.EnvSource) {
+			if err := s.generatorFile(entry); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+func (s scope) generatorFile(entry string) error {
+	const field = "configMapGenerator or secretGenerator"
+	if entry == "" {
+		return nil
+	}
+	name, err := s.local(field, entry)
+	if err != nil {
+		return err
+	}
+	if !s.files.isFile(name) {
+		return s.missing(field, entry)
+	}
+	return s.use(name)
 }
 
 // plugins checks the configurations of kustomize's built-in plugins. Others
@@ -330,7 +353,7 @@ func (s scope) generators(k types.Kustomization) error {
 func (s scope) plugins(field string, entries []string) error {
 	for _, entry := range entries {
 		content := []byte(entry)
-		if !strings.Contains(entry, "\n") {
+		if inline := strings.Contains(entry, "\n") || strings.HasPrefix(strings.TrimSpace(entry), "{"); !inline {
 			name, err := s.local(field, entry)
 			if err != nil {
 				return err
@@ -351,10 +374,34 @@ func (s scope) plugins(field string, entries []string) error {
 			if doc.apiVersion != "builtin" || doc.kind == "HelmChartInflationGenerator" {
 				return s.refuse(field, fmt.Sprintf("%s of %s is not a plugin that comes with kustomize", doc.kind, doc.apiVersion))
 			}
-			if remote := doc.find(isRemote); remote != "" {
-				return s.refuse(field, fmt.Sprintf("%q is remote", clip(remote)))
+			if err := doc.texts(func(key, value string) error { return s.pluginText(field, key, value) }); err != nil {
+				return err
 			}
 		}
+	}
+	return nil
+}
+
+// pluginText checks a text of a plugin's configuration: it may be an address,
+// a file that the plugin reads, or YAML itself.
+func (s scope) pluginText(field, key, value string) error {
+	if isRemote(value) {
+		return s.refuse(field, fmt.Sprintf("%q is remote", clip(value)))
+	}
+	switch key {
+	case "path", "paths":
+		if name := path.Join(s.dir, value); s.files.isFile(name) {
+			return s.yamlFile(name)
+		}
+	case "files", "envs", "env":
+		if _, file, named := strings.Cut(value, "="); named && key == "files" {
+			value = file
+		}
+		return s.use(path.Join(s.dir, value))
+	}
+	switch key {
+	case "patch", "patches", "paths", "jsonOp":
+		return s.text(field, value)
 	}
 	return nil
 }
@@ -432,7 +479,8 @@ func (i *inspection) explain(err error) error {
 	if match == nil {
 		return err
 	}
-	for id, files := range i.where {
+	for _, id := range slices.Sorted(maps.Keys(i.where)) {
+		files := i.where[id]
 		kind, name, _ := strings.Cut(id, " ")
 		if len(files) > 1 && strings.HasPrefix(match[1], kind+".") && strings.Contains(match[1], "/"+name+".") {
 			return fmt.Errorf("%s %s: %w: it is in %s; remove one", kind, name, ErrDuplicate, strings.Join(files, " and in "))

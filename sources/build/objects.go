@@ -3,17 +3,13 @@ package build
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
-	"github.com/fluxcd/pkg/envsubst"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/json"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/resource"
-	"sigs.k8s.io/yaml"
 )
 
 // SubstituteKey is the label or annotation that keeps an object's variables
@@ -102,57 +98,6 @@ func merge(get func() map[string]string, set func(map[string]string), extra map[
 func keepsVariables(r *resource.Resource) bool {
 	return r.GetKind() == "CustomResourceDefinition" ||
 		r.GetLabels()[SubstituteKey] == SubstituteDisabled || r.GetAnnotations()[SubstituteKey] == SubstituteDisabled
-}
-
-type variables struct {
-	values map[string]string
-	strict bool
-}
-
-var variableName = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
-
-// newVariables returns nil if nothing is to be replaced.
-func newVariables(spec Spec) (*variables, error) {
-	if len(spec.Variables) == 0 && !spec.AlwaysSubstitute {
-		return nil, nil
-	}
-	v := &variables{values: make(map[string]string, len(spec.Variables)), strict: spec.StrictVariables}
-	for name, value := range spec.Variables {
-		if !variableName.MatchString(name) {
-			return nil, fmt.Errorf("%w: the variable name %q is not one of letters, digits and underscores", ErrSubstitute, clip(name))
-		}
-		v.values[name] = strings.ReplaceAll(value, "\n", "")
-	}
-	return v, nil
-}
-
-// replace returns an object's content with its variables replaced.
-func (v *variables) replace(content any, limit int) (any, error) {
-	text, err := yaml.Marshal(content)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s", ErrInvalid, oneLine(err.Error()))
-	}
-	replaced, err := envsubst.Eval(string(text), func(name string) (string, bool) {
-		value, known := v.values[name]
-		return value, known || !v.strict
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s; write $${ for a text that is no variable", ErrSubstitute, oneLine(err.Error()))
-	}
-	if len(replaced) > limit {
-		return nil, fmt.Errorf("%w: with the values in place it has more than %d bytes", ErrTooLarge, limit)
-	}
-	// The text may hold values from Secrets: it does not go into messages.
-	broken := fmt.Errorf("%w: with the values in place it is no longer YAML; quote the variable", ErrSubstitute)
-	decoded, err := yaml.YAMLToJSONStrict([]byte(replaced))
-	if err != nil {
-		return nil, broken
-	}
-	var out any
-	if err := json.UnmarshalCaseSensitivePreserveInts(decoded, &out); err != nil {
-		return nil, broken
-	}
-	return out, nil
 }
 
 // distinct refuses the same object twice, also under two API versions.

@@ -1,0 +1,143 @@
+package build
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/fluxcd/pkg/envsubst"
+	envparse "github.com/fluxcd/pkg/envsubst/parse"
+	"sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+type variables struct {
+	values map[string]string
+	strict bool
+}
+
+var variableName = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
+
+// newVariables returns nil if nothing is to be replaced.
+func newVariables(spec Spec) (*variables, error) {
+	if len(spec.Variables) == 0 && !spec.AlwaysSubstitute {
+		return nil, nil
+	}
+	v := &variables{values: make(map[string]string, len(spec.Variables)), strict: spec.StrictVariables}
+	for name, value := range spec.Variables {
+		if !variableName.MatchString(name) {
+			return nil, fmt.Errorf("%w: the variable name %q is not one of letters, digits and underscores", ErrSubstitute, clip(name))
+		}
+		v.values[name] = strings.ReplaceAll(value, "\n", "")
+	}
+	return v, nil
+}
+
+// replace returns an object's content with its variables replaced.
+func (v *variables) replace(content any, limit int) (any, error) {
+	text, err := yaml.Marshal(content)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", ErrInvalid, oneLine(err.Error()))
+	}
+	if !strings.Contains(string(text), "$") {
+		return content, nil
+	}
+	replaced, err := v.expand(string(text), limit)
+	if err != nil {
+		return nil, err
+	}
+	if len(replaced) > limit {
+		return nil, fmt.Errorf("%w: with the values in place it has more than %d bytes", ErrTooLarge, limit)
+	}
+	// The text may hold values from Secrets: it does not go into messages.
+	broken := fmt.Errorf("%w: with the values in place it is no longer YAML; quote the variable", ErrSubstitute)
+	decoded, err := yaml.YAMLToJSONStrict([]byte(replaced))
+	if err != nil {
+		return nil, broken
+	}
+	var out any
+	if err := json.UnmarshalCaseSensitivePreserveInts(decoded, &out); err != nil {
+		return nil, broken
+	}
+	return out, nil
+}
+
+// maxUses is how often an object may say $.
+const maxUses = 50_000
+
+// expand replaces variables in a text, unless that would take too much.
+func (v *variables) expand(text string, limit int) (out string, err error) {
+	if strings.Count(text, "$") > maxUses {
+		return "", fmt.Errorf("%w: it uses more than %d variables", ErrTooLarge, maxUses)
+	}
+	// The library panics on some positions within a value.
+	defer func() {
+		if recover() != nil {
+			out, err = "", fmt.Errorf("%w: a variable is used in a way that has no result", ErrSubstitute)
+		}
+	}()
+	tree, err := envparse.Parse(text)
+	if err == nil {
+		e := expansion{values: v.values, limit: limit}
+		if e.size(tree.Root) > limit || e.steps > maxSteps {
+			return "", fmt.Errorf("%w: with the values in place it may have more than %d bytes, or take too long to make", ErrTooLarge, limit)
+		}
+		out, err = envsubst.Eval(text, func(name string) (string, bool) {
+			value, known := v.values[name]
+			return value, known || !v.strict
+		})
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: %s; write $${ for a text that is no variable", ErrSubstitute, oneLine(err.Error()))
+	}
+	return out, nil
+}
+
+// maxSteps bounds the comparisons that cutting patterns off values takes.
+const maxSteps = 1 << 28
+
+// expansion says, before it is done, what replacing variables takes at most.
+type expansion struct {
+	values map[string]string
+	limit  int // sizes over it are all the same
+	steps  int
+}
+
+// size returns how many bytes a node may become.
+func (e *expansion) size(node envparse.Node) int {
+	size := 0
+	switch node := node.(type) {
+	case *envparse.TextNode:
+		size = len(node.Value)
+	case *envparse.ListNode:
+		for _, n := range node.Nodes {
+			size += e.size(n)
+		}
+	case *envparse.FuncNode:
+		size = e.call(node)
+	}
+	return min(size, e.limit+1)
+}
+
+func (e *expansion) call(node *envparse.FuncNode) int {
+	value, total := len(e.values[node.Param]), 0
+	args := make([]int, len(node.Args))
+	for n, arg := range node.Args {
+		args[n] = e.size(arg)
+		total += args[n]
+	}
+	switch {
+	case node.Name == "//" && len(args) == 2:
+		// Nothing is found once more often than there are bytes.
+		times := value + 1
+		if old, plain := node.Args[0].(*envparse.TextNode); plain {
+			times = strings.Count(e.values[node.Param], old.Value)
+		}
+		return value + times*args[1]
+	case strings.ContainsAny(node.Name, "#%") && len(args) == 1:
+		e.steps = min(e.steps+value*value*max(args[0], 1), maxSteps+1)
+		return value
+	default:
+		return value + total
+	}
+}
