@@ -17,7 +17,7 @@ func guarded(t *testing.T, answer http.HandlerFunc) (*http.Client, *guard, strin
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
 	doubts := new(int)
-	g := &guard{next: http.DefaultTransport, limiter: newLimiter(clock.RealClock{}), timeout: 500 * time.Millisecond, suspect: func() { *doubts++ }}
+	g := &guard{next: http.DefaultTransport, limiter: newLimiter(clock.RealClock{}), timeout: 30 * time.Second, suspect: func() { *doubts++ }}
 	return &http.Client{Transport: g, CheckRedirect: refuseRedirect}, g, server.URL, doubts
 }
 
@@ -65,7 +65,6 @@ func TestGuardCutsEndlessAnswers(t *testing.T) {
 			}
 		}
 	})
-	g.timeout = 30 * time.Second
 	body, err := get(t, c, url)
 	if !errors.Is(err, errTooLarge) || len(body) > mostBytes {
 		t.Errorf("read %d bytes and %v, want at most %d and an error", len(body), err, mostBytes)
@@ -79,6 +78,7 @@ func TestGuardGivesUpOnSlowAnswers(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})
+	g.timeout = 500 * time.Millisecond
 	start := time.Now()
 	if _, err := get(t, c, url); !timedOut(err) {
 		t.Errorf("error = %v, want one about time", err)
@@ -111,12 +111,14 @@ func TestGuardHonoursRetryAfter(t *testing.T) {
 		w.Header().Set("Retry-After", "7")
 		w.WriteHeader(http.StatusTooManyRequests)
 	})
+	before := time.Now()
 	if _, err := get(t, c, url); err != nil {
 		t.Fatal(err)
 	}
+	after := time.Now()
 	g.idle(t)
-	if pause := time.Until(g.limiter.pausedUntil); pause < 6*time.Second || pause > 7*time.Second {
-		t.Errorf("pauses for %s, want 7s", pause)
+	if until := g.limiter.pausedUntil; until.Before(before.Add(7*time.Second)) || until.After(after.Add(7*time.Second)) {
+		t.Errorf("pauses for %s from the answer on, want 7s", until.Sub(after))
 	}
 }
 

@@ -148,9 +148,15 @@ func (m *Member) Get(ctx context.Context, gvk schema.GroupVersionKind, key types
 	return obj, m.explain(err, gvk)
 }
 
+// OnlyNew is a resource version that no object has. What is applied with it is
+// made if it is not there; an object that is there is left alone, and the answer
+// is a conflict.
+const OnlyNew = "9223372036854775807"
+
 // Apply makes the fields that desired names what they are there, by server-side
 // apply, and takes over those that others own. It returns what became of the
-// object. Errors: ErrNotServed, ErrNoNamespace, or what the member answered.
+// object. Errors: ErrNotServed, ErrNoNamespace, or what the member answered: a
+// conflict where desired names another resource version than the object's.
 func (m *Member) Apply(ctx context.Context, desired *unstructured.Unstructured) (*Observed, error) {
 	gvk := desired.GroupVersionKind()
 	resource, err := m.resource(ctx, gvk, desired.GetNamespace())

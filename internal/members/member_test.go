@@ -252,6 +252,41 @@ func TestApplyAndRead(t *testing.T) {
 	}
 }
 
+func TestWhatIsAppliedAsNewLeavesWhatIsThereAlone(t *testing.T) {
+	env, m, _ := joined(t)
+	ns := env.Namespace(t)
+	ship := func(name, value string) *unstructured.Unstructured {
+		out := managed(ns, name, map[string]any{"a": value})
+		out.SetResourceVersion(members.OnlyNew)
+		return out
+	}
+	made, err := m.Apply(t.Context(), ship("cm", "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Apply(t.Context(), ship("cm", "2")); !apierrors.IsConflict(err) {
+		t.Errorf("over an object of ours: %v, want a conflict", err)
+	}
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "theirs"}}
+	if err := env.Hub.Create(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Apply(t.Context(), ship("theirs", "2")); !apierrors.IsConflict(err) {
+		t.Errorf("over an object of somebody else's: %v, want a conflict", err)
+	}
+	again, err := m.Apply(t.Context(), managed(ns, "cm", map[string]any{"a": "1"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.Owned != again.Owned || made.ResourceVersion != again.ResourceVersion {
+		t.Errorf("made as %v, applied as %v", made, again)
+	}
+	after := &corev1.ConfigMap{}
+	if err := env.Hub.Get(t.Context(), client.ObjectKeyFromObject(theirs), after); err != nil || after.ResourceVersion != theirs.ResourceVersion {
+		t.Errorf("somebody else's: %v, %v", after, err)
+	}
+}
+
 func TestANamespaceThatIsMissingIsNamed(t *testing.T) {
 	_, m, _ := joined(t)
 	if _, err := m.Apply(t.Context(), managed("nowhere", "cm", nil)); !errors.Is(err, members.ErrNoNamespace) {

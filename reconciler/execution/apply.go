@@ -103,9 +103,9 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	return loop.Next{}, nil
 }
 
-// apply sends one manifest. Before it is sent for the first time, or again
-// because its object is gone, the member is asked for an object in the way that
-// is not ours.
+// apply sends one manifest. Where an object may be in the way that is not ours,
+// it is sent so that it only makes a new one; the member is asked what is there
+// if that is refused, or if fields of it are to be kept.
 func (l *lane) apply(ctx context.Context, s *state, m *manifest, observed *members.Observed, presence members.Presence) (*members.Observed, error) {
 	desired, err := m.object(s.work)
 	if err != nil {
@@ -113,17 +113,36 @@ func (l *lane) apply(ctx context.Context, s *state, m *manifest, observed *membe
 	}
 	ours := presence == members.Present && observed.Managed
 	sentBefore := presence == members.Unknown && s.applied[m.ordinal].Desired != ""
-	retains := l.retainer.Retains(desired)
-	var live *unstructured.Unstructured
-	if retains || !ours && !sentBefore {
-		if live, err = l.live(ctx, s, m); err != nil {
-			return nil, err
-		}
+	retains, free := l.retainer.Retains(desired), ours || sentBefore || overwrites(desired)
+	if !retains && free {
+		return s.member.Apply(ctx, desired)
 	}
-	if live != nil && !mayTake(s.key, desired, members.Marks(live)) {
+	if !retains {
+		desired.SetResourceVersion(members.OnlyNew)
+		made, err := s.member.Apply(ctx, desired)
+		if !apierrors.IsConflict(err) {
+			return made, err
+		}
+		desired.SetResourceVersion("")
+	}
+	return l.applyOver(ctx, s, m, desired)
+}
+
+// applyOver sends one manifest once it is known what object it meets.
+func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *unstructured.Unstructured) (*members.Observed, error) {
+	live, err := s.member.Get(ctx, m.gvk, m.key)
+	switch {
+	case apierrors.IsNotFound(err):
+		if !overwrites(desired) {
+			desired.SetResourceVersion(members.OnlyNew)
+		}
+		return s.member.Apply(ctx, desired)
+	case err != nil:
+		return nil, err
+	case !mayTake(s.key, desired, members.Marks(live)):
 		return nil, m.taken()
 	}
-	if retains && live != nil {
+	if l.retainer.Retains(desired) {
 		retained, err := l.retainer.Retain(desired, live)
 		if err != nil {
 			return nil, fmt.Errorf("keep what the member set in %s %s: %w", m.gvk.Kind, m.key, err)
@@ -143,15 +162,6 @@ func (m *manifest) taken() error {
 		return fmt.Errorf("Namespace %s already exists in the cluster and is not managed by Flotilla: it is used as it is, and stays when the one here goes", name) //nolint:staticcheck // begins with the name of a kind
 	}
 	return fmt.Errorf("%s %s already exists in the cluster and is not managed by Flotilla: remove it there, or set conflictResolution to Overwrite in the policy", m.gvk.Kind, name)
-}
-
-// live reads the object of a manifest from the member itself; nil for none.
-func (l *lane) live(ctx context.Context, s *state, m *manifest) (*unstructured.Unstructured, error) {
-	live, err := s.member.Get(ctx, m.gvk, m.key)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	return live, err
 }
 
 // mayTake says whether the Work may apply to an object: to one that is managed,

@@ -54,7 +54,14 @@ func (e *edge) Get(_ context.Context, gvk schema.GroupVersionKind, key types.Nam
 }
 
 func (e *edge) Apply(_ context.Context, desired *unstructured.Unstructured) (*members.Observed, error) {
-	e.ask("apply %s", desired.GetName())
+	verb := "apply"
+	if desired.GetResourceVersion() == members.OnlyNew {
+		verb = "make"
+	}
+	e.ask("%s %s", verb, desired.GetName())
+	if verb == "make" && e.live != nil {
+		return nil, apierrors.NewConflict(schema.GroupResource{}, desired.GetName(), errors.New("it is there"))
+	}
 	e.sent = desired
 	if e.refuse != nil {
 		return nil, e.refuse
@@ -130,8 +137,16 @@ func TestCarry(t *testing.T) {
 		failed  string // part of the message
 		blocked *cause
 	}{
-		"a new manifest is applied after a look for what is in the way": {
-			edge: edge{presence: members.Absent}, asked: []string{"get web", "apply web"},
+		"a new manifest is applied so that it takes over nothing": {
+			edge: edge{presence: members.Absent}, asked: []string{"make web"},
+		},
+		"a new manifest over an object that the watch has not shown yet": {
+			edge: edge{presence: members.Unknown, live: parse(t, manifestText)}, asked: []string{"make web", "get web", "apply web"},
+		},
+		"a new manifest that leaves fields to the member": {
+			edge:  edge{presence: members.Absent},
+			text:  strings.Replace(manifestText, `"labels":{`, `"labels":{"resourcetemplate.karmada.io/retain-replicas":"true",`, 1),
+			asked: []string{"get web", "make web"},
 		},
 		"a new manifest over an object that is managed already": {
 			edge: edge{presence: members.Present, observed: ours(asIs)}, asked: []string{"apply web"},
@@ -155,31 +170,31 @@ func TestCarry(t *testing.T) {
 		},
 		"an object that lost its mark but names its Work is taken back": {
 			edge:   edge{presence: members.Absent, live: func() *unstructured.Unstructured { o := parse(t, manifestText); o.SetLabels(nil); return o }()},
-			record: recorded, asked: []string{"get web", "apply web"},
+			record: recorded, asked: []string{"make web", "get web", "apply web"},
 		},
 		"an object that is gone is made again": {
-			edge: edge{presence: members.Absent}, record: recorded, asked: []string{"get web", "apply web"},
+			edge: edge{presence: members.Absent}, record: recorded, asked: []string{"make web"},
 		},
 		"an object that is on its way out is waited for": {
 			edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.DeletionTimestamp = &metav1.Time{} })}, record: recorded,
 		},
 		"an object of somebody else's is left alone": {
-			edge: edge{presence: members.Absent, live: parse(t, unmanaged)}, asked: []string{"get web"}, failed: "already exists in the cluster",
+			edge: edge{presence: members.Absent, live: parse(t, unmanaged)}, asked: []string{"make web", "get web"}, failed: "already exists in the cluster",
 		},
 		"unless the manifest overwrites": {
 			edge:  edge{presence: members.Absent, live: parse(t, unmanaged)},
 			text:  strings.Replace(manifestText, `"work.karmada.io/name"`, `"work.karmada.io/conflict-resolution":"overwrite","work.karmada.io/name"`, 1),
-			asked: []string{"get web", "apply web"},
+			asked: []string{"apply web"},
 		},
 		"a suspended Work sends nothing": {
 			edge: edge{presence: members.Present, observed: ours(asIs)}, record: stale, suspend: true,
 		},
 		"a refusal of the member is a failure": {
-			edge: edge{presence: members.Absent, refuse: errors.New("exceeded quota")}, asked: []string{"get web", "apply web"}, failed: "exceeded quota",
+			edge: edge{presence: members.Absent, refuse: errors.New("exceeded quota")}, asked: []string{"make web"}, failed: "exceeded quota",
 		},
 		"a namespace that is not there yet is waited for": {
 			edge:    edge{presence: members.Absent, refuse: fmt.Errorf("%w: shop", members.ErrNoNamespace)},
-			asked:   []string{"get web", "apply web"},
+			asked:   []string{"make web"},
 			blocked: &cause{event: onNamespace, namespace: "shop"},
 		},
 		"a name made by the member could be made twice": {
