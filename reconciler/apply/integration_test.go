@@ -18,6 +18,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,6 +32,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
 )
@@ -51,6 +53,7 @@ type world struct {
 	store     *artifact.Store
 	builds    *countedBuilder
 	events    *recorder
+	cache     client.Reader // what the loop sees
 	stop      func()
 }
 
@@ -89,6 +92,7 @@ func (w *world) start() {
 		w.t.Fatal(err)
 	}
 	live := mgr.GetAPIReader()
+	w.cache = mgr.GetClient()
 	w.builds.Builder = apply.NewBuilder(w.store, build.New(build.Limits{}), live)
 	loop, err := apply.New(apply.Deps{
 		Hub: mgr.GetClient(), Live: live, Config: mgr.GetConfig(), Builder: w.builds,
@@ -162,6 +166,16 @@ func (r *recorder) reasonsOf(name string) []string {
 	return out
 }
 
+// told waits until the events about an object have exactly these reasons: they
+// follow the status.
+func (w *world) told(name string, reasons ...string) {
+	w.t.Helper()
+	w.until("told of "+name, func() (bool, string) {
+		diff := cmp.Diff(reasons, w.events.reasonsOf(name))
+		return diff == "", diff
+	})
+}
+
 func (w *world) create(obj client.Object) {
 	w.t.Helper()
 	if err := w.Hub.Create(w.t.Context(), obj); err != nil {
@@ -169,7 +183,8 @@ func (w *world) create(obj client.Object) {
 	}
 }
 
-// commit makes files the repository's artifact, and returns the revision.
+// commit makes files the repository's artifact, and returns the revision once
+// the loop knows of it.
 func (w *world) commit(files map[string]string) string {
 	w.t.Helper()
 	set := artifact.Files{}
@@ -194,7 +209,20 @@ func (w *world) commit(files map[string]string) string {
 	if err := w.Hub.Status().Patch(w.t.Context(), repository, client.RawPatch("application/merge-patch+json", patch)); err != nil {
 		w.t.Fatal(err)
 	}
+	w.seen(repository)
 	return revision
+}
+
+// seen waits until the loop knows an object as it is here, or a later version.
+func (w *world) seen(obj client.Object) {
+	w.t.Helper()
+	cached := obj.DeepCopyObject().(client.Object)
+	w.until(fmt.Sprintf("seen %s at version %s", obj.GetName(), obj.GetResourceVersion()), func() (bool, string) {
+		if err := w.cache.Get(w.t.Context(), client.ObjectKeyFromObject(obj), cached); err != nil {
+			return false, err.Error()
+		}
+		return !echo.Older(cached.GetResourceVersion(), obj.GetResourceVersion()), cached.GetResourceVersion()
+	})
 }
 
 // kustomization creates one that prunes, every ten minutes.
@@ -298,6 +326,18 @@ func (w *world) object(apiVersion, kind, namespace, name string) *unstructured.U
 func (w *world) configMap(name string) *unstructured.Unstructured {
 	w.t.Helper()
 	return w.object("v1", "ConfigMap", w.namespace, name)
+}
+
+// edit changes one field of an object by hand.
+func (w *world) edit(obj *unstructured.Unstructured, value any, path ...string) {
+	w.t.Helper()
+	before := obj.DeepCopy()
+	if err := unstructured.SetNestedField(obj.Object, value, path...); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.Hub.Patch(w.t.Context(), obj, client.MergeFrom(before)); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 func (w *world) annotate(name, key, value string) {

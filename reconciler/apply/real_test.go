@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -77,6 +78,7 @@ func TestWritesPerCommit(t *testing.T) {
 		}
 		return files
 	}
+	w.awaitReason("web", "", meta.ArtifactFailedReason)
 	before := w.QuietRevision(t)
 	w.ready("web", w.commit(deployments(1)))
 	if got := w.QuietRevision(t) - before; got != objects+3 {

@@ -63,6 +63,7 @@ func TestWaitIsForTheBindingOfWhatAPolicyCarries(t *testing.T) {
 		Spec:       policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "ConfigMap"}}},
 	}
 	w.create(policy)
+	w.seen(policy)
 	revision := w.commit(map[string]string{"app/x.yaml": configMaps(1)})
 	w.kustomization("web", waiting)
 	w.awaitReason("web", revision, meta.ProgressingReason)
@@ -106,16 +107,8 @@ func TestFailedHealthIsToldAndComesBack(t *testing.T) {
 	if want := "health check failed: ConfigMap/" + w.namespace + "/state"; message != want {
 		t.Errorf("message = %q, want %q", message, want)
 	}
-	if diff := w.events.reasonsOf("web"); len(diff) != 1 || diff[0] != meta.HealthCheckFailedReason {
-		t.Errorf("events = %v, want one", diff)
-	}
-	state := w.configMap("state")
-	if err := unstructured.SetNestedField(state.Object, "good", "data", "state"); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Hub.Update(t.Context(), state); err != nil {
-		t.Fatal(err)
-	}
+	w.told("web", meta.HealthCheckFailedReason)
+	w.edit(w.configMap("state"), "good", "data", "state")
 	w.ready("web", first)
 	w.ready("web", w.commit(map[string]string{"app/x.yaml": fmt.Sprintf(widget, "good")}))
 }
