@@ -140,10 +140,12 @@ func (w *world) start() {
 		w.t.Fatal(err)
 	}
 	reader := health.New(health.Deps{Hub: mgr.GetClient(), Live: mgr.GetAPIReader(), Templates: templates})
-	if err := commitstatus.New(mgr.GetClient(), reader, noEvents{}, commitstatus.Options{}).Register(mgr); err != nil {
+	// News about a commit that stays pending waits for longer than a test takes.
+	if err := commitstatus.New(mgr.GetClient(), reader, noEvents{}, commitstatus.Options{Every: time.Hour}).Register(mgr); err != nil {
 		w.t.Fatal(err)
 	}
-	if err := poster.New(mgr.GetClient(), mgr.GetAPIReader(), poster.Options{FirstPause: 200 * time.Millisecond, LastPause: time.Second}).Register(mgr); err != nil {
+	options := poster.Options{Every: time.Hour, FirstPause: 200 * time.Millisecond, LastPause: time.Second}
+	if err := poster.New(mgr.GetClient(), mgr.GetAPIReader(), options).Register(mgr); err != nil {
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -374,6 +376,14 @@ func TestAForgeThatIsDownDelaysOnlyItself(t *testing.T) {
 	w.until("success told", func() (bool, string) {
 		posts := up.posts()
 		return len(posts) > 0 && strings.Contains(posts[len(posts)-1], "success"), fmt.Sprint(posts)
+	})
+	w.until("success to be told to both", func() (bool, string) {
+		statuses := w.statuses()
+		told := len(statuses) == 2
+		for _, cs := range statuses {
+			told = told && cs.Spec.State == gitopsv1alpha1.CommitSuccess
+		}
+		return told, fmt.Sprintf("%+v", statuses)
 	})
 	cs := w.synced("down", gitopsv1alpha1.CommitStatusReasonUnreachable)
 	if cs.Status.Posted != nil {
