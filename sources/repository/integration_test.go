@@ -8,8 +8,10 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -72,6 +74,10 @@ func TestOnTheServer(t *testing.T) {
 		}
 	}
 	until("the first artifact", has(first))
+	until("the Event that follows it", func() bool {
+		var told corev1.EventList
+		return env.Hub.List(t.Context(), &told, client.InNamespace(namespace)) == nil && len(told.Items) == 1
+	})
 
 	quiet, asked := env.QuietRevision(t), b.git.Requests()
 	err = wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
@@ -85,13 +91,13 @@ func TestOnTheServer(t *testing.T) {
 	}
 
 	// With an interval this long, only a request brings the next commit.
-	object.Spec.Interval = metav1.Duration{Duration: time.Hour}
-	if err := env.Hub.Update(t.Context(), object); err != nil {
+	longer := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"interval":"1h"}}`))
+	if err := env.Hub.Patch(t.Context(), object, longer); err != nil {
 		t.Fatal(err)
 	}
 	until("the new generation", func() bool { return object.Status.ObservedGeneration == object.Generation })
 	second := b.commit("two", map[string]string{"app.yaml": "a: 2\n"})
-	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+meta.ReconcileRequestAnnotation+`":"now"}}}`))
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+meta.ReconcileRequestAnnotation+`":"now"}}}`))
 	if err := env.Hub.Patch(t.Context(), object, patch); err != nil {
 		t.Fatal(err)
 	}
