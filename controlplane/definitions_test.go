@@ -2,6 +2,8 @@ package controlplane_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/api/crds"
@@ -52,13 +55,17 @@ func TestDefinitionsAreRepaired(t *testing.T) {
 	}
 	key := client.ObjectKey{Name: "overridepolicies.policy.karmada.io"}
 	got := &apiextensionsv1.CustomResourceDefinition{}
-	if err := env.Hub.Get(t.Context(), key, got); err != nil {
-		t.Fatal(err)
-	}
-	want := got.Spec.DeepCopy()
-	got.Labels = map[string]string{"a-user": "was-here"}
-	got.Spec.Names.ShortNames = []string{"wrong"}
-	if err := env.Hub.Update(t.Context(), got); err != nil {
+	var want *apiextensionsv1.CustomResourceDefinitionSpec
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the server writes its status
+		if err := env.Hub.Get(t.Context(), key, got); err != nil {
+			return err
+		}
+		want = got.Spec.DeepCopy()
+		got.Labels = map[string]string{"a-user": "was-here"}
+		got.Spec.Names.ShortNames = []string{"wrong"}
+		return env.Hub.Update(t.Context(), got)
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -199,19 +206,17 @@ func TestExplain(t *testing.T) {
 				} `json:"schemas"`
 			} `json:"components"`
 		}
-		poll(t, "OpenAPI of "+path, func() bool {
+		// The kinds of a group come one by one.
+		poll(t, fmt.Sprintf("%s explains %v", path, want), func() bool {
 			paths, err := hub.OpenAPIV3().Paths()
 			if err != nil || paths[path] == nil {
 				return false
 			}
 			content, err := paths[path].Schema("application/json")
-			return err == nil && json.Unmarshal(content, &document) == nil
+			return err == nil && json.Unmarshal(content, &document) == nil && !slices.ContainsFunc(want, func(name string) bool {
+				return document.Components.Schemas[name].Description == ""
+			})
 		})
-		for _, name := range want {
-			if document.Components.Schemas[name].Description == "" {
-				t.Errorf("%s does not explain %s", path, name)
-			}
-		}
 	}
 	poll(t, "OpenAPI v2", func() bool {
 		document, err := hub.OpenAPISchema()

@@ -163,11 +163,8 @@ func TestAdministrator(t *testing.T) {
 	if err != nil || !strings.Contains(string(answer), "[+]flotilla ok") {
 		t.Errorf("readyz: %v\n%s", err, answer)
 	}
-	names := discoveredNames(t, config)
 	for _, want := range []string{"clusters", "propagationpolicies pp", "works wk", "deployments deploy"} {
-		if !names[want] {
-			t.Errorf("discovery lacks %q", want)
-		}
+		poll(t, "discovery has "+want, func() bool { return discoveredNames(t, config)[want] })
 	}
 }
 
