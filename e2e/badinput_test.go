@@ -49,7 +49,7 @@ func TestBadCommits(t *testing.T) {
 			repo.write("app/web.yaml", good(namespace))
 			first := repo.push("good")
 			the.follow(t, repo.url, "", "")
-			the.applied(t, namespace, first, time.Minute)
+			the.applied(t, namespace, first, 2*time.Minute)
 
 			repo.write(tc.file, strings.ReplaceAll(tc.content, "NAMESPACE", namespace))
 			bad := repo.push("bad")

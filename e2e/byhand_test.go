@@ -66,7 +66,7 @@ func TestByHand(t *testing.T) {
 		func(ctx context.Context, name string, member client.Client) error {
 			return deployed(namespace, "web", images[name], replicas[name])(ctx, name, member)
 		}))
-	eventually(t, 10*time.Second, "the template sums its clusters up", func(ctx context.Context) error {
+	eventually(t, time.Minute, "the template sums its clusters up", func(ctx context.Context) error {
 		var template appsv1.Deployment
 		if err := the.hub.Get(ctx, types.NamespacedName{Namespace: namespace, Name: "web"}, &template); err != nil {
 			return err
@@ -130,7 +130,7 @@ func TestDriftInAMember(t *testing.T) {
 func TestNamespaceEverywhere(t *testing.T) {
 	namespace := nameOf(t)
 	the.kubectl(t, "", "create", "namespace", namespace)
-	eventually(t, 20*time.Second, "the namespace is in every member", the.inEveryMember(
+	eventually(t, time.Minute, "the namespace is in every member", the.inEveryMember(
 		func(ctx context.Context, _ string, member client.Client) error {
 			return member.Get(ctx, types.NamespacedName{Name: namespace}, &corev1.Namespace{})
 		}))

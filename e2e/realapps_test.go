@@ -69,9 +69,9 @@ func TestOnlineBoutique(t *testing.T) {
 	the.follow(t, repo.url, "", "")
 
 	the.applied(t, namespace, first, 3*time.Minute)
-	eventually(t, 10*time.Second, "each cluster runs its own frontend", frontends(namespace, "v0.10.6"))
-	eventually(t, 10*time.Second, "all twelve Deployments run in every member", the.inEveryMember(allReady(namespace, 12)))
-	eventually(t, 10*time.Second, "components were built in", the.inEveryMember(
+	eventually(t, time.Minute, "each cluster runs its own frontend", frontends(namespace, "v0.10.6"))
+	eventually(t, time.Minute, "all twelve Deployments run in every member", the.inEveryMember(allReady(namespace, 12)))
+	eventually(t, time.Minute, "components were built in", the.inEveryMember(
 		func(ctx context.Context, _ string, member client.Client) error {
 			return member.Get(ctx, types.NamespacedName{Namespace: namespace, Name: "frontend"}, &networkingv1.NetworkPolicy{})
 		}))
@@ -84,7 +84,7 @@ func TestOnlineBoutique(t *testing.T) {
 	repo.write("boutique/base/frontend.yaml", strings.ReplaceAll(string(frontend), "v0.10.6", "v0.10.7"))
 	second := repo.push("a new frontend")
 	the.applied(t, namespace, second, 2*time.Minute)
-	eventually(t, 10*time.Second, "each cluster runs the new frontend", frontends(namespace, "v0.10.7"))
+	eventually(t, time.Minute, "each cluster runs the new frontend", frontends(namespace, "v0.10.7"))
 	repo.reported(t, second, "success 3/3 clusters ready")
 
 	repo.write("app/kustomization.yaml", fmt.Sprintf(boutique, namespace, boutiqueComponents+"\n  - ../boutique/components/without-loadgenerator"))
@@ -94,7 +94,7 @@ func TestOnlineBoutique(t *testing.T) {
 		func(ctx context.Context, _ string, member client.Client) error {
 			return absent(ctx, member, &appsv1.Deployment{}, namespace, "loadgenerator")
 		}))
-	eventually(t, 10*time.Second, "nothing else went", the.inEveryMember(allReady(namespace, 11)))
+	eventually(t, time.Minute, "nothing else went", the.inEveryMember(allReady(namespace, 11)))
 
 	fourth := repo.revert()
 	the.applied(t, namespace, fourth, 2*time.Minute)

@@ -65,7 +65,7 @@ func startSSH(t *testing.T) *sshServer {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	eventually(t, 10*time.Second, "sshd listens", func(ctx context.Context) error {
+	eventually(t, time.Minute, "sshd listens", func(ctx context.Context) error {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.address)
 		if err == nil {
 			err = conn.Close()
