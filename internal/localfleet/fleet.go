@@ -106,7 +106,7 @@ func prepare(ctx context.Context, opts Options) (*Fleet, error) {
 	}
 	fleet := &Fleet{Hub: hub, Members: map[string]*Process{}}
 	for _, name := range opts.Members {
-		if fleet.Members[name], err = prepareMember(ctx, opts, name); err != nil {
+		if fleet.Members[name], err = prepareMember(opts, name); err != nil {
 			return nil, err
 		}
 	}
@@ -124,13 +124,11 @@ func prepareHub(ctx context.Context, opts Options) (*Process, error) {
 	return newProcess("control plane", opts.Flotillad, dir, "admin.kubeconfig", args...)
 }
 
-func prepareMember(ctx context.Context, opts Options, name string) (*Process, error) {
-	port, err := FreePort(ctx)
-	if err != nil {
-		return nil, err
-	}
+// prepareMember leaves the port to the member, which takes a free one and keeps
+// it.
+func prepareMember(opts Options, name string) (*Process, error) {
 	dir := filepath.Join(opts.Dir, "members", name)
-	args := []string{"member", "--name", name, "--data-dir", dir, "--secure-port", strconv.Itoa(port)}
+	args := []string{"member", "--name", name, "--data-dir", dir}
 	if opts.Nodes > 0 {
 		args = append(args, "--nodes", strconv.Itoa(opts.Nodes))
 	}
