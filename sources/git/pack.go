@@ -64,19 +64,14 @@ func (b *boundedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// pack is a transferred set of objects, spooled to a file that goes with it.
+// pack is a transferred set of objects, spooled to a file without a name: the
+// system frees it when it is closed, also when this process is killed.
 type pack struct {
-	dir     string
 	file    billy.File
 	objects *packfile.Packfile
 }
 
-func (p *pack) close() {
-	if p.file != nil {
-		_ = p.file.Close()
-	}
-	_ = os.RemoveAll(p.dir)
-}
+func (p *pack) close() { _ = p.file.Close() }
 
 // transfer asks for the wanted commits and receives what belongs to them.
 func (r *Remote) transfer(ctx context.Context, conn connection, can *capability.List, want []plumbing.Hash, shallow bool) (*pack, error) {
@@ -130,11 +125,11 @@ func (r *Remote) receive(req *packp.UploadPackRequest, from io.Reader) (*pack, e
 	if req.Capabilities.Supports(capability.Sideband64k) {
 		stream = sideband.NewDemuxer(sideband.Sideband64k, resp)
 	}
-	dir, err := os.MkdirTemp(r.opts.TempDir, "flotilla-fetch-")
+	file, err := spool(r.opts.TempDir)
 	if err != nil {
 		return nil, fmt.Errorf("spool transfer: %w", err)
 	}
-	p := &pack{dir: dir}
+	p := &pack{file: file}
 	if err := p.fill(stream, r.opts.Limits); err != nil {
 		p.close()
 		return nil, err
@@ -142,15 +137,24 @@ func (r *Remote) receive(req *packp.UploadPackRequest, from io.Reader) (*pack, e
 	return p, nil
 }
 
-const packName = "objects.pack"
+// spool makes a file in a folder and takes its name away again.
+func spool(in string) (billy.File, error) {
+	dir, err := os.MkdirTemp(in, "flotilla-fetch-")
+	if err != nil {
+		return nil, err
+	}
+	file, err := osfs.New(dir, osfs.WithBoundOS()).Create("objects.pack")
+	if err := errors.Join(err, os.RemoveAll(dir)); err != nil {
+		if file != nil {
+			_ = file.Close()
+		}
+		return nil, err
+	}
+	return file, nil
+}
 
 // fill spools the stream while measuring it, and then indexes it.
 func (p *pack) fill(stream io.Reader, limits Limits) error {
-	fs := osfs.New(p.dir, osfs.WithBoundOS())
-	var err error
-	if p.file, err = fs.Create(packName); err != nil {
-		return fmt.Errorf("spool transfer: %w", err)
-	}
 	out := bufio.NewWriterSize(p.file, 64<<10)
 	if err := measure(io.TeeReader(stream, out), limits); err != nil {
 		return err
@@ -173,7 +177,7 @@ func (p *pack) fill(stream io.Reader, limits Limits) error {
 	if err != nil {
 		return fmt.Errorf("%w: pack: %s", ErrMalformed, remoteText(err.Error()))
 	}
-	p.objects = packfile.NewPackfileWithCache(idx, fs, p.file, cache.NewObjectLRU(objectCache), 0)
+	p.objects = packfile.NewPackfileWithCache(idx, nil, p.file, cache.NewObjectLRU(objectCache), 0)
 	return nil
 }
 

@@ -10,7 +10,11 @@ func FuzzPack(f *testing.F) {
 	f.Add([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x00"))
 	f.Add([]byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01\x35x\x9c\xcbH\xcd\xc9\xc9\x07\x00\x06,\x02\x15"))
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		p := &pack{dir: t.TempDir()}
+		file, err := spool(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &pack{file: file}
 		defer p.close()
 		_ = p.fill(bytes.NewReader(stream), Limits{Objects: 1000, Object: 1 << 16, Unpacked: 1 << 20}.withDefaults())
 	})

@@ -18,7 +18,7 @@ import (
 
 // Tree is a commit's files as an fs.FS. Symbolic links and submodules are
 // listed with their mode and cannot be opened. It reads from a spool file that
-// Close removes; it is not for use from several goroutines.
+// Close frees; it is not for use from several goroutines.
 type Tree struct {
 	// Message is the commit's message.
 	Message string
@@ -52,7 +52,7 @@ func newTree(p *pack, commit plumbing.Hash) (*Tree, error) {
 	}, nil
 }
 
-// Close removes what was spooled.
+// Close frees what was spooled.
 func (t *Tree) Close() error {
 	t.pack.close()
 	return nil
@@ -163,7 +163,12 @@ func (p *pack) tree(hash plumbing.Hash) ([]object.TreeEntry, error) {
 	if err := decoded.Decode(encoded); err != nil {
 		return nil, fmt.Errorf("%w: tree %s: %s", ErrMalformed, hash, remoteText(err.Error()))
 	}
+	names := make(map[string]bool, len(decoded.Entries))
 	for _, e := range decoded.Entries {
+		if names[e.Name] {
+			return nil, fmt.Errorf("%w: tree %s holds the name %q twice", ErrMalformed, hash, remoteText(e.Name))
+		}
+		names[e.Name] = true
 		if e.Name == "" || e.Name == "." || e.Name == ".." || strings.EqualFold(e.Name, ".git") || strings.ContainsAny(e.Name, "/\\\x00") {
 			return nil, fmt.Errorf("%w: tree %s holds the name %q", ErrMalformed, hash, remoteText(e.Name))
 		}
