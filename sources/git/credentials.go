@@ -12,8 +12,7 @@ import (
 // Credentials are what a remote may ask for. The zero value is anonymous. They
 // print as a fixed word, so that no log or error shows them by accident.
 type Credentials struct {
-	// Username and Password are for basic authentication; with SSH, Password
-	// decrypts Identity.
+	// Username and Password are for basic authentication.
 	Username, Password string
 	// BearerToken is for token authentication; it excludes Username.
 	BearerToken string

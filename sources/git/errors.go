@@ -42,18 +42,30 @@ var (
 	ErrConflict = errors.New("ref changed meanwhile")
 )
 
-// MaskURL returns raw without its user information, for messages.
+// MaskURL returns raw without what may be a secret, for messages: its user
+// information, and what follows '?' or '#'.
 func MaskURL(raw string) string {
 	u, err := url.Parse(raw)
-	if err != nil {
-		return userinfo.ReplaceAllString(raw, "://***@")
+	if err != nil || u.Opaque != "" {
+		return beforeHost.ReplaceAllString(raw, "$1***@")
 	}
-	if u.User == nil {
-		return u.String()
+	user := ""
+	if u.User != nil {
+		user = "***@"
+	}
+	if u.RawQuery != "" {
+		u.RawQuery = "***"
+	}
+	if u.Fragment != "" {
+		u.Fragment = "***"
 	}
 	u.User = nil
-	return strings.Replace(u.String(), "://", "://***@", 1)
+	return strings.Replace(u.String(), "://", "://"+user, 1)
 }
+
+// beforeHost is what precedes the last '@' of something that is no URL: a
+// password with a '/' in it is one of the ways not to be one.
+var beforeHost = regexp.MustCompile(`(?s)^([A-Za-z]*:(?://)?)?.*@`)
 
 var userinfo = regexp.MustCompile(`://[^/\s@]*@`)
 

@@ -96,7 +96,7 @@ func portOf(u *url.URL) string {
 // to http, and drops user information that a Location brings along.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	switch last := via[len(via)-1]; {
-	case req.Method != http.MethodGet:
+	case via[0].Method != http.MethodGet: // some redirects turn a POST into a GET
 		return fmt.Errorf("%w: in the middle of a transfer", ErrRedirect)
 	case len(via) >= maxRedirects:
 		return fmt.Errorf("%w: more than %d in a row", ErrRedirect, maxRedirects)

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 
@@ -83,6 +84,15 @@ func TestHTTPCredentials(t *testing.T) {
 	}))
 	defer private.Close()
 	url := private.URL + "/app.git"
+	byToken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != canary || password != "" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		front.ServeHTTP(w, r)
+	}))
+	defer byToken.Close()
+	tokenURL := byToken.URL + "/app.git"
 	cases := map[string]struct {
 		url     string
 		secret  map[string]string
@@ -92,6 +102,7 @@ func TestHTTPCredentials(t *testing.T) {
 		"basic authentication":        {url: url, secret: map[string]string{"username": "bot", "password": canary}},
 		"a bearer token":              {url: url, secret: map[string]string{"bearerToken": canary}},
 		"credentials in the URL":      {url: strings.Replace(url, "http://", "http://bot:"+canary+"@", 1)},
+		"a token alone in the URL":    {url: strings.Replace(tokenURL, "http://", "http://"+canary+"@", 1)},
 		"none":                        {url: url, wantErr: git.ErrUnauthorized, says: "name a Secret in spec.secretRef"},
 		"wrong ones":                  {url: url, secret: map[string]string{"username": "bot", "password": canary + "x"}, wantErr: git.ErrUnauthorized, says: "check the credentials"},
 		"wrong ones in the URL":       {url: strings.Replace(url, "http://", "http://bot:"+canary+"x@", 1), wantErr: git.ErrUnauthorized, says: "http://***@"},
@@ -219,6 +230,57 @@ func TestRenamedRepositoryKeepsCredentials(t *testing.T) {
 	url := s.URL + "/old.git"
 	if err := fetchMain(t.Context(), f.remote(url, credentials(t, url, map[string]string{"username": "bot", "password": canary}), git.Options{})); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestRedirectInTheMiddleOfATransfer(t *testing.T) {
+	f := newFixture(t)
+	f.commit("one", nil)
+	front := f.front()
+	followed := false
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed = true }))
+	defer other.Close()
+	for _, code := range []int{http.StatusMovedPermanently, http.StatusSeeOther, http.StatusTemporaryRedirect} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost {
+					http.Redirect(w, r, other.URL, code)
+					return
+				}
+				front.ServeHTTP(w, r)
+			}))
+			defer s.Close()
+			err := fetchMain(t.Context(), f.remote(s.URL+"/app.git", git.Credentials{}, git.Options{}))
+			if !errors.Is(err, git.ErrRedirect) || followed {
+				t.Errorf("error = %v, followed: %t; want ErrRedirect", err, followed)
+			}
+		})
+	}
+}
+
+func TestSpoolLeavesNoNameBehind(t *testing.T) {
+	f := newFixture(t)
+	f.commit("one", map[string]string{"a.yaml": "one\n"})
+	dir := t.TempDir()
+	remote, err := git.NewRemote(f.url, git.Credentials{}, git.Options{TempDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit, err := remote.Resolve(t.Context(), git.Ref{Branch: "main"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := remote.Fetch(t.Context(), commit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	// A process that is killed now cannot clear anything away.
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("while a tree is open, its folder has %v, %v", entries, err)
+	}
+	if text, err := tree.ReadFile("a.yaml"); err != nil || string(text) != "one\n" {
+		t.Errorf("a.yaml = %q, %v", text, err)
 	}
 }
 

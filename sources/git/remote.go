@@ -89,8 +89,9 @@ func NewRemote(rawURL string, cred Credentials, opts Options) (*Remote, error) {
 	if u.Scheme == schemeSSH && cred.signer == nil {
 		return nil, fmt.Errorf("%w: ssh needs a Secret with the keys identity and known_hosts", ErrCredentials)
 	}
-	if password, has := u.User.Password(); has && cred.Username == "" && cred.BearerToken == "" {
-		cred.Username, cred.Password = u.User.Username(), password
+	if u.User.Username() != "" && u.Scheme != schemeSSH && cred.Username == "" && cred.BearerToken == "" {
+		cred.Username = u.User.Username() // alone, it is a token
+		cred.Password, _ = u.User.Password()
 	}
 	orElse(&opts.Timeout, defaultTimeout)
 	opts.Limits = opts.Limits.withDefaults()
@@ -116,6 +117,8 @@ func parseURL(raw string) (*url.URL, error) {
 		return nil, fmt.Errorf("%w: %q names no host", ErrURL, MaskURL(raw))
 	case strings.Trim(u.Path, "/") == "" || strings.HasPrefix(u.Path, "/-") && u.Scheme == schemeSSH:
 		return nil, fmt.Errorf("%w: %q names no repository on the host", ErrURL, MaskURL(raw))
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("%w: %q goes on after the repository, remove what follows '?' or '#'", ErrURL, MaskURL(raw))
 	case strings.ContainsAny(u.Path, "\x00\r\n"):
 		return nil, fmt.Errorf("%w: control characters in the path", ErrURL)
 	}
@@ -232,12 +235,8 @@ func (r *Remote) wants(adv *packp.AdvRefs, c Commit) ([]plumbing.Hash, bool, err
 	if adv.Capabilities.Supports(capability.AllowReachableSHA1InWant) {
 		return []plumbing.Hash{hash}, shallow, nil
 	}
-	for _, have := range []map[string]plumbing.Hash{adv.References, adv.Peeled} {
-		for _, h := range have {
-			if h == hash {
-				return []plumbing.Hash{hash}, shallow, nil
-			}
-		}
+	if tip, ok := tipOf(adv, hash); ok {
+		return []plumbing.Hash{tip}, shallow, nil
 	}
 	if c.Reference != "" {
 		if h, ok := adv.References[c.Reference]; ok {
@@ -257,6 +256,20 @@ func (r *Remote) wants(adv *packp.AdvRefs, c Commit) ([]plumbing.Hash, bool, err
 		return nil, false, fmt.Errorf("commit %s: %w; the repository is empty", c.Hash, ErrRefNotFound)
 	}
 	return all, false, nil
+}
+
+// tipOf returns what to ask for to get a commit that a ref points at. A server
+// need not give the commit of an annotated tag other than with the tag.
+func tipOf(adv *packp.AdvRefs, commit plumbing.Hash) (tip plumbing.Hash, found bool) {
+	for name, hash := range adv.References {
+		switch {
+		case hash == commit:
+			return hash, true
+		case adv.Peeled[name] == commit:
+			tip, found = hash, true
+		}
+	}
+	return tip, found
 }
 
 // wrap adds what was tried and where, and makes timeouts readable.

@@ -221,6 +221,8 @@ func TestURLs(t *testing.T) {
 		"a line break":               "https://example.com/a\nb",
 		"git's own unsafe protocol":  "git://example.com/repo.git",
 		"a line break, once decoded": "https://example.com/a%0Ab",
+		"a query":                    "https://example.com/org/repo?token=CANARY",
+		"a fragment":                 "https://example.com/org/repo#main",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := git.NewRemote(raw, git.Credentials{}, git.Options{}); !errors.Is(err, git.ErrURL) {
@@ -236,6 +238,12 @@ func TestMaskURL(t *testing.T) {
 		"https://CANARY@example.com/x":      "https://***@example.com/x",
 		"https://example.com/x":             "https://example.com/x",
 		"https://u:CANARY@exa mple.com/x":   "https://***@exa mple.com/x",
+		"https://u:CANA/RY@example.com/x":   "https://***@example.com/x",
+		"https://u:CANA RY@example.com/x":   "https://***@example.com/x",
+		"https://u:CANA@RY@example.com/x":   "https://***@example.com/x",
+		"https:u:CANARY@example.com/x":      "https:***@example.com/x",
+		"https://example.com/x?t=CANARY":    "https://example.com/x?***",
+		"https://u#CANARY@example.com/x":    "https://u#***",
 	} {
 		if got := git.MaskURL(raw); got != want {
 			t.Errorf("MaskURL(%q) = %q, want %q", raw, got, want)

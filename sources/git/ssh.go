@@ -44,7 +44,8 @@ func (r *Remote) connectSSH(ctx context.Context, service string) (connection, er
 	if r.url.Port() == "" {
 		address = net.JoinHostPort(r.url.Hostname(), "22")
 	}
-	raw, err := r.opts.Dial(ctx, "tcp", address)
+	guard := &dialGuard{origin: address, opts: r.opts}
+	raw, err := guard.dial(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}

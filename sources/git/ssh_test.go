@@ -41,6 +41,7 @@ func TestSSH(t *testing.T) {
 		"a host with another key":                   {secret: with("known_hosts", string(server.knownHosts(stranger.PublicKey()))), wantErr: git.ErrHostKeyChanged},
 		"an identity that the server does not know": {secret: with("identity", string(strangersIdentity)), wantErr: git.ErrUnauthorized},
 		"a repository that is gone":                 {url: server.url("gone"), secret: good, wantErr: git.ErrRepositoryNotFound},
+		"the metadata address":                      {url: "ssh://git@169.254.169.254/app.git", secret: good, wantErr: git.ErrRedirect},
 		"a path with a quote in it":                 {url: server.url("it's; touch x"), secret: good, wantErr: git.ErrRepositoryNotFound},
 	}
 	for name, tc := range cases {
@@ -129,5 +130,30 @@ func TestSSHNeedsCredentials(t *testing.T) {
 	}
 	if got := fmt.Sprint(git.ErrHostKeyUnknown); !strings.Contains(got, "not trusted") {
 		t.Errorf("text = %q", got)
+	}
+}
+
+func TestSSHAnnotatedTag(t *testing.T) {
+	f := newFixture(t)
+	want := f.commit("one", map[string]string{"a.yaml": "one\n"})
+	f.git("tag", "-a", "v1", "-m", "first")
+	f.git("push", "--quiet", "origin", "v1")
+	f.commit("two", map[string]string{"a.yaml": "two\n"})
+	host, _ := newSigner(t)
+	client, identity := newSigner(t)
+	server := newSSHServer(t, f.root, host, client.PublicKey())
+	secret := map[string]string{"identity": string(identity), "known_hosts": string(server.knownHosts(host.PublicKey()))}
+	remote := f.remote(server.url("app"), credentials(t, server.url("app"), secret), git.Options{})
+	commit, err := remote.Resolve(t.Context(), git.Ref{Tag: "v1"})
+	if err != nil || commit.Hash != want {
+		t.Fatalf("Resolve = %v, %v; want %s", commit, err, want)
+	}
+	tree, err := remote.Fetch(t.Context(), commit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tree.Close()
+	if text, err := tree.ReadFile("a.yaml"); err != nil || string(text) != "one\n" {
+		t.Errorf("a.yaml = %q, %v", text, err)
 	}
 }
