@@ -303,9 +303,12 @@ func TestAKindThatComesAndGoes(t *testing.T) {
 	if _, err := m.Apply(t.Context(), ship.DeepCopy()); !errors.Is(err, members.ErrNotServed) {
 		t.Fatalf("error = %v, want %v", err, members.ErrNotServed)
 	}
-	if _, presence := m.Read(gvk, key); presence != members.Unknown {
-		t.Errorf("presence = %v while the kind is not served, want unknown", presence)
-	}
+	eventually(t, "the kind is known not to be served", func() error {
+		if o, presence := m.Read(gvk, key); presence != members.Unserved {
+			return fmt.Errorf("%v %v", o, presence)
+		}
+		return nil
+	})
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "ships.test.flotilla.io"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
@@ -336,8 +339,8 @@ func TestAKindThatComesAndGoes(t *testing.T) {
 	if err := env.Hub.Delete(t.Context(), crd); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "nothing is said to be absent once the kind is gone", func() error {
-		if o, presence := m.Read(gvk, key); presence != members.Unknown {
+	eventually(t, "the kind is known to be gone", func() error {
+		if o, presence := m.Read(gvk, key); presence != members.Unserved {
 			return fmt.Errorf("%v %v", o, presence)
 		}
 		return nil

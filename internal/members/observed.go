@@ -75,13 +75,26 @@ func trim(obj *unstructured.Unstructured, interpreter Interpreter) (*Observed, e
 	if out.Owned, err = OwnedHash(obj); err != nil {
 		return nil, err
 	}
-	if out.Health, err = interpreter.Health(obj); err != nil {
-		out.Health = workv1alpha1.ResourceUnknown
-	}
-	if out.Status, err = reflected(obj, interpreter); err != nil {
-		out.Health = workv1alpha1.ResourceUnknown
-	}
+	out.judge(obj, interpreter)
 	return out, nil
+}
+
+// judge reads status and health. An object that the interpreter has no answer
+// for, or stumbles over, is in unknown health: members may send what they like.
+func (o *Observed) judge(obj *unstructured.Unstructured, interpreter Interpreter) {
+	defer func() {
+		if stumbled := recover(); stumbled != nil {
+			o.Status, o.Health = nil, workv1alpha1.ResourceUnknown
+		}
+	}()
+	health, err := interpreter.Health(obj)
+	if err != nil {
+		health = workv1alpha1.ResourceUnknown
+	}
+	if o.Status, err = reflected(obj, interpreter); err != nil {
+		health = workv1alpha1.ResourceUnknown
+	}
+	o.Health = health
 }
 
 func reflected(obj *unstructured.Unstructured, interpreter Interpreter) (*runtime.RawExtension, error) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
@@ -32,6 +34,8 @@ const (
 	Absent
 	// Present: the object is there.
 	Present
+	// Unserved: the member does not serve the kind.
+	Unserved
 )
 
 const (
@@ -57,8 +61,10 @@ type kindWatch struct {
 	retry       chan struct{} // asks to look again at once
 
 	mu       sync.Mutex
-	informer cache.SharedIndexInformer // nil while the kind is not served
+	informer cache.SharedIndexInformer // nil while there is none
+	unserved bool                      // the member said that it does not serve the kind
 	broken   bool
+	seen     string // the resource version that the informer has shown last
 	wrote    map[types.NamespacedName]write
 }
 
@@ -85,6 +91,9 @@ func (w *kindWatch) read(key types.NamespacedName) (*Observed, Presence) {
 }
 
 func (w *kindWatch) cached(key types.NamespacedName) (*Observed, Presence) {
+	if w.unserved {
+		return nil, Unserved
+	}
 	if w.informer == nil || w.broken || !w.informer.HasSynced() {
 		return nil, Unknown
 	}
@@ -103,15 +112,22 @@ func (w *kindWatch) cached(key types.NamespacedName) (*Observed, Presence) {
 	return observed, Present
 }
 
-func older(a, b *Observed) bool {
-	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+func older(a, b *Observed) bool { return earlier(a.ResourceVersion, b.ResourceVersion) }
+
+// earlier says whether the resource version a was certainly made before b.
+func earlier(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0
 }
 
-// note remembers an own write until the watch shows it.
+// note remembers an own write until the watch shows it. The watch may have done
+// so before the answer to the write was read, and the object be gone again.
 func (w *kindWatch) note(observed *Observed) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.seen != "" && !earlier(w.seen, observed.ResourceVersion) {
+		return
+	}
 	w.wrote[types.NamespacedName{Namespace: observed.Namespace, Name: observed.Name}] = write{observed: observed, at: w.clock.Now()}
 }
 
@@ -134,15 +150,40 @@ func (w *kindWatch) again() {
 // watches it until that is no longer true, and starts over.
 func (w *kindWatch) run(ctx context.Context) {
 	wait := firstRetry
+	var last []any
 	for ctx.Err() == nil {
 		kind, err := w.lookup(ctx, w.gvk)
 		if err == nil {
-			wait = firstRetry
-			w.follow(ctx, kind)
-			continue
+			var again bool
+			if last, again = w.follow(ctx, kind); again {
+				wait = firstRetry
+				continue
+			}
+		} else if meta.IsNoMatchError(err) {
+			w.lose(last)
+			last = nil
 		}
 		w.pause(ctx, wait)
 		wait = min(2*wait, lastRetry)
+	}
+}
+
+// lose keeps that the kind is not served, and tells of the objects that were
+// last seen of it.
+func (w *kindWatch) lose(objects []any) {
+	w.mu.Lock()
+	known := w.unserved
+	w.unserved = true
+	clear(w.wrote)
+	w.mu.Unlock()
+	if known {
+		return
+	}
+	w.synced(w.gvk)
+	for _, obj := range objects {
+		if observed, ok := obj.(*Observed); ok {
+			w.changed(observed)
+		}
 	}
 }
 
@@ -157,14 +198,14 @@ func (w *kindWatch) pause(ctx context.Context, d time.Duration) {
 }
 
 // follow runs one informer until ctx ends, the kind is gone, or the watch is
-// broken and a retry is asked for.
-func (w *kindWatch) follow(ctx context.Context, kind Kind) {
+// broken and a retry is asked for. It returns the objects seen, and whether to
+// start over at once: not where it never got a list although nothing was asked.
+func (w *kindWatch) follow(ctx context.Context, kind Kind) (seen []any, again bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	informer, err := w.newInformer(kind, cancel)
 	if err != nil {
-		w.pause(ctx, lastRetry)
-		return
+		return nil, false
 	}
 	w.install(informer)
 	defer w.install(nil)
@@ -183,9 +224,10 @@ func (w *kindWatch) follow(ctx context.Context, kind Kind) {
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return informer.GetStore().List(), again || informer.HasSynced()
 		case <-w.retry:
 			if w.inTrouble() {
+				again = true
 				cancel()
 			}
 		}
@@ -195,7 +237,10 @@ func (w *kindWatch) follow(ctx context.Context, kind Kind) {
 func (w *kindWatch) install(informer cache.SharedIndexInformer) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.informer, w.broken = informer, false
+	w.informer, w.broken, w.seen = informer, false, ""
+	if informer != nil {
+		w.unserved = false
+	}
 }
 
 func (w *kindWatch) inTrouble() bool {
@@ -258,12 +303,19 @@ func (w *kindWatch) answered(err error, gone func()) {
 	}
 }
 
+// transform reduces an object to what is kept of it. One that cannot be read is
+// kept without its hash: an error would leave out, or even stop, all others.
 func (w *kindWatch) transform(obj any) (any, error) {
 	object, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return obj, nil
 	}
-	return trim(object, w.interpreter)
+	observed, err := trim(object, w.interpreter)
+	if err != nil {
+		observed = Marks(object)
+		observed.Health = workv1alpha1.ResourceUnknown
+	}
+	return observed, nil
 }
 
 func (w *kindWatch) tell(obj any) {
@@ -281,6 +333,9 @@ func (w *kindWatch) tell(obj any) {
 func (w *kindWatch) caughtUp(seen *Observed) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if !earlier(seen.ResourceVersion, w.seen) {
+		w.seen = seen.ResourceVersion
+	}
 	key := types.NamespacedName{Namespace: seen.Namespace, Name: seen.Name}
 	if own, ok := w.wrote[key]; ok && !older(seen, own.observed) {
 		delete(w.wrote, key)

@@ -39,7 +39,7 @@ func decide(hash string, record workv1alpha1.AppliedHash, observed *members.Obse
 		return send
 	case presence == members.Unknown:
 		return await
-	case presence == members.Absent:
+	case presence == members.Absent || presence == members.Unserved:
 		return send
 	case record.Observed != observed.Owned || !observed.Managed:
 		return correct

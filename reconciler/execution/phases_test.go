@@ -175,6 +175,10 @@ func TestCarry(t *testing.T) {
 		"an object that is gone is made again": {
 			edge: edge{presence: members.Absent}, record: recorded, asked: []string{"make web"},
 		},
+		"an object whose kind is served no more is not taken for there": {
+			edge:   edge{presence: members.Unserved, refuse: fmt.Errorf("%w: Deployment", members.ErrNotServed)},
+			record: recorded, asked: []string{"make web"}, failed: "does not serve this kind",
+		},
 		"an object that is on its way out is waited for": {
 			edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.DeletionTimestamp = &metav1.Time{} })}, record: recorded,
 		},
