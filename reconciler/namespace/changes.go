@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 )
 
 // contentChanges passes namespaces on that are new, or whose labels or
@@ -35,11 +36,27 @@ func labelChanges() predicate.Predicate {
 	}
 }
 
-// lossOrEdit passes Works on that are gone, or that somebody edited.
-func lossOrEdit() predicate.Predicate {
+// workEvents passes Works on that are gone, or that somebody edited. It ends the
+// wait for own writes: what the cache has shown is not missed when it goes.
+func (r *Reconciler) workEvents() predicate.Predicate {
+	seen := func(obj client.Object) {
+		if work, ok := obj.(*workv1alpha1.Work); ok {
+			r.wrote.Observed(work)
+		}
+	}
 	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool { return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() },
+		CreateFunc: func(e event.CreateEvent) bool {
+			seen(e.Object)
+			return false
+		},
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			seen(e.ObjectNew)
+			return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
+		},
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			r.wrote.Gone(client.ObjectKeyFromObject(e.Object))
+			return true
+		},
 	}
 }
 

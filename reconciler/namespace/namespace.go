@@ -90,7 +90,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.affected), builder.WithPredicates(contentChanges())).
 		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(labelChanges())).
 		Watches(&policyv1alpha1.ClusterOverridePolicy{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(overridesNamespaces())).
-		Watches(&workv1alpha1.Work{}, owned, builder.WithPredicates(lossOrEdit())).
+		Watches(&workv1alpha1.Work{}, owned, builder.WithPredicates(r.workEvents())).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("register the namespace loop: %w", err)

@@ -1,0 +1,56 @@
+package namespace
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+)
+
+func TestAWorkThatIsRemovedSoonAfterItWasMadeIsMadeAgain(t *testing.T) {
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(
+		&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-eu-1"}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", UID: "n"}},
+	).Build()
+	r := New(hub, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
+	look := func() []workv1alpha1.Work {
+		t.Helper()
+		if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "shop"}}); err != nil {
+			t.Fatal(err)
+		}
+		var works workv1alpha1.WorkList
+		if err := hub.List(t.Context(), &works, client.InNamespace("karmada-es-eu-1")); err != nil {
+			t.Fatal(err)
+		}
+		return works.Items
+	}
+	works := look()
+	if len(works) != 1 {
+		t.Fatalf("works: %v", works)
+	}
+	r.workEvents().Create(event.CreateEvent{Object: &works[0]})
+	works[0].Finalizers = nil
+	if err := hub.Update(t.Context(), &works[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := hub.Delete(t.Context(), &works[0]); err != nil {
+		t.Fatal(err)
+	}
+	if !r.workEvents().Delete(event.DeleteEvent{Object: &works[0]}) {
+		t.Error("a loss is not looked into")
+	}
+	if works := look(); len(works) != 1 {
+		t.Errorf("works after the loss: %v", works)
+	}
+}
