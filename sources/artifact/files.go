@@ -85,14 +85,14 @@ type budget struct {
 }
 
 func (b *budget) add(size int64) error {
-	b.files++
-	b.bytes += size
 	switch {
-	case b.files > b.limits.Files:
+	case b.files >= b.limits.Files:
 		return fmt.Errorf("more than %d files: %w; exclude some with spec.ignore or .sourceignore", b.limits.Files, ErrTooLarge)
-	case size < 0 || b.bytes > b.limits.Unpacked:
+	case size < 0 || size > b.limits.Unpacked-b.bytes: // the sum could overflow
 		return fmt.Errorf("more than %d bytes: %w; exclude files with spec.ignore or .sourceignore", b.limits.Unpacked, ErrTooLarge)
 	}
+	b.files++
+	b.bytes += size
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"regexp"
@@ -24,7 +25,7 @@ type Options struct {
 	BaseURL string
 	// Keep is how many artifacts of each owner are kept. Zero means 2.
 	Keep int
-	// Limits bound what Open unpacks.
+	// Limits bound what Open unpacks; Ratio is for foreign archives only.
 	Limits Limits
 }
 
@@ -306,7 +307,10 @@ func (s *Store) Open(_ context.Context, digest string) (Files, error) {
 		defer s.mu.Unlock()
 		return nil, fmt.Errorf("%s: %w", digest, s.discard(name))
 	}
-	files, err := Extract(bytes.NewReader(packed), s.opts.Limits)
+	// The digest says that it is what was put here, however well that packs.
+	limits := s.opts.Limits
+	limits.Ratio = math.MaxInt64
+	files, err := Extract(bytes.NewReader(packed), limits)
 	if err != nil {
 		return nil, fmt.Errorf("open artifact %s: %w", digest, err)
 	}

@@ -63,6 +63,15 @@ func content(t testing.TB, s *artifact.Store, stored ...artifact.Stored) []strin
 	return out
 }
 
+func TestStoreOpensWhatItTook(t *testing.T) {
+	s := newStore(t, t.TempDir())
+	// Manifests that repeat themselves pack far better than other archives may.
+	text := strings.Repeat("replicas: 1\n", 1<<20)
+	if diff := cmp.Diff([]string{text}, content(t, s, put(t, s, "a", one(text)))); diff != "" {
+		t.Errorf("content differs")
+	}
+}
+
 func TestStoreKeepsTheLastTwoOfEachOwner(t *testing.T) {
 	s := newStore(t, t.TempDir())
 	a1, a2, a3 := put(t, s, "a", one("1")), put(t, s, "a", one("2")), put(t, s, "a", one("3"))
