@@ -162,7 +162,7 @@ func (s *state) classify(err error) error {
 	case errors.Is(err, artifact.ErrPath):
 		return waits(sourcev1.InvalidPathReason)
 	case errors.Is(err, git.ErrRefNotFound), errors.Is(err, git.ErrRepositoryNotFound), errors.Is(err, git.ErrRedirect),
-		errors.Is(err, git.ErrTLS), errors.Is(err, git.ErrTooLarge), errors.Is(err, artifact.ErrTooLarge):
+		errors.Is(err, git.ErrTLS), errors.Is(err, git.ErrTooLarge), errors.Is(err, artifact.ErrTooLarge), errors.Is(err, artifact.ErrMalformed):
 		return waits(sourcev1.GitOperationFailedReason)
 	default:
 		return loop.Retry(sourcev1.GitOperationFailedReason, err)

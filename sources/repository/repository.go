@@ -130,7 +130,9 @@ func (r *Reconciler) sweep(ctx context.Context) error {
 		return !apierrors.IsNotFound(err)
 	})
 	if err != nil {
-		return err
+		// What is left over takes room and does no harm: it is no reason to
+		// stop all loops, which an error here would.
+		ctrl.LoggerFrom(ctx).Error(err, "some artifacts that nothing refers to are still there")
 	}
 	if removed > 0 {
 		ctrl.LoggerFrom(ctx).Info("removed artifacts that nothing refers to", "count", removed)

@@ -398,6 +398,12 @@ func TestFailures(t *testing.T) {
 			},
 			want: waiting("AuthenticationFailed"), says: "://***@", wantAfter: time.Minute,
 		},
+		"a file with a name that hides something": {
+			change: func(b *bench, _ *sourcev1.GitRepository) {
+				b.commit("two", map[string]string{"a\u202eb.yaml": "a: 1\n"})
+			},
+			want: waiting("GitOperationFailed"), says: "holds control characters", wantAfter: time.Minute,
+		},
 		"a server that is out of order": {
 			change: func(b *bench, _ *sourcev1.GitRepository) { b.git.OutOfOrder(true) },
 			want:   waiting("GitOperationFailed"), says: "HTTP 503", wantErr: true,
