@@ -38,7 +38,7 @@ var dialects = map[string]dialect{
 	"github": {
 		segments: 2,
 		base: func(host *url.URL) string {
-			if host.Host == "github.com" {
+			if strings.EqualFold(host.Host, "github.com") {
 				return "https://api.github.com"
 			}
 			return host.String() + "/api/v3"
@@ -207,7 +207,7 @@ func (c *client) outcome(status Status, resp *http.Response) error {
 	if c.dialect.accepts != nil && c.dialect.accepts(status, code, message) {
 		return nil
 	}
-	if after, limited := retryAfter(resp); limited {
+	if after, limited := retryAfter(resp, message); limited {
 		return fmt.Errorf("post status to %s: %w", c.name, &RateLimitError{After: after})
 	}
 	return fmt.Errorf("post status to %s: %w", c.name, refusal(code, message))
@@ -259,8 +259,9 @@ const (
 
 // retryAfter says how long a forge wants to be left alone, if it does. Times
 // of day are read against the answer's own date.
-func retryAfter(resp *http.Response) (time.Duration, bool) {
-	spent := resp.Header.Get("X-RateLimit-Remaining") == "0" || resp.Header.Get("RateLimit-Remaining") == "0"
+func retryAfter(resp *http.Response, message string) (time.Duration, bool) {
+	spent := resp.Header.Get("X-RateLimit-Remaining") == "0" || resp.Header.Get("RateLimit-Remaining") == "0" ||
+		strings.Contains(strings.ToLower(message), "rate limit") // GitHub's secondary one may come without a header
 	asked := resp.Header.Get("Retry-After")
 	limited := resp.StatusCode == http.StatusTooManyRequests ||
 		(resp.StatusCode == http.StatusForbidden && (spent || asked != "")) ||
@@ -270,18 +271,32 @@ func retryAfter(resp *http.Response) (time.Duration, bool) {
 	}
 	now, dated := parseDate(resp.Header.Get("Date"))
 	wait := defaultWait
-	if seconds, err := strconv.Atoi(asked); err == nil {
-		wait = time.Duration(seconds) * time.Second
+	if seconds, err := strconv.ParseInt(asked, 10, 64); err == nil {
+		wait = inSeconds(seconds)
 	} else if at, ok := parseDate(asked); ok && dated {
 		wait = at.Sub(now)
 	} else if dated {
 		for _, key := range []string{"X-RateLimit-Reset", "RateLimit-Reset"} {
 			if at, err := strconv.ParseInt(resp.Header.Get(key), 10, 64); err == nil {
-				wait = time.Unix(at, 0).Sub(now)
+				wait = untilReset(at, now)
 			}
 		}
 	}
 	return min(max(wait, minWait), maxWait), true
+}
+
+// untilReset reads when a budget is renewed: the seconds since 1970 with most
+// forges, the seconds to come with some.
+func untilReset(at int64, now time.Time) time.Duration {
+	if at < int64(maxWait/time.Second) {
+		return inSeconds(at)
+	}
+	return time.Unix(at, 0).Sub(now)
+}
+
+// inSeconds returns a duration that a forge names, without overflowing.
+func inSeconds(seconds int64) time.Duration {
+	return time.Duration(min(max(seconds, 0), int64(maxWait/time.Second))) * time.Second
 }
 
 func parseDate(s string) (time.Time, bool) {
