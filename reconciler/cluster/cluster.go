@@ -89,6 +89,7 @@ type Reconciler struct {
 
 	mu    sync.Mutex
 	posts map[string]*post
+	edits uint64 // counts changes of Secrets with credentials
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
@@ -187,7 +188,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	cluster, _ := r.wrote.Latest(req.NamespacedName, cached, true)
 	s := &state{cluster: cluster}
-	phases := []loop.Phase[state]{r.connect, r.space, r.describe, r.mark, r.report}
+	phases := []loop.Phase[state]{r.connect, r.describe, r.mark, r.space, r.report}
 	if !cluster.DeletionTimestamp.IsZero() {
 		phases = []loop.Phase[state]{r.connect, r.describe, r.report, r.leave}
 	}

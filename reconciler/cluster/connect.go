@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -22,9 +23,15 @@ import (
 type post struct {
 	member     *members.Member
 	hand       *crew.Hand
-	generation int64 // of the Cluster that the connection was made for
-	stale      bool  // its Secret has changed since
+	uid        types.UID // of the Cluster that the connection was made for
+	generation int64     // of the same
+	stale      bool      // its Secret has changed since
 	seen       *observation
+}
+
+// suits says whether the connection is the one that the Cluster asks for.
+func (p *post) suits(cluster *clusterv1alpha1.Cluster) bool {
+	return !p.stale && p.uid == cluster.UID && p.generation == cluster.Generation
 }
 
 // connect opens the connection to a member in push mode and has it watched. A
@@ -32,16 +39,22 @@ type post struct {
 // our trouble, not the member's.
 func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	if s.cluster.Spec.SyncMode != clusterv1alpha1.Push {
+		r.dismiss(s.cluster.Name)
 		return loop.Next{}, nil
 	}
 	p := r.post(s.cluster.Name)
-	if p != nil && !p.stale && p.generation == s.cluster.Generation {
+	if p != nil && p.uid != s.cluster.UID {
+		r.dismiss(s.cluster.Name) // of a Cluster of the same name that is gone
+		p = nil
+	}
+	if p != nil && p.suits(s.cluster) {
 		s.seen = p.seen
 		return loop.Next{}, nil
 	}
+	edits := r.secretEdits()
 	target, err := r.target(ctx, s.cluster)
 	if err == nil {
-		err = r.station(ctx, s, target)
+		err = r.station(ctx, s, target, edits)
 	}
 	switch {
 	case err == nil:
@@ -75,8 +88,9 @@ func (r *Reconciler) target(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	return members.TargetOf(cluster, secret)
 }
 
-// station has a member watched, and ends the watch over the one before.
-func (r *Reconciler) station(ctx context.Context, s *state, target members.Target) error {
+// station has a member watched, and ends the watch over the one before. Edits is
+// how many changes of Secrets were known before the target was read.
+func (r *Reconciler) station(ctx context.Context, s *state, target members.Target, edits uint64) error {
 	member, err := r.registry.Connect(target)
 	if err != nil {
 		return fmt.Errorf("%w: %w", members.ErrCredentials, err)
@@ -85,14 +99,14 @@ func (r *Reconciler) station(ctx context.Context, s *state, target members.Targe
 	defer r.mu.Unlock()
 	p := r.posts[s.cluster.Name]
 	if p != nil && p.member == member {
-		p.generation, p.stale = s.cluster.Generation, false
+		p.generation, p.stale = s.cluster.Generation, r.edits != edits
 		s.seen = p.seen
 		return nil
 	}
 	if p != nil {
 		p.hand.Stop()
 	}
-	next := &post{member: member, generation: s.cluster.Generation}
+	next := &post{member: member, uid: s.cluster.UID, generation: s.cluster.Generation, stale: r.edits != edits}
 	r.posts[s.cluster.Name] = next
 	wasReady := meta.IsStatusConditionTrue(s.cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	next.hand = r.crew.Join(r.observer(member, wasReady, func(o observation) { r.saw(next, o) }).run)
@@ -122,6 +136,12 @@ func (r *Reconciler) post(cluster string) *post {
 	return nil
 }
 
+func (r *Reconciler) secretEdits() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.edits
+}
+
 // dismiss ends the watch over a member and closes its connection.
 func (r *Reconciler) dismiss(cluster string) {
 	r.mu.Lock()
@@ -148,6 +168,7 @@ func (r *Reconciler) clustersOfSecret(ctx context.Context, secret client.Object)
 			continue
 		}
 		r.mu.Lock()
+		r.edits++
 		if p := r.posts[cluster.Name]; p != nil {
 			p.stale = true
 		}
