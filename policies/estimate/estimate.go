@@ -46,7 +46,7 @@ func fits(summary *clusterv1alpha1.ResourceSummary, name corev1.ResourceName, wa
 }
 
 func free(summary *clusterv1alpha1.ResourceSummary, name corev1.ResourceName) resource.Quantity {
-	have := summary.Allocatable[name]
+	have := summary.Allocatable[name].DeepCopy() // a large one is held by reference
 	have.Sub(summary.Allocated[name])
 	have.Sub(summary.Allocating[name])
 	return have

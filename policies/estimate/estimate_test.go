@@ -53,3 +53,16 @@ func TestGeneral(t *testing.T) {
 		})
 	}
 }
+
+// Quantities over 64 bits are held by reference.
+func TestGeneralChangesNothing(t *testing.T) {
+	summary := &clusterv1alpha1.ResourceSummary{
+		Allocatable: resources("pods", "18446744073709551616"),
+		Allocated:   resources("pods", "18446744073709551610"),
+	}
+	for range 2 {
+		if got := estimate.General(summary, nil); got != 6 {
+			t.Errorf("room for %d, want 6", got)
+		}
+	}
+}
