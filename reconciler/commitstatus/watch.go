@@ -34,13 +34,32 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("commitstatus").
 		For(&kustomizev1.Kustomization{}).
-		Owns(&gitopsv1alpha1.CommitStatus{}, byGeneration).
+		Owns(&gitopsv1alpha1.CommitStatus{}, builder.WithPredicates(r.statusEvents())).
 		Watches(&notificationv1beta3.Alert{}, inNamespace, byGeneration).
 		Watches(&notificationv1beta3.Provider{}, inNamespace, byGeneration).
 		Watches(&workv1alpha2.ResourceBinding{}, r.whenBindingChanges()).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, r.whenBindingChanges()).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent}).
 		Complete(r)
+}
+
+// statusEvents passes on what others did to CommitStatuses. It ends the wait for
+// own writes: what the cache has shown is not missed when it goes.
+func (r *Reconciler) statusEvents() predicate.Predicate {
+	own := func(obj client.Object) bool {
+		cs, ok := obj.(*gitopsv1alpha1.CommitStatus)
+		return ok && r.echo.Observed(cs)
+	}
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return !own(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return !own(e.ObjectNew) && e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
+		},
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			r.echo.Gone(client.ObjectKeyFromObject(e.Object))
+			return true
+		},
+	}
 }
 
 // inNamespace returns the Kustomizations of an Alert's or Provider's namespace.

@@ -83,10 +83,18 @@ func New(hub client.Client, live client.Reader, opts Options) *Reconciler {
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("commitstatus-poster").
-		For(&gitopsv1alpha1.CommitStatus{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&gitopsv1alpha1.CommitStatus{}, builder.WithPredicates(predicate.GenerationChangedPredicate{}, r.endings())).
 		Watches(&notificationv1beta3.Provider{}, handler.EnqueueRequestsFromMapFunc(r.unsyncedOf), builder.WithPredicates(predicate.GenerationChangedPredicate{}, changedOnly)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent}).
 		Complete(r)
+}
+
+// endings lets everything pass, and ends the wait for own writes to what is gone.
+func (r *Reconciler) endings() predicate.Predicate {
+	return predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
+		r.echo.Gone(client.ObjectKeyFromObject(e.Object))
+		return true
+	}}
 }
 
 // changedOnly lets pass what is new or different, not what is listed at start

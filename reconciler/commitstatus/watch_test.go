@@ -1,0 +1,44 @@
+package commitstatus
+
+import (
+	"testing"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+)
+
+func TestAnOwnWriteCountsUntilTheCacheHasShownItOrItsEnd(t *testing.T) {
+	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "shop"}}
+	r := New(fake.NewClientBuilder().WithScheme(scheme.New()).Build(), nil, nil, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
+	written := &gitopsv1alpha1.CommitStatus{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "shop-forge", ResourceVersion: "7"},
+		Spec:       gitopsv1alpha1.CommitStatusSpec{KustomizationRef: &gitopsv1alpha1.LocalReference{Name: "shop"}},
+	}
+	count := func() int {
+		existing, err := r.existing(t.Context(), ks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(existing)
+	}
+	r.wrote(t.Context(), written)
+	if got := count(); got != 1 {
+		t.Errorf("%d commit statuses right after one was written", got)
+	}
+	if r.statusEvents().Create(event.CreateEvent{Object: written}) {
+		t.Error("an own write is looked into")
+	}
+	if !r.statusEvents().Delete(event.DeleteEvent{Object: written}) {
+		t.Error("a loss is not looked into")
+	}
+	if got := count(); got != 0 {
+		t.Errorf("%d commit statuses after the only one was removed", got)
+	}
+}
