@@ -40,6 +40,11 @@ func Run(ctx context.Context, cmd *cobra.Command) int {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return Usage(fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath()))
 	})
+	if cmd.Version != "" {
+		// Before cobra looks for one: what Kubernetes registers for the whole
+		// process takes a value, and cobra cannot do with that.
+		cmd.Flags().BoolP("version", "v", false, "version for "+cmd.Name())
+	}
 	err := cmd.ExecuteContext(ctx)
 	switch {
 	case err == nil:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/flotilla-io/flotilla/internal/command"
 )
@@ -50,5 +51,20 @@ func TestRun(t *testing.T) {
 				t.Errorf("standard error (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Kubernetes' servers bring a flag of this name for the whole process.
+func TestVersion(t *testing.T) {
+	if pflag.Lookup("version") == nil {
+		pflag.String("version", "", "a flag that takes a value")
+	}
+	root := &cobra.Command{Use: "program", Version: "v1.2.3", Run: func(*cobra.Command, []string) {}}
+	root.SetArgs([]string{"--version"})
+	var out bytes.Buffer
+	root.SetOut(&out)
+	root.SetErr(&out)
+	if code := command.Run(t.Context(), root); code != command.Done || out.String() != "program version v1.2.3\n" {
+		t.Errorf("exit code %d, output %q", code, out.String())
 	}
 }
