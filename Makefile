@@ -45,7 +45,7 @@ generate: ## write deep copies, OpenAPI definitions and CRDs anew
 	hack/generate.sh
 
 .PHONY: verify
-verify: ## fail if generated files, formatting or modules are stale
+verify: ## fail if generated files or formatting are stale, or modules are not what go.sum says
 	hack/verify.sh
 
 .PHONY: fmt

@@ -7,6 +7,6 @@ duration=${1:-30s}
 grep -rl --include='*_test.go' '^func Fuzz' . | sort | while read -r file; do
 	grep -o '^func Fuzz[A-Za-z0-9_]*' "$file" | awk '{print $2}' | while read -r target; do
 		echo "== $(dirname "$file") $target"
-		go test "$(dirname "$file")" -run '^$' -fuzz "^$target\$" -fuzztime "$duration"
+		go test "$(dirname "$file")" -run '^$' -fuzz "^$target\$" -fuzztime "$duration" </dev/null
 	done
 done

@@ -1,8 +1,17 @@
 #!/usr/bin/env bash
-# Fails when what is generated under api/ is not what hack/generate.sh writes,
-# and leaves the files as it wrote them.
+# Fails when a Go file is not formatted, when a module's content is not the one
+# that go.sum names, and when what is generated under api/ is not what
+# hack/generate.sh writes; it leaves these files as that wrote them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+unformatted=$(git ls-files -z '*.go' | xargs -0 gofmt -l)
+if [ -n "$unformatted" ]; then
+  echo "not formatted: run make fmt" >&2
+  echo "$unformatted" >&2
+  exit 1
+fi
+go mod verify
 
 generated() { find api \( -name 'zz_generated.*' -o -path '*/crds/bases/*.yaml' \) -print | sort; }
 
