@@ -29,7 +29,14 @@ stays for you to look around. Ctrl-C stops and removes everything.`,
 				return err
 			}
 			if dir == "" {
-				dir = filepath.Join(os.TempDir(), fmt.Sprintf("flotilla-demo-%d", os.Getpid()))
+				// A name that can be guessed could be somebody else's by now, and
+				// credentials are kept there.
+				base, err := os.MkdirTemp("", "flotilla-demo-")
+				if err != nil {
+					return fmt.Errorf("make a folder for the fleet: %w", err)
+				}
+				defer os.RemoveAll(base)
+				dir = filepath.Join(base, "fleet")
 			}
 			out, isFile := cmd.OutOrStdout().(*os.File)
 			return demo.Run(cmd.Context(), demo.Options{
