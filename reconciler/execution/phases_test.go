@@ -380,3 +380,36 @@ func TestUrgent(t *testing.T) {
 		})
 	}
 }
+
+func TestAStatusIsPatchedByWhatDiffers(t *testing.T) {
+	report := func(health workv1alpha1.ResourceHealth, raw string) []workv1alpha1.ManifestStatus {
+		return []workv1alpha1.ManifestStatus{{Health: health, Status: &runtime.RawExtension{Raw: []byte(raw)}}}
+	}
+	hashes := []workv1alpha1.AppliedHash{{Desired: "d", Observed: "o"}}
+	cases := map[string]struct {
+		was, is workv1alpha1.WorkStatus
+		want    string
+	}{
+		"nothing": {
+			workv1alpha1.WorkStatus{ManifestStatuses: report("Healthy", `{"a":1}`)},
+			workv1alpha1.WorkStatus{ManifestStatuses: report("Healthy", `{ "a": 1 }`)}, `{}`,
+		},
+		"one field": {
+			workv1alpha1.WorkStatus{Applied: hashes, ManifestStatuses: report("Healthy", `{"a":1}`)},
+			workv1alpha1.WorkStatus{Applied: hashes, ManifestStatuses: report("Unhealthy", `{"a":2}`)},
+			`{"status":{"manifestStatuses":[{"health":"Unhealthy","identifier":{"kind":"","name":"","ordinal":0,"resource":"","version":""},"status":{"a":2}}]}}`,
+		},
+		"a field that goes": {workv1alpha1.WorkStatus{Applied: hashes}, workv1alpha1.WorkStatus{}, `{"status":{"applied":null}}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := statusPatch(&tc.was, &tc.is)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
+				t.Errorf("patch (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -127,19 +128,17 @@ func (l *lane) report(ctx context.Context, s *state) (loop.Next, error) {
 		l.settle(s.key)
 		return loop.Next{}, nil
 	}
-	updated := s.work.DeepCopy()
-	updated.Status = *s.status
-	patch := client.MergeFrom(s.work)
+	patch, err := statusPatch(&s.work.Status, s.status)
+	if err != nil {
+		return loop.Next{}, fmt.Errorf("encode the status of work %s: %w", s.key, err)
+	}
 	if !urgent(&s.work.Status, s.status) {
-		form, err := patch.Data(updated)
-		if err != nil {
-			return loop.Next{}, fmt.Errorf("encode the status of work %s: %w", s.key, err)
-		}
-		if hold := l.held.Hold(s.key, members.Hash(form)); hold > 0 {
+		if hold := l.held.Hold(s.key, members.Hash(patch)); hold > 0 {
 			return loop.Next{After: hold}, nil
 		}
 	}
-	if err := l.hub.Status().Patch(ctx, updated, patch); err != nil {
+	updated := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name}}
+	if err := l.hub.Status().Patch(ctx, updated, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		if apierrors.IsNotFound(err) {
 			return loop.Next{}, nil
 		}
@@ -149,6 +148,12 @@ func (l *lane) report(ctx context.Context, s *state) (loop.Next, error) {
 	l.settle(s.key)
 	l.announce(s)
 	return loop.Next{}, nil
+}
+
+// statusPatch returns the merge patch from one status of a Work to another. It
+// looks at nothing else: a Work's manifests are large.
+func statusPatch(was, is *workv1alpha1.WorkStatus) ([]byte, error) {
+	return client.MergeFrom(&workv1alpha1.Work{Status: *was}).Data(&workv1alpha1.Work{Status: *is})
 }
 
 // urgent says whether somebody waits for the change: something fails or works
