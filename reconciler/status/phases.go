@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -69,14 +71,23 @@ func (r *Reconciler) works(ctx context.Context, b workv1alpha2.Binding) ([]*work
 	return out, nil
 }
 
-// total works out the template's status. While the template is not known, or
-// its own change has not reached the binding yet, there is none.
+// unknownPause is when to look again at a template that is not known yet: no
+// event tells this loop that it is.
+const unknownPause = 10 * time.Second
+
+// total works out the template's status. While the template is not known, or no
+// cluster has reported on it, there is none.
 func (r *Reconciler) total(ctx context.Context, s *state) (loop.Next, error) {
 	template, presence, err := r.templates.Get(ctx, bindings.TemplateOf(s.binding))
 	if err != nil {
 		return loop.Next{}, fmt.Errorf("read the template: %w", err)
 	}
-	if presence != store.Present || !template.GetDeletionTimestamp().IsZero() || len(s.status.AggregatedStatus) == 0 {
+	switch {
+	case len(s.status.AggregatedStatus) == 0:
+		return loop.Next{}, nil
+	case presence == store.Unknown:
+		return loop.Next{After: unknownPause}, nil
+	case presence != store.Present || !template.GetDeletionTimestamp().IsZero():
 		return loop.Next{}, nil
 	}
 	status, changed, err := r.aggregator.AggregateStatus(template, s.status.AggregatedStatus)
@@ -154,32 +165,61 @@ func healthy(status *workv1alpha2.ResourceBindingStatus) bool {
 // written by this loop alone, so neither names a resource version.
 func (r *Reconciler) write(ctx context.Context, s *state) (loop.Next, error) {
 	r.clear(s.key)
-	if !semantic.DeepEqual(*s.binding.BindingStatus(), s.status) {
-		updated, ok := s.binding.DeepCopyObject().(workv1alpha2.Binding)
-		if !ok {
-			return loop.Next{}, fmt.Errorf("binding %s has no copy of its kind", s.key)
-		}
-		*updated.BindingStatus() = s.status
-		if err := r.hub.Status().Patch(ctx, updated, client.MergeFrom(s.binding)); client.IgnoreNotFound(err) != nil {
+	if was := s.binding.BindingStatus(); !semantic.DeepEqual(*was, s.status) {
+		if err := r.writeBinding(ctx, s.key, was, &s.status); err != nil {
 			return loop.Next{}, fmt.Errorf("write the status of binding %s: %w", s.key, err)
-		} else if err == nil {
-			r.wrote.Wrote(updated)
 		}
 	}
 	if s.total == nil {
 		return loop.Next{}, nil
 	}
-	updated := &unstructured.Unstructured{Object: map[string]any{}}
-	for key, value := range s.template.Object {
-		updated.Object[key] = value
-	}
-	updated.Object["status"] = s.total
-	switch err := r.hub.Status().Patch(ctx, updated, client.MergeFrom(s.template)); {
-	case apierrors.IsNotFound(err):
-	case err != nil:
+	if err := r.writeTemplate(ctx, s.template, s.total); err != nil {
 		return loop.Next{}, fmt.Errorf("write the status of %s %s: %w", s.template.GetKind(), client.ObjectKeyFromObject(s.template), err)
-	default:
-		r.templates.Put(updated)
 	}
 	return loop.Next{}, nil
+}
+
+// writeBinding sends what differs of a binding's status. Patches are made of
+// statuses alone: the objects around them are large, and are no news.
+func (r *Reconciler) writeBinding(ctx context.Context, key client.ObjectKey, was, is *workv1alpha2.ResourceBindingStatus) error {
+	before, after := bindings.New(key.Namespace), bindings.New(key.Namespace)
+	*before.BindingStatus(), *after.BindingStatus() = *was, *is
+	data, err := client.MergeFrom(before).Data(after)
+	if err != nil {
+		return err
+	}
+	updated := bindings.New(key.Namespace)
+	updated.SetNamespace(key.Namespace)
+	updated.SetName(key.Name)
+	if err := r.hub.Status().Patch(ctx, updated, client.RawPatch(types.MergePatchType, data)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	r.wrote.Wrote(updated)
+	return nil
+}
+
+// writeTemplate sends what differs of a template's status.
+func (r *Reconciler) writeTemplate(ctx context.Context, template *unstructured.Unstructured, status map[string]any) error {
+	data, err := client.MergeFrom(statusOnly(template, template.Object["status"])).Data(statusOnly(template, status))
+	if err != nil {
+		return err
+	}
+	updated := statusOnly(template, nil)
+	updated.SetNamespace(template.GetNamespace())
+	updated.SetName(template.GetName())
+	if err := r.hub.Status().Patch(ctx, updated, client.RawPatch(types.MergePatchType, data)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	r.templates.Put(updated)
+	return nil
+}
+
+// statusOnly returns an object of the template's kind that has a status at most.
+func statusOnly(template *unstructured.Unstructured, status any) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{}}
+	out.SetGroupVersionKind(template.GroupVersionKind())
+	if status != nil {
+		out.Object["status"] = status
+	}
+	return out
 }

@@ -1,11 +1,13 @@
 package status
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,6 +15,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
 )
 
 func reports(fully, scheduled metav1.ConditionStatus, items ...workv1alpha2.AggregatedStatusItem) *workv1alpha2.ResourceBindingStatus {
@@ -107,6 +110,54 @@ func TestBindingOf(t *testing.T) {
 			got := bindingOf(t.Context(), &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Annotations: tc.annotations}})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("bindingOf (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// shelf is a store with one template, or that knows nothing yet.
+type shelf struct {
+	template *unstructured.Unstructured
+	presence store.Presence
+}
+
+func (s shelf) Get(context.Context, store.Key) (*unstructured.Unstructured, store.Presence, error) {
+	return s.template, s.presence, nil
+}
+
+func (shelf) Put(*unstructured.Unstructured) {}
+
+// sum says that everything is ready.
+type sum struct{}
+
+func (sum) AggregateStatus(*unstructured.Unstructured, []workv1alpha2.AggregatedStatusItem) (map[string]any, bool, error) {
+	return map[string]any{"ready": true}, true, nil
+}
+
+func TestTotal(t *testing.T) {
+	one := reports("", "", item("a", true, workv1alpha2.ResourceHealthy, "1"))
+	there, leaving := &unstructured.Unstructured{Object: map[string]any{}}, &unstructured.Unstructured{Object: map[string]any{}}
+	leaving.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
+	cases := map[string]struct {
+		shelf  shelf
+		status *workv1alpha2.ResourceBindingStatus
+		after  time.Duration
+		totals bool
+	}{
+		"a template that is there":                               {shelf{there, store.Present}, one, 0, true},
+		"one that is not known yet is looked at again":           {shelf{nil, store.Unknown}, one, unknownPause, false},
+		"not while there is nothing to tell it":                  {shelf{nil, store.Unknown}, reports("", ""), 0, false},
+		"one that is gone":                                       {shelf{nil, store.Absent}, one, 0, false},
+		"one that leaves":                                        {shelf{leaving, store.Present}, one, 0, false},
+		"one of which no cluster has reported is left as it was": {shelf{there, store.Present}, reports("", ""), 0, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := New(nil, tc.shelf, sum{}, nil, Options{})
+			s := &state{binding: &workv1alpha2.ResourceBinding{}, status: *tc.status}
+			next, err := r.total(t.Context(), s)
+			if err != nil || next.After != tc.after || next.Done || (s.total != nil) != tc.totals {
+				t.Errorf("total = %+v, %v; status %v", next, err, s.total)
 			}
 		})
 	}

@@ -193,11 +193,12 @@ type state struct {
 
 // Reconcile brings the status of one binding and its template up to date.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	cached, found, err := bindings.Get(ctx, r.hub, req.NamespacedName)
-	if err != nil {
-		return reconcile.Result{}, err
+	cached := bindings.New(req.Namespace)
+	err := r.hub.Get(ctx, req.NamespacedName, cached, client.UnsafeDisableDeepCopy)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("read binding %s: %w", req.NamespacedName, err)
 	}
-	b, found := r.wrote.Latest(req.NamespacedName, cached, found)
+	b, found := r.wrote.Latest(req.NamespacedName, cached, err == nil)
 	if !found || !b.GetDeletionTimestamp().IsZero() {
 		r.clear(req.NamespacedName)
 		return reconcile.Result{}, nil
