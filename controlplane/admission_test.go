@@ -309,17 +309,24 @@ func TestAdmissionRefuses(t *testing.T) {
 func TestSchemaNamesTheField(t *testing.T) {
 	env := shared.Env(t)
 	namespace := env.Namespace(t)
-	for want, manifest := range map[string]string{
-		"spec.priority":           strings.Replace(propagationPolicy, "spec:", "spec:\n  priority: high", 1),
-		"spec.workload.manifests": "apiVersion: work.karmada.io/v1alpha1\nkind: Work\nmetadata: {name: w}\nspec: {workload: {manifests: 1}}",
-		"spec.workload":           "apiVersion: work.karmada.io/v1alpha1\nkind: Work\nmetadata: {name: w}\nspec: {workload: 1}",
+	const work = "apiVersion: work.karmada.io/v1alpha1\nkind: Work\nmetadata: {name: w}\nspec: "
+	const binding = "apiVersion: work.karmada.io/v1alpha2\nkind: ResourceBinding\nmetadata: {name: b}\nspec: "
+	for manifest, want := range map[string]string{
+		strings.Replace(propagationPolicy, "spec:", "spec:\n  priority: high", 1): "spec.priority: Invalid value",
+		work + "{workload: {manifests: 1}}":                                       "field WorkloadTemplate.spec.workload.manifests of type",
+		work + "{workload: 1}":                                                    "field WorkSpec.spec.workload of type",
+		work + "{workload: {manifests: [{kind: A}]}}":                             "spec.workload.manifests[0].apiVersion: Required value",
+		binding + "{resource: {apiVersion: v1, kind: ConfigMap}}":                 "spec.resource.name: Required value",
+		binding + "{}": "spec.resource.apiVersion: Required value",
+		binding + "{resource: {apiVersion: v1, kind: ConfigMap, name: c}, conflictResolution: Maybe}": `spec.conflictResolution: Unsupported value: "Maybe": supported values: "Abort", "Overwrite"`,
+		binding + "{resource: {apiVersion: v1, kind: ConfigMap, name: c}, clusters: [{replicas: 1}]}": "spec.clusters[0].name: Required value",
 	} {
 		t.Run(want, func(t *testing.T) {
 			obj := object(t, manifest)
 			obj.SetNamespace(namespace)
 			err := env.Hub.Create(t.Context(), obj)
-			if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), want+": Invalid value") {
-				t.Errorf("error = %v, want one on %s", err, want)
+			if !(apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) || !strings.Contains(err.Error(), want) {
+				t.Errorf("error = %v, want %s", err, want)
 			}
 		})
 	}

@@ -102,7 +102,7 @@ func (c *ControlPlane) serverOptions() apiserver.Options {
 		Hosts:            c.opts.Hosts,
 		DisableAdmission: templatesAreNotRun,
 		Admission:        plugins(),
-		Extension:        extension(c.opts.Clock),
+		Extension:        extension(c.opts.Clock, c.opts.Definitions),
 		ReadyChecks:      []healthz.HealthChecker{healthz.NamedCheck("flotilla", c.check)},
 		FeatureGates:     c.opts.FeatureGates,
 	}

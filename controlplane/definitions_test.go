@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/util/retry"
@@ -19,6 +19,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/api/crds"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/controlplane/bootstrap"
 )
 
@@ -129,7 +130,7 @@ spec:
 				}
 				want := obj.Object
 				if version == current {
-					want = convert(t, obj, current)
+					want = convert(t, obj)
 					set(&unstructured.Unstructured{Object: want}, "Abort", "spec", "conflictResolution") // a default of the schema
 				}
 				if diff := cmp.Diff(want["spec"], got.Object["spec"]); diff != "" {
@@ -151,40 +152,29 @@ spec:
 	}
 }
 
-func convert(t *testing.T, obj *unstructured.Unstructured, version string) map[string]any {
+// convert turns a binding of the old version into what is stored.
+func convert(t *testing.T, obj *unstructured.Unstructured) map[string]any {
 	t.Helper()
-	in, err := obj.MarshalJSON()
+	read := func(into any) {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var stored any
+	if obj.GetKind() == workv1alpha2.ResourceKindResourceBinding {
+		var old workv1alpha1.ResourceBinding
+		read(&old)
+		stored = workv1alpha1.ResourceBindingToV1alpha2(&old)
+	} else {
+		var old workv1alpha1.ClusterResourceBinding
+		read(&old)
+		stored = workv1alpha1.ClusterResourceBindingToV1alpha2(&old)
+	}
+	converted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(stored)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := workv1alpha1.Convert(in, version)
-	if err != nil {
-		t.Fatal(err)
-	}
-	converted := &unstructured.Unstructured{}
-	if err := converted.UnmarshalJSON(out); err != nil {
-		t.Fatal(err)
-	}
-	return converted.Object
-}
-
-func TestConversionIsForTheServerAlone(t *testing.T) {
-	env := shared.Env(t)
-	account := object(t, "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: nobody}\n")
-	account.SetNamespace(env.Namespace(t))
-	if err := env.Hub.Create(t.Context(), account); err != nil {
-		t.Fatal(err)
-	}
-	config := *env.Config
-	config.Impersonate.UserName = "system:serviceaccount:" + account.GetNamespace() + ":nobody"
-	hub, err := discovery.NewDiscoveryClientForConfig(&config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = hub.RESTClient().Post().AbsPath("/convert").Body([]byte("{}")).Do(t.Context()).Error()
-	if !apierrors.IsForbidden(err) {
-		t.Errorf("a service account converts: %v", err)
-	}
+	return converted
 }
 
 // TestExplain reads what `kubectl explain` does.
@@ -196,6 +186,8 @@ func TestExplain(t *testing.T) {
 	}
 	for path, want := range map[string][]string{
 		"apis/cluster.karmada.io/v1alpha1": {"com.github.karmada-io.karmada.pkg.apis.cluster.v1alpha1.Cluster", "com.github.karmada-io.karmada.pkg.apis.cluster.v1alpha1.ClusterSpec"},
+		"apis/work.karmada.io/v1alpha1":    {"io.karmada.work.v1alpha1.Work", "io.karmada.work.v1alpha1.ResourceBinding"},
+		"apis/work.karmada.io/v1alpha2":    {"io.karmada.work.v1alpha2.ResourceBinding", "io.karmada.work.v1alpha2.ClusterResourceBinding"},
 		"apis/policy.karmada.io/v1alpha1":  {"io.karmada.policy.v1alpha1.PropagationPolicy"},
 		"apis/apps/v1":                     {"io.k8s.api.apps.v1.Deployment"},
 	} {

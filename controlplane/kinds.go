@@ -1,34 +1,35 @@
 package controlplane
 
 import (
-	"net/http"
-
 	"github.com/google/uuid"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/openapi"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/controlplane/admission"
 	"github.com/flotilla-io/flotilla/controlplane/aggregated"
 	"github.com/flotilla-io/flotilla/controlplane/apiserver"
-	"github.com/flotilla-io/flotilla/controlplane/bootstrap"
-	"github.com/flotilla-io/flotilla/controlplane/conversion"
 )
 
 // extension is what the server has beyond Kubernetes and custom resources.
-func extension(clk clock.PassiveClock) *apiserver.Extension {
-	group := aggregated.NewGroup(clk.Now)
+func extension(clk clock.PassiveClock, definitions []*apiextensionsv1.CustomResourceDefinition) *apiserver.Extension {
+	kinds := aggregated.NewKinds(aggregated.Options{Definitions: definitions, Now: clk.Now, NewID: uuid.NewString})
 	return &apiserver.Extension{
 		Name:         "flotilla",
-		Scheme:       group.Scheme,
-		Codecs:       group.Codecs,
-		StorageCodec: group.StorageCodec,
+		Scheme:       kinds.Scheme,
+		Codecs:       kinds.Codecs,
+		StorageCodec: kinds.StorageCodec,
 		Definitions:  openapi.GetOpenAPIDefinitions,
-		Groups:       group.Groups,
-		Priorities:   map[schema.GroupVersion]apiserver.Priority{clusterv1alpha1.GroupVersion: {Group: 2000, Version: 10}},
-		Paths:        map[string]http.Handler{bootstrap.ConvertPath: conversion.NewHandler(workv1alpha1.Convert)},
+		Groups:       kinds.Groups,
+		Priorities: map[schema.GroupVersion]apiserver.Priority{
+			clusterv1alpha1.GroupVersion: {Group: 2000, Version: 10},
+			workv1alpha2.GroupVersion:    {Group: 1000, Version: 100},
+			workv1alpha1.GroupVersion:    {Group: 1000, Version: 100},
+		},
 	}
 }
 

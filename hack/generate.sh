@@ -29,7 +29,7 @@ tool openapi-gen --go-header-file "$header" \
   --output-file zz_generated.openapi.go \
   --output-model-name-file zz_generated.model_name.go \
   --report-filename "$scratch/violations" \
-  ./api/cluster/v1alpha1 ./api/policy/v1alpha1 ./api/search/v1alpha1
+  ./api/cluster/v1alpha1 ./api/policy/v1alpha1 ./api/search/v1alpha1 ./api/work/v1alpha1 ./api/work/v1alpha2
 # Types of Kubernetes are known by their model names, which the generator only
 # looks up in packages that it writes.
 perl -pi -e 's{"k8s\.io/(api|apimachinery)/([^"]+)"}{(my $p = "io.k8s.$1.$2") =~ tr:/:.:; "\"$p\""}ge unless /^\t\S* ?"k8s/' \

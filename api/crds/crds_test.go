@@ -19,9 +19,9 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-func byName(t *testing.T, opts ...Option) map[string]*apiextensionsv1.CustomResourceDefinition {
+func byName(t *testing.T) map[string]*apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	all, err := All(opts...)
+	all, err := All()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func storedVersion(crd *apiextensionsv1.CustomResourceDefinition) string {
 }
 
 func TestAnAPIServerAcceptsEveryDefinition(t *testing.T) {
-	for name, crd := range byName(t, WithConversion("https://127.0.0.1:6443"+ConversionPath, nil)) {
+	for name, crd := range byName(t) {
 		if errs := validation.ValidateCustomResourceDefinition(t.Context(), internal(t, crd)); len(errs) > 0 {
 			t.Errorf("%s: %v", name, errs.ToAggregate())
 		}
@@ -115,30 +115,6 @@ func TestFluxKindsThatAreServed(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestConversionIsForKindsWithSeveralVersions(t *testing.T) {
-	const url = "https://127.0.0.1:6443/convert"
-	var got []string
-	for name, crd := range byName(t, WithConversion(url, []byte("ca"))) {
-		if crd.Spec.Conversion == nil {
-			continue
-		}
-		got = append(got, name)
-		webhook := crd.Spec.Conversion.Webhook
-		if *webhook.ClientConfig.URL != url || string(webhook.ClientConfig.CABundle) != "ca" {
-			t.Errorf("%s: asked at %v", name, webhook.ClientConfig)
-		}
-	}
-	slices.Sort(got)
-	if diff := cmp.Diff([]string{"clusterresourcebindings.work.karmada.io", "resourcebindings.work.karmada.io"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	for name, crd := range byName(t) {
-		if crd.Spec.Conversion != nil {
-			t.Errorf("%s: converted by %v without being asked to", name, crd.Spec.Conversion)
-		}
 	}
 }
 

@@ -74,6 +74,9 @@ func TestSchemas(t *testing.T) {
 		add(name, found)
 	}
 	for name := range mine {
+		if strings.HasPrefix(name, "io.karmada.work.") || strings.Contains(name, ".apis.policy.v1alpha1.") {
+			continue // of kinds whose CRDs were compared
+		}
 		add(name, []string{"(definition)"})
 	}
 

@@ -1,5 +1,5 @@
 // Package openapi holds the OpenAPI definitions of the kinds that are served in
-// process rather than by CRDs: Cluster and ResourceRegistry, with the types of
+// process: Cluster, ResourceRegistry, Work and the bindings, with the types of
 // ours that they are made of.
 //
 // In goes a function that turns a name into a reference, out come definitions.

@@ -12,34 +12,125 @@ import (
 	v1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	searchv1alpha1 "github.com/flotilla-io/flotilla/api/search/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	v1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	common "k8s.io/kube-openapi/pkg/common"
 	spec "k8s.io/kube-openapi/pkg/validation/spec"
 )
 
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
-		v1alpha1.APIEnablement{}.OpenAPIModelName():                schema_flotilla_api_cluster_v1alpha1_APIEnablement(ref),
-		v1alpha1.APIResource{}.OpenAPIModelName():                  schema_flotilla_api_cluster_v1alpha1_APIResource(ref),
-		v1alpha1.AllocatableModeling{}.OpenAPIModelName():          schema_flotilla_api_cluster_v1alpha1_AllocatableModeling(ref),
-		v1alpha1.Cluster{}.OpenAPIModelName():                      schema_flotilla_api_cluster_v1alpha1_Cluster(ref),
-		v1alpha1.ClusterList{}.OpenAPIModelName():                  schema_flotilla_api_cluster_v1alpha1_ClusterList(ref),
-		v1alpha1.ClusterProxyOptions{}.OpenAPIModelName():          schema_flotilla_api_cluster_v1alpha1_ClusterProxyOptions(ref),
-		v1alpha1.ClusterSpec{}.OpenAPIModelName():                  schema_flotilla_api_cluster_v1alpha1_ClusterSpec(ref),
-		v1alpha1.ClusterStatus{}.OpenAPIModelName():                schema_flotilla_api_cluster_v1alpha1_ClusterStatus(ref),
-		v1alpha1.LocalSecretReference{}.OpenAPIModelName():         schema_flotilla_api_cluster_v1alpha1_LocalSecretReference(ref),
-		v1alpha1.NodeSummary{}.OpenAPIModelName():                  schema_flotilla_api_cluster_v1alpha1_NodeSummary(ref),
-		v1alpha1.ResourceModel{}.OpenAPIModelName():                schema_flotilla_api_cluster_v1alpha1_ResourceModel(ref),
-		v1alpha1.ResourceModelRange{}.OpenAPIModelName():           schema_flotilla_api_cluster_v1alpha1_ResourceModelRange(ref),
-		v1alpha1.ResourceSummary{}.OpenAPIModelName():              schema_flotilla_api_cluster_v1alpha1_ResourceSummary(ref),
-		policyv1alpha1.ClusterAffinity{}.OpenAPIModelName():        schema_flotilla_api_policy_v1alpha1_ClusterAffinity(ref),
-		policyv1alpha1.FieldSelector{}.OpenAPIModelName():          schema_flotilla_api_policy_v1alpha1_FieldSelector(ref),
-		searchv1alpha1.BackendStoreConfig{}.OpenAPIModelName():     schema_flotilla_api_search_v1alpha1_BackendStoreConfig(ref),
-		searchv1alpha1.OpenSearchConfig{}.OpenAPIModelName():       schema_flotilla_api_search_v1alpha1_OpenSearchConfig(ref),
-		searchv1alpha1.ResourceRegistry{}.OpenAPIModelName():       schema_flotilla_api_search_v1alpha1_ResourceRegistry(ref),
-		searchv1alpha1.ResourceRegistryList{}.OpenAPIModelName():   schema_flotilla_api_search_v1alpha1_ResourceRegistryList(ref),
-		searchv1alpha1.ResourceRegistrySpec{}.OpenAPIModelName():   schema_flotilla_api_search_v1alpha1_ResourceRegistrySpec(ref),
-		searchv1alpha1.ResourceRegistryStatus{}.OpenAPIModelName(): schema_flotilla_api_search_v1alpha1_ResourceRegistryStatus(ref),
-		searchv1alpha1.ResourceSelector{}.OpenAPIModelName():       schema_flotilla_api_search_v1alpha1_ResourceSelector(ref),
+		v1alpha1.APIEnablement{}.OpenAPIModelName():                      schema_flotilla_api_cluster_v1alpha1_APIEnablement(ref),
+		v1alpha1.APIResource{}.OpenAPIModelName():                        schema_flotilla_api_cluster_v1alpha1_APIResource(ref),
+		v1alpha1.AllocatableModeling{}.OpenAPIModelName():                schema_flotilla_api_cluster_v1alpha1_AllocatableModeling(ref),
+		v1alpha1.Cluster{}.OpenAPIModelName():                            schema_flotilla_api_cluster_v1alpha1_Cluster(ref),
+		v1alpha1.ClusterList{}.OpenAPIModelName():                        schema_flotilla_api_cluster_v1alpha1_ClusterList(ref),
+		v1alpha1.ClusterProxyOptions{}.OpenAPIModelName():                schema_flotilla_api_cluster_v1alpha1_ClusterProxyOptions(ref),
+		v1alpha1.ClusterSpec{}.OpenAPIModelName():                        schema_flotilla_api_cluster_v1alpha1_ClusterSpec(ref),
+		v1alpha1.ClusterStatus{}.OpenAPIModelName():                      schema_flotilla_api_cluster_v1alpha1_ClusterStatus(ref),
+		v1alpha1.LocalSecretReference{}.OpenAPIModelName():               schema_flotilla_api_cluster_v1alpha1_LocalSecretReference(ref),
+		v1alpha1.NodeSummary{}.OpenAPIModelName():                        schema_flotilla_api_cluster_v1alpha1_NodeSummary(ref),
+		v1alpha1.ResourceModel{}.OpenAPIModelName():                      schema_flotilla_api_cluster_v1alpha1_ResourceModel(ref),
+		v1alpha1.ResourceModelRange{}.OpenAPIModelName():                 schema_flotilla_api_cluster_v1alpha1_ResourceModelRange(ref),
+		v1alpha1.ResourceSummary{}.OpenAPIModelName():                    schema_flotilla_api_cluster_v1alpha1_ResourceSummary(ref),
+		policyv1alpha1.ApplicationFailoverBehavior{}.OpenAPIModelName():  schema_flotilla_api_policy_v1alpha1_ApplicationFailoverBehavior(ref),
+		policyv1alpha1.ClusterAffinity{}.OpenAPIModelName():              schema_flotilla_api_policy_v1alpha1_ClusterAffinity(ref),
+		policyv1alpha1.ClusterAffinityTerm{}.OpenAPIModelName():          schema_flotilla_api_policy_v1alpha1_ClusterAffinityTerm(ref),
+		policyv1alpha1.ClusterFailoverBehavior{}.OpenAPIModelName():      schema_flotilla_api_policy_v1alpha1_ClusterFailoverBehavior(ref),
+		policyv1alpha1.ClusterOverridePolicy{}.OpenAPIModelName():        schema_flotilla_api_policy_v1alpha1_ClusterOverridePolicy(ref),
+		policyv1alpha1.ClusterOverridePolicyList{}.OpenAPIModelName():    schema_flotilla_api_policy_v1alpha1_ClusterOverridePolicyList(ref),
+		policyv1alpha1.ClusterPreferences{}.OpenAPIModelName():           schema_flotilla_api_policy_v1alpha1_ClusterPreferences(ref),
+		policyv1alpha1.ClusterPropagationPolicy{}.OpenAPIModelName():     schema_flotilla_api_policy_v1alpha1_ClusterPropagationPolicy(ref),
+		policyv1alpha1.ClusterPropagationPolicyList{}.OpenAPIModelName(): schema_flotilla_api_policy_v1alpha1_ClusterPropagationPolicyList(ref),
+		policyv1alpha1.ClusterQuotaStatus{}.OpenAPIModelName():           schema_flotilla_api_policy_v1alpha1_ClusterQuotaStatus(ref),
+		policyv1alpha1.ClusterTaintPolicy{}.OpenAPIModelName():           schema_flotilla_api_policy_v1alpha1_ClusterTaintPolicy(ref),
+		policyv1alpha1.ClusterTaintPolicyList{}.OpenAPIModelName():       schema_flotilla_api_policy_v1alpha1_ClusterTaintPolicyList(ref),
+		policyv1alpha1.ClusterTaintPolicySpec{}.OpenAPIModelName():       schema_flotilla_api_policy_v1alpha1_ClusterTaintPolicySpec(ref),
+		policyv1alpha1.CommandArgsOverrider{}.OpenAPIModelName():         schema_flotilla_api_policy_v1alpha1_CommandArgsOverrider(ref),
+		policyv1alpha1.DecisionConditions{}.OpenAPIModelName():           schema_flotilla_api_policy_v1alpha1_DecisionConditions(ref),
+		policyv1alpha1.FailoverBehavior{}.OpenAPIModelName():             schema_flotilla_api_policy_v1alpha1_FailoverBehavior(ref),
+		policyv1alpha1.FederatedResourceQuota{}.OpenAPIModelName():       schema_flotilla_api_policy_v1alpha1_FederatedResourceQuota(ref),
+		policyv1alpha1.FederatedResourceQuotaList{}.OpenAPIModelName():   schema_flotilla_api_policy_v1alpha1_FederatedResourceQuotaList(ref),
+		policyv1alpha1.FederatedResourceQuotaSpec{}.OpenAPIModelName():   schema_flotilla_api_policy_v1alpha1_FederatedResourceQuotaSpec(ref),
+		policyv1alpha1.FederatedResourceQuotaStatus{}.OpenAPIModelName(): schema_flotilla_api_policy_v1alpha1_FederatedResourceQuotaStatus(ref),
+		policyv1alpha1.FieldOverrider{}.OpenAPIModelName():               schema_flotilla_api_policy_v1alpha1_FieldOverrider(ref),
+		policyv1alpha1.FieldSelector{}.OpenAPIModelName():                schema_flotilla_api_policy_v1alpha1_FieldSelector(ref),
+		policyv1alpha1.ImageOverrider{}.OpenAPIModelName():               schema_flotilla_api_policy_v1alpha1_ImageOverrider(ref),
+		policyv1alpha1.ImagePredicate{}.OpenAPIModelName():               schema_flotilla_api_policy_v1alpha1_ImagePredicate(ref),
+		policyv1alpha1.JSONPatchOperation{}.OpenAPIModelName():           schema_flotilla_api_policy_v1alpha1_JSONPatchOperation(ref),
+		policyv1alpha1.LabelAnnotationOverrider{}.OpenAPIModelName():     schema_flotilla_api_policy_v1alpha1_LabelAnnotationOverrider(ref),
+		policyv1alpha1.MatchCondition{}.OpenAPIModelName():               schema_flotilla_api_policy_v1alpha1_MatchCondition(ref),
+		policyv1alpha1.OverflowAffinityTerm{}.OpenAPIModelName():         schema_flotilla_api_policy_v1alpha1_OverflowAffinityTerm(ref),
+		policyv1alpha1.OverridePolicy{}.OpenAPIModelName():               schema_flotilla_api_policy_v1alpha1_OverridePolicy(ref),
+		policyv1alpha1.OverridePolicyList{}.OpenAPIModelName():           schema_flotilla_api_policy_v1alpha1_OverridePolicyList(ref),
+		policyv1alpha1.OverrideSpec{}.OpenAPIModelName():                 schema_flotilla_api_policy_v1alpha1_OverrideSpec(ref),
+		policyv1alpha1.Overriders{}.OpenAPIModelName():                   schema_flotilla_api_policy_v1alpha1_Overriders(ref),
+		policyv1alpha1.Placement{}.OpenAPIModelName():                    schema_flotilla_api_policy_v1alpha1_Placement(ref),
+		policyv1alpha1.PlaintextOverrider{}.OpenAPIModelName():           schema_flotilla_api_policy_v1alpha1_PlaintextOverrider(ref),
+		policyv1alpha1.PropagationPolicy{}.OpenAPIModelName():            schema_flotilla_api_policy_v1alpha1_PropagationPolicy(ref),
+		policyv1alpha1.PropagationPolicyList{}.OpenAPIModelName():        schema_flotilla_api_policy_v1alpha1_PropagationPolicyList(ref),
+		policyv1alpha1.PropagationSpec{}.OpenAPIModelName():              schema_flotilla_api_policy_v1alpha1_PropagationSpec(ref),
+		policyv1alpha1.PropagationStatus{}.OpenAPIModelName():            schema_flotilla_api_policy_v1alpha1_PropagationStatus(ref),
+		policyv1alpha1.ReplicaSchedulingStrategy{}.OpenAPIModelName():    schema_flotilla_api_policy_v1alpha1_ReplicaSchedulingStrategy(ref),
+		policyv1alpha1.ResourceSelector{}.OpenAPIModelName():             schema_flotilla_api_policy_v1alpha1_ResourceSelector(ref),
+		policyv1alpha1.RuleWithCluster{}.OpenAPIModelName():              schema_flotilla_api_policy_v1alpha1_RuleWithCluster(ref),
+		policyv1alpha1.SchedulePriority{}.OpenAPIModelName():             schema_flotilla_api_policy_v1alpha1_SchedulePriority(ref),
+		policyv1alpha1.SpreadConstraint{}.OpenAPIModelName():             schema_flotilla_api_policy_v1alpha1_SpreadConstraint(ref),
+		policyv1alpha1.StatePreservation{}.OpenAPIModelName():            schema_flotilla_api_policy_v1alpha1_StatePreservation(ref),
+		policyv1alpha1.StatePreservationRule{}.OpenAPIModelName():        schema_flotilla_api_policy_v1alpha1_StatePreservationRule(ref),
+		policyv1alpha1.StaticClusterAssignment{}.OpenAPIModelName():      schema_flotilla_api_policy_v1alpha1_StaticClusterAssignment(ref),
+		policyv1alpha1.StaticClusterWeight{}.OpenAPIModelName():          schema_flotilla_api_policy_v1alpha1_StaticClusterWeight(ref),
+		policyv1alpha1.SuspendClusters{}.OpenAPIModelName():              schema_flotilla_api_policy_v1alpha1_SuspendClusters(ref),
+		policyv1alpha1.Suspension{}.OpenAPIModelName():                   schema_flotilla_api_policy_v1alpha1_Suspension(ref),
+		policyv1alpha1.Taint{}.OpenAPIModelName():                        schema_flotilla_api_policy_v1alpha1_Taint(ref),
+		policyv1alpha1.WorkloadAffinity{}.OpenAPIModelName():             schema_flotilla_api_policy_v1alpha1_WorkloadAffinity(ref),
+		policyv1alpha1.WorkloadAffinityTerm{}.OpenAPIModelName():         schema_flotilla_api_policy_v1alpha1_WorkloadAffinityTerm(ref),
+		policyv1alpha1.WorkloadAntiAffinityTerm{}.OpenAPIModelName():     schema_flotilla_api_policy_v1alpha1_WorkloadAntiAffinityTerm(ref),
+		policyv1alpha1.YAMLPatchOperation{}.OpenAPIModelName():           schema_flotilla_api_policy_v1alpha1_YAMLPatchOperation(ref),
+		searchv1alpha1.BackendStoreConfig{}.OpenAPIModelName():           schema_flotilla_api_search_v1alpha1_BackendStoreConfig(ref),
+		searchv1alpha1.OpenSearchConfig{}.OpenAPIModelName():             schema_flotilla_api_search_v1alpha1_OpenSearchConfig(ref),
+		searchv1alpha1.ResourceRegistry{}.OpenAPIModelName():             schema_flotilla_api_search_v1alpha1_ResourceRegistry(ref),
+		searchv1alpha1.ResourceRegistryList{}.OpenAPIModelName():         schema_flotilla_api_search_v1alpha1_ResourceRegistryList(ref),
+		searchv1alpha1.ResourceRegistrySpec{}.OpenAPIModelName():         schema_flotilla_api_search_v1alpha1_ResourceRegistrySpec(ref),
+		searchv1alpha1.ResourceRegistryStatus{}.OpenAPIModelName():       schema_flotilla_api_search_v1alpha1_ResourceRegistryStatus(ref),
+		searchv1alpha1.ResourceSelector{}.OpenAPIModelName():             schema_flotilla_api_search_v1alpha1_ResourceSelector(ref),
+		workv1alpha1.AggregatedStatusItem{}.OpenAPIModelName():           schema_flotilla_api_work_v1alpha1_AggregatedStatusItem(ref),
+		workv1alpha1.AppliedHash{}.OpenAPIModelName():                    schema_flotilla_api_work_v1alpha1_AppliedHash(ref),
+		workv1alpha1.ClusterResourceBinding{}.OpenAPIModelName():         schema_flotilla_api_work_v1alpha1_ClusterResourceBinding(ref),
+		workv1alpha1.ClusterResourceBindingList{}.OpenAPIModelName():     schema_flotilla_api_work_v1alpha1_ClusterResourceBindingList(ref),
+		workv1alpha1.Manifest{}.OpenAPIModelName():                       schema_flotilla_api_work_v1alpha1_Manifest(ref),
+		workv1alpha1.ManifestStatus{}.OpenAPIModelName():                 schema_flotilla_api_work_v1alpha1_ManifestStatus(ref),
+		workv1alpha1.ObjectReference{}.OpenAPIModelName():                schema_flotilla_api_work_v1alpha1_ObjectReference(ref),
+		workv1alpha1.ResourceBinding{}.OpenAPIModelName():                schema_flotilla_api_work_v1alpha1_ResourceBinding(ref),
+		workv1alpha1.ResourceBindingList{}.OpenAPIModelName():            schema_flotilla_api_work_v1alpha1_ResourceBindingList(ref),
+		workv1alpha1.ResourceBindingSpec{}.OpenAPIModelName():            schema_flotilla_api_work_v1alpha1_ResourceBindingSpec(ref),
+		workv1alpha1.ResourceBindingStatus{}.OpenAPIModelName():          schema_flotilla_api_work_v1alpha1_ResourceBindingStatus(ref),
+		workv1alpha1.ResourceIdentifier{}.OpenAPIModelName():             schema_flotilla_api_work_v1alpha1_ResourceIdentifier(ref),
+		workv1alpha1.TargetCluster{}.OpenAPIModelName():                  schema_flotilla_api_work_v1alpha1_TargetCluster(ref),
+		workv1alpha1.Work{}.OpenAPIModelName():                           schema_flotilla_api_work_v1alpha1_Work(ref),
+		workv1alpha1.WorkList{}.OpenAPIModelName():                       schema_flotilla_api_work_v1alpha1_WorkList(ref),
+		workv1alpha1.WorkSpec{}.OpenAPIModelName():                       schema_flotilla_api_work_v1alpha1_WorkSpec(ref),
+		workv1alpha1.WorkStatus{}.OpenAPIModelName():                     schema_flotilla_api_work_v1alpha1_WorkStatus(ref),
+		workv1alpha1.WorkloadTemplate{}.OpenAPIModelName():               schema_flotilla_api_work_v1alpha1_WorkloadTemplate(ref),
+		v1alpha2.AggregatedStatusItem{}.OpenAPIModelName():               schema_flotilla_api_work_v1alpha2_AggregatedStatusItem(ref),
+		v1alpha2.BindingSnapshot{}.OpenAPIModelName():                    schema_flotilla_api_work_v1alpha2_BindingSnapshot(ref),
+		v1alpha2.ClusterResourceBinding{}.OpenAPIModelName():             schema_flotilla_api_work_v1alpha2_ClusterResourceBinding(ref),
+		v1alpha2.ClusterResourceBindingList{}.OpenAPIModelName():         schema_flotilla_api_work_v1alpha2_ClusterResourceBindingList(ref),
+		v1alpha2.Component{}.OpenAPIModelName():                          schema_flotilla_api_work_v1alpha2_Component(ref),
+		v1alpha2.ComponentReplicaRequirements{}.OpenAPIModelName():       schema_flotilla_api_work_v1alpha2_ComponentReplicaRequirements(ref),
+		v1alpha2.GracefulEvictionTask{}.OpenAPIModelName():               schema_flotilla_api_work_v1alpha2_GracefulEvictionTask(ref),
+		v1alpha2.NodeClaim{}.OpenAPIModelName():                          schema_flotilla_api_work_v1alpha2_NodeClaim(ref),
+		v1alpha2.ObjectReference{}.OpenAPIModelName():                    schema_flotilla_api_work_v1alpha2_ObjectReference(ref),
+		v1alpha2.ReplicaRequirements{}.OpenAPIModelName():                schema_flotilla_api_work_v1alpha2_ReplicaRequirements(ref),
+		v1alpha2.ResourceBinding{}.OpenAPIModelName():                    schema_flotilla_api_work_v1alpha2_ResourceBinding(ref),
+		v1alpha2.ResourceBindingList{}.OpenAPIModelName():                schema_flotilla_api_work_v1alpha2_ResourceBindingList(ref),
+		v1alpha2.ResourceBindingSpec{}.OpenAPIModelName():                schema_flotilla_api_work_v1alpha2_ResourceBindingSpec(ref),
+		v1alpha2.ResourceBindingStatus{}.OpenAPIModelName():              schema_flotilla_api_work_v1alpha2_ResourceBindingStatus(ref),
+		v1alpha2.SchedulePriority{}.OpenAPIModelName():                   schema_flotilla_api_work_v1alpha2_SchedulePriority(ref),
+		v1alpha2.Suspension{}.OpenAPIModelName():                         schema_flotilla_api_work_v1alpha2_Suspension(ref),
+		v1alpha2.TargetCluster{}.OpenAPIModelName():                      schema_flotilla_api_work_v1alpha2_TargetCluster(ref),
+		v1alpha2.TargetComponent{}.OpenAPIModelName():                    schema_flotilla_api_work_v1alpha2_TargetComponent(ref),
+		v1alpha2.WorkloadAffinityGroups{}.OpenAPIModelName():             schema_flotilla_api_work_v1alpha2_WorkloadAffinityGroups(ref),
 	}
 }
 
@@ -689,6 +780,49 @@ func schema_flotilla_api_cluster_v1alpha1_ResourceSummary(ref common.ReferenceCa
 	}
 }
 
+func schema_flotilla_api_policy_v1alpha1_ApplicationFailoverBehavior(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ApplicationFailoverBehavior says how an unhealthy application is moved.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"decisionConditions": {
+						SchemaProps: spec.SchemaProps{
+							Description: "DecisionConditions say when it is moved.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(policyv1alpha1.DecisionConditions{}.OpenAPIModelName()),
+						},
+					},
+					"purgeMode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "PurgeMode says what becomes of the old copy. Default Gracefully.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"gracePeriodSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "GracePeriodSeconds is how long the old copy may stay while the new one is not healthy yet. Seconds; nil: the server's default. Only with purge mode Gracefully.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"statePreservation": {
+						SchemaProps: spec.SchemaProps{
+							Description: "StatePreservation hands values of the old copy's status to the new one. Nil: none.",
+							Ref:         ref(policyv1alpha1.StatePreservation{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"decisionConditions"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.DecisionConditions{}.OpenAPIModelName(), policyv1alpha1.StatePreservation{}.OpenAPIModelName()},
+	}
+}
+
 func schema_flotilla_api_policy_v1alpha1_ClusterAffinity(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -744,6 +878,889 @@ func schema_flotilla_api_policy_v1alpha1_ClusterAffinity(ref common.ReferenceCal
 	}
 }
 
+func schema_flotilla_api_policy_v1alpha1_ClusterAffinityTerm(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterAffinityTerm is a named group of candidate clusters.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"affinityName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "AffinityName names the group, in status and in messages. 1 to 32 characters.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"labelSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "LabelSelector that the cluster's labels must match. Nil: not restricted.",
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
+						},
+					},
+					"fieldSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "FieldSelector that the cluster's fields must match. Nil: not restricted.",
+							Ref:         ref(policyv1alpha1.FieldSelector{}.OpenAPIModelName()),
+						},
+					},
+					"clusterNames": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ClusterNames that are allowed. Empty: all.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"exclude": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ExcludeClusters are never picked, whatever else is said.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"overflowAffinities": {
+						SchemaProps: spec.SchemaProps{
+							Description: "OverflowAffinities are further groups, tried in order, for replicas that do not fit into this group.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.OverflowAffinityTerm{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"affinityName"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.FieldSelector{}.OpenAPIModelName(), policyv1alpha1.OverflowAffinityTerm{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_ClusterFailoverBehavior(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterFailoverBehavior says how a workload leaves a failed cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"purgeMode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "PurgeMode says what becomes of the old copy. Default Gracefully.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"statePreservation": {
+						SchemaProps: spec.SchemaProps{
+							Description: "StatePreservation hands values of the old copy's status to the new one. Nil: none.",
+							Ref:         ref(policyv1alpha1.StatePreservation{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.StatePreservation{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_ClusterOverridePolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterOverridePolicy says what differs per cluster in templates of any namespace or of none.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Spec says what differs where.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(policyv1alpha1.OverrideSpec{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.OverrideSpec{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_ClusterOverridePolicyList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterOverridePolicyList is a list of ClusterOverridePolicies.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Items are the policies.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.ClusterOverridePolicy{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.ClusterOverridePolicy{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_ClusterPreferences(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterPreferences are the weights of clusters: fixed, or derived from what they have free.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"staticWeightList": {
+						SchemaProps: spec.SchemaProps{
+							Description: "StaticWeightList gives fixed weights. A cluster that several entries pick takes the highest, one that none picks takes no replicas. Ignored when dynamicWeight is set.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.StaticClusterWeight{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"dynamicWeight": {
+						SchemaProps: spec.SchemaProps{
+							Description: "DynamicWeight AvailableReplicas weighs a cluster by how many more replicas it can run. Empty: staticWeightList counts.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.StaticClusterWeight{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_ClusterPropagationPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterPropagationPolicy says which templates, of any namespace or of none, run in which member clusters.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Spec says what is propagated, and where to.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(policyv1alpha1.PropagationSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Status says whether the policy can act.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(policyv1alpha1.PropagationStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.PropagationSpec{}.OpenAPIModelName(), policyv1alpha1.PropagationStatus{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_ClusterPropagationPolicyList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterPropagationPolicyList is a list of ClusterPropagationPolicies.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Items are the policies.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.ClusterPropagationPolicy{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.ClusterPropagationPolicy{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_ClusterQuotaStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterQuotaStatus is what is used in one cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"clusterName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ClusterName is the cluster.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"hard": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Hard is the set of enforced hard limits for each named resource. More info: https://kubernetes.io/docs/concepts/policy/resource-quotas/",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
+									},
+								},
+							},
+						},
+					},
+					"used": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Used is the current observed total usage of the resource in the namespace.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"clusterName"},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.apimachinery.pkg.api.resource.Quantity"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_ClusterTaintPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterTaintPolicy taints clusters as their conditions say, and takes the taints off again.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Spec says which conditions bring which taints.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(policyv1alpha1.ClusterTaintPolicySpec{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.ClusterTaintPolicySpec{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_ClusterTaintPolicyList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterTaintPolicyList is a list of ClusterTaintPolicies.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Items are the policies.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.ClusterTaintPolicy{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.ClusterTaintPolicy{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_ClusterTaintPolicySpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterTaintPolicySpec says which conditions bring which taints.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"targetClusters": {
+						SchemaProps: spec.SchemaProps{
+							Description: "TargetClusters picks the clusters. Nil: all of them.",
+							Ref:         ref(policyv1alpha1.ClusterAffinity{}.OpenAPIModelName()),
+						},
+					},
+					"addOnConditions": {
+						SchemaProps: spec.SchemaProps{
+							Description: "AddOnConditions put the taints on when all of them hold. Empty: never.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.MatchCondition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"removeOnConditions": {
+						SchemaProps: spec.SchemaProps{
+							Description: "RemoveOnConditions take the taints off when all of them hold. Empty: never.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.MatchCondition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"taints": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Taints are what is put on and taken off.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.Taint{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"taints"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.ClusterAffinity{}.OpenAPIModelName(), policyv1alpha1.MatchCondition{}.OpenAPIModelName(), policyv1alpha1.Taint{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_CommandArgsOverrider(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CommandArgsOverrider changes the command or the arguments of a container.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"containerName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ContainerName is the container that is meant.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"operator": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Operator add appends the values, remove takes those out that are equal.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"value": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Value are the words to append or to take out.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"containerName", "operator"},
+			},
+		},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_DecisionConditions(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "DecisionConditions say when an unhealthy application is moved.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"tolerationSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "TolerationSeconds is how long it may be unhealthy. Seconds, default 300; 0 moves it at once.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_FailoverBehavior(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FailoverBehavior says when and how workloads move off a cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"application": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Application is about an application that is unhealthy in one cluster. Nil: it stays there.",
+							Ref:         ref(policyv1alpha1.ApplicationFailoverBehavior{}.OpenAPIModelName()),
+						},
+					},
+					"cluster": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Cluster is about a cluster whose taints the template does not tolerate. Nil: the defaults of its fields.",
+							Ref:         ref(policyv1alpha1.ClusterFailoverBehavior{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.ApplicationFailoverBehavior{}.OpenAPIModelName(), policyv1alpha1.ClusterFailoverBehavior{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_FederatedResourceQuota(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FederatedResourceQuota limits what a namespace may use in all member clusters together.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Spec is the limit.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(policyv1alpha1.FederatedResourceQuotaSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Status is what is used of it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(policyv1alpha1.FederatedResourceQuotaStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.FederatedResourceQuotaSpec{}.OpenAPIModelName(), policyv1alpha1.FederatedResourceQuotaStatus{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_FederatedResourceQuotaList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FederatedResourceQuotaList is a list of FederatedResourceQuotas.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Items are the quotas.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.FederatedResourceQuota{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.FederatedResourceQuota{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_FederatedResourceQuotaSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FederatedResourceQuotaSpec is a limit for all members together.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"overall": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Overall is the limit per resource, over all clusters.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
+									},
+								},
+							},
+						},
+					},
+					"staticAssignments": {
+						SchemaProps: spec.SchemaProps{
+							Description: "StaticAssignments give clusters fixed shares, each set there as a ResourceQuota. Empty: no cluster is limited by itself.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.StaticClusterAssignment{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"overall"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.StaticClusterAssignment{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.api.resource.Quantity"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_FederatedResourceQuotaStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FederatedResourceQuotaStatus is what is used of a quota.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"overall": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Overall is the limit that the figures below are about.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
+									},
+								},
+							},
+						},
+					},
+					"overallUsed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "OverallUsed is what is used in all clusters together.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
+									},
+								},
+							},
+						},
+					},
+					"aggregatedStatus": {
+						SchemaProps: spec.SchemaProps{
+							Description: "AggregatedStatus has the figures of each cluster.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.ClusterQuotaStatus{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.ClusterQuotaStatus{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.api.resource.Quantity"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_FieldOverrider(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "FieldOverrider changes a JSON or YAML document that stands in a string field. Only one of json and yaml may be given.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"fieldPath": {
+						SchemaProps: spec.SchemaProps{
+							Description: "FieldPath is the JSON pointer (RFC 6901) of the string field.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"json": {
+						SchemaProps: spec.SchemaProps{
+							Description: "JSON are the changes to a JSON document.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.JSONPatchOperation{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"yaml": {
+						SchemaProps: spec.SchemaProps{
+							Description: "YAML are the changes to a YAML document.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.YAMLPatchOperation{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"fieldPath"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.JSONPatchOperation{}.OpenAPIModelName(), policyv1alpha1.YAMLPatchOperation{}.OpenAPIModelName()},
+	}
+}
+
 func schema_flotilla_api_policy_v1alpha1_FieldSelector(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -769,6 +1786,1404 @@ func schema_flotilla_api_policy_v1alpha1_FieldSelector(ref common.ReferenceCallb
 		},
 		Dependencies: []string{
 			"io.k8s.api.core.v1.NodeSelectorRequirement"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_ImageOverrider(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ImageOverrider changes one part of container images.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"predicate": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Predicate points at the one image that is meant. Nil: all images of the pod template, for kinds that have one.",
+							Ref:         ref(policyv1alpha1.ImagePredicate{}.OpenAPIModelName()),
+						},
+					},
+					"component": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Component is the part that is changed.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"operator": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Operator is what is done: add appends, replace sets, remove empties.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"value": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Value to add or to set. Must be empty for remove.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"component", "operator"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.ImagePredicate{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_ImagePredicate(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ImagePredicate points at an image in a manifest.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"path": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Path is the JSON pointer (RFC 6901) of the image.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"path"},
+			},
+		},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_JSONPatchOperation(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "JSONPatchOperation is one change to a JSON document.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"subPath": {
+						SchemaProps: spec.SchemaProps{
+							Description: "SubPath is the JSON pointer (RFC 6901) inside of the document.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"operator": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Operator is what is done.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"value": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Value to add or to put in place. Must be empty for remove.",
+							Ref:         ref("k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSON"),
+						},
+					},
+				},
+				Required: []string{"subPath", "operator"},
+			},
+		},
+		Dependencies: []string{
+			"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSON"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_LabelAnnotationOverrider(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "LabelAnnotationOverrider changes labels or annotations.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"operator": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Operator add sets keys that are absent, replace sets keys that are there, remove takes keys away.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"value": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Value are the keys and their values. For remove the values do not matter.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"operator", "value"},
+			},
+		},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_MatchCondition(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "MatchCondition holds when a condition of a cluster has one of some values.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"conditionType": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ConditionType is the type of the cluster's condition.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"operator": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Operator In wants the value to be listed, NotIn wants it not to be.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"statusValues": {
+						SchemaProps: spec.SchemaProps{
+							Description: "StatusValues are the values: True, False, Unknown.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"conditionType", "operator", "statusValues"},
+			},
+		},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_OverflowAffinityTerm(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "OverflowAffinityTerm is a named group of clusters that takes what does not fit elsewhere.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"affinityName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "AffinityName names the group. 1 to 32 characters.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"labelSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "LabelSelector that the cluster's labels must match. Nil: not restricted.",
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
+						},
+					},
+					"fieldSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "FieldSelector that the cluster's fields must match. Nil: not restricted.",
+							Ref:         ref(policyv1alpha1.FieldSelector{}.OpenAPIModelName()),
+						},
+					},
+					"clusterNames": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ClusterNames that are allowed. Empty: all.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"exclude": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ExcludeClusters are never picked, whatever else is said.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"affinityName"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.FieldSelector{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_OverridePolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "OverridePolicy says what differs per cluster in templates of its namespace. It is applied after all ClusterOverridePolicies, so it has the last word.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Spec says what differs where.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(policyv1alpha1.OverrideSpec{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.OverrideSpec{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_OverridePolicyList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "OverridePolicyList is a list of OverridePolicies.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Items are the policies.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.OverridePolicy{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.OverridePolicy{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_OverrideSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "OverrideSpec says what differs where.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"resourceSelectors": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ResourceSelectors pick the templates. Nil: all that the policy can see.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.ResourceSelector{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"overrideRules": {
+						SchemaProps: spec.SchemaProps{
+							Description: "OverrideRules are applied in order to the clusters that each of them picks.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.RuleWithCluster{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"targetCluster": {
+						SchemaProps: spec.SchemaProps{
+							Description: "TargetCluster is deprecated: use overrideRules.",
+							Ref:         ref(policyv1alpha1.ClusterAffinity{}.OpenAPIModelName()),
+						},
+					},
+					"overriders": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Overriders is deprecated: use overrideRules.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(policyv1alpha1.Overriders{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.ClusterAffinity{}.OpenAPIModelName(), policyv1alpha1.Overriders{}.OpenAPIModelName(), policyv1alpha1.ResourceSelector{}.OpenAPIModelName(), policyv1alpha1.RuleWithCluster{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_Overriders(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Overriders are changes to a manifest. They are made in this order: images, commands, arguments, labels, annotations, fields, and plain paths last.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"plaintext": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Plaintext changes values at JSON pointers.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.PlaintextOverrider{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"imageOverrider": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ImageOverrider changes parts of container images.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.ImageOverrider{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"commandOverrider": {
+						SchemaProps: spec.SchemaProps{
+							Description: "CommandOverrider changes the command of containers.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.CommandArgsOverrider{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"argsOverrider": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ArgsOverrider changes the arguments of containers.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.CommandArgsOverrider{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"labelsOverrider": {
+						SchemaProps: spec.SchemaProps{
+							Description: "LabelsOverrider changes the manifest's labels.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.LabelAnnotationOverrider{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"annotationsOverrider": {
+						SchemaProps: spec.SchemaProps{
+							Description: "AnnotationsOverrider changes the manifest's annotations.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.LabelAnnotationOverrider{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"fieldOverrider": {
+						SchemaProps: spec.SchemaProps{
+							Description: "FieldOverrider changes JSON or YAML documents that stand in a string field, such as a key of a ConfigMap.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.FieldOverrider{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.CommandArgsOverrider{}.OpenAPIModelName(), policyv1alpha1.FieldOverrider{}.OpenAPIModelName(), policyv1alpha1.ImageOverrider{}.OpenAPIModelName(), policyv1alpha1.LabelAnnotationOverrider{}.OpenAPIModelName(), policyv1alpha1.PlaintextOverrider{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_Placement(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Placement says which clusters run a template, and how its replicas are shared among them.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"clusterAffinity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ClusterAffinity picks the candidates. Nil: every cluster. Not together with clusterAffinities.",
+							Ref:         ref(policyv1alpha1.ClusterAffinity{}.OpenAPIModelName()),
+						},
+					},
+					"clusterAffinities": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ClusterAffinities are groups of candidates, tried in order until one of them can take the template. Not together with clusterAffinity.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.ClusterAffinityTerm{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"clusterTolerations": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ClusterTolerations are the taints of clusters that the template puts up with.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("io.k8s.api.core.v1.Toleration"),
+									},
+								},
+							},
+						},
+					},
+					"spreadConstraints": {
+						SchemaProps: spec.SchemaProps{
+							Description: "SpreadConstraints bound over how many groups of clusters the template is spread. Empty: all candidates.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.SpreadConstraint{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"replicaScheduling": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ReplicaScheduling says how replicas are shared. Nil: each cluster runs all of them (Duplicated).",
+							Ref:         ref(policyv1alpha1.ReplicaSchedulingStrategy{}.OpenAPIModelName()),
+						},
+					},
+					"workloadAffinity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "WorkloadAffinity keeps templates of one group together or apart. Nil: the templates do not matter to each other.",
+							Ref:         ref(policyv1alpha1.WorkloadAffinity{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.ClusterAffinity{}.OpenAPIModelName(), policyv1alpha1.ClusterAffinityTerm{}.OpenAPIModelName(), policyv1alpha1.ReplicaSchedulingStrategy{}.OpenAPIModelName(), policyv1alpha1.SpreadConstraint{}.OpenAPIModelName(), policyv1alpha1.WorkloadAffinity{}.OpenAPIModelName(), "io.k8s.api.core.v1.Toleration"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_PlaintextOverrider(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PlaintextOverrider changes the value at one JSON pointer.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"path": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Path is the JSON pointer (RFC 6901) of the value.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"operator": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Operator is what is done, with the meaning of JSON patch (RFC 6902).",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"value": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Value to add or to put in place, of any type. Must be empty for remove.",
+							Ref:         ref("k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSON"),
+						},
+					},
+				},
+				Required: []string{"path", "operator"},
+			},
+		},
+		Dependencies: []string{
+			"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSON"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_PropagationPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PropagationPolicy says which templates of its namespace run in which member clusters. It is preferred to any ClusterPropagationPolicy that matches too.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Spec says what is propagated, and where to.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(policyv1alpha1.PropagationSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Status says whether the policy can act.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(policyv1alpha1.PropagationStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.PropagationSpec{}.OpenAPIModelName(), policyv1alpha1.PropagationStatus{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_PropagationPolicyList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PropagationPolicyList is a list of PropagationPolicies.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Items are the policies.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.PropagationPolicy{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.PropagationPolicy{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_PropagationSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PropagationSpec says what is propagated, where to, and how.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"resourceSelectors": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ResourceSelectors pick the templates. A template that any of them picks is covered.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.ResourceSelector{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"association": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Association is deprecated and ignored: use propagateDeps.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"propagateDeps": {
+						SchemaProps: spec.SchemaProps{
+							Description: "PropagateDeps takes along what a template refers to, such as ConfigMaps, Secrets and claims. False, the default, propagates the template alone.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"placement": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Placement says which clusters, and how replicas are shared among them. Empty: all clusters, the same replicas in each.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(policyv1alpha1.Placement{}.OpenAPIModelName()),
+						},
+					},
+					"priority": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Priority decides between policies of the same kind that pick the same template: the highest wins. Negative values are allowed. Default 0.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"preemption": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Preemption says whether this policy takes over templates that a policy of lower priority claimed before. Default Never.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"dependentOverrides": {
+						SchemaProps: spec.SchemaProps{
+							Description: "DependentOverrides are override policies that must exist before this policy acts: in the same namespace for a PropagationPolicy, cluster-wide ones for a ClusterPropagationPolicy. Empty: it acts at once.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"schedulerName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "SchedulerName is the scheduler that places the templates. Default default-scheduler, which is the one built in.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"failover": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Failover says when and how workloads move off a cluster. Nil: an unhealthy application is not moved, and a failed cluster is left as its taints say.",
+							Ref:         ref(policyv1alpha1.FailoverBehavior{}.OpenAPIModelName()),
+						},
+					},
+					"conflictResolution": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ConflictResolution says what happens when a member already has an object of that name that is not ours: Abort, the default, leaves it and reports, Overwrite takes it over.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"activationPreference": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ActivationPreference Lazy makes a change of this policy take effect on a template when that template changes next. Empty: at once.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"suspension": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Suspension stops changes from reaching clusters. Nil: nothing is stopped.",
+							Ref:         ref(policyv1alpha1.Suspension{}.OpenAPIModelName()),
+						},
+					},
+					"preserveResourcesOnDeletion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "PreserveResourcesOnDeletion keeps the members' objects when the template is deleted. Nil and false remove them with it.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"schedulePriority": {
+						SchemaProps: spec.SchemaProps{
+							Description: "SchedulePriority orders templates that wait to be placed. Nil: priority 0.",
+							Ref:         ref(policyv1alpha1.SchedulePriority{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"resourceSelectors"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.FailoverBehavior{}.OpenAPIModelName(), policyv1alpha1.Placement{}.OpenAPIModelName(), policyv1alpha1.ResourceSelector{}.OpenAPIModelName(), policyv1alpha1.SchedulePriority{}.OpenAPIModelName(), policyv1alpha1.Suspension{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_PropagationStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PropagationStatus says whether a policy can act.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ObservedGeneration is the metadata.generation that the conditions are about. 0: not seen yet.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "Conditions of the policy. Type Ready: True when its selectors can be followed and the overrides it depends on are there.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_ReplicaSchedulingStrategy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReplicaSchedulingStrategy says how replicas are shared among clusters.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"replicaSchedulingType": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ReplicaSchedulingType Duplicated runs all replicas in each cluster, Divided shares them out. Default Divided, once this object is given.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"replicaDivisionPreference": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ReplicaDivisionPreference says how Divided shares: Aggregated uses as few clusters as can hold all, Weighted shares in proportion to weights.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"weightPreference": {
+						SchemaProps: spec.SchemaProps{
+							Description: "WeightPreference gives the weights of Weighted. Nil: all clusters weigh the same.",
+							Ref:         ref(policyv1alpha1.ClusterPreferences{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.ClusterPreferences{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_ResourceSelector(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceSelector picks templates of one kind: the one called name, or those with matching labels, or, when it says neither, all of them.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion of the templates, such as apps/v1.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind of the templates, such as Deployment.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Namespace of the templates. Empty: in a namespaced policy its own namespace, in a cluster policy every namespace.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the one template that is meant; labelSelector is then ignored. Empty: not restricted.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"labelSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "LabelSelector that the templates' labels must match. Nil: not restricted.",
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"),
+						},
+					},
+				},
+				Required: []string{"apiVersion", "kind"},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_RuleWithCluster(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RuleWithCluster says what differs in the clusters that it picks.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"targetCluster": {
+						SchemaProps: spec.SchemaProps{
+							Description: "TargetCluster picks the clusters. Nil: all of them.",
+							Ref:         ref(policyv1alpha1.ClusterAffinity{}.OpenAPIModelName()),
+						},
+					},
+					"overriders": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Overriders say what differs.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(policyv1alpha1.Overriders{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"overriders"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.ClusterAffinity{}.OpenAPIModelName(), policyv1alpha1.Overriders{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_SchedulePriority(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SchedulePriority says where a scheduling priority comes from.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"priorityClassSource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "PriorityClassSource is the kind of class that is named. KubePriorityClass: a PriorityClass of scheduling.k8s.io on the hub.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"priorityClassName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "PriorityClassName is the name of the class.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"priorityClassSource", "priorityClassName"},
+			},
+		},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_SpreadConstraint(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SpreadConstraint bounds over how many groups of clusters a template is spread. A group is the clusters with the same value of a field or label.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"spreadByField": {
+						SchemaProps: spec.SchemaProps{
+							Description: "SpreadByField groups clusters by a field of their spec; cluster makes each its own group. Not together with spreadByLabel.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"spreadByLabel": {
+						SchemaProps: spec.SchemaProps{
+							Description: "SpreadByLabel groups clusters by the value of this label key. Not together with spreadByField.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"maxGroups": {
+						SchemaProps: spec.SchemaProps{
+							Description: "MaxGroups is the largest number of groups. 0: no limit.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"minGroups": {
+						SchemaProps: spec.SchemaProps{
+							Description: "MinGroups is the smallest number of groups; with fewer the template is not placed. 0 stands for 1.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_StatePreservation(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "StatePreservation hands values of an old copy's status to its successor.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"rules": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Rules each take one value.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(policyv1alpha1.StatePreservationRule{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"rules"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.StatePreservationRule{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_StatePreservationRule(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "StatePreservationRule takes one value out of the old copy's status and puts it into a label of the new copy.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"aliasLabelName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "AliasLabelName is the key of the label on the new copy.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"jsonPath": {
+						SchemaProps: spec.SchemaProps{
+							Description: "JSONPath is where the value stands in the status, in kubectl's JSONPath form, such as {.availableReplicas}.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"aliasLabelName", "jsonPath"},
+			},
+		},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_StaticClusterAssignment(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "StaticClusterAssignment is the fixed share of one cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"clusterName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ClusterName is the cluster.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"hard": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Hard is the limit per resource in that cluster.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"clusterName", "hard"},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.apimachinery.pkg.api.resource.Quantity"},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_StaticClusterWeight(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "StaticClusterWeight gives one weight to the clusters it picks.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"targetCluster": {
+						SchemaProps: spec.SchemaProps{
+							Description: "TargetCluster picks the clusters.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(policyv1alpha1.ClusterAffinity{}.OpenAPIModelName()),
+						},
+					},
+					"weight": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Weight of each of them, at least 1. Only the ratio counts.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+				},
+				Required: []string{"targetCluster", "weight"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.ClusterAffinity{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_SuspendClusters(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SuspendClusters lists clusters.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"clusterNames": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ClusterNames are the clusters that changes do not reach.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_Suspension(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Suspension stops changes from reaching clusters. At most one of the two says something.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"dispatching": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Dispatching true stops changes to all clusters. Nil and false stop none.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"dispatchingOnClusters": {
+						SchemaProps: spec.SchemaProps{
+							Description: "DispatchingOnClusters stops changes to the clusters it lists. Nil: to none.",
+							Ref:         ref(policyv1alpha1.SuspendClusters{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.SuspendClusters{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_Taint(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Taint is a taint without the time it was put on.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"key": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Key of the taint.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"effect": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Effect of the taint on workloads that do not tolerate it.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"value": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Value of the taint.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"key", "effect"},
+			},
+		},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_WorkloadAffinity(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WorkloadAffinity keeps templates of one group together or apart.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"affinity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Affinity places a template where others of its group already are. Nil: no attraction.",
+							Ref:         ref(policyv1alpha1.WorkloadAffinityTerm{}.OpenAPIModelName()),
+						},
+					},
+					"antiAffinity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "AntiAffinity places a template where no other of its group is. Nil: no repulsion.",
+							Ref:         ref(policyv1alpha1.WorkloadAntiAffinityTerm{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.WorkloadAffinityTerm{}.OpenAPIModelName(), policyv1alpha1.WorkloadAntiAffinityTerm{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_WorkloadAffinityTerm(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WorkloadAffinityTerm says which templates attract each other.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"groupByLabelKey": {
+						SchemaProps: spec.SchemaProps{
+							Description: "GroupByLabelKey is the label whose value is the group. Templates without the label belong to none.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"groupByLabelKey"},
+			},
+		},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_WorkloadAntiAffinityTerm(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WorkloadAntiAffinityTerm says which templates repel each other.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"groupByLabelKey": {
+						SchemaProps: spec.SchemaProps{
+							Description: "GroupByLabelKey is the label whose value is the group. Templates without the label belong to none.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"groupByLabelKey"},
+			},
+		},
+	}
+}
+
+func schema_flotilla_api_policy_v1alpha1_YAMLPatchOperation(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "YAMLPatchOperation is one change to a YAML document.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"subPath": {
+						SchemaProps: spec.SchemaProps{
+							Description: "SubPath is the JSON pointer (RFC 6901) inside of the document.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"operator": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Operator is what is done.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"value": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Value to add or to put in place. Must be empty for remove.",
+							Ref:         ref("k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSON"),
+						},
+					},
+				},
+				Required: []string{"subPath", "operator"},
+			},
+		},
+		Dependencies: []string{
+			"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.JSON"},
 	}
 }
 
@@ -1032,6 +3447,1818 @@ func schema_flotilla_api_search_v1alpha1_ResourceSelector(ref common.ReferenceCa
 					},
 				},
 				Required: []string{"apiVersion", "kind"},
+			},
+		},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha1_AggregatedStatusItem(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AggregatedStatusItem is what one cluster reported.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"clusterName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ClusterName is the cluster.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Status of the object there. Nil: nothing reported yet.",
+							Ref:         ref("io.k8s.apimachinery.pkg.runtime.RawExtension"),
+						},
+					},
+					"applied": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Applied is whether the desired manifest stands in the cluster.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"appliedMessage": {
+						SchemaProps: spec.SchemaProps{
+							Description: "AppliedMessage says why it does not.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"clusterName"},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.apimachinery.pkg.runtime.RawExtension"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha1_AppliedHash(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AppliedHash records what was sent of one manifest and what it became.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"ordinal": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Ordinal is the manifest's place in spec.workload.manifests, from 0.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"desired": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Desired is the hash of the manifest that was sent.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"observed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Observed is the hash of the fields that are ours in the member's object as it stood after that.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"ordinal", "desired", "observed"},
+			},
+		},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha1_ClusterResourceBinding(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterResourceBinding is the older version of the kind that says where one cluster-scoped template runs. Writing through it drops what it cannot say.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Spec says what runs where.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1alpha1.ResourceBindingSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Status says what came of it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1alpha1.ResourceBindingStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			workv1alpha1.ResourceBindingSpec{}.OpenAPIModelName(), workv1alpha1.ResourceBindingStatus{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha1_ClusterResourceBindingList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterResourceBindingList is a list of ClusterResourceBindings.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Items are the bindings.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1alpha1.ClusterResourceBinding{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			workv1alpha1.ClusterResourceBinding{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha1_Manifest(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Manifest is an object of any kind.",
+				Type:        []string{"object"},
+			},
+		},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha1_ManifestStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ManifestStatus is the status of one manifest's object.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"identifier": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Identifier says which object.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1alpha1.ResourceIdentifier{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Status of the object, as much of it as its kind's interpreter reflects. Nil: nothing to reflect.",
+							Ref:         ref("io.k8s.apimachinery.pkg.runtime.RawExtension"),
+						},
+					},
+					"health": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Health of the object.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"identifier"},
+			},
+		},
+		Dependencies: []string{
+			workv1alpha1.ResourceIdentifier{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.runtime.RawExtension"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha1_ObjectReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ObjectReference names a template and says what it needs.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion of the template.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind of the template.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Namespace of the template. Empty for cluster-scoped ones.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the template.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resourceVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ResourceVersion of the template that the binding was last made from.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resourcePerReplicas": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ReplicaResourceRequirements is what one replica asks for.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
+									},
+								},
+							},
+						},
+					},
+					"replicas": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Replicas that the template asks for. 0: the kind has none, or wants none.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"apiVersion", "kind", "name"},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.apimachinery.pkg.api.resource.Quantity"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha1_ResourceBinding(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceBinding is the older version of the kind that says where one namespaced template runs. Writing through it drops what it cannot say.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Spec says what runs where.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1alpha1.ResourceBindingSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Status says what came of it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1alpha1.ResourceBindingStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			workv1alpha1.ResourceBindingSpec{}.OpenAPIModelName(), workv1alpha1.ResourceBindingStatus{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha1_ResourceBindingList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceBindingList is a list of ResourceBindings.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Items are the bindings.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1alpha1.ResourceBinding{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			workv1alpha1.ResourceBinding{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha1_ResourceBindingSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceBindingSpec says what runs where.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"resource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Resource is the template.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1alpha1.ObjectReference{}.OpenAPIModelName()),
+						},
+					},
+					"clusters": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Clusters is the decision: who runs it, with how many replicas.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1alpha1.TargetCluster{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"resource"},
+			},
+		},
+		Dependencies: []string{
+			workv1alpha1.ObjectReference{}.OpenAPIModelName(), workv1alpha1.TargetCluster{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha1_ResourceBindingStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceBindingStatus says what came of a binding.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"conditions": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Conditions of the binding.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"),
+									},
+								},
+							},
+						},
+					},
+					"aggregatedStatus": {
+						SchemaProps: spec.SchemaProps{
+							Description: "AggregatedStatus is what each cluster reported.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1alpha1.AggregatedStatusItem{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			workv1alpha1.AggregatedStatusItem{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha1_ResourceIdentifier(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceIdentifier names the object of a manifest.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"ordinal": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Ordinal is the manifest's place in spec.workload.manifests, from 0.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"group": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Group of the object. Empty: the core group.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Version of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Resource is the kind's plural name. May be empty.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Namespace of the object. Empty for cluster-scoped ones.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the object.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"ordinal", "version", "kind", "resource", "name"},
+			},
+		},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha1_TargetCluster(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "TargetCluster is a cluster that runs the template.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the cluster.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"replicas": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Replicas that it runs. 0 for kinds without replicas.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha1_Work(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Work is what one member is to have. It stands in the member's execution namespace on the hub.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Spec is what the member is to have.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1alpha1.WorkSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Status is what the member reported.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1alpha1.WorkStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			workv1alpha1.WorkSpec{}.OpenAPIModelName(), workv1alpha1.WorkStatus{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha1_WorkList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WorkList is a list of Works.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Items are the Works.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1alpha1.Work{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			workv1alpha1.Work{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha1_WorkSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WorkSpec is what a member is to have.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"workload": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Workload are the manifests.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(workv1alpha1.WorkloadTemplate{}.OpenAPIModelName()),
+						},
+					},
+					"suspendDispatching": {
+						SchemaProps: spec.SchemaProps{
+							Description: "SuspendDispatching true stops changes from reaching the member. Nil and false do not.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"preserveResourcesOnDeletion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "PreserveResourcesOnDeletion keeps the member's objects when the Work is deleted. Nil and false remove them with it.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			workv1alpha1.WorkloadTemplate{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha1_WorkStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WorkStatus is what a member reported.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"conditions": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Conditions of the Work: Applied and Dispatching.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"),
+									},
+								},
+							},
+						},
+					},
+					"manifestStatuses": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ManifestStatuses are the statuses of the manifests' objects.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1alpha1.ManifestStatus{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"applied": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Applied records what was last sent to the member and what it became there, one entry per manifest. While both still match, nothing is sent.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1alpha1.AppliedHash{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			workv1alpha1.AppliedHash{}.OpenAPIModelName(), workv1alpha1.ManifestStatus{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha1_WorkloadTemplate(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WorkloadTemplate are manifests.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"manifests": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Manifests, applied in this order.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(workv1alpha1.Manifest{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			workv1alpha1.Manifest{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha2_AggregatedStatusItem(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AggregatedStatusItem is what one cluster reported.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"clusterName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ClusterName is the cluster.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Status of the object there, as much of it as its kind's interpreter reflects. Nil: nothing reported yet.",
+							Ref:         ref("io.k8s.apimachinery.pkg.runtime.RawExtension"),
+						},
+					},
+					"applied": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Applied is whether the desired manifest stands in the cluster.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"appliedMessage": {
+						SchemaProps: spec.SchemaProps{
+							Description: "AppliedMessage says why it does not.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"health": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Health of the object there.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"clusterName"},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.apimachinery.pkg.runtime.RawExtension"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha2_BindingSnapshot(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "BindingSnapshot is another binding, and where its template runs.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Namespace of the binding. Empty for cluster-scoped ones.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the binding.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"clusters": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Clusters where its template runs.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha2.TargetCluster{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha2.TargetCluster{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha2_ClusterResourceBinding(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterResourceBinding says where one cluster-scoped template runs.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Spec says what runs where.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha2.ResourceBindingSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Status says what came of it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha2.ResourceBindingStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha2.ResourceBindingSpec{}.OpenAPIModelName(), v1alpha2.ResourceBindingStatus{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha2_ClusterResourceBindingList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterResourceBindingList is a list of ClusterResourceBindings.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Items are the bindings.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha2.ClusterResourceBinding{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha2.ClusterResourceBinding{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha2_Component(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Component is one part of a workload that has several pod templates.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the part, unique in the workload. At most 32 characters.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"replicas": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Replicas of the part.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"replicaRequirements": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ReplicaRequirements is what one replica of the part needs. Nil: nothing in particular.",
+							Ref:         ref(v1alpha2.ComponentReplicaRequirements{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"name", "replicas"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha2.ComponentReplicaRequirements{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha2_ComponentReplicaRequirements(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ComponentReplicaRequirements is what one replica of a part needs.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"nodeClaim": {
+						SchemaProps: spec.SchemaProps{
+							Description: "NodeClaim is what its node must be like. Nil: any node.",
+							Ref:         ref(v1alpha2.NodeClaim{}.OpenAPIModelName()),
+						},
+					},
+					"resourceRequest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ResourceRequest is what it asks for.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
+									},
+								},
+							},
+						},
+					},
+					"priorityClassName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "PriorityClassName of its pods, for quotas.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha2.NodeClaim{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.api.resource.Quantity"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha2_GracefulEvictionTask(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "GracefulEvictionTask is one cluster that a template is leaving.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"fromCluster": {
+						SchemaProps: spec.SchemaProps{
+							Description: "FromCluster is the cluster.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"purgeMode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "PurgeMode says what becomes of the old copy. Empty: Gracefully.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"replicas": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Replicas that ran there. Nil: the kind has none.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"reason": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Reason in one CamelCase word, for programs.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Message for people. At most 1024 characters.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"producer": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Producer is who asked for the eviction.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"gracePeriodSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "GracePeriodSeconds is how long the old copy may stay while the new ones are not healthy yet. Seconds; nil: the server's default.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"suppressDeletion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "SuppressDeletion true keeps the old copy until a person decides. Nil: the grace period counts.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"preservedLabelState": {
+						SchemaProps: spec.SchemaProps{
+							Description: "PreservedLabelState are labels for the new copy, taken from the old copy's status.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"creationTimestamp": {
+						SchemaProps: spec.SchemaProps{
+							Description: "CreationTimestamp is when the task was made. Set by the server.",
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
+						},
+					},
+					"clustersBeforeFailover": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ClustersBeforeFailover is where the template ran before: only clusters that are not in it are new.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"fromCluster", "reason", "producer"},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha2_NodeClaim(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "NodeClaim is what a node must be like.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"hardNodeAffinity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "HardNodeAffinity must match the node. Nil: not restricted. Only what is required at scheduling is kept, preferences are not.",
+							Ref:         ref("io.k8s.api.core.v1.NodeSelector"),
+						},
+					},
+					"nodeSelector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "NodeSelector must be among the node's labels.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"tolerations": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Tolerations of the node's taints.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("io.k8s.api.core.v1.Toleration"),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.api.core.v1.NodeSelector", "io.k8s.api.core.v1.Toleration"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha2_ObjectReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ObjectReference names a template.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion of the template.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind of the template.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Namespace of the template. Empty for cluster-scoped ones.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the template.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "UID of the template.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"resourceVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ResourceVersion of the template that the binding was last made from.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"apiVersion", "kind", "name"},
+			},
+		},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha2_ReplicaRequirements(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ReplicaRequirements is what one replica needs.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"nodeClaim": {
+						SchemaProps: spec.SchemaProps{
+							Description: "NodeClaim is what its node must be like. Nil: any node.",
+							Ref:         ref(v1alpha2.NodeClaim{}.OpenAPIModelName()),
+						},
+					},
+					"resourceRequest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ResourceRequest is what it asks for.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("io.k8s.apimachinery.pkg.api.resource.Quantity"),
+									},
+								},
+							},
+						},
+					},
+					"namespace": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Namespace that its pods are in, for quotas.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"priorityClassName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "PriorityClassName of its pods, for quotas.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha2.NodeClaim{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.api.resource.Quantity"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha2_ResourceBinding(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceBinding says where one namespaced template runs.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard object metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Spec says what runs where.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha2.ResourceBindingSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Status says what came of it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha2.ResourceBindingStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha2.ResourceBindingSpec{}.OpenAPIModelName(), v1alpha2.ResourceBindingStatus{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha2_ResourceBindingList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceBindingList is a list of ResourceBindings.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Items are the bindings.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha2.ResourceBinding{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha2.ResourceBinding{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha2_ResourceBindingSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceBindingSpec says what runs where.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"resource": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Resource is the template.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha2.ObjectReference{}.OpenAPIModelName()),
+						},
+					},
+					"propagateDeps": {
+						SchemaProps: spec.SchemaProps{
+							Description: "PropagateDeps takes along what the template refers to. From the policy.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"replicaRequirements": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ReplicaRequirements is what one replica needs. Nil: nothing in particular.",
+							Ref:         ref(v1alpha2.ReplicaRequirements{}.OpenAPIModelName()),
+						},
+					},
+					"replicas": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Replicas that the template asks for. 0: the kind has none, or wants none.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"components": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Components are the parts of a workload with several pod templates, each with its own replicas. Empty: replicas counts.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha2.Component{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"clusters": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Clusters is the decision: who runs it, with how many replicas.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha2.TargetCluster{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"placement": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Placement is a copy of the policy's. Nil: the binding follows requiredBy alone.",
+							Ref:         ref(policyv1alpha1.Placement{}.OpenAPIModelName()),
+						},
+					},
+					"gracefulEvictionTasks": {
+						SchemaProps: spec.SchemaProps{
+							Description: "GracefulEvictionTasks are the clusters that the template is leaving. Those who evict add a task and take the cluster out of clusters in one write.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha2.GracefulEvictionTask{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"requiredBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "RequiredBy are the bindings whose templates refer to this one, and where they run: it runs there too.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha2.BindingSnapshot{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"schedulerName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "SchedulerName is who decides clusters. From the policy.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"failover": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Failover says how the template moves off a cluster. From the policy.",
+							Ref:         ref(policyv1alpha1.FailoverBehavior{}.OpenAPIModelName()),
+						},
+					},
+					"conflictResolution": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ConflictResolution says what happens to a member's object that is in the way. From the policy. Default Abort.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"rescheduleTriggeredAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "RescheduleTriggeredAt asks for a placement from scratch when it is later than status.lastScheduledTime. Nil: nobody asked.",
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
+						},
+					},
+					"suspension": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Suspension stops scheduling, or changes from reaching clusters. Nil: stops nothing.",
+							Ref:         ref(v1alpha2.Suspension{}.OpenAPIModelName()),
+						},
+					},
+					"preserveResourcesOnDeletion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "PreserveResourcesOnDeletion keeps the members' objects when the template is deleted. Nil and false remove them with it. From the policy.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"schedulePriority": {
+						SchemaProps: spec.SchemaProps{
+							Description: "SchedulePriority orders bindings that wait to be placed. Nil: 0.",
+							Ref:         ref(v1alpha2.SchedulePriority{}.OpenAPIModelName()),
+						},
+					},
+					"workloadAffinityGroups": {
+						SchemaProps: spec.SchemaProps{
+							Description: "WorkloadAffinityGroups are the groups that the template is in. Nil: none.",
+							Ref:         ref(v1alpha2.WorkloadAffinityGroups{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"resource"},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.FailoverBehavior{}.OpenAPIModelName(), policyv1alpha1.Placement{}.OpenAPIModelName(), v1alpha2.BindingSnapshot{}.OpenAPIModelName(), v1alpha2.Component{}.OpenAPIModelName(), v1alpha2.GracefulEvictionTask{}.OpenAPIModelName(), v1alpha2.ObjectReference{}.OpenAPIModelName(), v1alpha2.ReplicaRequirements{}.OpenAPIModelName(), v1alpha2.SchedulePriority{}.OpenAPIModelName(), v1alpha2.Suspension{}.OpenAPIModelName(), v1alpha2.TargetCluster{}.OpenAPIModelName(), v1alpha2.WorkloadAffinityGroups{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha2_ResourceBindingStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ResourceBindingStatus says what came of a binding.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"schedulerObservedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "SchedulerObservedGeneration is the generation that the last decision was about. Less than metadata.generation: a decision is due. 0: none yet.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"schedulerObservingAffinityName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "SchedulerObservedAffinityName is the group of placement.clusterAffinities that the last decision took. Empty: groups are not used.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"lastScheduledTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "LastScheduledTime is when the last decision was made. Nil: none yet.",
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
+						},
+					},
+					"conditions": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Conditions of the binding: Scheduled and FullyApplied.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref("io.k8s.apimachinery.pkg.apis.meta.v1.Condition"),
+									},
+								},
+							},
+						},
+					},
+					"aggregatedStatus": {
+						SchemaProps: spec.SchemaProps{
+							Description: "AggregatedStatus is what each cluster reported, sorted by name.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha2.AggregatedStatusItem{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha2.AggregatedStatusItem{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.Condition", "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha2_SchedulePriority(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SchedulePriority orders bindings that wait to be placed.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"priority": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Priority: the higher, the sooner. Default 0.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha2_Suspension(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Suspension stops scheduling, or changes from reaching clusters.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"dispatching": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Dispatching true stops changes to all clusters. Nil and false stop none.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"dispatchingOnClusters": {
+						SchemaProps: spec.SchemaProps{
+							Description: "DispatchingOnClusters stops changes to the clusters it lists. Nil: to none.",
+							Ref:         ref(policyv1alpha1.SuspendClusters{}.OpenAPIModelName()),
+						},
+					},
+					"scheduling": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Scheduling true stops the scheduler from deciding clusters. Nil and false do not.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			policyv1alpha1.SuspendClusters{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha2_TargetCluster(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "TargetCluster is a cluster that runs the template.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the cluster.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"replicas": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Replicas that it runs. 0 for kinds without replicas.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"components": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Components are the replicas of each part. Empty: replicas counts.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha2.TargetComponent{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha2.TargetComponent{}.OpenAPIModelName()},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha2_TargetComponent(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "TargetComponent is how many replicas of one part a cluster runs.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the component, as in spec.components.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"replicas": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Replicas that the cluster runs.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"name", "replicas"},
+			},
+		},
+	}
+}
+
+func schema_flotilla_api_work_v1alpha2_WorkloadAffinityGroups(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WorkloadAffinityGroups are the groups that a template is in, each written as key=value of the label that makes the group.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"affinityGroup": {
+						SchemaProps: spec.SchemaProps{
+							Description: "AffinityGroup whose templates it is drawn to. Empty: none.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"antiAffinityGroup": {
+						SchemaProps: spec.SchemaProps{
+							Description: "AntiAffinityGroup whose templates it keeps away from. Empty: none.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
 			},
 		},
 	}

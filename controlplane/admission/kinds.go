@@ -11,20 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
-	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
-	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/validate"
 )
 
 // A kind is what admission does to the objects of one kind. Fields that are zero
 // do nothing.
 type kind struct {
-	// idLabel is the label that holds the object's permanent id. An id is given
-	// on creation, cannot change, and comes back where an update forgets it.
-	idLabel string
-	// ownID gives an id on creation even to an object that brings one.
-	ownID bool
+	// identity is the object's permanent id.
+	identity validate.Identity
 	// finalizer is on the object until it is being deleted.
 	finalizer string
 	// version is the version of the kind that the functions below understand;
@@ -48,7 +42,7 @@ type api struct {
 // kinds are all that Plugin knows.
 var kinds = map[schema.GroupResource]kind{
 	{Group: policyv1alpha1.GroupName, Resource: "propagationpolicies"}: {
-		idLabel: policyv1alpha1.PropagationPolicyPermanentIDLabel, ownID: true,
+		identity:  validate.Identity{Label: policyv1alpha1.PropagationPolicyPermanentIDLabel, Own: true},
 		finalizer: policyv1alpha1.PropagationPolicyControllerFinalizer, version: "v1alpha1",
 		complete: completing(func(p *policyv1alpha1.PropagationPolicy) { validate.DefaultPolicy(p, false, nil) }),
 		check:    checkPolicy[policyv1alpha1.PropagationPolicy],
@@ -57,7 +51,7 @@ var kinds = map[schema.GroupResource]kind{
 		}),
 	},
 	{Group: policyv1alpha1.GroupName, Resource: "clusterpropagationpolicies"}: {
-		idLabel: policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel, ownID: true,
+		identity:  validate.Identity{Label: policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel, Own: true},
 		finalizer: policyv1alpha1.ClusterPropagationPolicyControllerFinalizer, version: "v1alpha1",
 		complete: completing(func(p *policyv1alpha1.ClusterPropagationPolicy) { validate.DefaultPolicy(p, false, nil) }),
 		check:    checkPolicy[policyv1alpha1.ClusterPropagationPolicy],
@@ -81,35 +75,6 @@ var kinds = map[schema.GroupResource]kind{
 			return o.Spec.ResourceSelectors
 		}),
 	},
-	{Group: workv1alpha1.GroupName, Resource: "works"}: {
-		idLabel: workv1alpha2.WorkPermanentIDLabel, version: "v1alpha1",
-		complete: completeWork,
-		check:    checking(validate.Work),
-	},
-	{Group: workv1alpha2.GroupName, Resource: "resourcebindings"}: {
-		idLabel: workv1alpha2.ResourceBindingPermanentIDLabel, version: "v1alpha2",
-		check: checking(func(b *workv1alpha2.ResourceBinding) (field.ErrorList, []string) { return validate.Binding(b) }),
-	},
-	{Group: workv1alpha2.GroupName, Resource: "clusterresourcebindings"}: {
-		idLabel: workv1alpha2.ClusterResourceBindingPermanentIDLabel, version: "v1alpha2",
-		check: checking(func(b *workv1alpha2.ClusterResourceBinding) (field.ErrorList, []string) { return validate.Binding(b) }),
-	},
-}
-
-// completeWork brings the manifests into the form in which they are sent. It
-// works on them as they came, because Works are what is written most.
-func completeWork(obj *unstructured.Unstructured) error {
-	manifests, _, err := unstructured.NestedFieldNoCopy(obj.Object, "spec", "workload", "manifests")
-	if err != nil {
-		return nil //nolint:nilerr // a spec of another type is for the schema to refuse
-	}
-	list, _ := manifests.([]any) // and so is another type of manifests
-	for _, item := range list {
-		if manifest, ok := item.(map[string]any); ok {
-			plan.Prepare(&unstructured.Unstructured{Object: manifest}, obj.GetLabels()[workv1alpha2.WorkPermanentIDLabel])
-		}
-	}
-	return nil
 }
 
 // policyOf is a pointer to a policy of Go type T.

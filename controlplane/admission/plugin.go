@@ -8,9 +8,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/warning"
 )
@@ -50,7 +50,7 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	if obj == nil {
 		return nil
 	}
-	p.identify(k, obj, old)
+	k.identity.Give(obj, metaOf(old), p.newID)
 	if k.finalizer != "" && obj.GetDeletionTimestamp() == nil && !slices.Contains(obj.GetFinalizers(), k.finalizer) {
 		obj.SetFinalizers(append(obj.GetFinalizers(), k.finalizer))
 	}
@@ -68,33 +68,6 @@ func (k kind) understands(obj *unstructured.Unstructured) bool {
 	return obj.GroupVersionKind().Version == k.version
 }
 
-// identify gives an object its permanent id: on creation a new one, later the
-// one that it had.
-func (p *Plugin) identify(k kind, obj, old *unstructured.Unstructured) {
-	if k.idLabel == "" {
-		return
-	}
-	id, had := obj.GetLabels()[k.idLabel], ""
-	if old != nil {
-		had = old.GetLabels()[k.idLabel]
-	}
-	switch {
-	case id == "" && had != "":
-		setLabel(obj, k.idLabel, had)
-	case id == "", old == nil && k.ownID:
-		setLabel(obj, k.idLabel, p.newID())
-	}
-}
-
-func setLabel(obj *unstructured.Unstructured, key, value string) {
-	labels := obj.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[key] = value
-	obj.SetLabels(labels)
-}
-
 // Validate refuses an object that is wrong and warns of one that will not do
 // what it says.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
@@ -102,7 +75,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if obj == nil || obj.GetDeletionTimestamp() != nil { // what is going away needs only its finalizers removed
 		return nil
 	}
-	if errs := keepsID(k, obj, old); len(errs) > 0 {
+	if errs := k.identity.Check(obj, metaOf(old)); len(errs) > 0 {
 		return apierrors.NewInvalid(a.GetKind().GroupKind(), a.GetName(), errs)
 	}
 	if !k.understands(obj) {
@@ -119,19 +92,6 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		warning.AddWarning(ctx, "", text)
 	}
 	return nil
-}
-
-// keepsID holds on to the permanent id: what was made for the object is found by it.
-func keepsID(k kind, obj, old *unstructured.Unstructured) field.ErrorList {
-	if k.idLabel == "" || old == nil {
-		return nil
-	}
-	before, now := old.GetLabels()[k.idLabel], obj.GetLabels()[k.idLabel]
-	if before == "" || before == now {
-		return nil
-	}
-	path := field.NewPath("metadata", "labels").Key(k.idLabel)
-	return field.ErrorList{field.Invalid(path, now, "label "+k.idLabel+" is immutable")}
 }
 
 // unserved warns of kinds that the server lacks: templates of them cannot exist,
@@ -162,6 +122,14 @@ func (p *Plugin) lacks(a api) bool {
 	}
 	_, err = p.apis.RESTMapping(schema.GroupKind{Group: gv.Group, Kind: a.kind}, gv.Version)
 	return meta.IsNoMatchError(err)
+}
+
+// metaOf is nil where there is no object.
+func metaOf(obj *unstructured.Unstructured) metav1.Object {
+	if obj == nil {
+		return nil
+	}
+	return obj
 }
 
 // of returns what to do with a request's object, the object, and what it

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func parse(t testing.TB, manifest string) *unstructured.Unstructured {
+func parse(t *testing.T, manifest string) *unstructured.Unstructured {
 	t.Helper()
 	content, err := yaml.YAMLToJSON([]byte(manifest))
 	if err != nil {
@@ -68,20 +68,10 @@ spec: {priority: 0, unknown: {to: us}, resourceSelectors: [{apiVersion: v1, kind
 			obj:         head + "metadata: {name: p, namespace: ns}\nspec: {}",
 			want:        head + "metadata: {name: p, namespace: ns}\nspec: {}",
 		},
-		"an id that a binding brings is kept": {
-			resource: "resourcebindings",
-			obj:      "apiVersion: work.karmada.io/v1alpha2\nkind: ResourceBinding\nmetadata: {name: b, labels: {resourcebinding.karmada.io/permanent-id: mine}}",
-			want:     "apiVersion: work.karmada.io/v1alpha2\nkind: ResourceBinding\nmetadata: {name: b, labels: {resourcebinding.karmada.io/permanent-id: mine}}",
-		},
-		"a binding in its old version gets an id too": {
-			resource: "resourcebindings",
-			obj:      "apiVersion: work.karmada.io/v1alpha1\nkind: ResourceBinding\nmetadata: {name: b}",
-			want:     "apiVersion: work.karmada.io/v1alpha1\nkind: ResourceBinding\nmetadata: {name: b, labels: {resourcebinding.karmada.io/permanent-id: new}}",
-		},
-		"manifests that are no list are left to the schema": {
+		"a kind that sees to it by itself is left alone": {
 			resource: "works",
-			obj:      "apiVersion: work.karmada.io/v1alpha1\nkind: Work\nmetadata: {name: w, labels: {work.karmada.io/permanent-id: mine}}\nspec: {workload: {manifests: 1}}",
-			want:     "apiVersion: work.karmada.io/v1alpha1\nkind: Work\nmetadata: {name: w, labels: {work.karmada.io/permanent-id: mine}}\nspec: {workload: {manifests: 1}}",
+			obj:      "apiVersion: work.karmada.io/v1alpha1\nkind: Work\nmetadata: {name: w}\nspec: {}",
+			want:     "apiVersion: work.karmada.io/v1alpha1\nkind: Work\nmetadata: {name: w}\nspec: {}",
 		},
 		"another kind is left alone": {
 			resource: "federatedresourcequotas",
@@ -157,31 +147,5 @@ func TestValidateInitialization(t *testing.T) {
 	plugin.SetRESTMapper(noMapper{})
 	if err := plugin.ValidateInitialization(); err != nil {
 		t.Error(err)
-	}
-}
-
-// BenchmarkAdmitWork is the plugin's share of the write that is most frequent.
-func BenchmarkAdmitWork(b *testing.B) {
-	obj := parse(b, `
-apiVersion: work.karmada.io/v1alpha1
-kind: Work
-metadata: {name: w, namespace: karmada-es-eu}
-spec:
-  workload:
-    manifests:
-      - apiVersion: apps/v1
-        kind: Deployment
-        metadata: {name: web, namespace: shop, labels: {app: web}, annotations: {a: b}}
-        spec: {replicas: 3, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: nginx, ports: [{containerPort: 80}]}]}}}
-`)
-	plugin := NewPlugin(func() string { return "new" })
-	plugin.SetRESTMapper(noMapper{})
-	for b.Loop() {
-		if err := plugin.Admit(b.Context(), request(obj, obj, "works", ""), nil); err != nil {
-			b.Fatal(err)
-		}
-		if err := plugin.Validate(b.Context(), request(obj, obj, "works", ""), nil); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -1,7 +1,11 @@
-// Package aggregated serves the kind Cluster in process: what a custom resource
-// would be, had Cluster no sub-resource that is a connection.
+// Package aggregated serves kinds in process, with their Go types: Cluster,
+// because it has a sub-resource that is a connection, and Work,
+// ResourceBinding and ClusterResourceBinding, because nothing is written as
+// often and a custom resource costs twice as much per write. On the wire and in
+// the store they are what custom resources would be.
 //
-// In go a way to store objects and the time; out comes an API group for a server
-// chain, with `clusters` and `clusters/status`. The package decides nothing about
-// a Cluster: its defaults and validity are those of policies/validate.
+// In go a way to store objects, their definitions, the time and new ids; out
+// come API groups for a server chain. The package decides nothing about an
+// object: defaults and validity are those of policies/validate and of the
+// definitions' schemas.
 package aggregated

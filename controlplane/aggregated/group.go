@@ -1,10 +1,12 @@
 package aggregated
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,12 +17,13 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// Group is the API group cluster.karmada.io, ready to be installed in a server.
-type Group struct {
-	// Scheme knows the group's kinds. They have one version, which is also what
-	// the server works with.
+// Kinds are the kinds that the package knows, ready to be installed in a server.
+type Kinds struct {
+	// Scheme knows the kinds.
 	Scheme *runtime.Scheme
 	// Codecs encode the kinds for the wire: JSON and YAML, as their types have
 	// no protobuf form.
@@ -29,46 +32,116 @@ type Group struct {
 	StorageCodec runtime.Codec
 
 	parameters runtime.ParameterCodec
-	now        func() time.Time
+	opts       Options
 }
 
-// NewGroup makes the group. now is when taints that evict were added.
-func NewGroup(now func() time.Time) *Group {
+// Options are what the kinds are served by.
+type Options struct {
+	// Definitions say how kinds are called and checked. A kind with a definition
+	// that is not among them is not served; Cluster needs none.
+	Definitions []*apiextensionsv1.CustomResourceDefinition
+	// Now is when taints that evict were added.
+	Now func() time.Time
+	// NewID makes permanent ids.
+	NewID func() string
+}
+
+// NewKinds makes the kinds.
+func NewKinds(opts Options) *Kinds {
+	scheme := newScheme()
+	codecs := serializer.NewCodecFactory(scheme)
+	return &Kinds{
+		Scheme:       scheme,
+		Codecs:       withoutProtobuf{codecs},
+		StorageCodec: codecs.LegacyCodec(clusterv1alpha1.GroupVersion, workv1alpha2.GroupVersion, workv1alpha1.GroupVersion),
+		parameters:   runtime.NewParameterCodec(scheme),
+		opts:         opts,
+	}
+}
+
+// newScheme knows each kind in its versions. What the server works with is the
+// version that is stored.
+func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	utilruntime.Must(clusterv1alpha1.AddToScheme(scheme)) // fails only if the types contradict themselves
-	internal := schema.GroupVersion{Group: clusterv1alpha1.GroupName, Version: runtime.APIVersionInternal}
-	scheme.AddKnownTypes(internal, &clusterv1alpha1.Cluster{}, &clusterv1alpha1.ClusterList{}, &clusterv1alpha1.ClusterProxyOptions{})
+	utilruntime.Must(errors.Join( // fails only if the types contradict themselves
+		clusterv1alpha1.AddToScheme(scheme),
+		workv1alpha1.AddToScheme(scheme), workv1alpha2.AddToScheme(scheme), workv1alpha1.AddConversions(scheme),
+		scheme.SetVersionPriority(workv1alpha2.GroupVersion, workv1alpha1.GroupVersion),
+	))
+	scheme.AddKnownTypes(internal(clusterv1alpha1.GroupName), &clusterv1alpha1.Cluster{}, &clusterv1alpha1.ClusterList{}, &clusterv1alpha1.ClusterProxyOptions{})
+	scheme.AddKnownTypes(internal(workv1alpha2.GroupName),
+		&workv1alpha1.Work{}, &workv1alpha1.WorkList{},
+		&workv1alpha2.ResourceBinding{}, &workv1alpha2.ResourceBindingList{},
+		&workv1alpha2.ClusterResourceBinding{}, &workv1alpha2.ClusterResourceBindingList{})
 	core := schema.GroupVersion{Version: "v1"}
 	metav1.AddToGroupVersion(scheme, core)
 	scheme.AddUnversionedTypes(core, &metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
-	codecs := serializer.NewCodecFactory(scheme)
-	return &Group{
-		Scheme:       scheme,
-		Codecs:       withoutProtobuf{codecs},
-		StorageCodec: codecs.LegacyCodec(clusterv1alpha1.GroupVersion),
-		parameters:   runtime.NewParameterCodec(scheme),
-		now:          now,
-	}
+	return scheme
 }
 
-// Groups returns what the group serves, stored through the getter.
-func (g *Group) Groups(getter generic.RESTOptionsGetter) ([]*genericapiserver.APIGroupInfo, error) {
-	clusters, status, err := newStorage(g.Scheme, getter, g.now)
-	if err != nil {
+func internal(group string) schema.GroupVersion {
+	return schema.GroupVersion{Group: group, Version: runtime.APIVersionInternal}
+}
+
+// Groups returns what is served, stored through the getter.
+func (k *Kinds) Groups(getter generic.RESTOptionsGetter) ([]*genericapiserver.APIGroupInfo, error) {
+	s := &server{scheme: k.Scheme, getter: getter, newID: k.opts.NewID, storages: map[schema.GroupVersion]map[string]rest.Storage{}}
+	if err := serve(s, clusters(k.opts.Now)); err != nil {
 		return nil, fmt.Errorf("store of clusters: %w", err)
 	}
-	info := genericapiserver.APIGroupInfo{
-		PrioritizedVersions:          []schema.GroupVersion{clusterv1alpha1.GroupVersion},
+	for _, crd := range k.opts.Definitions {
+		if err := s.define(crd); err != nil {
+			return nil, err
+		}
+	}
+	var out []*genericapiserver.APIGroupInfo
+	for _, versions := range [][]schema.GroupVersion{{clusterv1alpha1.GroupVersion}, {workv1alpha2.GroupVersion, workv1alpha1.GroupVersion}} {
+		if info := k.group(s, versions); len(info.PrioritizedVersions) > 0 {
+			out = append(out, info)
+		}
+	}
+	return out, nil
+}
+
+// define serves the kind of a definition if it is one that is known here.
+func (s *server) define(crd *apiextensionsv1.CustomResourceDefinition) error {
+	if crd.Spec.Group != workv1alpha2.GroupName {
+		return nil
+	}
+	d, err := newDefinition(crd)
+	if err != nil {
+		return err
+	}
+	switch crd.Spec.Names.Kind {
+	case "Work":
+		err = serve(s, works(d))
+	case workv1alpha2.ResourceKindResourceBinding:
+		err = serve(s, resourceBindings(d))
+	case workv1alpha2.ResourceKindClusterResourceBinding:
+		err = serve(s, clusterResourceBindings(d))
+	}
+	if err != nil {
+		return fmt.Errorf("store of %s: %w", crd.Spec.Names.Plural, err)
+	}
+	return nil
+}
+
+// group collects the versions of a group that serve something.
+func (k *Kinds) group(s *server, versions []schema.GroupVersion) *genericapiserver.APIGroupInfo {
+	info := &genericapiserver.APIGroupInfo{
 		VersionedResourcesStorageMap: map[string]map[string]rest.Storage{},
 		OptionsExternalVersion:       &schema.GroupVersion{Version: "v1"},
-		Scheme:                       g.Scheme,
-		ParameterCodec:               g.parameters,
-		NegotiatedSerializer:         g.Codecs,
+		Scheme:                       k.Scheme,
+		ParameterCodec:               k.parameters,
+		NegotiatedSerializer:         k.Codecs,
 	}
-	info.VersionedResourcesStorageMap[clusterv1alpha1.GroupVersion.Version] = map[string]rest.Storage{
-		"clusters": clusters, "clusters/status": status,
+	for _, version := range versions {
+		if storages := s.storages[version]; len(storages) > 0 {
+			info.PrioritizedVersions = append(info.PrioritizedVersions, version)
+			info.VersionedResourcesStorageMap[version.Version] = storages
+		}
 	}
-	return []*genericapiserver.APIGroupInfo{&info}, nil
+	return info
 }
 
 // withoutProtobuf offers what our types can be written as.

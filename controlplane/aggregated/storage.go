@@ -2,42 +2,88 @@ package aggregated
 
 import (
 	"context"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
+	storagenames "k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-
-	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
-// newStorage returns the stores behind `clusters` and `clusters/status`.
-func newStorage(scheme *runtime.Scheme, getter generic.RESTOptionsGetter, now func() time.Time) (*genericregistry.Store, *statusStore, error) {
-	main := newStrategy(scheme, now)
+// server is what kinds are served with.
+type server struct {
+	scheme *runtime.Scheme
+	getter generic.RESTOptionsGetter
+	newID  func() string
+	// storages collects what serves each version.
+	storages map[schema.GroupVersion]map[string]rest.Storage
+}
+
+// serve adds the stores of a kind, and of its status, to those of its versions.
+func serve[P object](s *server, k kind[P]) error {
+	main := strategy[P]{ObjectTyper: s.scheme, NameGenerator: storagenames.SimpleNameGenerator, kind: k, newID: s.newID}
 	store := &genericregistry.Store{
-		NewFunc:                   func() runtime.Object { return &clusterv1alpha1.Cluster{} },
-		NewListFunc:               func() runtime.Object { return &clusterv1alpha1.ClusterList{} },
-		DefaultQualifiedResource:  clusterv1alpha1.Resource("clusters"),
-		SingularQualifiedResource: clusterv1alpha1.Resource("cluster"),
+		NewFunc:                   func() runtime.Object { return k.newObject() },
+		NewListFunc:               k.newList,
+		DefaultQualifiedResource:  k.resource,
+		SingularQualifiedResource: k.singular,
 		CreateStrategy:            main,
 		UpdateStrategy:            main,
 		DeleteStrategy:            main,
 		ResetFieldsStrategy:       main,
-		TableConvertor:            table{},
+		TableConvertor:            rest.NewDefaultTableConvertor(k.resource),
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: getter}); err != nil {
-		return nil, nil, err
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: s.getter}); err != nil {
+		return err
 	}
-	status := *store // writes through the same storage, by other rules
-	status.UpdateStrategy = statusStrategy{main}
-	status.ResetFieldsStrategy = statusStrategy{main}
-	return store, &statusStore{store: &status}, nil
+	for i, version := range k.versions {
+		shown := *store // all versions read and write the same storage
+		if t := k.tables[version]; t != nil {
+			shown.TableConvertor = t
+		}
+		status := shown
+		status.UpdateStrategy = statusStrategy[P]{main}
+		status.ResetFieldsStrategy = statusStrategy[P]{main}
+		if s.storages[version] == nil {
+			s.storages[version] = map[string]rest.Storage{}
+		}
+		s.storages[version][k.resource.Resource] = &mainStore{Store: &shown, names: k.names, owner: i == 0}
+		s.storages[version][k.resource.Resource+"/status"] = &statusStore{store: &status}
+	}
+	return nil
 }
 
-// statusStore serves `clusters/status`: to be read, updated and patched.
+// mainStore serves a kind.
+type mainStore struct {
+	*genericregistry.Store
+	names
+	owner bool // of the storage
+}
+
+var (
+	_ rest.StandardStorage     = (*mainStore)(nil)
+	_ rest.ShortNamesProvider  = (*mainStore)(nil)
+	_ rest.CategoriesProvider  = (*mainStore)(nil)
+	_ rest.ResetFieldsStrategy = (*mainStore)(nil)
+)
+
+// ShortNames are what kubectl takes for the resource.
+func (s *mainStore) ShortNames() []string { return s.shortNames }
+
+// Categories are the groups of kinds that the kind is in.
+func (s *mainStore) Categories() []string { return s.categories }
+
+// Destroy ends the storage once, for all versions.
+func (s *mainStore) Destroy() {
+	if s.owner {
+		s.Store.Destroy()
+	}
+}
+
+// statusStore serves the status of a kind: to be read, updated and patched.
 type statusStore struct{ store *genericregistry.Store }
 
 var (
@@ -45,22 +91,22 @@ var (
 	_ rest.ResetFieldsStrategy = (*statusStore)(nil)
 )
 
-// New returns an empty Cluster.
+// New returns an empty object.
 func (s *statusStore) New() runtime.Object { return s.store.New() }
 
 // Destroy leaves the storage to the store that it is shared with.
 func (s *statusStore) Destroy() {}
 
-// Get reads a Cluster.
+// Get reads an object.
 func (s *statusStore) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	return s.store.Get(ctx, name, options)
 }
 
-// Update writes the status of a Cluster that exists.
+// Update writes the status of an object that exists.
 func (s *statusStore) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
 	updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
-	const forceAllowCreate = false // a status alone makes no Cluster
+	const forceAllowCreate = false // a status alone makes no object
 	return s.store.Update(ctx, name, objInfo, createValidation, updateValidation, forceAllowCreate, options)
 }
 
@@ -69,7 +115,7 @@ func (s *statusStore) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return s.store.GetResetFields()
 }
 
-// ConvertToTable shows Clusters as `clusters` does.
+// ConvertToTable shows objects as the kind itself does.
 func (s *statusStore) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	return s.store.ConvertToTable(ctx, object, options)
 }

@@ -2,113 +2,142 @@ package aggregated
 
 import (
 	"context"
-	"time"
+	"slices"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/storage/names"
+	storagenames "k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-
-	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
-	"github.com/flotilla-io/flotilla/policies/validate"
 )
 
-// strategy is how Clusters are written, but for their status.
-type strategy struct {
+// strategy is how objects of a kind are written, but for their status.
+type strategy[P object] struct {
 	runtime.ObjectTyper
-	names.NameGenerator
-	now func() time.Time
+	storagenames.NameGenerator
+	kind[P]
+	newID func() string
 }
 
-func newStrategy(scheme *runtime.Scheme, now func() time.Time) strategy {
-	return strategy{ObjectTyper: scheme, NameGenerator: names.SimpleNameGenerator, now: now}
-}
-
-// NamespaceScoped is false: Clusters are in no namespace.
-func (strategy) NamespaceScoped() bool { return false }
+// NamespaceScoped says whether the kind's objects live in namespaces.
+func (s strategy[P]) NamespaceScoped() bool { return s.namespaced }
 
 // AllowCreateOnUpdate is false: PUT changes what exists.
-func (strategy) AllowCreateOnUpdate() bool { return false }
+func (strategy[P]) AllowCreateOnUpdate() bool { return false }
 
-// AllowUnconditionalUpdate is true: a write without resourceVersion wins.
-func (strategy) AllowUnconditionalUpdate() bool { return true }
+// AllowUnconditionalUpdate says whether a write without resourceVersion wins; as
+// with custom resources it does not where the kind has a definition.
+func (s strategy[P]) AllowUnconditionalUpdate() bool { return !s.untracked }
 
 // GetResetFields says that the status is written elsewhere.
-func (strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return resetFields("status")
+func (s strategy[P]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return s.resetFields("status")
 }
 
-// PrepareForCreate drops the status and sets defaults.
-func (s strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
-	cluster := obj.(*clusterv1alpha1.Cluster)
-	cluster.Status = clusterv1alpha1.ClusterStatus{}
-	cluster.Generation = 1
-	validate.DefaultCluster(cluster, true, s.now())
-}
-
-// PrepareForUpdate keeps the status and counts changes of the spec.
-func (s strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	cluster, before := obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster)
-	cluster.Status = before.Status
-	validate.DefaultCluster(cluster, false, s.now())
-	if !apiequality.Semantic.DeepEqual(cluster.Spec, before.Spec) {
-		cluster.Generation = before.Generation + 1
+// PrepareForCreate drops the status, gives an id and sets defaults.
+func (s strategy[P]) PrepareForCreate(_ context.Context, o runtime.Object) {
+	obj := o.(P)
+	var none P
+	s.keepStatus(obj, s.newObject())
+	s.identity.Give(obj, nil, s.newID)
+	s.complete(obj, none)
+	obj.SetGeneration(1)
+	if s.untracked && !applied(obj) {
+		obj.SetManagedFields(nil) // as long as it has none, updates add none
 	}
 }
 
-// Validate lists what is wrong with a new Cluster.
-func (strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	errs, _ := validate.Cluster(obj.(*clusterv1alpha1.Cluster), nil)
-	return errs
+// applied says whether somebody applied obj, who is to find what is theirs.
+func applied(obj metav1.Object) bool {
+	return slices.ContainsFunc(obj.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Operation == metav1.ManagedFieldsOperationApply
+	})
 }
 
-// WarningsOnCreate lists what is unwise about a new Cluster.
-func (strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
-	_, warnings := validate.Cluster(obj.(*clusterv1alpha1.Cluster), nil)
+// PrepareForUpdate keeps the status and the id, and counts changes of the spec.
+func (s strategy[P]) PrepareForUpdate(_ context.Context, o, before runtime.Object) {
+	obj, old := o.(P), before.(P)
+	s.keepStatus(obj, old)
+	s.identity.Give(obj, old, s.newID)
+	s.complete(obj, old)
+	obj.SetGeneration(old.GetGeneration())
+	if !s.sameSpec(obj, old) {
+		obj.SetGeneration(old.GetGeneration() + 1)
+	}
+}
+
+// Validate lists what is wrong with a new object.
+func (s strategy[P]) Validate(_ context.Context, o runtime.Object) field.ErrorList {
+	var none P
+	obj := o.(P)
+	errs, _ := s.check(obj, none)
+	for _, wrong := range validation.NameIsDNSSubdomain(obj.GetName(), false) {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), obj.GetName(), wrong))
+	}
+	return append(errs, s.checkSpec(obj)...)
+}
+
+// WarningsOnCreate lists what is unwise about a new object.
+func (s strategy[P]) WarningsOnCreate(_ context.Context, o runtime.Object) []string {
+	var none P
+	_, warnings := s.check(o.(P), none)
 	return warnings
 }
 
-// ValidateUpdate lists what is wrong with a changed Cluster.
-func (strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	errs, _ := validate.Cluster(obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster))
-	return errs
+// ValidateUpdate lists what is wrong with a changed object. What is going away
+// needs only its finalizers removed.
+func (s strategy[P]) ValidateUpdate(_ context.Context, o, before runtime.Object) field.ErrorList {
+	obj, old := o.(P), before.(P)
+	errs := s.identity.Check(obj, old)
+	same := s.sameSpec(obj, old)
+	if same && obj.GetDeletionTimestamp() != nil {
+		return errs
+	}
+	more, _ := s.check(obj, old)
+	errs = append(errs, more...)
+	if same {
+		return errs
+	}
+	return append(errs, s.checkSpec(obj)...)
 }
 
-// WarningsOnUpdate lists what is unwise about a changed Cluster.
-func (strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
-	_, warnings := validate.Cluster(obj.(*clusterv1alpha1.Cluster), old.(*clusterv1alpha1.Cluster))
+// WarningsOnUpdate lists what is unwise about a changed object.
+func (s strategy[P]) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+	_, warnings := s.check(obj.(P), old.(P))
 	return warnings
 }
 
 // Canonicalize changes nothing: that was done before validation.
-func (strategy) Canonicalize(runtime.Object) {}
+func (strategy[P]) Canonicalize(runtime.Object) {}
 
-// statusStrategy is how the status of a Cluster is written: the spec stays, and
-// what a loop observed is not judged.
-type statusStrategy struct{ strategy }
+// statusStrategy is how the status is written: all else stays.
+type statusStrategy[P object] struct{ strategy[P] }
 
 // GetResetFields says that the spec is written elsewhere.
-func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	return resetFields("spec")
+func (s statusStrategy[P]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return s.resetFields("spec")
 }
 
 // PrepareForUpdate keeps the spec.
-func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	obj.(*clusterv1alpha1.Cluster).Spec = old.(*clusterv1alpha1.Cluster).Spec
+func (s statusStrategy[P]) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	s.keepSpec(obj.(P), old.(P))
 }
 
 // WarningsOnUpdate is empty.
-func (statusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+func (statusStrategy[P]) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
 	return nil
 }
 
-// ValidateUpdate accepts every status.
-func (statusStrategy) ValidateUpdate(context.Context, runtime.Object, runtime.Object) field.ErrorList {
-	return nil
+// ValidateUpdate lists what is wrong with a status.
+func (s statusStrategy[P]) ValidateUpdate(_ context.Context, obj, _ runtime.Object) field.ErrorList {
+	return s.checkStatus(obj.(P))
 }
 
-func resetFields(name string) map[fieldpath.APIVersion]*fieldpath.Set {
-	version := fieldpath.APIVersion(clusterv1alpha1.GroupVersion.String())
-	return map[fieldpath.APIVersion]*fieldpath.Set{version: fieldpath.NewSet(fieldpath.MakePathOrDie(name))}
+func (k kind[P]) resetFields(name string) map[fieldpath.APIVersion]*fieldpath.Set {
+	out := map[fieldpath.APIVersion]*fieldpath.Set{}
+	for _, version := range k.versions {
+		out[fieldpath.APIVersion(version.String())] = fieldpath.NewSet(fieldpath.MakePathOrDie(name))
+	}
+	return out
 }

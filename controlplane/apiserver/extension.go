@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"io"
-	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,8 +16,8 @@ import (
 )
 
 // An Extension is what the chain serves beyond Kubernetes: kinds with a store
-// of their own, in process, and paths that are no resources. Its kinds are
-// reached like any other; no hop and no certificate lies between.
+// of their own, in process. They are reached like any other; no hop and no
+// certificate lies between.
 type Extension struct {
 	// Name is for logs and health.
 	Name string
@@ -34,8 +33,6 @@ type Extension struct {
 	Groups func(generic.RESTOptionsGetter) ([]*genericapiserver.APIGroupInfo, error)
 	// Priorities order the extension's groups and versions in discovery.
 	Priorities map[schema.GroupVersion]Priority
-	// Paths are served as they are, behind authentication and authorization.
-	Paths map[string]http.Handler
 }
 
 // Priority orders a group among groups and a version within its group; the
@@ -75,13 +72,7 @@ func (e *Extension) install(server *genericapiserver.GenericAPIServer, getter ge
 	if err != nil {
 		return err
 	}
-	if err := server.InstallAPIGroups(groups...); err != nil {
-		return err
-	}
-	for path, handler := range e.Paths {
-		server.Handler.NonGoRestfulMux.Handle(path, handler)
-	}
-	return nil
+	return server.InstallAPIGroups(groups...)
 }
 
 // definitions are the extension's and those of what its kinds are made of.

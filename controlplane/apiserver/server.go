@@ -76,7 +76,6 @@ func chain(ctx context.Context, run *options.ServerRunOptions, opts Options) (*S
 		return nil, err
 	}
 	adjust(config, opts.ReadyChecks)
-	answerInProcess(config, opts.Extension)
 	aggregator, err := connect(config, opts.Extension)
 	if err != nil {
 		return nil, err

@@ -18,20 +18,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
-	"k8s.io/utils/ptr"
 )
 
 const (
 	pollEvery = 50 * time.Millisecond
 	// writers is how many definitions are written at a time.
 	writers = 8
-	// ConvertPath is where the server converts between versions of a kind.
-	ConvertPath = "/convert"
 )
 
-// Definitions makes the server serve the kinds and returns when it does. A
-// definition with more than one version is converted by the server itself, at
-// ConvertPath.
+// Definitions makes the server serve the kinds and returns when it does.
 func Definitions(ctx context.Context, config *rest.Config, definitions []*apiextensionsv1.CustomResourceDefinition) error {
 	hub, err := apiextensions.NewForConfig(config)
 	if err != nil {
@@ -126,30 +121,9 @@ func complete(definition *apiextensionsv1.CustomResourceDefinition) *apiextensio
 	out.TypeMeta = metav1.TypeMeta{}
 	out.CreationTimestamp = metav1.Time{}
 	out.Status = apiextensionsv1.CustomResourceDefinitionStatus{}
-	if len(out.Spec.Versions) > 1 {
-		out.Spec.Conversion = conversion()
-	}
 	apiextensionsv1.SetDefaults_CustomResourceDefinition(out)
 	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&out.Spec)
-	if webhook := out.Spec.Conversion.Webhook; webhook != nil && webhook.ClientConfig != nil && webhook.ClientConfig.Service != nil {
-		apiextensionsv1.SetDefaults_ServiceReference(webhook.ClientConfig.Service)
-	}
 	return out
-}
-
-// conversion names the server itself as the converter, by the service that every
-// server knows itself by. It is reached with the server's own credentials and
-// holds wherever the server listens.
-func conversion() *apiextensionsv1.CustomResourceConversion {
-	return &apiextensionsv1.CustomResourceConversion{
-		Strategy: apiextensionsv1.WebhookConverter,
-		Webhook: &apiextensionsv1.WebhookConversion{
-			ConversionReviewVersions: []string{"v1"},
-			ClientConfig: &apiextensionsv1.WebhookClientConfig{
-				Service: &apiextensionsv1.ServiceReference{Namespace: "default", Name: "kubernetes", Path: ptr.To(ConvertPath)},
-			},
-		},
-	}
 }
 
 // wait returns when every definition is established and shown by discovery.

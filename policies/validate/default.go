@@ -14,6 +14,10 @@ import (
 // running where it was, in seconds.
 const defaultGrace = 600
 
+// defaultToleration is how long a workload may be unhealthy until it fails over,
+// in seconds.
+const defaultToleration = 300
+
 // DefaultPolicy fills in p. On creation p gets the permanent id that newID
 // returns, whatever it came with, and its finalizer.
 func DefaultPolicy(p policyv1alpha1.Policy, create bool, newID func() string) {
@@ -72,15 +76,31 @@ func defaultSelectors(selectors []policyv1alpha1.ResourceSelector, namespace str
 	}
 }
 
-// DefaultBinding fills in b: it gets the permanent id that newID returns unless
-// it has one.
-func DefaultBinding(b workv1alpha2.Binding, newID func() string) {
-	label := workv1alpha2.ResourceBindingPermanentIDLabel
-	if b.GetNamespace() == "" {
-		label = workv1alpha2.ClusterResourceBindingPermanentIDLabel
+// DefaultBinding fills in what the schema of b says where b says nothing.
+func DefaultBinding(b workv1alpha2.Binding) {
+	spec := b.BindingSpec()
+	if spec.ConflictResolution == "" {
+		spec.ConflictResolution = policyv1alpha1.ConflictAbort
 	}
-	if b.GetLabels()[label] == "" {
-		setLabel(b, label, newID())
+	if p := spec.Placement; p != nil && p.ReplicaScheduling != nil && p.ReplicaScheduling.ReplicaSchedulingType == "" {
+		p.ReplicaScheduling.ReplicaSchedulingType = policyv1alpha1.ReplicaSchedulingTypeDivided
+	}
+	if f := spec.Failover; f != nil {
+		defaultFailover(f)
+	}
+}
+
+func defaultFailover(f *policyv1alpha1.FailoverBehavior) {
+	if app := f.Application; app != nil {
+		if app.PurgeMode == "" {
+			app.PurgeMode = policyv1alpha1.PurgeModeGracefully
+		}
+		if app.DecisionConditions.TolerationSeconds == nil {
+			app.DecisionConditions.TolerationSeconds = ptr.To[int32](defaultToleration)
+		}
+	}
+	if cluster := f.Cluster; cluster != nil && cluster.PurgeMode == "" {
+		cluster.PurgeMode = policyv1alpha1.PurgeModeGracefully
 	}
 }
 

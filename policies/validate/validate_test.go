@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
@@ -287,35 +288,76 @@ func TestDefaultCluster(t *testing.T) {
 
 func TestWork(t *testing.T) {
 	w := decode[workv1alpha1.Work](t, `
-metadata: {namespace: karmada-es-a, name: w}
+metadata: {namespace: karmada-es-a, name: w, labels: {work.karmada.io/permanent-id: new-id}}
 spec: {workload: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {name: c, uid: u, labels: {a: b}}, status: {x: y}}]}}`)
-	if err := validate.DefaultWork(w, newID); err != nil {
-		t.Fatal(err)
-	}
+	validate.DefaultWork(w, nil)
 	want := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"annotations":{"resourcetemplate.karmada.io/managed-annotations":"resourcetemplate.karmada.io/managed-annotations,resourcetemplate.karmada.io/managed-labels","resourcetemplate.karmada.io/managed-labels":"a,work.karmada.io/permanent-id"},"labels":{"a":"b","work.karmada.io/permanent-id":"new-id"},"name":"c"}}`
 	if got := string(w.Spec.Workload.Manifests[0].Raw); strings.TrimSpace(got) != want {
 		t.Errorf("manifest\n got %s\nwant %s", got, want)
 	}
 	once := w.DeepCopy()
-	if err := validate.DefaultWork(w, newID); err != nil {
-		t.Fatal(err)
-	}
+	validate.DefaultWork(w, nil)
 	if diff := cmp.Diff(once, w); diff != "" {
 		t.Errorf("defaulting twice is not defaulting once:\n%s", diff)
 	}
-	if errs, _ := validate.Work(w); len(errs) > 0 {
+	if errs := validate.Work(w); len(errs) > 0 {
 		t.Error(errs.ToAggregate())
 	}
 	w.Spec.Workload.Manifests[0].Raw = []byte(`[]`)
 	w.Spec.Workload.Manifests = append(w.Spec.Workload.Manifests, workv1alpha1.Manifest{})
 	w.Spec.Workload.Manifests[1].Raw = []byte(`{"kind":"A"}`)
-	errs, _ := validate.Work(w)
+	errs := validate.Work(w)
 	wantFields := []string{"spec.workload.manifests[0]: Invalid value", "spec.workload.manifests[1].apiVersion: Required value", "spec.workload.manifests[1].metadata.name: Required value"}
 	if diff := cmp.Diff(wantFields, fields(errs)); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
-	if err := validate.DefaultWork(w, newID); err == nil {
-		t.Error("a manifest that is no object is defaulted")
+	broken := w.DeepCopy()
+	validate.DefaultWork(w, once)
+	if diff := cmp.Diff(broken.Spec.Workload.Manifests[0], w.Spec.Workload.Manifests[0]); diff != "" {
+		t.Errorf("a manifest that is no object is changed:\n%s", diff)
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	const label = "id"
+	with := func(id string) *corev1.ConfigMap {
+		cm := &corev1.ConfigMap{}
+		if id != "" {
+			cm.Labels = map[string]string{label: id}
+		}
+		return cm
+	}
+	cases := map[string]struct {
+		own      bool
+		obj, old *corev1.ConfigMap
+		want     string
+		refused  bool
+	}{
+		"a new object gets an id":                               {obj: with(""), want: "new-id"},
+		"a new object keeps the id that it brings":              {obj: with("a"), want: "a"},
+		"a new object of a kind that gives ids gets its own":    {own: true, obj: with("a"), want: "new-id"},
+		"a forgotten id comes back":                             {obj: with(""), old: with("a"), want: "a"},
+		"an id stays":                                           {own: true, obj: with("a"), old: with("a"), want: "a"},
+		"an object from before there were ids gets one":         {obj: with(""), old: with(""), want: "new-id"},
+		"an object from before there were ids may be given one": {obj: with("a"), old: with(""), want: "a"},
+		"another id is refused":                                 {obj: with("b"), old: with("a"), want: "b", refused: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var old metav1.Object
+			if tc.old != nil {
+				old = tc.old
+			}
+			identity := validate.Identity{Label: label, Own: tc.own}
+			identity.Give(tc.obj, old, newID)
+			errs := identity.Check(tc.obj, old)
+			if got := tc.obj.Labels[label]; got != tc.want || (len(errs) > 0) != tc.refused {
+				t.Errorf("id %q, errors %v; want %q, refused %t", got, errs, tc.want, tc.refused)
+			}
+			if nobody := (validate.Identity{}); nobody.Check(tc.obj, old) != nil {
+				t.Error("a kind without ids checks one")
+			}
+		})
 	}
 }
 
@@ -323,20 +365,7 @@ func TestBinding(t *testing.T) {
 	b := decode[workv1alpha2.ResourceBinding](t, `
 metadata: {namespace: shop, name: b, annotations: {resourcebinding.karmada.io/dependencies: "{}"}}
 spec: {resource: {apiVersion: v1, kind: Pod, name: p}, components: [{name: a, replicas: 1}, {name: a, replicas: 1}, {name: "", replicas: 1}]}`)
-	validate.DefaultBinding(b, newID)
-	if b.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] != "new-id" {
-		t.Errorf("labels = %v", b.Labels)
-	}
-	validate.DefaultBinding(b, func() string { return "another" })
-	if b.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] != "new-id" {
-		t.Error("an id was replaced")
-	}
-	wide := &workv1alpha2.ClusterResourceBinding{}
-	validate.DefaultBinding(wide, newID)
-	if wide.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel] != "new-id" {
-		t.Errorf("labels = %v", wide.Labels)
-	}
-	errs, _ := validate.Binding(b)
+	errs := validate.Binding(b)
 	want := []string{"metadata.annotations[resourcebinding.karmada.io/dependencies]: Invalid value", "spec.components[1].name: Duplicate value", "spec.components[2].name: Required value"}
 	if diff := cmp.Diff(want, fields(errs)); diff != "" {
 		t.Errorf("errors (-want +got):\n%s", diff)

@@ -1,9 +1,11 @@
 package validate
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -12,57 +14,58 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 )
 
-// DefaultWork fills in w: it gets the permanent id that newID returns unless it
-// has one, and its manifests are brought into the form in which they are sent.
-// Works that plan made stay as they are.
-//
-// It fails where a manifest is no object.
-func DefaultWork(w *workv1alpha1.Work, newID func() string) error {
-	if w.Labels[workv1alpha2.WorkPermanentIDLabel] == "" {
-		setLabel(w, workv1alpha2.WorkPermanentIDLabel, newID())
-	}
+// DefaultWork brings the manifests of w, which has its permanent id, into the
+// form in which they are sent; before is what w replaces, nil if it is new. Works
+// that plan made stay as they are, and so does a manifest that is no object: Work
+// refuses it.
+func DefaultWork(w, before *workv1alpha1.Work) {
+	id := w.Labels[workv1alpha2.WorkPermanentIDLabel]
 	for i := range w.Spec.Workload.Manifests {
 		m := &w.Spec.Workload.Manifests[i]
-		obj := &unstructured.Unstructured{}
-		if err := obj.UnmarshalJSON(m.Raw); err != nil {
-			return fmt.Errorf("manifest %d: %w", i, err)
+		if before != nil && i < len(before.Spec.Workload.Manifests) && bytes.Equal(m.Raw, before.Spec.Workload.Manifests[i].Raw) {
+			continue // was seen to when it came; the id stays
 		}
-		before := obj.DeepCopy()
-		plan.Prepare(obj, w.Labels[workv1alpha2.WorkPermanentIDLabel])
-		if plan.SameObject(before, obj) {
-			continue
+		if prepared, err := prepare(m.Raw, id); err == nil {
+			*m = prepared
 		}
-		encoded, err := plan.Encode(obj)
-		if err != nil {
-			return fmt.Errorf("manifest %d: %w", i, err)
-		}
-		*m = encoded
 	}
-	return nil
+}
+
+// prepare returns a manifest in the form in which it is sent.
+func prepare(raw []byte, id string) (workv1alpha1.Manifest, error) {
+	obj := &unstructured.Unstructured{}
+	if err := obj.UnmarshalJSON(raw); err != nil {
+		return workv1alpha1.Manifest{}, fmt.Errorf("read manifest: %w", err)
+	}
+	plan.Prepare(obj, id)
+	return plan.Encode(obj)
 }
 
 // Work says what is wrong with w.
-func Work(w *workv1alpha1.Work) (field.ErrorList, []string) {
+func Work(w *workv1alpha1.Work) field.ErrorList {
 	var errs field.ErrorList
 	for i := range w.Spec.Workload.Manifests {
 		path := field.NewPath("spec", "workload", "manifests").Index(i)
-		obj := &unstructured.Unstructured{}
-		if err := obj.UnmarshalJSON(w.Spec.Workload.Manifests[i].Raw); err != nil {
+		var m metav1.PartialObjectMetadata
+		if err := json.Unmarshal(w.Spec.Workload.Manifests[i].Raw, &m); err != nil {
 			errs = append(errs, field.Invalid(path, "", err.Error()))
 			continue
 		}
-		if obj.GetAPIVersion() == "" {
+		if m.Kind == "" {
+			errs = append(errs, field.Required(path.Child("kind"), ""))
+		}
+		if m.APIVersion == "" {
 			errs = append(errs, field.Required(path.Child("apiVersion"), ""))
 		}
-		if obj.GetName() == "" {
+		if m.Name == "" {
 			errs = append(errs, field.Required(path.Child("metadata", "name"), "manifests need a name of their own"))
 		}
 	}
-	return errs, nil
+	return errs
 }
 
 // Binding says what is wrong with b.
-func Binding(b workv1alpha2.Binding) (field.ErrorList, []string) {
+func Binding(b workv1alpha2.Binding) field.ErrorList {
 	var errs field.ErrorList
 	if text := b.GetAnnotations()[workv1alpha2.BindingDependenciesAnnotationKey]; text != "" {
 		var list []json.RawMessage
@@ -82,5 +85,5 @@ func Binding(b workv1alpha2.Binding) (field.ErrorList, []string) {
 		}
 		names[c.Name] = true
 	}
-	return errs, nil
+	return errs
 }

@@ -8,5 +8,6 @@
 //
 // +kubebuilder:object:generate=true
 // +groupName=policy.karmada.io
+// +k8s:openapi-gen=true
 // +k8s:openapi-model-package=com.github.karmada-io.karmada.pkg.apis.policy.v1alpha1
 package v1alpha1

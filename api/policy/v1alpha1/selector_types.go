@@ -32,8 +32,6 @@ type ResourceSelector struct {
 }
 
 // FieldSelector picks clusters by fields of their spec.
-//
-// +k8s:openapi-gen=true
 type FieldSelector struct {
 	// MatchExpressions must all hold. Keys: provider, region, zone. Operators:
 	// In, NotIn.
@@ -43,8 +41,6 @@ type FieldSelector struct {
 
 // ClusterAffinity picks clusters. All that it says must hold; an empty one
 // picks every cluster.
-//
-// +k8s:openapi-gen=true
 type ClusterAffinity struct {
 	// LabelSelector that the cluster's labels must match. Nil: not restricted.
 	// +optional

@@ -2,60 +2,60 @@ package v1alpha1
 
 import (
 	"errors"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// ErrConversion is in the chain of every error of Convert: the object's kind or
-// one of the two versions is not one that converts.
-var ErrConversion = errors.New("no such conversion")
-
-// Convert turns the JSON of a binding of either kind into apiVersion, which is
-// work.karmada.io/v1alpha1 or work.karmada.io/v1alpha2. What v1alpha1 cannot
-// say is lost on the way there and empty on the way back. An object that has the
-// version already comes back as it is.
-//
-// Errors: ErrConversion when kind or version are of no known pair, and those of
-// decoding.
-func Convert(object []byte, apiVersion string) ([]byte, error) {
-	var meta metav1.TypeMeta
-	if err := json.Unmarshal(object, &meta); err != nil {
-		return nil, fmt.Errorf("decode type of object: %w", err)
-	}
-	if meta.APIVersion == apiVersion {
-		return object, nil
-	}
-	convert, ok := conversions[step{kind: meta.Kind, from: meta.APIVersion, to: apiVersion}]
-	if !ok {
-		return nil, fmt.Errorf("%s from %q to %q: %w", meta.Kind, meta.APIVersion, apiVersion, ErrConversion)
-	}
-	return convert(object)
+// AddConversions lets a scheme turn bindings, and lists of them, of this version
+// into v1alpha2 and back. What v1alpha1 cannot say is lost on the way there and
+// empty on the way back. Its error is that of the scheme.
+func AddConversions(scheme *runtime.Scheme) error {
+	return errors.Join(
+		between(scheme, ResourceBindingToV1alpha2, ResourceBindingFromV1alpha2),
+		between(scheme, ClusterResourceBindingToV1alpha2, ClusterResourceBindingFromV1alpha2),
+		between(scheme,
+			func(in *ResourceBindingList) *workv1alpha2.ResourceBindingList {
+				return &workv1alpha2.ResourceBindingList{ListMeta: in.ListMeta, Items: each(in.Items, ResourceBindingToV1alpha2)}
+			},
+			func(in *workv1alpha2.ResourceBindingList) *ResourceBindingList {
+				return &ResourceBindingList{ListMeta: in.ListMeta, Items: each(in.Items, ResourceBindingFromV1alpha2)}
+			}),
+		between(scheme,
+			func(in *ClusterResourceBindingList) *workv1alpha2.ClusterResourceBindingList {
+				return &workv1alpha2.ClusterResourceBindingList{ListMeta: in.ListMeta, Items: each(in.Items, ClusterResourceBindingToV1alpha2)}
+			},
+			func(in *workv1alpha2.ClusterResourceBindingList) *ClusterResourceBindingList {
+				return &ClusterResourceBindingList{ListMeta: in.ListMeta, Items: each(in.Items, ClusterResourceBindingFromV1alpha2)}
+			}),
+	)
 }
 
-// step is one conversion that Convert knows.
-type step struct{ kind, from, to string }
-
-var conversions = map[step]func([]byte) ([]byte, error){
-	{"ResourceBinding", GroupVersion.String(), workv1alpha2.GroupVersion.String()}:        through(ResourceBindingToV1alpha2),
-	{"ResourceBinding", workv1alpha2.GroupVersion.String(), GroupVersion.String()}:        through(ResourceBindingFromV1alpha2),
-	{"ClusterResourceBinding", GroupVersion.String(), workv1alpha2.GroupVersion.String()}: through(ClusterResourceBindingToV1alpha2),
-	{"ClusterResourceBinding", workv1alpha2.GroupVersion.String(), GroupVersion.String()}: through(ClusterResourceBindingFromV1alpha2),
+// between registers both directions.
+func between[Old, New any](scheme *runtime.Scheme, forth func(*Old) *New, back func(*New) *Old) error {
+	return errors.Join(register(scheme, forth), register(scheme, back))
 }
 
-// through decodes, converts and encodes.
-func through[In, Out any](convert func(*In) *Out) func([]byte) ([]byte, error) {
-	return func(object []byte) ([]byte, error) {
-		in := new(In)
-		if err := json.Unmarshal(object, in); err != nil {
-			return nil, fmt.Errorf("decode binding: %w", err)
-		}
-		return json.Marshal(convert(in))
+func register[In, Out any](scheme *runtime.Scheme, convert func(*In) *Out) error {
+	return scheme.AddConversionFunc((*In)(nil), (*Out)(nil), func(in, out any, _ conversion.Scope) error {
+		*out.(*Out) = *convert(in.(*In))
+		return nil
+	})
+}
+
+func each[In, Out any](in []In, convert func(*In) *Out) []Out {
+	if in == nil {
+		return nil
 	}
+	out := make([]Out, len(in))
+	for i := range in {
+		out[i] = *convert(&in[i])
+	}
+	return out
 }
 
 // ResourceBindingToV1alpha2 returns b in version v1alpha2. It shares nothing

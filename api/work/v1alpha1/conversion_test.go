@@ -2,7 +2,7 @@ package v1alpha1
 
 import (
 	"encoding/json"
-	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -111,43 +111,37 @@ func TestConversionSharesNothing(t *testing.T) {
 	}
 }
 
-func TestConvert(t *testing.T) {
-	encode := func(v any) []byte {
-		data, err := json.Marshal(v)
-		if err != nil {
+// A scheme converts single bindings and lists of them, both ways.
+func TestAddConversions(t *testing.T) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{AddToScheme, workv1alpha2.AddToScheme, AddConversions} {
+		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
-		return data
 	}
-	clusterKind := func(b *ResourceBinding) []byte {
-		b.Kind = "ClusterResourceBinding"
-		return encode(b)
+	old, stored := *spoke(), *hub()
+	wide := ClusterResourceBinding{TypeMeta: typeMeta("work.karmada.io/v1alpha1", "ClusterResourceBinding"), Spec: old.Spec, Status: old.Status}
+	wideStored := workv1alpha2.ClusterResourceBinding{
+		TypeMeta: typeMeta("work.karmada.io/v1alpha2", "ClusterResourceBinding"), Spec: stored.Spec, Status: stored.Status,
 	}
-	clusterHub := hub()
-	clusterHub.Kind = "ClusterResourceBinding"
-
-	cases := map[string]struct {
-		object     []byte
-		apiVersion string
-		want       []byte
-		wantErr    error
-	}{
-		"to v1alpha2":               {encode(spoke()), "work.karmada.io/v1alpha2", encode(hub()), nil},
-		"to v1alpha1":               {encode(hub()), "work.karmada.io/v1alpha1", encode(spoke()), nil},
-		"cluster kind":              {clusterKind(spoke()), "work.karmada.io/v1alpha2", encode(clusterHub), nil},
-		"cluster kind, back":        {encode(clusterHub), "work.karmada.io/v1alpha1", clusterKind(spoke()), nil},
-		"already there":             {[]byte(`{"apiVersion":"work.karmada.io/v1alpha2","x":1}`), "work.karmada.io/v1alpha2", []byte(`{"apiVersion":"work.karmada.io/v1alpha2","x":1}`), nil},
-		"a kind that never changed": {[]byte(`{"apiVersion":"work.karmada.io/v1alpha1","kind":"Work"}`), "work.karmada.io/v1alpha2", nil, ErrConversion},
-		"a version that is unknown": {encode(hub()), "work.karmada.io/v1", nil, ErrConversion},
+	page := metav1.ListMeta{ResourceVersion: "9", Continue: "more"}
+	cases := map[string]struct{ old, stored runtime.Object }{
+		"a binding":                    {&old, &stored},
+		"a cluster-scoped binding":     {&wide, &wideStored},
+		"a list":                       {&ResourceBindingList{ListMeta: page, Items: []ResourceBinding{old}}, &workv1alpha2.ResourceBindingList{ListMeta: page, Items: []workv1alpha2.ResourceBinding{stored}}},
+		"an empty list":                {&ResourceBindingList{ListMeta: page}, &workv1alpha2.ResourceBindingList{ListMeta: page}},
+		"a list of the cluster-scoped": {&ClusterResourceBindingList{Items: []ClusterResourceBinding{wide}}, &workv1alpha2.ClusterResourceBindingList{Items: []workv1alpha2.ClusterResourceBinding{wideStored}}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := Convert(c.object, c.apiVersion)
-			if !errors.Is(err, c.wantErr) {
-				t.Fatalf("error %v, want %v", err, c.wantErr)
-			}
-			if diff := cmp.Diff(string(c.want), string(got)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+			for _, way := range []struct{ in, want runtime.Object }{{c.old, c.stored}, {c.stored, c.old}} {
+				got := reflect.New(reflect.TypeOf(way.want).Elem()).Interface()
+				if err := scheme.Convert(way.in, got, nil); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(way.want, got); diff != "" {
+					t.Errorf("%T to %T (-want +got):\n%s", way.in, way.want, diff)
+				}
 			}
 		})
 	}
@@ -155,7 +149,7 @@ func TestConvert(t *testing.T) {
 
 // What is converted there and back and there again is what it was the first
 // time, and nothing panics on foreign bytes.
-func FuzzConvert(f *testing.F) {
+func FuzzConversion(f *testing.F) {
 	for _, seed := range []any{spoke(), hub(), &ClusterResourceBinding{TypeMeta: metav1.TypeMeta{APIVersion: "work.karmada.io/v1alpha1", Kind: "ClusterResourceBinding"}}} {
 		data, err := json.Marshal(seed)
 		if err != nil {
@@ -163,29 +157,23 @@ func FuzzConvert(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	f.Add([]byte(`{"apiVersion":"work.karmada.io/v1alpha1","kind":"ResourceBinding","spec":{"resource":{"replicas":-1},"clusters":null}}`))
-	f.Add([]byte(`{"apiVersion":"work.karmada.io/v1alpha1","kind":"ResourceBinding","spec":{"resource":{"resourcePerReplicas":{}}}}`))
-	f.Add([]byte(`{"ApiVersion":"work.karmada.io/v1alpha1","kind":"ResourceBinding"}`))
-	f.Add([]byte(`[]`))
+	f.Add([]byte(`{"spec":{"resource":{"replicas":-1},"clusters":null}}`))
+	f.Add([]byte(`{"spec":{"resource":{"resourcePerReplicas":{}}}}`))
 	f.Fuzz(func(t *testing.T, object []byte) {
-		old, err := Convert(object, "work.karmada.io/v1alpha1")
-		if err != nil {
-			t.Skip("no binding")
+		old, wide := &ResourceBinding{}, &ClusterResourceBinding{}
+		if json.Unmarshal(object, old) == nil {
+			first := ResourceBindingToV1alpha2(old)
+			second := ResourceBindingToV1alpha2(ResourceBindingFromV1alpha2(first))
+			if diff := cmp.Diff(first, second); diff != "" {
+				t.Errorf("the second round differs from the first (-first +second):\n%s", diff)
+			}
 		}
-		stored, err := Convert(old, "work.karmada.io/v1alpha2")
-		if err != nil {
-			t.Skip("no binding")
-		}
-		again, err := Convert(stored, "work.karmada.io/v1alpha1")
-		if err != nil {
-			t.Fatalf("what was converted to v1alpha2 does not convert back: %v", err)
-		}
-		storedAgain, err := Convert(again, "work.karmada.io/v1alpha2")
-		if err != nil {
-			t.Fatalf("what was converted back does not convert: %v", err)
-		}
-		if diff := cmp.Diff(string(stored), string(storedAgain)); diff != "" {
-			t.Errorf("the second round differs from the first (-first +second):\n%s", diff)
+		if json.Unmarshal(object, wide) == nil {
+			first := ClusterResourceBindingToV1alpha2(wide)
+			second := ClusterResourceBindingToV1alpha2(ClusterResourceBindingFromV1alpha2(first))
+			if diff := cmp.Diff(first, second); diff != "" {
+				t.Errorf("the second round differs from the first (-first +second):\n%s", diff)
+			}
 		}
 	})
 }

@@ -5,4 +5,6 @@
 //
 // +kubebuilder:object:generate=true
 // +groupName=work.karmada.io
+// +k8s:openapi-gen=true
+// +k8s:openapi-model-package=io.karmada.work.v1alpha1
 package v1alpha1

@@ -1,0 +1,75 @@
+package aggregated
+
+import (
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/validate"
+)
+
+// works is the kind Work.
+func works(d *definition) kind[*workv1alpha1.Work] {
+	return kind[*workv1alpha1.Work]{
+		names: d.names(), versions: d.versions(), namespaced: true, untracked: true, tables: d.tables,
+		newObject: func() *workv1alpha1.Work { return &workv1alpha1.Work{} },
+		newList:   func() runtime.Object { return &workv1alpha1.WorkList{} },
+		identity:  validate.Identity{Label: workv1alpha2.WorkPermanentIDLabel},
+		complete:  validate.DefaultWork,
+		check:     func(_, _ *workv1alpha1.Work) (field.ErrorList, []string) { return nil, nil },
+		checkSpec: func(w *workv1alpha1.Work) field.ErrorList {
+			return append(d.checkSpec(&w.Spec), validate.Work(w)...)
+		},
+		checkStatus: func(w *workv1alpha1.Work) field.ErrorList { return d.checkStatus(&w.Status) },
+		sameSpec:    func(a, b *workv1alpha1.Work) bool { return apiequality.Semantic.DeepEqual(a.Spec, b.Spec) },
+		keepStatus:  func(w, old *workv1alpha1.Work) { w.Status = old.Status },
+		keepSpec: func(w, old *workv1alpha1.Work) {
+			keepMeta(&w.ObjectMeta, &old.ObjectMeta)
+			w.Spec = old.Spec
+		},
+	}
+}
+
+// bindings is one of the kinds of bindings. B is a pointer to it.
+func bindings[B workv1alpha2.Binding](d *definition, idLabel string, newBinding func() B, newList func() runtime.Object, meta func(B) *metav1.ObjectMeta) kind[B] {
+	return kind[B]{
+		names: d.names(), versions: d.versions(), namespaced: d.namespaced(), untracked: true, tables: d.tables,
+		newObject:   newBinding,
+		newList:     newList,
+		identity:    validate.Identity{Label: idLabel},
+		complete:    func(b, _ B) { validate.DefaultBinding(b) },
+		check:       func(b, _ B) (field.ErrorList, []string) { return validate.Binding(b), nil },
+		checkSpec:   func(b B) field.ErrorList { return d.checkSpec(b.BindingSpec()) },
+		checkStatus: func(b B) field.ErrorList { return d.checkStatus(b.BindingStatus()) },
+		sameSpec:    func(a, b B) bool { return apiequality.Semantic.DeepEqual(a.BindingSpec(), b.BindingSpec()) },
+		keepStatus:  func(b, old B) { *b.BindingStatus() = *old.BindingStatus() },
+		keepSpec: func(b, old B) {
+			keepMeta(meta(b), meta(old))
+			*b.BindingSpec() = *old.BindingSpec()
+		},
+	}
+}
+
+func resourceBindings(d *definition) kind[*workv1alpha2.ResourceBinding] {
+	return bindings(d, workv1alpha2.ResourceBindingPermanentIDLabel,
+		func() *workv1alpha2.ResourceBinding { return &workv1alpha2.ResourceBinding{} },
+		func() runtime.Object { return &workv1alpha2.ResourceBindingList{} },
+		func(b *workv1alpha2.ResourceBinding) *metav1.ObjectMeta { return &b.ObjectMeta })
+}
+
+func clusterResourceBindings(d *definition) kind[*workv1alpha2.ClusterResourceBinding] {
+	return bindings(d, workv1alpha2.ClusterResourceBindingPermanentIDLabel,
+		func() *workv1alpha2.ClusterResourceBinding { return &workv1alpha2.ClusterResourceBinding{} },
+		func() runtime.Object { return &workv1alpha2.ClusterResourceBindingList{} },
+		func(b *workv1alpha2.ClusterResourceBinding) *metav1.ObjectMeta { return &b.ObjectMeta })
+}
+
+// keepMeta leaves of a write to the status only who wrote it.
+func keepMeta(obj, old *metav1.ObjectMeta) {
+	managers := obj.ManagedFields
+	*obj = *old
+	obj.ManagedFields = managers
+}
