@@ -1,0 +1,41 @@
+package apply
+
+import (
+	"testing"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
+)
+
+func TestWhatIsGoneIsNotReadFromOwnWrites(t *testing.T) {
+	r := &Reconciler{
+		deps: Deps{Hub: fake.NewClientBuilder().WithScheme(scheme.New()).Build()},
+		echo: echo.New[*kustomizev1.Kustomization](clocktesting.NewFakePassiveClock(time.Unix(0, 0))),
+	}
+	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "shop", ResourceVersion: "7"}}
+	found := func() bool {
+		_, found, err := r.read(t.Context(), client.ObjectKeyFromObject(ks))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	r.echo.Wrote(ks)
+	if !found() {
+		t.Error("what was just written is not there")
+	}
+	if !r.endings().Delete(event.DeleteEvent{Object: ks}) {
+		t.Error("an end is not looked into")
+	}
+	if found() {
+		t.Error("what is gone is still there")
+	}
+}
