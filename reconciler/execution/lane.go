@@ -132,4 +132,5 @@ func (l *lane) forget(key client.ObjectKey) {
 	l.line.forget(key)
 	l.ledger.forget(key)
 	l.pace.forget(key)
+	l.held.Clear(key)
 }

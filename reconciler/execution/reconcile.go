@@ -64,6 +64,10 @@ func (l *lane) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 		phases = []loop.Phase[state]{l.discard, l.letGo}
 	}
 	next, err := loop.Run(ctx, s, phases...)
+	if b := (*blocked)(nil); err != nil && ctx.Err() == nil && !errors.As(err, &b) {
+		// What the Work's own status does not tell.
+		log.FromContext(ctx).Error(err, "Work is tried again")
+	}
 	return l.next(ctx, s, next, errors.Join(err, s.problem()), since)
 }
 
