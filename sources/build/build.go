@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/fluxcd/pkg/apis/kustomize"
+	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -124,11 +125,18 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstruct
 	if err != nil {
 		return nil, err
 	}
+	if !i.plain.doubt {
+		return b.objects(ctx, i.plain.objects, in.Spec)
+	}
 	resources, err := b.kustomize(ctx, plan)
 	if err != nil {
 		return nil, i.explain(err)
 	}
-	return b.objects(ctx, resources, in.Spec)
+	nodes := make([]*yamlv3.Node, 0, resources.Size())
+	for _, r := range resources.Resources() {
+		nodes = append(nodes, r.YNode())
+	}
+	return b.objects(ctx, nodes, in.Spec)
 }
 
 // plan is what kustomize is given.

@@ -4,7 +4,7 @@
 // change what is built; out come objects in the order in which to apply them,
 // or an error that names the file or object and what to do next. A folder with
 // a kustomization.yaml is built by kustomize; in one without, every YAML file
-// is a manifest.
+// is a manifest. Where kustomize would change nothing, it is not asked.
 //
 // The files are foreign: sizes, counts, depths and YAML aliases are bounded,
 // and whatever would make kustomize reach for the network, another program or

@@ -62,12 +62,17 @@ func (i *inspection) manifest(name string) error {
 		return err
 	}
 	if objects, known := i.manifested[name]; known {
+		i.plain.doubt = true
 		return i.make(trim(name), objects)
 	}
 	before := i.objects
-	docs, err := i.documents(name)
-	if err != nil {
-		return err
+	docs, known := i.parsed[name]
+	delete(i.parsed, name)
+	if !known {
+		var err error
+		if docs, err = i.documents(name); err != nil {
+			return err
+		}
 	}
 	for n, doc := range docs {
 		at := trim(name)
@@ -89,6 +94,7 @@ func (i *inspection) manifest(name string) error {
 				return err
 			}
 		}
+		i.plain.object(doc)
 	}
 	i.manifested[name] = i.objects - before
 	return nil

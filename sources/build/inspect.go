@@ -20,20 +20,23 @@ type inspection struct {
 	files  *memory
 	limits Limits
 
-	checked    map[string]bool     // files that are known to be sound
-	manifested map[string]int      // objects by the manifest that they are in
-	where      map[string][]string // files by the object that is in them
-	first      map[string]string   // places by file and exact object
-	objects    int                 // that kustomize will make, at most
-	bytes      int                 // of files that kustomize will read
-	ownSchemas bool                // a kustomization brings its own OpenAPI schemas
+	checked    map[string]bool       // files that are known to be sound
+	parsed     map[string][]document // of manifests that were not looked at yet
+	manifested map[string]int        // objects by the manifest that they are in
+	where      map[string][]string   // files by the object that is in them
+	first      map[string]string     // places by file and exact object
+	objects    int                   // that kustomize will make, at most
+	bytes      int                   // of files that kustomize will read
+	ownSchemas bool                  // a kustomization brings its own OpenAPI schemas
+	plain      plain
 	visits     int
 }
 
 func newInspection(files map[string][]byte, limits Limits) *inspection {
 	return &inspection{
 		files: newMemory(files), limits: limits,
-		checked: map[string]bool{}, manifested: map[string]int{}, where: map[string][]string{}, first: map[string]string{},
+		checked: map[string]bool{}, parsed: map[string][]document{}, manifested: map[string]int{}, where: map[string][]string{}, first: map[string]string{},
+		plain: plain{names: map[string]bool{}},
 	}
 }
 
@@ -125,6 +128,8 @@ func (i *inspection) kustomization(ctx context.Context, dir string, above []stri
 	if slices.Contains(above, dir) {
 		return fmt.Errorf("%s: %w: it uses itself (%s)", display(dir), ErrInvalid, strings.Join(append(above, dir), " uses "))
 	}
+	// kustomize takes a folder around one that uses it for a circle.
+	i.plain.doubt = i.plain.doubt || slices.ContainsFunc(above, func(user string) bool { return strings.HasPrefix(user, strings.TrimSuffix(dir, "/")+"/") })
 	name, err := i.kustomizationFile(dir)
 	if err != nil {
 		return err
@@ -162,7 +167,8 @@ func (s scope) check(ctx context.Context, k types.Kustomization) error {
 	if err := s.make(trim(s.file), len(k.ConfigMapGenerator)+len(k.SecretGenerator)+len(k.Generators)); err != nil {
 		return err
 	}
-	s.inspection.ownSchemas = s.inspection.ownSchemas || len(k.OpenAPI) > 0
+	s.plain.kustomization(k)
+	s.ownSchemas = s.ownSchemas || len(k.OpenAPI) > 0
 	steps := []func() error{
 		func() error { return s.resources(ctx, k.Resources) },
 		func() error { return s.components(ctx, k.Components) },
@@ -459,6 +465,7 @@ func (i *inspection) manifests(ctx context.Context, root string) ([]string, erro
 				}
 				if len(docs) > 0 { // kustomize refuses a file with nothing but comments
 					out = append(out, relative)
+					i.parsed[name] = docs
 				}
 			}
 		}

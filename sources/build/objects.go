@@ -7,9 +7,8 @@ import (
 	"strings"
 	"unicode"
 
+	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/kustomize/api/resmap"
-	"sigs.k8s.io/kustomize/api/resource"
 )
 
 // SubstituteKey is the label or annotation that keeps an object's variables
@@ -19,22 +18,22 @@ const (
 	SubstituteDisabled = "disabled"
 )
 
-// objects returns what kustomize made, with variables and metadata in place,
+// objects returns what was built, with variables and metadata in place,
 // checked and sorted.
-func (b *Builder) objects(ctx context.Context, resources resmap.ResMap, spec Spec) ([]*unstructured.Unstructured, error) {
-	if resources.Size() > b.limits.Objects {
-		return nil, fmt.Errorf("%w: %d objects, %d are allowed", ErrTooLarge, resources.Size(), b.limits.Objects)
+func (b *Builder) objects(ctx context.Context, built []*yaml.Node, spec Spec) ([]*unstructured.Unstructured, error) {
+	if len(built) > b.limits.Objects {
+		return nil, fmt.Errorf("%w: %d objects, %d are allowed", ErrTooLarge, len(built), b.limits.Objects)
 	}
 	variables, err := newVariables(spec)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]*unstructured.Unstructured, 0, resources.Size())
-	for _, r := range resources.Resources() {
+	out := make([]*unstructured.Unstructured, 0, len(built))
+	for _, node := range built {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		object, err := b.object(r, variables)
+		object, err := b.object(node, variables)
 		if err != nil {
 			return nil, err
 		}
@@ -46,14 +45,14 @@ func (b *Builder) objects(ctx context.Context, resources resmap.ResMap, spec Spe
 	return out, distinct(out)
 }
 
-func (b *Builder) object(r *resource.Resource, variables *variables) (*unstructured.Unstructured, error) {
-	id := r.GetKind() + " " + r.GetName()
+func (b *Builder) object(node *yaml.Node, variables *variables) (*unstructured.Unstructured, error) {
+	id := text(child(node, "kind")) + " " + text(child(child(node, "metadata"), "name"))
 	in := reader{left: b.limits.Document, depth: 2 * b.limits.Depth}
-	content, err := in.value(r.YNode())
+	content, err := in.value(node)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", id, err)
 	}
-	if variables != nil && !keepsVariables(r) {
+	if variables != nil && !keepsVariables(content) {
 		if content, err = variables.replace(content, b.limits.Document); err != nil {
 			return nil, fmt.Errorf("%s: %w", id, err)
 		}
@@ -95,9 +94,11 @@ func merge(get func() map[string]string, set func(map[string]string), extra map[
 
 // keepsVariables says whether an object's text stays as it is: when it asks
 // for that, and for definitions, whose descriptions are full of examples.
-func keepsVariables(r *resource.Resource) bool {
-	return r.GetKind() == "CustomResourceDefinition" ||
-		r.GetLabels()[SubstituteKey] == SubstituteDisabled || r.GetAnnotations()[SubstituteKey] == SubstituteDisabled
+func keepsVariables(content any) bool {
+	fields, _ := content.(map[string]any)
+	o := unstructured.Unstructured{Object: fields}
+	return o.GetKind() == "CustomResourceDefinition" ||
+		o.GetLabels()[SubstituteKey] == SubstituteDisabled || o.GetAnnotations()[SubstituteKey] == SubstituteDisabled
 }
 
 // distinct refuses the same object twice, also under two API versions.

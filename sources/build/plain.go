@@ -1,0 +1,87 @@
+package build
+
+import (
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/types"
+)
+
+// plain collects objects that kustomize would leave as they are. It takes
+// kustomize a time that grows with the square of their number to find that
+// out, so they do not go there: most folders ask for nothing to be changed.
+//
+// Wherever it is not beyond doubt that nothing would change, or that kustomize
+// would find nothing wrong, kustomize builds all of it.
+type plain struct {
+	doubt   bool
+	objects []*yaml.Node
+	names   map[string]bool
+}
+
+// kustomization doubts one that says more than where resources are.
+func (p *plain) kustomization(k types.Kustomization) {
+	p.doubt = p.doubt || k.Kind != types.KustomizationKind
+	k.TypeMeta, k.MetaData, k.Resources = types.TypeMeta{}, nil, nil
+	p.doubt = p.doubt || !reflect.ValueOf(k).IsZero()
+}
+
+// object adds an object that is not part of a list.
+func (p *plain) object(d document) {
+	// Of two objects of one name kustomize knows whether they are the same.
+	id := d.kind + " " + d.name
+	if p.doubt = p.doubt || p.names[id] || fillsReferences[d.kind] || strings.HasSuffix(d.kind, "List") || !simple(d); p.doubt {
+		p.objects, p.names = nil, nil
+		return
+	}
+	p.names[id] = true
+	p.objects = append(p.objects, d.node)
+}
+
+// fillsReferences are the kinds with references that kustomize completes by a
+// namespace, if what they refer to is there.
+var fillsReferences = map[string]bool{
+	"ClusterRoleBinding": true, "RoleBinding": true,
+	"MutatingWebhookConfiguration": true, "ValidatingWebhookConfiguration": true,
+	"Node": true, "StorageClass": true,
+}
+
+// simple says whether an object has nothing that kustomize resolves, drops or
+// refuses: aliases, empty entries of lists, and labels or annotations that are
+// empty, no texts or its own.
+func simple(d document) bool {
+	metadata := child(d.node, "metadata")
+	for _, field := range []string{"labels", "annotations"} {
+		texts := child(metadata, field)
+		if texts == nil {
+			continue
+		}
+		if texts.Kind != yaml.MappingNode || len(texts.Content) == 0 {
+			return false
+		}
+		for n, text := range texts.Content {
+			if text.ShortTag() != "!!str" || (n%2 == 0 && strings.Contains(text.Value, "config.k")) {
+				return false
+			}
+		}
+	}
+	for _, field := range []string{"name", "namespace"} {
+		if text := child(metadata, field); text != nil && text.ShortTag() != "!!str" {
+			return false
+		}
+	}
+	return resolved(d.node)
+}
+
+func resolved(node *yaml.Node) bool {
+	if node.Kind == yaml.AliasNode || node.Anchor != "" {
+		return false
+	}
+	for _, sub := range node.Content {
+		if !resolved(sub) || (node.Kind == yaml.SequenceNode && sub.ShortTag() == "!!null") || sub.ShortTag() == "!!merge" {
+			return false
+		}
+	}
+	return true
+}
