@@ -94,8 +94,10 @@ func New(hub client.Client, registry *members.Registry, retainer Retainer, recor
 	r := &Reconciler{
 		hub: hub,
 		connected: func(cluster string) (member, bool) {
-			m, ok := registry.Get(cluster)
-			return m, ok
+			if m, ok := registry.Get(cluster); ok {
+				return m, true
+			}
+			return nil, false // no member at all, not one that is nil
 		},
 		retainer: retainer,
 		recorder: recorder,

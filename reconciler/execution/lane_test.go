@@ -1,10 +1,12 @@
 package execution
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -12,9 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
 )
 
 func TestWhatALaneFindsWhenItOpens(t *testing.T) {
@@ -54,6 +59,43 @@ func TestWhatALaneFindsWhenItOpens(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("queued (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWorksOfAMemberThatIsOutOfReach has the loop with a registry that is not
+// connected to anybody.
+func TestWorksOfAMemberThatIsOutOfReach(t *testing.T) {
+	marked := &metav1.Time{Time: time.Unix(1, 0)}
+	cases := map[string]struct {
+		leaves     bool // the Cluster, and with it the Work
+		want       reconcile.Result
+		finalizers []string
+	}{
+		"a Work waits until its member is connected":      {false, reconcile.Result{RequeueAfter: safetyNet}, []string{workv1alpha2.ExecutionControllerFinalizer}},
+		"a Work goes with a cluster that leaves for good": {true, reconcile.Result{}, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			work := testWork(manifestText)
+			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1", Finalizers: []string{clusterv1alpha1.ClusterControllerFinalizer}}}
+			if tc.leaves {
+				cluster.DeletionTimestamp, work.DeletionTimestamp = marked, marked
+				work.Finalizers = append(work.Finalizers, "example.com/kept") // the fake removes what has none
+			}
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(cluster, work).Build()
+			r := New(hub, members.New(members.Options{}), interpreter.Native(), nil, Options{})
+			got, err := r.newLane("eu-1").Reconcile(t.Context(), reconcile.Request{NamespacedName: workKey})
+			if err != nil || got != tc.want {
+				t.Errorf("Reconcile = %v, %v, want %v", got, err, tc.want)
+			}
+			if err := hub.Get(t.Context(), workKey, work); err != nil {
+				t.Fatal(err)
+			}
+			finalizers := slices.DeleteFunc(work.Finalizers, func(f string) bool { return f == "example.com/kept" })
+			if diff := cmp.Diff(tc.finalizers, finalizers, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("finalizers (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -86,9 +86,14 @@ var workKey = client.ObjectKey{Namespace: "karmada-es-eu-1", Name: "web"}
 // testLane returns a lane to eu-1; a nil member is not connected.
 func testLane(e *edge, clock *clocktesting.FakePassiveClock) *lane {
 	r := &Reconciler{
-		connected: func(string) (member, bool) { return e, e != nil },
-		retainer:  interpreter.Native(),
-		options:   defaults(Options{Clock: clock}),
+		connected: func(string) (member, bool) {
+			if e == nil {
+				return nil, false
+			}
+			return e, true
+		},
+		retainer: interpreter.Native(),
+		options:  defaults(Options{Clock: clock}),
 	}
 	l := r.newLane("eu-1")
 	return l
