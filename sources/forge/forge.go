@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 
@@ -113,7 +115,7 @@ func New(p Provider, opts Options) (Poster, error) {
 		opts.Clock = clock.RealClock{}
 	}
 	if opts.Dial == nil {
-		opts.Dial = new(net.Dialer).DialContext
+		opts.Dial = (&net.Dialer{Control: refuseReserved}).DialContext
 	}
 	if p.Type == TypeGitNotes {
 		return newNotes(p, opts)
@@ -130,6 +132,16 @@ func New(p Provider, opts Options) (Poster, error) {
 		return nil, fmt.Errorf("%w: address %q must name an owner and a repository", ErrProvider, git.MaskURL(p.Address))
 	}
 	return newClient(p, dialect, u, repository, opts)
+}
+
+// refuseReserved looks at where a host's name has led, before the connection is
+// made: what is answered there would be shown as the forge's words.
+func refuseReserved(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil || git.Reserved(at.Addr()) {
+		return fmt.Errorf("%w: %s is a link-local or reserved address", ErrProvider, address)
+	}
+	return nil
 }
 
 func parseAddress(address string) (*url.URL, []string, error) {

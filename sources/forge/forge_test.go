@@ -173,6 +173,15 @@ func TestRedirectGetsNoToken(t *testing.T) {
 	}
 }
 
+func TestPostRefusesReservedAddresses(t *testing.T) {
+	for _, address := range []string{"http://169.254.169.254/o/r", "http://[fe80::1%25lo]/o/r", "http://0.0.0.0:1/o/r"} {
+		err := poster(t, "gitea", address).Post(t.Context(), forge.Status{Commit: commit, Context: "x", State: forge.Success})
+		if !errors.Is(err, forge.ErrProvider) {
+			t.Errorf("%s: error = %v, want ErrProvider", address, err)
+		}
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	secret := map[string][]byte{"token": []byte(canary)}
 	for name, p := range map[string]forge.Provider{
