@@ -6,9 +6,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +63,10 @@ func withWorld(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "stop the fleet:", err)
 		code = 1
 	}
+	if err := the.calm(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
 	if code != 0 {
 		fmt.Fprintln(os.Stderr, "logs are kept in", dir)
 		return code
@@ -102,6 +108,26 @@ func (w *world) connect(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// calm errs if a program had to recover from a panic: its loops go on, later,
+// so that no test need have noticed.
+func (w *world) calm() error {
+	programs := slices.AppendSeq([]*localfleet.Process{w.Hub}, maps.Values(w.Members))
+	var all []error
+	for _, p := range programs {
+		log, err := os.ReadFile(p.Log)
+		if err != nil {
+			return err
+		}
+		for line := range bytes.Lines(log) {
+			if bytes.Contains(line, []byte("Observed a panic")) {
+				all = append(all, fmt.Errorf("%s panicked: %s", p.Name, line))
+				break
+			}
+		}
+	}
+	return errors.Join(all...)
 }
 
 func clientOf(p *localfleet.Process) (client.Client, error) {
