@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -51,6 +52,8 @@ type fleet struct {
 	snapshots   *scheduler.Snapshots
 	interpreter *interpreter.Interpreter
 	registry    *members.Registry
+	chosen      map[string]bool
+	template    *template.Reconciler // nil if it is not chosen
 	events      record.EventRecorder
 }
 
@@ -99,6 +102,7 @@ func Register(ctx context.Context, mgr ctrl.Manager, opts Options) error {
 	if err != nil {
 		return err
 	}
+	f.chosen = chosen
 	for _, l := range loops {
 		if !chosen[l.name] {
 			continue
@@ -181,8 +185,16 @@ func registerApply(_ context.Context, f *fleet) error {
 	return r.Register(f.mgr)
 }
 
+// giveWay is about as long as Works take to reach their clusters.
+const giveWay = 50 * time.Millisecond
+
 func registerTemplate(ctx context.Context, f *fleet) error {
-	return template.New(f.mgr.GetClient(), f.templates, f.snapshots, f.interpreter, f.events, template.Options{Skip: f.opts.Skip}).Register(ctx, f.mgr)
+	opts := template.Options{Skip: f.opts.Skip}
+	if f.chosen["binding"] {
+		opts.GiveWay = giveWay
+	}
+	f.template = template.New(f.mgr.GetClient(), f.templates, f.snapshots, f.interpreter, f.events, opts)
+	return f.template.Register(ctx, f.mgr)
 }
 
 func registerScheduler(_ context.Context, f *fleet) error {
@@ -190,7 +202,11 @@ func registerScheduler(_ context.Context, f *fleet) error {
 }
 
 func registerBinding(ctx context.Context, f *fleet) error {
-	return binding.New(f.mgr.GetClient(), f.templates, f.interpreter, f.events, binding.Options{}).Register(ctx, f.mgr)
+	opts := binding.Options{}
+	if f.template != nil {
+		opts.Settled = f.template.Settled
+	}
+	return binding.New(f.mgr.GetClient(), f.templates, f.interpreter, f.events, opts).Register(ctx, f.mgr)
 }
 
 func registerNamespace(_ context.Context, f *fleet) error {

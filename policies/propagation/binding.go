@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -108,6 +109,30 @@ func reference(t Template, current workv1alpha2.ObjectReference) workv1alpha2.Ob
 		ref.ResourceVersion = current.ResourceVersion
 	}
 	return ref
+}
+
+// SameDecision says whether two states of one binding decide the same: they
+// differ, if at all, in the version of the template that they stand for, and in
+// nothing that says where it goes and how it is divided. The Works of the two
+// differ by the content of the template alone.
+func SameDecision(a, b workv1alpha2.Binding) bool {
+	same := b.DeepCopyObject().(workv1alpha2.Binding)
+	same.BindingSpec().Resource.ResourceVersion = a.BindingSpec().Resource.ResourceVersion
+	annotations := mapOf(same.GetAnnotations())
+	if digest, noted := a.GetAnnotations()[DigestAnnotation]; noted {
+		annotations[DigestAnnotation] = digest
+	} else {
+		delete(annotations, DigestAnnotation)
+	}
+	same.SetAnnotations(annotations)
+	return equality.Semantic.DeepEqual(a, same)
+}
+
+func mapOf(m map[string]string) map[string]string {
+	if m == nil {
+		return map[string]string{}
+	}
+	return m
 }
 
 // MergeSuspension returns the suspension of a binding: dispatching as the

@@ -270,6 +270,61 @@ func TestBindingSpec(t *testing.T) {
 	}
 }
 
+func TestSameDecision(t *testing.T) {
+	base := func() *workv1alpha2.ResourceBinding {
+		b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web-deployment", Labels: map[string]string{"id": "p"},
+			Annotations: map[string]string{propagation.DigestAnnotation: "old", policyv1alpha1.PropagationPolicyNameAnnotation: "p"},
+		}}
+		b.Spec.Resource = workv1alpha2.ObjectReference{Kind: "Deployment", Name: "web", UID: "u", ResourceVersion: "5"}
+		b.Spec.Replicas = 2
+		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "a", Replicas: 2}}
+		return b
+	}
+	cases := map[string]struct {
+		edit func(b *workv1alpha2.ResourceBinding)
+		want bool
+	}{
+		"nothing": {func(*workv1alpha2.ResourceBinding) {}, true},
+		"the version of the template": {func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.Resource.ResourceVersion = "7"
+			b.Annotations[propagation.DigestAnnotation] = "new"
+		}, true},
+		"a digest where there was none":   {func(b *workv1alpha2.ResourceBinding) { delete(b.Annotations, propagation.DigestAnnotation) }, true},
+		"no list instead of an empty one": {func(b *workv1alpha2.ResourceBinding) { b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{} }, true},
+		"the template itself":             {func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.UID = "v" }, false},
+		"the version of its API":          {func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.APIVersion = "apps/v2" }, false},
+		"replicas":                        {func(b *workv1alpha2.ResourceBinding) { b.Spec.Replicas = 3 }, false},
+		"requirements": {func(b *workv1alpha2.ResourceBinding) {
+			b.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{Namespace: "shop"}
+		}, false},
+		"components":    {func(b *workv1alpha2.ResourceBinding) { b.Spec.Components = []workv1alpha2.Component{{Name: "x"}} }, false},
+		"the division":  {func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters[0].Replicas = 1 }, false},
+		"the placement": {func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement = &policyv1alpha1.Placement{} }, false},
+		"suspension":    {func(b *workv1alpha2.ResourceBinding) { b.Spec.Suspension = &workv1alpha2.Suspension{} }, false},
+		"the claim":     {func(b *workv1alpha2.ResourceBinding) { b.Labels["id"] = "q" }, false},
+		"the claim's annotations": {func(b *workv1alpha2.ResourceBinding) {
+			b.Annotations[policyv1alpha1.PropagationPolicyNameAnnotation] = "q"
+		}, false},
+		"the decision record": {func(b *workv1alpha2.ResourceBinding) { b.Annotations[workv1alpha2.SchedulingDecisionAnnotation] = "{}" }, false},
+		"an owner":            {func(b *workv1alpha2.ResourceBinding) { b.OwnerReferences = []metav1.OwnerReference{{UID: "u"}} }, false},
+		"a finalizer":         {func(b *workv1alpha2.ResourceBinding) { b.Finalizers = []string{"x"} }, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			a, b := base(), base()
+			tc.edit(b)
+			kept := b.DeepCopy()
+			if got := []bool{propagation.SameDecision(a, b), propagation.SameDecision(b, a)}; !cmp.Equal(got, []bool{tc.want, tc.want}) {
+				t.Errorf("same, either way = %v, want %v", got, tc.want)
+			}
+			if diff := cmp.Diff(kept, b); diff != "" {
+				t.Errorf("the binding was changed:\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestDigest(t *testing.T) {
 	digest := func(edit func(obj *unstructured.Unstructured)) string {
 		obj := web()

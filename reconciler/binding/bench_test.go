@@ -38,6 +38,34 @@ func BenchmarkLatency(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 }
 
+// BenchmarkChange measures the time from the server's answer to another image
+// until the Works of three clusters have it, on an idle server without a disk.
+func BenchmarkChange(b *testing.B) {
+	f := newFleet(b, "a", "b", "c")
+	web := f.deployment("web")
+	f.create(f.policy("all", deployments("")))
+	works := f.watchWorks()
+	f.create(web)
+	for range 3 {
+		<-works
+	}
+	var took []time.Duration
+	for i := 0; b.Loop(); i++ {
+		f.settle()
+		edit(f, web, func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Containers[0].Image = fmt.Sprintf("registry.example/web:%d", i+2)
+		})
+		begin := time.Now()
+		for range 3 {
+			<-works
+		}
+		took = append(took, time.Since(begin))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+}
+
 // BenchmarkThroughput measures how long 500 Deployments take until they have
 // their Works in three clusters, all created at once.
 func BenchmarkThroughput(b *testing.B) {

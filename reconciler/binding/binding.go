@@ -41,6 +41,12 @@ type Options struct {
 	// Parallel is how many Works of one binding are written at the same time;
 	// zero means 16.
 	Parallel int
+	// Settled says whether a template that changed is to reach its clusters as
+	// the binding stands: nothing that the binding says would be decided
+	// otherwise for it. Its Works are then written side by side with the binding.
+	// They wait until the binding says that it stands for the template where
+	// Settled says no, or is nil.
+	Settled func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }
@@ -69,8 +75,11 @@ func New(hub client.Client, templates Templates, interp *interpreter.Interpreter
 	if opts.Parallel == 0 {
 		opts.Parallel = 16
 	}
+	if opts.Settled == nil {
+		opts.Settled = func(context.Context, *unstructured.Unstructured, workv1alpha2.Binding) bool { return false }
+	}
 	shelf := &shelf{hub: hub, written: echo.New[*workv1alpha1.Work](opts.Clock)}
-	read := reader{hub: hub, templates: templates.Get, works: shelf.of, orphans: shelf.left}
+	read := reader{hub: hub, templates: templates.Get, works: shelf.of, orphans: shelf.left, settled: opts.Settled}
 	write := writer{hub: hub, find: shelf.find, echo: shelf.written, released: echo.New[workv1alpha2.Binding](opts.Clock), parallel: opts.Parallel}
 	render := renderer{cluster: shelf.cluster, overrides: shelf.overrides, interpreter: interp}
 	return &Reconciler{

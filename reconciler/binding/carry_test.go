@@ -68,3 +68,56 @@ func TestStatusOfTemplate(t *testing.T) {
 	f.start()
 	f.wrote("a restart after a status", map[string]int{})
 }
+
+// TestContentPassesTheBinding shows that another image reaches the Works while
+// the write of the binding, which decides nothing, is on its way.
+func TestContentPassesTheBinding(t *testing.T) {
+	f := newFleet(t, "a", "b")
+	web := f.deployment("web")
+	f.create(f.policy("all", deployments("web")), web)
+	eventually(f, "images", map[string]string{"a": "2x1", "b": "2x1"}, func() map[string]string { return f.images("web") })
+	f.settle()
+	before := f.binding("Deployment", "web").ResourceVersion
+
+	release := f.traffic.hold("PATCH resourcebindings")
+	defer release()
+	edit(f, web, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "registry.example/web:2" })
+	eventually(f, "images", map[string]string{"a": "2x2", "b": "2x2"}, func() map[string]string { return f.images("web") })
+	if now := f.binding("Deployment", "web").ResourceVersion; now != before {
+		t.Errorf("the binding was written, version %s, was %s", now, before)
+	}
+	release()
+	eventually(f, "version that the binding is for", web.ResourceVersion, func() string {
+		return f.binding("Deployment", "web").Spec.Resource.ResourceVersion
+	})
+	f.wrote("another image, in whatever order", map[string]int{"PATCH resourcebindings": 1, "PATCH works": 2})
+}
+
+// TestDecisionsWaitForTheBinding shows that a change about which something is to
+// be decided reaches no Work before the binding says what. A second template,
+// changed later, has its Works meanwhile.
+func TestDecisionsWaitForTheBinding(t *testing.T) {
+	f := newFleet(t, "a")
+	web, api := f.deployment("web"), f.deployment("api")
+	f.create(f.policy("all", deployments("")), web, api)
+	for _, name := range []string{"web", "api"} {
+		eventually(f, "images of "+name, map[string]string{"a": "2x1"}, func() map[string]string { return f.images(name) })
+	}
+	f.settle()
+
+	release := f.traffic.hold("PATCH resourcebindings")
+	defer release()
+	edit(f, web, func(d *appsv1.Deployment) {
+		*d.Spec.Replicas = 5
+		d.Spec.Template.Spec.Containers[0].Image = "registry.example/web:2"
+	})
+	edit(f, api, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "registry.example/api:2" })
+	eventually(f, "images of api", map[string]string{"a": "2x2"}, func() map[string]string { return f.images("api") })
+	f.wrote("while no binding is written", map[string]int{"PATCH works": 1})
+	if diff := cmp.Diff(map[string]string{"a": "2x1"}, f.images("web")); diff != "" {
+		t.Errorf("images of web while its binding is not written (-want +got):\n%s", diff)
+	}
+	release()
+	eventually(f, "images of web", map[string]string{"a": "5x2"}, func() map[string]string { return f.images("web") })
+	f.wrote("both bindings, and the Works of web", map[string]int{"PATCH resourcebindings": 2, "PATCH works": 1})
+}

@@ -145,9 +145,10 @@ func (f *fleet) start() {
 	native := interpreter.Native()
 	f.check(bindings.Register(ctx, mgr))
 	f.check(snapshots.Register(mgr))
-	f.check(template.New(mgr.GetClient(), templates, snapshots, native, f.events, template.Options{}).Register(ctx, mgr))
+	carrier := template.New(mgr.GetClient(), templates, snapshots, native, f.events, template.Options{GiveWay: 50 * time.Millisecond})
+	f.check(carrier.Register(ctx, mgr))
 	f.check(scheduler.New(mgr.GetClient(), snapshots, f.events, scheduler.Options{}).Register(mgr))
-	f.check(binding.New(mgr.GetClient(), templates, native, f.events, binding.Options{}).Register(ctx, mgr))
+	f.check(binding.New(mgr.GetClient(), templates, native, f.events, binding.Options{Settled: carrier.Settled}).Register(ctx, mgr))
 	f.check(templates.Register(mgr))
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
@@ -350,10 +351,35 @@ func (f *fleet) wrote(what string, want map[string]int) {
 }
 
 // traffic counts the writes that the loops send, by verb and resource, and
-// those that were refused.
+// those that were refused. It can hold writes back.
 type traffic struct {
 	mu     sync.Mutex
 	counts map[string]int
+	held   map[string]chan struct{} // by verb and resource, until it is closed
+}
+
+// hold keeps the loops' writes of a verb and resource back until release is
+// called.
+func (c *traffic) hold(what string) (release func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	gate := make(chan struct{})
+	c.held = map[string]chan struct{}{what: gate}
+	return sync.OnceFunc(func() { close(gate) })
+}
+
+// pass returns once r is not held back any more.
+func (c *traffic) pass(r *http.Request) {
+	c.mu.Lock()
+	gate := c.held[r.Method+" "+resourceOf(r.URL.Path)]
+	c.mu.Unlock()
+	if gate == nil {
+		return
+	}
+	select {
+	case <-gate:
+	case <-r.Context().Done():
+	}
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -362,8 +388,12 @@ func (rt roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retu
 
 func (c *traffic) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.Method == http.MethodGet {
+			return next.RoundTrip(r)
+		}
+		c.pass(r)
 		resp, err := next.RoundTrip(r)
-		if r.Method == http.MethodGet || err != nil {
+		if err != nil {
 			return resp, err
 		}
 		c.mu.Lock()

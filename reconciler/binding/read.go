@@ -26,6 +26,7 @@ type reader struct {
 	templates func(ctx context.Context, key store.Key) (*unstructured.Unstructured, store.Presence, error)
 	works     func(ctx context.Context, b workv1alpha2.Binding) ([]*workv1alpha1.Work, error)
 	orphans   func(ctx context.Context, gone client.ObjectKey) ([]*workv1alpha1.Work, error)
+	settled   func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
 }
 
 // binding reads the binding and its Works.
@@ -44,7 +45,8 @@ func (p reader) binding(ctx context.Context, s *state) (loop.Next, error) {
 }
 
 // template reads the template. The pass ends where it is not the one that the
-// binding is for: what runs stays as it is until the two agree again.
+// binding is for, and the binding would say something else for it: what runs
+// stays as it is until the two agree again.
 func (p reader) template(ctx context.Context, s *state) (loop.Next, error) {
 	ref := &s.binding.BindingSpec().Resource
 	obj, presence, err := p.templates(ctx, bindings.TemplateOf(s.binding))
@@ -59,15 +61,14 @@ func (p reader) template(ctx context.Context, s *state) (loop.Next, error) {
 			"the template is cached at version %s, the binding is for %s", obj.GetResourceVersion(), ref.ResourceVersion))
 	}
 	same, err := described(s.binding, obj)
-	if err != nil || !same {
+	if err != nil || !(same || p.settled(ctx, obj, s.binding)) {
 		return loop.Next{Done: true}, err
 	}
 	s.template = obj
 	return loop.Next{}, nil
 }
 
-// described says whether b is for the template as it is. A newer one reaches
-// the clusters when the template loop says so, on the binding. A binding that
+// described says whether b is for the template as it is. A binding that
 // somebody else made says nothing about it.
 func described(b workv1alpha2.Binding, template *unstructured.Unstructured) (bool, error) {
 	want := b.GetAnnotations()[propagation.DigestAnnotation]

@@ -64,9 +64,10 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	return nil
 }
 
-// templateChanged looks at the binding of a template whose content changed. The
-// binding says first what the template loop made of it; where it said so before
-// the change was seen here, nothing else would bring it back.
+// templateChanged looks at the binding of a template whose content changed. If
+// that changes nothing of what the binding says, its Works are due. Otherwise
+// the binding says first what the template loop made of it; where it said so
+// before the change was seen here, nothing else would bring it back.
 func (r *Reconciler) templateChanged(key store.Key, before, after *unstructured.Unstructured, _ bool) {
 	if before != nil && after != nil {
 		r.inbox.Add(ctrl.Request{NamespacedName: bindings.KeyOf(key)}, false)

@@ -9,9 +9,11 @@
 // policies it writes the status and takes off the finalizer.
 //
 // A new template costs at most two writes, the claim and the binding, which are
-// sent side by side; an edit costs one. Conditions: Ready on policies, with the reasons Matched, UnknownAPI,
-// WaitingForOverrides and InvalidSelector. Events: ApplyPolicySucceed,
-// ApplyPolicyFailed, GetReplicasFailed, ScheduleBindingSucceed and
-// ScheduleBindingFailed on templates. It never touches a Work, and deletes
-// nothing but the binding of a template that a complete watch saw gone.
+// sent side by side; an edit costs one. Works need not wait for the write of an
+// edit that changes nothing of what is decided: Settled tells. Conditions: Ready
+// on policies, with the reasons Matched, UnknownAPI, WaitingForOverrides and
+// InvalidSelector. Events: ApplyPolicySucceed, ApplyPolicyFailed,
+// GetReplicasFailed, ScheduleBindingSucceed and ScheduleBindingFailed on
+// templates. It never touches a Work, and deletes nothing but the binding of a
+// template that a complete watch saw gone.
 package template

@@ -2,6 +2,8 @@ package template
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/window"
 )
 
 // Recorder takes Events.
@@ -44,6 +47,11 @@ type Options struct {
 	Workers int
 	// Skip says what is never propagated, beyond what can never be.
 	Skip propagation.SkipRules
+	// GiveWay is for how long the write of a binding about which nothing is
+	// decided gives way to those of its Works, which need not wait for it: see
+	// Settled. Edits that follow each other in that time cost one write. Zero
+	// writes at once, as it must be where nobody asks Settled.
+	GiveWay time.Duration
 	// Placement is passed on to every decision.
 	Placement placement.Options
 	// Clock is the real one if nil.
@@ -61,7 +69,11 @@ type Reconciler struct {
 	inbox    store.Inbox[store.Key]
 	policies *policies
 	failures echo.Said[store.Key]
-	phases   []loop.Phase[state]
+	held     *window.Window[store.Key]
+
+	// decide are the phases that say what should be written, and write nothing.
+	decide []loop.Phase[state]
+	phases []loop.Phase[state]
 }
 
 // New returns the loop. hub reads from a cache; templates must use Claims.
@@ -78,14 +90,16 @@ func New(hub client.Client, templates *store.Store, snapshots Snapshots, interpr
 		events:    events,
 		opts:      opts,
 		written:   echo.New[workv1alpha2.Binding](opts.Clock),
+		held:      window.New[store.Key](window.Options{Quiet: opts.GiveWay, Most: 4 * opts.GiveWay, Clock: opts.Clock}),
 	}
 	r.policies = newPolicies(hub, templates, &r.inbox, opts)
 	catalog := catalog{hub}
 	read := reader{template: templates.Get, binding: r.binding}
 	choose := chooser{skip: opts.Skip, find: catalog.find, candidates: catalog.candidates, exists: catalog.overrideExists}
 	bind := binder{replicas: interpreter.Replicas, clusters: snapshots.Current, now: opts.Clock.Now, newID: uuid.NewString, placement: opts.Placement}
-	write := writer{hub: hub, echo: r.written, put: templates.Put}
-	r.phases = []loop.Phase[state]{read.run, write.sweep, choose.run, claim, bind.run, write.run}
+	write := writer{hub: hub, echo: r.written, put: templates.Put, hold: r.held.Hold}
+	r.decide = []loop.Phase[state]{choose.run, claim, bind.run}
+	r.phases = slices.Concat([]loop.Phase[state]{read.run, write.sweep}, r.decide, []loop.Phase[state]{write.run})
 	return r
 }
 
@@ -106,6 +120,8 @@ type state struct {
 	desired workv1alpha2.Binding
 	// decision is the placement in desired; nil if none was due.
 	decision *placement.Decision
+	// held is true where the binding is written a little later.
+	held bool
 	// news are told once everything is written.
 	news []news
 }
@@ -117,6 +133,9 @@ type news struct{ eventType, reason, message string }
 func (r *Reconciler) Reconcile(ctx context.Context, key store.Key) (reconcile.Result, error) {
 	s := state{key: key}
 	next, err := loop.Run(ctx, &s, r.phases...)
+	if !s.held {
+		r.held.Clear(key)
+	}
 	if s.template != nil {
 		for _, n := range s.news {
 			r.events.Event(s.template, n.eventType, n.reason, n.message)

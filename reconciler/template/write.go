@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -17,9 +18,11 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
 )
 
 // writer makes, changes and deletes bindings, and claims templates.
@@ -27,6 +30,9 @@ type writer struct {
 	hub  client.Writer
 	echo *echo.Echo[workv1alpha2.Binding]
 	put  func(template *unstructured.Unstructured)
+	// hold returns for how long to hold back the write of a binding for the
+	// template of that digest; not more than 0 means to write now.
+	hold func(key store.Key, digest string) time.Duration
 }
 
 // sweep deletes the binding of a template that is gone, and ends the pass.
@@ -48,6 +54,10 @@ func (p writer) sweep(ctx context.Context, s *state) (loop.Next, error) {
 
 // run writes the claim and the binding side by side.
 func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
+	if wait := p.giveWay(s); wait > 0 {
+		s.held = true
+		return loop.Next{After: wait}, nil
+	}
 	var group errgroup.Group
 	var claimErr error
 	group.Go(func() error {
@@ -65,6 +75,20 @@ func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
 		}
 	}
 	return loop.Next{}, errors.Join(claimErr, err)
+}
+
+// giveWay returns for how long the write waits. Nobody waits for one that only
+// tells which version of the template the binding stands for, while its Works
+// are on their way to the clusters.
+func (p writer) giveWay(s *state) time.Duration {
+	if s.claim != nil || s.policy == nil || s.binding == nil || !propagation.SameDecision(s.binding, s.desired) {
+		return 0
+	}
+	digest := s.desired.GetAnnotations()[propagation.DigestAnnotation]
+	if s.binding.GetAnnotations()[propagation.DigestAnnotation] == digest {
+		return 0
+	}
+	return p.hold(s.key, digest)
 }
 
 // bind brings the binding to what is desired, and reports whether it wrote.
