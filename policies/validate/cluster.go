@@ -212,7 +212,8 @@ func modelRange(ms []clusterv1alpha1.ResourceModel, i, j int, path *field.Path) 
 	if i == 0 && !r.Min.IsZero() {
 		errs = append(errs, field.Invalid(path.Child("min"), r.Min.String(), "the first grade must start at 0"))
 	}
-	if i > 0 && r.Min.Cmp(ms[i-1].Ranges[j].Max) != 0 {
+	// A grade before that has fewer ranges was complained about already.
+	if i > 0 && j < len(ms[i-1].Ranges) && r.Min.Cmp(ms[i-1].Ranges[j].Max) != 0 {
 		errs = append(errs, field.Invalid(path.Child("min"), r.Min.String(), "must be the max of the grade before"))
 	}
 	if i == len(ms)-1 && r.Max.Value() != math.MaxInt64 {
