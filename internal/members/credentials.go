@@ -35,6 +35,10 @@ func TargetOf(cluster *clusterv1alpha1.Cluster, secret *corev1.Secret) (Target, 
 	if endpoint.Scheme != "https" {
 		return Target{}, refuse("spec.apiEndpoint must start with https://, a token is not sent in the clear")
 	}
+	if endpoint.User != nil {
+		// Addresses are logged, and stand where many may read them.
+		return Target{}, refuse("spec.apiEndpoint holds a user name: credentials belong into the secret")
+	}
 	token := strings.TrimSpace(string(secret.Data[clusterv1alpha1.SecretTokenKey]))
 	if token == "" {
 		return Target{}, refuse("secret %s/%s has no %s", secret.Namespace, secret.Name, clusterv1alpha1.SecretTokenKey)

@@ -24,8 +24,11 @@ func TestTargetOf(t *testing.T) {
 		}},
 		"no address":          {func(c *clusterv1alpha1.Cluster, _ *corev1.Secret) { c.Spec.APIEndpoint = "" }, "spec.apiEndpoint"},
 		"an address in clear": {func(c *clusterv1alpha1.Cluster, _ *corev1.Secret) { c.Spec.APIEndpoint = "http://m:6443" }, "https://"},
-		"no token":            {func(_ *clusterv1alpha1.Cluster, s *corev1.Secret) { delete(s.Data, "token") }, "has no token"},
-		"a token of blanks":   {func(_ *clusterv1alpha1.Cluster, s *corev1.Secret) { s.Data["token"] = []byte(" \n") }, "has no token"},
+		"an address that holds a password": {func(c *clusterv1alpha1.Cluster, _ *corev1.Secret) {
+			c.Spec.APIEndpoint = "https://hub:" + canary + "@m:6443"
+		}, "user name"},
+		"no token":          {func(_ *clusterv1alpha1.Cluster, s *corev1.Secret) { delete(s.Data, "token") }, "has no token"},
+		"a token of blanks": {func(_ *clusterv1alpha1.Cluster, s *corev1.Secret) { s.Data["token"] = []byte(" \n") }, "has no token"},
 		"a proxy of another scheme": {func(c *clusterv1alpha1.Cluster, _ *corev1.Secret) {
 			c.Spec.ProxyURL = "ftp://proxy"
 		}, "http, https and socks5"},
