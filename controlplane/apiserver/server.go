@@ -161,12 +161,16 @@ func (s *Server) URL() string { return s.url }
 func (s *Server) Port() int { return s.address.(*net.TCPAddr).Port }
 
 // LoopbackConfig is for clients inside this process: it may do everything, is
-// never throttled, and is good for this run of the server alone.
+// never throttled, needs no connection, and is good for this run of the server
+// alone.
 func (s *Server) LoopbackConfig() *rest.Config {
-	config := rest.CopyConfig(s.chain.GenericAPIServer.LoopbackClientConfig)
-	config.ContentType = "" // clients of custom resources speak JSON
-	config.QPS = -1
-	return config
+	own := s.chain.GenericAPIServer.LoopbackClientConfig
+	return &rest.Config{
+		Host:        own.Host,
+		BearerToken: own.BearerToken,
+		Transport:   loopback{s.chain.GenericAPIServer.Handler},
+		QPS:         -1,
+	}
 }
 
 // WaitServing returns when the server answers and all its own parts are ready;
