@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -112,6 +114,18 @@ func reflected(obj *unstructured.Unstructured, interpreter Interpreter) (*runtim
 	}
 	return &runtime.RawExtension{Raw: status.Raw}, nil
 }
+
+// Same says whether two values of one type are the same, semantically. What
+// members reported compares as JSON, which servers write as they like.
+func Same[T any](a, b T) bool { return semantic.DeepEqual(a, b) }
+
+var semantic = func() conversion.Equalities {
+	e := equality.Semantic.Copy()
+	if err := e.AddFunc(SameJSON); err != nil {
+		panic(err) // a constant
+	}
+	return e
+}()
 
 // SameJSON says whether two raw values are the same JSON, however it is written.
 func SameJSON(a, b runtime.RawExtension) bool {

@@ -6,11 +6,9 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -111,20 +109,10 @@ func (m *manifest) identifier() workv1alpha1.ResourceIdentifier {
 	}
 }
 
-// semantic compares statuses; what members reported compares as JSON, which
-// servers write as they like.
-var semantic = func() conversion.Equalities {
-	e := equality.Semantic.Copy()
-	if err := e.AddFunc(members.SameJSON); err != nil {
-		panic(err)
-	}
-	return e
-}()
-
 // report writes the status: at once if somebody waits for it, else after it has
 // been quiet for a moment, and not at all if it is what it was.
 func (l *lane) report(ctx context.Context, s *state) (loop.Next, error) {
-	if semantic.DeepEqual(&s.work.Status, s.status) {
+	if members.Same(&s.work.Status, s.status) {
 		l.settle(s.key)
 		return loop.Next{}, nil
 	}

@@ -7,12 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,16 +23,6 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 )
-
-// semantic compares statuses; what clusters reported compares as JSON, which
-// servers write as they like.
-var semantic = func() conversion.Equalities {
-	e := equality.Semantic.Copy()
-	if err := e.AddFunc(members.SameJSON); err != nil {
-		panic(err)
-	}
-	return e
-}()
 
 // collect works out the binding's status from what its Works say now.
 func (r *Reconciler) collect(ctx context.Context, s *state) (loop.Next, error) {
@@ -103,7 +91,7 @@ func (r *Reconciler) total(ctx context.Context, s *state) (loop.Next, error) {
 // hold leaves what has not changed alone, and holds back what can wait for more.
 func (r *Reconciler) hold(_ context.Context, s *state) (loop.Next, error) {
 	was := s.binding.BindingStatus()
-	if s.total == nil && semantic.DeepEqual(*was, s.status) {
+	if s.total == nil && members.Same(*was, s.status) {
 		r.clear(s.key)
 		return loop.Next{Done: true}, nil
 	}
@@ -165,7 +153,7 @@ func healthy(status *workv1alpha2.ResourceBindingStatus) bool {
 // written by this loop alone, so neither names a resource version.
 func (r *Reconciler) write(ctx context.Context, s *state) (loop.Next, error) {
 	r.clear(s.key)
-	if was := s.binding.BindingStatus(); !semantic.DeepEqual(*was, s.status) {
+	if was := s.binding.BindingStatus(); !members.Same(*was, s.status) {
 		if err := r.writeBinding(ctx, s.key, was, &s.status); err != nil {
 			return loop.Next{}, fmt.Errorf("write the status of binding %s: %w", s.key, err)
 		}
