@@ -1,6 +1,8 @@
 package aggregated
 
 import (
+	"slices"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,7 +25,14 @@ func works(d *definition) kind[*workv1alpha1.Work] {
 		checkSpec: func(w *workv1alpha1.Work) field.ErrorList {
 			return append(d.checkSpec(&w.Spec), validate.Work(w)...)
 		},
-		checkStatus: func(w *workv1alpha1.Work) field.ErrorList { return d.checkStatus(&w.Status) },
+		checkStatus: func(w *workv1alpha1.Work) field.ErrorList {
+			judged := w.Status // what members say is free, and need not be taken apart
+			judged.ManifestStatuses = slices.Clone(judged.ManifestStatuses)
+			for i := range judged.ManifestStatuses {
+				judged.ManifestStatuses[i].Status = nil
+			}
+			return d.checkStatus(&judged)
+		},
 		sameSpec:    func(a, b *workv1alpha1.Work) bool { return apiequality.Semantic.DeepEqual(a.Spec, b.Spec) },
 		keepStatus:  func(w, old *workv1alpha1.Work) { w.Status = old.Status },
 		keepSpec: func(w, old *workv1alpha1.Work) {
@@ -43,7 +52,14 @@ func bindings[B workv1alpha2.Binding](d *definition, idLabel string, newBinding 
 		complete:    func(b, _ B) { validate.DefaultBinding(b) },
 		check:       func(b, _ B) (field.ErrorList, []string) { return validate.Binding(b), nil },
 		checkSpec:   func(b B) field.ErrorList { return d.checkSpec(b.BindingSpec()) },
-		checkStatus: func(b B) field.ErrorList { return d.checkStatus(b.BindingStatus()) },
+		checkStatus: func(b B) field.ErrorList {
+			judged := *b.BindingStatus() // as above
+			judged.AggregatedStatus = slices.Clone(judged.AggregatedStatus)
+			for i := range judged.AggregatedStatus {
+				judged.AggregatedStatus[i].Status = nil
+			}
+			return d.checkStatus(&judged)
+		},
 		sameSpec:    func(a, b B) bool { return apiequality.Semantic.DeepEqual(a.BindingSpec(), b.BindingSpec()) },
 		keepStatus:  func(b, old B) { *b.BindingStatus() = *old.BindingStatus() },
 		keepSpec: func(b, old B) {
