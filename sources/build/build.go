@@ -7,9 +7,11 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/fluxcd/pkg/apis/kustomize"
 	yamlv3 "go.yaml.in/yaml/v3"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -109,12 +111,23 @@ type Builder struct {
 	schemas sync.RWMutex
 }
 
+// maxCopied is how many bytes a JSON patch may copy within an object. It is
+// also the API server's limit.
+const maxCopied = 3 << 20
+
 // New returns a Builder.
-func New(limits Limits) *Builder { return &Builder{limits: limits.withDefaults()} }
+func New(limits Limits) *Builder {
+	// Each copy may double an object. The library that kustomize patches with
+	// takes its limit from here, as the API server does, and has none if nobody
+	// sets it.
+	atomic.CompareAndSwapInt64(&jsonpatch.AccumulatedCopySizeLimit, 0, maxCopied)
+	return &Builder{limits: limits.withDefaults()}
+}
 
 // Build builds the input. Equal input gives equal objects in equal order.
-// When ctx ends, Build returns; kustomize itself cannot be interrupted, and
-// what is left of it ends soon, as its input is bounded.
+// When ctx ends, Build returns; kustomize itself cannot be interrupted. What is
+// left of it ends by itself, as its input is bounded, if not at once: it needs
+// a second for a thousand objects, and a hundred times that for ten thousand.
 func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstructured, error) {
 	i := newInspection(in.Files, b.limits)
 	root, err := i.folder(in.Path)

@@ -240,6 +240,15 @@ func bomb() string {
 	return b.String()
 }
 
+// doubling are steps of a JSON patch, each of which doubles the data.
+func doubling() string {
+	steps := []string{`{"op": "add", "path": "/data", "value": {"a": "some text"}}`}
+	for n := range 32 {
+		steps = append(steps, fmt.Sprintf(`{"op": "copy", "from": "/data", "path": "/data/c%d"}`, n))
+	}
+	return strings.Join(steps, ", ")
+}
+
 func TestBuildRefuses(t *testing.T) {
 	with := func(kustomization string) map[string]string {
 		return map[string]string{"kustomization.yaml": kustomization, "a.yaml": configMap("a")}
@@ -325,6 +334,7 @@ func TestBuildRefuses(t *testing.T) {
 		"a YAML bomb in a patch":               {files: map[string]string{"kustomization.yaml": "resources: [a.yaml]\npatches: [{path: p.yaml}]\n", "a.yaml": configMap("a"), "p.yaml": bomb()}, want: build.ErrTooLarge},
 		"a YAML bomb in a plugin's file":       {files: map[string]string{"kustomization.yaml": "resources: [a.yaml]\ntransformers: [t.yaml]\n", "a.yaml": configMap("bomb"), "p.yaml": bomb(), "t.yaml": "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: x}\npath: p.yaml\n"}, want: build.ErrTooLarge, says: "p.yaml"},
 		"a YAML bomb in a plugin's patch":      {files: map[string]string{"kustomization.yaml": "resources: [a.yaml]\ntransformers: [t.yaml]\n", "a.yaml": configMap("bomb"), "t.yaml": "apiVersion: builtin\nkind: PatchTransformer\nmetadata: {name: x}\npatch: |\n  " + strings.ReplaceAll(bomb(), "\n", "\n  ") + "\n"}, want: build.ErrTooLarge, says: "aliases"},
+		"a patch that doubles and doubles":     {files: map[string]string{"kustomization.yaml": "resources: [a.yaml]\npatches: [{target: {kind: ConfigMap}, patch: '[" + doubling() + "]'}]\n", "a.yaml": configMap("a")}, want: build.ErrKustomize, says: "copy"},
 		"an alias that refers to itself":       {files: map[string]string{"a.yaml": configMap("a") + "data: &a {x: *a}\n"}, want: build.ErrInvalid, says: "refers to itself"},
 		"a document nested too deep":           {files: map[string]string{"a.yaml": configMap("a") + "data: " + strings.Repeat("[", 200) + strings.Repeat("]", 200) + "\n"}, want: build.ErrTooLarge, says: "nested"},
 		"a document that is too large":         {files: map[string]string{"a.yaml": configMap("a") + "data: {x: '" + strings.Repeat("x", 3<<20) + "'}\n"}, want: build.ErrTooLarge},
