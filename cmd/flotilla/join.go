@@ -53,6 +53,9 @@ again after an interruption.`,
 				return err
 			}
 			if err := join.Ready(cmd.Context(), opts.Hub, opts.Name, within); err != nil {
+				if cmd.Context().Err() != nil {
+					return err // the user has enough of waiting
+				}
 				_, err = fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", err)
 				return err
 			}
