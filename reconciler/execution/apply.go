@@ -133,9 +133,6 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 	live, err := s.member.Get(ctx, m.gvk, m.key)
 	switch {
 	case apierrors.IsNotFound(err):
-		if !overwrites(desired) {
-			desired.SetResourceVersion(members.OnlyNew)
-		}
 		return s.member.Apply(ctx, desired)
 	case err != nil:
 		return nil, err

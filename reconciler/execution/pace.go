@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Corrections of one object are made at once for freeCorrections times; after
-// that each waits twice as long as the one before, up to lastRetry. A quiet time
-// of forgiven starts over.
+// Corrections of one Work's objects are made at once for freeCorrections times;
+// after that each waits twice as long as the one before, up to lastRetry. A
+// quiet time of forgiven starts over.
 const (
 	freeCorrections = 3
 	firstPause      = time.Second

@@ -35,6 +35,8 @@ type edge struct {
 	refuse   error
 	asked    []string
 	sent     *unstructured.Unstructured
+
+	conflicts bool // whether it takes a resource version for a conflict in any case
 }
 
 func (e *edge) ask(format string, args ...any) {
@@ -59,7 +61,7 @@ func (e *edge) Apply(_ context.Context, desired *unstructured.Unstructured) (*me
 		verb = "make"
 	}
 	e.ask("%s %s", verb, desired.GetName())
-	if verb == "make" && e.live != nil {
+	if verb == "make" && (e.live != nil || e.conflicts) {
 		return nil, apierrors.NewConflict(schema.GroupResource{}, desired.GetName(), errors.New("it is there"))
 	}
 	e.sent = desired
@@ -151,7 +153,10 @@ func TestCarry(t *testing.T) {
 		"a new manifest that leaves fields to the member": {
 			edge:  edge{presence: members.Absent},
 			text:  strings.Replace(manifestText, `"labels":{`, `"labels":{"resourcetemplate.karmada.io/retain-replicas":"true",`, 1),
-			asked: []string{"get web", "make web"},
+			asked: []string{"get web", "apply web"},
+		},
+		"a new manifest to a member that never makes anything that way": {
+			edge: edge{presence: members.Absent, conflicts: true}, asked: []string{"make web", "get web", "apply web"},
 		},
 		"a new manifest over an object that is managed already": {
 			edge: edge{presence: members.Present, observed: ours(asIs)}, asked: []string{"apply web"},
