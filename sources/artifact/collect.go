@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -36,7 +37,9 @@ func Collect(ctx context.Context, tree fs.FS, selection Selection, limits Limits
 	if err := c.walk(ctx, ".", c.loadIgnoreFile); err != nil {
 		return nil, err
 	}
-	c.matcher = c.rules(selection.Ignore)
+	if c.matcher, err = c.rules(selection.Ignore); err != nil {
+		return nil, err
+	}
 	for _, root := range roots {
 		if err := c.walk(ctx, root, c.take); err != nil {
 			return nil, err
@@ -103,8 +106,13 @@ func (c *collection) walk(ctx context.Context, root string, visit func(name stri
 	})
 }
 
-// maxIgnoreFile is how large a .sourceignore may be, in bytes.
-const maxIgnoreFile = 1 << 20
+const (
+	// maxIgnoreFile is how large a .sourceignore may be, in bytes.
+	maxIgnoreFile = 1 << 20
+	// maxPatterns is how many exclusions there may be in all: each file is
+	// compared with each, and one .sourceignore may stand in many directories.
+	maxPatterns = 10_000
+)
 
 func (c *collection) loadIgnoreFile(name string, d fs.DirEntry) error {
 	if path.Base(name) != sourceignore.IgnoreFile {
@@ -121,20 +129,27 @@ func (c *collection) loadIgnoreFile(name string, d fs.DirEntry) error {
 	if dir := path.Dir(name); dir != "." {
 		domain = strings.Split(dir, "/")
 	}
-	c.patterns = append(c.patterns, sourceignore.ReadPatterns(bytes.NewReader(text), domain)...)
+	return c.exclude(bytes.NewReader(text), domain)
+}
+
+func (c *collection) exclude(text io.Reader, domain []string) error {
+	if c.patterns = append(c.patterns, sourceignore.ReadPatterns(text, domain)...); len(c.patterns) > maxPatterns {
+		return fmt.Errorf("more than %d exclusions in spec.ignore and .sourceignore: %w", maxPatterns, ErrTooLarge)
+	}
 	return nil
 }
 
 // rules puts exclusions in the order in which the last one that matches wins.
-func (c *collection) rules(ignore *string) gitignore.Matcher {
-	patterns := c.patterns
+func (c *collection) rules(ignore *string) (gitignore.Matcher, error) {
 	if ignore != nil {
-		patterns = append(patterns, sourceignore.ReadPatterns(strings.NewReader(*ignore), nil)...)
+		if err := c.exclude(strings.NewReader(*ignore), nil); err != nil {
+			return nil, err
+		}
 	}
-	if len(patterns) == 0 {
-		return sourceignore.NewDefaultMatcher(nil, nil)
+	if len(c.patterns) == 0 {
+		return sourceignore.NewDefaultMatcher(nil, nil), nil
 	}
-	return sourceignore.NewMatcher(append(sourceignore.VCSPatterns(nil), patterns...))
+	return sourceignore.NewMatcher(append(sourceignore.VCSPatterns(nil), c.patterns...)), nil
 }
 
 func (c *collection) take(name string, d fs.DirEntry) error {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -97,6 +98,29 @@ func TestCollectLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if _, err := artifact.Collect(t.Context(), tree, artifact.Selection{}, tc.limits); !errors.Is(err, tc.wantErr) {
 				t.Errorf("error = %v, want %v", err, tc.wantErr)
+			}
+		})
+	}
+}
+
+func TestCollectBoundsExclusions(t *testing.T) {
+	lines := strings.Repeat("a/b\n", 600)
+	everywhere := fstest.MapFS{}
+	for n := range 20 {
+		everywhere[fmt.Sprintf("d%d/.sourceignore", n)] = &fstest.MapFile{Data: []byte(lines)}
+	}
+	many := strings.Repeat(lines, 20)
+	for name, tc := range map[string]struct {
+		tree   fstest.MapFS
+		ignore *string
+	}{
+		"in many directories": {tree: everywhere},
+		"in one file":         {tree: fstest.MapFS{".sourceignore": {Data: []byte(many)}}},
+		"in the spec":         {tree: fstest.MapFS{"a": {}}, ignore: &many},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := artifact.Collect(t.Context(), tc.tree, artifact.Selection{Ignore: tc.ignore}, artifact.Limits{}); !errors.Is(err, artifact.ErrTooLarge) {
+				t.Errorf("error = %v, want ErrTooLarge", err)
 			}
 		})
 	}
