@@ -14,11 +14,15 @@ import (
 
 	"github.com/flotilla-io/flotilla/controlplane/member"
 	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/internal/headroom"
 	"github.com/flotilla-io/flotilla/internal/telemetry"
 )
 
 // logLimit is how large a log file may be when a member starts; a larger one gives way to a new one.
 const logLimit = 16 << 20
+
+// memberGarbage is how many bytes of garbage a member keeps at most before it collects. Several share a machine.
+const memberGarbage = 256 << 20
 
 // faultsOnly leaves out what Kubernetes' controllers tell of their own doing.
 const faultsOnly = -1
@@ -65,6 +69,7 @@ func runMember(cmd *cobra.Command, opts member.Options, logs telemetry.LogOption
 		return err
 	}
 	defer out.Close()
+	defer headroom.Keep(memberGarbage)()
 	log, err := logs.Start(out)
 	if err != nil {
 		return err

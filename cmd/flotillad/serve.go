@@ -18,8 +18,13 @@ import (
 	"github.com/flotilla-io/flotilla/api/crds"
 	"github.com/flotilla-io/flotilla/controlplane"
 	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/internal/headroom"
 	"github.com/flotilla-io/flotilla/internal/telemetry"
 )
+
+// serveGarbage is how many bytes of garbage a control plane keeps at most before
+// it collects, as long as that is more than what lives.
+const serveGarbage = 512 << 20
 
 // serveOptions are the flags of serve.
 type serveOptions struct {
@@ -70,6 +75,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	begin := time.Now()
+	defer headroom.Keep(serveGarbage)()
 	logger, err := o.logs.Start(errOut)
 	if err != nil {
 		return command.Usage(err)

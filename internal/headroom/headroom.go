@@ -1,0 +1,77 @@
+// Package headroom lets a process whose heap is small collect garbage less
+// often: collecting whenever a small heap has doubled costs a busy server a
+// fifth of its CPU and saves little memory.
+//
+// In goes how much memory garbage may take; out comes nothing. The package acts
+// on the whole process, so only a program's main may use it.
+package headroom
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync/atomic"
+)
+
+const (
+	// least is Go's own share of garbage in relation to what lives, in percent.
+	least = 100
+	// most keeps a nearly empty heap from growing for long without a look.
+	most = 400
+	// coarse is by how much, in percent, a setting must be off to be changed.
+	coarse = 10
+)
+
+// liveBytes is the metric of what the last collection left.
+const liveBytes = "/gc/heap/live:bytes"
+
+// Keep lets garbage grow to the given bytes, or to the size of what lives if
+// that is more, before it is collected. After each collection it looks again.
+// Where GOGC is set, the user has decided and nothing is done. What it returns
+// ends it, and sets what was set before.
+func Keep(bytes uint64) (stop func()) {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
+	}
+	k := &keeper{bytes: bytes, set: least}
+	before := debug.SetGCPercent(least)
+	k.look()
+	return func() {
+		k.stopped.Store(true)
+		debug.SetGCPercent(before)
+	}
+}
+
+type keeper struct {
+	bytes   uint64
+	set     int
+	stopped atomic.Bool
+}
+
+// token is garbage from the start: that it is collected says that a collection
+// was. It must not share its memory with other small values.
+type token struct{ _ [64]byte }
+
+// look sets the share by what lives now, and looks again after the next
+// collection.
+func (k *keeper) look() {
+	if k.stopped.Load() {
+		return
+	}
+	sample := []metrics.Sample{{Name: liveBytes}}
+	metrics.Read(sample)
+	if want := percent(sample[0].Value.Uint64(), k.bytes); want*100 > k.set*(100+coarse) || want*100 < k.set*(100-coarse) {
+		k.set = want
+		debug.SetGCPercent(want)
+	}
+	runtime.AddCleanup(&token{}, func(k *keeper) { k.look() }, k)
+}
+
+// percent is the share of garbage that may grow beside what lives.
+func percent(live, garbage uint64) int {
+	if live == 0 || garbage/live >= most/100 {
+		return most
+	}
+	return max(least, int(garbage*100/live)) //nolint:gosec // under most, see above
+}
