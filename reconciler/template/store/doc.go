@@ -7,5 +7,6 @@
 // when its definition appears, one that nobody wants any more is let go.
 //
 // What a read returns is one of three things: present, absent or unknown. Only
-// a watch that has listed everything says absent. The package writes nothing.
+// a watch that has listed everything says absent, and Gone asks the control plane
+// itself. The package writes nothing.
 package store

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -11,10 +10,12 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -99,6 +100,7 @@ type Options struct {
 type Store struct {
 	opts      Options
 	cache     cache.Cache
+	live      client.Reader
 	queue     workqueue.TypedRateLimitingInterface[schema.GroupVersionKind]
 	listeners []Listener
 
@@ -121,11 +123,10 @@ func New(cfg *rest.Config, opts Options) (*Store, error) {
 		opts.Claims = func(*unstructured.Unstructured) []string { return nil }
 	}
 	templates, err := cache.New(cfg, cache.Options{
-		HTTPClient:                  opts.HTTPClient,
-		Scheme:                      opts.Scheme,
-		Mapper:                      opts.Mapper,
-		ReaderFailOnMissingInformer: true,
-		DefaultTransform:            cache.TransformStripManagedFields(),
+		HTTPClient:       opts.HTTPClient,
+		Scheme:           opts.Scheme,
+		Mapper:           opts.Mapper,
+		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
 			&apiextensionsv1.CustomResourceDefinition{}: {Transform: withoutSchemas},
 		},
@@ -133,9 +134,14 @@ func New(cfg *rest.Config, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the cache of templates: %w", err)
 	}
+	live, err := client.New(cfg, client.Options{HTTPClient: opts.HTTPClient, Scheme: opts.Scheme, Mapper: opts.Mapper})
+	if err != nil {
+		return nil, fmt.Errorf("set up the reader of templates: %w", err)
+	}
 	return &Store{
 		opts:    opts,
 		cache:   templates,
+		live:    live,
 		queue:   workqueue.NewTypedRateLimitingQueue(retries()),
 		wants:   map[any][]schema.GroupVersionKind{},
 		counts:  map[schema.GroupVersionKind]int{},
@@ -193,32 +199,39 @@ func (s *Store) Kinds() []schema.GroupVersionKind {
 }
 
 // Get returns a template, and whether it is known to be there. The object is
-// the caller's own.
-func (s *Store) Get(ctx context.Context, key Key) (*unstructured.Unstructured, Presence, error) {
+// the caller's own. It never waits: what a watch has not listed yet is unknown.
+func (s *Store) Get(_ context.Context, key Key) (*unstructured.Unstructured, Presence, error) {
 	w, complete := s.watching(key.GroupVersionKind)
 	if w == nil {
 		return nil, Unknown, nil
 	}
-	obj := &unstructured.Unstructured{}
-	obj.SetGroupVersionKind(key.GroupVersionKind)
-	err := s.cache.Get(ctx, key.ObjectKey(), obj)
-	if err != nil && !apierrors.IsNotFound(err) {
-		if notCached(err) {
-			return nil, Unknown, nil
-		}
+	item, found, err := w.indexer.GetByKey(toolscache.ObjectName(key.ObjectKey()).String())
+	if err != nil {
 		return nil, Unknown, fmt.Errorf("read %s %s from the cache: %w", key.Kind, key.ObjectKey(), err)
 	}
-	latest, found := w.echo.Latest(key.ObjectKey(), obj, err == nil)
+	cached, _ := item.(*unstructured.Unstructured)
+	latest, found := w.echo.Latest(key.ObjectKey(), cached, found)
 	switch {
 	case !found && complete:
 		return nil, Absent, nil
 	case !found:
 		return nil, Unknown, nil
-	case latest != obj:
-		return latest.DeepCopy(), Present, nil
 	default:
-		return obj, Present, nil
+		return latest.DeepCopy(), Present, nil
 	}
+}
+
+// Gone asks the control plane whether a template that is absent here is gone.
+// Watches of two kinds are not of the same moment: this one may not have reached
+// yet what another one has shown the result of.
+func (s *Store) Gone(ctx context.Context, key Key) (bool, error) {
+	obj := &metav1.PartialObjectMetadata{}
+	obj.SetGroupVersionKind(key.GroupVersionKind)
+	err := s.live.Get(ctx, key.ObjectKey(), obj)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false, fmt.Errorf("look for %s %s: %w", key.Kind, key.ObjectKey(), err)
+	}
+	return err != nil, nil
 }
 
 // Put tells the store of a template as the server returned it from a write, so
@@ -234,28 +247,32 @@ func (s *Store) Put(obj *unstructured.Unstructured) {
 // List calls yield for each template of a kind that is known so far; an empty
 // namespace means all of them. The objects are shared: they must not be
 // changed. Templates that are not known yet are announced to the listeners.
-func (s *Store) List(ctx context.Context, gvk schema.GroupVersionKind, namespace string, yield func(*unstructured.Unstructured)) error {
-	return list(ctx, s.cache, gvk, yield, client.InNamespace(namespace))
+func (s *Store) List(_ context.Context, gvk schema.GroupVersionKind, namespace string, yield func(*unstructured.Unstructured)) error {
+	if namespace == "" {
+		return s.each(gvk, yield, func(i toolscache.Indexer) ([]any, error) { return i.List(), nil })
+	}
+	return s.each(gvk, yield, func(i toolscache.Indexer) ([]any, error) { return i.ByIndex(toolscache.NamespaceIndex, namespace) })
 }
 
 // Claimed is List for the templates that the policy with the given permanent
 // id claims.
-func (s *Store) Claimed(ctx context.Context, gvk schema.GroupVersionKind, id string, yield func(*unstructured.Unstructured)) error {
-	return list(ctx, s.cache, gvk, yield, client.MatchingFields{claimIndex: id})
+func (s *Store) Claimed(_ context.Context, gvk schema.GroupVersionKind, id string, yield func(*unstructured.Unstructured)) error {
+	return s.each(gvk, yield, func(i toolscache.Indexer) ([]any, error) { return i.ByIndex(claimIndex, id) })
 }
 
-func list(ctx context.Context, templates client.Reader, gvk schema.GroupVersionKind, yield func(*unstructured.Unstructured), opts ...client.ListOption) error {
-	all := &unstructured.UnstructuredList{}
-	all.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	err := templates.List(ctx, all, append(opts, client.UnsafeDisableDeepCopy)...)
-	if notCached(err) {
+func (s *Store) each(gvk schema.GroupVersionKind, yield func(*unstructured.Unstructured), list func(toolscache.Indexer) ([]any, error)) error {
+	w, _ := s.watching(gvk)
+	if w == nil {
 		return nil
 	}
+	items, err := list(w.indexer)
 	if err != nil {
 		return fmt.Errorf("list %s from the cache: %w", gvk.Kind, err)
 	}
-	for i := range all.Items {
-		yield(&all.Items[i])
+	for _, item := range items {
+		if obj, ok := item.(*unstructured.Unstructured); ok {
+			yield(obj)
+		}
 	}
 	return nil
 }
@@ -265,10 +282,6 @@ func list(ctx context.Context, templates client.Reader, gvk schema.GroupVersionK
 func (s *Store) watching(gvk schema.GroupVersionKind) (*watch, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.watches[gvk], s.states[gvk] == Synced
-}
-
-func notCached(err error) bool {
-	var missing *cache.ErrResourceNotCached
-	return errors.As(err, &missing)
+	w := s.watches[gvk]
+	return w, w != nil && w.complete
 }

@@ -2,8 +2,11 @@ package store_test
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -50,17 +53,17 @@ func (h *heard) all() []string {
 }
 
 // run starts a store that tells h about namespace.
-func run(t *testing.T, env *servertest.Env, namespace string, h *heard) *store.Store {
+func run(t *testing.T, cfg *rest.Config, namespace string, h *heard) *store.Store {
 	t.Helper()
-	httpClient, err := rest.HTTPClientFor(env.Config)
+	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mapper, err := apiutil.NewDynamicRESTMapper(env.Config, httpClient)
+	mapper, err := apiutil.NewDynamicRESTMapper(cfg, httpClient)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := store.New(env.Config, store.Options{
+	s, err := store.New(cfg, store.Options{
 		HTTPClient: httpClient, Scheme: scheme.New(), Mapper: mapper,
 		Claims: func(obj *unstructured.Unstructured) []string {
 			if id := obj.GetLabels()["claim"]; id != "" {
@@ -121,7 +124,7 @@ func TestStore(t *testing.T) {
 	env := shared.Env(t)
 	ns := env.Namespace(t)
 	var h heard
-	s := run(t, env, ns, &h)
+	s := run(t, env.Config, ns, &h)
 	key := store.Key{GroupVersionKind: configMap, Namespace: ns, Name: "settings"}
 	read := func() store.Presence {
 		_, presence, err := s.Get(t.Context(), key)
@@ -167,7 +170,7 @@ func TestPut(t *testing.T) {
 	env := shared.Env(t)
 	ns := env.Namespace(t)
 	var h heard
-	s := run(t, env, ns, &h)
+	s := run(t, env.Config, ns, &h)
 	s.Want("me", configMap)
 	eventually(t, "state", store.Synced, func() store.State { return s.State(configMap) })
 	obj := &unstructured.Unstructured{}
@@ -189,11 +192,55 @@ func TestPut(t *testing.T) {
 	})
 }
 
+// TestAKindThatCannotBeListed holds the first list of a kind back: whoever asks
+// about it is told at once that nothing is known.
+func TestAKindThatCannotBeListed(t *testing.T) {
+	env := shared.Env(t)
+	ns := env.Namespace(t)
+	gate := make(chan struct{})
+	cfg := rest.CopyConfig(env.Config)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/configmaps") {
+				select {
+				case <-gate:
+				case <-r.Context().Done():
+				}
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	var h heard
+	s := run(t, cfg, ns, &h)
+	key := store.Key{GroupVersionKind: configMap, Namespace: ns, Name: "settings"}
+	s.Want("me", configMap)
+	eventually(t, "state", store.Starting, func() store.State { return s.State(configMap) })
+
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	_, presence, err := s.Get(ctx, key)
+	none := func(obj *unstructured.Unstructured) { t.Errorf("%s is known", obj.GetName()) }
+	err = errors.Join(err, s.List(ctx, configMap, ns, none), s.List(ctx, configMap, "", none), s.Claimed(ctx, configMap, "p-1", none), ctx.Err())
+	if presence != store.Unknown || err != nil {
+		t.Errorf("presence %d, err %v; want unknown, at once", presence, err)
+	}
+	close(gate)
+	eventually(t, "presence", store.Absent, func() store.Presence {
+		_, presence, err := s.Get(t.Context(), key)
+		check(t, err)
+		return presence
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (rt roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return rt(r) }
+
 func TestKindsComeAndGo(t *testing.T) {
 	env := shared.Env(t)
 	ns := env.Namespace(t)
 	var h heard
-	s := run(t, env, ns, &h)
+	s := run(t, env.Config, ns, &h)
 	gvk := schema.GroupVersionKind{Group: "store.example.com", Version: "v1", Kind: "Gadget"}
 	other := gvk
 	other.Version = "v2"

@@ -26,10 +26,15 @@ const claimIndex = "claim"
 // Definitions announce themselves; aggregated APIs do not.
 const unservedPoll = 30 * time.Second
 
-// watch is the running watch of one kind.
+// watch is the running watch of one kind. What it has seen is read from its own
+// indexer: the cache's readers would wait until its first list is complete, and
+// a kind that cannot be listed would hold up whoever asks about it.
 type watch struct {
-	echo *echo.Echo[*unstructured.Unstructured]
-	stop context.CancelFunc
+	echo    *echo.Echo[*unstructured.Unstructured]
+	indexer toolscache.Indexer
+	stop    context.CancelFunc
+	// complete says that the first list is; guarded by the store's lock.
+	complete bool
 }
 
 // retries paces the attempts to watch a kind that was announced but cannot be
@@ -120,60 +125,61 @@ func (s *Store) ensure(ctx context.Context, gvk schema.GroupVersionKind) (again 
 }
 
 func (s *Store) watch(ctx context.Context, gvk schema.GroupVersionKind) error {
-	w := &watch{echo: echo.New[*unstructured.Unstructured](s.opts.Clock)}
-	registration, err := s.follow(ctx, gvk, w)
+	informer, err := informerOf(ctx, s.cache, gvk, s.opts.Claims)
 	if err != nil {
 		return errors.Join(fmt.Errorf("watch %s: %w", gvk, err), s.cache.RemoveInformer(ctx, example(gvk)))
 	}
 	watchCtx, stop := context.WithCancel(ctx)
-	w.stop = stop
+	w := &watch{echo: echo.New[*unstructured.Unstructured](s.opts.Clock), indexer: informer.GetIndexer(), stop: stop}
+	// Listeners ask about the first event already.
 	s.mu.Lock()
 	s.watches[gvk] = w
 	s.mu.Unlock()
-	s.setState(ctx, gvk, Starting)
+	s.setState(ctx, gvk, w, Starting)
+	registration, err := informer.AddEventHandler(w.handler(gvk, s.listeners))
+	if err != nil {
+		return errors.Join(fmt.Errorf("watch %s: %w", gvk, err), s.drop(ctx, gvk, w, Unserved))
+	}
 	s.opts.Log.Info("watching a kind", "kind", gvk.String())
 	go func() {
 		select {
 		case <-watchCtx.Done():
 		case <-registration.HasSyncedChecker().Done():
-			s.complete(watchCtx, gvk, w)
+			s.setState(watchCtx, gvk, w, Synced)
 		}
 	}()
 	return nil
 }
 
-func (s *Store) follow(ctx context.Context, gvk schema.GroupVersionKind, w *watch) (toolscache.ResourceEventHandlerRegistration, error) {
-	claims := func(obj client.Object) []string { return s.opts.Claims(obj.(*unstructured.Unstructured)) }
-	if err := s.cache.IndexField(ctx, example(gvk), claimIndex, claims); err != nil {
-		return nil, err
-	}
-	informer, err := s.cache.GetInformer(ctx, example(gvk), cache.BlockUntilSynced(false))
+// informerOf returns the informer of a kind, with the index of claims.
+func informerOf(ctx context.Context, informers cache.Informers, gvk schema.GroupVersionKind, claims func(*unstructured.Unstructured) []string) (toolscache.SharedIndexInformer, error) {
+	informer, err := informers.GetInformer(ctx, example(gvk), cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err
 	}
-	return informer.AddEventHandler(w.handler(gvk, s.listeners))
-}
-
-// complete marks the first list of w as complete, unless w was replaced.
-func (s *Store) complete(ctx context.Context, gvk schema.GroupVersionKind, w *watch) {
-	s.mu.RLock()
-	current := s.watches[gvk] == w
-	s.mu.RUnlock()
-	if current {
-		s.setState(ctx, gvk, Synced)
+	shared, ok := informer.(toolscache.SharedIndexInformer)
+	if !ok {
+		return nil, fmt.Errorf("informer of type %T has no indexer", informer)
 	}
+	return shared, shared.AddIndexers(toolscache.Indexers{claimIndex: func(obj any) ([]string, error) {
+		template, ok := obj.(*unstructured.Unstructured)
+		if !ok {
+			return nil, nil
+		}
+		return claims(template), nil
+	}})
 }
 
 // drop ends the watch of a kind, if there is one, and records why it has none.
 func (s *Store) drop(ctx context.Context, gvk schema.GroupVersionKind, running *watch, why State) error {
-	s.setState(ctx, gvk, why)
+	s.mu.Lock()
+	delete(s.watches, gvk)
+	s.mu.Unlock()
+	s.setState(ctx, gvk, nil, why)
 	if running == nil {
 		return nil
 	}
 	running.stop()
-	s.mu.Lock()
-	delete(s.watches, gvk)
-	s.mu.Unlock()
 	s.opts.Log.Info("letting a kind go", "kind", gvk.String())
 	if err := s.cache.RemoveInformer(ctx, example(gvk)); err != nil {
 		return fmt.Errorf("end the watch of %s: %w", gvk, err)
@@ -181,8 +187,17 @@ func (s *Store) drop(ctx context.Context, gvk schema.GroupVersionKind, running *
 	return nil
 }
 
-func (s *Store) setState(ctx context.Context, gvk schema.GroupVersionKind, state State) {
+// setState records the state of a kind and tells of it. W is the watch that
+// found it out, if one did; a watch that was replaced meanwhile has no say.
+func (s *Store) setState(ctx context.Context, gvk schema.GroupVersionKind, w *watch, state State) {
 	s.mu.Lock()
+	if s.watches[gvk] != w {
+		s.mu.Unlock()
+		return
+	}
+	if w != nil {
+		w.complete = state == Synced
+	}
 	before := s.states[gvk]
 	if state == Unwanted {
 		delete(s.states, gvk)
