@@ -101,7 +101,7 @@ func (c *ControlPlane) serverOptions() apiserver.Options {
 		SecurePort:       c.opts.SecurePort,
 		Hosts:            c.opts.Hosts,
 		DisableAdmission: templatesAreNotRun,
-		Admission:        plugins(),
+		Admission:        plugins(c.opts.Claim),
 		Extension:        extension(c.opts.Clock, c.opts.Definitions),
 		ReadyChecks:      []healthz.HealthChecker{healthz.NamedCheck("flotilla", c.check)},
 		FeatureGates:     c.opts.FeatureGates,

@@ -34,9 +34,13 @@ func extension(clk clock.PassiveClock, definitions []*apiextensionsv1.CustomReso
 }
 
 // plugins are the server's own admission.
-func plugins() []apiserver.Plugin {
-	return []apiserver.Plugin{
+func plugins(claim admission.Claimer) []apiserver.Plugin {
+	out := []apiserver.Plugin{
 		{Name: "FlotillaKinds", Interface: admission.NewPlugin(uuid.NewString)},
 		{Name: "FlotillaProtection", Interface: admission.NewProtection()},
 	}
+	if claim != nil {
+		out = append(out, apiserver.Plugin{Name: "FlotillaClaims", Interface: admission.NewClaiming(claim)})
+	}
+	return out
 }

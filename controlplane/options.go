@@ -5,6 +5,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/flotilla-io/flotilla/controlplane/admission"
 	"github.com/flotilla-io/flotilla/controlplane/apiserver"
 )
 
@@ -27,6 +28,9 @@ type Options struct {
 	Etcd apiserver.Etcd
 	// Definitions are the kinds that the server must know before it is ready.
 	Definitions []*apiextensionsv1.CustomResourceDefinition
+	// Claim marks new templates with the policy that carries them; nil leaves
+	// that to the loops.
+	Claim admission.Claimer
 	// FeatureGates are Kubernetes' own, for the whole process.
 	FeatureGates map[string]bool
 	// Clock tells when certificates are due; nil means the machine's.
