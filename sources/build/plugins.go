@@ -1,0 +1,65 @@
+package build
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// plugins checks the configurations of kustomize's built-in plugins. Others
+// are programs, and those that reach further than the source are refused.
+func (s scope) plugins(field string, entries []string) error {
+	for _, entry := range entries {
+		content := []byte(entry)
+		if inline := strings.Contains(entry, "\n") || strings.HasPrefix(strings.TrimSpace(entry), "{"); !inline {
+			name, err := s.local(field, entry)
+			if err != nil {
+				return err
+			}
+			if s.files.isDir(name) {
+				return s.refuse(field, fmt.Sprintf("%q is a folder; name the files in it", clip(entry)))
+			}
+			var found bool
+			if content, found = s.files.read(name); !found {
+				return s.missing(field, entry)
+			}
+		}
+		docs, err := parse(content, s.limits)
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", trim(s.file), field, err)
+		}
+		for _, doc := range docs {
+			if doc.apiVersion != "builtin" || doc.kind == "HelmChartInflationGenerator" {
+				return s.refuse(field, fmt.Sprintf("%s of %s is not a plugin that comes with kustomize", doc.kind, doc.apiVersion))
+			}
+			if err := doc.texts(func(key, value string) error { return s.pluginText(field, key, value) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// pluginText checks a text of a plugin's configuration: it may be an address,
+// a file that the plugin reads, or YAML itself.
+func (s scope) pluginText(field, key, value string) error {
+	if isRemote(value) {
+		return s.refuse(field, fmt.Sprintf("%q is remote", clip(value)))
+	}
+	switch key {
+	case "path", "paths":
+		if name := path.Join(s.dir, value); s.files.isFile(name) {
+			return s.yamlFile(name)
+		}
+	case "files", "envs", "env":
+		if _, file, named := strings.Cut(value, "="); named && key == "files" {
+			value = file
+		}
+		return s.use(path.Join(s.dir, value))
+	}
+	switch key {
+	case "patch", "patches", "paths", "jsonOp":
+		return s.text(field, value)
+	}
+	return nil
+}
