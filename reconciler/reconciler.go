@@ -206,7 +206,7 @@ func registerBinding(ctx context.Context, f *fleet) error {
 	if f.template != nil {
 		opts.Settled = f.template.Settled
 	}
-	return binding.New(f.mgr.GetClient(), f.templates, f.interpreter, f.events, opts).Register(ctx, f.mgr)
+	return binding.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.templates, f.interpreter, f.events, opts).Register(ctx, f.mgr)
 }
 
 func registerNamespace(_ context.Context, f *fleet) error {

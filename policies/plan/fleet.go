@@ -99,7 +99,7 @@ func (in *FleetInput) plan(template *unstructured.Unstructured, current workv1al
 	out.Err = decision.Err
 	if changed {
 		out.Placed = decision.Why
-		Write(out.Binding, decision)
+		write(out.Binding, decision)
 	}
 	works, err := Works(WorksInput{
 		Binding: out.Binding, Template: claimed, Cluster: snap.Cluster, Overrides: in.Overrides, Interpreter: in.Interpreter,
@@ -175,8 +175,8 @@ func copyOrNew(template *unstructured.Unstructured, current workv1alpha2.Binding
 	return &workv1alpha2.ResourceBinding{ObjectMeta: meta}
 }
 
-// Write writes a decision on a binding.
-func Write(b workv1alpha2.Binding, d placement.Decision) {
+// write writes a decision on a binding.
+func write(b workv1alpha2.Binding, d placement.Decision) {
 	b.BindingSpec().Clusters = d.Clusters
 	annotations := mapOf(b.GetAnnotations())
 	for k, v := range d.Annotations() {

@@ -75,14 +75,14 @@ func Prepare(manifest *unstructured.Unstructured, workID string) {
 }
 
 // Same says whether have is as want says, so that nothing is to be written: its
-// spec and owners are equal, and it has the labels, annotations and finalizers
-// that want names. It may have more, but no stale record of overrides.
+// spec is equal, and it has the owners, labels, annotations and finalizers that
+// want names. It may have more, but no stale record of overrides.
 func Same(want, have *workv1alpha1.Work) bool {
 	return contains(have.Labels, want.Labels) && contains(have.Annotations, want.Annotations) &&
 		sameRecord(want, have, policyv1alpha1.AppliedOverrides) &&
 		sameRecord(want, have, policyv1alpha1.AppliedClusterOverrides) &&
 		!slices.ContainsFunc(want.Finalizers, func(f string) bool { return !slices.Contains(have.Finalizers, f) }) &&
-		equality.Semantic.DeepEqual(want.OwnerReferences, have.OwnerReferences) &&
+		(len(want.OwnerReferences) == 0 || equality.Semantic.DeepEqual(want.OwnerReferences, have.OwnerReferences)) &&
 		ptr.Equal(want.Spec.SuspendDispatching, have.Spec.SuspendDispatching) &&
 		ptr.Equal(want.Spec.PreserveResourcesOnDeletion, have.Spec.PreserveResourcesOnDeletion) &&
 		slices.EqualFunc(want.Spec.Workload.Manifests, have.Spec.Workload.Manifests, sameManifest)

@@ -233,7 +233,10 @@ func TestSame(t *testing.T) {
 		"another manifest":                {func(w *workv1alpha1.Work) { w.Spec.Workload.Manifests[0].Raw = []byte(`{"kind":"A"}`) }, false},
 		"suspended":                       {func(w *workv1alpha1.Work) { w.Spec.SuspendDispatching = ptr.To(true) }, false},
 		"a record of overrides that went": {func(w *workv1alpha1.Work) { w.Annotations[policyv1alpha1.AppliedOverrides] = "[]" }, false},
-		"without our finalizer":           {func(w *workv1alpha1.Work) { w.Finalizers = nil }, false},
+		"an owner that somebody added": {func(w *workv1alpha1.Work) {
+			w.OwnerReferences = []metav1.OwnerReference{{Kind: "ConfigMap", Name: "x", UID: "u"}}
+		}, true},
+		"without our finalizer": {func(w *workv1alpha1.Work) { w.Finalizers = nil }, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

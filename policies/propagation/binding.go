@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -64,29 +65,32 @@ func Digest(obj *unstructured.Unstructured) (string, error) {
 // BindingSpec returns what the spec of the template's binding should be under
 // p. What p and the template do not govern is taken from current: the
 // placement that was decided, evictions, the bindings that need this one, a
-// pending rebalance and a suspension of scheduling. current is nil for a
-// binding that is to be made.
+// pending rebalance and a suspension of scheduling; the result shares that with
+// current, which is not changed. current is nil for a binding that is to be made.
 func BindingSpec(t Template, p policyv1alpha1.Policy, current *workv1alpha2.ResourceBindingSpec) workv1alpha2.ResourceBindingSpec {
 	spec := workv1alpha2.ResourceBindingSpec{}
 	if current != nil {
-		spec = *current.DeepCopy()
+		spec = *current
 	}
-	policy := p.PropagationSpec().DeepCopy()
+	policy := p.PropagationSpec()
 	spec.Resource = reference(t, spec.Resource)
 	spec.Replicas = t.Replicas
 	spec.ReplicaRequirements = t.Requirements.DeepCopy()
-	spec.Placement = &policy.Placement
+	spec.Placement = policy.Placement.DeepCopy()
 	spec.PropagateDeps = policy.PropagateDeps
 	spec.SchedulerName = policy.SchedulerName
 	if spec.SchedulerName == "" {
 		spec.SchedulerName = policyv1alpha1.DefaultSchedulerName
 	}
-	spec.Failover = policy.Failover
+	spec.Failover = policy.Failover.DeepCopy()
 	spec.ConflictResolution = policy.ConflictResolution
 	if spec.ConflictResolution == "" {
 		spec.ConflictResolution = policyv1alpha1.ConflictAbort
 	}
-	spec.PreserveResourcesOnDeletion = policy.PreserveResourcesOnDeletion
+	spec.PreserveResourcesOnDeletion = nil
+	if preserve := policy.PreserveResourcesOnDeletion; preserve != nil {
+		spec.PreserveResourcesOnDeletion = ptr.To(*preserve)
+	}
 	spec.Suspension = MergeSuspension(policy.Suspension, spec.Suspension)
 	spec.SchedulePriority = nil
 	if t.Priority != nil && policy.SchedulePriority != nil {
@@ -148,13 +152,7 @@ func MergeSuspension(policy *policyv1alpha1.Suspension, current *workv1alpha2.Su
 	}
 	out := &workv1alpha2.Suspension{Scheduling: scheduling}
 	if policy != nil {
-		out.Suspension = *policy
+		out.Suspension = *policy.DeepCopy()
 	}
 	return out
-}
-
-// Waits says whether a change that the control plane itself made must wait for
-// a user's next edit of the template, which is what lazy policies ask for.
-func Waits(p policyv1alpha1.Policy, changedByUs bool) bool {
-	return changedByUs && p.PropagationSpec().ActivationPreference == policyv1alpha1.LazyActivation
 }

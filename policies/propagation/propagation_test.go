@@ -365,13 +365,3 @@ func TestMissingOverrides(t *testing.T) {
 		t.Errorf("missing (-want +got):\n%s", diff)
 	}
 }
-
-func TestWaits(t *testing.T) {
-	lazy := policy("shop", "p", byKind, func(p policyv1alpha1.Policy) {
-		p.PropagationSpec().ActivationPreference = policyv1alpha1.LazyActivation
-	})
-	got := []bool{propagation.Waits(lazy, true), propagation.Waits(lazy, false), propagation.Waits(policy("shop", "p", byKind), true)}
-	if diff := cmp.Diff([]bool{true, false, false}, got); diff != "" {
-		t.Errorf("waits (-want +got):\n%s", diff)
-	}
-}

@@ -64,8 +64,9 @@ type Reconciler struct {
 	phases   []loop.Phase[state]
 }
 
-// New returns the loop. hub reads from a cache with the indexes of bindings.
-func New(hub client.Client, templates Templates, interp *interpreter.Interpreter, events Recorder, opts Options) *Reconciler {
+// New returns the loop. hub reads from a cache with the indexes of bindings, live
+// from the control plane itself.
+func New(hub client.Client, live client.Reader, templates Templates, interp *interpreter.Interpreter, events Recorder, opts Options) *Reconciler {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
@@ -79,7 +80,7 @@ func New(hub client.Client, templates Templates, interp *interpreter.Interpreter
 		opts.Settled = func(context.Context, *unstructured.Unstructured, workv1alpha2.Binding) bool { return false }
 	}
 	shelf := &shelf{hub: hub, written: echo.New[*workv1alpha1.Work](opts.Clock)}
-	read := reader{hub: hub, templates: templates.Get, works: shelf.of, orphans: shelf.left, settled: opts.Settled}
+	read := reader{hub: hub, live: live, templates: templates.Get, works: shelf.of, orphans: shelf.left, settled: opts.Settled}
 	write := writer{hub: hub, find: shelf.find, echo: shelf.written, released: echo.New[workv1alpha2.Binding](opts.Clock), parallel: opts.Parallel}
 	render := renderer{cluster: shelf.cluster, overrides: shelf.overrides, interpreter: interp}
 	return &Reconciler{

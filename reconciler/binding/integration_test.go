@@ -148,7 +148,7 @@ func (f *fleet) start() {
 	carrier := template.New(mgr.GetClient(), templates, snapshots, native, f.events, template.Options{GiveWay: 50 * time.Millisecond})
 	f.check(carrier.Register(ctx, mgr))
 	f.check(scheduler.New(mgr.GetClient(), snapshots, f.events, scheduler.Options{}).Register(mgr))
-	f.check(binding.New(mgr.GetClient(), templates, native, f.events, binding.Options{Settled: carrier.Settled}).Register(ctx, mgr))
+	f.check(binding.New(mgr.GetClient(), mgr.GetAPIReader(), templates, native, f.events, binding.Options{Settled: carrier.Settled}).Register(ctx, mgr))
 	f.check(templates.Register(mgr))
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()

@@ -23,21 +23,27 @@ const behind = 50 * time.Millisecond
 // reader fetches what a pass is about.
 type reader struct {
 	hub       client.Reader
+	live      client.Reader
 	templates func(ctx context.Context, key store.Key) (*unstructured.Unstructured, store.Presence, error)
 	works     func(ctx context.Context, b workv1alpha2.Binding) ([]*workv1alpha1.Work, error)
 	orphans   func(ctx context.Context, gone client.ObjectKey) ([]*workv1alpha1.Work, error)
 	settled   func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
 }
 
-// binding reads the binding and its Works.
+// binding reads the binding and its Works. Works that a binding left are taken
+// for its own only once the control plane itself says that it is gone: the watch
+// of Works may be ahead of that of bindings.
 func (p reader) binding(ctx context.Context, s *state) (loop.Next, error) {
 	b, found, err := bindings.Get(ctx, p.hub, s.key)
 	if err != nil {
 		return loop.Next{}, err
 	}
 	if !found {
-		s.works, err = p.orphans(ctx, s.key)
-		return loop.Next{}, err
+		if s.works, err = p.orphans(ctx, s.key); err != nil || len(s.works) == 0 {
+			return loop.Next{Done: true}, err
+		}
+		_, there, err := bindings.Get(ctx, p.live, s.key)
+		return loop.Next{Done: there}, err // there: its event comes
 	}
 	s.binding = b
 	s.works, err = p.works(ctx, b)

@@ -3,6 +3,7 @@ package binding
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -84,12 +85,14 @@ func (s *shelf) of(ctx context.Context, b workv1alpha2.Binding) ([]*workv1alpha1
 	return s.list(ctx, client.MatchingFields{byID: id}, func(w *workv1alpha1.Work) bool { return idOf(w) == id })
 }
 
-// left returns the Works that name a binding that is gone.
+// left returns the Works that name a binding that is gone and are not being
+// deleted yet.
 func (s *shelf) left(ctx context.Context, gone client.ObjectKey) ([]*workv1alpha1.Work, error) {
-	return s.list(ctx, client.MatchingFields{byBinding: gone.String()}, func(w *workv1alpha1.Work) bool {
+	works, err := s.list(ctx, client.MatchingFields{byBinding: gone.String()}, func(w *workv1alpha1.Work) bool {
 		key, ok := bindingOf(w)
 		return ok && key == gone
 	})
+	return slices.DeleteFunc(works, s.written.Leaving), err
 }
 
 // list returns the cached Works that the index finds, in their latest version,

@@ -15,8 +15,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
@@ -258,6 +260,33 @@ func TestTouches(t *testing.T) {
 			}
 			if got := touches(t.Context(), read, b, tc.overrides...); got != tc.want {
 				t.Errorf("touches = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestOrphans: Works whose binding the cache does not have go only once the
+// control plane does not have it either.
+func TestOrphans(t *testing.T) {
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
+	none := fake.NewClientBuilder().WithScheme(scheme.New()).Build()
+	some := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(b).Build()
+	cases := map[string]struct {
+		live  client.Reader
+		works []*workv1alpha1.Work
+		done  bool
+	}{
+		"gone":                       {live: none, works: []*workv1alpha1.Work{work("m1")}},
+		"not seen here yet":          {live: some, works: []*workv1alpha1.Work{work("m1")}, done: true},
+		"gone, and nobody misses it": {done: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := reader{hub: none, live: tc.live, orphans: func(context.Context, client.ObjectKey) ([]*workv1alpha1.Work, error) { return tc.works, nil }}
+			s := state{key: client.ObjectKeyFromObject(b)}
+			next, err := p.binding(t.Context(), &s)
+			if err != nil || next.Done != tc.done || len(s.works) != len(tc.works) {
+				t.Errorf("done %v with %d Works, err %v; want done %v", next.Done, len(s.works), err, tc.done)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -147,7 +148,8 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 // edited says whether anything but the status differs.
 func edited(before, after *workv1alpha1.Work) bool {
 	return before.Generation != after.Generation ||
-		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations)
+		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
+		!slices.Equal(before.Finalizers, after.Finalizers)
 }
 
 // overrideEvents looks at the bindings that an override touches, or touched.

@@ -123,7 +123,15 @@ func TestForeignEdits(t *testing.T) {
 	eventually(f, "images", want, func() map[string]string { return f.images("web") })
 	f.wrote("a Work that somebody edited", map[string]int{"PATCH works": 1})
 
+	edit(f, &work, func(w *workv1alpha1.Work) { w.Finalizers = nil })
+	f.wrote("a Work without its finalizer", map[string]int{"PATCH works": 1})
+
 	b := f.binding("Deployment", "web")
+	edit(f, b, func(b *workv1alpha2.ResourceBinding) { b.Finalizers, b.OwnerReferences = nil, nil })
+	f.wrote("a binding without finalizer and owner", map[string]int{"PATCH resourcebindings": 1})
+	if b := f.binding("Deployment", "web"); len(b.Finalizers) != 1 || len(b.OwnerReferences) != 1 {
+		t.Errorf("finalizers %v, owners %v; want one of each", b.Finalizers, b.OwnerReferences)
+	}
 	edit(f, b, func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = b.Spec.Clusters[:1] })
 	eventually(f, "images", want, func() map[string]string { return f.images("web") })
 	f.settle()

@@ -129,7 +129,7 @@ func (p writer) change(ctx context.Context, current *workv1alpha1.Work, planned 
 }
 
 func (p writer) create(ctx context.Context, planned plan.WorkPlan) (bool, error) {
-	work := planned.Work.DeepCopy()
+	work := planned.Work // from now on as the server answers
 	err := p.hub.Create(ctx, work)
 	switch {
 	case apierrors.IsAlreadyExists(err):

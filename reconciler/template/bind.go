@@ -92,7 +92,7 @@ func (p binder) describe(s *state) error {
 	} else {
 		s.desired = s.binding.DeepCopyObject().(workv1alpha2.Binding)
 		t.Seen = s.binding.GetAnnotations()[propagation.DigestAnnotation]
-		current = s.binding.BindingSpec()
+		current = s.desired.BindingSpec()
 	}
 	*s.desired.BindingSpec() = propagation.BindingSpec(t, s.policy, current)
 	p.label(s, digest)

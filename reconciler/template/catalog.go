@@ -72,7 +72,7 @@ func (c catalog) find(ctx context.Context, ref propagation.PolicyRef) (policyv1a
 // get returns the policy under key; one without a namespace is cluster-wide.
 func (c catalog) get(ctx context.Context, key client.ObjectKey) (policyv1alpha1.Policy, bool, error) {
 	policy := newPolicy(key.Namespace)
-	err := c.hub.Get(ctx, key, policy)
+	err := c.hub.Get(ctx, key, policy, client.UnsafeDisableDeepCopy)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, false, nil
@@ -97,7 +97,7 @@ func (c catalog) candidates(ctx context.Context, r selector.Resource) ([]policyv
 	var out []policyv1alpha1.Policy
 	gvk := schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
 	collect := func(p policyv1alpha1.Policy) {
-		if idOf(p) != "" {
+		if propagation.RefOf(p).ID != "" {
 			out = append(out, p)
 		}
 	}
@@ -160,7 +160,7 @@ func (c catalog) overrideExists(ctx context.Context, namespace, name string) (bo
 	if namespace == "" {
 		override = &policyv1alpha1.ClusterOverridePolicy{}
 	}
-	err := c.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, override)
+	err := c.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, override, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}

@@ -106,7 +106,7 @@ func (p chooser) holder(ctx context.Context, obj *unstructured.Unstructured) (po
 		return nil, nil
 	}
 	policy, found, err := p.find(ctx, ref)
-	if err != nil || !found || idOf(policy) != ref.ID {
+	if err != nil || !found || propagation.RefOf(policy) != ref {
 		return nil, err
 	}
 	return policy, nil
@@ -168,12 +168,4 @@ func missingOverrides(ctx context.Context, p policyv1alpha1.Policy, exists func(
 		return ok || err != nil
 	})
 	return missing, failed
-}
-
-// idOf returns a policy's permanent id; empty if it has none yet.
-func idOf(p policyv1alpha1.Policy) string {
-	if p.GetNamespace() == "" {
-		return p.GetLabels()[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel]
-	}
-	return p.GetLabels()[policyv1alpha1.PropagationPolicyPermanentIDLabel]
 }

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
@@ -59,7 +58,7 @@ func (p writer) claim(ctx context.Context, s *state) error {
 	if s.policy == nil {
 		log.FromContext(ctx).Info("released a template")
 	} else {
-		log.FromContext(ctx).Info("claimed a template", "policy", nameOf(s.policy))
+		log.FromContext(ctx).Info("claimed a template", "policy", propagation.RefOf(s.policy).String())
 	}
 	return nil
 }
@@ -103,12 +102,4 @@ func difference(have map[string]string, keys []string, want map[string]string) m
 		}
 	}
 	return out
-}
-
-// nameOf names a policy for users.
-func nameOf(p policyv1alpha1.Policy) string {
-	if p.GetNamespace() == "" {
-		return p.GetName()
-	}
-	return p.GetNamespace() + "/" + p.GetName()
 }

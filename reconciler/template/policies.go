@@ -68,7 +68,7 @@ func (p *policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	policy := latest.DeepCopyObject().(policyv1alpha1.Policy)
 	p.templates.Want(req, p.kinds(policy)...)
 	if policy.GetDeletionTimestamp() != nil {
-		return ctrl.Result{}, p.release(ctx, policy)
+		return ctrl.Result{}, p.release(ctx, req, policy)
 	}
 	if adopted, err := p.adopt(ctx, policy); adopted || err != nil {
 		return ctrl.Result{}, err
@@ -100,12 +100,12 @@ func (p *policies) kinds(policy policyv1alpha1.Policy) []schema.GroupVersionKind
 // not, as on a foreign API server.
 func (p *policies) adopt(ctx context.Context, policy policyv1alpha1.Policy) (bool, error) {
 	label, finalizer := marks(policy)
-	if idOf(policy) != "" && controllerutil.ContainsFinalizer(policy, finalizer) {
+	if propagation.RefOf(policy).ID != "" && controllerutil.ContainsFinalizer(policy, finalizer) {
 		return false, nil
 	}
 	before := policy.DeepCopyObject().(client.Object)
 	controllerutil.AddFinalizer(policy, finalizer)
-	if idOf(policy) == "" {
+	if propagation.RefOf(policy).ID == "" {
 		labels := map[string]string{label: uuid.NewString()}
 		for k, v := range policy.GetLabels() {
 			labels[k] = v
@@ -117,7 +117,7 @@ func (p *policies) adopt(ctx context.Context, policy policyv1alpha1.Policy) (boo
 	case err == nil:
 		p.written.Wrote(policy)
 	case !bindings.IsStale(err):
-		return false, fmt.Errorf("give policy %s its permanent id: %w", nameOf(policy), err)
+		return false, fmt.Errorf("give policy %s its permanent id: %w", propagation.RefOf(policy), err)
 	}
 	return true, nil
 }
@@ -135,9 +135,7 @@ func marks(policy policyv1alpha1.Policy) (label, finalizer string) {
 // overrides that it waits for.
 func (p *policies) send(ctx context.Context, req ctrl.Request, policy policyv1alpha1.Policy, missing []string) error {
 	says := fmt.Sprintf("%s %d %s", policy.GetUID(), policy.GetGeneration(), strings.Join(missing, ","))
-	p.mu.Lock()
-	before, known := p.sent[req]
-	p.mu.Unlock()
+	before, known := p.said(req)
 	if before == says {
 		return nil
 	}
@@ -148,10 +146,21 @@ func (p *policies) send(ctx context.Context, req ctrl.Request, policy policyv1al
 	if _, err := p.eachClaimed(ctx, policy, func(key store.Key) { p.inbox.Add(key, later) }); err != nil {
 		return err
 	}
-	p.mu.Lock()
-	p.sent[req] = says
-	p.mu.Unlock()
+	p.say(req, says)
 	return nil
+}
+
+func (p *policies) said(req ctrl.Request) (string, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	says, known := p.sent[req]
+	return says, known
+}
+
+func (p *policies) say(req ctrl.Request, says string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent[req] = says
 }
 
 func (p *policies) forget(req ctrl.Request) {
@@ -184,7 +193,7 @@ func (p *policies) eachSelected(ctx context.Context, policy policyv1alpha1.Polic
 // eachClaimed calls yield for the templates that policy has claimed, whether
 // the template says so or only its binding. It returns how many there are.
 func (p *policies) eachClaimed(ctx context.Context, policy policyv1alpha1.Policy, yield func(store.Key)) (int, error) {
-	id, count := idOf(policy), 0
+	id, count := propagation.RefOf(policy).ID, 0
 	if id == "" {
 		return 0, nil
 	}
@@ -208,8 +217,8 @@ func (p *policies) eachClaimed(ctx context.Context, policy policyv1alpha1.Policy
 
 // release lets a deleted policy go once nothing is claimed by it. Templates
 // and bindings lose the claim, or get that of another policy, one by one in the
-// template loop; each brings the policy back here.
-func (p *policies) release(ctx context.Context, policy policyv1alpha1.Policy) error {
+// template loop, which is told of them once; each brings the policy back here.
+func (p *policies) release(ctx context.Context, req ctrl.Request, policy policyv1alpha1.Policy) error {
 	_, finalizer := marks(policy)
 	patch, held := bindings.WithoutFinalizer(policy, finalizer)
 	if !held || p.written.Ended(policy) {
@@ -220,16 +229,33 @@ func (p *policies) release(ctx context.Context, policy policyv1alpha1.Policy) er
 			return nil // comes back when the kind is complete
 		}
 	}
-	claimed, err := p.eachClaimed(ctx, policy, func(key store.Key) { p.inbox.Add(key, false) })
-	if err != nil || claimed > 0 {
+	says := "deleted " + string(policy.GetUID())
+	before, _ := p.said(req)
+	claimed, err := p.eachClaimed(ctx, policy, func(key store.Key) {
+		if before != says {
+			p.inbox.Add(key, false)
+		}
+	})
+	if err != nil {
 		return err
+	}
+	if p.say(req, says); claimed > 0 {
+		return nil
 	}
 	switch err := p.hub.Patch(ctx, policy, patch); {
 	case err == nil:
 		p.written.Deleted(policy)
+		log.FromContext(ctx).Info("let a deleted policy go: what it propagated stays")
 	case !bindings.IsStale(err):
-		return fmt.Errorf("let policy %s go: %w", nameOf(policy), err)
+		return fmt.Errorf("let policy %s go: %w", propagation.RefOf(policy), err)
 	}
-	log.FromContext(ctx).Info("let a deleted policy go: what it propagated stays")
 	return nil
+}
+
+// abandoned gives the template loop what a policy had claimed that has gone, or
+// has another permanent id now, without having been let go.
+func (p *policies) abandoned(ctx context.Context, policy policyv1alpha1.Policy) {
+	if _, err := p.eachClaimed(ctx, policy, func(key store.Key) { p.inbox.Add(key, false) }); err != nil {
+		log.FromContext(ctx).Error(err, "find what a policy had claimed", "policy", propagation.RefOf(policy).String())
+	}
 }

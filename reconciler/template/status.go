@@ -35,13 +35,13 @@ func (p *policies) report(ctx context.Context, policy policyv1alpha1.Policy, mis
 	}
 	data, err := json.Marshal(map[string]any{"status": status})
 	if err != nil {
-		return fmt.Errorf("encode the status of policy %s: %w", nameOf(policy), err)
+		return fmt.Errorf("encode the status of policy %s: %w", propagation.RefOf(policy), err)
 	}
 	switch err := p.hub.Status().Patch(ctx, policy, client.RawPatch(types.MergePatchType, data)); {
 	case err == nil:
 		p.written.Wrote(policy)
 	case !bindings.IsStale(err):
-		return fmt.Errorf("write the status of policy %s: %w", nameOf(policy), err)
+		return fmt.Errorf("write the status of policy %s: %w", propagation.RefOf(policy), err)
 	}
 	return nil
 }

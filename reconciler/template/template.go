@@ -97,7 +97,7 @@ func New(hub client.Client, templates *store.Store, snapshots Snapshots, interpr
 	read := reader{template: templates.Get, binding: r.binding}
 	choose := chooser{skip: opts.Skip, find: catalog.find, candidates: catalog.candidates, exists: catalog.overrideExists}
 	bind := binder{replicas: interpreter.Replicas, clusters: snapshots.Current, now: opts.Clock.Now, newID: uuid.NewString, placement: opts.Placement}
-	write := writer{hub: hub, echo: r.written, put: templates.Put, hold: r.held.Hold}
+	write := writer{hub: hub, echo: r.written, put: templates.Put, gone: templates.Gone, hold: r.held.Hold}
 	r.decide = []loop.Phase[state]{choose.run, claim, bind.run}
 	r.phases = slices.Concat([]loop.Phase[state]{read.run, write.sweep}, r.decide, []loop.Phase[state]{write.run})
 	return r

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
@@ -155,7 +157,9 @@ func (r *Reconciler) tellHolder(before, after workv1alpha2.Binding) {
 func edited(before, after workv1alpha2.Binding) bool {
 	return before.GetGeneration() != after.GetGeneration() ||
 		!maps.Equal(before.GetLabels(), after.GetLabels()) ||
-		!maps.Equal(before.GetAnnotations(), after.GetAnnotations())
+		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+		!slices.Equal(before.GetFinalizers(), after.GetFinalizers()) ||
+		!equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
 }
 
 // namesakes returns key and the templates of other groups that would have the
@@ -199,10 +203,14 @@ func (p *policies) policyEvents() handler.EventHandler {
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
 			q.Add(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
 		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			if old := e.ObjectOld.(policyv1alpha1.Policy); propagation.RefOf(old) != propagation.RefOf(e.ObjectNew.(policyv1alpha1.Policy)) {
+				p.abandoned(ctx, old)
+			}
 			q.Add(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(e.ObjectNew)})
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			p.abandoned(ctx, e.Object.(policyv1alpha1.Policy))
 			p.written.Gone(client.ObjectKeyFromObject(e.Object))
 			q.Add(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
 		},

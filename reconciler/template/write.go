@@ -30,6 +30,7 @@ type writer struct {
 	hub  client.Writer
 	echo *echo.Echo[workv1alpha2.Binding]
 	put  func(template *unstructured.Unstructured)
+	gone func(ctx context.Context, key store.Key) (bool, error)
 	// hold returns for how long to hold back the write of a binding for the
 	// template of that digest; not more than 0 means to write now.
 	hold func(key store.Key, digest string) time.Duration
@@ -42,6 +43,9 @@ func (p writer) sweep(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	if s.binding == nil || p.echo.Leaving(s.binding) || bindings.TemplateOf(s.binding) != s.key {
 		return loop.Next{Done: true}, nil
+	}
+	if gone, err := p.gone(ctx, s.key); err != nil || !gone {
+		return loop.Next{Done: true}, err // there: its event comes
 	}
 	err := p.hub.Delete(ctx, s.binding, client.Preconditions{UID: ptr.To(s.binding.GetUID())})
 	if err != nil && !bindings.IsStale(err) {
@@ -67,7 +71,7 @@ func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
 	bound, err := p.bind(ctx, s)
 	_ = group.Wait() // always nil, see above
 	if s.claimed && s.policy != nil {
-		s.news = append(s.news, news{corev1.EventTypeNormal, policyv1alpha1.EventReasonApplyPolicySucceed, "Carried by policy " + nameOf(s.policy) + "."})
+		s.news = append(s.news, news{corev1.EventTypeNormal, policyv1alpha1.EventReasonApplyPolicySucceed, "Carried by policy " + propagation.RefOf(s.policy).String() + "."})
 	}
 	if bound && s.decision != nil {
 		if e, some := scheduler.EventOf(s.before(), *s.decision); some {
