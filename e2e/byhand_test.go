@@ -9,8 +9,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
 const byHand = `
@@ -87,6 +90,22 @@ func TestByHand(t *testing.T) {
 		func(ctx context.Context, _ string, member client.Client) error {
 			return absent(ctx, member, &appsv1.Deployment{}, namespace, "web")
 		}))
+
+	// The policy is known by now: what it selects says so from its first moment.
+	labels := map[string]string{"app": "web"}
+	again := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}, Spec: appsv1.DeploymentSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx:1.29"}}},
+		},
+	}}
+	if err := the.hub.Create(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	if policy, ok := propagation.Claimed(again); !ok || policy.Name != "web" {
+		t.Errorf("a new template is claimed by %q, want web", policy)
+	}
 }
 
 // TestDriftInAMember takes back what somebody changed or deleted by hand.

@@ -40,6 +40,8 @@ type Options struct {
 	Artifacts *artifact.Store
 	// Skip says what is never propagated, beyond what can never be.
 	Skip propagation.SkipRules
+	// Claims is told which policy carries which object; nil if nobody asks.
+	Claims *Claims
 	// AllowCrossNamespace lets a Kustomization use a source of another namespace.
 	AllowCrossNamespace bool
 }
@@ -194,6 +196,11 @@ func registerTemplate(ctx context.Context, f *fleet) error {
 		opts.GiveWay = giveWay
 	}
 	f.template = template.New(f.mgr.GetClient(), f.templates, f.snapshots, f.interpreter, f.events, opts)
+	if f.opts.Claims != nil {
+		if err := f.mgr.Add(f.opts.Claims.during(f.template)); err != nil {
+			return err
+		}
+	}
 	return f.template.Register(ctx, f.mgr)
 }
 

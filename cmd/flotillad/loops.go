@@ -39,7 +39,9 @@ type loopOptions struct {
 	skippedNamespaces   []string
 	skippedAPIs         string
 	skip                propagation.SkipRules
-	log                 logr.Logger
+	// claims is told which policy carries which object; nil if nobody asks.
+	claims *reconciler.Claims
+	log    logr.Logger
 }
 
 func (o *loopOptions) addFlags(flags *pflag.FlagSet) {
@@ -89,6 +91,7 @@ func (o *loopOptions) run(ctx context.Context, cfg *rest.Config) error {
 		Controllers:         o.controllers,
 		Artifacts:           store,
 		Skip:                o.skip,
+		Claims:              o.claims,
 		AllowCrossNamespace: o.allowCrossNamespace,
 	})
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/headroom"
 	"github.com/flotilla-io/flotilla/internal/telemetry"
+	"github.com/flotilla-io/flotilla/reconciler"
 )
 
 // serveGarbage is how many bytes of garbage a control plane keeps at most before
@@ -87,6 +88,8 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	o.plane.Clock, o.plane.Hosts = clock.RealClock{}, o.hosts
+	o.loops.claims = &reconciler.Claims{}
+	o.plane.Claim = o.loops.claims.Of
 	plane, err := controlplane.New(ctx, o.plane)
 	if err != nil {
 		return err

@@ -70,7 +70,8 @@ func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
 	})
 	bound, err := p.bind(ctx, s)
 	_ = group.Wait() // always nil, see above
-	if s.claimed && s.policy != nil {
+	// A claim that came with the template is told with its binding.
+	if carried := bound && s.binding == nil; s.policy != nil && (carried || (s.claimed && s.binding != nil)) {
 		s.news = append(s.news, news{corev1.EventTypeNormal, policyv1alpha1.EventReasonApplyPolicySucceed, "Carried by policy " + propagation.RefOf(s.policy).String() + "."})
 	}
 	if bound && s.decision != nil {

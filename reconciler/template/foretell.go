@@ -1,0 +1,45 @@
+package template
+
+import (
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+// Foretell returns the claim that the loop would write on an object that is
+// about to be made, by the phase that decides it; false if it would write none,
+// or that cannot be told. It reads from the loop's caches, which must be
+// complete.
+func (r *Reconciler) Foretell(ctx context.Context, gvk schema.GroupVersionKind, obj metav1.Object) (propagation.Claim, bool) {
+	if !propagation.PropagatesKind(gvk, r.opts.Skip) || saysClaimed(obj) {
+		return propagation.Claim{}, false
+	}
+	template := &unstructured.Unstructured{}
+	template.SetGroupVersionKind(gvk)
+	template.SetNamespace(obj.GetNamespace())
+	template.SetName(obj.GetName())
+	template.SetLabels(obj.GetLabels())
+	s := state{key: store.KeyOf(template), template: template}
+	next, err := loop.Run(ctx, &s, r.decide[0])
+	if err != nil || next.Done || s.policy == nil {
+		return propagation.Claim{}, false
+	}
+	return propagation.ClaimOf(s.policy), true
+}
+
+// saysClaimed says whether obj brings any part of a claim, which is for the loop
+// to sort out.
+func saysClaimed(obj metav1.Object) bool {
+	labels, annotations := propagation.ClaimKeys()
+	has := func(of map[string]string) func(string) bool {
+		return func(key string) bool { _, ok := of[key]; return ok }
+	}
+	return slices.ContainsFunc(labels, has(obj.GetLabels())) || slices.ContainsFunc(annotations, has(obj.GetAnnotations()))
+}
