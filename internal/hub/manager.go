@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
@@ -49,7 +50,9 @@ func NewManager(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (ctrl.Ma
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
 		},
-		Client: client.Options{Cache: &client.CacheOptions{
+		// What the loops write has the fields of its types; a warning about a field
+		// would reach nobody, and costs the server a second look at each.
+		Client: client.Options{FieldValidation: metav1.FieldValidationIgnore, Cache: &client.CacheOptions{
 			// Read when needed: no loop's cache holds all of the users' secrets.
 			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
 		}},

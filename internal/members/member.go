@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-io/flotilla/internal/crew"
 )
@@ -163,7 +164,15 @@ func (m *Member) Apply(ctx context.Context, desired *unstructured.Unstructured) 
 	if err != nil {
 		return nil, err
 	}
-	answer, err := resource.Apply(ctx, desired.GetName(), desired, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+	content, err := desired.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("encode %s %s: %w", gvk.Kind, desired.GetName(), err)
+	}
+	answer, err := resource.Patch(ctx, desired.GetName(), types.ApplyPatchType, content, metav1.PatchOptions{
+		FieldManager:    FieldManager,
+		Force:           ptr.To(true),
+		FieldValidation: metav1.FieldValidationIgnore, // warnings would reach nobody, and cost a second look at each field
+	})
 	if err != nil {
 		return nil, m.explain(err, gvk)
 	}

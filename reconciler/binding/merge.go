@@ -1,8 +1,12 @@
 package binding
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -33,6 +37,41 @@ func merged(current, planned *workv1alpha1.Work) (*workv1alpha1.Work, bool) {
 		controllerutil.AddFinalizer(out, finalizer)
 	}
 	return out, true
+}
+
+// patchOf returns the merge patch from current to desired. Manifests, which are
+// nearly all of a Work, are named whole if they differ and not compared key by
+// key: a merge patch replaces lists anyway.
+func patchOf(current, desired *workv1alpha1.Work) ([]byte, error) {
+	patch := map[string]any{}
+	data, err := client.MergeFrom(outline(current)).Data(outline(desired))
+	if err == nil {
+		err = json.Unmarshal(data, &patch)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("compare two states of a work: %w", err)
+	}
+	manifests := desired.Spec.Workload.Manifests
+	if !equality.Semantic.DeepEqual(current.Spec.Workload.Manifests, manifests) {
+		spec, _ := patch["spec"].(map[string]any)
+		if spec == nil {
+			spec = map[string]any{}
+		}
+		spec["workload"] = map[string]any{"manifests": manifests}
+		patch["spec"] = spec
+	}
+	if data, err = json.Marshal(patch); err != nil {
+		return nil, fmt.Errorf("encode the patch of a work: %w", err)
+	}
+	return data, nil
+}
+
+// outline is what the loop writes of a Work, without its manifests.
+func outline(w *workv1alpha1.Work) *workv1alpha1.Work {
+	out := &workv1alpha1.Work{Spec: w.Spec}
+	out.Labels, out.Annotations, out.Finalizers = w.Labels, w.Annotations, w.Finalizers
+	out.Spec.Workload.Manifests = nil
+	return out
 }
 
 func over(below, above map[string]string) map[string]string {

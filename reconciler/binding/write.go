@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -117,7 +118,11 @@ func (p writer) change(ctx context.Context, current *workv1alpha1.Work, planned 
 	if !changed {
 		return true, nil
 	}
-	if err := p.hub.Patch(ctx, desired, client.MergeFrom(current)); err != nil {
+	patch, err := patchOf(current, desired)
+	if err != nil {
+		return true, err
+	}
+	if err := p.hub.Patch(ctx, desired, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		if bindings.IsStale(err) {
 			return false, nil // gone: its event brings the binding back
 		}
