@@ -33,8 +33,8 @@ func works(d *definition) kind[*workv1alpha1.Work] {
 			}
 			return d.checkStatus(&judged)
 		},
-		sameSpec:    func(a, b *workv1alpha1.Work) bool { return apiequality.Semantic.DeepEqual(a.Spec, b.Spec) },
-		keepStatus:  func(w, old *workv1alpha1.Work) { w.Status = old.Status },
+		sameSpec:   func(a, b *workv1alpha1.Work) bool { return apiequality.Semantic.DeepEqual(a.Spec, b.Spec) },
+		keepStatus: func(w, old *workv1alpha1.Work) { w.Status = old.Status },
 		keepSpec: func(w, old *workv1alpha1.Work) {
 			keepMeta(&w.ObjectMeta, &old.ObjectMeta)
 			w.Spec = old.Spec
@@ -46,12 +46,12 @@ func works(d *definition) kind[*workv1alpha1.Work] {
 func bindings[B workv1alpha2.Binding](d *definition, idLabel string, newBinding func() B, newList func() runtime.Object, meta func(B) *metav1.ObjectMeta) kind[B] {
 	return kind[B]{
 		names: d.names(), versions: d.versions(), namespaced: d.namespaced(), untracked: true, tables: d.tables,
-		newObject:   newBinding,
-		newList:     newList,
-		identity:    validate.Identity{Label: idLabel},
-		complete:    func(b, _ B) { validate.DefaultBinding(b) },
-		check:       func(b, _ B) (field.ErrorList, []string) { return validate.Binding(b), nil },
-		checkSpec:   func(b B) field.ErrorList { return d.checkSpec(b.BindingSpec()) },
+		newObject: newBinding,
+		newList:   newList,
+		identity:  validate.Identity{Label: idLabel},
+		complete:  func(b, _ B) { validate.DefaultBinding(b) },
+		check:     func(b, _ B) (field.ErrorList, []string) { return validate.Binding(b), nil },
+		checkSpec: func(b B) field.ErrorList { return d.checkSpec(b.BindingSpec()) },
 		checkStatus: func(b B) field.ErrorList {
 			judged := *b.BindingStatus() // as above
 			judged.AggregatedStatus = slices.Clone(judged.AggregatedStatus)
@@ -60,8 +60,8 @@ func bindings[B workv1alpha2.Binding](d *definition, idLabel string, newBinding 
 			}
 			return d.checkStatus(&judged)
 		},
-		sameSpec:    func(a, b B) bool { return apiequality.Semantic.DeepEqual(a.BindingSpec(), b.BindingSpec()) },
-		keepStatus:  func(b, old B) { *b.BindingStatus() = *old.BindingStatus() },
+		sameSpec:   func(a, b B) bool { return apiequality.Semantic.DeepEqual(a.BindingSpec(), b.BindingSpec()) },
+		keepStatus: func(b, old B) { *b.BindingStatus() = *old.BindingStatus() },
 		keepSpec: func(b, old B) {
 			keepMeta(meta(b), meta(old))
 			*b.BindingSpec() = *old.BindingSpec()
