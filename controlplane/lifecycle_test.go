@@ -59,6 +59,40 @@ func TestRestartWritesNothing(t *testing.T) {
 	}
 }
 
+// TestStopWhileSomebodyWatches ends a control plane that a client, connected
+// from outside, watches: as loops that run apart do, and kubectl get -w.
+func TestStopWhileSomebodyWatches(t *testing.T) {
+	env, err := servertest.Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", env.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch, err := outside.CoreV1().Namespaces().Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	stopped := make(chan error, 1)
+	go func() { stopped <- env.Stop() }()
+	select {
+	case err := <-stopped:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(40 * time.Second): // upstream's own patience is a minute
+		t.Error("the control plane waits for the watch to end")
+		watch.Stop()
+		<-stopped
+	}
+}
+
 // refusesSecond starts another control plane on the folder of a running one.
 func refusesSecond(t *testing.T, dir string) {
 	t.Helper()

@@ -24,8 +24,13 @@ import (
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 )
 
-// pollEvery is how often WaitServing looks.
-const pollEvery = 20 * time.Millisecond
+const (
+	// pollEvery is how often WaitServing looks.
+	pollEvery = 20 * time.Millisecond
+	// farewell is how long watches that are open when the server ends may take
+	// to end by themselves. They hardly ever do, and their clients come back.
+	farewell = 2 * time.Second
+)
 
 // Server is a chain that is built and listens, but answers only while Run runs.
 type Server struct {
@@ -80,6 +85,7 @@ func chain(ctx context.Context, run *options.ServerRunOptions, opts Options) (*S
 	if err != nil {
 		return nil, err
 	}
+	aggregator.GenericAPIServer.ShutdownTimeout = farewell
 	s := &Server{chain: aggregator, address: run.SecureServing.Listener.Addr()}
 	s.url = "https://" + net.JoinHostPort(opts.advertised().String(), strconv.Itoa(run.SecureServing.BindPort))
 	for _, check := range opts.ReadyChecks {
