@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/template"
 )
 
@@ -18,15 +19,14 @@ type Claims struct {
 	loop atomic.Pointer[template.Reconciler]
 }
 
-// Of returns the labels and annotations by which the object says that a policy
-// carries it; none if no policy does, or that is not known yet.
-func (c *Claims) Of(ctx context.Context, gvk schema.GroupVersionKind, obj metav1.Object) (labels, annotations map[string]string) {
+// Of returns the claim of the policy that will carry the object, and false if
+// none will, or that is not known yet.
+func (c *Claims) Of(ctx context.Context, gvk schema.GroupVersionKind, obj metav1.Object) (propagation.Claim, bool) {
 	loop := c.loop.Load()
 	if loop == nil {
-		return nil, nil
+		return propagation.Claim{}, false
 	}
-	claim, _ := loop.Foretell(ctx, gvk, obj)
-	return claim.Labels, claim.Annotations
+	return loop.Foretell(ctx, gvk, obj)
 }
 
 // during answers by the loop as long as the manager runs. A replica that does

@@ -1,7 +1,7 @@
 // Package aggregated serves kinds in process, with their Go types: Cluster,
 // because it has a sub-resource that is a connection, and Work,
 // ResourceBinding and ClusterResourceBinding, because nothing is written as
-// often and a custom resource costs twice as much per write. On the wire and in
+// often and a custom resource costs up to twice as much per write. On the wire and in
 // the store they are what custom resources would be.
 //
 // In go a way to store objects, their definitions, the time and new ids; out

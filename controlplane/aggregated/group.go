@@ -113,7 +113,7 @@ func (s *server) define(crd *apiextensionsv1.CustomResourceDefinition) error {
 		return err
 	}
 	switch crd.Spec.Names.Kind {
-	case "Work":
+	case workv1alpha1.ResourceKindWork:
 		err = serve(s, works(d))
 	case workv1alpha2.ResourceKindResourceBinding:
 		err = serve(s, resourceBindings(d))

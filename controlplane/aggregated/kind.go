@@ -47,9 +47,10 @@ type kind[P object] struct {
 	// keepStatus gives obj the status of old, keepSpec all that a write to the
 	// status leaves alone. On creation old is empty.
 	keepStatus, keepSpec func(obj, old P)
-	// untracked objects get no record of who wrote which field, unless somebody
-	// applies them.
-	untracked bool
+	// custom kinds pass as custom resources: a write must name the version that it
+	// is based on. They are written by loops nearly always, so there is no record
+	// of who wrote which field until somebody applies an object.
+	custom bool
 	// tables are how each version is shown; nil shows name and age.
 	tables map[schema.GroupVersion]rest.TableConvertor
 }

@@ -28,7 +28,7 @@ func (strategy[P]) AllowCreateOnUpdate() bool { return false }
 
 // AllowUnconditionalUpdate says whether a write without resourceVersion wins; as
 // with custom resources it does not where the kind has a definition.
-func (s strategy[P]) AllowUnconditionalUpdate() bool { return !s.untracked }
+func (s strategy[P]) AllowUnconditionalUpdate() bool { return !s.custom }
 
 // GetResetFields says that the status is written elsewhere.
 func (s strategy[P]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
@@ -43,7 +43,7 @@ func (s strategy[P]) PrepareForCreate(_ context.Context, o runtime.Object) {
 	s.identity.Give(obj, nil, s.newID)
 	s.complete(obj, none)
 	obj.SetGeneration(1)
-	if s.untracked && !applied(obj) {
+	if s.custom && !applied(obj) {
 		obj.SetManagedFields(nil) // as long as it has none, updates add none
 	}
 }

@@ -16,7 +16,7 @@ import (
 // works is the kind Work.
 func works(d *definition) kind[*workv1alpha1.Work] {
 	return kind[*workv1alpha1.Work]{
-		names: d.names(), versions: d.versions(), namespaced: true, untracked: true, tables: d.tables,
+		names: d.names(), versions: d.versions(), namespaced: true, custom: true, tables: d.tables,
 		newObject: func() *workv1alpha1.Work { return &workv1alpha1.Work{} },
 		newList:   func() runtime.Object { return &workv1alpha1.WorkList{} },
 		identity:  validate.Identity{Label: workv1alpha2.WorkPermanentIDLabel},
@@ -45,7 +45,7 @@ func works(d *definition) kind[*workv1alpha1.Work] {
 // bindings is one of the kinds of bindings. B is a pointer to it.
 func bindings[B workv1alpha2.Binding](d *definition, idLabel string, newBinding func() B, newList func() runtime.Object, meta func(B) *metav1.ObjectMeta) kind[B] {
 	return kind[B]{
-		names: d.names(), versions: d.versions(), namespaced: d.namespaced(), untracked: true, tables: d.tables,
+		names: d.names(), versions: d.versions(), namespaced: d.namespaced(), custom: true, tables: d.tables,
 		newObject: newBinding,
 		newList:   newList,
 		identity:  validate.Identity{Label: idLabel},

@@ -33,9 +33,7 @@ func BenchmarkLatency(b *testing.B) {
 		}
 		took = append(took, time.Since(begin))
 	}
-	slices.Sort(took)
-	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
-	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+	report(b, took)
 }
 
 // BenchmarkChange measures the time from the server's answer to another image
@@ -61,6 +59,12 @@ func BenchmarkChange(b *testing.B) {
 		}
 		took = append(took, time.Since(begin))
 	}
+	report(b, took)
+}
+
+// report tells the median and the 99th percentile of how long each round took.
+func report(b *testing.B, took []time.Duration) {
+	b.Helper()
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
