@@ -47,7 +47,7 @@ func TestGeneral(t *testing.T) {
 			if tc.request != nil {
 				req = &workv1alpha2.ReplicaRequirements{ResourceRequest: tc.request}
 			}
-			if got := estimate.General(tc.summary, req); got != tc.want {
+			if got := estimate.General(tc.summary, nil, req); got != tc.want {
 				t.Errorf("room for %d, want %d", got, tc.want)
 			}
 		})
@@ -61,7 +61,7 @@ func TestGeneralChangesNothing(t *testing.T) {
 		Allocated:   resources("pods", "18446744073709551610"),
 	}
 	for range 2 {
-		if got := estimate.General(summary, nil); got != 6 {
+		if got := estimate.General(summary, nil, nil); got != 6 {
 			t.Errorf("room for %d, want 6", got)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement/framework"
 )
 
 // Record is the outcome of a decision. It is an annotation on the binding,
@@ -49,6 +50,16 @@ func RecordOf(b metav1.Object) (Record, bool) {
 	return r, true
 }
 
+// Situation is what a decision is made in.
+type Situation struct {
+	// Clusters at this moment, with what was promised to others there.
+	Clusters Snapshot
+	// Peers are the bindings that this one wants to be with or apart from.
+	Peers framework.Peers
+	// Now dates the decision.
+	Now time.Time
+}
+
 // Decision is what should be written on a binding.
 type Decision struct {
 	// Clusters is the new spec.clusters.
@@ -84,19 +95,19 @@ func (d Decision) Annotations() map[string]string {
 //
 // Where no cluster fits, the placement is cleared. Where room is lacking, or
 // the placement asks for what cannot be, it stays as it is.
-func Decide(b workv1alpha2.Binding, snap Snapshot, now time.Time, opts Options) (Decision, bool) {
+func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool) {
 	if !Mine(b, opts.SchedulerName) {
 		return Decision{}, false
 	}
-	why, due := Due(b, snap)
+	why, due := Due(b, in.Clusters)
 	if !due {
 		return Decision{}, false
 	}
-	spec := b.BindingSpec()
-	result, err := Place(Request{Spec: spec, ObservedAffinity: observedAffinity(b), Fresh: rebalances(b)}, snap, opts)
+	req := Request{Spec: b.BindingSpec(), Peers: in.Peers, ObservedAffinity: observedAffinity(b), Fresh: rebalances(b)}
+	result, err := Place(req, in.Clusters, opts)
 	d := outcome(b, result, err)
 	d.Why = why
-	return d, stamp(&d, b, now)
+	return d, stamp(&d, b, in.Now)
 }
 
 func outcome(b workv1alpha2.Binding, result Result, err error) Decision {

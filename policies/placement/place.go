@@ -29,6 +29,8 @@ type Options struct {
 type Request struct {
 	// Spec of the binding, with its placement and where it runs today.
 	Spec *workv1alpha2.ResourceBindingSpec
+	// Peers are the bindings that this one wants to be with or apart from.
+	Peers framework.Peers
 	// ObservedAffinity is the affinity term that the last placement used; terms
 	// before it are not tried again.
 	ObservedAffinity string
@@ -136,7 +138,7 @@ func compile(req Request, p *policyv1alpha1.Placement, t term) (*framework.Reque
 	if err != nil {
 		return nil, err
 	}
-	ask := &framework.Request{Spec: req.Spec, Placement: p, Affinity: affinity}
+	ask := &framework.Request{Spec: req.Spec, Placement: p, Affinity: affinity, Peers: req.Peers}
 	if !IsWorkload(req.Spec) {
 		return ask, nil
 	}
@@ -205,7 +207,7 @@ func measure(req Request, ask *framework.Request, fit []framework.Candidate) {
 		c.Held = held[c.Name]
 		c.Room = math.MaxInt32
 		if matters {
-			c.Room = int64(estimate.General(c.Status.ResourceSummary, req.Spec.ReplicaRequirements))
+			c.Room = int64(estimate.General(c.Status.ResourceSummary, c.Promised, req.Spec.ReplicaRequirements))
 		}
 		c.Tier = tierOf(ask, c.Cluster)
 	}

@@ -379,7 +379,7 @@ func TestDecide(t *testing.T) {
 	static := policyv1alpha1.Placement{ReplicaScheduling: divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, nil)}
 	placed := func(edit func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
 		b := binding(deployment(4, static))
-		d, changed := placement.Decide(b, snap, now, placement.Options{})
+		d, changed := placement.Decide(b, placement.Situation{Clusters: snap, Now: now}, placement.Options{})
 		if !changed {
 			t.Fatal("a binding without a placement needs one")
 		}
@@ -468,7 +468,7 @@ func TestDecide(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d, changed := placement.Decide(tc.binding, snap, now, tc.opts)
+			d, changed := placement.Decide(tc.binding, placement.Situation{Clusters: snap, Now: now}, tc.opts)
 			if changed != (tc.want != nil) {
 				t.Fatalf("changed = %v: %+v", changed, d)
 			}
@@ -483,7 +483,7 @@ func TestDecide(t *testing.T) {
 			for k, v := range d.Annotations() {
 				metav1.SetMetaDataAnnotation(&tc.binding.ObjectMeta, k, v)
 			}
-			if again, changed := placement.Decide(tc.binding, snap, now.Add(time.Hour), tc.opts); changed {
+			if again, changed := placement.Decide(tc.binding, placement.Situation{Clusters: snap, Now: now.Add(time.Hour)}, tc.opts); changed {
 				t.Errorf("deciding twice is not deciding once: %+v", again)
 			}
 		})
@@ -521,7 +521,7 @@ func BenchmarkDecide(b *testing.B) {
 			bind := binding(deployment(100, p))
 			b.ReportAllocs()
 			for b.Loop() {
-				if d, changed := placement.Decide(bind, snap, now, placement.Options{}); !changed || d.Err != nil {
+				if d, changed := placement.Decide(bind, placement.Situation{Clusters: snap, Now: now}, placement.Options{}); !changed || d.Err != nil {
 					b.Fatal(d.Err)
 				}
 			}

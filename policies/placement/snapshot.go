@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/estimate"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 )
 
@@ -25,14 +26,29 @@ func NewSnapshot(clusters []*clusterv1alpha1.Cluster) Snapshot {
 	return Snapshot{clusters: prepared}
 }
 
+// Promise returns a snapshot in which load was promised of the cluster, in all;
+// a nil load takes the promise back. s stays as it is, and the two share all
+// other clusters.
+func (s Snapshot) Promise(cluster string, load *estimate.Load) Snapshot {
+	i, ok := slices.BinarySearchFunc(s.clusters, cluster, nameCompare)
+	if !ok {
+		return s
+	}
+	changed := *s.clusters[i]
+	changed.Promised = load
+	clusters := slices.Clone(s.clusters)
+	clusters[i] = &changed
+	return Snapshot{clusters: clusters}
+}
+
+func nameCompare(c *framework.Cluster, name string) int { return strings.Compare(c.Name, name) }
+
 // Len returns the number of clusters.
 func (s Snapshot) Len() int { return len(s.clusters) }
 
 // Cluster returns the cluster of the name, and false if there is none.
 func (s Snapshot) Cluster(name string) (*clusterv1alpha1.Cluster, bool) {
-	i, ok := slices.BinarySearchFunc(s.clusters, name, func(c *framework.Cluster, name string) int {
-		return strings.Compare(c.Name, name)
-	})
+	i, ok := slices.BinarySearchFunc(s.clusters, name, nameCompare)
 	if !ok {
 		return nil, false
 	}

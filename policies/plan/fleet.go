@@ -95,7 +95,7 @@ func (in *FleetInput) plan(template *unstructured.Unstructured, current workv1al
 	if out.Binding, out.Err = in.bind(claimed, policy, current); out.Err != nil {
 		return out
 	}
-	decision, changed := placement.Decide(out.Binding, snap, in.Now, in.Scheduling)
+	decision, changed := placement.Decide(out.Binding, placement.Situation{Clusters: snap, Now: in.Now}, in.Scheduling)
 	out.Err = decision.Err
 	if changed {
 		out.Placed = decision.Why

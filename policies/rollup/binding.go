@@ -59,7 +59,7 @@ func schedule(status *workv1alpha2.ResourceBindingStatus, b workv1alpha2.Binding
 	at := record.At
 	status.LastScheduledTime = &at
 	status.SchedulerObservedAffinityName = record.AffinityName
-	if _, pending := placement.Decide(b, snap, now, opts); !pending && placement.Mine(b, opts.SchedulerName) {
+	if _, pending := placement.Decide(b, placement.Situation{Clusters: snap, Now: now}, opts); !pending && placement.Mine(b, opts.SchedulerName) {
 		status.SchedulerObservedGeneration = b.GetGeneration()
 	}
 }

@@ -289,7 +289,7 @@ func TestObservedGeneration(t *testing.T) {
 	member.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Kind: "Deployment"}}}}
 	snap := placement.NewSnapshot([]*clusterv1alpha1.Cluster{member})
 	b := binding(placement.Record{}, "a")
-	decision, _ := placement.Decide(b, snap, at.Time, placement.Options{})
+	decision, _ := placement.Decide(b, placement.Situation{Clusters: snap, Now: at.Time}, placement.Options{})
 	b.Annotations, b.Spec.Clusters = decision.Annotations(), decision.Clusters
 	if got := rollup.Status(b, nil, snap, placement.Options{}, at.Time); got.SchedulerObservedGeneration != 4 {
 		t.Errorf("observed generation %d, want 4", got.SchedulerObservedGeneration)

@@ -89,7 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	decision, changed := placement.Decide(b, snap, r.opts.Clock.Now(), r.opts.Placement)
+	decision, changed := placement.Decide(b, placement.Situation{Clusters: snap, Now: r.opts.Clock.Now()}, r.opts.Placement)
 	if changed {
 		if err := r.write(ctx, b, decision); err != nil {
 			return ctrl.Result{}, err

@@ -40,7 +40,7 @@ func (p binder) run(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
-	if decision, changed := placement.Decide(s.desired, snap, p.now(), p.placement); changed {
+	if decision, changed := placement.Decide(s.desired, placement.Situation{Clusters: snap, Now: p.now()}, p.placement); changed {
 		scheduler.Put(decision, s.desired)
 		s.decision = &decision
 	}

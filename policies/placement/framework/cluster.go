@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/estimate"
 )
 
 // Cluster is a member as plugins see it: read only, prepared once per
@@ -14,6 +15,9 @@ import (
 type Cluster struct {
 	// Object must not be changed.
 	*clusterv1alpha1.Cluster
+	// Promised is what was placed here lately and what the cluster does not
+	// report yet; nil where there is nothing.
+	Promised *estimate.Load
 	// Barring are the taints that keep away what does not tolerate them.
 	Barring []Taint
 	// APIsComplete says that Status.APIEnablements lists every API.

@@ -42,6 +42,18 @@ type Request struct {
 	Affinity selector.Clusters
 	// Overflow affinities of that term, in order; only for workloads.
 	Overflow []selector.Clusters
+	// Peers are the bindings that Spec's affinity groups are about.
+	Peers Peers
+}
+
+// Peers are the other bindings of a namespace that share a group of workload
+// affinity with the one that is placed, as the clusters that each of them runs
+// on; those that run nowhere yet are left out. The zero value has none.
+type Peers struct {
+	// Affinity has the bindings to be together with.
+	Affinity [][]string
+	// AntiAffinity has the bindings to be apart from.
+	AntiAffinity [][]string
 }
 
 // Targets says whether the binding is placed on the cluster already.

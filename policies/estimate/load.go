@@ -1,0 +1,62 @@
+package estimate
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// Load is what replicas take of a cluster: the resources that they ask for, and
+// one of "pods" each. The zero value takes nothing.
+type Load struct {
+	Resources corev1.ResourceList
+}
+
+// LoadOf returns what n replicas take; nothing where n is not positive.
+func LoadOf(n int32, req *workv1alpha2.ReplicaRequirements) Load {
+	if n <= 0 {
+		return Load{}
+	}
+	out := Load{Resources: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(int64(n), resource.DecimalSI)}}
+	if req == nil {
+		return out
+	}
+	for name, q := range req.ResourceRequest {
+		if name != corev1.ResourcePods {
+			all := q.DeepCopy()
+			all.Mul(int64(n))
+			out.Resources[name] = all
+		}
+	}
+	return out
+}
+
+// Plus returns the sum of both; neither is changed.
+func (l Load) Plus(other Load) Load { return l.combine(other, (*resource.Quantity).Add) }
+
+// Minus returns l without other; neither is changed.
+func (l Load) Minus(other Load) Load { return l.combine(other, (*resource.Quantity).Sub) }
+
+// IsZero says whether the load takes nothing.
+func (l Load) IsZero() bool {
+	for _, q := range l.Resources {
+		if !q.IsZero() {
+			return false
+		}
+	}
+	return true
+}
+
+func (l Load) combine(other Load, with func(*resource.Quantity, resource.Quantity)) Load {
+	out := Load{Resources: make(corev1.ResourceList, len(l.Resources)+len(other.Resources))}
+	for name, q := range l.Resources {
+		out.Resources[name] = q.DeepCopy()
+	}
+	for name, q := range other.Resources {
+		sum := out.Resources[name]
+		with(&sum, q)
+		out.Resources[name] = sum
+	}
+	return out
+}
