@@ -493,22 +493,8 @@ func (w *world) explain(args []string) (string, error) {
 	if b == nil {
 		return "no binding", nil
 	}
-	result, err := placement.Place(placement.Request{Spec: b.BindingSpec()}, placement.NewSnapshot(values(w.clusters)), placement.Options{})
-	var out []string
-	for _, s := range result.Scores {
-		line := fmt.Sprintf("%s: fits, score %d", s.Cluster, s.Score)
-		if !s.Selected {
-			line += ", left out"
-		}
-		out = append(out, line)
-	}
-	for _, r := range result.Refusals {
-		out = append(out, fmt.Sprintf("%s: %s: %s", r.Cluster, r.Plugin, r.Reason))
-	}
-	if err != nil {
-		out = append(out, err.Error())
-	}
-	return strings.Join(out, "\n"), nil
+	trace := placement.Explain(placement.Request{Spec: b.BindingSpec()}, placement.NewSnapshot(values(w.clusters)), placement.Options{})
+	return explanation(trace), nil
 }
 
 // why Kind ns/name: the claim on the template.

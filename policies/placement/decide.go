@@ -72,8 +72,6 @@ type Decision struct {
 	Why string
 	// Err is why the binding could not be placed; nil where it was.
 	Err error
-	// Result explains a placement that was made.
-	Result Result
 }
 
 // Annotations returns the annotations that carry the decision. Deterministic.
@@ -113,7 +111,7 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 func outcome(b workv1alpha2.Binding, result Result, err error) Decision {
 	spec := b.BindingSpec()
 	applied := b.GetAnnotations()[policyv1alpha1.PolicyPlacementAnnotation]
-	d := Decision{Clusters: spec.Clusters, AppliedPlacement: applied, Err: err, Result: result}
+	d := Decision{Clusters: spec.Clusters, AppliedPlacement: applied, Err: err}
 	var fit *FitError
 	var room *UnschedulableError
 	switch {

@@ -3,15 +3,19 @@ package placement
 import (
 	"cmp"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 )
 
-// Refusal says why a cluster does not fit.
-type Refusal struct {
-	Cluster, Plugin, Reason string
+// Reason is why clusters were refused.
+type Reason struct {
+	// Text as the plugin gave it: "cluster(s) had no quay".
+	Text string
+	// Clusters is how many were refused for it.
+	Clusters int
 }
 
 // FitError says that no cluster fits. It is not tried again until a cluster,
@@ -19,28 +23,63 @@ type Refusal struct {
 type FitError struct {
 	// Clusters is how many there are.
 	Clusters int
-	// Refusals has one entry for each of them, sorted by cluster.
-	Refusals []Refusal
+	// Reasons, the most frequent first, then by text.
+	Reasons []Reason
+}
+
+// maxReasons is how many reasons a message names; the rest is counted.
+const maxReasons = 5
+
+func newFitError(refusals []string) *FitError {
+	e := &FitError{Clusters: len(refusals)}
+	slices.Sort(refusals)
+	for i, text := range refusals {
+		if i == 0 || text != refusals[i-1] {
+			e.Reasons = append(e.Reasons, Reason{Text: text})
+		}
+		e.Reasons[len(e.Reasons)-1].Clusters++
+	}
+	slices.SortStableFunc(e.Reasons, func(a, b Reason) int { return cmp.Compare(b.Clusters, a.Clusters) })
+	return e
 }
 
 // Error counts the clusters by reason: "0/3 clusters are available: 2
-// cluster(s) did not have the API resource, 1 …".
+// cluster(s) did not have the API resource, 1 …". It names the most frequent
+// reasons only, so that it stays short however many clusters there are.
 func (e *FitError) Error() string {
 	if e.Clusters == 0 {
 		return "0/0 clusters are available: no cluster has joined."
 	}
-	counts := map[string]int{}
-	for _, r := range e.Refusals {
-		counts[r.Reason]++
+	named := e.Reasons[:min(len(e.Reasons), maxReasons)]
+	texts := make([]string, len(named), len(named)+1)
+	for i, r := range named {
+		texts[i] = fmt.Sprintf("%d %s", r.Clusters, r.Text)
 	}
-	texts := make([]string, 0, len(counts))
-	for reason, n := range counts {
-		texts = append(texts, fmt.Sprintf("%d %s", n, reason))
+	if more := len(e.Reasons) - len(named); more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more reasons", more))
 	}
-	slices.SortFunc(texts, cmp.Compare[string])
 	return fmt.Sprintf("0/%d clusters are available: %s.", e.Clusters, strings.Join(texts, ", "))
 }
 
 // UnschedulableError says that clusters fit but lack room; a later try may
 // succeed.
 type UnschedulableError = framework.UnschedulableError
+
+// PluginError says that a plugin panicked. The binding keeps its placement.
+type PluginError struct {
+	// Plugin is its name.
+	Plugin string
+	// Value is what it panicked with.
+	Value any
+	// Stack is where, for logs.
+	Stack []byte
+}
+
+func (e *PluginError) Error() string { return fmt.Sprintf("plugin %s panicked: %v", e.Plugin, e.Value) }
+
+// recoverPlugin turns a panic of the plugin into an error.
+func recoverPlugin(asked *framework.Plugin, err *error) {
+	if v := recover(); v != nil {
+		*err = &PluginError{Plugin: (*asked).Name(), Value: v, Stack: debug.Stack()}
+	}
+}

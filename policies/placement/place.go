@@ -9,7 +9,6 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/estimate"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
-	"github.com/flotilla-io/flotilla/policies/placement/plugins"
 	"github.com/flotilla-io/flotilla/policies/placement/replicas"
 	"github.com/flotilla-io/flotilla/policies/placement/spread"
 	"github.com/flotilla-io/flotilla/policies/selector"
@@ -44,20 +43,6 @@ type Result struct {
 	Clusters []workv1alpha2.TargetCluster
 	// AffinityName is the term that was used; empty where there are no terms.
 	AffinityName string
-	// Refusals of clusters that do not fit, sorted by cluster.
-	Refusals []Refusal
-	// Scores of clusters that fit, most preferred first.
-	Scores []Score
-}
-
-// Score of a cluster that fits.
-type Score struct {
-	Cluster string
-	Score   int64
-	// Available replicas, those that run there today included.
-	Available int64
-	// Selected is false where spread constraints left it out.
-	Selected bool
 }
 
 // Place decides where the binding runs.
@@ -66,16 +51,23 @@ type Score struct {
 // that fit lack room; anything else means that the placement asks for what
 // cannot be.
 func Place(req Request, snap Snapshot, opts Options) (Result, error) {
+	return place(req, snap, opts, nil)
+}
+
+func place(req Request, snap Snapshot, opts Options, trace *Trace) (Result, error) {
 	placement := req.Spec.Placement
 	if placement == nil {
 		placement = &policyv1alpha1.Placement{}
 	}
-	terms := termsOf(placement, req)
 	var first error
-	for _, term := range terms {
-		result, err := attempt(req, placement, term, snap, opts)
+	for _, term := range termsOf(placement, req) {
+		a := attempt{req: req, placement: placement, term: term, opts: opts, trace: trace.term(term.name)}
+		clusters, err := a.run(snap)
 		if err == nil {
-			return result, nil
+			return Result{Clusters: clusters, AffinityName: term.name}, nil
+		}
+		if a.trace != nil {
+			a.trace.Err = err
 		}
 		if first == nil {
 			first = err
@@ -111,39 +103,48 @@ func termsOf(p *policyv1alpha1.Placement, req Request) []term {
 	return terms[start:]
 }
 
-func attempt(req Request, p *policyv1alpha1.Placement, t term, snap Snapshot, opts Options) (Result, error) {
-	ask, err := compile(req, p, t)
-	if err != nil {
-		return Result{}, err
-	}
-	fit, refusals := filter(ask, snap, opts)
-	if len(fit) == 0 {
-		return Result{}, &FitError{Clusters: len(refusals), Refusals: refusals}
-	}
-	measure(req, ask, fit)
-	framework.Sort(fit)
-	chosen, err := spread.Select(spread.Input{Candidates: fit, Placement: p, Replicas: req.Spec.Replicas})
-	if err != nil {
-		return Result{}, err
-	}
-	clusters, err := assign(req, p, chosen, opts)
-	if err != nil {
-		return Result{}, err
-	}
-	return Result{Clusters: clusters, AffinityName: t.name, Refusals: refusals, Scores: scores(fit, chosen)}, nil
+// attempt tries one term.
+type attempt struct {
+	req       Request
+	placement *policyv1alpha1.Placement
+	term      term
+	opts      Options
+	trace     *TermTrace // nil: nobody asks how it comes about
 }
 
-func compile(req Request, p *policyv1alpha1.Placement, t term) (*framework.Request, error) {
-	affinity, err := selector.Compile(t.affinity)
+func (a *attempt) run(snap Snapshot) ([]workv1alpha2.TargetCluster, error) {
+	ask, err := a.compile()
 	if err != nil {
 		return nil, err
 	}
-	ask := &framework.Request{Spec: req.Spec, Placement: p, Affinity: affinity, Peers: req.Peers}
-	if !IsWorkload(req.Spec) {
+	fit, err := a.filter(ask, snap)
+	if err != nil {
+		return nil, err
+	}
+	a.measure(ask, fit)
+	framework.Sort(fit)
+	in := spread.Input{Candidates: fit, Placement: a.placement, Replicas: a.req.Spec.Replicas}
+	chosen, err := spread.Select(in)
+	if err != nil {
+		return nil, err
+	}
+	if a.trace != nil {
+		a.trace.selected(chosen, spread.Describe(in, chosen))
+	}
+	return a.assign(chosen)
+}
+
+func (a *attempt) compile() (*framework.Request, error) {
+	affinity, err := selector.Compile(a.term.affinity)
+	if err != nil {
+		return nil, err
+	}
+	ask := &framework.Request{Spec: a.req.Spec, Placement: a.placement, Affinity: affinity, Peers: a.req.Peers}
+	if !IsWorkload(a.req.Spec) {
 		return ask, nil
 	}
-	for i := range t.overflow {
-		o, err := selector.Compile(&t.overflow[i])
+	for i := range a.term.overflow {
+		o, err := selector.Compile(&a.term.overflow[i])
 		if err != nil {
 			return nil, fmt.Errorf("overflow affinity %d: %w", i, err)
 		}
@@ -152,65 +153,25 @@ func compile(req Request, p *policyv1alpha1.Placement, t term) (*framework.Reque
 	return ask, nil
 }
 
-// filter asks every plugin about every cluster. Clusters that are going away
-// are no candidates and are not counted.
-func filter(ask *framework.Request, snap Snapshot, opts Options) ([]framework.Candidate, []Refusal) {
-	active := opts.Plugins
-	if active == nil {
-		active = plugins.All()
-	}
-	filters, scorers := split(active)
-	fit := make([]framework.Candidate, 0, len(snap.clusters))
-	var refusals []Refusal
-next:
-	for _, c := range snap.clusters {
-		if c.DeletionTimestamp != nil {
-			continue
-		}
-		for _, f := range filters {
-			if reason := f.Filter(ask, c); reason != "" {
-				refusals = append(refusals, Refusal{c.Name, f.Name(), reason})
-				continue next
-			}
-		}
-		candidate := framework.Candidate{Cluster: c}
-		for _, s := range scorers {
-			candidate.Score += s.Score(ask, c)
-		}
-		fit = append(fit, candidate)
-	}
-	return fit, refusals
-}
-
-func split(active []framework.Plugin) (filters []framework.Filter, scorers []framework.Score) {
-	for _, p := range active {
-		if f, ok := p.(framework.Filter); ok {
-			filters = append(filters, f)
-		}
-		if s, ok := p.(framework.Score); ok {
-			scorers = append(scorers, s)
-		}
-	}
-	return filters, scorers
-}
-
 // measure finds out what every candidate holds, how much room it has and to
 // which tier it belongs.
-func measure(req Request, ask *framework.Request, fit []framework.Candidate) {
-	held := make(map[string]int32, len(req.Spec.Clusters))
-	for _, t := range req.Spec.Clusters {
+func (a *attempt) measure(ask *framework.Request, fit []framework.Candidate) {
+	spec := a.req.Spec
+	held := make(map[string]int32, len(spec.Clusters))
+	for _, t := range spec.Clusters {
 		held[t.Name] = t.Replicas
 	}
-	matters := roomMatters(req.Spec, ask.Placement)
+	matters := roomMatters(spec, a.placement)
 	for i := range fit {
 		c := &fit[i]
 		c.Held = held[c.Name]
 		c.Room = math.MaxInt32
 		if matters {
-			c.Room = int64(estimate.General(c.Status.ResourceSummary, c.Promised, req.Spec.ReplicaRequirements))
+			c.Room = int64(estimate.General(c.Status.ResourceSummary, c.Promised, spec.ReplicaRequirements))
 		}
 		c.Tier = tierOf(ask, c.Cluster)
 	}
+	a.trace.measured(fit, matters)
 }
 
 // roomMatters says whether free resources have any influence on the placement.
@@ -236,24 +197,32 @@ func tierOf(ask *framework.Request, c *framework.Cluster) int {
 // errNothingSelected means that the constraints left no cluster.
 var errNothingSelected = errors.New("the number of clusters is less than the cluster spreadConstraint.MinGroups")
 
-func assign(req Request, p *policyv1alpha1.Placement, chosen []framework.Candidate, opts Options) ([]workv1alpha2.TargetCluster, error) {
+func (a *attempt) assign(chosen []framework.Candidate) ([]workv1alpha2.TargetCluster, error) {
 	if len(chosen) == 0 {
 		return nil, errNothingSelected
 	}
-	if !IsWorkload(req.Spec) || len(req.Spec.Components) > 1 {
+	spec := a.req.Spec
+	if !IsWorkload(spec) || len(spec.Components) > 1 {
 		return names(chosen), nil
 	}
-	out, err := replicas.Assign(replicas.Input{
-		Desired:    req.Spec.Replicas,
+	in := replicas.Input{
+		Desired:    spec.Replicas,
 		Candidates: chosen,
-		Fresh:      req.Fresh,
-		Order:      replicas.OrderOf(string(req.Spec.Resource.UID)),
-	}, p.ReplicaScheduling)
+		Fresh:      a.req.Fresh,
+		Order:      replicas.OrderOf(string(spec.Resource.UID)),
+	}
+	if a.trace != nil {
+		in.Trace = &replicas.Trace{}
+	}
+	out, err := replicas.Assign(in, a.placement.ReplicaScheduling)
 	if err != nil {
 		return nil, err
 	}
-	if opts.KeepEmpty {
+	if a.opts.KeepEmpty {
 		out = withEmpty(out, names(chosen))
+	}
+	if a.trace != nil {
+		a.trace.divided(out, in.Trace.Weights, in.Trace.Words())
 	}
 	return out, nil
 }

@@ -250,12 +250,11 @@ func TestErrorClasses(t *testing.T) {
 	if !errors.As(err, &fit) {
 		t.Fatalf("no cluster is %T, want *FitError", err)
 	}
-	want := []placement.Refusal{
-		{Cluster: "a", Plugin: "ClusterAffinity", Reason: "cluster(s) did not match the placement cluster affinity constraint"},
-		{Cluster: "b", Plugin: "ClusterAffinity", Reason: "cluster(s) did not match the placement cluster affinity constraint"},
-	}
-	if diff := cmp.Diff(want, fit.Refusals); diff != "" {
-		t.Errorf("refusals (-want +got):\n%s", diff)
+	want := &placement.FitError{Clusters: 2, Reasons: []placement.Reason{
+		{Text: "cluster(s) did not match the placement cluster affinity constraint", Clusters: 2},
+	}}
+	if diff := cmp.Diff(want, fit); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
 	}
 }
 

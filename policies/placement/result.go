@@ -33,23 +33,6 @@ func withEmpty(got, all []workv1alpha2.TargetCluster) []workv1alpha2.TargetClust
 
 func byName(a, b workv1alpha2.TargetCluster) int { return cmp.Compare(a.Name, b.Name) }
 
-func scores(fit, chosen []framework.Candidate) []Score {
-	out := make([]Score, len(fit))
-	for i := range fit {
-		out[i] = Score{
-			Cluster:   fit[i].Name,
-			Score:     fit[i].Score,
-			Available: fit[i].Available(),
-			Selected:  len(chosen) == len(fit) || holds(chosen, fit[i].Name),
-		}
-	}
-	return out
-}
-
-func holds(chosen []framework.Candidate, name string) bool {
-	return slices.ContainsFunc(chosen, func(c framework.Candidate) bool { return c.Name == name })
-}
-
 // Text returns the placement as events and explanations show it:
 // "{m1:2, m2:1}".
 func Text(clusters []workv1alpha2.TargetCluster) string {

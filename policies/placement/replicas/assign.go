@@ -21,6 +21,8 @@ type Input struct {
 	Fresh bool
 	// Order breaks ties.
 	Order Order
+	// Trace collects how it comes about; nil where nobody asks.
+	Trace *Trace
 }
 
 // Strategy divides replicas. Its result lists clusters that got any, in no
@@ -76,6 +78,7 @@ func duplicate(in Input) ([]workv1alpha2.TargetCluster, error) {
 	for i := range in.Candidates {
 		out[i] = workv1alpha2.TargetCluster{Name: in.Candidates[i].Name, Replicas: in.Desired}
 	}
+	in.Trace.say("every cluster runs all %d", in.Desired)
 	return out, nil
 }
 
@@ -97,6 +100,7 @@ func static(in Input, pref *policyv1alpha1.ClusterPreferences) ([]workv1alpha2.T
 		}
 	}
 	Webster(in.Desired, shares, in.Order)
+	in.Trace.divided(in.Desired, "fixed weights", shares)
 	return targets(shares), nil
 }
 
@@ -178,7 +182,7 @@ func fillTiers(in Input, last int, divide divider) ([]workv1alpha2.TargetCluster
 	var out []workv1alpha2.TargetCluster
 	left, room := in.Desired, int64(0)
 	for tier := 0; tier <= last && left > 0; tier++ {
-		part := Input{Fresh: in.Fresh, Order: in.Order}
+		part := Input{Fresh: in.Fresh, Order: in.Order, Trace: in.Trace}
 		var available int64
 		for _, c := range in.Candidates {
 			if c.Tier == tier {
@@ -211,14 +215,18 @@ func dynamic(in Input, divide divider) ([]workv1alpha2.TargetCluster, error) {
 	for i := range in.Candidates {
 		held += int64(in.Candidates[i].Held)
 	}
-	amount, keep := in.Desired, false
+	amount, keep, by := in.Desired, false, "all the room that there is"
 	weight := func(c *framework.Candidate) int64 { return c.Available() }
 	switch {
 	case in.Fresh:
 	case held >= int64(in.Desired):
+		by = "what runs there"
 		weight = func(c *framework.Candidate) int64 { return int64(c.Held) }
 	default:
-		amount, keep = in.Desired-int32(held), true
+		amount, keep, by = in.Desired-int32(held), true, "the room that is left"
+		if held > 0 {
+			in.Trace.say("%d stay where they run", held)
+		}
 		weight = func(c *framework.Candidate) int64 { return c.Room }
 	}
 	shares := make([]Share, len(in.Candidates))
@@ -231,6 +239,7 @@ func dynamic(in Input, divide divider) ([]workv1alpha2.TargetCluster, error) {
 		return nil, shortage(sum)
 	}
 	divide(amount, shares, in.Candidates, in.Order)
+	in.Trace.divided(amount, by, shares)
 	if keep {
 		for i := range shares {
 			shares[i].Count += in.Candidates[i].Held

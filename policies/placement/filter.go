@@ -1,0 +1,59 @@
+package placement
+
+import (
+	"github.com/flotilla-io/flotilla/policies/placement/framework"
+	"github.com/flotilla-io/flotilla/policies/placement/plugins"
+)
+
+// filter asks every plugin about every cluster and returns those that all of
+// them let pass, with their scores; *FitError where there is none. Clusters
+// that are going away are no candidates and are not counted.
+func (a *attempt) filter(ask *framework.Request, snap Snapshot) (fit []framework.Candidate, err error) {
+	var asked framework.Plugin // the one that is running
+	defer recoverPlugin(&asked, &err)
+	filters, scorers := split(a.opts.Plugins)
+	fit = make([]framework.Candidate, 0, len(snap.clusters))
+	var reasons []string
+next:
+	for _, c := range snap.clusters {
+		if c.DeletionTimestamp != nil {
+			continue
+		}
+		for _, f := range filters {
+			asked = f
+			if reason := f.Filter(ask, c); reason != "" {
+				reasons = append(reasons, reason)
+				a.trace.refused(c, f.Name(), reason)
+				continue next
+			}
+		}
+		candidate := framework.Candidate{Cluster: c}
+		verdict := a.trace.fits(c)
+		for _, s := range scorers {
+			asked = s
+			score := min(max(s.Score(ask, c), 0), framework.MaxScore)
+			candidate.Score += score
+			verdict.scored(s.Name(), score)
+		}
+		fit = append(fit, candidate)
+	}
+	if len(fit) == 0 {
+		return nil, newFitError(reasons)
+	}
+	return fit, nil
+}
+
+func split(active []framework.Plugin) (filters []framework.Filter, scorers []framework.Score) {
+	if active == nil {
+		active = plugins.All()
+	}
+	for _, p := range active {
+		if f, ok := p.(framework.Filter); ok {
+			filters = append(filters, f)
+		}
+		if s, ok := p.(framework.Score); ok {
+			scorers = append(scorers, s)
+		}
+	}
+	return filters, scorers
+}
