@@ -101,11 +101,16 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	if !due {
 		return Decision{}, false
 	}
-	req := Request{Spec: b.BindingSpec(), Peers: in.Peers, ObservedAffinity: observedAffinity(b), Fresh: rebalances(b)}
-	result, err := Place(req, in.Clusters, opts)
+	result, err := Place(RequestOf(b, in.Peers), in.Clusters, opts)
 	d := outcome(b, result, err)
 	d.Why = why
 	return d, stamp(&d, b, in.Now)
+}
+
+// RequestOf returns the request that Decide makes for b, for those who want to
+// know what would come of it.
+func RequestOf(b workv1alpha2.Binding, peers framework.Peers) Request {
+	return Request{Spec: b.BindingSpec(), Peers: peers, ObservedAffinity: observedAffinity(b), Fresh: rebalances(b)}
 }
 
 func outcome(b workv1alpha2.Binding, result Result, err error) Decision {
