@@ -149,10 +149,9 @@ func (w *world) writeWorks(p plan.TemplatePlan) {
 
 // rollUp writes the statuses of bindings and templates.
 func (w *world) rollUp() {
-	snap := placement.NewSnapshot(values(w.clusters))
 	for k, b := range w.bindings {
 		works := w.worksOf(k)
-		*b.BindingStatus() = rollup.Status(b, works, snap, placement.Options{}, w.now)
+		*b.BindingStatus() = rollup.Status(b, works, "", w.now)
 		template := w.templates[k]
 		if template == nil {
 			continue

@@ -51,7 +51,7 @@ type fleet struct {
 	mgr         ctrl.Manager
 	opts        Options
 	templates   *store.Store
-	snapshots   *scheduler.Snapshots
+	decider     *scheduler.Decider
 	interpreter *interpreter.Interpreter
 	registry    *members.Registry
 	chosen      map[string]bool
@@ -143,7 +143,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options) (*fleet, erro
 	f := &fleet{
 		mgr:         mgr,
 		opts:        opts,
-		snapshots:   scheduler.NewSnapshots(mgr.GetClient()),
+		decider:     scheduler.NewDecider(mgr.GetClient(), scheduler.DeciderOptions{}),
 		interpreter: interpreter.Native(),
 		events:      mgr.GetEventRecorderFor("flotilla"), //nolint:staticcheck // Karmada's and Flux's clients read core/v1 Events
 	}
@@ -162,7 +162,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options) (*fleet, erro
 	if err := bindings.Register(ctx, mgr); err != nil {
 		return nil, err
 	}
-	if err := f.snapshots.Register(mgr); err != nil {
+	if err := f.decider.Register(ctx, mgr); err != nil {
 		return nil, err
 	}
 	return f, mgr.Add(f.registry)
@@ -195,7 +195,7 @@ func registerTemplate(ctx context.Context, f *fleet) error {
 	if f.chosen["binding"] {
 		opts.GiveWay = giveWay
 	}
-	f.template = template.New(f.mgr.GetClient(), f.templates, f.snapshots, f.interpreter, f.events, opts)
+	f.template = template.New(f.mgr.GetClient(), f.templates, f.decider, f.interpreter, f.events, opts)
 	if f.opts.Claims != nil {
 		if err := f.mgr.Add(f.opts.Claims.during(f.template)); err != nil {
 			return err
@@ -205,7 +205,7 @@ func registerTemplate(ctx context.Context, f *fleet) error {
 }
 
 func registerScheduler(_ context.Context, f *fleet) error {
-	return scheduler.New(f.mgr.GetClient(), f.snapshots, f.events, scheduler.Options{}).Register(f.mgr)
+	return scheduler.New(f.mgr.GetClient(), f.decider, f.events, scheduler.Options{}).Register(f.mgr)
 }
 
 func registerBinding(ctx context.Context, f *fleet) error {
@@ -225,7 +225,7 @@ func registerExecution(_ context.Context, f *fleet) error {
 }
 
 func registerStatus(_ context.Context, f *fleet) error {
-	return status.New(f.mgr.GetClient(), f.templates, f.interpreter, f.snapshots, status.Options{}).Register(f.mgr)
+	return status.New(f.mgr.GetClient(), f.templates, f.interpreter, status.Options{}).Register(f.mgr)
 }
 
 func registerCluster(_ context.Context, f *fleet) error {

@@ -63,6 +63,12 @@ func Due(b workv1alpha2.Binding, snap Snapshot) (reason string, due bool) {
 	}
 }
 
+// Answered says whether the last decision answers all that b asks for itself:
+// nothing is due but what follows from the clusters.
+func Answered(b workv1alpha2.Binding) bool {
+	return !placementChanged(b) && !replicasChanged(b.BindingSpec()) && !rebalances(b)
+}
+
 func strategy(spec *workv1alpha2.ResourceBindingSpec) *policyv1alpha1.ReplicaSchedulingStrategy {
 	if spec.Placement == nil {
 		return nil

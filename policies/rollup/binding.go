@@ -27,10 +27,10 @@ func Scheduled(b workv1alpha2.Binding) (metav1.Condition, bool) {
 	return c, true
 }
 
-// Status returns the whole status that b should have given its Works, the
-// clusters and the options of the scheduler. Conditions that change are dated
-// now. Where nothing changed, the result equals the status that b has.
-func Status(b workv1alpha2.Binding, works []*workv1alpha1.Work, snap placement.Snapshot, opts placement.Options, now time.Time) workv1alpha2.ResourceBindingStatus {
+// Status returns the whole status that b should have given its Works and the
+// name of the scheduler. Conditions that change are dated now. Where nothing
+// changed, the result equals the status that b has.
+func Status(b workv1alpha2.Binding, works []*workv1alpha1.Work, scheduler string, now time.Time) workv1alpha2.ResourceBindingStatus {
 	status := *b.BindingStatus().DeepCopy()
 	set := func(c metav1.Condition) {
 		c.LastTransitionTime = metav1.NewTime(now.UTC().Truncate(time.Second))
@@ -38,7 +38,7 @@ func Status(b workv1alpha2.Binding, works []*workv1alpha1.Work, snap placement.S
 	}
 	if c, ok := Scheduled(b); ok {
 		set(c)
-		schedule(&status, b, snap, opts, now)
+		schedule(&status, b, scheduler)
 	}
 	items := Items(works)
 	if len(items) == 0 {
@@ -50,8 +50,9 @@ func Status(b workv1alpha2.Binding, works []*workv1alpha1.Work, snap placement.S
 }
 
 // schedule reports the placement that the record stands for. The generation
-// counts as observed once no further decision is due.
-func schedule(status *workv1alpha2.ResourceBindingStatus, b workv1alpha2.Binding, snap placement.Snapshot, opts placement.Options, now time.Time) {
+// counts as observed once nothing that b asks for is left to decide: what
+// clusters do afterwards is no news of b.
+func schedule(status *workv1alpha2.ResourceBindingStatus, b workv1alpha2.Binding, scheduler string) {
 	record, ok := placement.RecordOf(b)
 	if !ok || !record.Succeeded() {
 		return
@@ -59,7 +60,7 @@ func schedule(status *workv1alpha2.ResourceBindingStatus, b workv1alpha2.Binding
 	at := record.At
 	status.LastScheduledTime = &at
 	status.SchedulerObservedAffinityName = record.AffinityName
-	if _, pending := placement.Decide(b, placement.Situation{Clusters: snap, Now: now}, opts); !pending && placement.Mine(b, opts.SchedulerName) {
+	if placement.Mine(b, scheduler) && placement.Answered(b) {
 		status.SchedulerObservedGeneration = b.GetGeneration()
 	}
 }

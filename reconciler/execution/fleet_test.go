@@ -41,7 +41,6 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/cluster"
 	"github.com/flotilla-io/flotilla/reconciler/execution"
 	"github.com/flotilla-io/flotilla/reconciler/namespace"
-	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 	"github.com/flotilla-io/flotilla/reconciler/status"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 )
@@ -100,16 +99,14 @@ func (f *fleet) startLoops() {
 		t.Fatal(err)
 	}
 	templates.Want("test", appsv1.SchemeGroupVersion.WithKind("Deployment"), corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-	snapshots := scheduler.NewSnapshots(mgr.GetClient())
 	cached := mgr.GetClient()
 	loops := []interface{ Register(ctrl.Manager) error }{
-		snapshots,
 		cluster.New(cached, mgr.GetAPIReader(), registry, nobody{}, cluster.Options{
 			Period: time.Second, FailureThreshold: 2 * time.Second, SuccessThreshold: time.Second,
 		}),
 		namespace.New(cached, namespace.Options{}),
 		execution.New(cached, registry, native, nobody{}, execution.Options{}),
-		status.New(cached, templates, native, snapshots, status.Options{}),
+		status.New(cached, templates, native, status.Options{}),
 	}
 	for _, l := range loops {
 		if err := l.Register(mgr); err != nil {

@@ -32,8 +32,6 @@ type Recorder interface {
 type Options struct {
 	// Workers is how many bindings are decided at the same time; zero means 4.
 	Workers int
-	// Placement is passed on to every decision.
-	Placement placement.Options
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }
@@ -49,6 +47,7 @@ const (
 // cluster-scoped ones. Use New.
 type Reconciler struct {
 	hub       client.Client
+	decider   *Decider
 	snapshots *Snapshots
 	events    Recorder
 	opts      Options
@@ -57,7 +56,7 @@ type Reconciler struct {
 }
 
 // New returns the loop. hub reads from a cache.
-func New(hub client.Client, snapshots *Snapshots, events Recorder, opts Options) *Reconciler {
+func New(hub client.Client, decider *Decider, events Recorder, opts Options) *Reconciler {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
@@ -66,7 +65,8 @@ func New(hub client.Client, snapshots *Snapshots, events Recorder, opts Options)
 	}
 	return &Reconciler{
 		hub:       hub,
-		snapshots: snapshots,
+		decider:   decider,
+		snapshots: decider.snapshots,
 		events:    events,
 		opts:      opts,
 		echo:      echo.New[workv1alpha2.Binding](opts.Clock),
@@ -85,11 +85,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.pauses.Forget(req)
 		return ctrl.Result{}, nil
 	}
-	snap, err := r.snapshots.Current(ctx)
+	decision, changed, err := r.decider.Decide(ctx, b)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	decision, changed := placement.Decide(b, placement.Situation{Clusters: snap, Now: r.opts.Clock.Now()}, r.opts.Placement)
 	if changed {
 		if err := r.write(ctx, b, decision); err != nil {
 			return ctrl.Result{}, err

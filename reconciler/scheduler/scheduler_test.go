@@ -126,7 +126,8 @@ func TestReconcile(t *testing.T) {
 				},
 			}).Build()
 			var events recorder
-			r := New(hub, NewSnapshots(hub), &events, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
+			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+			r := New(hub, NewDecider(hub, DeciderOptions{Clock: clock}), &events, Options{Clock: clock})
 			req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(tc.binding)}
 			result, err := r.Reconcile(t.Context(), req)
 			if (err != nil) != tc.err {

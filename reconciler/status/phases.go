@@ -30,11 +30,7 @@ func (r *Reconciler) collect(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
-	clusters, err := r.snapshots.Current(ctx)
-	if err != nil {
-		return loop.Next{}, err
-	}
-	s.status = rollup.Status(s.binding, works, clusters, r.options.Placement, r.options.Clock.Now())
+	s.status = rollup.Status(s.binding, works, r.options.SchedulerName, r.options.Clock.Now())
 	return loop.Next{}, nil
 }
 

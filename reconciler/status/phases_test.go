@@ -62,7 +62,7 @@ func TestUrgent(t *testing.T) {
 
 func TestHold(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	r := New(nil, nil, nil, nil, Options{Clock: clock})
+	r := New(nil, nil, nil, Options{Clock: clock})
 	key := client.ObjectKey{Namespace: "shop", Name: "web-deployment"}
 	look := func(was, is *workv1alpha2.ResourceBindingStatus) time.Duration {
 		t.Helper()
@@ -153,7 +153,7 @@ func TestTotal(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := New(nil, tc.shelf, sum{}, nil, Options{})
+			r := New(nil, tc.shelf, sum{}, Options{})
 			s := &state{binding: &workv1alpha2.ResourceBinding{}, status: *tc.status}
 			next, err := r.total(t.Context(), s)
 			if err != nil || next.After != tc.after || next.Done || (s.total != nil) != tc.totals {

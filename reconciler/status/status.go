@@ -20,7 +20,6 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
@@ -29,8 +28,9 @@ import (
 
 // Options tune the loop. The zero value is what production uses.
 type Options struct {
-	// Placement are the scheduler's options: they say whether a decision is due.
-	Placement placement.Options
+	// SchedulerName is the scheduler whose decisions are reported; empty means the
+	// default.
+	SchedulerName string
 	// Workers is how many bindings are worked on side by side; zero means 4.
 	Workers int
 	// Settle is how long completion and bad news wait for news of other clusters
@@ -64,17 +64,11 @@ type Aggregator interface {
 	AggregateStatus(template *unstructured.Unstructured, items []workv1alpha2.AggregatedStatusItem) (status map[string]any, changed bool, err error)
 }
 
-// Snapshots knows the clusters.
-type Snapshots interface {
-	Current(ctx context.Context) (placement.Snapshot, error)
-}
-
 // Reconciler writes the statuses of bindings and templates.
 type Reconciler struct {
 	hub        client.Client
 	templates  Templates
 	aggregator Aggregator
-	snapshots  Snapshots
 	options    Options
 	wrote      *echo.Echo[workv1alpha2.Binding]
 	urgent     *window.Window[client.ObjectKey]
@@ -82,13 +76,12 @@ type Reconciler struct {
 }
 
 // New returns the loop.
-func New(hub client.Client, templates Templates, aggregator Aggregator, snapshots Snapshots, o Options) *Reconciler {
+func New(hub client.Client, templates Templates, aggregator Aggregator, o Options) *Reconciler {
 	o = defaults(o)
 	return &Reconciler{
 		hub:        hub,
 		templates:  templates,
 		aggregator: aggregator,
-		snapshots:  snapshots,
 		options:    o,
 		wrote:      echo.New[workv1alpha2.Binding](o.Clock),
 		urgent:     window.New[client.ObjectKey](window.Options{Quiet: o.Settle, Most: o.Settle, Clock: o.Clock}),

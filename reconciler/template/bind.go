@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,11 +20,9 @@ import (
 
 // binder decides what the binding should say.
 type binder struct {
-	replicas  func(obj *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, bool, error)
-	clusters  func(ctx context.Context) (placement.Snapshot, error)
-	now       func() time.Time
-	newID     func() string
-	placement placement.Options
+	replicas func(obj *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, bool, error)
+	decide   func(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, error)
+	newID    func() string
 }
 
 // run sets the desired binding; none where there is nothing to bind.
@@ -36,15 +33,12 @@ func (p binder) run(ctx context.Context, s *state) (loop.Next, error) {
 	if err := p.describe(s); err != nil {
 		return loop.Next{}, err
 	}
-	snap, err := p.clusters(ctx)
-	if err != nil {
-		return loop.Next{}, err
-	}
-	if decision, changed := placement.Decide(s.desired, placement.Situation{Clusters: snap, Now: p.now()}, p.placement); changed {
+	decision, changed, err := p.decide(ctx, s.desired)
+	if changed {
 		scheduler.Put(decision, s.desired)
 		s.decision = &decision
 	}
-	return loop.Next{}, nil
+	return loop.Next{}, err
 }
 
 // release desires the binding that a template keeps when no policy carries it

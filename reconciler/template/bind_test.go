@@ -39,9 +39,11 @@ func binderFor(replicas int32, err error, clusters ...string) binder {
 		replicas: func(*unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, bool, error) {
 			return replicas, nil, true, err
 		},
-		clusters: func(context.Context) (placement.Snapshot, error) { return placement.NewSnapshot(members), nil },
-		now:      func() time.Time { return noon },
-		newID:    func() string { return "b-id" },
+		decide: func(_ context.Context, b workv1alpha2.Binding) (placement.Decision, bool, error) {
+			decision, changed := placement.Decide(b, placement.Situation{Clusters: placement.NewSnapshot(members), Now: noon}, placement.Options{})
+			return decision, changed, nil
+		},
+		newID: func() string { return "b-id" },
 	}
 }
 

@@ -2,7 +2,6 @@ package template
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -36,9 +35,15 @@ type Interpreter interface {
 	Replicas(obj *unstructured.Unstructured) (n int32, req *workv1alpha2.ReplicaRequirements, known bool, err error)
 }
 
-// Snapshots returns the clusters as decisions see them.
-type Snapshots interface {
-	Current(ctx context.Context) (placement.Snapshot, error)
+// Decider decides where bindings run.
+type Decider interface {
+	// Decide returns what should be written on b, and false where that is
+	// nothing. The decision holds room for b until it is withdrawn.
+	Decide(ctx context.Context, b workv1alpha2.Binding) (decision placement.Decision, changed bool, err error)
+	// Preview is Decide, but holds no room.
+	Preview(ctx context.Context, b workv1alpha2.Binding) (decision placement.Decision, changed bool, err error)
+	// Withdraw tells that the last decision on b was not written.
+	Withdraw(b workv1alpha2.Binding)
 }
 
 // Options tune the loop. The zero value is the default.
@@ -52,8 +57,6 @@ type Options struct {
 	// Settled. Edits that follow each other in that time cost one write. Zero
 	// writes at once, as it must be where nobody asks Settled.
 	GiveWay time.Duration
-	// Placement is passed on to every decision.
-	Placement placement.Options
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }
@@ -71,13 +74,13 @@ type Reconciler struct {
 	failures echo.Said[store.Key]
 	held     *window.Window[store.Key]
 
-	// decide are the phases that say what should be written, and write nothing.
+	// decide are the phases that say what would be written, and change nothing.
 	decide []loop.Phase[state]
 	phases []loop.Phase[state]
 }
 
 // New returns the loop. hub reads from a cache; templates must use Claims.
-func New(hub client.Client, templates *store.Store, snapshots Snapshots, interpreter Interpreter, events Recorder, opts Options) *Reconciler {
+func New(hub client.Client, templates *store.Store, decider Decider, interpreter Interpreter, events Recorder, opts Options) *Reconciler {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
@@ -96,10 +99,12 @@ func New(hub client.Client, templates *store.Store, snapshots Snapshots, interpr
 	catalog := catalog{hub}
 	read := reader{template: templates.Get, binding: r.binding}
 	choose := chooser{skip: opts.Skip, find: catalog.find, candidates: catalog.candidates, exists: catalog.overrideExists}
-	bind := binder{replicas: interpreter.Replicas, clusters: snapshots.Current, now: opts.Clock.Now, newID: uuid.NewString, placement: opts.Placement}
-	write := writer{hub: hub, echo: r.written, put: templates.Put, gone: templates.Gone, hold: r.held.Hold}
-	r.decide = []loop.Phase[state]{choose.run, claim, bind.run}
-	r.phases = slices.Concat([]loop.Phase[state]{read.run, write.sweep}, r.decide, []loop.Phase[state]{write.run})
+	bind := binder{replicas: interpreter.Replicas, decide: decider.Decide, newID: uuid.NewString}
+	foresee := bind
+	foresee.decide = decider.Preview
+	write := writer{hub: hub, echo: r.written, put: templates.Put, gone: templates.Gone, hold: r.held.Hold, withdraw: decider.Withdraw}
+	r.decide = []loop.Phase[state]{choose.run, claim, foresee.run}
+	r.phases = []loop.Phase[state]{read.run, write.sweep, choose.run, claim, bind.run, write.run}
 	return r
 }
 

@@ -34,6 +34,8 @@ type writer struct {
 	// hold returns for how long to hold back the write of a binding for the
 	// template of that digest; not more than 0 means to write now.
 	hold func(key store.Key, digest string) time.Duration
+	// withdraw tells that the decision on a binding was not written.
+	withdraw func(b workv1alpha2.Binding)
 }
 
 // sweep deletes the binding of a template that is gone, and ends the pass.
@@ -69,6 +71,9 @@ func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
 		return nil // the binding is not held up
 	})
 	bound, err := p.bind(ctx, s)
+	if s.decision != nil && !bound {
+		p.withdraw(s.desired)
+	}
 	_ = group.Wait() // always nil, see above
 	// A claim that came with the template is told with its binding.
 	if carried := bound && s.binding == nil; s.policy != nil && (carried || (s.claimed && s.binding != nil)) {
