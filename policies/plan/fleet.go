@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,10 +28,12 @@ type FleetInput struct {
 	Overrides []policyv1alpha1.Override
 	Clusters  []*clusterv1alpha1.Cluster
 	// Bindings of today; templates without one are placed for the first time.
-	Bindings    []workv1alpha2.Binding
-	Skip        propagation.SkipRules
-	Scheduling  placement.Options
-	Interpreter *interpreter.Interpreter
+	Bindings []workv1alpha2.Binding
+	Skip     propagation.SkipRules
+	// NoPreemption leaves every claim to the policy that holds it.
+	NoPreemption bool
+	Scheduling   placement.Options
+	Interpreter  *interpreter.Interpreter
 	// Now dates new decisions.
 	Now time.Time
 }
@@ -61,10 +64,13 @@ func Fleet(in FleetInput) []TemplatePlan {
 	for _, b := range in.Bindings {
 		bindings[b.GetNamespace()+"/"+b.GetName()] = b
 	}
+	directory := propagation.NewDirectory(identified(in.Policies), in.Overrides, in.Skip)
 	plans := make([]TemplatePlan, len(in.Templates))
 	for i, template := range in.Templates {
 		name := workv1alpha2.BindingName(template.GetKind(), template.GetName())
-		plans[i] = in.plan(template, bindings[template.GetNamespace()+"/"+name], snap)
+		c := directory.Case(template)
+		c.NoPreemption = in.NoPreemption
+		plans[i] = in.plan(c, bindings[template.GetNamespace()+"/"+name], snap)
 	}
 	slices.SortStableFunc(plans, func(a, b TemplatePlan) int {
 		return cmp.Or(cmp.Compare(a.Resource.Namespace, b.Resource.Namespace), cmp.Compare(a.Resource.Name, b.Resource.Name),
@@ -73,23 +79,41 @@ func Fleet(in FleetInput) []TemplatePlan {
 	return plans
 }
 
-func (in *FleetInput) plan(template *unstructured.Unstructured, current workv1alpha2.Binding, snap placement.Snapshot) TemplatePlan {
+// identified gives the policies that are not stored yet an id each.
+func identified(policies []policyv1alpha1.Policy) []policyv1alpha1.Policy {
+	out := slices.Clone(policies)
+	for i, p := range out {
+		if propagation.RefOf(p).ID != "" {
+			continue
+		}
+		p = p.DeepCopyObject().(policyv1alpha1.Policy)
+		labels := maps.Clone(p.GetLabels())
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[propagation.IDLabel(p)] = uuid.NewSHA1(uuid.NameSpaceOID, []byte("policy/"+p.GetNamespace()+"/"+p.GetName())).String()
+		p.SetLabels(labels)
+		out[i] = p
+	}
+	return out
+}
+
+func (in *FleetInput) plan(c propagation.Case, current workv1alpha2.Binding, snap placement.Snapshot) TemplatePlan {
+	template := c.Template
 	out := TemplatePlan{Resource: selector.ResourceOf(template)}
-	if !propagation.Propagates(out.Resource, in.Skip) {
-		out.Why = "stays on the hub: its kind or namespace is never propagated"
+	choice := propagation.Decide(c)
+	out.Why = choice.Why
+	switch choice.Outcome {
+	case propagation.Carried:
+		out.Policy = choice.Policy
+	case propagation.Waiting:
+		out.Policy = choice.Policy
+		out.Err = fmt.Errorf("waiting for dependent overrides: %s", strings.Join(choice.Missing, ", "))
+		return out
+	default:
 		return out
 	}
-	policy, ok := propagation.Resolve(template, in.Policies)
-	if !ok {
-		out.Why = "no policy selects it"
-		return out
-	}
-	out.Policy = policy
-	out.Why = fmt.Sprintf("%s, selected %s", title(policy), selector.Best(policy.PropagationSpec().ResourceSelectors, out.Resource))
-	if missing := propagation.MissingOverrides(policy, in.hasOverride); len(missing) > 0 {
-		out.Err = fmt.Errorf("waiting for dependent overrides: %s", strings.Join(missing, ", "))
-		return out
-	}
+	policy := out.Policy
 	claimed := template.DeepCopy()
 	propagation.ClaimOf(policy).Set(claimed)
 	if out.Binding, out.Err = in.bind(claimed, policy, current); out.Err != nil {
@@ -109,20 +133,6 @@ func (in *FleetInput) plan(template *unstructured.Unstructured, current workv1al
 	}
 	out.Works = works
 	return out
-}
-
-func title(p policyv1alpha1.Policy) string {
-	kind := policyv1alpha1.ResourceKindPropagationPolicy
-	if p.GetNamespace() == "" {
-		kind = policyv1alpha1.ResourceKindClusterPropagationPolicy
-	}
-	return kind + " " + propagation.RefOf(p).String()
-}
-
-func (in *FleetInput) hasOverride(namespace, name string) bool {
-	return slices.ContainsFunc(in.Overrides, func(o policyv1alpha1.Override) bool {
-		return o.GetNamespace() == namespace && o.GetName() == name
-	})
 }
 
 // bind returns the binding of a claimed template, before its placement.

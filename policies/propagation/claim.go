@@ -22,11 +22,15 @@ type PolicyRef struct {
 
 // RefOf names p.
 func RefOf(p policyv1alpha1.Policy) PolicyRef {
-	label := policyv1alpha1.PropagationPolicyPermanentIDLabel
+	return PolicyRef{Namespace: p.GetNamespace(), Name: p.GetName(), ID: p.GetLabels()[IDLabel(p)]}
+}
+
+// IDLabel returns the label that holds p's permanent id.
+func IDLabel(p policyv1alpha1.Policy) string {
 	if p.GetNamespace() == "" {
-		label = policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel
+		return policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel
 	}
-	return PolicyRef{Namespace: p.GetNamespace(), Name: p.GetName(), ID: p.GetLabels()[label]}
+	return policyv1alpha1.PropagationPolicyPermanentIDLabel
 }
 
 // String returns the name, with the namespace before it where there is one.

@@ -1,0 +1,299 @@
+package propagation
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/selector"
+)
+
+// Case is all that decides which policy carries a template.
+type Case struct {
+	// Template as it is, with the claim that it bears.
+	Template *unstructured.Unstructured
+	// Candidates are the policies that may select the template, in any order;
+	// others do no harm. Those without a permanent id cannot claim yet and are
+	// left out.
+	Candidates []policyv1alpha1.Policy
+	// Holder is the policy that the template's claim names, from HolderOf where
+	// Candidates are all there are; nil if that does not exist.
+	Holder policyv1alpha1.Policy
+	// HasOverride says whether an override exists; the namespace is empty for
+	// cluster-wide ones. Nil: none does.
+	HasOverride func(namespace, name string) bool
+	// Skip says what is never propagated, beyond what can never be.
+	Skip SkipRules
+	// NoPreemption leaves every claim to the policy that holds it.
+	NoPreemption bool
+}
+
+// Outcome says what is to become of a template.
+type Outcome string
+
+const (
+	// Carried: Policy carries it.
+	Carried Outcome = "Carried"
+	// Waiting: Policy will carry it once its overrides exist. Until then the
+	// template, and its binding if it has one, stay as they are.
+	Waiting Outcome = "Waiting"
+	// Released: no policy carries it. A claim that is left is taken off; what
+	// runs in clusters runs on.
+	Released Outcome = "Released"
+	// LeftAlone: it is not for policies to carry, or not in this version of its
+	// API. Nothing about it is changed.
+	LeftAlone Outcome = "LeftAlone"
+)
+
+// Decision says which policy carries a template, or why none does.
+type Decision struct {
+	Outcome Outcome
+	// Policy that carries the template, or will; nil if none does.
+	Policy policyv1alpha1.Policy
+	// From is the policy from which Policy takes the template by preemption; nil
+	// if it does not.
+	From policyv1alpha1.Policy
+	// Missing are the overrides that the best policy waits for, in the order in
+	// which it names them. With Released, that policy does not carry it yet.
+	Missing []string
+	// Why, in words: how the policy came to the template, or why none did.
+	Why string
+}
+
+// HolderOf returns the policy that has claimed obj; nil if none of all has.
+func HolderOf(obj *unstructured.Unstructured, all []policyv1alpha1.Policy) policyv1alpha1.Policy {
+	ref, ok := Claimed(obj)
+	if !ok {
+		return nil
+	}
+	for _, p := range all {
+		if RefOf(p) == ref {
+			return p
+		}
+	}
+	return nil
+}
+
+// Decide returns who carries the template. The loops and every preview decide
+// by this function alone.
+//
+// A claim is kept while its policy exists, is not being deleted and selects the
+// template, unless another policy preempts it. Without a claim that holds, a
+// policy of the template's own namespace beats a cluster-wide one whatever
+// their priorities; among those of one scope the higher explicit priority wins,
+// then the more specific selector, then the name that sorts first. A policy
+// whose overrides are missing takes nothing, but nothing falls to a worse one
+// meanwhile.
+func Decide(c Case) Decision {
+	r := selector.ResourceOf(c.Template)
+	stays := c.Holder == nil || c.Holder.GetDeletionTimestamp() == nil
+	if why := c.ineligible(r); why != "" {
+		if stays {
+			return Decision{Outcome: LeftAlone, Why: why}
+		}
+		return Decision{Outcome: Released, Why: why}
+	}
+	if c.Holder != nil && Selects(c.Holder, r) {
+		return c.keep(r)
+	}
+	if c.Holder != nil {
+		if v := otherVersion(c.Holder, r); v != "" {
+			return Decision{Outcome: LeftAlone, Why: Title(c.Holder) + " carries it as " + v}
+		}
+	}
+	best, _, ok := c.best(r, nil)
+	if !ok {
+		return Decision{Outcome: Released, Why: "no policy selects it"}
+	}
+	missing := MissingOverrides(best, c.has)
+	switch {
+	case len(missing) == 0:
+		return Decision{Outcome: Carried, Policy: best, Why: found(best, r)}
+	case c.bears():
+		return Decision{Outcome: Released, Missing: missing, Why: Title(best) + " " + waits(missing)}
+	default:
+		return Decision{Outcome: Waiting, Policy: best, Missing: missing, Why: found(best, r)}
+	}
+}
+
+// keep decides where the template's claim holds.
+func (c *Case) keep(r selector.Resource) Decision {
+	winner, _, ok := c.best(r, func(p policyv1alpha1.Policy) bool {
+		return c.preempts(p) && len(MissingOverrides(p, c.has)) == 0
+	})
+	if ok {
+		return Decision{Outcome: Carried, Policy: winner, From: c.Holder, Why: found(winner, r)}
+	}
+	out := Decision{Outcome: Carried, Policy: c.Holder, Why: found(c.Holder, r)}
+	if out.Missing = MissingOverrides(c.Holder, c.has); len(out.Missing) > 0 {
+		out.Outcome = Waiting
+	}
+	return out
+}
+
+// best returns the candidate that selects r and ranks highest, of those that may.
+func (c *Case) best(r selector.Resource, may func(policyv1alpha1.Policy) bool) (policyv1alpha1.Policy, rank, bool) {
+	var best policyv1alpha1.Policy
+	var bestRank rank
+	for _, p := range c.Candidates {
+		rk, ok := rankOf(p, r)
+		if ok && (best == nil || rk.compare(bestRank) > 0) && RefOf(p).ID != "" && (may == nil || may(p)) {
+			best, bestRank = p, rk
+		}
+	}
+	return best, bestRank, best != nil
+}
+
+// preempts says whether p takes the template from its holder.
+func (c *Case) preempts(p policyv1alpha1.Policy) bool {
+	return !c.NoPreemption && Beats(p, c.Holder)
+}
+
+func (c *Case) has(namespace, name string) bool {
+	return c.HasOverride != nil && c.HasOverride(namespace, name)
+}
+
+// bears says whether a claim is left on the template.
+func (c *Case) bears() bool {
+	_, ok := Claimed(c.Template)
+	return ok
+}
+
+// ineligible returns why policies may not carry the template; empty if they may.
+func (c *Case) ineligible(r selector.Resource) string {
+	if owner := r.Labels[workv1alpha2.ResourceTemplateClaimedByLabel]; owner != "" {
+		return "left to " + owner + ", which propagates it"
+	}
+	if !Propagates(r, c.Skip) {
+		return "stays on the hub: its kind or namespace is never propagated"
+	}
+	return ""
+}
+
+// otherVersion returns the API version in which holder carries the same object;
+// empty if it does not. The object's other versions must leave it alone then.
+func otherVersion(holder policyv1alpha1.Policy, r selector.Resource) string {
+	gv, err := schema.ParseGroupVersion(r.APIVersion)
+	if err != nil {
+		return ""
+	}
+	for _, s := range holder.PropagationSpec().ResourceSelectors {
+		other, err := schema.ParseGroupVersion(s.APIVersion)
+		if err != nil || other.Group != gv.Group || s.APIVersion == r.APIVersion {
+			continue
+		}
+		as := r
+		as.APIVersion = s.APIVersion
+		if Selects(holder, as) {
+			return s.APIVersion
+		}
+	}
+	return ""
+}
+
+// Title returns kind and name of a policy, for users.
+func Title(p policyv1alpha1.Policy) string { return KindOf(p) + " " + RefOf(p).String() }
+
+// KindOf returns the kind of a policy.
+func KindOf(p policyv1alpha1.Policy) string {
+	if p.GetNamespace() == "" {
+		return policyv1alpha1.ResourceKindClusterPropagationPolicy
+	}
+	return policyv1alpha1.ResourceKindPropagationPolicy
+}
+
+// found says by what p selects r.
+func found(p policyv1alpha1.Policy, r selector.Resource) string {
+	return Title(p) + ", selected " + selector.Best(p.PropagationSpec().ResourceSelectors, r).String()
+}
+
+func waits(missing []string) string {
+	return "waits for overrides: " + strings.Join(missing, ", ")
+}
+
+// Beats says whether challenger takes a template from the policy that has
+// claimed it. Only a policy with preemption "Always" takes templates: a
+// namespaced policy from any cluster-wide one, and otherwise from one of its
+// own scope with a lower priority. A cluster-wide policy never takes from a
+// namespaced one.
+func Beats(challenger, holder policyv1alpha1.Policy) bool {
+	spec := challenger.PropagationSpec()
+	if spec.Preemption != policyv1alpha1.PreemptAlways {
+		return false
+	}
+	mine, theirs := challenger.GetNamespace() != "", holder.GetNamespace() != ""
+	if mine != theirs {
+		return mine
+	}
+	return priority(spec) > priority(holder.PropagationSpec())
+}
+
+// Selects says whether p may carry r: p is not being deleted, reaches r's
+// namespace and one of its selectors means r.
+func Selects(p policyv1alpha1.Policy, r selector.Resource) bool {
+	_, ok := rankOf(p, r)
+	return ok
+}
+
+// rank orders policies that select the same resource.
+type rank struct {
+	namespaced  bool
+	priority    int32
+	specificity selector.Specificity
+	name        string
+}
+
+func rankOf(p policyv1alpha1.Policy, r selector.Resource) (rank, bool) {
+	if p.GetDeletionTimestamp() != nil {
+		return rank{}, false
+	}
+	rk := rankAlive(p, r)
+	return rk, rk.specificity != selector.None
+}
+
+// rankAlive is the rank that p would have were it not being deleted.
+func rankAlive(p policyv1alpha1.Policy, r selector.Resource) rank {
+	spec, ns := p.PropagationSpec(), p.GetNamespace()
+	rk := rank{namespaced: ns != "", priority: priority(spec), name: p.GetName()}
+	if ns == "" || ns == r.Namespace {
+		rk.specificity = selector.Best(spec.ResourceSelectors, r)
+	}
+	return rk
+}
+
+// compare returns a positive number where a wins over b.
+func (a rank) compare(b rank) int {
+	if a.namespaced != b.namespaced {
+		if a.namespaced {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Or(
+		cmp.Compare(a.priority, b.priority),
+		cmp.Compare(a.specificity, b.specificity),
+		cmp.Compare(b.name, a.name),
+	)
+}
+
+func priority(spec *policyv1alpha1.PropagationSpec) int32 {
+	if spec.Priority == nil {
+		return 0
+	}
+	return *spec.Priority
+}
+
+// MissingOverrides returns the names of the overrides that p waits for and
+// that do not exist yet, in the order in which p names them. have is asked
+// about overrides of p's own scope; the namespace is empty for cluster-wide
+// ones.
+func MissingOverrides(p policyv1alpha1.Policy, have func(namespace, name string) bool) []string {
+	return slices.DeleteFunc(slices.Clone(p.PropagationSpec().DependentOverrides), func(name string) bool {
+		return have(p.GetNamespace(), name)
+	})
+}

@@ -1,0 +1,197 @@
+package propagation
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/selector"
+)
+
+// Verdict is what Decide makes of one policy.
+type Verdict struct {
+	// Policy and its kind.
+	Policy PolicyRef
+	Kind   string
+	// Selected says how closely the policy's selectors describe the template;
+	// None if they do not mean it.
+	Selected selector.Specificity
+	// Priority of the policy; 0 if it says none.
+	Priority int32
+	// Outcome is stable and made for programs.
+	Outcome VerdictOutcome
+	// Why is the same in words.
+	Why string
+}
+
+// VerdictOutcome says how a policy fared.
+type VerdictOutcome string
+
+const (
+	// Wins: it carries the template.
+	Wins VerdictOutcome = "Wins"
+	// WaitsForOverrides: it would carry the template if its overrides existed.
+	WaitsForOverrides VerdictOutcome = "WaitsForOverrides"
+	// Preempted: it held the template, and another policy takes it.
+	Preempted VerdictOutcome = "Preempted"
+	// DoesNotPreempt: another policy holds the template and keeps it.
+	DoesNotPreempt VerdictOutcome = "DoesNotPreempt"
+	// ClusterWide: a policy of the template's own namespace comes first.
+	ClusterWide VerdictOutcome = "ClusterWide"
+	// LowerPriority, LessSpecific and LaterName: one of its own scope comes first.
+	LowerPriority VerdictOutcome = "LowerPriority"
+	LessSpecific  VerdictOutcome = "LessSpecific"
+	LaterName     VerdictOutcome = "LaterName"
+	// BeingDeleted: it carries nothing any more.
+	BeingDeleted VerdictOutcome = "BeingDeleted"
+	// NoID: it has no permanent id yet and cannot claim.
+	NoID VerdictOutcome = "NoID"
+	// NotSelected: its selectors do not mean the template.
+	NotSelected VerdictOutcome = "NotSelected"
+	// NotForPolicies: no policy may carry the template, or not in this version.
+	NotForPolicies VerdictOutcome = "NotForPolicies"
+)
+
+// Verdicts says how each candidate of c fared and why: the one that carries the
+// template first, then the others from the best to the worst, then those that do
+// not select it. It comes to this by Decide.
+func Verdicts(c Case) []Verdict {
+	r := selector.ResourceOf(c.Template)
+	d := Decide(c)
+	type ranked struct {
+		Verdict
+		rank
+	}
+	var all []ranked
+	for _, p := range c.Candidates {
+		rk := rankAlive(p, r)
+		v := Verdict{Policy: RefOf(p), Kind: KindOf(p), Selected: rk.specificity, Priority: rk.priority}
+		v.Outcome, v.Why = c.judge(p, rk, d, r)
+		all = append(all, ranked{v, rk})
+	}
+	first := func(a, b bool) int {
+		switch {
+		case a == b:
+			return 0
+		case a:
+			return -1
+		default:
+			return 1
+		}
+	}
+	slices.SortStableFunc(all, func(a, b ranked) int {
+		return cmp.Or(
+			first(a.Outcome == Wins, b.Outcome == Wins),
+			first(a.Selected != selector.None, b.Selected != selector.None),
+			b.compare(a.rank),
+		)
+	})
+	out := make([]Verdict, len(all))
+	for i := range all {
+		out[i] = all[i].Verdict
+	}
+	return out
+}
+
+// judge says how p fared, given what was decided.
+func (c *Case) judge(p policyv1alpha1.Policy, rk rank, d Decision, r selector.Resource) (VerdictOutcome, string) {
+	missing := MissingOverrides(p, c.has)
+	switch {
+	case rk.specificity == selector.None:
+		return NotSelected, "its selectors do not mean the template"
+	case p.GetDeletionTimestamp() != nil:
+		return BeingDeleted, "it is being deleted"
+	case RefOf(p).ID == "":
+		return NoID, "it has no permanent id yet"
+	case d.Outcome == LeftAlone || (d.Outcome == Released && c.ineligible(r) != ""):
+		return NotForPolicies, d.Why
+	case d.Outcome == Carried && same(p, d.Policy):
+		return Wins, c.praise(d, rk)
+	case same(p, d.From):
+		return Preempted, Title(d.Policy) + " takes the template from it: " + advantage(d.Policy, p)
+	case len(missing) > 0 && c.waitsAlone(p, d, r):
+		return WaitsForOverrides, waits(missing)
+	}
+	if winner := cmp.Or(d.From, d.Policy); winner != nil && c.Holder != nil && same(winner, c.Holder) && !same(p, c.Holder) && !c.preempts(p) {
+		return DoesNotPreempt, c.whyNot(p)
+	}
+	return c.behind(p, rk, d, r)
+}
+
+// waitsAlone says whether nothing but its overrides keeps p from the template.
+func (c *Case) waitsAlone(p policyv1alpha1.Policy, d Decision, r selector.Resource) bool {
+	if d.Outcome == Waiting && same(p, d.Policy) {
+		return true
+	}
+	with := *c
+	with.HasOverride = func(namespace, name string) bool {
+		return c.has(namespace, name) || (namespace == p.GetNamespace() && slices.Contains(p.PropagationSpec().DependentOverrides, name))
+	}
+	then := Decide(with)
+	return then.Outcome == Carried && same(p, then.Policy)
+}
+
+// praise says why the winner won.
+func (c *Case) praise(d Decision, rk rank) string {
+	by := fmt.Sprintf("selected %s, priority %d", rk.specificity, rk.priority)
+	switch {
+	case d.From != nil:
+		return by + "; takes the template from " + Title(d.From) + ": " + advantage(d.Policy, d.From)
+	case c.Holder != nil && same(d.Policy, c.Holder):
+		return by + "; holds the template"
+	default:
+		return by
+	}
+}
+
+// advantage says by what challenger takes a template from holder.
+func advantage(challenger, holder policyv1alpha1.Policy) string {
+	if challenger.GetNamespace() != "" && holder.GetNamespace() == "" {
+		return "it preempts cluster-wide policies"
+	}
+	return fmt.Sprintf("it preempts, and its priority %d is above %d",
+		priority(challenger.PropagationSpec()), priority(holder.PropagationSpec()))
+}
+
+// whyNot says why p does not take the template from its holder.
+func (c *Case) whyNot(p policyv1alpha1.Policy) string {
+	held := Title(c.Holder) + " holds the template"
+	switch {
+	case p.PropagationSpec().Preemption != policyv1alpha1.PreemptAlways:
+		return held + ", and this policy does not preempt"
+	case c.NoPreemption:
+		return held + ", and preemption is switched off"
+	case p.GetNamespace() == "" && c.Holder.GetNamespace() != "":
+		return held + "; a cluster-wide policy takes nothing from one of a namespace"
+	default:
+		return fmt.Sprintf("%s; to take it the priority %d would have to be above %d",
+			held, priority(p.PropagationSpec()), priority(c.Holder.PropagationSpec()))
+	}
+}
+
+// behind says what puts p behind the policy that came first.
+func (c *Case) behind(p policyv1alpha1.Policy, rk rank, d Decision, r selector.Resource) (VerdictOutcome, string) {
+	winner := d.Policy
+	if winner == nil { // released: the best one waits for its overrides
+		winner, _, _ = c.best(r, nil)
+	}
+	if winner == nil || same(p, winner) {
+		return WaitsForOverrides, waits(d.Missing)
+	}
+	ahead := rankAlive(winner, r)
+	switch {
+	case rk.namespaced != ahead.namespaced:
+		return ClusterWide, Title(winner) + " is of the template's own namespace and comes first"
+	case rk.priority != ahead.priority:
+		return LowerPriority, fmt.Sprintf("its priority %d is below %d of %s", rk.priority, ahead.priority, Title(winner))
+	case rk.specificity != ahead.specificity:
+		return LessSpecific, fmt.Sprintf("it selects the template %s, %s selects it %s", rk.specificity, Title(winner), ahead.specificity)
+	default:
+		return LaterName, "its name sorts after that of " + Title(winner)
+	}
+}
+
+func same(a, b policyv1alpha1.Policy) bool {
+	return a != nil && b != nil && RefOf(a) == RefOf(b)
+}
