@@ -108,7 +108,7 @@ func TestChoose(t *testing.T) {
 					}
 					return nil, false, nil
 				},
-				candidates: func(context.Context, selector.Resource) ([]policyv1alpha1.Policy, error) {
+				candidates: func(selector.Resource) ([]policyv1alpha1.Policy, error) {
 					var out []policyv1alpha1.Policy
 					for _, p := range tc.policies {
 						out = append(out, p)

@@ -2,6 +2,7 @@ package template
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ import (
 // is claimed by it. Requests without a namespace are about cluster-wide ones.
 type policies struct {
 	hub       client.Client
-	catalog   catalog
+	catalog   *catalog
 	templates *store.Store
 	inbox     *store.Inbox[store.Key]
 	opts      Options
@@ -44,7 +45,7 @@ type policies struct {
 func newPolicies(hub client.Client, templates *store.Store, inbox *store.Inbox[store.Key], opts Options) *policies {
 	return &policies{
 		hub:       hub,
-		catalog:   catalog{hub},
+		catalog:   &catalog{hub: hub},
 		templates: templates,
 		inbox:     inbox,
 		opts:      opts,
@@ -73,7 +74,7 @@ func (p *policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if adopted, err := p.adopt(ctx, policy); adopted || err != nil {
 		return ctrl.Result{}, err
 	}
-	missing, err := missingOverrides(ctx, policy, p.catalog.overrideExists)
+	missing, err := p.missing(ctx, policy)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -99,14 +100,14 @@ func (p *policies) kinds(policy policyv1alpha1.Policy) []schema.GroupVersionKind
 // adopt gives policy the permanent id and the finalizer where admission did
 // not, as on a foreign API server.
 func (p *policies) adopt(ctx context.Context, policy policyv1alpha1.Policy) (bool, error) {
-	label, finalizer := marks(policy)
+	finalizer := finalizerOf(policy)
 	if propagation.RefOf(policy).ID != "" && controllerutil.ContainsFinalizer(policy, finalizer) {
 		return false, nil
 	}
 	before := policy.DeepCopyObject().(client.Object)
 	controllerutil.AddFinalizer(policy, finalizer)
 	if propagation.RefOf(policy).ID == "" {
-		labels := map[string]string{label: uuid.NewString()}
+		labels := map[string]string{propagation.IDLabel(policy): uuid.NewString()}
 		for k, v := range policy.GetLabels() {
 			labels[k] = v
 		}
@@ -122,12 +123,24 @@ func (p *policies) adopt(ctx context.Context, policy policyv1alpha1.Policy) (boo
 	return true, nil
 }
 
-// marks returns the label of the permanent id and the finalizer of a policy.
-func marks(policy policyv1alpha1.Policy) (label, finalizer string) {
+// finalizerOf returns the finalizer that holds a policy until its claims are
+// undone.
+func finalizerOf(policy policyv1alpha1.Policy) string {
 	if policy.GetNamespace() == "" {
-		return policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel, policyv1alpha1.ClusterPropagationPolicyControllerFinalizer
+		return policyv1alpha1.ClusterPropagationPolicyControllerFinalizer
 	}
-	return policyv1alpha1.PropagationPolicyPermanentIDLabel, policyv1alpha1.PropagationPolicyControllerFinalizer
+	return policyv1alpha1.PropagationPolicyControllerFinalizer
+}
+
+// missing returns the overrides that policy waits for.
+func (p *policies) missing(ctx context.Context, policy policyv1alpha1.Policy) ([]string, error) {
+	var unread error
+	missing := propagation.MissingOverrides(policy, func(namespace, name string) bool {
+		there, err := p.catalog.overrideExists(ctx, namespace, name)
+		unread = errors.Join(unread, err)
+		return there
+	})
+	return missing, unread
 }
 
 // send gives the template loop the templates that policy may carry and those
@@ -219,8 +232,7 @@ func (p *policies) eachClaimed(ctx context.Context, policy policyv1alpha1.Policy
 // and bindings lose the claim, or get that of another policy, one by one in the
 // template loop, which is told of them once; each brings the policy back here.
 func (p *policies) release(ctx context.Context, req ctrl.Request, policy policyv1alpha1.Policy) error {
-	_, finalizer := marks(policy)
-	patch, held := bindings.WithoutFinalizer(policy, finalizer)
+	patch, held := bindings.WithoutFinalizer(policy, finalizerOf(policy))
 	if !held || p.written.Ended(policy) {
 		return nil
 	}

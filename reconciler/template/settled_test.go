@@ -52,7 +52,7 @@ func newScene(t *testing.T) *scene {
 			}
 			return candidates()[i], true, nil
 		},
-		candidates: func(context.Context, selector.Resource) ([]policyv1alpha1.Policy, error) { return candidates(), nil },
+		candidates: func(selector.Resource) ([]policyv1alpha1.Policy, error) { return candidates(), nil },
 		exists:     func(context.Context, string, string) (bool, error) { return false, nil },
 	}
 	bind := func(ctx context.Context, st *state) (loop.Next, error) {

@@ -57,6 +57,8 @@ type Options struct {
 	// Settled. Edits that follow each other in that time cost one write. Zero
 	// writes at once, as it must be where nobody asks Settled.
 	GiveWay time.Duration
+	// NoPreemption leaves every claim to the policy that holds it.
+	NoPreemption bool
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }
@@ -96,9 +98,9 @@ func New(hub client.Client, templates *store.Store, decider Decider, interpreter
 		held:      window.New[store.Key](window.Options{Quiet: opts.GiveWay, Most: 4 * opts.GiveWay, Clock: opts.Clock}),
 	}
 	r.policies = newPolicies(hub, templates, &r.inbox, opts)
-	catalog := catalog{hub}
+	catalog := r.policies.catalog
 	read := reader{template: templates.Get, binding: r.binding}
-	choose := chooser{skip: opts.Skip, find: catalog.find, candidates: catalog.candidates, exists: catalog.overrideExists}
+	choose := chooser{skip: opts.Skip, noPreemption: opts.NoPreemption, find: catalog.find, candidates: catalog.candidates, exists: catalog.overrideExists}
 	bind := binder{replicas: interpreter.Replicas, decide: decider.Decide, newID: uuid.NewString}
 	foresee := bind
 	foresee.decide = decider.Preview
@@ -117,6 +119,8 @@ type state struct {
 	binding workv1alpha2.Binding
 	// policy carries the template; nil if none does.
 	policy policyv1alpha1.Policy
+	// from is the policy from which that takes the template; nil if it does not.
+	from policyv1alpha1.Policy
 	// claim is the patch that makes the template say so; nil if it does.
 	// Claimed is true once that is written.
 	claim   []byte

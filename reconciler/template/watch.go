@@ -31,7 +31,7 @@ import (
 // Register adds the loop, and the one that follows policies, to mgr. The
 // indexes of bindings must be there.
 func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
-	if err := r.policies.catalog.register(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := r.policies.catalog.register(ctx, mgr.GetCache()); err != nil {
 		return err
 	}
 	r.templates.Listen(store.Listener{Changed: r.changed, KindChanged: func(ctx context.Context, gvk schema.GroupVersionKind, state store.State) {
