@@ -123,7 +123,7 @@ func (in *FleetInput) plan(c propagation.Case, current workv1alpha2.Binding, sna
 	out.Err = decision.Err
 	if changed {
 		out.Placed = decision.Why
-		write(out.Binding, decision)
+		decision.Put(out.Binding)
 	}
 	works, err := Works(WorksInput{
 		Binding: out.Binding, Template: claimed, Cluster: snap.Cluster, Overrides: in.Overrides, Interpreter: in.Interpreter,
@@ -183,14 +183,4 @@ func copyOrNew(template *unstructured.Unstructured, current workv1alpha2.Binding
 	}
 	meta.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] = id
 	return &workv1alpha2.ResourceBinding{ObjectMeta: meta}
-}
-
-// write writes a decision on a binding.
-func write(b workv1alpha2.Binding, d placement.Decision) {
-	b.BindingSpec().Clusters = d.Clusters
-	annotations := mapOf(b.GetAnnotations())
-	for k, v := range d.Annotations() {
-		annotations[k] = v
-	}
-	b.SetAnnotations(annotations)
 }

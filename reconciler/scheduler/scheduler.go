@@ -3,8 +3,6 @@ package scheduler
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -105,7 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // its next event brings it back here.
 func (r *Reconciler) write(ctx context.Context, b workv1alpha2.Binding, decision placement.Decision) error {
 	desired := b.DeepCopyObject().(workv1alpha2.Binding)
-	Put(decision, desired)
+	decision.Put(desired)
 	patch, some, err := bindings.Patch(b, desired)
 	if err != nil || !some {
 		return err
@@ -122,17 +120,6 @@ func (r *Reconciler) write(ctx context.Context, b workv1alpha2.Binding, decision
 		r.events.Event(TemplateRef(b), e.Type, e.Reason, e.Message)
 	}
 	return nil
-}
-
-// Put writes decision into b.
-func Put(decision placement.Decision, b workv1alpha2.Binding) {
-	b.BindingSpec().Clusters = slices.Clone(decision.Clusters)
-	annotations := maps.Clone(b.GetAnnotations())
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	maps.Copy(annotations, decision.Annotations())
-	b.SetAnnotations(annotations)
 }
 
 // Event is what is told about a template.

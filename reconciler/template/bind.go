@@ -15,7 +15,6 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 )
 
 // binder decides what the binding should say.
@@ -35,7 +34,7 @@ func (p binder) run(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	decision, changed, err := p.decide(ctx, s.desired)
 	if changed {
-		scheduler.Put(decision, s.desired)
+		decision.Put(s.desired)
 		s.decision = &decision
 	}
 	return loop.Next{}, err
