@@ -10,10 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/validate/syntax"
 )
 
 // DefaultCluster fills in c and brings it into its canonical form: a deprecated
@@ -42,7 +42,7 @@ func DefaultCluster(c *clusterv1alpha1.Cluster, create bool, now time.Time) {
 
 // Cluster says what is wrong with c. old is what c was, nil on creation.
 func Cluster(c, old *clusterv1alpha1.Cluster) (field.ErrorList, []string) {
-	errs := clusterName(c.Name, field.NewPath("metadata", "name"))
+	errs := syntax.ClusterName(c.Name, field.NewPath("metadata", "name"))
 	spec, path := &c.Spec, field.NewPath("spec")
 	if len(spec.ID) > maxIDLength {
 		errs = append(errs, field.TooLong(path.Child("id"), spec.ID, maxIDLength))
@@ -68,20 +68,6 @@ func Cluster(c, old *clusterv1alpha1.Cluster) (field.ErrorList, []string) {
 }
 
 const maxIDLength = 128000
-
-func clusterName(name string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if name == "" {
-		return field.ErrorList{field.Required(path, "")}
-	}
-	if len(name) > clusterv1alpha1.ClusterNameMaxLength {
-		errs = append(errs, field.TooLong(path, name, clusterv1alpha1.ClusterNameMaxLength))
-	}
-	for _, msg := range validation.IsDNS1123Label(name) {
-		errs = append(errs, field.Invalid(path, name, msg))
-	}
-	return errs
-}
 
 func endpoint(text string, path *field.Path) field.ErrorList {
 	if text == "" {
@@ -133,22 +119,14 @@ func secretRef(ref *clusterv1alpha1.LocalSecretReference, path *field.Path) fiel
 }
 
 func location(spec *clusterv1alpha1.ClusterSpec, path *field.Path) field.ErrorList {
-	errs := labelValue(spec.Provider, path.Child("provider"))
-	errs = append(errs, labelValue(spec.Region, path.Child("region"))...)
-	errs = append(errs, labelValue(spec.Zone, path.Child("zone"))...)
+	errs := syntax.LabelValue(spec.Provider, path.Child("provider"))
+	errs = append(errs, syntax.LabelValue(spec.Region, path.Child("region"))...)
+	errs = append(errs, syntax.LabelValue(spec.Zone, path.Child("zone"))...)
 	for i, z := range spec.Zones {
-		errs = append(errs, labelValue(z, path.Child("zones").Index(i))...)
+		errs = append(errs, syntax.LabelValue(z, path.Child("zones").Index(i))...)
 	}
 	if spec.Zone != "" && len(spec.Zones) > 0 {
 		errs = append(errs, field.Invalid(path.Child("zone"), spec.Zone, "zone and zones can not co-exist"))
-	}
-	return errs
-}
-
-func labelValue(v string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for _, msg := range validation.IsValidLabelValue(v) {
-		errs = append(errs, field.Invalid(path, v, msg))
 	}
 	return errs
 }
@@ -162,8 +140,8 @@ func taints(ts []corev1.Taint, path *field.Path) field.ErrorList {
 	seen := map[unique]bool{}
 	for i, t := range ts {
 		at := path.Index(i)
-		errs = append(errs, labelName(t.Key, at.Child("key"))...)
-		errs = append(errs, labelValue(t.Value, at.Child("value"))...)
+		errs = append(errs, syntax.LabelName(t.Key, at.Child("key"))...)
+		errs = append(errs, syntax.LabelValue(t.Value, at.Child("value"))...)
 		if t.Effect != corev1.TaintEffectNoSchedule && t.Effect != corev1.TaintEffectNoExecute {
 			errs = append(errs, field.NotSupported(at.Child("effect"), t.Effect,
 				[]corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute}))

@@ -30,7 +30,7 @@ func Override(o policyv1alpha1.Override) (field.ErrorList, []string) {
 		errs = append(errs, affinity(spec.OverrideRules[i].TargetCluster, at.Child("targetCluster"))...)
 		errs = append(errs, overriders(&spec.OverrideRules[i].Overriders, at.Child("overriders"))...)
 	}
-	return errs, warnings
+	return errs, append(warnings, overrideAdvice(spec, path)...)
 }
 
 func emptyOverriders(o *policyv1alpha1.Overriders) bool {

@@ -5,14 +5,12 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/placement/replicas"
 	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/policies/validate/syntax"
 )
 
 func placement(p *policyv1alpha1.Placement, path *field.Path) field.ErrorList {
@@ -35,7 +33,7 @@ func affinity(a *policyv1alpha1.ClusterAffinity, path *field.Path) field.ErrorLi
 	if a == nil {
 		return nil
 	}
-	errs := labelSelector(a.LabelSelector, path.Child("labelSelector"))
+	errs := syntax.LabelSelector(a.LabelSelector, path.Child("labelSelector"))
 	if a.FieldSelector == nil {
 		return errs
 	}
@@ -53,19 +51,12 @@ func affinity(a *policyv1alpha1.ClusterAffinity, path *field.Path) field.ErrorLi
 	return errs
 }
 
-func labelSelector(s *metav1.LabelSelector, path *field.Path) field.ErrorList {
-	if s == nil {
-		return nil
-	}
-	return metav1validation.ValidateLabelSelector(s, metav1validation.LabelSelectorValidationOptions{}, path)
-}
-
 func affinityTerms(p *policyv1alpha1.Placement, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	names := map[string]bool{}
 	for i := range p.ClusterAffinities {
 		t, at := &p.ClusterAffinities[i], path.Index(i)
-		errs = append(errs, labelName(t.AffinityName, at.Child("affinityName"))...)
+		errs = append(errs, syntax.LabelName(t.AffinityName, at.Child("affinityName"))...)
 		if names[t.AffinityName] {
 			errs = append(errs, field.Duplicate(at.Child("affinityName"), t.AffinityName))
 		}
@@ -92,7 +83,7 @@ func overflow(p *policyv1alpha1.Placement, t *policyv1alpha1.ClusterAffinityTerm
 	names := map[string]bool{t.AffinityName: true}
 	for i := range t.OverflowAffinities {
 		o, at := &t.OverflowAffinities[i], path.Index(i)
-		errs = append(errs, labelName(o.AffinityName, at.Child("affinityName"))...)
+		errs = append(errs, syntax.LabelName(o.AffinityName, at.Child("affinityName"))...)
 		if names[o.AffinityName] {
 			errs = append(errs, field.Duplicate(at.Child("affinityName"), o.AffinityName))
 		}
@@ -118,7 +109,7 @@ func toleration(t corev1.Toleration, path *field.Path) field.ErrorList {
 			[]corev1.TolerationOperator{corev1.TolerationOpEqual, corev1.TolerationOpExists}))
 	}
 	if t.Key != "" {
-		errs = append(errs, labelName(t.Key, path.Child("key"))...)
+		errs = append(errs, syntax.LabelName(t.Key, path.Child("key"))...)
 	}
 	return errs
 }
@@ -176,21 +167,13 @@ func workloadAffinity(w *policyv1alpha1.WorkloadAffinity, path *field.Path) fiel
 	}
 	var errs field.ErrorList
 	if w.Affinity != nil {
-		errs = append(errs, labelName(w.Affinity.GroupByLabelKey, path.Child("affinity", "groupByLabelKey"))...)
+		errs = append(errs, syntax.LabelName(w.Affinity.GroupByLabelKey, path.Child("affinity", "groupByLabelKey"))...)
 	}
 	if w.AntiAffinity != nil {
-		errs = append(errs, labelName(w.AntiAffinity.GroupByLabelKey, path.Child("antiAffinity", "groupByLabelKey"))...)
+		errs = append(errs, syntax.LabelName(w.AntiAffinity.GroupByLabelKey, path.Child("antiAffinity", "groupByLabelKey"))...)
 	}
 	if w.Affinity != nil && w.AntiAffinity != nil && w.Affinity.GroupByLabelKey == w.AntiAffinity.GroupByLabelKey {
 		errs = append(errs, field.Invalid(path, w.Affinity.GroupByLabelKey, "affinity and antiAffinity must not group by the same label key"))
-	}
-	return errs
-}
-
-func labelName(name string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for _, msg := range validation.IsQualifiedName(name) {
-		errs = append(errs, field.Invalid(path, name, msg))
 	}
 	return errs
 }
@@ -205,7 +188,7 @@ func selectors(ss []policyv1alpha1.ResourceSelector, namespace string, path *fie
 			errs = append(errs, field.Invalid(at.Child("namespace"), ss[i].Namespace,
 				fmt.Sprintf("the namespace of resourceSelector should be the same as the policy's, %q", namespace)))
 		}
-		errs = append(errs, labelSelector(ss[i].LabelSelector, at.Child("labelSelector"))...)
+		errs = append(errs, syntax.LabelSelector(ss[i].LabelSelector, at.Child("labelSelector"))...)
 	}
 	return errs
 }

@@ -1,12 +1,11 @@
 package validate
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/validate/syntax"
 )
 
 // Policy says what is wrong with p. old is what p was, nil on creation.
@@ -25,7 +24,7 @@ func Policy(p, old policyv1alpha1.Policy) (field.ErrorList, []string) {
 	errs = append(errs, placement(&spec.Placement, path.Child("placement"))...)
 	errs = append(errs, failover(spec, path.Child("failover"))...)
 	errs = append(errs, suspension(spec.Suspension, path.Child("suspension"))...)
-	return errs, policyWarnings(spec)
+	return errs, policyAdvice(p)
 }
 
 // identityOf checks what makes a policy the same one over its life.
@@ -92,7 +91,7 @@ func preservation(s *policyv1alpha1.StatePreservation, path *field.Path) field.E
 	}
 	var errs field.ErrorList
 	for i, rule := range s.Rules {
-		errs = append(errs, labelName(rule.AliasLabelName, path.Child("rules").Index(i).Child("aliasLabelName"))...)
+		errs = append(errs, syntax.LabelName(rule.AliasLabelName, path.Child("rules").Index(i).Child("aliasLabelName"))...)
 	}
 	return errs
 }
@@ -103,21 +102,4 @@ func suspension(s *policyv1alpha1.Suspension, path *field.Path) field.ErrorList 
 	}
 	return field.ErrorList{field.Invalid(path, "dispatching and dispatchingOnClusters",
 		"suspension dispatching is mutually exclusive with dispatchingOnClusters")}
-}
-
-func policyWarnings(spec *policyv1alpha1.PropagationSpec) []string {
-	var out []string
-	if spec.Association {
-		out = append(out, "spec.association is deprecated and has no effect: use spec.propagateDeps")
-	}
-	for i, c := range spec.Placement.SpreadConstraints {
-		at := fmt.Sprintf("spec.placement.spreadConstraints[%d]", i)
-		if c.MaxGroups == 0 {
-			out = append(out, at+": maxGroups is not set, so there is no maximum")
-		}
-		if c.SpreadByLabel != "" {
-			out = append(out, at+": spreadByLabel has no effect")
-		}
-	}
-	return out
 }

@@ -166,9 +166,9 @@ resourceSelectors: []
 placement: {spreadConstraints: [{spreadByLabel: x, minGroups: 1}]}`)}
 	_, got := validate.Policy(p, nil)
 	want := []string{
-		"spec.association is deprecated and has no effect: use spec.propagateDeps",
+		"spec.association: is deprecated and has no effect: use spec.propagateDeps",
 		"spec.placement.spreadConstraints[0]: maxGroups is not set, so there is no maximum",
-		"spec.placement.spreadConstraints[0]: spreadByLabel has no effect",
+		"spec.placement.spreadConstraints[0]: spreadByLabel has no effect: use spreadByField",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)

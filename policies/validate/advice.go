@@ -1,0 +1,294 @@
+package validate
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/placement/replicas"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/validate/syntax"
+)
+
+// policyAdvice lists what is valid in a policy and yet will not do what it says.
+func policyAdvice(p policyv1alpha1.Policy) []string {
+	spec, path := p.PropagationSpec(), field.NewPath("spec")
+	var out []string
+	if ns := p.GetNamespace(); ns != "" && propagation.Reserved(ns) {
+		out = append(out, syntax.Advise(field.NewPath("metadata", "namespace"), "nothing in %s is propagated: use another namespace", ns))
+	}
+	if spec.Association {
+		out = append(out, syntax.Advise(path.Child("association"), "is deprecated and has no effect: use spec.propagateDeps"))
+	}
+	out = append(out, selectorAdvice(spec.ResourceSelectors, path.Child("resourceSelectors"), true)...)
+	out = append(out, dependentAdvice(spec.DependentOverrides, path.Child("dependentOverrides"))...)
+	return append(out, placementAdvice(&spec.Placement, path.Child("placement"))...)
+}
+
+// selectorAdvice speaks of selectors that select nothing, or nothing more than
+// others; for overrides, which change templates of any kind, it is enough that
+// they are told apart.
+func selectorAdvice(ss []policyv1alpha1.ResourceSelector, path *field.Path, propagates bool) []string {
+	var out []string
+	for i := range ss {
+		s, at := &ss[i], path.Index(i)
+		if s.Name != "" && s.LabelSelector != nil {
+			out = append(out, syntax.Advise(at.Child("labelSelector"), "has no effect next to a name: remove one of them"))
+		} else {
+			out = append(out, labelAdvice(s.LabelSelector, at.Child("labelSelector"))...)
+		}
+		if n := slices.IndexFunc(ss[:i], func(o policyv1alpha1.ResourceSelector) bool { return equality.Semantic.DeepEqual(o, *s) }); n >= 0 {
+			out = append(out, syntax.Advise(at, "says the same as resourceSelectors[%d]: remove one of them", n))
+		}
+		if gv, err := schema.ParseGroupVersion(s.APIVersion); err == nil && !propagation.PropagatesKind(gv.WithKind(s.Kind), propagation.SkipRules{}) {
+			out = append(out, syntax.Advise(at.Child("kind"), "%s of %s stays on the control plane and is never propagated: remove the selector", s.Kind, s.APIVersion))
+		}
+		if propagates && s.Namespace != "" && propagation.Reserved(s.Namespace) {
+			out = append(out, syntax.Advise(at.Child("namespace"), "nothing in %s is propagated: name another namespace", s.Namespace))
+		}
+	}
+	return out
+}
+
+func dependentAdvice(names []string, path *field.Path) []string {
+	var out []string
+	for i, name := range names {
+		switch {
+		case name == "":
+			out = append(out, syntax.Advise(path.Index(i), "is empty, so the policy waits forever: name an override, or remove it"))
+		case slices.Contains(names[:i], name):
+			out = append(out, syntax.Advise(path.Index(i), "%s is listed before: remove one of them", name))
+		}
+	}
+	return out
+}
+
+func placementAdvice(p *policyv1alpha1.Placement, path *field.Path) []string {
+	out := affinityAdvice(p.ClusterAffinity, path.Child("clusterAffinity"))
+	out = append(out, termAdvice(p.ClusterAffinities, path.Child("clusterAffinities"))...)
+	for i, t := range p.ClusterTolerations {
+		out = append(out, tolerationAdvice(t, p.ClusterTolerations[:i], path.Child("clusterTolerations").Index(i))...)
+	}
+	out = append(out, spreadAdvice(p, path.Child("spreadConstraints"))...)
+	return append(out, strategyAdvice(p, path.Child("replicaScheduling"))...)
+}
+
+// affinityAdvice speaks of an affinity that no cluster can have.
+func affinityAdvice(a *policyv1alpha1.ClusterAffinity, path *field.Path) []string {
+	if a == nil {
+		return nil
+	}
+	var out []string
+	if names := allowed(a); len(a.ClusterNames) > 0 && len(names) == 0 {
+		out = append(out, syntax.Advise(path, "exclude lists every cluster of clusterNames, so no cluster is left: remove one from exclude"))
+	} else {
+		for i, name := range a.ExcludeClusters {
+			if slices.Contains(a.ClusterNames, name) {
+				out = append(out, syntax.Advise(path.Child("exclude").Index(i), "%s is in clusterNames, too, and is excluded: remove it from one of them", name))
+			}
+		}
+	}
+	out = append(out, labelAdvice(a.LabelSelector, path.Child("labelSelector"))...)
+	if a.FieldSelector == nil {
+		return out
+	}
+	for i, e := range a.FieldSelector.MatchExpressions {
+		if e.Operator == corev1.NodeSelectorOpIn && len(e.Values) == 0 {
+			out = append(out, syntax.Advise(path.Child("fieldSelector", "matchExpressions").Index(i).Child("values"), "is empty, so no cluster matches: list a value"))
+		}
+	}
+	return out
+}
+
+// allowed are the clusters that an affinity names and does not exclude.
+func allowed(a *policyv1alpha1.ClusterAffinity) []string {
+	return slices.DeleteFunc(slices.Clone(a.ClusterNames), func(name string) bool { return slices.Contains(a.ExcludeClusters, name) })
+}
+
+// labelAdvice speaks of a selector that asks for two things at once.
+func labelAdvice(s *metav1.LabelSelector, path *field.Path) []string {
+	if s == nil {
+		return nil
+	}
+	var out []string
+	for i, e := range s.MatchExpressions {
+		at := path.Child("matchExpressions").Index(i)
+		if value, fixed := s.MatchLabels[e.Key]; fixed && !admits(e, value) {
+			out = append(out, syntax.Advise(at, "contradicts matchLabels, which wants %s=%s, so nothing matches: remove one of them", e.Key, value))
+			continue
+		}
+		for j, o := range s.MatchExpressions[:i] {
+			if o.Key == e.Key && contradict(e, o) {
+				out = append(out, syntax.Advise(at, "contradicts matchExpressions[%d], so nothing matches: remove one of them", j))
+				break
+			}
+		}
+	}
+	return out
+}
+
+// admits says whether a label that has the value meets a requirement about it.
+func admits(e metav1.LabelSelectorRequirement, value string) bool {
+	switch e.Operator {
+	case metav1.LabelSelectorOpIn:
+		return slices.Contains(e.Values, value)
+	case metav1.LabelSelectorOpNotIn:
+		return !slices.Contains(e.Values, value)
+	case metav1.LabelSelectorOpDoesNotExist:
+		return false
+	}
+	return true
+}
+
+// contradict says whether no value of a label meets both requirements.
+func contradict(a, b metav1.LabelSelectorRequirement) bool {
+	if a.Operator != metav1.LabelSelectorOpIn {
+		a, b = b, a
+	}
+	switch a.Operator {
+	case metav1.LabelSelectorOpIn:
+		return !slices.ContainsFunc(a.Values, func(v string) bool { return admits(b, v) })
+	case metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist:
+		return (a.Operator == metav1.LabelSelectorOpExists && b.Operator == metav1.LabelSelectorOpDoesNotExist) ||
+			(b.Operator == metav1.LabelSelectorOpExists && a.Operator == metav1.LabelSelectorOpDoesNotExist)
+	}
+	return false
+}
+
+// termAdvice speaks of terms that are never reached: of groups of clusters that
+// are tried in order, one that has no cluster of its own cannot fit any better.
+func termAdvice(terms []policyv1alpha1.ClusterAffinityTerm, path *field.Path) []string {
+	var out []string
+	for i := range terms {
+		at := path.Index(i)
+		out = append(out, affinityAdvice(&terms[i].ClusterAffinity, at)...)
+		for j := range terms[i].OverflowAffinities {
+			out = append(out, affinityAdvice(&terms[i].OverflowAffinities[j].ClusterAffinity, at.Child("overflowAffinities").Index(j))...)
+		}
+		for j := range terms[:i] {
+			before := &terms[j].ClusterAffinity
+			if all := equality.Semantic.DeepEqual(*before, policyv1alpha1.ClusterAffinity{}); all || equality.Semantic.DeepEqual(*before, terms[i].ClusterAffinity) {
+				out = append(out, syntax.Advise(at, "is never reached: clusterAffinities[%d] allows all of its clusters; put it before that one, or remove it", j))
+				break
+			}
+		}
+	}
+	return out
+}
+
+func tolerationAdvice(t corev1.Toleration, before []corev1.Toleration, path *field.Path) []string {
+	var out []string
+	switch t.Effect {
+	case "", corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute:
+	default:
+		out = append(out, syntax.Advise(path.Child("effect"), "clusters have no taints of effect %s: use NoSchedule or NoExecute, or leave it out for both", t.Effect))
+	}
+	if t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute {
+		out = append(out, syntax.Advise(path.Child("tolerationSeconds"), "has no effect unless effect is NoExecute: set effect, or remove it"))
+	}
+	if slices.ContainsFunc(before, func(o corev1.Toleration) bool { return equality.Semantic.DeepEqual(o, t) }) {
+		out = append(out, syntax.Advise(path, "is there twice: remove one of them"))
+	}
+	return out
+}
+
+// spreadAdvice speaks of constraints that no choice of clusters can meet.
+func spreadAdvice(p *policyv1alpha1.Placement, path *field.Path) []string {
+	var out []string
+	groups := map[policyv1alpha1.SpreadFieldValue]policyv1alpha1.SpreadConstraint{}
+	for i, c := range p.SpreadConstraints {
+		if c.MaxGroups == 0 {
+			out = append(out, syntax.Advise(path.Index(i), "maxGroups is not set, so there is no maximum"))
+		}
+		if c.SpreadByLabel != "" {
+			out = append(out, syntax.Advise(path.Index(i), "spreadByLabel has no effect: use spreadByField"))
+		}
+		groups[c.SpreadByField] = c
+	}
+	clusters, limited := groups[policyv1alpha1.SpreadByFieldCluster]
+	if !limited {
+		return out
+	}
+	for i, c := range p.SpreadConstraints {
+		at := path.Index(i)
+		if c.SpreadByField != "" && c.SpreadByField != policyv1alpha1.SpreadByFieldCluster && clusters.MaxGroups > 0 && c.MinGroups > clusters.MaxGroups {
+			out = append(out, syntax.Advise(at.Child("minGroups"), "%d of %s can not be met by %d clusters: raise the cluster constraint's maxGroups", c.MinGroups, c.SpreadByField, clusters.MaxGroups))
+		}
+	}
+	if a := p.ClusterAffinity; a != nil && len(a.ClusterNames) > 0 {
+		if n := len(slices.Compact(slices.Sorted(slices.Values(allowed(a))))); n > 0 && clusters.MinGroups > n {
+			out = append(out, syntax.Advise(path, "%d clusters are needed, clusterAffinity names %d: name more clusters, or lower minGroups", clusters.MinGroups, n))
+		}
+	}
+	return out
+}
+
+// strategyAdvice speaks of parts of a strategy that do not count, and of weights
+// for clusters that are not chosen.
+func strategyAdvice(p *policyv1alpha1.Placement, path *field.Path) []string {
+	s := p.ReplicaScheduling
+	if s == nil {
+		return nil
+	}
+	var out []string
+	if replicas.Duplicates(s) {
+		if s.ReplicaDivisionPreference != "" {
+			out = append(out, syntax.Advise(path.Child("replicaDivisionPreference"), "has no effect when replicas are Duplicated: set replicaSchedulingType to Divided, or remove it"))
+		}
+		if s.WeightPreference != nil {
+			out = append(out, syntax.Advise(path.Child("weightPreference"), "has no effect when replicas are Duplicated: set replicaSchedulingType to Divided, or remove it"))
+		}
+		return out
+	}
+	w, at := s.WeightPreference, path.Child("weightPreference")
+	switch {
+	case w == nil:
+		return out
+	case s.ReplicaDivisionPreference == policyv1alpha1.ReplicaDivisionPreferenceAggregated:
+		return append(out, syntax.Advise(at, "has no effect when the preference is Aggregated: use Weighted, or remove it"))
+	case w.DynamicWeight != "" && len(w.StaticWeightList) > 0:
+		return append(out, syntax.Advise(at.Child("staticWeightList"), "has no effect next to dynamicWeight: remove one of them"))
+	}
+	for i := range w.StaticWeightList {
+		target, place := &w.StaticWeightList[i].TargetCluster, at.Child("staticWeightList").Index(i).Child("targetCluster")
+		out = append(out, affinityAdvice(target, place)...)
+		if strangers(p, target) {
+			out = append(out, syntax.Advise(place.Child("clusterNames"), "the affinity allows none of %s: add one there, or remove the weight", strings.Join(target.ClusterNames, ", ")))
+		}
+	}
+	return out
+}
+
+// strangers says whether all clusters that target names are certainly not among
+// those that may be chosen.
+func strangers(p *policyv1alpha1.Placement, target *policyv1alpha1.ClusterAffinity) bool {
+	if len(target.ClusterNames) == 0 {
+		return false
+	}
+	var chosen []*policyv1alpha1.ClusterAffinity
+	if p.ClusterAffinity != nil {
+		chosen = append(chosen, p.ClusterAffinity)
+	}
+	for i := range p.ClusterAffinities {
+		t := &p.ClusterAffinities[i]
+		chosen = append(chosen, &t.ClusterAffinity)
+		for j := range t.OverflowAffinities {
+			chosen = append(chosen, &t.OverflowAffinities[j].ClusterAffinity)
+		}
+	}
+	for _, a := range chosen {
+		may := func(name string) bool {
+			return (len(a.ClusterNames) == 0 || slices.Contains(a.ClusterNames, name)) && !slices.Contains(a.ExcludeClusters, name)
+		}
+		if slices.ContainsFunc(target.ClusterNames, may) {
+			return false
+		}
+	}
+	return len(chosen) > 0
+}
