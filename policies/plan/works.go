@@ -99,6 +99,17 @@ func (in *WorksInput) plan(target workv1alpha2.TargetCluster, digest string, com
 	return out
 }
 
+// Manifest returns what the cluster would get if there were no overrides; before
+// it is marked as a Work's. For those who explain what overrides change.
+func (in *WorksInput) Manifest(cluster string) (*unstructured.Unstructured, error) {
+	targets := Targets(in.Binding.BindingSpec())
+	i := slices.IndexFunc(targets, func(t workv1alpha2.TargetCluster) bool { return t.Name == cluster })
+	if i < 0 {
+		return nil, fmt.Errorf("%s: the binding is not for this cluster", cluster)
+	}
+	return in.render(targets[i], splitCompletions(in.Binding.BindingSpec(), in.Template, targets)[cluster])
+}
+
 // render returns a copy of the template with the cluster's share of replicas.
 func (in *WorksInput) render(target workv1alpha2.TargetCluster, completions *int32) (*unstructured.Unstructured, error) {
 	manifest := in.Template.DeepCopy()
