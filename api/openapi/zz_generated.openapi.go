@@ -67,6 +67,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		policyv1alpha1.Overriders{}.OpenAPIModelName():                   schema_flotilla_api_policy_v1alpha1_Overriders(ref),
 		policyv1alpha1.Placement{}.OpenAPIModelName():                    schema_flotilla_api_policy_v1alpha1_Placement(ref),
 		policyv1alpha1.PlaintextOverrider{}.OpenAPIModelName():           schema_flotilla_api_policy_v1alpha1_PlaintextOverrider(ref),
+		policyv1alpha1.PolicyProblem{}.OpenAPIModelName():                schema_flotilla_api_policy_v1alpha1_PolicyProblem(ref),
 		policyv1alpha1.PropagationPolicy{}.OpenAPIModelName():            schema_flotilla_api_policy_v1alpha1_PropagationPolicy(ref),
 		policyv1alpha1.PropagationPolicyList{}.OpenAPIModelName():        schema_flotilla_api_policy_v1alpha1_PropagationPolicyList(ref),
 		policyv1alpha1.PropagationSpec{}.OpenAPIModelName():              schema_flotilla_api_policy_v1alpha1_PropagationSpec(ref),
@@ -2403,6 +2404,44 @@ func schema_flotilla_api_policy_v1alpha1_PlaintextOverrider(ref common.Reference
 	}
 }
 
+func schema_flotilla_api_policy_v1alpha1_PolicyProblem(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PolicyProblem is what keeps a template of a policy from where it should be.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"object": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Object is the kind, namespace and name of the template.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Message says what is wrong.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"at": {
+						SchemaProps: spec.SchemaProps{
+							Description: "At is when the problem began.",
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
+						},
+					},
+				},
+				Required: []string{"object", "message", "at"},
+			},
+		},
+		Dependencies: []string{
+			"io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
+	}
+}
+
 func schema_flotilla_api_policy_v1alpha1_PropagationPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -2632,7 +2671,7 @@ func schema_flotilla_api_policy_v1alpha1_PropagationStatus(ref common.ReferenceC
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PropagationStatus says whether a policy can act.",
+				Description: "PropagationStatus says whether a policy can act, and what came of it.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
@@ -2640,6 +2679,39 @@ func schema_flotilla_api_policy_v1alpha1_PropagationStatus(ref common.ReferenceC
 							Description: "ObservedGeneration is the metadata.generation that the conditions are about. 0: not seen yet.",
 							Type:        []string{"integer"},
 							Format:      "int64",
+						},
+					},
+					"observedTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ObservedTime is when that generation of a Lazy policy was first seen: templates that are older wait for their next change. Nil: the policy is not Lazy, or was never changed.",
+							Ref:         ref("io.k8s.apimachinery.pkg.apis.meta.v1.Time"),
+						},
+					},
+					"templates": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Templates is how many templates the policy carries.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"bindings": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Bindings is how many bindings these have. A template of a Lazy policy that waits for its next change has none.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"placed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Placed is how many of the bindings the last decision found clusters for.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"lastProblem": {
+						SchemaProps: spec.SchemaProps{
+							Description: "LastProblem is the latest of the problems that its templates and bindings have now. Nil: they have none.",
+							Ref:         ref(policyv1alpha1.PolicyProblem{}.OpenAPIModelName()),
 						},
 					},
 					"conditions": {
@@ -2667,7 +2739,7 @@ func schema_flotilla_api_policy_v1alpha1_PropagationStatus(ref common.ReferenceC
 			},
 		},
 		Dependencies: []string{
-			"io.k8s.apimachinery.pkg.apis.meta.v1.Condition"},
+			policyv1alpha1.PolicyProblem{}.OpenAPIModelName(), "io.k8s.apimachinery.pkg.apis.meta.v1.Condition", "io.k8s.apimachinery.pkg.apis.meta.v1.Time"},
 	}
 }
 

@@ -184,12 +184,36 @@ type PropagationSpec struct {
 	SchedulePriority *SchedulePriority `json:"schedulePriority,omitempty"`
 }
 
-// PropagationStatus says whether a policy can act.
+// PropagationStatus says whether a policy can act, and what came of it.
 type PropagationStatus struct {
 	// ObservedGeneration is the metadata.generation that the conditions are about.
 	// 0: not seen yet.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// ObservedTime is when that generation of a Lazy policy was first seen:
+	// templates that are older wait for their next change. Nil: the policy is not
+	// Lazy, or was never changed.
+	// +optional
+	ObservedTime *metav1.Time `json:"observedTime,omitempty"`
+
+	// Templates is how many templates the policy carries.
+	// +optional
+	Templates int32 `json:"templates,omitempty"`
+
+	// Bindings is how many bindings these have. A template of a Lazy policy that
+	// waits for its next change has none.
+	// +optional
+	Bindings int32 `json:"bindings,omitempty"`
+
+	// Placed is how many of the bindings the last decision found clusters for.
+	// +optional
+	Placed int32 `json:"placed,omitempty"`
+
+	// LastProblem is the latest of the problems that its templates and bindings
+	// have now. Nil: they have none.
+	// +optional
+	LastProblem *PolicyProblem `json:"lastProblem,omitempty"`
 
 	// Conditions of the policy. Type Ready: True when its selectors can be
 	// followed and the overrides it depends on are there.
@@ -197,6 +221,21 @@ type PropagationStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// PolicyProblem is what keeps a template of a policy from where it should be.
+type PolicyProblem struct {
+	// Object is the kind, namespace and name of the template.
+	// +required
+	Object string `json:"object"`
+
+	// Message says what is wrong.
+	// +required
+	Message string `json:"message"`
+
+	// At is when the problem began.
+	// +required
+	At metav1.Time `json:"at"`
 }
 
 // PreemptionBehavior says whether a policy takes over claimed templates.

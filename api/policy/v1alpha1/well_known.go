@@ -81,6 +81,9 @@ const (
 	PolicyReasonWaitingForOverrides = "WaitingForOverrides"
 	// PolicyReasonInvalidSelector goes with False: a selector cannot be read.
 	PolicyReasonInvalidSelector = "InvalidSelector"
+	// PolicyReasonUnknownPriorityClass goes with False: the PriorityClass that
+	// schedulePriority names does not exist.
+	PolicyReasonUnknownPriorityClass = "UnknownPriorityClass"
 )
 
 // Reasons of Events on templates about policies.

@@ -179,6 +179,11 @@ func (in PlaintextOverrider) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PolicyProblem) OpenAPIModelName() string {
+	return "com.github.karmada-io.karmada.pkg.apis.policy.v1alpha1.PolicyProblem"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in PropagationPolicy) OpenAPIModelName() string {
 	return "com.github.karmada-io.karmada.pkg.apis.policy.v1alpha1.PropagationPolicy"
 }
