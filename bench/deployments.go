@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +18,9 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 )
+
+// writers is how many requests a user who makes many objects sends side by side.
+const writers = 8
 
 // group is the label by which one measurement's Deployments are selected.
 const group = "bench"
@@ -154,13 +155,11 @@ func latency(ctx context.Context, b *bench, r *report) error {
 // sightings notes when each member's Deployment got a mark.
 type sightings struct {
 	members map[string]kubernetes.Interface
-	mu      sync.Mutex
-	at      map[string]map[string]time.Time // mark → member → when
-	changed chan struct{}
+	firsts  *firsts
 }
 
 func newSightings(members map[string]kubernetes.Interface) *sightings {
-	return &sightings{members: members, at: map[string]map[string]time.Time{}, changed: make(chan struct{}, 1)}
+	return &sightings{members: members, firsts: newFirsts()}
 }
 
 func (s *sightings) start(ctx context.Context, of string) error {
@@ -186,47 +185,12 @@ func (s *sightings) see(member string, obj any) {
 	if !ok {
 		return
 	}
-	mark := d.Spec.Template.Annotations["bench"]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.at[mark] == nil {
-		s.at[mark] = map[string]time.Time{}
-	}
-	if _, known := s.at[mark][member]; !known {
-		s.at[mark][member] = time.Now()
-	}
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
+	s.firsts.see(d.Spec.Template.Annotations["bench"], member)
 }
 
 // all waits until every member has the mark, and returns when the last one got it.
 func (s *sightings) all(ctx context.Context, mark string) (time.Time, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
-	for {
-		if last, done := s.last(mark); done {
-			return last, nil
-		}
-		select {
-		case <-s.changed:
-		case <-ctx.Done():
-			return time.Time{}, fmt.Errorf("wait for change %s in every member: %w", mark, ctx.Err())
-		}
-	}
-}
-
-func (s *sightings) last(mark string) (time.Time, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	last := time.Time{}
-	for _, at := range s.at[mark] {
-		if at.After(last) {
-			last = at
-		}
-	}
-	return last, len(s.at[mark]) == len(s.members)
+	return s.firsts.all(ctx, mark, len(s.members), 30*time.Second)
 }
 
 // manyDeployments times the propagation of a thousand Deployments.
@@ -247,7 +211,7 @@ func manyDeployments(ctx context.Context, b *bench, r *report) error {
 		return err
 	}
 	begin := time.Now()
-	if err := b.createMany(ctx, of); err != nil {
+	if err := b.createMany(ctx, of, b.apps, deployment); err != nil {
 		return err
 	}
 	created := time.Since(begin)
@@ -287,16 +251,12 @@ func (b *bench) reportMany(r *report, cost counters, created, applied, settled t
 	}
 }
 
-func (b *bench) createMany(ctx context.Context, of string) error {
-	group, ctx := errgroup.WithContext(ctx)
-	const writers = 8
-	group.SetLimit(writers)
-	for i := range b.apps {
-		group.Go(func() error {
-			return b.hub.Create(ctx, deployment(fmt.Sprintf("%s-%d", of, i), of, true))
-		})
-	}
-	if err := group.Wait(); err != nil {
+// createMany makes n paused Deployments as a user with a few connections does.
+func (b *bench) createMany(ctx context.Context, of string, n int, make func(name, of string, paused bool) *appsv1.Deployment) error {
+	err := sideBySide(ctx, n, func(ctx context.Context, i int) error {
+		return b.hub.Create(ctx, make(fmt.Sprintf("%s-%d", of, i), of, true))
+	})
+	if err != nil {
 		return fmt.Errorf("create the Deployments: %w", err)
 	}
 	return nil

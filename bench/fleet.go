@@ -24,35 +24,58 @@ type bench struct {
 	options
 	dir     string
 	fleet   *localfleet.Fleet
-	hub     client.Client
+	hub     client.WithWatch
 	kube    kubernetes.Interface
 	members map[string]kubernetes.Interface
+	fakes   *fakeFleet // nil where there are none
+}
+
+// setup says what a fleet is made of.
+type setup struct {
+	members []string // simulated ones
+	fakes   int      // API servers that only answer
+	hubArgs []string
 }
 
 // namespace holds the templates that are measured.
 const namespace = "bench"
 
 // start runs the fleet and joins its members.
-func start(ctx context.Context, opts options, dir string) (*bench, error) {
+func start(ctx context.Context, opts options, s setup, dir string) (_ *bench, err error) {
 	bin, err := filepath.Abs(opts.bin)
 	if err != nil {
 		return nil, fmt.Errorf("find the programs: %w", err)
 	}
-	names := make([]string, opts.members)
-	for i := range names {
-		names[i] = fmt.Sprintf("member%d", i+1)
-	}
-	fleet, err := localfleet.Start(ctx, localfleet.Options{
-		Flotillad: filepath.Join(bin, "flotillad"), Dir: dir, Members: names, Nodes: 1,
+	b := &bench{options: opts, dir: dir, members: map[string]kubernetes.Interface{}}
+	b.fleet, err = localfleet.Start(ctx, localfleet.Options{
+		Flotillad: filepath.Join(bin, "flotillad"), Dir: dir, Members: s.members, Nodes: 1, HubArgs: s.hubArgs,
 	})
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{options: opts, dir: dir, fleet: fleet, members: map[string]kubernetes.Interface{}}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.stop())
+		}
+	}()
 	if err := b.connect(ctx, bin); err != nil {
-		return nil, errors.Join(err, fleet.Stop())
+		return nil, err
+	}
+	if s.fakes > 0 {
+		if b.fakes, err = startFakes(ctx, s.fakes); err != nil {
+			return nil, err
+		}
 	}
 	return b, nil
+}
+
+// stop ends all that start has started.
+func (b *bench) stop() error {
+	err := b.fleet.Stop()
+	if b.fakes != nil {
+		err = errors.Join(err, b.fakes.stop())
+	}
+	return err
 }
 
 func (b *bench) connect(ctx context.Context, bin string) error {
@@ -60,7 +83,7 @@ func (b *bench) connect(ctx context.Context, bin string) error {
 	if err != nil {
 		return err
 	}
-	if b.hub, err = client.New(cfg, client.Options{Scheme: scheme.New()}); err != nil {
+	if b.hub, err = client.NewWithWatch(cfg, client.Options{Scheme: scheme.New()}); err != nil {
 		return fmt.Errorf("connect to the control plane: %w", err)
 	}
 	if b.kube, err = kubernetes.NewForConfig(cfg); err != nil {
@@ -112,6 +135,9 @@ func (b *bench) pids() map[string]int {
 	out := map[string]int{"control plane": b.fleet.Hub.PID()}
 	for name, member := range b.fleet.Members {
 		out[name] = member.PID()
+	}
+	if b.fakes != nil {
+		out["fake members"] = b.fakes.pid()
 	}
 	return out
 }

@@ -15,62 +15,99 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // options are what the command line sets.
 type options struct {
-	bin, out string
-	rows     string
-	apps     int
-	samples  int
-	members  int
+	bin, out  string
+	rows      string
+	apps      int
+	samples   int
+	members   int
+	clusters  int
+	placed    int
+	policies  int
+	templates int
+	changes   int
+	fakes     int
 }
 
 func main() {
 	opts := options{}
 	flag.StringVar(&opts.bin, "bin", "bin", "where the built programs are")
 	flag.StringVar(&opts.out, "out", "bench/out", "where the results go")
-	flag.StringVar(&opts.rows, "rows", "1,2,3,4,6", "which rows of the design's table to measure")
+	flag.StringVar(&opts.rows, "rows", "1,2,3,4,6,7,8,match", "which rows of the design's table to measure, and match for the matching of policies")
 	flag.IntVar(&opts.apps, "apps", 1000, "how many Deployments row 6 propagates")
 	flag.IntVar(&opts.samples, "samples", 200, "how many changes row 4 times")
 	flag.IntVar(&opts.members, "members", 3, "how many member clusters there are")
+	flag.IntVar(&opts.clusters, "clusters", 100, "how many clusters rows 7 and 8 place on")
+	flag.IntVar(&opts.placed, "placed", 2000, "how many Deployments row 7 places")
+	flag.IntVar(&opts.policies, "policies", 1000, "how many policies there are to match")
+	flag.IntVar(&opts.templates, "templates", 10, "how many templates each of them carries")
+	flag.IntVar(&opts.changes, "changes", 30, "how many placements row 8 times")
+	flag.IntVar(&opts.fakes, "serve-fakes", 0, "serve that many fake members instead, until the standard input ends; row 8 runs it")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := measure(ctx, opts); err != nil {
+	run := measure
+	if opts.fakes > 0 {
+		run = serveFakes
+	}
+	if err := run(ctx, opts); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-// measure runs the chosen rows on one fleet and writes the report.
-func measure(ctx context.Context, opts options) (err error) {
-	dir, err := os.MkdirTemp("", "flotilla-bench-")
-	if err != nil {
-		return fmt.Errorf("make a folder for the fleet: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	bench, err := start(ctx, opts, dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, bench.fleet.Stop()) }()
-
+// measure runs the chosen rows, stage by stage, and writes the report.
+func measure(ctx context.Context, opts options) error {
 	report := &report{dir: opts.out}
-	for _, row := range rows {
-		if !wanted(opts.rows, row.numbers) {
+	for _, s := range stages(opts) {
+		s.rows = slices.DeleteFunc(s.rows, func(r row) bool { return !wanted(opts.rows, r.numbers) })
+		if len(s.rows) == 0 {
 			continue
 		}
-		fmt.Fprintf(os.Stderr, "measuring %s …\n", row.name)
-		if err := row.run(ctx, bench, report); err != nil {
-			return fmt.Errorf("measure %s: %w", row.name, err)
+		if err := s.measure(ctx, opts, report); err != nil {
+			return err
 		}
 	}
 	report.print(os.Stdout)
 	return report.write(filepath.Join(opts.out, "summary.json"))
+}
+
+// stage is some rows and the fleet that they are measured on.
+type stage struct {
+	fleet *setup // nil: the rows need none
+	rows  []row
+}
+
+func (s stage) measure(ctx context.Context, opts options, report *report) (err error) {
+	bench := &bench{options: opts}
+	if s.fleet != nil {
+		dir, err := os.MkdirTemp("", "flotilla-bench-")
+		if err != nil {
+			return fmt.Errorf("make a folder for the fleet: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		if bench, err = start(ctx, opts, *s.fleet, dir); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, bench.stop()) }()
+	}
+	for _, row := range s.rows {
+		fmt.Fprintf(os.Stderr, "measuring %s …\n", row.name)
+		begin := time.Now()
+		if err := row.run(ctx, bench, report); err != nil {
+			return fmt.Errorf("measure %s: %w", row.name, err)
+		}
+		fmt.Fprintf(os.Stderr, "… took %.0fs\n", time.Since(begin).Seconds())
+	}
+	return nil
 }
 
 // row is one measurement; it may fill several rows of the table.
@@ -80,13 +117,31 @@ type row struct {
 	run     func(ctx context.Context, b *bench, r *report) error
 }
 
-// rows are in the order in which they leave the fleet as the next one needs it.
-var rows = []row{
-	{"one Deployment", []string{"1"}, oneDeployment},
-	{"latency of a change", []string{"4"}, latency},
-	{"an unchanged poll, and rest", []string{"2"}, rest},
-	{"many Deployments", []string{"6", "3"}, manyDeployments},
-	{"a restart", []string{"2"}, restart},
+// stages are in the order in which they are measured; the rows of one are in
+// the order in which they leave the fleet as the next one needs it.
+func stages(opts options) []stage {
+	members := make([]string, opts.members)
+	for i := range members {
+		members[i] = fmt.Sprintf("member%d", i+1)
+	}
+	placing := []string{"--controllers", "template,scheduler"}
+	return []stage{
+		{nil, []row{
+			{"decisions in memory", []string{"7", "7-memory"}, decisions},
+			{"policies that match, in memory", []string{"match", "match-memory"}, matching},
+		}},
+		{&setup{members: members}, []row{
+			{"one Deployment", []string{"1"}, oneDeployment},
+			{"latency of a change", []string{"4"}, latency},
+			{"an unchanged poll, and rest", []string{"2"}, rest},
+			{"many Deployments", []string{"6", "3"}, manyDeployments},
+			{"a restart", []string{"2"}, restart},
+		}},
+		{&setup{hubArgs: placing}, []row{{"decisions persisted", []string{"7", "7-persisted"}, placements}}},
+		{&setup{}, []row{{"decisions persisted, by all loops", []string{"7", "7-all-loops"}, placementsByAll}}},
+		{&setup{hubArgs: placing}, []row{{"an edit of one policy among many", []string{"match", "match-edit"}, oneOfMany}}},
+		{&setup{fakes: opts.clusters}, []row{{"one placement on many clusters", []string{"8"}, wide}}},
+	}
 }
 
 func wanted(list string, numbers []string) bool {

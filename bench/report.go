@@ -17,9 +17,12 @@ type result struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
-	// Goal is the most that is allowed; null where there is none.
+	// Goal is the most that is allowed, or the least of a rate; null where there
+	// is none.
 	Goal *float64 `json:"goal"`
 	Met  bool     `json:"met"`
+
+	least bool // Goal is a lower bound
 }
 
 type report struct {
@@ -30,6 +33,11 @@ type report struct {
 // atMost adds a figure that must not exceed the goal.
 func (r *report) atMost(row, name string, value float64, unit string, goal float64) {
 	r.results = append(r.results, result{Row: row, Name: name, Value: round(value), Unit: unit, Goal: &goal, Met: value <= goal})
+}
+
+// atLeast adds a figure that must reach the goal.
+func (r *report) atLeast(row, name string, value float64, unit string, goal float64) {
+	r.results = append(r.results, result{Row: row, Name: name, Value: round(value), Unit: unit, Goal: &goal, Met: value >= goal, least: true})
 }
 
 // note adds a figure without a goal, for those who ask why.
@@ -70,7 +78,8 @@ func (r *report) print(out io.Writer) {
 	for _, line := range r.results {
 		goal, met := "", ""
 		if line.Goal != nil {
-			goal = fmt.Sprintf("≤ %g %s", *line.Goal, line.Unit)
+			bound := map[bool]string{true: "≥", false: "≤"}[line.least]
+			goal = fmt.Sprintf("%s %g %s", bound, *line.Goal, line.Unit)
 			met = map[bool]string{true: "yes", false: "NO"}[line.Met]
 		}
 		fmt.Fprintf(table, "%s\t%s\t%g %s\t%s\t%s\n", line.Row, line.Name, line.Value, line.Unit, goal, met)

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// wideGroup is the group of the Deployments that run in every cluster.
+const wideGroup = "wide"
+
+// placed is how long after the answer to a user each step of one placement was
+// done, in milliseconds.
+type placed struct {
+	Stored  float64 `json:"placementStored"`
+	First   float64 `json:"inTheFirstMember"`
+	Members float64 `json:"inAllMembers"`
+	Applied float64 `json:"fullyApplied"`
+	Status  float64 `json:"templateStatus"`
+}
+
+// wide times placements on many clusters, one at a time, from the control
+// plane's answer to the user on.
+func wide(ctx context.Context, b *bench, r *report) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	seen := newFirsts()
+	if err := b.gather(ctx, seen); err != nil {
+		return err
+	}
+	const warm = 3
+	var samples []placed
+	var before counters
+	for i := range b.changes + warm {
+		if _, err := b.quiet(ctx, time.Second); err != nil {
+			return err
+		}
+		if i == warm {
+			var err error
+			if before, err = b.count(ctx); err != nil {
+				return err
+			}
+		}
+		sample, err := b.placeOne(ctx, seen, fmt.Sprintf("%s-%d", wideGroup, i))
+		if err != nil {
+			return err
+		}
+		if i >= warm {
+			samples = append(samples, sample)
+		}
+	}
+	if _, err := b.quiet(ctx, time.Second); err != nil {
+		return err
+	}
+	after, err := b.count(ctx)
+	if err != nil {
+		return err
+	}
+	b.tellWide(r, samples, after.since(before))
+	return r.raw("wide", map[string]any{"milliseconds": samples, "counters": after.since(before)})
+}
+
+// gather joins the fake members and waits until all of them are at work.
+func (b *bench) gather(ctx context.Context, seen *firsts) error {
+	if err := b.joinFakes(ctx); err != nil {
+		return err
+	}
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+		var clusters clusterv1alpha1.ClusterList
+		if err := b.hub.List(ctx, &clusters); err != nil {
+			return false, err
+		}
+		ready := 0
+		for _, c := range clusters.Items {
+			if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady) {
+				ready++
+			}
+		}
+		return ready == len(b.fakes.Members), nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until all fake members are ready: %w", err)
+	}
+	if _, err := b.fakes.arrived("/" + namespace); err != nil {
+		return err
+	}
+	if err := b.hub.Create(ctx, policyFor(wideGroup)); err != nil {
+		return fmt.Errorf("create the policy: %w", err)
+	}
+	return b.watchWide(ctx, seen)
+}
+
+// What is seen of a Deployment on its way.
+const (
+	stored  = "a placement on all clusters of "
+	applied = "the condition FullyApplied of "
+	back    = "the status of "
+)
+
+// watchWide notes the steps that are seen on the control plane.
+func (b *bench) watchWide(ctx context.Context, seen *firsts) error {
+	err := follow(ctx, b, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ResourceBindingList{}, func(rb *workv1alpha2.ResourceBinding) {
+		name := rb.Spec.Resource.Name
+		if len(rb.Spec.Clusters) == len(b.fakes.Members) {
+			seen.see(stored+name, name)
+		}
+		if meta.IsStatusConditionTrue(rb.Status.Conditions, workv1alpha2.FullyApplied) {
+			seen.see(applied+name, name)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return follow(ctx, b, &appsv1.Deployment{}, &appsv1.DeploymentList{}, func(d *appsv1.Deployment) {
+		if d.Status.ReadyReplicas == int32(len(b.fakes.Members)) && d.Status.ObservedGeneration == d.Generation {
+			seen.see(back+d.Name, d.Name)
+		}
+	})
+}
+
+// placeOne creates a Deployment and times its way.
+func (b *bench) placeOne(ctx context.Context, seen *firsts, name string) (placed, error) {
+	if err := b.hub.Create(ctx, deployment(name, wideGroup, false)); err != nil {
+		return placed{}, fmt.Errorf("create the Deployment: %w", err)
+	}
+	answered := time.Now()
+	arrival, err := b.fakes.arrived(namespace + "/" + name)
+	if err != nil {
+		return placed{}, err
+	}
+	since := func(at time.Time) float64 { return float64(at.Sub(answered).Microseconds()) / 1000 }
+	out := placed{First: since(arrival.First), Members: since(arrival.Last)}
+	for what, into := range map[string]*float64{stored: &out.Stored, applied: &out.Applied, back: &out.Status} {
+		at, err := seen.all(ctx, what+name, 1, patience)
+		if err != nil {
+			return placed{}, err
+		}
+		*into = since(at)
+	}
+	return out, nil
+}
+
+func (b *bench) tellWide(r *report, samples []placed, cost counters) {
+	what := fmt.Sprintf("one placement on %d clusters, ", len(b.fakes.Members))
+	steps := []struct {
+		name string
+		of   func(placed) float64
+	}{
+		{"stored", func(p placed) float64 { return p.Stored }},
+		{"applied in all members", func(p placed) float64 { return p.Members }},
+		{"FullyApplied", func(p placed) float64 { return p.Applied }},
+		{"status of the template back", func(p placed) float64 { return p.Status }},
+	}
+	for _, s := range steps {
+		took := make([]float64, len(samples))
+		for i := range samples {
+			took[i] = s.of(samples[i])
+		}
+		r.note("8", what+s.name+", p50", percentile(took, 0.5), "ms")
+		if s.name == "applied in all members" {
+			r.atMost("8", what+s.name+", p90", percentile(took, 0.9), "ms", 1000)
+		} else {
+			r.note("8", what+s.name+", p90", percentile(took, 0.9), "ms")
+		}
+		r.note("8", what+s.name+", p99", percentile(took, 0.99), "ms")
+	}
+	n := float64(len(samples))
+	goal := float64(6 + 3*len(b.fakes.Members))
+	r.atMost("1", fmt.Sprintf("writes for one Deployment on %d clusters", len(b.fakes.Members)), float64(cost.Revision-int64(cost.Events))/n, "writes", goal)
+	r.note("8", what+"CPU time of the control plane", cost.CPU["control plane"]*1000/n, "ms")
+	r.note("8", what+"CPU time of the fake members", cost.CPU["fake members"]*1000/n, "ms")
+	_, conflicts := cost.conflicts()
+	r.atMost("3", fmt.Sprintf("conflicts for Deployments on %d clusters", len(b.fakes.Members)), conflicts, "conflicts", 0)
+}
