@@ -12,85 +12,108 @@ import (
 
 // podSpecs says where kinds keep their pod spec, by kind alone, so that kinds
 // of other groups that follow the pattern are understood too.
-var podSpecs = map[string][]string{
-	"Pod":         {"spec"},
-	"ReplicaSet":  {"spec", "template", "spec"},
-	"Deployment":  {"spec", "template", "spec"},
-	"DaemonSet":   {"spec", "template", "spec"},
-	"StatefulSet": {"spec", "template", "spec"},
-	"Job":         {"spec", "template", "spec"},
+var podSpecs = map[string]string{
+	"Pod":         "/spec",
+	"ReplicaSet":  "/spec/template/spec",
+	"Deployment":  "/spec/template/spec",
+	"DaemonSet":   "/spec/template/spec",
+	"StatefulSet": "/spec/template/spec",
+	"Job":         "/spec/template/spec",
 }
 
-var errNoContainers = errors.New("the kind has no containers that are known")
+// errNoList means that what should be a list of strings is none.
+var errNoList = errors.New("value is not a list of strings: correct the template")
 
-// containers returns the containers of obj, init containers not included.
-// Changes to them change obj.
-func containers(obj *unstructured.Unstructured) ([]map[string]any, error) {
-	path, ok := podSpecs[obj.GetKind()]
+// container is one container of a manifest: changes to its fields change the
+// manifest.
+type container struct {
+	path   string // a JSON pointer
+	fields map[string]any
+}
+
+// containers returns the containers of obj, init containers not included; none
+// for kinds that are not known to have any.
+func containers(obj *unstructured.Unstructured) []container {
+	base, ok := podSpecs[obj.GetKind()]
 	if !ok {
-		return nil, fmt.Errorf("%s: %w", obj.GetKind(), errNoContainers)
+		return nil
 	}
-	var node any = obj.Object
-	for _, key := range append(slices.Clone(path), "containers") {
-		parent, ok := node.(map[string]any)
-		if !ok {
-			return nil, nil
-		}
-		node = parent[key]
+	base += "/containers"
+	node, err := lookup(obj.Object, base)
+	if err != nil {
+		return nil
 	}
 	list, _ := node.([]any)
-	var out []map[string]any
-	for _, c := range list {
-		if m, ok := c.(map[string]any); ok {
-			out = append(out, m)
+	var out []container
+	for i, c := range list {
+		if fields, ok := c.(map[string]any); ok {
+			out = append(out, container{fmt.Sprintf("%s/%d", base, i), fields})
 		}
 	}
-	return out, nil
+	return out
 }
 
-// applyStrings adds to or removes from the command or the arguments of the
-// containers of one name.
-func applyStrings(obj *unstructured.Unstructured, field string, o *policyv1alpha1.CommandArgsOverrider) error {
-	cs, err := containers(obj)
-	if err != nil {
-		return err
+// strings adds to or removes from the command or the arguments of the
+// containers of one name. It returns the path that an error is about.
+func (e *editor) strings(field string, o *policyv1alpha1.CommandArgsOverrider) (path string, err error) {
+	size := 0
+	for _, v := range o.Value {
+		size += len(v)
 	}
-	for _, c := range cs {
-		if c["name"] != o.ContainerName {
+	for _, c := range containers(e.obj) {
+		if c.fields["name"] != o.ContainerName {
 			continue
 		}
-		have, _ := c[field].([]any)
-		switch o.Operator {
-		case policyv1alpha1.OverriderOpAdd:
-			have = slices.Clone(have)
-			for _, v := range o.Value {
-				have = append(have, v)
-			}
-		case policyv1alpha1.OverriderOpRemove:
-			have = slices.DeleteFunc(slices.Clone(have), func(v any) bool {
-				s, ok := v.(string)
-				return ok && slices.Contains(o.Value, s)
-			})
-		default:
-			return unknownOperator(o.Operator)
+		have, ok := c.fields[field].([]any)
+		if !ok && c.fields[field] != nil {
+			return c.path + "/" + field, errNoList
 		}
-		if len(have) > 0 || c[field] != nil {
-			c[field] = have
+		if err := e.spend(size); err != nil {
+			return c.path + "/" + field, err
+		}
+		if have, err = changeStrings(have, o); err != nil {
+			return c.path + "/" + field, err
+		}
+		if len(have) > 0 || ok {
+			c.fields[field] = have
 		}
 	}
-	return nil
+	return "", nil
 }
 
-// applyMap changes the labels or the annotations of obj itself.
-func applyMap(obj *unstructured.Unstructured, field string, o *policyv1alpha1.LabelAnnotationOverrider) error {
-	have, _, err := unstructured.NestedStringMap(obj.Object, "metadata", field)
+// changeStrings returns another list with the values added, or without every
+// element that equals one of them.
+func changeStrings(have []any, o *policyv1alpha1.CommandArgsOverrider) ([]any, error) {
+	out := slices.Clone(have)
+	switch o.Operator {
+	case policyv1alpha1.OverriderOpAdd:
+		for _, v := range o.Value {
+			out = append(out, v)
+		}
+		return out, nil
+	case policyv1alpha1.OverriderOpRemove:
+		return slices.DeleteFunc(out, func(v any) bool {
+			s, ok := v.(string)
+			return ok && slices.Contains(o.Value, s)
+		}), nil
+	default:
+		return nil, unknownOperator(o.Operator)
+	}
+}
+
+// metadata changes the labels or the annotations of the manifest itself.
+func (e *editor) metadata(field string, o *policyv1alpha1.LabelAnnotationOverrider) error {
+	have, _, err := unstructured.NestedStringMap(e.obj.Object, "metadata", field)
 	if err != nil {
-		return err
+		return fmt.Errorf("value is not a map of strings: correct the template")
 	}
 	if have == nil {
 		have = map[string]string{}
 	}
 	for k, v := range o.Value {
+		if err := e.spend(len(k) + len(v)); err != nil {
+			return err
+		}
 		_, exists := have[k]
 		switch o.Operator {
 		case policyv1alpha1.OverriderOpAdd:
@@ -106,12 +129,8 @@ func applyMap(obj *unstructured.Unstructured, field string, o *policyv1alpha1.La
 		}
 	}
 	if len(have) == 0 {
-		unstructured.RemoveNestedField(obj.Object, "metadata", field)
+		unstructured.RemoveNestedField(e.obj.Object, "metadata", field)
 		return nil
 	}
-	return unstructured.SetNestedStringMap(obj.Object, have, "metadata", field)
-}
-
-func unknownOperator(op policyv1alpha1.OverriderOperator) error {
-	return fmt.Errorf("operator %q is not one of those allowed here", op)
+	return unstructured.SetNestedStringMap(e.obj.Object, have, "metadata", field)
 }

@@ -1,14 +1,20 @@
 package override
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/distribution/reference"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 )
+
+// maxImage is how long an image may be.
+const maxImage = 4096
+
+// errImageLong means that an image exceeds maxImage.
+var errImageLong = fmt.Errorf("image of more than %d bytes", maxImage)
 
 // Image is a container image, taken apart. Empty parts are absent.
 type Image struct {
@@ -23,6 +29,9 @@ type Image struct {
 // ParseImage takes an image apart. Its first path segment is a registry if it
 // has a dot or a colon, or is "localhost".
 func ParseImage(s string) (Image, error) {
+	if len(s) > maxImage {
+		return Image{}, errImageLong
+	}
 	if _, err := reference.ParseNormalizedNamed(s); err != nil {
 		return Image{}, fmt.Errorf("image %q: %w", s, err)
 	}
@@ -51,8 +60,7 @@ func (i Image) String() string {
 	return s
 }
 
-// change returns the image with one component changed; the result is checked
-// by parsing it again.
+// change returns the image with one component changed; it may be none any more.
 func (i Image) change(o *policyv1alpha1.ImageOverrider) (Image, error) {
 	switch o.Component {
 	case policyv1alpha1.Registry:
@@ -98,42 +106,52 @@ func edit(part *string, o *policyv1alpha1.ImageOverrider) error {
 	return nil
 }
 
-// changeImage returns the text of an image with one component changed.
+// changeImage returns the text of an image with one component changed. A
+// registry may come with the beginning of a path, a repository with a registry:
+// what counts is that the whole is an image. A tag cannot become anything else.
 func changeImage(image string, o *policyv1alpha1.ImageOverrider) (string, error) {
+	if len(o.Value) > maxImage {
+		return "", errImageLong
+	}
 	img, err := ParseImage(image)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%w: correct the template", err)
 	}
-	img, err = img.change(o)
-	if err != nil {
+	if img, err = img.change(o); err != nil {
 		return "", err
 	}
 	out := img.String()
-	if back, err := ParseImage(out); err != nil || back != img {
-		return "", fmt.Errorf("%s of %s %q on %q gives %q, which is not an image", o.Operator, o.Component, o.Value, image, out)
+	back, err := ParseImage(out)
+	switch {
+	case errors.Is(err, errImageLong):
+		return "", err
+	case err != nil, o.Component == policyv1alpha1.Tag && back != img:
+		return "", fmt.Errorf("%s of %s %q on %q gives %q, which is no image: correct the value", o.Operator, o.Component, o.Value, image, out)
 	}
 	return out, nil
 }
 
-// applyImage changes the images of all containers, or the one at the
-// predicate's path. It returns the path that an error is about.
-func applyImage(obj *unstructured.Unstructured, o *policyv1alpha1.ImageOverrider) (string, error) {
+// image changes the images of all containers, or the one at the predicate's
+// path. Kinds whose containers are not known are left as they are without a
+// predicate. It returns the path that an error is about.
+func (e *editor) image(o *policyv1alpha1.ImageOverrider) (path string, err error) {
+	change := func(image string) (string, error) {
+		changed, err := changeImage(image, o)
+		if err == nil {
+			err = e.spend(len(changed))
+		}
+		return changed, err
+	}
 	if o.Predicate != nil {
-		return o.Predicate.Path, changeAt(obj.Object, o.Predicate.Path, func(image string) (string, error) {
-			return changeImage(image, o)
-		})
+		return o.Predicate.Path, changeAt(e.obj.Object, o.Predicate.Path, change)
 	}
-	cs, err := containers(obj)
-	if err != nil {
-		return "", fmt.Errorf("%w: a predicate path is needed", err)
-	}
-	for i, c := range cs {
-		image, ok := c["image"].(string)
+	for _, c := range containers(e.obj) {
+		image, ok := c.fields["image"].(string)
 		if !ok {
 			continue
 		}
-		if c["image"], err = changeImage(image, o); err != nil {
-			return fmt.Sprintf("containers[%d].image", i), err
+		if c.fields["image"], err = change(image); err != nil {
+			return c.path + "/image", err
 		}
 	}
 	return "", nil

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// Error says which override could not be applied.
+// Error says which override could not be applied, why, and what to do about it.
 type Error struct {
 	// Policy is the name, with the namespace before it where it has one.
 	Policy string
@@ -21,7 +21,7 @@ type Error struct {
 	Rule int
 	// Overrider is the field in the rule, such as "imageOverrider[0]".
 	Overrider string
-	// Path in the manifest; empty where the overrider has none.
+	// Path in the manifest, a JSON pointer; empty where the overrider has none.
 	Path string
 	Err  error
 }
@@ -78,65 +78,71 @@ func record(items []Item) string {
 	return string(data)
 }
 
-// Selects says whether o applies to r on some cluster.
-func Selects(o policyv1alpha1.Override, r selector.Resource) bool {
-	return specificity(o, r) != selector.None
+// Chain is the overrides that mean one resource, in the order in which they are
+// applied, made ready for many clusters. It may be used by several goroutines.
+type Chain []link
+
+// link is one override of a chain.
+type link struct {
+	policy policyv1alpha1.Override
+	rules  []rule
+	legacy bool // the one rule is made of the deprecated fields
 }
 
-// specificity is that of the best selector; a policy without selectors means
-// every resource that it reaches.
-func specificity(o policyv1alpha1.Override, r selector.Resource) selector.Specificity {
-	if ns := o.GetNamespace(); o.GetDeletionTimestamp() != nil || ns != "" && ns != r.Namespace {
-		return selector.None
-	}
-	selectors := o.OverrideSpec().ResourceSelectors
-	if len(selectors) == 0 {
-		return selector.All
-	}
-	return selector.Best(selectors, r)
+type rule struct {
+	clusters   selector.Clusters
+	nowhere    bool // what picks the clusters cannot be parsed
+	overriders *policyv1alpha1.Overriders
 }
 
-// Sorted returns those of the overrides that apply to r, in the order in which
-// they are applied: cluster-wide ones before namespaced ones, less specific
-// ones before more specific ones, then by name. What comes later wins.
-func Sorted(overrides []policyv1alpha1.Override, r selector.Resource) []policyv1alpha1.Override {
-	type ranked struct {
-		policyv1alpha1.Override
-		specificity selector.Specificity
-	}
-	var matching []ranked
-	for _, o := range overrides {
-		if s := specificity(o, r); s != selector.None {
-			matching = append(matching, ranked{o, s})
+// Matching returns the chain for r of those overrides that mean it.
+func Matching(overrides []policyv1alpha1.Override, r selector.Resource) Chain {
+	sorted := Sorted(overrides, r)
+	chain := make(Chain, len(sorted))
+	for i, o := range sorted {
+		rules, legacy := rulesOf(o)
+		chain[i] = link{policy: o, legacy: legacy, rules: make([]rule, len(rules))}
+		for j := range rules {
+			clusters, err := selector.Compile(rules[j].TargetCluster)
+			chain[i].rules[j] = rule{clusters: clusters, nowhere: err != nil, overriders: &rules[j].Overriders}
 		}
 	}
-	slices.SortStableFunc(matching, func(a, b ranked) int {
-		return cmp.Or(
-			cmp.Compare(scope(a), scope(b)),
-			cmp.Compare(a.specificity, b.specificity),
-			cmp.Compare(a.GetName(), b.GetName()),
-		)
-	})
-	out := make([]policyv1alpha1.Override, len(matching))
-	for i := range matching {
-		out[i] = matching[i].Override
-	}
-	return out
+	return chain
 }
 
-func scope(o policyv1alpha1.Override) int { return min(len(o.GetNamespace()), 1) }
+// rulesOf returns the rules of o. Without rules the deprecated fields are one.
+func rulesOf(o policyv1alpha1.Override) (rules []policyv1alpha1.RuleWithCluster, legacy bool) {
+	spec := o.OverrideSpec()
+	if len(spec.OverrideRules) > 0 {
+		return spec.OverrideRules, false
+	}
+	return []policyv1alpha1.RuleWithCluster{{TargetCluster: spec.TargetCluster, Overriders: spec.Overriders}}, true
+}
 
-// Apply changes obj for cluster and returns what was applied. The policies are
-// matched against obj as it comes in. On an *Error obj may be half changed and
-// must be thrown away.
+// Apply changes obj for cluster as those of the overrides say that mean it. The
+// policies are matched against obj as it comes in. See Chain.Apply.
 func Apply(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, overrides []policyv1alpha1.Override) (Applied, error) {
+	return Matching(overrides, selector.ResourceOf(obj)).Apply(obj, cluster)
+}
+
+// Apply changes obj for cluster and returns what was applied. On an *Error obj
+// may be half changed and must be thrown away.
+func (c Chain) Apply(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster) (Applied, error) {
+	return c.Follow(obj, cluster, nil)
+}
+
+// Follow is Apply with a call after each rule that was applied, for those who
+// explain what it changed: after is told the policy and the index of the rule,
+// -1 for the deprecated fields, while obj is as that rule left it.
+func (c Chain) Follow(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, after func(policyv1alpha1.Override, int)) (Applied, error) {
 	var out Applied
-	for _, o := range Sorted(overrides, selector.ResourceOf(obj)) {
-		items, err := applyPolicy(obj, cluster, o)
+	e := editor{obj: obj, left: MaxWork}
+	for i := range c {
+		items, err := c[i].apply(&e, cluster, after)
 		if err != nil {
 			return Applied{}, err
 		}
-		if o.GetNamespace() == "" {
+		if c[i].policy.GetNamespace() == "" {
 			out.Cluster = append(out.Cluster, items...)
 		} else {
 			out.Namespaced = append(out.Namespaced, items...)
@@ -148,26 +154,26 @@ func Apply(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, ove
 	return out, nil
 }
 
-func applyPolicy(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, o policyv1alpha1.Override) ([]Item, error) {
-	spec := o.OverrideSpec()
-	rules := spec.OverrideRules
-	legacy := len(rules) == 0
-	if legacy {
-		rules = []policyv1alpha1.RuleWithCluster{{TargetCluster: spec.TargetCluster, Overriders: spec.Overriders}}
-	}
+// apply runs the rules that mean the cluster.
+func (l *link) apply(e *editor, cluster *clusterv1alpha1.Cluster, after func(policyv1alpha1.Override, int)) ([]Item, error) {
 	var items []Item
-	for i := range rules {
-		if !selector.Cluster(cluster, rules[i].TargetCluster) {
+	for i := range l.rules {
+		r := &l.rules[i]
+		if r.nowhere || !r.clusters.Matches(cluster) {
 			continue
 		}
-		if err := applyRule(obj, &rules[i].Overriders); err != nil {
-			err.Policy, err.Rule = nameOf(o), i
-			if legacy {
-				err.Rule = -1
-			}
+		index := i
+		if l.legacy {
+			index = -1
+		}
+		if err := e.rule(r.overriders); err != nil {
+			err.Policy, err.Rule = nameOf(l.policy), index
 			return nil, err
 		}
-		items = append(items, Item{PolicyName: o.GetName(), Overriders: rules[i].Overriders})
+		if after != nil {
+			after(l.policy, index)
+		}
+		items = append(items, Item{PolicyName: l.policy.GetName(), Overriders: *r.overriders})
 	}
 	return items, nil
 }
@@ -178,43 +184,3 @@ func nameOf(o policyv1alpha1.Override) string {
 	}
 	return o.GetNamespace() + "/" + o.GetName()
 }
-
-// applyRule runs the overriders of one rule in their fixed order.
-func applyRule(obj *unstructured.Unstructured, o *policyv1alpha1.Overriders) *Error {
-	for i := range o.ImageOverrider {
-		if path, err := applyImage(obj, &o.ImageOverrider[i]); err != nil {
-			return &Error{Overrider: at("imageOverrider", i), Path: path, Err: err}
-		}
-	}
-	for i := range o.CommandOverrider {
-		if err := applyStrings(obj, "command", &o.CommandOverrider[i]); err != nil {
-			return &Error{Overrider: at("commandOverrider", i), Err: err}
-		}
-	}
-	for i := range o.ArgsOverrider {
-		if err := applyStrings(obj, "args", &o.ArgsOverrider[i]); err != nil {
-			return &Error{Overrider: at("argsOverrider", i), Err: err}
-		}
-	}
-	for i := range o.LabelsOverrider {
-		if err := applyMap(obj, "labels", &o.LabelsOverrider[i]); err != nil {
-			return &Error{Overrider: at("labelsOverrider", i), Err: err}
-		}
-	}
-	for i := range o.AnnotationsOverrider {
-		if err := applyMap(obj, "annotations", &o.AnnotationsOverrider[i]); err != nil {
-			return &Error{Overrider: at("annotationsOverrider", i), Err: err}
-		}
-	}
-	for i := range o.FieldOverrider {
-		if err := applyField(obj, &o.FieldOverrider[i]); err != nil {
-			return &Error{Overrider: at("fieldOverrider", i), Path: o.FieldOverrider[i].FieldPath, Err: err}
-		}
-	}
-	if path, err := applyPlaintext(obj, o.Plaintext); err != nil {
-		return &Error{Overrider: "plaintext", Path: path, Err: err}
-	}
-	return nil
-}
-
-func at(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }

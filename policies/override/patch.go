@@ -1,6 +1,7 @@
 package override
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,28 +9,18 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 )
 
-// What a rule may cost.
-const (
-	// MaxOperations of one patch.
-	MaxOperations = 1000
-	// MaxBytes of a document before and after a patch.
-	MaxBytes = 3 << 20
-)
-
 // Faults of a patch.
 var (
-	// ErrTooMany means that a patch has more than MaxOperations.
-	ErrTooMany = fmt.Errorf("more than %d operations", MaxOperations)
-	// ErrTooLarge means that a document exceeds MaxBytes.
-	ErrTooLarge = fmt.Errorf("document of more than %d bytes", MaxBytes)
-	errNotKept  = errors.New("a patch must not change apiVersion, kind, name or namespace")
+	errWhole      = errors.New("the whole document can only become an object or a list")
+	errNoObject   = errors.New("document is neither an object nor a list: replace it whole, with the empty path")
+	errNoManifest = errors.New("the result is no object")
+	errMissing    = errors.New("nothing is there: narrow the rule to what has it, or add it first")
+	errIndex      = errors.New("the list has no such index")
 )
 
 // operation is one step of a JSON patch (RFC 6902).
@@ -43,149 +34,128 @@ func newOperation(op policyv1alpha1.OverriderOperator, path string, value apiext
 	out := operation{Op: string(op), Path: path}
 	switch op {
 	case policyv1alpha1.OverriderOpRemove:
-	case policyv1alpha1.OverriderOpAdd, policyv1alpha1.OverriderOpReplace:
-		if out.Value = value.Raw; len(out.Value) == 0 {
-			out.Value = json.RawMessage("null")
+		if path == "" {
+			return out, errWhole
 		}
+		return out, CheckPointer(path)
+	case policyv1alpha1.OverriderOpAdd, policyv1alpha1.OverriderOpReplace:
 	default:
 		return out, unknownOperator(op)
+	}
+	if out.Value = value.Raw; len(out.Value) == 0 {
+		out.Value = json.RawMessage("null")
+	}
+	switch {
+	case !json.Valid(out.Value):
+		return out, errors.New("the new value is no JSON")
+	case path == "" && !isContainer(out.Value):
+		return out, errWhole
 	}
 	return out, CheckPointer(path)
 }
 
-// patch applies operations to a document. With an error comes the path of the
-// operation that it is about.
-func patch(doc []byte, ops []operation) (out []byte, path string, err error) {
-	if len(ops) > MaxOperations {
-		return nil, "", ErrTooMany
+// isContainer says whether a JSON value is an object or a list.
+func isContainer(value []byte) bool {
+	value = bytes.TrimLeft(value, " \t\r\n")
+	return len(value) > 0 && (value[0] == '{' || value[0] == '[')
+}
+
+// patch applies operations to a JSON document. With an error comes the index of
+// the operation that it is about; -1 if it is about all.
+func patch(doc []byte, ops []operation) (out []byte, culprit int, err error) {
+	switch {
+	case len(ops) > MaxOperations:
+		return nil, -1, ErrTooMany
+	case len(doc) > MaxBytes:
+		return nil, -1, ErrTooLarge
+	case !isContainer(doc) && ops[0].Path != "":
+		return nil, 0, errNoObject
+	case !isContainer(doc): // its first step replaces it whole
+		doc = []byte("{}")
 	}
-	if len(doc) > MaxBytes {
-		return nil, "", ErrTooLarge
+	data := &bytes.Buffer{}
+	enc := json.NewEncoder(data)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(ops); err != nil {
+		return nil, -1, fmt.Errorf("encode a patch: %w", err)
 	}
-	data, err := json.Marshal(ops)
+	steps, err := jsonpatch.DecodePatch(data.Bytes())
 	if err != nil {
-		return nil, "", err
-	}
-	steps, err := jsonpatch.DecodePatch(data)
-	if err != nil {
-		return nil, "", err
+		return nil, -1, fmt.Errorf("decode a patch: %w", err)
 	}
 	opts := jsonpatch.NewApplyOptions()
-	opts.SupportNegativeIndices = false
-	opts.AccumulatedCopySizeLimit = MaxBytes
 	opts.EscapeHTML = false
 	out, err = steps.ApplyWithOptions(doc, opts)
 	switch {
 	case err != nil:
-		return nil, culprit(doc, steps, opts), err
+		n := firstFault(doc, steps, opts)
+		return nil, n, plainly(err)
 	case len(out) > MaxBytes:
-		return nil, "", ErrTooLarge
+		return nil, -1, ErrTooLarge
 	}
-	return out, "", nil
+	return out, -1, nil
 }
 
-// culprit finds the path of the first step that fails.
-func culprit(doc []byte, steps jsonpatch.Patch, opts *jsonpatch.ApplyOptions) string {
-	n := sort.Search(len(steps), func(n int) bool {
+// firstFault finds the first step that fails.
+func firstFault(doc []byte, steps jsonpatch.Patch, opts *jsonpatch.ApplyOptions) int {
+	return sort.Search(len(steps)-1, func(n int) bool {
 		_, err := steps[:n+1].ApplyWithOptions(doc, opts)
 		return err != nil
 	})
-	if n == len(steps) {
-		return ""
-	}
-	path, _ := steps[n].Path() // checked when it was made
-	return path
 }
 
-// applyPlaintext applies the plaintext overriders as one patch.
-func applyPlaintext(obj *unstructured.Unstructured, overriders []policyv1alpha1.PlaintextOverrider) (string, error) {
-	if len(overriders) == 0 {
-		return "", nil
+// plainly says in a user's words what the library found: its own name for the
+// fault without the path, which the caller knows.
+func plainly(err error) error {
+	switch {
+	case errors.Is(err, jsonpatch.ErrMissing):
+		return errMissing
+	case errors.Is(err, jsonpatch.ErrInvalidIndex):
+		return errIndex
+	default:
+		return err
 	}
+}
+
+// plaintext applies the plaintext overriders as one patch.
+func (e *editor) plaintext(overriders []policyv1alpha1.PlaintextOverrider) (place, error) {
+	if len(overriders) == 0 {
+		return place{}, nil
+	}
+	whole := place{overrider: "plaintext"}
+	if len(overriders) > MaxOperations {
+		return whole, ErrTooMany
+	}
+	one := func(i int) place { return place{at("plaintext", i), overriders[i].Path} }
 	ops := make([]operation, len(overriders))
 	for i := range overriders {
 		o := &overriders[i]
 		var err error
 		if ops[i], err = newOperation(o.Operator, o.Path, o.Value); err != nil {
-			return o.Path, err
+			return one(i), err
 		}
 	}
-	doc, err := json.Marshal(obj.Object)
+	doc, err := json.Marshal(e.obj.Object)
 	if err != nil {
-		return "", err
+		return whole, fmt.Errorf("encode the manifest: %w", err)
 	}
-	doc, path, err := patch(doc, ops)
+	if err := e.spend(len(doc)); err != nil {
+		return whole, err
+	}
+	doc, culprit, err := patch(doc, ops)
 	if err != nil {
-		return path, err
+		if culprit >= 0 {
+			whole = one(culprit)
+		}
+		return whole, err
 	}
 	var changed map[string]any
+	if !bytes.HasPrefix(doc, []byte("{")) {
+		return whole, errNoManifest
+	}
 	if err := utiljson.Unmarshal(doc, &changed); err != nil {
-		return "", fmt.Errorf("result is no object: %w", err)
+		return whole, fmt.Errorf("read the result: %w", err)
 	}
-	if !sameIdentity(obj, &unstructured.Unstructured{Object: changed}) {
-		return "", errNotKept
-	}
-	obj.Object = changed
-	return "", nil
-}
-
-func sameIdentity(a, b *unstructured.Unstructured) bool {
-	return a.GetAPIVersion() == b.GetAPIVersion() && a.GetKind() == b.GetKind() &&
-		a.GetName() == b.GetName() && a.GetNamespace() == b.GetNamespace()
-}
-
-// applyField patches a JSON or YAML document that stands in a string.
-func applyField(obj *unstructured.Unstructured, o *policyv1alpha1.FieldOverrider) error {
-	ops := make([]operation, 0, len(o.JSON)+len(o.YAML))
-	isYAML := len(o.YAML) > 0
-	if isYAML {
-		for i := range o.YAML {
-			op, err := newOperation(o.YAML[i].Operator, o.YAML[i].SubPath, o.YAML[i].Value)
-			if err != nil {
-				return fmt.Errorf("yaml[%d]: %w", i, err)
-			}
-			ops = append(ops, op)
-		}
-	} else {
-		for i := range o.JSON {
-			op, err := newOperation(o.JSON[i].Operator, o.JSON[i].SubPath, o.JSON[i].Value)
-			if err != nil {
-				return fmt.Errorf("json[%d]: %w", i, err)
-			}
-			ops = append(ops, op)
-		}
-	}
-	if len(ops) == 0 {
-		return nil
-	}
-	return changeAt(obj.Object, o.FieldPath, func(text string) (string, error) {
-		return patchText(text, ops, isYAML)
-	})
-}
-
-func patchText(text string, ops []operation, isYAML bool) (string, error) {
-	if len(text) > MaxBytes {
-		return "", ErrTooLarge
-	}
-	doc := []byte(text)
-	if isYAML {
-		var err error
-		if doc, err = yaml.YAMLToJSON(doc); err != nil {
-			return "", fmt.Errorf("value is no YAML: %w", err)
-		}
-	} else if !json.Valid(doc) {
-		return "", errors.New("value is no JSON")
-	}
-	doc, path, err := patch(doc, ops)
-	if err != nil {
-		return "", fmt.Errorf("sub path %q: %w", path, err)
-	}
-	if !isYAML {
-		return string(doc), nil
-	}
-	out, err := yaml.JSONToYAML(doc)
-	if err != nil {
-		return "", err
-	}
-	return string(out), nil
+	e.obj.Object = changed
+	return whole, nil
 }

@@ -31,12 +31,31 @@ func segments(path string) ([]string, error) {
 	for i, p := range parts {
 		for j := 0; j < len(p); j++ {
 			if p[j] == '~' && (j+1 == len(p) || p[j+1] != '0' && p[j+1] != '1') {
-				return nil, fmt.Errorf("%w: %q has a stray ~", errPath, path)
+				return nil, fmt.Errorf("%w: %q has a stray ~, which is written ~0", errPath, path)
 			}
 		}
 		parts[i] = strings.ReplaceAll(strings.ReplaceAll(p, "~1", "/"), "~0", "~")
 	}
 	return parts, nil
+}
+
+// lookup returns what is at path.
+func lookup(root map[string]any, path string) (any, error) {
+	keys, err := segments(path)
+	if err != nil {
+		return nil, err
+	}
+	return walk(root, keys)
+}
+
+func walk(node any, keys []string) (any, error) {
+	for _, key := range keys {
+		var err error
+		if node, err = child(node, key); err != nil {
+			return nil, err
+		}
+	}
+	return node, nil
 }
 
 // changeAt replaces the string at path by what change makes of it.
@@ -46,27 +65,25 @@ func changeAt(root map[string]any, path string, change func(string) (string, err
 		return err
 	}
 	if len(keys) == 0 {
-		return errNoString
-	}
-	var node any = root
-	for _, key := range keys[:len(keys)-1] {
-		if node, err = child(node, key); err != nil {
-			return err
-		}
+		return fmt.Errorf("%w: the path means the whole manifest", errNoString)
 	}
 	last := keys[len(keys)-1]
-	value, err := child(node, last)
+	parent, err := walk(root, keys[:len(keys)-1])
+	if err != nil {
+		return err
+	}
+	value, err := child(parent, last)
 	if err != nil {
 		return err
 	}
 	text, ok := value.(string)
 	if !ok {
-		return errNoString
+		return fmt.Errorf("%w: use plaintext for other values", errNoString)
 	}
 	if text, err = change(text); err != nil {
 		return err
 	}
-	switch parent := node.(type) {
+	switch parent := parent.(type) {
 	case map[string]any:
 		parent[last] = text
 	case []any:
@@ -87,7 +104,7 @@ func child(node any, key string) (any, error) {
 			return parent[i], nil
 		}
 	}
-	return nil, fmt.Errorf("%w: nothing at %q", errNoSuchPath, key)
+	return nil, fmt.Errorf("%w: there is no %q: narrow the rule to what has it", errNoSuchPath, key)
 }
 
 func index(key string, n int) (int, bool) {

@@ -1,0 +1,70 @@
+package override
+
+import (
+	"cmp"
+	"slices"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/selector"
+)
+
+// Selects says whether o applies to r on some cluster.
+func Selects(o policyv1alpha1.Override, r selector.Resource) bool {
+	return specificity(o, r) != selector.None
+}
+
+// specificity is that of the best selector; a policy without selectors means
+// every resource that it reaches.
+func specificity(o policyv1alpha1.Override, r selector.Resource) selector.Specificity {
+	switch {
+	case !reaches(o, r):
+		return selector.None
+	case len(o.OverrideSpec().ResourceSelectors) == 0:
+		return selector.All
+	default:
+		return selector.Best(o.OverrideSpec().ResourceSelectors, r)
+	}
+}
+
+// reaches says whether o is in force where r is.
+func reaches(o policyv1alpha1.Override, r selector.Resource) bool {
+	ns := o.GetNamespace()
+	return o.GetDeletionTimestamp() == nil && (ns == "" || ns == r.Namespace)
+}
+
+// Sorted returns those of the overrides that apply to r, in the order in which
+// they are applied: cluster-wide ones before namespaced ones, less specific
+// ones before more specific ones, then by name. What comes later wins. An
+// override that is being deleted does not apply any more.
+func Sorted(overrides []policyv1alpha1.Override, r selector.Resource) []policyv1alpha1.Override {
+	var found []ranked
+	for _, o := range overrides {
+		if s := specificity(o, r); s != selector.None {
+			found = append(found, ranked{o, s})
+		}
+	}
+	return inOrder(found)
+}
+
+// ranked is an override that means a resource.
+type ranked struct {
+	policyv1alpha1.Override
+	specificity selector.Specificity
+}
+
+func inOrder(found []ranked) []policyv1alpha1.Override {
+	slices.SortStableFunc(found, func(a, b ranked) int {
+		return cmp.Or(
+			cmp.Compare(scope(a), scope(b)),
+			cmp.Compare(a.specificity, b.specificity),
+			cmp.Compare(a.GetName(), b.GetName()),
+		)
+	})
+	out := make([]policyv1alpha1.Override, len(found))
+	for i := range found {
+		out[i] = found[i].Override
+	}
+	return out
+}
+
+func scope(o policyv1alpha1.Override) int { return min(len(o.GetNamespace()), 1) }
