@@ -19,6 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
 // Reasons why a cluster gets no Work.
@@ -64,14 +65,15 @@ func Works(in WorksInput) ([]WorkPlan, error) {
 	}
 	targets := Targets(in.Binding.BindingSpec())
 	completions := splitCompletions(in.Binding.BindingSpec(), in.Template, targets)
+	overrides := override.Matching(in.Overrides, selector.ResourceOf(in.Template))
 	plans := make([]WorkPlan, len(targets))
 	for i, target := range targets {
-		plans[i] = in.plan(target, digest, completions[target.Name])
+		plans[i] = in.plan(target, digest, completions[target.Name], overrides)
 	}
 	return plans, nil
 }
 
-func (in *WorksInput) plan(target workv1alpha2.TargetCluster, digest string, completions *int32) WorkPlan {
+func (in *WorksInput) plan(target workv1alpha2.TargetCluster, digest string, completions *int32, overrides override.Chain) WorkPlan {
 	out := WorkPlan{Cluster: target.Name}
 	cluster, ok := in.Cluster(target.Name)
 	if !ok {
@@ -83,7 +85,7 @@ func (in *WorksInput) plan(target workv1alpha2.TargetCluster, digest string, com
 		out.Err = err
 		return out
 	}
-	if out.Applied, out.Err = override.Apply(manifest, cluster, in.Overrides); out.Err != nil {
+	if out.Applied, out.Err = overrides.Apply(manifest, cluster); out.Err != nil {
 		return out
 	}
 	work := in.newWork(target.Name, digest)
