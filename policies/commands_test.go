@@ -29,7 +29,7 @@ import (
 // templates by it.
 func (w *world) do(args []string, body string) (string, error) {
 	asks := map[string]func([]string) (string, error){
-		"show": w.show, "get": w.get, "status": w.status, "rollup": w.rollup, "explain": w.explain, "why": w.why,
+		"show": w.show, "get": w.get, "status": w.status, "rollup": w.rollup, "explain": w.explain, "why": w.why, "flotilla": w.flotilla,
 	}
 	if ask, ok := asks[args[0]]; ok {
 		return ask(args[1:])

@@ -1,0 +1,161 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// placement writes what the clusters were found to be.
+func (w *writer) placement(e Explanation) {
+	p := e.Placement
+	if p == nil {
+		return
+	}
+	for i, t := range p.Terms {
+		title := "CLUSTERS"
+		if t.Name != "" {
+			title += ", affinity " + t.Name
+		}
+		w.section(title)
+		if t.Error != "" {
+			facts := table{plain: true}
+			facts.add("  not taken:", t.Error)
+			facts.write(w)
+		}
+		var stands []Target
+		if last := i == len(p.Terms)-1; last && p.Stands != nil {
+			stands = p.Stands.Clusters
+		}
+		w.term(t, stands)
+	}
+}
+
+// term writes one term; stands are the clusters that hold the template.
+func (w *writer) term(t Term, stands []Target) {
+	rows, rest := rowsOf(t, stands, w.opts.All)
+	if len(rows) > 0 {
+		out := table{right: map[int]bool{2: true, 3: true, 4: true, 5: true}}
+		out.add("  CLUSTER", "VERDICT", "SCORE", "ROOM", "WEIGHT", "REPLICAS", "WHY")
+		for _, r := range rows {
+			out.add(r.cells()...)
+		}
+		out.write(w)
+	}
+	facts := table{plain: true}
+	for _, g := range rest {
+		facts.add(fmt.Sprintf("  %d refused by", len(g.clusters)), fmt.Sprintf("%s: %s: %s", g.plugin, g.why, list(g.clusters, w.most())))
+	}
+	if t.Spread != "" {
+		facts.add("  spread", t.Spread)
+	}
+	if t.Division != "" {
+		facts.add("  division", t.Division)
+	}
+	facts.write(w)
+}
+
+// row is one cluster in a table.
+type row struct {
+	Verdict
+	// has are the replicas that it has; nil where it does not hold the template.
+	has *Target
+}
+
+// rowsOf returns the clusters with a line of their own, those that get or hold
+// the template first, and the refused ones by what refused them.
+func rowsOf(t Term, stands []Target, all bool) (rows []row, rest []refusals) {
+	holds := map[string]*Target{}
+	for i := range stands {
+		holds[stands[i].Name] = &stands[i]
+	}
+	for _, v := range t.Clusters {
+		r := row{v, holds[v.Cluster]}
+		delete(holds, v.Cluster)
+		if all || v.Result != Refused || r.has != nil {
+			rows = append(rows, r)
+			continue
+		}
+		rest = addRefusal(rest, v)
+	}
+	for _, has := range holds { // not asked any more: on their way out, or gone
+		rows = append(rows, row{Verdict{Cluster: has.Name, Result: Refused, Why: "it is leaving the fleet, or gone"}, has})
+	}
+	slices.SortFunc(rows, func(a, b row) int {
+		return cmp.Or(cmp.Compare(a.order(), b.order()), cmp.Compare(a.Cluster, b.Cluster))
+	})
+	slices.SortStableFunc(rest, func(a, b refusals) int { return cmp.Compare(len(b.clusters), len(a.clusters)) })
+	return rows, rest
+}
+
+func (r row) order() int {
+	i := slices.Index([]Result{Chosen, Fits, LeftOut, Refused}, r.Result) * 2
+	if r.has == nil {
+		i++
+	}
+	return i
+}
+
+func (r row) cells() []string {
+	score, room, weight := "-", "-", "-"
+	if r.Result != Refused {
+		score = fmt.Sprint(r.Score)
+	}
+	if r.Room != nil {
+		room = fmt.Sprint(*r.Room)
+		if *r.Room >= unlimited {
+			room = "any"
+		}
+	}
+	if r.Weight != 0 {
+		weight = fmt.Sprint(r.Weight)
+	}
+	why := r.Why
+	if r.Plugin != "" {
+		why = r.Plugin + ": " + reason(r.Why)
+	}
+	if r.Tier > 0 {
+		why = strings.TrimSuffix(fmt.Sprintf("overflow affinity %d; %s", r.Tier, why), "; ")
+	}
+	return []string{"  " + r.Cluster, string(r.Result), score, room, weight, r.replicas(), why}
+}
+
+// unlimited is the room of a cluster that reports no limits.
+const unlimited = 1<<31 - 1
+
+// replicas are those that the cluster has, and those that it would have where
+// the two differ.
+func (r row) replicas() string {
+	now, had := r.Replicas, int32(0)
+	if r.has != nil {
+		had = r.has.Replicas
+	}
+	switch {
+	case now != had && r.has != nil:
+		return fmt.Sprintf("%d → %d", had, now)
+	case now != 0:
+		return fmt.Sprint(now)
+	default:
+		return "-"
+	}
+}
+
+// refusals are clusters that were refused for one reason.
+type refusals struct {
+	plugin, why string
+	clusters    []string
+}
+
+func addRefusal(all []refusals, v Verdict) []refusals {
+	why := reason(v.Why)
+	i := slices.IndexFunc(all, func(g refusals) bool { return g.plugin == v.Plugin && g.why == why })
+	if i < 0 {
+		i, all = len(all), append(all, refusals{plugin: v.Plugin, why: why})
+	}
+	all[i].clusters = append(all[i].clusters, v.Cluster)
+	return all
+}
+
+// reason is a plugin's reason about clusters that are named.
+func reason(text string) string { return strings.TrimPrefix(text, "cluster(s) ") }

@@ -1,0 +1,81 @@
+package explain
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/utils/ptr"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+)
+
+// deliver says how the template gets to its clusters.
+func (x *explainer) deliver() {
+	if x.out.Placement == nil {
+		return
+	}
+	d := &Delivery{Conflicts: string(policyv1alpha1.ConflictAbort)}
+	if spec := x.binding.BindingSpec(); spec.ConflictResolution == policyv1alpha1.ConflictOverwrite {
+		d.Conflicts = string(policyv1alpha1.ConflictOverwrite)
+	}
+	byCluster := map[string]*Delivered{}
+	of := func(cluster string) *Delivered {
+		if byCluster[cluster] == nil {
+			byCluster[cluster] = &Delivered{Cluster: cluster, Leaving: true}
+		}
+		return byCluster[cluster]
+	}
+	for i := range x.works {
+		c := of(x.works[i].Cluster)
+		c.Leaving = false
+		if work := x.works[i].Work; work != nil {
+			x.deliverWork(d, c, work)
+		}
+	}
+	for _, item := range x.items() {
+		c := of(item.ClusterName)
+		c.Applied, c.Message, c.Health = ptr.To(item.Applied), item.AppliedMessage, string(item.Health)
+	}
+	if x.in.Binding != nil {
+		for _, cluster := range plan.Keeps(x.in.Binding.BindingSpec()) {
+			of(cluster)
+		}
+	}
+	for _, c := range byCluster {
+		d.Clusters = append(d.Clusters, *c)
+	}
+	slices.SortFunc(d.Clusters, func(a, b Delivered) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	d.Suspended = suspendedAll(x.binding.BindingSpec())
+	x.out.Delivery = d
+	x.deliveryProblems()
+}
+
+// deliverWork takes from a planned Work how it is delivered.
+func (x *explainer) deliverWork(d *Delivery, c *Delivered, work *workv1alpha1.Work) {
+	c.Suspended = ptr.Deref(work.Spec.SuspendDispatching, false)
+	d.Preserved = d.Preserved || ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false)
+	d.Conflicts = string(policyv1alpha1.ConflictAbort)
+	if work.Annotations[workv1alpha2.ResourceConflictResolutionAnnotation] == workv1alpha2.ResourceConflictResolutionOverwrite {
+		d.Conflicts = string(policyv1alpha1.ConflictOverwrite)
+	}
+}
+
+func suspendedAll(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return spec.Suspension != nil && ptr.Deref(spec.Suspension.Dispatching, false)
+}
+
+// items is what clusters said: by their Works, or else by the binding.
+func (x *explainer) items() []workv1alpha2.AggregatedStatusItem {
+	switch {
+	case x.in.Works != nil:
+		return rollup.Items(x.in.Works)
+	case x.in.Binding != nil:
+		return x.in.Binding.BindingStatus().AggregatedStatus
+	default:
+		return nil
+	}
+}

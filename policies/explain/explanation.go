@@ -1,0 +1,296 @@
+package explain
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// What an Explanation says of its own form. Fields may be added to a version;
+// none is taken away or given another meaning.
+const (
+	APIVersion = "cli.flotilla.io/v1alpha1"
+	Kind       = "Explanation"
+)
+
+// Explanation says why a template runs where it runs.
+type Explanation struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Resource is the template.
+	Resource Resource `json:"resource"`
+	// Problems that keep it from running as it should, the one to see to first
+	// at the front. Empty: none.
+	Problems []Problem `json:"problems,omitempty"`
+	// Carried says which policy carries it.
+	Carried Carried `json:"carried"`
+	// Policies that select it, the winner first, and those that nearly do.
+	Policies []Policy `json:"policies,omitempty"`
+	// Placement says where it runs and why. Nil where nothing carries it and
+	// it has no binding.
+	Placement *Placement `json:"placement,omitempty"`
+	// Overrides say what differs by cluster.
+	Overrides *Overrides `json:"overrides,omitempty"`
+	// Delivery says how it gets there. Nil like Placement.
+	Delivery *Delivery `json:"delivery,omitempty"`
+}
+
+// Resource names a template.
+type Resource struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Namespace is empty for cluster-scoped kinds.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Stored is false for one that the control plane does not hold.
+	Stored bool `json:"stored"`
+	// Replicas that it asks for; nil for kinds that have none.
+	Replicas *int32 `json:"replicas,omitempty"`
+}
+
+// Ref names a policy or an override.
+type Ref struct {
+	Kind string `json:"kind"`
+	// Namespace is empty for cluster-wide ones.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// String returns the kind and the name, with the namespace where there is one.
+func (r Ref) String() string {
+	return r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
+}
+
+// Reasons of problems.
+const (
+	ReasonNeverPropagated      = "NeverPropagated"
+	ReasonDeleting             = "Deleting"
+	ReasonNoPolicy             = "NoPolicy"
+	ReasonWaitingForOverrides  = "WaitingForOverrides"
+	ReasonWaitingForEdit       = "WaitingForEdit"
+	ReasonInvalidTemplate      = "InvalidTemplate"
+	ReasonBindingTaken         = "BindingTaken"
+	ReasonNotPlaced            = "NotPlaced"
+	ReasonSchedulingSuspended  = "SchedulingSuspended"
+	ReasonOtherScheduler       = "OtherScheduler"
+	ReasonOverrideFailed       = "OverrideFailed"
+	ReasonNotApplied           = "NotApplied"
+	ReasonDispatchingSuspended = "DispatchingSuspended"
+	ReasonUnhealthy            = "Unhealthy"
+	ReasonUnreadableRecord     = "UnreadableRecord"
+	ReasonNotRead              = "NotRead"
+)
+
+// Problem is something that somebody should see to.
+type Problem struct {
+	// Reason is CamelCase and stable.
+	Reason string `json:"reason"`
+	// Message says what is wrong.
+	Message string `json:"message"`
+	// Next is what to do about it; empty where there is nothing but to wait.
+	Next string `json:"next,omitempty"`
+	// Clusters that it is about; empty where it is about all.
+	Clusters []string `json:"clusters,omitempty"`
+}
+
+// Carried says which policy carries the template.
+type Carried struct {
+	// By is the policy that the template says it is claimed by; nil for none.
+	By *Ref `json:"by,omitempty"`
+	// Now is the policy that it would be given now; nil for none.
+	Now *Ref `json:"now,omitempty"`
+	// Why says in words how that comes.
+	Why string `json:"why"`
+}
+
+// Outcome of a policy.
+type Outcome string
+
+// What became of a policy.
+const (
+	// Won carries the template.
+	Won Outcome = "won"
+	// Waits would carry it and is not ready.
+	Waits Outcome = "waits"
+	// Lost selects it, and another one carries it.
+	Lost Outcome = "lost"
+	// NotSelected is about its kind and does not select it.
+	NotSelected Outcome = "not selected"
+)
+
+// Policy is what became of one policy.
+type Policy struct {
+	Ref      `json:",inline"`
+	Outcome  Outcome `json:"outcome"`
+	Why      string  `json:"why"`
+	Priority int32   `json:"priority"`
+	// Selects says how: "by name", "by labels", "all of its kind" or "none".
+	Selects string `json:"selects"`
+}
+
+// Placement says where the template runs and why.
+type Placement struct {
+	// Stands is what was decided. Nil where it has no binding.
+	Stands *Standing `json:"stands,omitempty"`
+	// Now is what a decision would say at this moment.
+	Now Prospect `json:"now"`
+	// Terms of the affinity that such a decision would try, the one that it would
+	// take last. There is one without a name where the policy has no terms.
+	Terms []Term `json:"terms,omitempty"`
+}
+
+// Target is a cluster and its share.
+type Target struct {
+	Name string `json:"name"`
+	// Replicas are zero for kinds that have none.
+	Replicas int32 `json:"replicas,omitempty"`
+}
+
+// Standing is a decision that was made.
+type Standing struct {
+	// Clusters it runs on.
+	Clusters []Target `json:"clusters"`
+	// RequiredBy are the templates for whose sake it runs on further clusters.
+	RequiredBy []string `json:"requiredBy,omitempty"`
+	// Leaving are the clusters that it is moved away from.
+	Leaving []string `json:"leaving,omitempty"`
+	// Term of the affinity in force; empty where there are none.
+	Term string `json:"term,omitempty"`
+	// Reason, Message and At are the record of the decision; empty where there is
+	// none.
+	Reason  string       `json:"reason,omitempty"`
+	Message string       `json:"message,omitempty"`
+	At      *metav1.Time `json:"at,omitempty"`
+}
+
+// Prospect is what a decision would say.
+type Prospect struct {
+	// Same says that it is what stands.
+	Same     bool     `json:"same"`
+	Clusters []Target `json:"clusters"`
+	Term     string   `json:"term,omitempty"`
+	// Error is why there would be no placement; empty where there would.
+	Error string `json:"error,omitempty"`
+	// Due is why the decision is about to be made; empty where it is not.
+	Due string `json:"due,omitempty"`
+	// NotDue is why it is not made; empty where Due says something.
+	NotDue string `json:"notDue,omitempty"`
+}
+
+// Term is what a decision would make of one term of the affinity.
+type Term struct {
+	// Name is empty where the policy has no terms.
+	Name string `json:"name,omitempty"`
+	// Error is why it is not taken; empty for the one that is.
+	Error string `json:"error,omitempty"`
+	// Spread and Division say what the constraints chose and how replicas are
+	// divided; empty where there is nothing to say.
+	Spread   string `json:"spread,omitempty"`
+	Division string `json:"division,omitempty"`
+	// Clusters by name.
+	Clusters []Verdict `json:"clusters"`
+}
+
+// Result of one cluster.
+type Result string
+
+// What a cluster was found to be.
+const (
+	// Chosen gets the template.
+	Chosen Result = "chosen"
+	// LeftOut fits and does not get it.
+	LeftOut Result = "left out"
+	// Fits could have it; the term as a whole is not taken.
+	Fits Result = "fits"
+	// Refused does not fit.
+	Refused Result = "refused"
+)
+
+// Verdict is what a term makes of one cluster.
+type Verdict struct {
+	Cluster string `json:"cluster"`
+	Result  Result `json:"result"`
+	// Plugin that refused it.
+	Plugin string `json:"plugin,omitempty"`
+	// Why it was refused or left out.
+	Why string `json:"why,omitempty"`
+	// Score in all, and by plugin.
+	Score  int64            `json:"score,omitempty"`
+	Scores map[string]int64 `json:"scores,omitempty"`
+	// Room is for how many replicas it has room in all; nil where room does not
+	// matter.
+	Room *int64 `json:"room,omitempty"`
+	// Tier is 0 for clusters of the affinity itself, i+1 for those of its i-th
+	// overflow affinity.
+	Tier int `json:"tier,omitempty"`
+	// Weight by which replicas are divided; 0 where there is none.
+	Weight int64 `json:"weight,omitempty"`
+	// Replicas that it would get, and those that it has.
+	Replicas int32 `json:"replicas,omitempty"`
+	Held     int32 `json:"held,omitempty"`
+}
+
+// Overrides say what differs by cluster.
+type Overrides struct {
+	// Clusters in which overrides apply, by name.
+	Clusters []ClusterOverrides `json:"clusters,omitempty"`
+	// Idle are those that select the template and none of its clusters.
+	Idle []Ref `json:"idle,omitempty"`
+}
+
+// ClusterOverrides are the overrides of one cluster.
+type ClusterOverrides struct {
+	Cluster string `json:"cluster"`
+	// Rules that apply, in their order.
+	Rules []Rule `json:"rules,omitempty"`
+	// Error is why the manifest cannot be made; the cluster keeps what it has.
+	Error string `json:"error,omitempty"`
+}
+
+// Rule is one rule of an override.
+type Rule struct {
+	Policy Ref `json:"policy"`
+	// Index in overrideRules; -1 for the deprecated fields of the policy.
+	Index int `json:"index"`
+	// Changes that it makes to what the rules before it left. Empty: none.
+	Changes []Change `json:"changes,omitempty"`
+}
+
+// Change of one field.
+type Change struct {
+	// Path is a JSON pointer.
+	Path string `json:"path"`
+	// Old and New are nil where the field is not there. The contents of Secrets
+	// are not shown.
+	Old any `json:"old,omitempty"`
+	New any `json:"new,omitempty"`
+}
+
+// Delivery says how the template gets to its clusters, and what came of it.
+type Delivery struct {
+	// Suspended says that changes reach no cluster.
+	Suspended bool `json:"suspended,omitempty"`
+	// Conflicts says what happens to an object that is in the way: Abort leaves
+	// it, Overwrite takes it over.
+	Conflicts string `json:"conflicts"`
+	// Preserved says that members keep the object when the template is deleted.
+	Preserved bool `json:"preserved,omitempty"`
+	// Clusters that hold it or should, by name.
+	Clusters []Delivered `json:"clusters,omitempty"`
+}
+
+// Delivered is how one cluster does.
+type Delivered struct {
+	Cluster string `json:"cluster"`
+	// Suspended says that changes do not reach it.
+	Suspended bool `json:"suspended,omitempty"`
+	// Leaving says that it is to be gone from there.
+	Leaving bool `json:"leaving,omitempty"`
+	// Applied says that the cluster holds what it should; nil where that is not
+	// known.
+	Applied *bool `json:"applied,omitempty"`
+	// Health is Healthy, Unhealthy or Unknown; empty where nothing is known.
+	Health string `json:"health,omitempty"`
+	// Message of the member where it was not applied.
+	Message string `json:"message,omitempty"`
+}

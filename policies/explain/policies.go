@@ -1,0 +1,156 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/selector"
+)
+
+// policies says who carries the template and what became of the others.
+func (x *explainer) policies() {
+	c := propagation.Case{
+		Template: x.in.Template, Candidates: x.in.Policies, Holder: propagation.HolderOf(x.in.Template, x.in.Policies),
+		HasOverride: x.hasOverride, Skip: x.in.Skip, NoPreemption: x.in.NoPreemption,
+	}
+	x.decision = propagation.Decide(c)
+	x.out.Carried = Carried{Why: x.decision.Why}
+	if ref, ok := propagation.Claimed(x.in.Template); ok {
+		x.out.Carried.By = refOf(ref)
+		if c.Holder == nil {
+			x.out.Carried.Why = fmt.Sprintf("%s, which claims it, does not exist; %s", x.out.Carried.By, x.decision.Why)
+		}
+	}
+	if x.decision.Policy != nil {
+		x.out.Carried.Now = refOf(propagation.RefOf(x.decision.Policy))
+	}
+	r := selector.ResourceOf(x.in.Template)
+	for _, v := range propagation.Verdicts(c) {
+		if p, some := x.policy(v, r); some {
+			x.out.Policies = append(x.out.Policies, p)
+		}
+	}
+	x.policyProblems()
+}
+
+// policy returns what became of one policy, and false where it is about other
+// things altogether.
+func (x *explainer) policy(v propagation.Verdict, r selector.Resource) (Policy, bool) {
+	out := Policy{Ref: *refOf(v.Policy), Outcome: Lost, Why: v.Why, Priority: v.Priority, Selects: v.Selected.String()}
+	switch v.Outcome {
+	case propagation.Wins:
+		out.Outcome = Won
+	case propagation.WaitsForOverrides:
+		out.Outcome = Waits
+	case propagation.NotSelected:
+		out.Outcome = NotSelected
+		out.Why = x.nearMiss(v.Policy, r)
+	}
+	return out, out.Why != ""
+}
+
+// nearMiss says what keeps a policy that is about the template's kind from
+// selecting it; empty for one that is not.
+func (x *explainer) nearMiss(ref propagation.PolicyRef, r selector.Resource) string {
+	i := slices.IndexFunc(x.in.Policies, func(p policyv1alpha1.Policy) bool { return propagation.RefOf(p) == ref })
+	if i < 0 {
+		return ""
+	}
+	for _, s := range x.in.Policies[i].PropagationSpec().ResourceSelectors {
+		if s.Kind != r.Kind {
+			continue
+		}
+		if why := miss(s, r); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// miss says in what one selector differs from the resource, by asking what
+// else it would have to be.
+func miss(s policyv1alpha1.ResourceSelector, r selector.Resource) string {
+	as := r
+	as.APIVersion = s.APIVersion
+	if selector.Match(s, as) != selector.None {
+		return fmt.Sprintf("selects it as %s, it is %s", s.APIVersion, r.APIVersion)
+	}
+	if s.APIVersion != r.APIVersion {
+		return ""
+	}
+	as = r
+	as.Namespace = s.Namespace
+	if s.Namespace != "" && s.Namespace != r.Namespace {
+		if selector.Match(s, as) == selector.None {
+			return ""
+		}
+		return fmt.Sprintf("selects %s in namespace %s", s.Kind, s.Namespace)
+	}
+	if s.Name != "" {
+		return fmt.Sprintf("selects the %s named %s", s.Kind, s.Name)
+	}
+	return fmt.Sprintf("selects %s with labels %s", s.Kind, metav1.FormatLabelSelector(s.LabelSelector))
+}
+
+func (x *explainer) hasOverride(namespace, name string) bool {
+	return slices.ContainsFunc(x.in.Overrides, func(o policyv1alpha1.Override) bool {
+		return o.GetNamespace() == namespace && o.GetName() == name
+	})
+}
+
+// policyProblems says what keeps the template from being carried.
+func (x *explainer) policyProblems() {
+	d := x.decision
+	switch {
+	case len(d.Missing) > 0 && (d.Outcome == propagation.Waiting || d.Outcome == propagation.Released):
+		kind := policyv1alpha1.ResourceKindOverridePolicy
+		if d.Policy != nil && d.Policy.GetNamespace() == "" {
+			kind = policyv1alpha1.ResourceKindClusterOverridePolicy
+		}
+		x.problem(Problem{
+			Reason:  ReasonWaitingForOverrides,
+			Message: "its policy waits for overrides that do not exist: " + strings.Join(d.Missing, ", "),
+			Next:    fmt.Sprintf("create the %s, or take it out of spec.dependentOverrides", kind),
+		})
+	case d.Outcome == propagation.LeftAlone:
+		x.problem(Problem{Reason: ReasonNeverPropagated, Message: d.Why})
+	case d.Policy == nil && !selected(x.out.Policies):
+		x.problem(x.noPolicy())
+	}
+}
+
+// selected says whether any policy selects the template, though none carries it.
+func selected(all []Policy) bool {
+	return slices.ContainsFunc(all, func(p Policy) bool { return p.Outcome != NotSelected })
+}
+
+func (x *explainer) noPolicy() Problem {
+	r := x.out.Resource
+	p := Problem{Reason: ReasonNoPolicy, Message: "no policy selects it"}
+	if x.in.Binding != nil {
+		p.Message += "; what runs in clusters runs on, and its edits stay on the control plane"
+	}
+	if i := slices.IndexFunc(x.out.Policies, func(p Policy) bool { return p.Outcome == NotSelected }); i >= 0 {
+		p.Next = fmt.Sprintf("see why %s does not, or create a policy that selects %s %s", x.out.Policies[i].Ref, r.APIVersion, r.Kind)
+		return p
+	}
+	p.Next = fmt.Sprintf("create a %s that selects %s %s", policyv1alpha1.ResourceKindClusterPropagationPolicy, r.APIVersion, r.Kind)
+	if r.Namespace != "" {
+		p.Next = fmt.Sprintf("create a %s in namespace %s that selects %s %s",
+			policyv1alpha1.ResourceKindPropagationPolicy, r.Namespace, r.APIVersion, r.Kind)
+	}
+	return p
+}
+
+func refOf(ref propagation.PolicyRef) *Ref {
+	kind := policyv1alpha1.ResourceKindPropagationPolicy
+	if ref.Namespace == "" {
+		kind = policyv1alpha1.ResourceKindClusterPropagationPolicy
+	}
+	return &Ref{Kind: kind, Namespace: ref.Namespace, Name: ref.Name}
+}

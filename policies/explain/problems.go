@@ -1,0 +1,151 @@
+package explain
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// importance orders problems: what keeps all from running comes first.
+var importance = []string{
+	ReasonDeleting, ReasonNeverPropagated, ReasonNoPolicy, ReasonWaitingForOverrides, ReasonInvalidTemplate, ReasonBindingTaken,
+	ReasonNotPlaced, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonNotApplied,
+	ReasonDispatchingSuspended, ReasonUnhealthy, ReasonWaitingForEdit, ReasonUnreadableRecord, ReasonNotRead,
+}
+
+func (x *explainer) sortProblems() {
+	slices.SortStableFunc(x.out.Problems, func(a, b Problem) int {
+		return cmp.Compare(slices.Index(importance, a.Reason), slices.Index(importance, b.Reason))
+	})
+}
+
+// placementProblems says what keeps the template from being placed as its
+// policy wants.
+func (x *explainer) placementProblems() {
+	p, spec := x.out.Placement, x.binding.BindingSpec()
+	switch {
+	case spec.Suspension != nil && spec.Suspension.Scheduling != nil && *spec.Suspension.Scheduling:
+		x.problem(Problem{
+			Reason: ReasonSchedulingSuspended, Message: "its scheduling is suspended: its clusters stay as they are",
+			Next: "set spec.suspension.scheduling to false: flotilla kubectl edit " + x.bindingArgs(),
+		})
+	case spec.SchedulerName != "" && spec.SchedulerName != orDefault(x.in.Scheduling.SchedulerName):
+		x.problem(Problem{
+			Reason: ReasonOtherScheduler, Message: "it is left to the scheduler " + spec.SchedulerName,
+			Next: "see that this scheduler runs, or take spec.schedulerName out of the policy",
+		})
+	case p.Stands != nil && p.Stands.Reason != "" && p.Stands.Reason != workv1alpha2.BindingReasonSuccess:
+		x.problem(Problem{Reason: ReasonNotPlaced, Message: p.Stands.Message, Next: x.advice(p)})
+	case p.Now.Error != "":
+		x.problem(Problem{Reason: ReasonNotPlaced, Message: p.Now.Error, Next: x.advice(p)})
+	}
+	x.recordProblems()
+}
+
+// advices say what to do where plugins refuse clusters.
+var advices = map[string]string{
+	"APIEnablement":        "install the kind in the clusters: each must serve its API",
+	"TaintToleration":      "tolerate the taint in spec.placement.clusterTolerations of the policy, or take it off the clusters",
+	"ClusterAffinity":      "widen spec.placement.clusterAffinity of the policy, or label the clusters that it should mean",
+	"SpreadConstraint":     "set spec.region, spec.zones and spec.provider of the clusters, or spread by something else",
+	"ClusterEviction":      "wait until it has left the clusters that it is moved away from",
+	"WorkloadAffinity":     "see where the other members of its group run: all of them must share a cluster that fits",
+	"WorkloadAntiAffinity": "see where the other members of its group run: a cluster must be left that has none",
+}
+
+// advice says what to do where no cluster is found: about the plugin that
+// refuses most of them.
+func (x *explainer) advice(p *Placement) string {
+	if x.snap.Len() == 0 {
+		return "add a cluster to the fleet: flotilla join"
+	}
+	refused := map[string]int{}
+	for _, t := range p.Terms {
+		for i := range t.Clusters {
+			if plugin := t.Clusters[i].Plugin; plugin != "" {
+				refused[plugin]++
+			} else {
+				refused[""]++
+			}
+		}
+	}
+	if refused[""] > 0 || len(refused) == 0 {
+		return "see below what each cluster was found to be"
+	}
+	plugins := slices.SortedFunc(maps.Keys(refused), func(a, b string) int {
+		return cmp.Or(cmp.Compare(refused[b], refused[a]), cmp.Compare(a, b))
+	})
+	return advices[plugins[0]]
+}
+
+// recordProblems says which records on the binding nobody can read.
+func (x *explainer) recordProblems() {
+	if x.in.Binding == nil {
+		return
+	}
+	annotations := x.in.Binding.GetAnnotations()
+	for key, into := range map[string]any{
+		policyv1alpha1.PolicyPlacementAnnotation:  &policyv1alpha1.Placement{},
+		workv1alpha2.SchedulingDecisionAnnotation: &struct{ Reason string }{},
+	} {
+		text, ok := annotations[key]
+		if !ok || json.Unmarshal([]byte(text), into) == nil {
+			continue
+		}
+		x.problem(Problem{
+			Reason:  ReasonUnreadableRecord,
+			Message: fmt.Sprintf("the annotation %s of its binding cannot be read, so that nobody knows what was decided upon", key),
+			Next:    fmt.Sprintf("remove it, and the decision is made again: flotilla kubectl annotate %s %s-", x.bindingArgs(), key),
+		})
+	}
+}
+
+// deliveryProblems says what keeps the template from running where it was placed.
+func (x *explainer) deliveryProblems() {
+	if x.out.Overrides != nil {
+		failed := map[string][]string{}
+		for _, c := range x.out.Overrides.Clusters {
+			if c.Error != "" {
+				failed[c.Error] = append(failed[c.Error], c.Cluster)
+			}
+		}
+		x.perCluster(ReasonOverrideFailed, failed, "correct the override; until then the clusters keep what they have")
+	}
+	const noDispatch, unwell = "changes do not reach it: dispatching is suspended", "it is there and is not healthy"
+	faults, suspended, unhealthy := map[string][]string{}, map[string][]string{}, map[string][]string{}
+	for _, c := range x.out.Delivery.Clusters {
+		switch {
+		case c.Suspended:
+			suspended[noDispatch] = append(suspended[noDispatch], c.Cluster)
+		case c.Applied != nil && !*c.Applied && c.Message != "":
+			faults[c.Message] = append(faults[c.Message], c.Cluster)
+		case c.Applied != nil && *c.Applied && c.Health == string(workv1alpha2.ResourceUnhealthy):
+			unhealthy[unwell] = append(unhealthy[unwell], c.Cluster)
+		}
+	}
+	x.perCluster(ReasonNotApplied, faults, "put right what the cluster says; it is tried again until it works")
+	x.perCluster(ReasonDispatchingSuspended, suspended, "take spec.suspension out of the policy")
+	x.perCluster(ReasonUnhealthy, unhealthy, "see what the cluster says of it: flotilla kubectl get "+x.bindingArgs()+" -o yaml, status.aggregatedStatus")
+}
+
+// perCluster adds one problem for each text, about the clusters that have it.
+func (x *explainer) perCluster(reason string, clusters map[string][]string, next string) {
+	for _, text := range slices.Sorted(maps.Keys(clusters)) {
+		x.problem(Problem{Reason: reason, Message: text, Next: next, Clusters: clusters[text]})
+	}
+}
+
+// bindingArgs names the template's binding on a command line.
+func (x *explainer) bindingArgs() string {
+	r := x.out.Resource
+	name := workv1alpha2.BindingName(r.Kind, r.Name)
+	if r.Namespace == "" {
+		return "crb " + name
+	}
+	return "rb " + name + " -n " + r.Namespace
+}

@@ -1,0 +1,75 @@
+package explain
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// width is how many columns lines have at most.
+const width = 100
+
+// table aligns cells in columns. What does not fit into the last one goes on
+// below it.
+type table struct {
+	rows [][]string
+	// right are the columns of numbers.
+	right map[int]bool
+	// plain says that there is no header.
+	plain bool
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+func (t *table) write(w *writer) {
+	var wide []int
+	for _, row := range t.rows {
+		for i, cell := range row[:len(row)-1] {
+			if i == len(wide) {
+				wide = append(wide, 0)
+			}
+			wide[i] = max(wide[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range t.rows {
+		var line strings.Builder
+		for i, cell := range row[:len(row)-1] {
+			line.WriteString(pad(cell, wide[i], t.right[i]) + "  ")
+		}
+		indent := utf8.RuneCountInString(line.String())
+		for i, part := range wrap(row[len(row)-1], width-indent) {
+			if i > 0 {
+				line.WriteString("\n" + strings.Repeat(" ", indent))
+			}
+			line.WriteString(part)
+		}
+		for part := range strings.SplitSeq(line.String(), "\n") {
+			w.line("%s", strings.TrimRight(part, " "))
+		}
+	}
+}
+
+func pad(cell string, wide int, right bool) string {
+	space := strings.Repeat(" ", wide-utf8.RuneCountInString(cell))
+	if right {
+		return space + cell
+	}
+	return cell + space
+}
+
+// narrow is what a column has at least, however little is left.
+const narrow = 30
+
+// wrap splits text at spaces into lines of at most so many columns, as far as
+// its words are short enough.
+func wrap(text string, columns int) []string {
+	columns = max(columns, narrow)
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > columns {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimPrefix(line+" "+word, " ")
+	}
+	return append(lines, line)
+}

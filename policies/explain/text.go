@@ -1,0 +1,263 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// TextOptions say how much of an explanation is written out. The zero value is
+// what fits on a screen.
+type TextOptions struct {
+	// All lists every cluster and every change on lines of their own.
+	All bool
+}
+
+// Text returns the explanation for people, on lines of at most 100 columns
+// where words allow.
+func (e Explanation) Text(opts TextOptions) string {
+	w := &writer{opts: opts}
+	w.head(e)
+	w.problems(e.Problems)
+	w.policies(e.Policies)
+	w.placement(e)
+	w.overrides(e.Overrides)
+	w.delivery(e.Delivery)
+	return w.String()
+}
+
+// writer writes an explanation section by section.
+type writer struct {
+	strings.Builder
+	opts TextOptions
+}
+
+func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+
+func (w *writer) section(title string) { w.line("\n%s", title) }
+
+func (w *writer) head(e Explanation) {
+	title := fmt.Sprintf("%s (%s)", e.Resource, e.Resource.APIVersion)
+	if e.Resource.Replicas != nil {
+		title += fmt.Sprintf(", %d %s", *e.Resource.Replicas, plural(int(*e.Resource.Replicas), "replica"))
+	}
+	if !e.Resource.Stored {
+		title += ", not on the control plane"
+	}
+	w.line("%s", title)
+	facts := table{plain: true}
+	facts.add("  carried by", e.Carried.text())
+	if e.Placement != nil {
+		e.Placement.facts(&facts)
+	}
+	if e.Delivery != nil {
+		facts.add("  delivery", e.Delivery.text())
+	}
+	facts.write(w)
+}
+
+func (c Carried) text() string {
+	switch {
+	case c.By != nil && c.Now != nil && *c.By == *c.Now:
+		return c.Why
+	case c.By != nil && c.Now != nil:
+		return fmt.Sprintf("%s; from now on %s", c.By, c.Why)
+	case c.By != nil:
+		return fmt.Sprintf("%s, no longer: %s", c.By, c.Why)
+	case c.Now != nil:
+		return "nobody yet; it would be " + c.Why
+	default:
+		return "nobody: " + c.Why
+	}
+}
+
+func (p *Placement) facts(t *table) {
+	if s := p.Stands; s == nil {
+		t.add("  runs on", "nowhere yet: it has no binding")
+	} else {
+		t.add("  runs on", s.text())
+		if len(s.Leaving) > 0 {
+			t.add("  leaving", strings.Join(s.Leaving, ", "))
+		}
+		if len(s.RequiredBy) > 0 {
+			t.add("  needed by", strings.Join(s.RequiredBy, ", "))
+		}
+	}
+	t.add("  now", p.Now.text(p.Stands != nil))
+}
+
+func (s *Standing) text() string {
+	text := targetsText(s.Clusters)
+	if s.Term != "" {
+		text += ", by affinity " + s.Term
+	}
+	switch {
+	case s.Reason == "":
+		text += "; there is no record of a decision"
+	case s.At != nil:
+		text += fmt.Sprintf("; decided %s: %s", s.At.UTC().Format(time.RFC3339), s.Reason)
+	default:
+		text += "; decided: " + s.Reason
+	}
+	return text
+}
+
+func (n *Prospect) text(stands bool) string {
+	text := "would run on " + targetsText(n.Clusters)
+	switch {
+	case n.Error != "":
+		text = "no placement is found"
+	case n.Same && n.Due == "":
+		return "a decision would say the same"
+	case n.Same:
+		text = "the same clusters"
+	}
+	if n.Term != "" && !n.Same {
+		text += ", by affinity " + n.Term
+	}
+	switch {
+	case n.Due != "" && stands:
+		return text + "; about to be decided: " + n.Due
+	case n.Due == "":
+		return text + "; not decided: " + n.NotDue
+	}
+	return text
+}
+
+// maxNamed is how many clusters a line names; the rest is counted.
+const maxNamed = 10
+
+func targetsText(targets []Target) string {
+	if len(targets) == 0 {
+		return "no cluster"
+	}
+	parts := make([]string, len(targets))
+	for i, t := range targets {
+		if parts[i] = t.Name; t.Replicas > 0 {
+			parts[i] = fmt.Sprintf("%s %d", t.Name, t.Replicas)
+		}
+	}
+	return list(parts, maxNamed)
+}
+
+// list joins names, at most so many; zero means all.
+func list(names []string, most int) string {
+	if more := len(names) - most; most > 0 && more > 1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return word
+	}
+	return word + "s"
+}
+
+func (d *Delivery) text() string {
+	conflicts := "an object that is in the way is left alone (Abort)"
+	if d.Conflicts == "Overwrite" {
+		conflicts = "an object that is in the way is taken over (Overwrite)"
+	}
+	deletion := "removed with the template"
+	if d.Preserved {
+		deletion = "kept when the template is deleted"
+	}
+	text := conflicts + "; " + deletion
+	if d.Suspended {
+		text = "suspended; " + text
+	}
+	return text
+}
+
+func (w *writer) problems(problems []Problem) {
+	if len(problems) == 0 {
+		return
+	}
+	w.section("PROBLEMS")
+	t := table{plain: true}
+	for i, p := range problems {
+		where := ""
+		if len(p.Clusters) > 0 {
+			where = " in " + list(p.Clusters, w.most())
+		}
+		t.add(fmt.Sprintf("  %d", i+1), fmt.Sprintf("%s%s: %s", p.Reason, where, p.Message))
+		if p.Next != "" {
+			t.add("", "next: "+p.Next)
+		}
+	}
+	t.write(w)
+}
+
+// most is how many clusters a list names; zero means all.
+func (w *writer) most() int {
+	if w.opts.All {
+		return 0
+	}
+	return maxNamed
+}
+
+func (w *writer) policies(policies []Policy) {
+	if len(policies) == 0 {
+		return
+	}
+	w.section("POLICIES")
+	t := table{}
+	t.add("  POLICY", "OUTCOME", "WHY")
+	for _, p := range policies {
+		t.add("  "+p.Ref.String(), string(p.Outcome), p.Why)
+	}
+	t.write(w)
+}
+
+func (w *writer) delivery(d *Delivery) {
+	if d == nil || len(d.Clusters) == 0 {
+		return
+	}
+	applied, healthy, wanted := 0, 0, 0
+	t := table{}
+	t.add("  CLUSTER", "APPLIED", "HEALTH", "WHY")
+	for _, c := range d.Clusters {
+		fine := c.Applied != nil && *c.Applied && !c.Suspended && !c.Leaving
+		if !c.Leaving {
+			wanted++
+		}
+		if fine {
+			applied++
+		}
+		if fine && c.Health == "Healthy" {
+			healthy++
+			if !w.opts.All {
+				continue
+			}
+		}
+		t.add(c.row()...)
+	}
+	w.section(fmt.Sprintf("DELIVERY: applied in %d, healthy in %d of %d", applied, healthy, wanted))
+	if len(t.rows) > 1 {
+		t.write(w)
+	}
+}
+
+func (c Delivered) row() []string {
+	applied, health, why := "not yet", c.Health, c.Message
+	switch {
+	case c.Applied != nil && *c.Applied:
+		applied = "yes"
+	case c.Message != "":
+		applied = "no"
+	}
+	if health == "" {
+		health = "Unknown"
+	}
+	switch {
+	case c.Suspended:
+		why = strings.TrimPrefix(why+"; changes do not reach it", "; ")
+	case c.Leaving:
+		why = strings.TrimPrefix(why+"; leaving", "; ")
+	case why == "" && c.Applied == nil:
+		why = "nothing is known of it"
+	}
+	return []string{"  " + c.Cluster, applied, health, why}
+}
