@@ -1,6 +1,9 @@
-// Package estimate says how many replicas still fit on a cluster.
+// Package estimate says how many replicas, or sets of components, still fit on
+// a cluster.
 //
-// In go the resource summary that a cluster reports and what one replica asks
-// for; out comes a count. It is an upper bound from sums over the whole
-// cluster: it does not know how the free room is spread over nodes.
+// In go what a cluster reports about itself, what was promised to others there,
+// and what one replica asks for; out comes a count. It is an upper bound from
+// sums over the whole cluster, and where the cluster counts its nodes by size,
+// from what single nodes have free at least. It asks no cluster, and knows
+// nothing of node labels, taints of nodes, volumes or quotas.
 package estimate

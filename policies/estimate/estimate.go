@@ -1,56 +1,137 @@
 package estimate
 
 import (
+	"maps"
 	"math"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
-	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// General returns how many replicas fit by the sums that the cluster reports:
-// what is allocatable, less what pods hold and wait for, and less what was
-// promised, which may be nil. A cluster that reports no summary has no room.
-// Without requirements only the number of pods counts.
-func General(summary *clusterv1alpha1.ResourceSummary, promised *Load, req *workv1alpha2.ReplicaRequirements) int32 {
-	if summary == nil {
-		return 0
-	}
-	pods := free(summary, promised, corev1.ResourcePods)
-	most := pods.Value()
-	if req != nil {
-		for name, want := range req.ResourceRequest {
-			if most <= 0 {
-				break
-			}
-			most = min(most, fits(summary, promised, name, want))
-		}
-	}
-	return int32(min(max(most, 0), math.MaxInt32))
+// Room is what a cluster has free, made ready to be asked often. It never
+// changes. The zero value has nothing free.
+type Room struct {
+	// free is what is allocatable, less what pods hold and wait for.
+	free amounts
+	// nodes are what the free resources of single nodes are known to be; nil where
+	// the cluster does not count its nodes by size.
+	nodes []nodes
 }
 
-func fits(summary *clusterv1alpha1.ResourceSummary, promised *Load, name corev1.ResourceName, want resource.Quantity) int64 {
-	have := free(summary, promised, name)
-	if want.Sign() <= 0 {
+// amounts by resource: thousandths of cores of CPU, bytes and pieces of all
+// else. They are at most what an int64 holds, however large the quantity.
+type amounts map[corev1.ResourceName]int64
+
+// NewRoom returns what c reports to be free. A cluster that reports no summary
+// has nothing free.
+func NewRoom(c *clusterv1alpha1.Cluster) Room {
+	summary := c.Status.ResourceSummary
+	if summary == nil {
+		return Room{}
+	}
+	r := Room{free: make(amounts, len(summary.Allocatable))}
+	for name, q := range summary.Allocatable {
+		have := q.DeepCopy() // a large one is held by reference
+		have.Sub(summary.Allocated[name])
+		have.Sub(summary.Allocating[name])
+		r.free[name] = amount(name, &have)
+	}
+	r.nodes = nodesOf(c.Spec.ResourceModels, summary.AllocatableModelings)
+	return r
+}
+
+// WithoutNodes returns the room without what is known about single nodes.
+func (r Room) WithoutNodes() Room { return Room{free: r.free} }
+
+// Less returns the room that is left when l is taken from it; r stays as it is.
+// Of single nodes it takes as if all replicas of the load were equal, from the
+// smallest nodes first.
+func (r Room) Less(l *Load) Room {
+	if l == nil || len(l.Resources) == 0 {
+		return r
+	}
+	out := Room{free: maps.Clone(r.free), nodes: r.nodes}
+	if out.free == nil {
+		out.free = amounts{}
+	}
+	for name, q := range l.Resources {
+		out.free[name] = minus(out.free[name], max(amount(name, &q), 0))
+	}
+	if each, n := l.average(); n > 0 && r.nodes != nil {
+		out.nodes, _ = place(r.nodes, each, n)
+	}
+	return out
+}
+
+// Fits returns how many units of what is needed fit, at most MaxInt32.
+func (r Room) Fits(n Need) int32 {
+	most := int64(math.MaxInt32)
+	for name, want := range n.unit {
+		most = min(most, quotient(r.free[name], want))
+	}
+	if most > 0 && r.nodes != nil {
+		most = n.onNodes(r.nodes, most)
+	}
+	return int32(max(most, 0))
+}
+
+// amount returns q in the unit in which the resource is counted.
+func amount(name corev1.ResourceName, q *resource.Quantity) int64 {
+	factor := int64(1)
+	if name == corev1.ResourceCPU {
+		factor = 1000
+	}
+	switch limit := math.MaxInt64 / factor; {
+	case q.CmpInt64(limit) >= 0:
+		return math.MaxInt64
+	case q.CmpInt64(-limit) <= 0:
+		return math.MinInt64
+	case factor == 1000:
+		return q.MilliValue()
+	default:
+		return q.Value()
+	}
+}
+
+// quotient returns how often want fits into have.
+func quotient(have, want int64) int64 {
+	switch {
+	case want <= 0:
+		return math.MaxInt64
+	case have <= 0:
+		return 0
+	default:
+		return have / want
+	}
+}
+
+// minus returns a-b, or the least or largest number where that is beyond them.
+func minus(a, b int64) int64 {
+	d := a - b
+	switch {
+	case b > 0 && d > a:
+		return math.MinInt64
+	case b < 0 && d < a:
+		return math.MaxInt64
+	default:
+		return d
+	}
+}
+
+// times returns a*b of numbers that are not negative, or the largest number.
+func times(a, b int64) int64 {
+	if a > 0 && b > math.MaxInt64/a {
 		return math.MaxInt64
 	}
-	if have.Sign() <= 0 {
-		return 0
-	}
-	if name == corev1.ResourceCPU {
-		return have.MilliValue() / max(want.MilliValue(), 1)
-	}
-	return have.Value() / max(want.Value(), 1)
+	return a * b
 }
 
-func free(summary *clusterv1alpha1.ResourceSummary, promised *Load, name corev1.ResourceName) resource.Quantity {
-	have := summary.Allocatable[name].DeepCopy() // a large one is held by reference
-	have.Sub(summary.Allocated[name])
-	have.Sub(summary.Allocating[name])
-	if promised != nil {
-		have.Sub(promised.Resources[name])
+// plus returns a+b of numbers that are not negative, or the largest number.
+func plus(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
 	}
-	return have
+	return a + b
 }

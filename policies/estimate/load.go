@@ -32,6 +32,36 @@ func LoadOf(n int32, req *workv1alpha2.ReplicaRequirements) Load {
 	return out
 }
 
+// LoadOfSet returns what one replica of a workload with several components
+// takes: all replicas of each.
+func LoadOfSet(components []workv1alpha2.Component) Load {
+	var out Load
+	for i := range components {
+		c := &components[i]
+		var req *workv1alpha2.ReplicaRequirements
+		if c.ReplicaRequirements != nil {
+			req = &workv1alpha2.ReplicaRequirements{ResourceRequest: c.ReplicaRequirements.ResourceRequest}
+		}
+		out = out.Plus(LoadOf(c.Replicas, req))
+	}
+	return out
+}
+
+// Times returns n times l, and nothing where n is not positive; l stays as it
+// is.
+func (l Load) Times(n int32) Load {
+	if n <= 0 {
+		return Load{}
+	}
+	out := Load{Resources: make(corev1.ResourceList, len(l.Resources))}
+	for name, q := range l.Resources {
+		all := q.DeepCopy()
+		all.Mul(int64(n))
+		out.Resources[name] = all
+	}
+	return out
+}
+
 // Plus returns the sum of both; neither is changed.
 func (l Load) Plus(other Load) Load { return l.combine(other, (*resource.Quantity).Add) }
 

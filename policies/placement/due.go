@@ -122,6 +122,9 @@ func replicasChanged(spec *workv1alpha2.ResourceBindingSpec) bool {
 	if !IsWorkload(spec) {
 		return false
 	}
+	if InSets(spec) {
+		return len(spec.Clusters) == 0 || setChanged(spec)
+	}
 	if replicas.Duplicates(strategy(spec)) {
 		for _, t := range spec.Clusters {
 			if t.Replicas != spec.Replicas {

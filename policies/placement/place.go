@@ -22,6 +22,12 @@ type Options struct {
 	Plugins []framework.Plugin
 	// KeepEmpty keeps chosen clusters that got no replicas.
 	KeepEmpty bool
+	// NoModels estimates room from the sums of a cluster alone, although it counts
+	// its nodes by size.
+	NoModels bool
+	// NoComponents gives workloads with several components to clusters without
+	// saying how many replicas of each they run.
+	NoComponents bool
 }
 
 // Request asks for a placement.
@@ -123,7 +129,12 @@ func (a *attempt) run(snap Snapshot) ([]workv1alpha2.TargetCluster, error) {
 	}
 	a.measure(ask, fit)
 	framework.Sort(fit)
-	in := spread.Input{Candidates: fit, Placement: a.placement, Replicas: a.req.Spec.Replicas}
+	in := spread.Input{
+		Candidates: fit, Placement: a.placement, Amount: amountOf(a.req.Spec), Unit: "replicas", Fresh: a.req.Fresh,
+	}
+	if InSets(a.req.Spec) {
+		in.Unit = "sets of components"
+	}
 	chosen, err := spread.Select(in)
 	if err != nil {
 		return nil, err
@@ -139,8 +150,8 @@ func (a *attempt) compile() (*framework.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	ask := &framework.Request{Spec: a.req.Spec, Placement: a.placement, Affinity: affinity, Peers: a.req.Peers}
-	if !IsWorkload(a.req.Spec) {
+	ask := &framework.Request{Spec: a.req.Spec, Placement: a.placement, Affinity: affinity, Peers: a.req.Peers.Index()}
+	if !replicas.Overflows(a.placement.ReplicaScheduling) || !IsWorkload(a.req.Spec) {
 		return ask, nil
 	}
 	for i := range a.term.overflow {
@@ -158,25 +169,38 @@ func (a *attempt) compile() (*framework.Request, error) {
 func (a *attempt) measure(ask *framework.Request, fit []framework.Candidate) {
 	spec := a.req.Spec
 	held := make(map[string]int32, len(spec.Clusters))
-	for _, t := range spec.Clusters {
-		held[t.Name] = t.Replicas
+	for i := range spec.Clusters {
+		held[spec.Clusters[i].Name] = max(Units(spec, spec.Clusters[i]), 0)
 	}
+	var need estimate.Need
 	matters := roomMatters(spec, a.placement)
+	if matters {
+		need = needOf(spec)
+	}
 	for i := range fit {
 		c := &fit[i]
-		c.Held = held[c.Name]
+		c.Held, c.Targeted = held[c.Name], ask.Targets(c.Name)
 		c.Room = math.MaxInt32
 		if matters {
-			c.Room = int64(estimate.General(c.Status.ResourceSummary, c.Promised, spec.ReplicaRequirements))
+			c.Room = int64(a.free(c.Cluster).Fits(need))
 		}
 		c.Tier = tierOf(ask, c.Cluster)
 	}
 	a.trace.measured(fit, matters)
 }
 
+// free returns what c has free once promises are kept.
+func (a *attempt) free(c *framework.Cluster) estimate.Room {
+	room := c.Free
+	if a.opts.NoModels {
+		room = room.WithoutNodes()
+	}
+	return room.Less(c.Promised)
+}
+
 // roomMatters says whether free resources have any influence on the placement.
 func roomMatters(spec *workv1alpha2.ResourceBindingSpec, p *policyv1alpha1.Placement) bool {
-	if spec.Replicas == 0 || replicas.Static(p.ReplicaScheduling) {
+	if amountOf(spec) == 0 || replicas.Static(p.ReplicaScheduling) {
 		return false
 	}
 	return !replicas.Duplicates(p.ReplicaScheduling) || len(p.SpreadConstraints) > 0
@@ -194,19 +218,21 @@ func tierOf(ask *framework.Request, c *framework.Cluster) int {
 	return 0
 }
 
-// errNothingSelected means that the constraints left no cluster.
-var errNothingSelected = errors.New("the number of clusters is less than the cluster spreadConstraint.MinGroups")
+// errNothingSelected means that there is nobody to give replicas to.
+var errNothingSelected = errors.New("the spread constraints leave no cluster")
 
 func (a *attempt) assign(chosen []framework.Candidate) ([]workv1alpha2.TargetCluster, error) {
-	if len(chosen) == 0 {
-		return nil, errNothingSelected
-	}
 	spec := a.req.Spec
-	if !IsWorkload(spec) || len(spec.Components) > 1 {
+	switch {
+	case len(chosen) == 0:
+		return nil, errNothingSelected
+	case !IsWorkload(spec):
 		return names(chosen), nil
+	case InSets(spec):
+		return a.sets(chosen), nil
 	}
 	in := replicas.Input{
-		Desired:    spec.Replicas,
+		Desired:    int32(amountOf(spec)),
 		Candidates: chosen,
 		Fresh:      a.req.Fresh,
 		Order:      replicas.OrderOf(string(spec.Resource.UID)),
@@ -225,9 +251,4 @@ func (a *attempt) assign(chosen []framework.Candidate) ([]workv1alpha2.TargetClu
 		a.trace.divided(out, in.Trace.Weights, in.Trace.Words())
 	}
 	return out, nil
-}
-
-// IsWorkload says whether the binding has replicas to divide.
-func IsWorkload(spec *workv1alpha2.ResourceBindingSpec) bool {
-	return spec.Replicas > 0 || spec.ReplicaRequirements != nil || len(spec.Components) > 0
 }

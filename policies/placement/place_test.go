@@ -123,12 +123,12 @@ func TestPlace(t *testing.T) {
 			}})},
 			wantErr: `label selector of a cluster affinity: "Near" is not a valid label selector operator`,
 		},
-		"by zone alone nothing can be spread": {
+		"by zone alone": {
 			clusters: []*clusterv1alpha1.Cluster{cluster("a", 1, func(c *clusterv1alpha1.Cluster) { c.Spec.Zones = []string{"z"} })},
 			req: placement.Request{Spec: deployment(1, policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{
 				{SpreadByField: policyv1alpha1.SpreadByFieldZone, MinGroups: 1, MaxGroups: 1},
 			}})},
-			wantErr: "just support cluster and region spread constraint",
+			want: []workv1alpha2.TargetCluster{on("a", 1)},
 		},
 		"dynamic weights follow the room, half a core each": {
 			clusters: three,
@@ -184,7 +184,7 @@ func TestPlace(t *testing.T) {
 			req: placement.Request{Spec: deployment(1, policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{
 				{SpreadByField: policyv1alpha1.SpreadByFieldRegion, MinGroups: 2}, {SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 1},
 			}})},
-			wantErr: "the number of feasible region is less than spreadConstraint.MinGroups: 1 of 2",
+			wantErr: "spread over 2 regions: only 1 has clusters that fit (a)",
 		},
 		"chosen clusters without replicas are kept when asked for": {
 			clusters: three,

@@ -18,36 +18,6 @@ func RoomMatters(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return roomMatters(spec, p)
 }
 
-// Units returns how much of the workload t runs: replicas, or the one set of
-// all components; zero for resources that take no room.
-func Units(spec *workv1alpha2.ResourceBindingSpec, t workv1alpha2.TargetCluster) int32 {
-	if len(spec.Components) > 0 {
-		return 1
-	}
-	return t.Replicas
-}
-
-// LoadOf returns what that many units of the workload take of a cluster.
-func LoadOf(spec *workv1alpha2.ResourceBindingSpec, units int32) estimate.Load {
-	if len(spec.Components) == 0 {
-		return estimate.LoadOf(units, spec.ReplicaRequirements)
-	}
-	var set estimate.Load
-	for i := range spec.Components {
-		part := &spec.Components[i]
-		var req *workv1alpha2.ReplicaRequirements
-		if r := part.ReplicaRequirements; r != nil {
-			req = &workv1alpha2.ReplicaRequirements{ResourceRequest: r.ResourceRequest}
-		}
-		set = set.Plus(estimate.LoadOf(part.Replicas, req))
-	}
-	all := set
-	for range units - 1 {
-		all = all.Plus(set)
-	}
-	return all
-}
-
 // WithPromises returns a snapshot in which of each cluster that loads names its
 // load was promised, in all; nil takes the promise back. s stays as it is, and
 // the two share all other clusters.

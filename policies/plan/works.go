@@ -115,7 +115,7 @@ func (in *WorksInput) Manifest(cluster string) (*unstructured.Unstructured, erro
 // render returns a copy of the template with the cluster's share of replicas.
 func (in *WorksInput) render(target workv1alpha2.TargetCluster, completions *int32) (*unstructured.Unstructured, error) {
 	manifest := in.Template.DeepCopy()
-	if placement.IsWorkload(in.Binding.BindingSpec()) {
+	if spec := in.Binding.BindingSpec(); placement.IsWorkload(spec) && !placement.InSets(spec) {
 		revised, _, err := in.Interpreter.Revise(manifest, target.Replicas)
 		if err != nil {
 			return nil, err

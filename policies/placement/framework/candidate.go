@@ -10,10 +10,12 @@ type Candidate struct {
 	*Cluster
 	// Score is the sum over all plugins.
 	Score int64
-	// Room is how many more replicas fit.
+	// Room is how many more replicas fit, or sets of components.
 	Room int64
-	// Held is how many replicas the binding has there today.
+	// Held is how many of them the binding has there today; never negative.
 	Held int32
+	// Targeted is whether the binding is placed there today.
+	Targeted bool
 	// Tier is 0 for clusters of the affinity in force and i+1 for those that
 	// only its i-th overflow affinity means.
 	Tier int

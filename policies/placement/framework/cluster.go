@@ -15,6 +15,8 @@ import (
 type Cluster struct {
 	// Object must not be changed.
 	*clusterv1alpha1.Cluster
+	// Free is what it reports to be free.
+	Free estimate.Room
 	// Promised is what was placed here lately and what the cluster does not
 	// report yet; nil where there is nothing.
 	Promised *estimate.Load
@@ -34,6 +36,7 @@ type Taint struct {
 func NewCluster(c *clusterv1alpha1.Cluster) *Cluster {
 	out := &Cluster{
 		Cluster:      c,
+		Free:         estimate.NewRoom(c),
 		APIsComplete: meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionCompleteAPIEnablements),
 	}
 	for _, t := range c.Spec.Taints {

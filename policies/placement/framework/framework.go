@@ -1,8 +1,6 @@
 package framework
 
 import (
-	"strings"
-
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/selector"
@@ -43,17 +41,7 @@ type Request struct {
 	// Overflow affinities of that term, in order; only for workloads.
 	Overflow []selector.Clusters
 	// Peers are the bindings that Spec's affinity groups are about.
-	Peers Peers
-}
-
-// Peers are the other bindings of a namespace that share a group of workload
-// affinity with the one that is placed, as the clusters that each of them runs
-// on; those that run nowhere yet are left out. The zero value has none.
-type Peers struct {
-	// Affinity has the bindings to be together with.
-	Affinity [][]string
-	// AntiAffinity has the bindings to be apart from.
-	AntiAffinity [][]string
+	Peers PeerIndex
 }
 
 // Targets says whether the binding is placed on the cluster already.
@@ -64,28 +52,4 @@ func (r *Request) Targets(cluster string) bool {
 		}
 	}
 	return false
-}
-
-// Select returns the plugins that the patterns leave on: "*" for all, a name
-// for that one, and -name to switch one off. Later patterns do not undo a
-// name that is switched off.
-func Select(all []Plugin, patterns []string) []Plugin {
-	var out []Plugin
-	for _, p := range all {
-		if enabled(p.Name(), patterns) {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-func enabled(name string, patterns []string) bool {
-	on := false
-	for _, p := range patterns {
-		if off, ok := strings.CutPrefix(p, "-"); ok && off == name {
-			return false
-		}
-		on = on || p == "*" || p == name
-	}
-	return on
 }

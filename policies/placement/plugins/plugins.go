@@ -6,13 +6,13 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
-	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
 // All returns the built-in plugins in the order in which they are asked.
 func All() []framework.Plugin {
 	return []framework.Plugin{
-		APIEnablement{}, TaintToleration{}, ClusterAffinity{}, SpreadConstraint{}, ClusterEviction{}, ClusterLocality{},
+		APIEnablement{}, TaintToleration{}, ClusterAffinity{}, SpreadConstraint{}, ClusterEviction{},
+		WorkloadAntiAffinity{}, WorkloadAffinity{}, ClusterLocality{},
 	}
 }
 
@@ -92,8 +92,8 @@ func (ClusterAffinity) Filter(req *framework.Request, c *framework.Cluster) stri
 // Score implements framework.Score: affinity refuses, it does not prefer.
 func (ClusterAffinity) Score(*framework.Request, *framework.Cluster) int64 { return 0 }
 
-// SpreadConstraint refuses clusters that lack the property by which the
-// placement is spread.
+// SpreadConstraint refuses clusters that lack the property or the label by which
+// the placement is spread.
 type SpreadConstraint struct{}
 
 // Name implements framework.Plugin.
@@ -102,19 +102,19 @@ func (SpreadConstraint) Name() string { return "SpreadConstraint" }
 // Filter implements framework.Filter.
 func (SpreadConstraint) Filter(req *framework.Request, c *framework.Cluster) string {
 	for i := range req.Placement.SpreadConstraints {
-		switch req.Placement.SpreadConstraints[i].SpreadByField {
+		by, err := framework.GroupingOf(&req.Placement.SpreadConstraints[i])
+		if err != nil || by.Has(c) {
+			continue // an error is that of the placement, not of the cluster
+		}
+		switch by.Field {
 		case policyv1alpha1.SpreadByFieldProvider:
-			if c.Spec.Provider == "" {
-				return "cluster(s) did not have provider property"
-			}
+			return "cluster(s) did not have provider property"
 		case policyv1alpha1.SpreadByFieldRegion:
-			if c.Spec.Region == "" {
-				return "cluster(s) did not have region property"
-			}
+			return "cluster(s) did not have region property"
 		case policyv1alpha1.SpreadByFieldZone:
-			if len(selector.Zones(c.Cluster)) == 0 {
-				return "cluster(s) did not have zones property"
-			}
+			return "cluster(s) did not have zones property"
+		default:
+			return "cluster(s) did not have label " + by.Label
 		}
 	}
 	return ""

@@ -47,6 +47,12 @@ func TestFilters(t *testing.T) {
 		}
 		return p
 	}
+	byLabel := func(key string) *policyv1alpha1.Placement {
+		return &policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{{SpreadByLabel: key}}}
+	}
+	groups := func(affinity, anti string, on ...workv1alpha2.TargetCluster) workv1alpha2.ResourceBindingSpec {
+		return workv1alpha2.ResourceBindingSpec{Clusters: on, WorkloadAffinityGroups: &workv1alpha2.WorkloadAffinityGroups{AffinityGroup: affinity, AntiAffinityGroup: anti}}
+	}
 	complete := func(c *clusterv1alpha1.Cluster) {
 		c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionCompleteAPIEnablements, Status: metav1.ConditionTrue}}
 	}
@@ -78,6 +84,19 @@ func TestFilters(t *testing.T) {
 		"spread by a provider that it lacks":         {filter: plugins.SpreadConstraint{}, place: by("region", "provider"), want: "cluster(s) did not have provider property"},
 		"spread by a region that it lacks":           {filter: plugins.SpreadConstraint{}, place: by("region"), cluster: member(func(c *clusterv1alpha1.Cluster) { c.Spec.Region = "" }), want: "cluster(s) did not have region property"},
 		"spread by zones that it lacks":              {filter: plugins.SpreadConstraint{}, place: by("zone"), want: "cluster(s) did not have zones property"},
+		"spread by a label that it has":              {filter: plugins.SpreadConstraint{}, place: byLabel("rack"), cluster: member(func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"rack": "r1"} })},
+		"spread by a label that it lacks":            {filter: plugins.SpreadConstraint{}, place: byLabel("rack"), want: "cluster(s) did not have label rack"},
+		"spread by what nobody knows":                {filter: plugins.SpreadConstraint{}, place: by("planet")},
+		"in no group to be with":                     {filter: plugins.WorkloadAffinity{}, request: framework.Request{Peers: framework.Peers{Affinity: [][]string{{"b"}}}.Index()}},
+		"nobody else of the group runs yet":          {filter: plugins.WorkloadAffinity{}, spec: groups("app=x", "")},
+		"all others of the group run there":          {filter: plugins.WorkloadAffinity{}, spec: groups("app=x", ""), request: framework.Request{Peers: framework.Peers{Affinity: [][]string{{"a", "b"}, {"a", "a"}}}.Index()}},
+		"one other of the group does not run there":  {filter: plugins.WorkloadAffinity{}, spec: groups("app=x", ""), request: framework.Request{Peers: framework.Peers{Affinity: [][]string{{"a", "b"}, {"b"}}}.Index()}, want: "cluster(s) did not run all workloads of affinity group app=x"},
+		"what one lists twice does not count twice":  {filter: plugins.WorkloadAffinity{}, spec: groups("app=x", ""), request: framework.Request{Peers: framework.Peers{Affinity: [][]string{{"a", "a"}, {"b"}}}.Index()}, want: "cluster(s) did not run all workloads of affinity group app=x"},
+		"it stays where the group was":               {filter: plugins.WorkloadAffinity{}, spec: groups("app=x", "", here...), request: framework.Request{Peers: framework.Peers{Affinity: [][]string{{"b"}}}.Index()}},
+		"in no group to be apart from":               {filter: plugins.WorkloadAntiAffinity{}, request: framework.Request{Peers: framework.Peers{AntiAffinity: [][]string{{"a"}}}.Index()}},
+		"no other of the group runs there":           {filter: plugins.WorkloadAntiAffinity{}, spec: groups("", "app=x"), request: framework.Request{Peers: framework.Peers{AntiAffinity: [][]string{{"b"}}}.Index()}},
+		"another of the group runs there":            {filter: plugins.WorkloadAntiAffinity{}, spec: groups("", "app=x"), request: framework.Request{Peers: framework.Peers{AntiAffinity: [][]string{{"b"}, {"c", "a"}}}.Index()}, want: "cluster(s) ran workloads of anti-affinity group app=x"},
+		"it stays although another came":             {filter: plugins.WorkloadAntiAffinity{}, spec: groups("", "app=x", here...), request: framework.Request{Peers: framework.Peers{AntiAffinity: [][]string{{"a"}}}.Index()}},
 		"being left":                                 {filter: plugins.ClusterEviction{}, spec: workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: "a"}}}, want: "cluster(s) is in the process of eviction"},
 		"while another is being left":                {filter: plugins.ClusterEviction{}, spec: workv1alpha2.ResourceBindingSpec{GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{{FromCluster: "b"}}}},
 	}
@@ -116,10 +135,10 @@ func TestSelect(t *testing.T) {
 		patterns []string
 		want     []string
 	}{
-		"all":                    {[]string{"*"}, []string{"APIEnablement", "TaintToleration", "ClusterAffinity", "SpreadConstraint", "ClusterEviction", "ClusterLocality"}},
+		"all":                    {[]string{"*"}, []string{"APIEnablement", "TaintToleration", "ClusterAffinity", "SpreadConstraint", "ClusterEviction", "WorkloadAntiAffinity", "WorkloadAffinity", "ClusterLocality"}},
 		"none":                   {nil, nil},
 		"one":                    {[]string{"ClusterEviction"}, []string{"ClusterEviction"}},
-		"all but one":            {[]string{"*", "-TaintToleration"}, []string{"APIEnablement", "ClusterAffinity", "SpreadConstraint", "ClusterEviction", "ClusterLocality"}},
+		"all but one":            {[]string{"*", "-TaintToleration"}, []string{"APIEnablement", "ClusterAffinity", "SpreadConstraint", "ClusterEviction", "WorkloadAntiAffinity", "WorkloadAffinity", "ClusterLocality"}},
 		"off stays off":          {[]string{"-ClusterEviction", "ClusterEviction"}, nil},
 		"a name that nobody has": {[]string{"Nobody"}, nil},
 	}
@@ -131,6 +150,45 @@ func TestSelect(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("plugins (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// useless is a plugin of a name that does nothing.
+type useless string
+
+func (u useless) Name() string { return string(u) }
+
+// rated is a plugin of a name that scores.
+type rated struct{ useless }
+
+func (rated) Score(*framework.Request, *framework.Cluster) int64 { return 1 }
+
+func TestCheck(t *testing.T) {
+	with := func(more ...framework.Plugin) []framework.Plugin { return append(plugins.All(), more...) }
+	cases := map[string]struct {
+		all      []framework.Plugin
+		patterns []string
+		want     string
+	}{
+		"what there is":                    {with(rated{"Mine"}), []string{"*", "-ClusterEviction", "Mine"}, ""},
+		"a name that nobody has":           {[]framework.Plugin{plugins.ClusterEviction{}, plugins.ClusterLocality{}}, []string{"*", "-Eviction"}, `there is no plugin "Eviction"; there are ClusterEviction, ClusterLocality`},
+		"an empty name":                    {[]framework.Plugin{plugins.ClusterEviction{}}, []string{""}, `there is no plugin ""; there are ClusterEviction`},
+		"two of one name":                  {with(rated{"ClusterEviction"}), nil, "two plugins are called ClusterEviction"},
+		"a name that a pattern cannot say": {with(rated{"-Mine"}), nil, `a plugin cannot be called "-Mine"`},
+		"a plugin without a name":          {with(rated{""}), nil, `a plugin cannot be called ""`},
+		"a plugin that does nothing":       {with(useless("Mine")), nil, "plugin Mine neither filters nor scores"},
+		"no plugin":                        {with(nil), nil, "a plugin is nil"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if err := framework.Check(tc.all, tc.patterns); err != nil {
+				got = err.Error()
+			}
+			if got != tc.want {
+				t.Errorf("error %q, want %q", got, tc.want)
 			}
 		})
 	}

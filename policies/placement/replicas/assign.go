@@ -56,6 +56,12 @@ func Duplicates(s *policyv1alpha1.ReplicaSchedulingStrategy) bool {
 	return s == nil || s.ReplicaSchedulingType == policyv1alpha1.ReplicaSchedulingTypeDuplicated
 }
 
+// Overflows says whether the strategy looks at room, so that what does not fit
+// into an affinity goes to its overflow affinities.
+func Overflows(s *policyv1alpha1.ReplicaSchedulingStrategy) bool {
+	return !Duplicates(s) && !Static(s)
+}
+
 func strategyOf(s *policyv1alpha1.ReplicaSchedulingStrategy) (Strategy, error) {
 	switch {
 	case Duplicates(s):

@@ -2,19 +2,28 @@ package spread
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
-	"github.com/flotilla-io/flotilla/policies/placement/replicas"
 )
 
-// Describe says in words what was chosen from in; empty where there was no
-// choice.
+// Describe says in words what was chosen from in; empty where there are no
+// constraints.
 func Describe(in Input, chosen []framework.Candidate) string {
 	if len(in.Placement.SpreadConstraints) == 0 {
 		return ""
 	}
-	if replicas.Static(in.Placement.ReplicaScheduling) {
-		return "fixed weights: spread constraints do not count"
+	if !Counts(in.Placement) {
+		return "replicas are divided by fixed weights: spread constraints do not count"
 	}
-	return fmt.Sprintf("%d of %d clusters that fit", len(chosen), len(in.Candidates))
+	r, err := rulesOf(in.Placement.SpreadConstraints)
+	if err != nil {
+		return ""
+	}
+	texts := []string{fmt.Sprintf("%d of the %d clusters that fit (%s wanted)", len(chosen), len(in.Candidates), r.clusters.text("clusters"))}
+	for _, d := range r.dimensions {
+		groups := groupsOf(d.Grouping, chosen)
+		texts = append(texts, fmt.Sprintf("%s %s (%s wanted)", d, list(groups), d.text(d.Plural())))
+	}
+	return strings.Join(texts, "; ")
 }

@@ -1,16 +1,12 @@
 package spread
 
 import (
-	"errors"
-	"fmt"
+	"slices"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 	"github.com/flotilla-io/flotilla/policies/placement/replicas"
 )
-
-// ErrUnsupported means that the constraints name neither clusters nor regions.
-var ErrUnsupported = errors.New("just support cluster and region spread constraint")
 
 // Input is what a selection is made from.
 type Input struct {
@@ -18,68 +14,70 @@ type Input struct {
 	Candidates []framework.Candidate
 	// Placement with the constraints.
 	Placement *policyv1alpha1.Placement
-	// Replicas that must find room; zero for resources without replicas.
-	Replicas int32
+	// Amount that must find room: replicas, or sets of components. Zero for
+	// resources that need none.
+	Amount int64
+	// Unit of the amount, for messages: "replicas".
+	Unit string
+	// Fresh forgets where the resource runs.
+	Fresh bool
 }
-
-// bounds are the least and the most groups that a constraint wants.
-type bounds struct{ least, most int }
-
-const unbounded = int(^uint(0) >> 1)
 
 // Select returns the candidates that satisfy the constraints. Without any, and
 // for division by fixed weights, these are all. A maximum of zero means no
 // maximum.
+//
+// By clusters alone the most preferred are taken, and exchanged for roomier
+// ones where they lack room. By anything else groups are chosen first: those
+// that run the resource already as long as the constraints let them, and
+// otherwise the ones with the most room and preference.
 func Select(in Input) ([]framework.Candidate, error) {
-	strategy := in.Placement.ReplicaScheduling
-	if len(in.Placement.SpreadConstraints) == 0 || replicas.Static(strategy) {
+	if !Counts(in.Placement) {
 		return in.Candidates, nil
 	}
-	cluster, byCluster := find(in.Placement, policyv1alpha1.SpreadByFieldCluster)
-	region, byRegion := find(in.Placement, policyv1alpha1.SpreadByFieldRegion)
-	switch {
-	case byRegion:
-		return selectRegions(in, region, cluster)
-	case byCluster:
-		return selectClusters(in, cluster)
-	default:
-		return nil, ErrUnsupported
+	r, err := rulesOf(in.Placement.SpreadConstraints)
+	if err != nil {
+		return nil, err
 	}
+	if len(r.dimensions) == 0 {
+		return selectClusters(in, r.clusters)
+	}
+	return selectGroups(in, r)
 }
 
-func find(p *policyv1alpha1.Placement, by policyv1alpha1.SpreadFieldValue) (bounds, bool) {
-	for _, c := range p.SpreadConstraints {
-		if c.SpreadByField != by {
-			continue
-		}
-		b := bounds{least: max(c.MinGroups, 1), most: c.MaxGroups}
-		if b.most <= 0 {
-			b.most = unbounded
-		}
-		return b, true
-	}
-	return bounds{least: 1, most: unbounded}, false
+// Counts says whether spread constraints have any influence on the placement.
+func Counts(p *policyv1alpha1.Placement) bool {
+	return len(p.SpreadConstraints) > 0 && !replicas.Static(p.ReplicaScheduling)
+}
+
+// divides says whether the chosen clusters must have room for all together.
+func (in *Input) divides() bool {
+	return in.Amount > 0 && !replicas.Duplicates(in.Placement.ReplicaScheduling)
 }
 
 // selectClusters takes the first candidates, as many as are allowed; where
 // they lack room it exchanges the least preferred for roomier ones.
 func selectClusters(in Input, want bounds) ([]framework.Candidate, error) {
 	if len(in.Candidates) < want.least {
-		return nil, fmt.Errorf("the number of feasible clusters is less than spreadConstraint.MinGroups: %d of %d",
-			len(in.Candidates), want.least)
+		return nil, tooFewClusters(len(in.Candidates), want.least)
 	}
 	n := min(len(in.Candidates), want.most)
 	chosen, rest := in.Candidates[:n:n], in.Candidates[n:]
-	if replicas.Duplicates(in.Placement.ReplicaScheduling) || in.Replicas == 0 || len(rest) == 0 {
+	if !in.divides() || len(rest) == 0 {
 		return chosen, nil
 	}
-	return exchange(chosen, rest, int64(in.Replicas))
+	if chosen = exchange(chosen, rest, in.Amount); room(chosen) < in.Amount {
+		return nil, noRoom(in, chosen)
+	}
+	return chosen, nil
 }
 
-func exchange(chosen, rest []framework.Candidate, need int64) ([]framework.Candidate, error) {
-	chosen = append([]framework.Candidate(nil), chosen...)
-	rest = append([]framework.Candidate(nil), rest...)
+func exchange(chosen, rest []framework.Candidate, need int64) []framework.Candidate {
 	sum := room(chosen)
+	if sum >= need {
+		return chosen
+	}
+	chosen, rest = slices.Clone(chosen), slices.Clone(rest)
 	for i := len(chosen) - 1; i >= 0 && sum < need; i-- {
 		best := 0
 		for j := range rest {
@@ -92,12 +90,7 @@ func exchange(chosen, rest []framework.Candidate, need int64) ([]framework.Candi
 			chosen[i], rest[best] = rest[best], chosen[i]
 		}
 	}
-	if sum < need {
-		return nil, &framework.UnschedulableError{
-			Message: fmt.Sprintf("no enough resource when selecting %d clusters: room for %d of %d replicas", len(chosen), sum, need),
-		}
-	}
-	return chosen, nil
+	return chosen
 }
 
 func room(cs []framework.Candidate) int64 {
@@ -106,4 +99,22 @@ func room(cs []framework.Candidate) int64 {
 		sum += cs[i].Available()
 	}
 	return sum
+}
+
+// selectGroups is for constraints by other things than clusters.
+func selectGroups(in Input, r rules) ([]framework.Candidate, error) {
+	if err := r.possible(in.Candidates); err != nil {
+		return nil, err
+	}
+	all := group(in, r)
+	if !in.Fresh {
+		if chosen, ok := all.stay(); ok {
+			return chosen, nil
+		}
+	}
+	chosen, ok := all.choose()
+	if !ok {
+		return nil, r.impossible(len(in.Candidates))
+	}
+	return chosen, nil
 }

@@ -1,0 +1,38 @@
+package placement
+
+import (
+	"slices"
+	"time"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// Refused returns the decision that stands for one that the server would not
+// take: b stays where it is, and says why. The second result says whether there is
+// anything to write: b may say so already.
+func Refused(b workv1alpha2.Binding, reason, message string, now time.Time) (Decision, bool) {
+	d := Decision{
+		Clusters:         b.BindingSpec().Clusters,
+		AppliedPlacement: b.GetAnnotations()[policyv1alpha1.PolicyPlacementAnnotation],
+		Record:           Record{Reason: reason, Message: message, AffinityName: observedAffinity(b)},
+	}
+	return d, stamp(&d, b, now)
+}
+
+// Remaining returns the targets of b without the clusters that are leaving or
+// gone, and false where all remain. It is for bindings about which nothing is
+// decided, because no policy carries them or their scheduling is suspended: they
+// need not hold a cluster back, and nothing says where else they should run. The
+// bindings of other schedulers are theirs.
+func Remaining(b workv1alpha2.Binding, snap Snapshot, scheduler string) ([]workv1alpha2.TargetCluster, bool) {
+	spec := b.BindingSpec()
+	if orDefault(spec.SchedulerName) != orDefault(scheduler) || Mine(b, scheduler) || b.GetDeletionTimestamp() != nil {
+		return nil, false
+	}
+	out := slices.DeleteFunc(slices.Clone(spec.Clusters), func(t workv1alpha2.TargetCluster) bool {
+		c, ok := snap.Cluster(t.Name)
+		return !ok || c.DeletionTimestamp != nil
+	})
+	return out, len(out) < len(spec.Clusters)
+}

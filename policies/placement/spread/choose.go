@@ -1,0 +1,133 @@
+package spread
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/flotilla-io/flotilla/policies/placement/framework"
+)
+
+// stay returns a selection that has all clusters that run the resource today,
+// and false where nothing runs, or the constraints or the lack of room do not
+// let them.
+func (f *field) stay() ([]framework.Candidate, bool) {
+	need := int64(0)
+	if f.in.divides() {
+		need = f.in.Amount
+	}
+	s := f.search(need)
+	for i := range f.cells {
+		n := 0
+		for j := range f.cells[i].members {
+			n += boolInt(f.cells[i].members[j].Targeted)
+		}
+		if n == 0 {
+			continue
+		}
+		if !s.admits(i) || s.clusters+n > f.rules.clusters.most {
+			return nil, false
+		}
+		s.add(i, n)
+	}
+	if len(s.path) == 0 {
+		return nil, false
+	}
+	kept := len(s.path)
+	if s.run() == nil {
+		return nil, false
+	}
+	for _, roomy := range []bool{false, true} {
+		if chosen := s.fill(kept, roomy); room(chosen) >= need {
+			return chosen, true
+		}
+	}
+	return nil, false
+}
+
+// choose returns a selection that does not mind where the resource runs, other
+// than by the preference for such clusters; and false where none satisfies the
+// constraints. Only if the best one lacks room it looks for others.
+func (f *field) choose() ([]framework.Candidate, bool) {
+	chosen, ok := f.byFirst()
+	if !ok {
+		s := f.search(0)
+		if s.run() == nil {
+			return nil, false
+		}
+		chosen = s.fill(0, false)
+	}
+	if !f.in.divides() || room(chosen) >= f.in.Amount {
+		return chosen, true
+	}
+	if s := f.search(f.in.Amount); s.run() != nil {
+		for _, roomy := range []bool{false, true} {
+			if other := s.fill(0, roomy); room(other) >= f.in.Amount {
+				return other, true
+			}
+		}
+	}
+	return chosen, true
+}
+
+// byFirst chooses by the first dimension alone, and says whether the others are
+// satisfied by that.
+func (f *field) byFirst() ([]framework.Candidate, bool) {
+	if len(f.rules.dimensions) == 1 {
+		return nil, false
+	}
+	first := group(f.in, rules{clusters: f.rules.clusters, dimensions: f.rules.dimensions[:1]})
+	s := first.search(0)
+	if s.run() == nil {
+		return nil, false
+	}
+	chosen := s.fill(0, false)
+	for _, d := range f.rules.dimensions[1:] {
+		if n := len(groupsOf(d.Grouping, chosen)); n < d.least || n > d.most {
+			return nil, false
+		}
+	}
+	return chosen, true
+}
+
+// fill takes of the first cells of the path, the kept ones, what runs the
+// resource, of each other cell its first cluster, and then the most preferred
+// of all that is left in these groups, as many as are allowed. Roomy prefers
+// room to everything else.
+func (s *search) fill(kept int, roomy bool) []framework.Candidate {
+	var chosen, rest []framework.Candidate
+	for at, i := range s.path {
+		members := s.f.cells[i].members
+		if roomy {
+			members = slices.Clone(members)
+			sortByRoom(members)
+		}
+		for j := range members {
+			if at < kept && members[j].Targeted || at >= kept && j == 0 {
+				chosen = append(chosen, members[j])
+			} else {
+				rest = append(rest, members[j])
+			}
+		}
+	}
+	for i := range s.f.cells {
+		if len(s.f.rules.dimensions) > 1 || s.f.cells[i].several() {
+			if !slices.Contains(s.path, i) && s.covers(i) {
+				rest = append(rest, s.f.cells[i].members...)
+			}
+		}
+	}
+	framework.Sort(rest)
+	if roomy {
+		sortByRoom(rest)
+	}
+	return append(chosen, rest[:min(len(rest), max(s.f.rules.clusters.most-len(chosen), 0))]...)
+}
+
+// several says whether the members are in more than one group of a dimension.
+func (c *cell) several() bool {
+	return slices.ContainsFunc(c.groups, func(g []int) bool { return len(g) > 1 })
+}
+
+func sortByRoom(cs []framework.Candidate) {
+	slices.SortStableFunc(cs, func(a, b framework.Candidate) int { return cmp.Compare(b.Available(), a.Available()) })
+}
