@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,8 +33,10 @@ type FleetInput struct {
 	Skip     propagation.SkipRules
 	// NoPreemption leaves every claim to the policy that holds it.
 	NoPreemption bool
-	Scheduling   placement.Options
-	Interpreter  *interpreter.Interpreter
+	// Priorities are the values of the PriorityClasses there are, by name.
+	Priorities  map[string]int32
+	Scheduling  placement.Options
+	Interpreter *interpreter.Interpreter
 	// Now dates new decisions.
 	Now time.Time
 }
@@ -46,7 +49,12 @@ type TemplatePlan struct {
 	Policy policyv1alpha1.Policy
 	// Why says, in words, how it came to its policy or why it has none.
 	Why string
-	// Binding as it should be; nil where no policy carries the template.
+	// Activation says whether a Lazy policy acts on the template now, and what the
+	// template is to be marked with. Where it waits, Works is empty: what clusters
+	// hold stays.
+	Activation propagation.Activation
+	// Binding as it should be; nil where no policy carries the template, or the
+	// one that does waits.
 	Binding workv1alpha2.Binding
 	// Placed is why its placement was decided anew; empty where it was kept.
 	Placed string
@@ -60,17 +68,13 @@ type TemplatePlan struct {
 // kind. The inputs are not changed.
 func Fleet(in FleetInput) []TemplatePlan {
 	snap := placement.NewSnapshot(in.Clusters)
-	bindings := map[string]workv1alpha2.Binding{}
-	for _, b := range in.Bindings {
-		bindings[b.GetNamespace()+"/"+b.GetName()] = b
-	}
+	now := newBound(in.Bindings)
 	directory := propagation.NewDirectory(identified(in.Policies), in.Overrides, in.Skip)
 	plans := make([]TemplatePlan, len(in.Templates))
 	for i, template := range in.Templates {
-		name := workv1alpha2.BindingName(template.GetKind(), template.GetName())
 		c := directory.Case(template)
 		c.NoPreemption = in.NoPreemption
-		plans[i] = in.plan(c, bindings[template.GetNamespace()+"/"+name], snap)
+		plans[i] = in.plan(c, now, snap)
 	}
 	slices.SortStableFunc(plans, func(a, b TemplatePlan) int {
 		return cmp.Or(cmp.Compare(a.Resource.Namespace, b.Resource.Namespace), cmp.Compare(a.Resource.Name, b.Resource.Name),
@@ -98,7 +102,41 @@ func identified(policies []policyv1alpha1.Policy) []policyv1alpha1.Policy {
 	return out
 }
 
-func (in *FleetInput) plan(c propagation.Case, current workv1alpha2.Binding, snap placement.Snapshot) TemplatePlan {
+// bound are all bindings, as planned so far.
+type bound struct {
+	all []workv1alpha2.Binding
+	at  map[string]int
+}
+
+func newBound(bindings []workv1alpha2.Binding) *bound {
+	b := &bound{all: slices.Clone(bindings), at: map[string]int{}}
+	for i := range b.all {
+		b.at[b.all[i].GetNamespace()+"/"+b.all[i].GetName()] = i
+	}
+	return b
+}
+
+// of returns the binding of a template; nil if it has none.
+func (b *bound) of(template *unstructured.Unstructured) workv1alpha2.Binding {
+	i, has := b.at[template.GetNamespace()+"/"+workv1alpha2.BindingName(template.GetKind(), template.GetName())]
+	if !has {
+		return nil
+	}
+	return b.all[i]
+}
+
+// put takes down a binding as it is planned.
+func (b *bound) put(planned workv1alpha2.Binding) {
+	key := planned.GetNamespace() + "/" + planned.GetName()
+	if i, has := b.at[key]; has {
+		b.all[i] = planned
+		return
+	}
+	b.at[key] = len(b.all)
+	b.all = append(b.all, planned)
+}
+
+func (in *FleetInput) plan(c propagation.Case, now *bound, snap placement.Snapshot) TemplatePlan {
 	template := c.Template
 	out := TemplatePlan{Resource: selector.ResourceOf(template)}
 	choice := propagation.Decide(c)
@@ -113,17 +151,21 @@ func (in *FleetInput) plan(c propagation.Case, current workv1alpha2.Binding, sna
 	default:
 		return out
 	}
-	policy := out.Policy
 	claimed := template.DeepCopy()
-	propagation.ClaimOf(policy).Set(claimed)
-	if out.Binding, out.Err = in.bind(claimed, policy, current); out.Err != nil {
+	if out.Binding, out.Err = in.activate(&out, claimed, now.of(template)); out.Err != nil || out.Binding == nil {
 		return out
 	}
-	decision, changed := placement.Decide(out.Binding, placement.Situation{Clusters: snap, Now: in.Now}, in.Scheduling)
+	situation := placement.Situation{Clusters: snap, Peers: placement.PeersOf(out.Binding, now.all), Now: in.Now}
+	decision, changed := placement.Decide(out.Binding, situation, in.Scheduling)
 	out.Err = decision.Err
 	if changed {
 		out.Placed = decision.Why
 		decision.Put(out.Binding)
+	}
+	now.put(out.Binding)
+	if digest, err := propagation.Digest(claimed); err != nil || digest != out.Binding.GetAnnotations()[propagation.DigestAnnotation] {
+		out.Err = errors.Join(out.Err, err)
+		return out
 	}
 	works, err := Works(WorksInput{
 		Binding: out.Binding, Template: claimed, Cluster: snap.Cluster, Overrides: in.Overrides, Interpreter: in.Interpreter,
@@ -135,8 +177,31 @@ func (in *FleetInput) plan(c propagation.Case, current workv1alpha2.Binding, sna
 	return out
 }
 
+// activate claims the template for the policy of out, and returns its binding.
+func (in *FleetInput) activate(out *TemplatePlan, template *unstructured.Unstructured, current workv1alpha2.Binding) (workv1alpha2.Binding, error) {
+	before, err := propagation.Digest(template)
+	if err != nil {
+		return nil, err
+	}
+	if out.Activation, err = propagation.Activate(template, out.Policy, current); err != nil {
+		return nil, err
+	}
+	out.Activation.Claim(out.Policy).Set(template)
+	if !out.Activation.Waits {
+		return in.bind(template, out.Policy, current, out.Activation.Edition)
+	}
+	out.Why += ", waits for a change of the template"
+	if current == nil {
+		return nil, nil
+	}
+	after, err := propagation.Digest(template)
+	b := copyOrNew(template, current)
+	propagation.Follow(b, out.Policy, before, after)
+	return b, err
+}
+
 // bind returns the binding of a claimed template, before its placement.
-func (in *FleetInput) bind(template *unstructured.Unstructured, policy policyv1alpha1.Policy, current workv1alpha2.Binding) (workv1alpha2.Binding, error) {
+func (in *FleetInput) bind(template *unstructured.Unstructured, policy policyv1alpha1.Policy, current workv1alpha2.Binding, edition string) (workv1alpha2.Binding, error) {
 	n, requirements, _, err := in.Interpreter.Replicas(template)
 	if err != nil {
 		return nil, err
@@ -154,11 +219,16 @@ func (in *FleetInput) bind(template *unstructured.Unstructured, policy policyv1a
 		Object: template, Replicas: n, Requirements: requirements,
 		Digest: digest, Seen: b.GetAnnotations()[propagation.DigestAnnotation],
 	}
+	if class := policy.PropagationSpec().SchedulePriority; class != nil {
+		value, has := in.Priorities[class.PriorityClassName]
+		if !has {
+			return nil, propagation.NoPriorityClass(policy)
+		}
+		t.Priority = &value
+	}
 	*b.BindingSpec() = propagation.BindingSpec(t, policy, spec)
 	propagation.ClaimOf(policy).Set(b)
-	annotations := b.GetAnnotations()
-	annotations[propagation.DigestAnnotation] = digest
-	b.SetAnnotations(annotations)
+	propagation.Note(b, digest, edition)
 	return b, nil
 }
 

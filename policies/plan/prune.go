@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
 // serverKept are the fields of metadata that belong to the hub's own object.
@@ -35,6 +37,7 @@ func Prune(obj *unstructured.Unstructured) {
 		unstructured.RemoveNestedField(obj.Object, "metadata", key)
 	}
 	removeKey(obj.Object, lastApplied, "metadata", "annotations")
+	removeKey(obj.Object, propagation.WaitsAnnotation, "metadata", "annotations")
 	gvk := obj.GroupVersionKind()
 	if prune, ok := pruners[gvk.Group+"/"+gvk.Kind]; ok {
 		prune(obj.Object)

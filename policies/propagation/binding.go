@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -32,6 +33,9 @@ type Template struct {
 	// keeps the resourceVersion that it has recorded, so that a change of the
 	// template's status alone writes nothing. Both empty: always recorded.
 	Digest, Seen string
+	// Components are its parts where it has several kinds of pods, each with its
+	// own replicas. Replicas and Requirements then have no say.
+	Components []workv1alpha2.Component
 	// Priority of the class that the policy names; nil where it names none.
 	Priority *int32
 }
@@ -42,8 +46,8 @@ var serverKept = []string{
 	"deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers",
 }
 
-// Digest returns a digest of what is propagated of obj: all but its status and
-// what the server keeps in its metadata.
+// Digest returns a digest of what is propagated of obj: all but its status, what
+// the server keeps in its metadata, and WaitsAnnotation.
 func Digest(obj *unstructured.Unstructured) (string, error) {
 	content := maps.Clone(obj.Object)
 	delete(content, "status")
@@ -51,6 +55,14 @@ func Digest(obj *unstructured.Unstructured) (string, error) {
 		meta = maps.Clone(meta)
 		for _, key := range serverKept {
 			delete(meta, key)
+		}
+		if notes, ok := meta["annotations"].(map[string]any); ok && notes[WaitsAnnotation] != nil {
+			notes = maps.Clone(notes)
+			if delete(notes, WaitsAnnotation); len(notes) == 0 {
+				delete(meta, "annotations")
+			} else {
+				meta["annotations"] = notes
+			}
 		}
 		content["metadata"] = meta
 	}
@@ -74,8 +86,10 @@ func BindingSpec(t Template, p policyv1alpha1.Policy, current *workv1alpha2.Reso
 	}
 	policy := p.PropagationSpec()
 	spec.Resource = reference(t, spec.Resource)
-	spec.Replicas = t.Replicas
-	spec.ReplicaRequirements = t.Requirements.DeepCopy()
+	spec.Replicas, spec.ReplicaRequirements, spec.Components = t.Replicas, t.Requirements.DeepCopy(), t.Components
+	if len(t.Components) > 0 {
+		spec.Replicas, spec.ReplicaRequirements = 0, nil
+	}
 	spec.Placement = policy.Placement.DeepCopy()
 	spec.PropagateDeps = policy.PropagateDeps
 	spec.SchedulerName = policy.SchedulerName
@@ -92,11 +106,38 @@ func BindingSpec(t Template, p policyv1alpha1.Policy, current *workv1alpha2.Reso
 		spec.PreserveResourcesOnDeletion = ptr.To(*preserve)
 	}
 	spec.Suspension = MergeSuspension(policy.Suspension, spec.Suspension)
+	spec.WorkloadAffinityGroups = affinityGroups(policy.Placement.WorkloadAffinity, t.Object.GetLabels())
 	spec.SchedulePriority = nil
 	if t.Priority != nil && policy.SchedulePriority != nil {
 		spec.SchedulePriority = &workv1alpha2.SchedulePriority{Priority: *t.Priority}
 	}
 	return spec
+}
+
+// affinityGroups returns the groups that the labels of a template put it in; nil
+// where it is in none.
+func affinityGroups(affinity *policyv1alpha1.WorkloadAffinity, labels map[string]string) *workv1alpha2.WorkloadAffinityGroups {
+	if affinity == nil {
+		return nil
+	}
+	group := func(key string) string {
+		value, has := labels[key]
+		if !has {
+			return ""
+		}
+		return key + "=" + value
+	}
+	var out workv1alpha2.WorkloadAffinityGroups
+	if affinity.Affinity != nil {
+		out.AffinityGroup = group(affinity.Affinity.GroupByLabelKey)
+	}
+	if affinity.AntiAffinity != nil {
+		out.AntiAffinityGroup = group(affinity.AntiAffinity.GroupByLabelKey)
+	}
+	if out == (workv1alpha2.WorkloadAffinityGroups{}) {
+		return nil
+	}
+	return &out
 }
 
 func reference(t Template, current workv1alpha2.ObjectReference) workv1alpha2.ObjectReference {
@@ -115,6 +156,12 @@ func reference(t Template, current workv1alpha2.ObjectReference) workv1alpha2.Ob
 	return ref
 }
 
+// NoPriorityClass is the error of a policy whose PriorityClass does not exist.
+func NoPriorityClass(p policyv1alpha1.Policy) error {
+	return fmt.Errorf("%s names PriorityClass %s in spec.schedulePriority, which does not exist: create it",
+		Title(p), p.PropagationSpec().SchedulePriority.PriorityClassName)
+}
+
 // SameDecision says whether two states of one binding decide the same: they
 // differ, if at all, in the version of the template that they stand for, and in
 // nothing that says where it goes and how it is divided. The Works of the two
@@ -123,10 +170,12 @@ func SameDecision(a, b workv1alpha2.Binding) bool {
 	same := b.DeepCopyObject().(workv1alpha2.Binding)
 	same.BindingSpec().Resource.ResourceVersion = a.BindingSpec().Resource.ResourceVersion
 	annotations := mapOf(same.GetAnnotations())
-	if digest, noted := a.GetAnnotations()[DigestAnnotation]; noted {
-		annotations[DigestAnnotation] = digest
-	} else {
-		delete(annotations, DigestAnnotation)
+	for _, key := range []string{DigestAnnotation, EditionAnnotation} {
+		if noted, has := a.GetAnnotations()[key]; has {
+			annotations[key] = noted
+		} else {
+			delete(annotations, key)
+		}
 	}
 	same.SetAnnotations(annotations)
 	return equality.Semantic.DeepEqual(a, same)

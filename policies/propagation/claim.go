@@ -59,8 +59,8 @@ func ClaimOf(p policyv1alpha1.Policy) Claim {
 	}
 }
 
-// ClaimKeys returns every key that a claim of either scope uses. A new claim
-// removes those that it does not set.
+// ClaimKeys returns every key that a claim of either scope uses, and that of the
+// note of a template that waits. A new claim removes those that it does not set.
 func ClaimKeys() (labels, annotations []string) {
 	return []string{
 			policyv1alpha1.PropagationPolicyPermanentIDLabel,
@@ -69,6 +69,7 @@ func ClaimKeys() (labels, annotations []string) {
 			policyv1alpha1.PropagationPolicyNamespaceAnnotation,
 			policyv1alpha1.PropagationPolicyNameAnnotation,
 			policyv1alpha1.ClusterPropagationPolicyAnnotation,
+			WaitsAnnotation,
 		}
 }
 
