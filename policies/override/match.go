@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
@@ -68,3 +69,18 @@ func inOrder(found []ranked) []policyv1alpha1.Override {
 }
 
 func scope(o policyv1alpha1.Override) int { return min(len(o.GetNamespace()), 1) }
+
+// Means says whether a rule of o picks c.
+func Means(o policyv1alpha1.Override, c *clusterv1alpha1.Cluster) bool {
+	rules, _ := rulesOf(o)
+	return slices.ContainsFunc(rules, func(r policyv1alpha1.RuleWithCluster) bool { return selector.Cluster(c, r.TargetCluster) })
+}
+
+// Regroups says whether another set of o's rules picks a cluster after it
+// changed than before.
+func Regroups(o policyv1alpha1.Override, before, after *clusterv1alpha1.Cluster) bool {
+	rules, _ := rulesOf(o)
+	return slices.ContainsFunc(rules, func(r policyv1alpha1.RuleWithCluster) bool {
+		return selector.Cluster(before, r.TargetCluster) != selector.Cluster(after, r.TargetCluster)
+	})
+}

@@ -262,3 +262,38 @@ func recorded(t *testing.T, a override.Applied) []string {
 	}
 	return out
 }
+
+// TestMeans: which clusters a policy is about, and whether a change of a
+// cluster makes it another one for the policy.
+func TestMeans(t *testing.T) {
+	const format = "{kind: OverridePolicy, metadata: {name: a, namespace: shop}, spec: {%s}}"
+	cluster := func(name, tier string) *clusterv1alpha1.Cluster {
+		return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"tier": tier}}}
+	}
+	cases := map[string]struct {
+		spec string
+		// means says whether it means east as it is.
+		means bool
+		// regroups says whether that changes once east becomes gold.
+		regroups bool
+	}{
+		"a rule for every cluster":      {"overrideRules: [{overriders: {}}]", true, false},
+		"a rule for another cluster":    {"overrideRules: [{overriders: {}, targetCluster: {clusterNames: [west]}}]", false, false},
+		"one of two rules":              {"overrideRules: [{overriders: {}, targetCluster: {clusterNames: [west]}}, {overriders: {}, targetCluster: {clusterNames: [east]}}]", true, false},
+		"a rule for gold":               {"overrideRules: [{overriders: {}, targetCluster: {labelSelector: {matchLabels: {tier: gold}}}}]", false, true},
+		"a rule for tin":                {"overrideRules: [{overriders: {}, targetCluster: {labelSelector: {matchLabels: {tier: tin}}}}]", true, true},
+		"a rule for tin, one for gold":  {"overrideRules: [{overriders: {}, targetCluster: {labelSelector: {matchLabels: {tier: tin}}}}, {overriders: {}, targetCluster: {labelSelector: {matchLabels: {tier: gold}}}}]", true, true},
+		"a rule for gold named west":    {"overrideRules: [{overriders: {}, targetCluster: {clusterNames: [west], labelSelector: {matchLabels: {tier: gold}}}}]", false, false},
+		"the deprecated fields":         {"targetCluster: {labelSelector: {matchLabels: {tier: tin}}}", true, true},
+		"the deprecated fields for all": {"overriders: {}", true, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := overrideOf(t, fmt.Sprintf(format, tc.spec))
+			got := []bool{override.Means(o, cluster("east", "tin")), override.Regroups(o, cluster("east", "tin"), cluster("east", "gold"))}
+			if diff := cmp.Diff([]bool{tc.means, tc.regroups}, got); diff != "" {
+				t.Errorf("means east, regroups it (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
