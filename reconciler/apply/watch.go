@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 )
 
@@ -46,6 +47,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Watches(&workv1alpha2.ClusterResourceBinding{}, wake.whenBindingChanges()).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.opts.Concurrent,
+			NewQueue:                lanes.New[reconcile.Request],
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 		}).
 		Complete(r)

@@ -20,6 +20,7 @@ import (
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 )
 
@@ -39,7 +40,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Watches(&notificationv1beta3.Provider{}, inNamespace, byGeneration).
 		Watches(&workv1alpha2.ResourceBinding{}, r.whenBindingChanges()).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, r.whenBindingChanges()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: lanes.New[reconcile.Request]}).
 		Complete(r)
 }
 

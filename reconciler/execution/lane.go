@@ -17,6 +17,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/crew"
+	"github.com/flotilla-io/flotilla/internal/lanes"
 )
 
 // lane carries the Works of one cluster.
@@ -40,6 +41,7 @@ func (r *Reconciler) open(ctx context.Context, cluster string) {
 	workers, err := controller.NewUnmanaged(laneName(cluster), controller.Options{
 		Reconciler:              l,
 		MaxConcurrentReconciles: r.options.Workers,
+		NewQueue:                lanes.New[reconcile.Request],
 		SkipNameValidation:      ptr.To(true),
 		RecoverPanic:            ptr.To(true),
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),

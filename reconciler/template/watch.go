@@ -23,6 +23,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
@@ -49,6 +50,7 @@ func (r *Reconciler) registerTemplates(mgr ctrl.Manager) error {
 	c, err := controller.NewTyped("template", mgr, controller.TypedOptions[store.Key]{
 		Reconciler:              r,
 		MaxConcurrentReconciles: r.opts.Workers,
+		NewQueue:                lanes.New[store.Key],
 	})
 	if err != nil {
 		return fmt.Errorf("set up the template loop: %w", err)
@@ -175,7 +177,7 @@ func namesakes(key store.Key, kinds []schema.GroupVersionKind) []store.Key {
 }
 
 func (p *policies) register(mgr ctrl.Manager) error {
-	c, err := controller.New("policy", mgr, controller.Options{Reconciler: p, MaxConcurrentReconciles: 2})
+	c, err := controller.New("policy", mgr, controller.Options{Reconciler: p, MaxConcurrentReconciles: 2, NewQueue: lanes.New[reconcile.Request]})
 	if err != nil {
 		return fmt.Errorf("set up the policy loop: %w", err)
 	}

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/git"
@@ -95,6 +96,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		For(&sourcev1.GitRepository{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, requested{}))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.opts.Workers,
+			NewQueue:                lanes.New[reconcile.Request],
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 		}).
 		Complete(r)

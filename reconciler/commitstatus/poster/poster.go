@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	queue "github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/sources/forge"
@@ -85,7 +86,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Named("commitstatus-poster").
 		For(&gitopsv1alpha1.CommitStatus{}, builder.WithPredicates(predicate.GenerationChangedPredicate{}, r.endings())).
 		Watches(&notificationv1beta3.Provider{}, handler.EnqueueRequestsFromMapFunc(r.unsyncedOf), builder.WithPredicates(predicate.GenerationChangedPredicate{}, changedOnly)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: queue.New[reconcile.Request]}).
 		Complete(r)
 }
 

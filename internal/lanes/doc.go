@@ -1,0 +1,9 @@
+// Package lanes is the queue of every loop: lanes by priority that age, so that
+// what users wait for goes first and nothing waits forever.
+//
+// In go keys with a priority; out come keys, one worker at a time for each. Of
+// every four that are handed out, three are the oldest of the highest priority,
+// and one is the oldest of all: a key with n older ones before it is served
+// within 4(n+1) handouts, whatever else comes. The package knows nothing of what
+// the keys stand for, and keeps nothing over a restart.
+package lanes

@@ -1,0 +1,286 @@
+package lanes
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"k8s.io/utils/third_party/forked/golang/btree"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+)
+
+// turns is after how many keys the oldest of all is handed out.
+const turns = 4
+
+// Queue hands out keys. Use New.
+type Queue[T comparable] struct {
+	limiter workqueue.TypedRateLimiter[T]
+	clock   clock.WithDelayedExecution
+
+	mu      sync.Mutex
+	changed *sync.Cond // something is ready, done or shut down
+	items   map[T]*item[T]
+	busy    map[T]bool             // keys that a worker has
+	rank    *btree.BTree[*item[T]] // ready, by priority and then by age
+	age     *btree.BTree[*item[T]] // ready, by age
+	later   *btree.BTree[*item[T]] // not ready yet, by time
+	timer   clock.Timer            // for the first of later
+	timed   time.Time              // when timer fires
+	count   uint64                 // of items that became ready
+	turn    int                    // of the last handout, below turns
+	closed  bool
+}
+
+// item is a key that is in the queue.
+type item[T comparable] struct {
+	key      T
+	priority int
+	// at is when it becomes ready; zero if it is.
+	at time.Time
+	// age orders items: the lower, the older.
+	age uint64
+}
+
+var _ priorityqueue.PriorityQueue[string] = (*Queue[string])(nil)
+
+// New returns an empty queue. It has the form of a controller's option NewQueue.
+func New[T comparable](_ string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
+	return WithClock(limiter, clock.RealClock{})
+}
+
+// WithClock is New with a clock of one's own.
+func WithClock[T comparable](limiter workqueue.TypedRateLimiter[T], c clock.WithDelayedExecution) *Queue[T] {
+	const degree = 32
+	older := func(a, b *item[T]) bool { return a.age < b.age }
+	q := &Queue[T]{
+		limiter: limiter,
+		clock:   c,
+		items:   map[T]*item[T]{},
+		busy:    map[T]bool{},
+		age:     btree.New(degree, older),
+		rank: btree.New(degree, func(a, b *item[T]) bool {
+			return a.priority > b.priority || a.priority == b.priority && a.age < b.age
+		}),
+		later: btree.New(degree, func(a, b *item[T]) bool {
+			return a.at.Before(b.at) || a.at.Equal(b.at) && a.age < b.age
+		}),
+	}
+	q.changed = sync.NewCond(&q.mu)
+	return q
+}
+
+// AddWithOpts adds keys. One that is in the queue already keeps its place, takes
+// the higher of the priorities and the sooner of the times. One that a worker
+// has is handed out again once it is done.
+func (q *Queue[T]) AddWithOpts(o priorityqueue.AddOpts, keys ...T) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
+	for _, key := range keys {
+		after := o.After
+		if o.RateLimited {
+			if limit := q.limiter.When(key); after == 0 || limit < after {
+				after = limit
+			}
+		}
+		q.add(key, ptr.Deref(o.Priority, 0), after)
+	}
+	q.wind()
+}
+
+func (q *Queue[T]) add(key T, priority int, after time.Duration) {
+	is := &item[T]{key: key, priority: priority}
+	if after > 0 {
+		is.at = q.clock.Now().Add(after)
+	}
+	was, in := q.items[key]
+	if in {
+		q.take(was)
+		is.priority = max(priority, was.priority)
+		if is.at.After(was.at) {
+			is.at = was.at // the zero time is the soonest
+		}
+	}
+	if in && was.at.IsZero() {
+		is.age = was.age
+	} else {
+		is.age = q.next()
+	}
+	q.items[key] = is
+	q.file(is)
+}
+
+func (q *Queue[T]) next() uint64 {
+	q.count++
+	return q.count
+}
+
+// file puts an item where it belongs by its state. One whose key a worker has is
+// in no order until that is done.
+func (q *Queue[T]) file(i *item[T]) {
+	switch {
+	case !i.at.IsZero():
+		q.later.ReplaceOrInsert(i)
+	case !q.busy[i.key]:
+		q.rank.ReplaceOrInsert(i)
+		q.age.ReplaceOrInsert(i)
+		q.changed.Signal()
+	}
+}
+
+// take is the contrary of file.
+func (q *Queue[T]) take(i *item[T]) {
+	if !i.at.IsZero() {
+		q.later.Delete(i)
+		return
+	}
+	q.rank.Delete(i)
+	q.age.Delete(i)
+}
+
+// wind sets the timer for the first item that is not ready yet.
+func (q *Queue[T]) wind() {
+	first, some := q.later.Min()
+	if q.timer != nil {
+		if some && first.at.Equal(q.timed) {
+			return
+		}
+		q.timer.Stop()
+		q.timer = nil
+	}
+	if some {
+		q.timed = first.at
+		q.timer = q.clock.AfterFunc(first.at.Sub(q.clock.Now()), func() { go q.ripen() })
+	}
+}
+
+// ripen makes the items ready whose time has come.
+func (q *Queue[T]) ripen() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.timer = nil
+	now := q.clock.Now()
+	for {
+		first, some := q.later.Min()
+		if !some || first.at.After(now) {
+			break
+		}
+		q.later.Delete(first)
+		first.at, first.age = time.Time{}, q.next()
+		q.file(first)
+	}
+	q.wind()
+}
+
+// GetWithPriority waits for a key and hands it out, with the priority that it
+// had. The caller has it alone until Done.
+func (q *Queue[T]) GetWithPriority() (key T, priority int, shutdown bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.rank.Len() == 0 && !q.closed {
+		q.changed.Wait()
+	}
+	if q.rank.Len() == 0 {
+		return key, 0, true
+	}
+	i := q.choose()
+	q.take(i)
+	delete(q.items, i.key)
+	q.busy[i.key] = true
+	return i.key, i.priority, false
+}
+
+func (q *Queue[T]) choose() *item[T] {
+	q.turn = (q.turn + 1) % turns
+	from := q.rank
+	if q.turn == 0 {
+		from = q.age
+	}
+	i, _ := from.Min()
+	return i
+}
+
+// Done ends the caller's hold on a key.
+func (q *Queue[T]) Done(key T) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.busy, key)
+	if i, again := q.items[key]; again && i.at.IsZero() {
+		q.file(i)
+	}
+	if q.closed {
+		q.changed.Broadcast() // ShutDownWithDrain waits for the last one
+	}
+}
+
+// Get is GetWithPriority without the priority.
+func (q *Queue[T]) Get() (key T, shutdown bool) {
+	key, _, shutdown = q.GetWithPriority()
+	return key, shutdown
+}
+
+// Add adds a key with priority 0.
+func (q *Queue[T]) Add(key T) { q.AddWithOpts(priorityqueue.AddOpts{}, key) }
+
+// AddAfter adds a key with priority 0 that becomes ready later.
+func (q *Queue[T]) AddAfter(key T, after time.Duration) {
+	q.AddWithOpts(priorityqueue.AddOpts{After: after}, key)
+}
+
+// AddRateLimited adds a key with priority 0 once the rate limiter says so.
+func (q *Queue[T]) AddRateLimited(key T) {
+	q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, key)
+}
+
+// Forget ends what the rate limiter holds against a key.
+func (q *Queue[T]) Forget(key T) { q.limiter.Forget(key) }
+
+// NumRequeues returns how often the rate limiter has seen a key.
+func (q *Queue[T]) NumRequeues(key T) int { return q.limiter.NumRequeues(key) }
+
+// Len returns how many keys are ready to be handed out.
+func (q *Queue[T]) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.rank.Len()
+}
+
+// ShutDown takes nothing in any more and drops what is not handed out: a loop
+// starts from what is there.
+func (q *Queue[T]) ShutDown() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.shut()
+}
+
+// ShutDownWithDrain is ShutDown, and waits until every key that was handed out
+// is done.
+func (q *Queue[T]) ShutDownWithDrain() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.shut()
+	for len(q.busy) > 0 {
+		q.changed.Wait()
+	}
+}
+
+func (q *Queue[T]) shut() {
+	q.closed = true
+	clear(q.items)
+	q.rank.Clear(false)
+	q.age.Clear(false)
+	q.later.Clear(false)
+	q.wind()
+	q.changed.Broadcast()
+}
+
+// ShuttingDown says whether ShutDown was called.
+func (q *Queue[T]) ShuttingDown() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed
+}
