@@ -23,8 +23,20 @@ type Record struct {
 	Message string `json:"message,omitempty"`
 	// AffinityName is the affinity term in force.
 	AffinityName string `json:"affinityName,omitempty"`
+	// Cause tells failures apart that differ in more than numbers: one that has
+	// the same cause as the last is not written again only because it counts
+	// other clusters or replicas. Empty where Message does so.
+	Cause string `json:"cause,omitempty"`
 	// At is when this outcome was first reached, in whole seconds.
 	At metav1.Time `json:"at"`
+}
+
+// equals says whether the two mean the same to a user.
+func (r Record) equals(other Record) bool {
+	if r.Reason != other.Reason || r.AffinityName != other.AffinityName || r.Cause != other.Cause {
+		return false
+	}
+	return r.Cause != "" || r.Message == other.Message
 }
 
 // Succeeded says whether the decision placed the binding.
@@ -97,63 +109,66 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	if !Mine(b, opts.SchedulerName) {
 		return Decision{}, false
 	}
-	why, due := Due(b, in.Clusters)
+	s := stateOf(b)
+	why, due := s.due(in.Clusters)
 	if !due {
 		return Decision{}, false
 	}
-	result, err := Place(RequestOf(b, in.Peers), in.Clusters, opts)
-	d := outcome(b, result, err)
+	result, err := Place(s.request(in.Peers), in.Clusters, opts)
+	d := s.outcome(result, err)
 	d.Why = why
-	return d, stamp(&d, b, in.Now)
+	return d, s.stamp(&d, in.Now)
 }
 
 // RequestOf returns the request that Decide makes for b, for those who want to
 // know what would come of it.
 func RequestOf(b workv1alpha2.Binding, peers framework.Peers) Request {
-	return Request{Spec: b.BindingSpec(), Peers: peers, ObservedAffinity: observedAffinity(b), Fresh: rebalances(b)}
+	s := stateOf(b)
+	return s.request(peers)
 }
 
-func outcome(b workv1alpha2.Binding, result Result, err error) Decision {
-	spec := b.BindingSpec()
-	applied := b.GetAnnotations()[policyv1alpha1.PolicyPlacementAnnotation]
-	d := Decision{Clusters: spec.Clusters, AppliedPlacement: applied, Err: err}
+func (s *state) request(peers framework.Peers) Request {
+	return Request{Spec: s.spec, Peers: peers, ObservedAffinity: s.affinity(), Fresh: s.rebalances()}
+}
+
+func (s *state) outcome(result Result, err error) Decision {
+	if err == nil {
+		return Decision{
+			Clusters: result.Clusters, AppliedPlacement: s.placement,
+			Record: Record{Reason: workv1alpha2.BindingReasonSuccess, Message: workv1alpha2.SuccessfulSchedulingMessage, AffinityName: result.AffinityName},
+		}
+	}
+	applied, _ := s.applied()
+	d := Decision{
+		Clusters: s.spec.Clusters, AppliedPlacement: applied, Err: err,
+		Record: Record{Reason: workv1alpha2.BindingReasonSchedulerError, Message: err.Error(), AffinityName: s.affinity()},
+	}
 	var fit *FitError
 	var room *UnschedulableError
 	switch {
-	case err == nil:
-		d.Clusters = result.Clusters
-		d.AppliedPlacement = AppliedPlacement(spec.Placement)
-		d.Record = Record{Reason: workv1alpha2.BindingReasonSuccess, Message: workv1alpha2.SuccessfulSchedulingMessage, AffinityName: result.AffinityName}
-		return d
 	case errors.As(err, &fit):
 		d.Clusters = nil
-		d.AppliedPlacement = AppliedPlacement(spec.Placement)
-		d.Record.Reason = workv1alpha2.BindingReasonNoClusterFit
+		d.AppliedPlacement = s.placement
+		d.Record.Reason, d.Record.Cause = workv1alpha2.BindingReasonNoClusterFit, fit.cause()
 	case errors.As(err, &room):
-		d.Record.Reason = workv1alpha2.BindingReasonUnschedulable
-	default:
-		d.Record.Reason = workv1alpha2.BindingReasonSchedulerError
+		d.Record.Reason, d.Record.Cause = workv1alpha2.BindingReasonUnschedulable, "room"
 	}
-	d.Record.Message = err.Error()
-	d.Record.AffinityName = observedAffinity(b)
 	return d
 }
 
-// stamp dates d and reports whether it differs from what b says. An outcome
-// that was reached before keeps its time, except for a rebalance, which is
-// answered by a new one.
-func stamp(d *Decision, b workv1alpha2.Binding, now time.Time) bool {
+// stamp dates d and reports whether it differs from what the binding says. An
+// outcome that was reached before keeps its record, except for a rebalance,
+// which is answered by a new one.
+func (s *state) stamp(d *Decision, now time.Time) bool {
 	d.Record.At = metav1.NewTime(now.UTC().Truncate(time.Second))
-	was, ok := RecordOf(b)
-	same := ok && was.Reason == d.Record.Reason && was.Message == d.Record.Message &&
-		was.AffinityName == d.Record.AffinityName &&
-		b.GetAnnotations()[policyv1alpha1.PolicyPlacementAnnotation] == d.AppliedPlacement &&
-		slices.EqualFunc(d.Clusters, b.BindingSpec().Clusters, sameTarget)
-	if same && !(d.Record.Succeeded() && rebalances(b)) {
-		d.Record.At = was.At
+	applied, _ := s.applied()
+	same := s.recorded && s.record.equals(d.Record) && applied == d.AppliedPlacement &&
+		slices.EqualFunc(d.Clusters, s.spec.Clusters, sameTarget)
+	if same && !(d.Record.Succeeded() && s.rebalances()) {
+		d.Record = s.record
 		return false
 	}
-	if at := b.BindingSpec().RescheduleTriggeredAt; at != nil && d.Record.Succeeded() && at.After(d.Record.At.Time) {
+	if at := s.spec.RescheduleTriggeredAt; at != nil && d.Record.Succeeded() && at.After(d.Record.At.Time) {
 		d.Record.At = *at
 	}
 	return true
@@ -173,13 +188,4 @@ func AppliedPlacement(p *policyv1alpha1.Placement) string {
 		return "{}" // plain values always encode
 	}
 	return string(data)
-}
-
-// observedAffinity returns the affinity term in force, from the record where
-// there is one: status follows later.
-func observedAffinity(b workv1alpha2.Binding) string {
-	if r, ok := RecordOf(b); ok {
-		return r.AffinityName
-	}
-	return b.BindingStatus().SchedulerObservedAffinityName
 }

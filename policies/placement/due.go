@@ -46,27 +46,65 @@ func orDefault(name string) string {
 // Due says whether b needs a decision, and why. A binding for which nothing is
 // due is placed as it should be.
 func Due(b workv1alpha2.Binding, snap Snapshot) (reason string, due bool) {
-	spec := b.BindingSpec()
+	s := stateOf(b)
+	return s.due(snap)
+}
+
+// state is a binding with what its annotations say, read once.
+type state struct {
+	workv1alpha2.Binding
+	spec *workv1alpha2.ResourceBindingSpec
+	// record of the last decision; recorded says whether there is one.
+	record   Record
+	recorded bool
+	// placement of the spec as the applied-placement annotation would have it.
+	placement string
+}
+
+func stateOf(b workv1alpha2.Binding) state {
+	s := state{Binding: b, spec: b.BindingSpec(), placement: AppliedPlacement(b.BindingSpec().Placement)}
+	s.record, s.recorded = RecordOf(b)
+	return s
+}
+
+func (s *state) due(snap Snapshot) (reason string, due bool) {
 	switch {
-	case placementChanged(b):
+	case s.placementChanged():
 		return DuePlacementChanged, true
-	case replicasChanged(spec):
+	case replicasChanged(s.spec):
 		return DueReplicasChanged, true
-	case rebalances(b):
+	case s.rebalances():
 		return DueRebalance, true
-	case !IsWorkload(spec) || replicas.Duplicates(strategy(spec)):
+	case !IsWorkload(s.spec) || replicas.Duplicates(strategy(s.spec)):
 		return DueAlways, true
-	case leaving(spec, snap):
+	case leaving(s.spec, snap):
 		return DueClusterLeaving, true
 	default:
 		return "", false
 	}
 }
 
-// Answered says whether the last decision answers all that b asks for itself:
-// nothing is due but what follows from the clusters.
+// Answered says whether all that b itself asks for is decided: its placement,
+// its replicas and the rebalance that was asked for last. Clusters may still
+// come and go.
 func Answered(b workv1alpha2.Binding) bool {
-	return !placementChanged(b) && !replicasChanged(b.BindingSpec()) && !rebalances(b)
+	s := stateOf(b)
+	return !s.placementChanged() && !replicasChanged(s.spec) && !s.rebalances()
+}
+
+// affinity returns the affinity term in force, from the record where there is
+// one: status follows later.
+func (s *state) affinity() string {
+	if s.recorded {
+		return s.record.AffinityName
+	}
+	return s.BindingStatus().SchedulerObservedAffinityName
+}
+
+// applied returns the placement that was applied last, as text.
+func (s *state) applied() (string, bool) {
+	text, ok := s.GetAnnotations()[policyv1alpha1.PolicyPlacementAnnotation]
+	return text, ok
 }
 
 func strategy(spec *workv1alpha2.ResourceBindingSpec) *policyv1alpha1.ReplicaSchedulingStrategy {
@@ -79,24 +117,27 @@ func strategy(spec *workv1alpha2.ResourceBindingSpec) *policyv1alpha1.ReplicaSch
 // placementChanged compares the placement with the one that was applied last.
 // A record that cannot be read counts as unchanged: rewriting it by moving
 // workloads would be the worse fault.
-func placementChanged(b workv1alpha2.Binding) bool {
-	text, ok := b.GetAnnotations()[policyv1alpha1.PolicyPlacementAnnotation]
+func (s *state) placementChanged() bool {
+	text, ok := s.applied()
 	if !ok {
 		return true
+	}
+	now := s.spec.Placement
+	if now == nil {
+		now = &policyv1alpha1.Placement{}
+	}
+	if text == s.placement {
+		return termChanged(s.affinity(), now.ClusterAffinities, now.ClusterAffinities)
 	}
 	var was policyv1alpha1.Placement
 	if json.Unmarshal([]byte(text), &was) != nil {
 		return false
 	}
-	now := b.BindingSpec().Placement
-	if now == nil {
-		now = &policyv1alpha1.Placement{}
-	}
 	same := equality.Semantic.DeepEqual(was.ClusterAffinity, now.ClusterAffinity) &&
 		equality.Semantic.DeepEqual(was.ClusterTolerations, now.ClusterTolerations) &&
 		equality.Semantic.DeepEqual(was.SpreadConstraints, now.SpreadConstraints) &&
 		equality.Semantic.DeepEqual(was.ReplicaScheduling, now.ReplicaScheduling)
-	return !same || termChanged(observedAffinity(b), was.ClusterAffinities, now.ClusterAffinities)
+	return !same || termChanged(s.affinity(), was.ClusterAffinities, now.ClusterAffinities)
 }
 
 // termChanged says whether the term in force differs between was and now;
@@ -142,21 +183,19 @@ func replicasChanged(spec *workv1alpha2.ResourceBindingSpec) bool {
 
 // rebalances says whether a rebalance was asked for after the last placement.
 // Both times are kept in whole seconds.
-func rebalances(b workv1alpha2.Binding) bool {
-	at := b.BindingSpec().RescheduleTriggeredAt
-	return at != nil && at.After(lastPlaced(b))
-}
-
-// lastPlaced returns when b was last placed; zero if never.
-func lastPlaced(b workv1alpha2.Binding) time.Time {
-	var last time.Time
-	if t := b.BindingStatus().LastScheduledTime; t != nil {
+func (s *state) rebalances() bool {
+	at := s.spec.RescheduleTriggeredAt
+	if at == nil {
+		return false
+	}
+	var last time.Time // zero: never placed
+	if t := s.BindingStatus().LastScheduledTime; t != nil {
 		last = t.Time
 	}
-	if r, ok := RecordOf(b); ok && r.Reason == workv1alpha2.BindingReasonSuccess && r.At.After(last) {
-		last = r.At.Time
+	if s.recorded && s.record.Succeeded() && s.record.At.After(last) {
+		last = s.record.At.Time
 	}
-	return last
+	return at.After(last)
 }
 
 func leaving(spec *workv1alpha2.ResourceBindingSpec, snap Snapshot) bool {

@@ -3,8 +3,10 @@ package placement
 import (
 	"cmp"
 	"fmt"
+	"hash/fnv"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
@@ -59,6 +61,24 @@ func (e *FitError) Error() string {
 		texts = append(texts, fmt.Sprintf("and %d more reasons", more))
 	}
 	return fmt.Sprintf("0/%d clusters are available: %s.", e.Clusters, strings.Join(texts, ", "))
+}
+
+// cause tells errors apart that name other reasons, however many clusters they
+// are about. Of more reasons than a message names only the first one counts.
+func (e *FitError) cause() string {
+	texts := make([]string, len(e.Reasons))
+	for i, r := range e.Reasons {
+		texts[i] = r.Text
+	}
+	if len(texts) > maxReasons {
+		texts = append(texts[:1], "more")
+	}
+	slices.Sort(texts)
+	h := fnv.New64a()
+	for _, text := range texts {
+		_, _ = h.Write([]byte(text + "\n")) // a hash never fails
+	}
+	return strconv.FormatUint(h.Sum64(), 16)
 }
 
 // UnschedulableError says that clusters fit but lack room; a later try may

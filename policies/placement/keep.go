@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
@@ -12,12 +11,13 @@ import (
 // take: b stays where it is, and says why. The second result says whether there is
 // anything to write: b may say so already.
 func Refused(b workv1alpha2.Binding, reason, message string, now time.Time) (Decision, bool) {
+	s := stateOf(b)
+	applied, _ := s.applied()
 	d := Decision{
-		Clusters:         b.BindingSpec().Clusters,
-		AppliedPlacement: b.GetAnnotations()[policyv1alpha1.PolicyPlacementAnnotation],
-		Record:           Record{Reason: reason, Message: message, AffinityName: observedAffinity(b)},
+		Clusters: s.spec.Clusters, AppliedPlacement: applied,
+		Record: Record{Reason: reason, Message: message, AffinityName: s.affinity()},
 	}
-	return d, stamp(&d, b, now)
+	return d, s.stamp(&d, now)
 }
 
 // Remaining returns the targets of b without the clusters that are leaving or
