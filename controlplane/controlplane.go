@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/flotilla-io/flotilla/controlplane/admission"
 	"github.com/flotilla-io/flotilla/controlplane/apiserver"
 	"github.com/flotilla-io/flotilla/controlplane/bootstrap"
 	"github.com/flotilla-io/flotilla/controlplane/datadir"
@@ -29,6 +30,7 @@ type ControlPlane struct {
 	store  *etcd.Server // nil if the store runs elsewhere
 	pki    *pki.Store
 	server *apiserver.Server
+	quotas *admission.Quotas // nil if they are ignored
 	ready  chan struct{}
 	isUp   atomic.Bool
 	close  sync.Once
@@ -68,6 +70,9 @@ func (c *ControlPlane) build(ctx context.Context) error {
 	if err := c.openStore(ctx); err != nil {
 		return err
 	}
+	if !c.opts.IgnoreQuotas {
+		c.quotas = admission.NewQuotas()
+	}
 	if c.server, err = apiserver.New(ctx, c.serverOptions()); err != nil {
 		return err
 	}
@@ -93,7 +98,7 @@ func (c *ControlPlane) openStore(ctx context.Context) error {
 }
 
 func (c *ControlPlane) serverOptions() apiserver.Options {
-	return apiserver.Options{
+	out := apiserver.Options{
 		DataDir:          c.dir.Path("apiserver"),
 		PKI:              c.pki,
 		Etcd:             c.opts.Etcd,
@@ -101,11 +106,11 @@ func (c *ControlPlane) serverOptions() apiserver.Options {
 		SecurePort:       c.opts.SecurePort,
 		Hosts:            c.opts.Hosts,
 		DisableAdmission: templatesAreNotRun,
-		Admission:        plugins(c.opts.Claim),
-		Extension:        extension(c.opts.Clock, c.opts.Definitions),
 		ReadyChecks:      []healthz.HealthChecker{healthz.NamedCheck("flotilla", c.check)},
 		FeatureGates:     c.opts.FeatureGates,
 	}
+	extend(&out, c.opts, c.quotas)
+	return out
 }
 
 // check is the part of /readyz that is not the server's own.
@@ -189,6 +194,9 @@ func (c *ControlPlane) work(ctx context.Context, loops []Loops) error {
 		{"certificates", c.renew},
 		{"store", c.watchStore},
 		{"housekeeping", c.keepHouse},
+	}
+	if c.quotas != nil {
+		parts = append(parts, part{"quotas", func(ctx context.Context) error { return c.quotas.Run(ctx, c.Config()) }})
 	}
 	for _, loop := range loops {
 		parts = append(parts, part{"loops", func(ctx context.Context) error { return loop(ctx, c.Config()) }})

@@ -1,10 +1,11 @@
 package controlplane
 
 import (
+	"context"
+
 	"github.com/google/uuid"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/clock"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/openapi"
@@ -15,9 +16,25 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/apiserver"
 )
 
-// extension is what the server has beyond Kubernetes and custom resources.
-func extension(clk clock.PassiveClock, definitions []*apiextensionsv1.CustomResourceDefinition) *apiserver.Extension {
-	kinds := aggregated.NewKinds(aggregated.Options{Definitions: definitions, Now: clk.Now, NewID: uuid.NewString})
+// extend gives the server what it has beyond Kubernetes and custom resources, and
+// its own admission. quotas is nil if bindings are not held against them.
+func extend(server *apiserver.Options, opts Options, quotas *admission.Quotas) {
+	var limits *admission.Quota
+	served := aggregated.Options{Definitions: opts.Definitions, Now: opts.Clock.Now, NewID: uuid.NewString}
+	if quotas != nil {
+		served.Witness = func(ctx context.Context) (context.Context, func(runtime.Object, error)) { return limits.Begin(ctx) }
+	}
+	kinds := aggregated.NewKinds(served)
+	server.Extension = extension(kinds)
+	server.Admission = plugins(opts)
+	if quotas != nil {
+		limits = admission.NewQuota(kinds.Bindings, quotas, opts.Clock)
+		server.Admission = append(server.Admission, apiserver.Plugin{Name: "FlotillaQuota", Interface: limits})
+	}
+}
+
+// extension are the kinds that the server serves with their Go types.
+func extension(kinds *aggregated.Kinds) *apiserver.Extension {
 	return &apiserver.Extension{
 		Name:         "flotilla",
 		Scheme:       kinds.Scheme,
@@ -34,13 +51,13 @@ func extension(clk clock.PassiveClock, definitions []*apiextensionsv1.CustomReso
 }
 
 // plugins are the server's own admission.
-func plugins(claim admission.Claimer) []apiserver.Plugin {
+func plugins(opts Options) []apiserver.Plugin {
 	out := []apiserver.Plugin{
-		{Name: "FlotillaKinds", Interface: admission.NewPlugin(uuid.NewString)},
+		{Name: "FlotillaKinds", Interface: admission.NewPlugin(admission.Options{NewID: uuid.NewString, AllowNoExecuteTaints: opts.AllowNoExecuteTaintPolicy})},
 		{Name: "FlotillaProtection", Interface: admission.NewProtection()},
 	}
-	if claim != nil {
-		out = append(out, apiserver.Plugin{Name: "FlotillaClaims", Interface: admission.NewClaiming(claim)})
+	if opts.Claim != nil {
+		out = append(out, apiserver.Plugin{Name: "FlotillaClaims", Interface: admission.NewClaiming(opts.Claim)})
 	}
 	return out
 }

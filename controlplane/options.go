@@ -31,6 +31,11 @@ type Options struct {
 	// Claim marks new templates with the policy that carries them; nil leaves
 	// that to the loops.
 	Claim admission.Claimer
+	// AllowNoExecuteTaintPolicy accepts ClusterTaintPolicies whose taints evict
+	// workloads.
+	AllowNoExecuteTaintPolicy bool
+	// IgnoreQuotas lets bindings use more than FederatedResourceQuotas allow.
+	IgnoreQuotas bool
 	// FeatureGates are Kubernetes' own, for the whole process.
 	FeatureGates map[string]bool
 	// Clock tells when certificates are due; nil means the machine's.

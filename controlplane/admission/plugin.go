@@ -10,16 +10,36 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/client-go/dynamic"
+
+	configv1alpha1 "github.com/flotilla-io/flotilla/api/config/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/validate"
 )
+
+// Options are what objects are judged by.
+type Options struct {
+	// NewID makes permanent ids.
+	NewID func() string
+	// AllowNoExecuteTaints accepts ClusterTaintPolicies whose taints evict.
+	AllowNoExecuteTaints bool
+}
 
 // Plugin completes and validates objects of the kinds that it knows.
 type Plugin struct {
 	*admission.Handler
-	newID func() string
+	opts  Options
+	kinds map[schema.GroupResource]validate.Kind
 	apis  meta.RESTMapper
+	hub   dynamic.Interface
 }
 
 var (
@@ -28,99 +48,141 @@ var (
 	_ admission.InitializationValidator = (*Plugin)(nil)
 )
 
-// NewPlugin returns a plugin that takes permanent ids from newID.
-func NewPlugin(newID func() string) *Plugin {
-	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update), newID: newID}
+// NewPlugin returns a plugin.
+func NewPlugin(opts Options) *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update), opts: opts, kinds: customKinds()}
 }
 
 // SetRESTMapper is told by the server which APIs it serves.
 func (p *Plugin) SetRESTMapper(mapper meta.RESTMapper) { p.apis = mapper }
+
+// SetDynamicClient is given by the server a client of its own.
+func (p *Plugin) SetDynamicClient(hub dynamic.Interface) { p.hub = hub }
 
 // ValidateInitialization is called when the server is built.
 func (p *Plugin) ValidateInitialization() error {
 	if p.apis == nil {
 		return errors.New("no list of served APIs")
 	}
+	if p.hub == nil {
+		return errors.New("no client")
+	}
 	return nil
 }
 
 // Admit completes an object.
 func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	k, obj, old := of(a)
+	k, obj, old := p.of(a)
 	if obj == nil {
 		return nil
 	}
-	k.identity.Give(obj, metaOf(old), p.newID)
-	if k.finalizer != "" && obj.GetDeletionTimestamp() == nil && !slices.Contains(obj.GetFinalizers(), k.finalizer) {
-		obj.SetFinalizers(append(obj.GetFinalizers(), k.finalizer))
+	identity := k.Identity
+	identity.Own = identity.Own || !MayBringIdentity(a.GetUserInfo())
+	identity.Give(obj, metaOf(old), p.opts.NewID)
+	if k.Finalizer != "" && obj.GetDeletionTimestamp() == nil && !slices.Contains(obj.GetFinalizers(), k.Finalizer) {
+		obj.SetFinalizers(append(obj.GetFinalizers(), k.Finalizer))
 	}
-	if k.complete == nil || !k.understands(obj) {
+	if !understands(k, obj) {
 		return nil
 	}
-	if err := k.complete(obj); err != nil {
+	if err := complete(k, obj); err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	return nil
 }
 
-// understands says whether the kind's functions may be shown the object.
-func (k kind) understands(obj *unstructured.Unstructured) bool {
-	return obj.GroupVersionKind().Version == k.version
+// systemAccounts is the group of the accounts of the control plane's own programs,
+// where its loops run apart from it.
+const systemAccounts = serviceaccount.ServiceAccountGroupPrefix + workv1alpha2.NamespaceKarmadaSystem
+
+// MayBringIdentity says whether a new object of a user may come with a permanent
+// id, as one does that is restored from a backup. What was made for an object is
+// found by its id, and deleted by it: whoever could choose one would reach what
+// is another's.
+func MayBringIdentity(u user.Info) bool {
+	return u == nil || slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup) || slices.Contains(u.GetGroups(), systemAccounts)
 }
 
 // Validate refuses an object that is wrong and warns of one that will not do
 // what it says.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	k, obj, old := of(a)
+	k, obj, old := p.of(a)
 	if obj == nil || obj.GetDeletionTimestamp() != nil { // what is going away needs only its finalizers removed
 		return nil
 	}
-	if errs := k.identity.Check(obj, metaOf(old)); len(errs) > 0 {
-		return apierrors.NewInvalid(a.GetKind().GroupKind(), a.GetName(), errs)
-	}
-	if !k.understands(obj) {
-		return nil
-	}
-	errs, warnings, err := k.check(obj, old)
-	if err != nil {
-		return apierrors.NewBadRequest(err.Error())
+	errs := k.Identity.Check(obj, metaOf(old))
+	var warnings []string
+	if understands(k, obj) {
+		facts, err := p.facts(ctx, k)
+		if err != nil {
+			return apierrors.NewInternalError(err)
+		}
+		more, unwise, value, err := check(k, obj, old, facts)
+		if err != nil {
+			return apierrors.NewBadRequest(err.Error())
+		}
+		errs = distinct(append(errs, more...))
+		warnings = append(unwise, p.unserved(value)...)
 	}
 	if len(errs) > 0 {
 		return apierrors.NewInvalid(a.GetKind().GroupKind(), a.GetName(), errs)
 	}
-	for _, text := range append(warnings, p.unserved(k, obj)...) {
+	for _, text := range warnings {
 		warning.AddWarning(ctx, "", text)
 	}
 	return nil
 }
 
+// distinct leaves out errors that say the same of the same field.
+func distinct(errs field.ErrorList) field.ErrorList {
+	var out field.ErrorList
+	for _, e := range errs {
+		if !slices.ContainsFunc(out, func(o *field.Error) bool { return o.Error() == e.Error() }) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// facts are what judging an object depends on, beside the object.
+func (p *Plugin) facts(ctx context.Context, k validate.Kind) (validate.Facts, error) {
+	facts := validate.Facts{AllowNoExecuteTaints: p.opts.AllowNoExecuteTaints}
+	if k.Resource != "resourceinterpretercustomizations" {
+		return facts, nil
+	}
+	list, err := p.hub.Resource(k.GroupVersion().WithResource(k.Resource)).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return facts, fmt.Errorf("list the customizations that there are: %w", err)
+	}
+	facts.Customizations = make([]configv1alpha1.ResourceInterpreterCustomization, len(list.Items))
+	for i := range list.Items {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &facts.Customizations[i]); err != nil {
+			return facts, fmt.Errorf("read the customization %s: %w", list.Items[i].GetName(), err)
+		}
+	}
+	return facts, nil
+}
+
 // unserved warns of kinds that the server lacks: templates of them cannot exist,
 // so the policy will wait.
-func (p *Plugin) unserved(k kind, obj *unstructured.Unstructured) []string {
-	if k.selects == nil {
-		return nil
-	}
-	apis, err := k.selects(obj)
-	if err != nil {
-		return nil // check has read the same object
-	}
+func (p *Plugin) unserved(obj validate.Object) []string {
 	var out []string
-	for _, a := range apis {
-		if p.lacks(a) {
+	for i, s := range selectorsOf(obj) {
+		if p.lacks(s) {
 			out = append(out, fmt.Sprintf("%s: the control plane does not serve %s of %s: nothing is propagated until its CustomResourceDefinition is applied here",
-				a.path, a.kind, a.apiVersion))
+				field.NewPath("spec", "resourceSelectors").Index(i), s.Kind, s.APIVersion))
 		}
 	}
 	return out
 }
 
 // lacks says whether the server certainly does not serve a kind.
-func (p *Plugin) lacks(a api) bool {
-	gv, err := schema.ParseGroupVersion(a.apiVersion)
+func (p *Plugin) lacks(s policyv1alpha1.ResourceSelector) bool {
+	gv, err := schema.ParseGroupVersion(s.APIVersion)
 	if err != nil {
 		return true
 	}
-	_, err = p.apis.RESTMapping(schema.GroupKind{Group: gv.Group, Kind: a.kind}, gv.Version)
+	_, err = p.apis.RESTMapping(schema.GroupKind{Group: gv.Group, Kind: s.Kind}, gv.Version)
 	return meta.IsNoMatchError(err)
 }
 
@@ -134,8 +196,8 @@ func metaOf(obj *unstructured.Unstructured) metav1.Object {
 
 // of returns what to do with a request's object, the object, and what it
 // replaces. The object is nil if the request is none of this plugin's.
-func of(a admission.Attributes) (k kind, obj, old *unstructured.Unstructured) {
-	k, known := kinds[a.GetResource().GroupResource()]
+func (p *Plugin) of(a admission.Attributes) (k validate.Kind, obj, old *unstructured.Unstructured) {
+	k, known := p.kinds[a.GetResource().GroupResource()]
 	if !known || a.GetSubresource() != "" {
 		return k, nil, nil
 	}

@@ -10,7 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 )
 
 func parse(t *testing.T, manifest string) *unstructured.Unstructured {
@@ -74,9 +78,33 @@ spec: {priority: 0, unknown: {to: us}, resourceSelectors: [{apiVersion: v1, kind
 			want:     "apiVersion: work.karmada.io/v1alpha1\nkind: Work\nmetadata: {name: w}\nspec: {}",
 		},
 		"another kind is left alone": {
-			resource: "federatedresourcequotas",
-			obj:      "apiVersion: policy.karmada.io/v1alpha1\nkind: FederatedResourceQuota\nmetadata: {name: q}",
-			want:     "apiVersion: policy.karmada.io/v1alpha1\nkind: FederatedResourceQuota\nmetadata: {name: q}",
+			resource: "remedies",
+			obj:      "apiVersion: remedy.karmada.io/v1alpha1\nkind: Remedy\nmetadata: {name: q}",
+			want:     "apiVersion: remedy.karmada.io/v1alpha1\nkind: Remedy\nmetadata: {name: q}",
+		},
+		"another version of a kind gets an id and is left alone else": {
+			obj:  "apiVersion: policy.karmada.io/v2\nkind: PropagationPolicy\nmetadata: {name: p, namespace: ns}\nspec: {resourceSelectors: [{kind: A}]}",
+			want: "apiVersion: policy.karmada.io/v2\nkind: PropagationPolicy\nmetadata: {name: p, namespace: ns, labels: {propagationpolicy.karmada.io/permanent-id: new}, finalizers: [karmada.io/propagation-policy-controller]}\nspec: {resourceSelectors: [{kind: A}]}",
+		},
+		"an autoscaler gets defaults": {
+			resource: "federatedhpas",
+			obj:      "apiVersion: autoscaling.karmada.io/v1alpha1\nkind: FederatedHPA\nmetadata: {name: a, namespace: ns}\nspec: {maxReplicas: 3, behavior: {scaleDown: {selectPolicy: Disabled}}}",
+			want: `
+apiVersion: autoscaling.karmada.io/v1alpha1
+kind: FederatedHPA
+metadata: {name: a, namespace: ns}
+spec:
+  minReplicas: 1
+  maxReplicas: 3
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]
+  behavior:
+    scaleUp: {stabilizationWindowSeconds: 0, selectPolicy: Max, policies: [{type: Pods, value: 4, periodSeconds: 15}, {type: Percent, value: 100, periodSeconds: 15}]}
+    scaleDown: {selectPolicy: Disabled, policies: [{type: Percent, value: 100, periodSeconds: 15}]}`,
+		},
+		"a service gets an id": {
+			resource: "multiclusterservices",
+			obj:      "apiVersion: networking.karmada.io/v1alpha1\nkind: MultiClusterService\nmetadata: {name: s, namespace: ns}\nspec: {types: [CrossCluster]}",
+			want:     "apiVersion: networking.karmada.io/v1alpha1\nkind: MultiClusterService\nmetadata: {name: s, namespace: ns, labels: {multiclusterservice.karmada.io/permanent-id: new}}\nspec: {types: [CrossCluster]}",
 		},
 	}
 	for name, tc := range cases {
@@ -89,7 +117,7 @@ spec: {priority: 0, unknown: {to: us}, resourceSelectors: [{apiVersion: v1, kind
 				old = parse(t, tc.old)
 			}
 			obj := parse(t, tc.obj)
-			plugin := NewPlugin(func() string { return "new" })
+			plugin := NewPlugin(Options{NewID: func() string { return "new" }})
 			if err := plugin.Admit(t.Context(), request(obj, old, tc.resource, tc.subresource), nil); err != nil {
 				t.Fatal(err)
 			}
@@ -119,18 +147,18 @@ func (m noMapper) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, e
 
 func TestLacks(t *testing.T) {
 	cases := map[string]struct {
-		api  api
+		api  policyv1alpha1.ResourceSelector
 		err  error
 		want bool
 	}{
-		"a served kind is there":                   {api: api{apiVersion: "v1", kind: "Secret"}},
-		"a kind without match is lacking":          {api: api{apiVersion: "v1", kind: "Sekret"}, err: &meta.NoKindMatchError{}, want: true},
-		"a server that cannot say is given credit": {api: api{apiVersion: "v1", kind: "Secret"}, err: errors.New("discovery is down")},
-		"a version that is none is lacking":        {api: api{apiVersion: "a/b/c", kind: "Secret"}, want: true},
+		"a served kind is there":                   {api: policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "Secret"}},
+		"a kind without match is lacking":          {api: policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "Sekret"}, err: &meta.NoKindMatchError{}, want: true},
+		"a server that cannot say is given credit": {api: policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "Secret"}, err: errors.New("discovery is down")},
+		"a version that is none is lacking":        {api: policyv1alpha1.ResourceSelector{APIVersion: "a/b/c", Kind: "Secret"}, want: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			plugin := NewPlugin(nil)
+			plugin := NewPlugin(Options{})
 			plugin.SetRESTMapper(noMapper{err: tc.err})
 			if got := plugin.lacks(tc.api); got != tc.want {
 				t.Errorf("lacks = %v, want %v", got, tc.want)
@@ -140,12 +168,36 @@ func TestLacks(t *testing.T) {
 }
 
 func TestValidateInitialization(t *testing.T) {
-	plugin := NewPlugin(nil)
+	plugin := NewPlugin(Options{})
 	if plugin.ValidateInitialization() == nil {
 		t.Error("a plugin without a mapper is accepted")
 	}
 	plugin.SetRESTMapper(noMapper{})
+	if plugin.ValidateInitialization() == nil {
+		t.Error("a plugin without a client is accepted")
+	}
+	plugin.SetDynamicClient(&dynamic.DynamicClient{})
 	if err := plugin.ValidateInitialization(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Whoever could choose a permanent id would reach what is another's.
+func TestMayBringIdentity(t *testing.T) {
+	for name, tc := range map[string]struct {
+		user user.Info
+		want bool
+	}{
+		"an administrator, who restores a backup": {&user.DefaultInfo{Name: "admin", Groups: []string{"system:authenticated", "system:masters"}}, true},
+		"loops that run apart":                    {&user.DefaultInfo{Name: "system:serviceaccount:karmada-system:loops", Groups: []string{"system:serviceaccounts", "system:serviceaccounts:karmada-system"}}, true},
+		"a tenant":                                {&user.DefaultInfo{Name: "tenant", Groups: []string{"system:authenticated"}}, false},
+		"an account of another namespace":         {&user.DefaultInfo{Name: "x", Groups: []string{"system:serviceaccounts", "system:serviceaccounts:shop"}}, false},
+		"an agent":                                {&user.DefaultInfo{Name: "system:karmada:agent:a", Groups: []string{"system:karmada:agents"}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := MayBringIdentity(tc.user); got != tc.want {
+				t.Errorf("MayBringIdentity = %t, want %t", got, tc.want)
+			}
+		})
 	}
 }

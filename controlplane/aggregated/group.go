@@ -1,6 +1,7 @@
 package aggregated
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
@@ -33,6 +35,7 @@ type Kinds struct {
 
 	parameters runtime.ParameterCodec
 	opts       Options
+	bindings   *genericregistry.Store // once the groups are made
 }
 
 // Options are what the kinds are served by.
@@ -44,7 +47,14 @@ type Options struct {
 	Now func() time.Time
 	// NewID makes permanent ids.
 	NewID func() string
+	// Witness is told when a write of a ResourceBinding begins, and with the
+	// function that it returns how it ends; nil if nobody asks. Admission sees the
+	// context that it returns.
+	Witness Witness
 }
+
+// A Witness sees writes begin and end.
+type Witness func(ctx context.Context) (context.Context, func(written runtime.Object, err error))
 
 // NewKinds makes the kinds.
 func NewKinds(opts Options) *Kinds {
@@ -85,7 +95,7 @@ func internal(group string) schema.GroupVersion {
 
 // Groups returns what is served, stored through the getter.
 func (k *Kinds) Groups(getter generic.RESTOptionsGetter) ([]*genericapiserver.APIGroupInfo, error) {
-	s := &server{scheme: k.Scheme, getter: getter, newID: k.opts.NewID, storages: map[schema.GroupVersion]map[string]rest.Storage{}}
+	s := &server{scheme: k.Scheme, getter: getter, newID: k.opts.NewID, witness: k.opts.Witness, stores: map[schema.GroupResource]*genericregistry.Store{}, storages: map[schema.GroupVersion]map[string]rest.Storage{}}
 	if err := serve(s, clusters(k.opts.Now)); err != nil {
 		return nil, fmt.Errorf("store of clusters: %w", err)
 	}
@@ -94,6 +104,7 @@ func (k *Kinds) Groups(getter generic.RESTOptionsGetter) ([]*genericapiserver.AP
 			return nil, err
 		}
 	}
+	k.bindings = s.stores[schema.GroupResource{Group: workv1alpha2.GroupName, Resource: "resourcebindings"}]
 	var out []*genericapiserver.APIGroupInfo
 	for _, versions := range [][]schema.GroupVersion{{clusterv1alpha1.GroupVersion}, {workv1alpha2.GroupVersion, workv1alpha1.GroupVersion}} {
 		if info := k.group(s, versions); len(info.PrioritizedVersions) > 0 {
@@ -116,7 +127,9 @@ func (s *server) define(crd *apiextensionsv1.CustomResourceDefinition) error {
 	case workv1alpha1.ResourceKindWork:
 		err = serve(s, works(d))
 	case workv1alpha2.ResourceKindResourceBinding:
-		err = serve(s, resourceBindings(d))
+		k := resourceBindings(d)
+		k.witness = s.witness
+		err = serve(s, k)
 	case workv1alpha2.ResourceKindClusterResourceBinding:
 		err = serve(s, clusterResourceBindings(d))
 	}

@@ -51,6 +51,8 @@ type kind[P object] struct {
 	// is based on. They are written by loops nearly always, so there is no record
 	// of who wrote which field until somebody applies an object.
 	custom bool
+	// witness sees writes begin and end; nil if nobody asks.
+	witness Witness
 	// tables are how each version is shown; nil shows name and age.
 	tables map[schema.GroupVersion]rest.TableConvertor
 }

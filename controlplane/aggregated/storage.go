@@ -18,6 +18,10 @@ type server struct {
 	scheme *runtime.Scheme
 	getter generic.RESTOptionsGetter
 	newID  func() string
+	// witness sees writes of bindings.
+	witness Witness
+	// stores collects where kinds are kept.
+	stores map[schema.GroupResource]*genericregistry.Store
 	// storages collects what serves each version.
 	storages map[schema.GroupVersion]map[string]rest.Storage
 }
@@ -39,6 +43,7 @@ func serve[P object](s *server, k kind[P]) error {
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: s.getter}); err != nil {
 		return err
 	}
+	s.stores[k.resource] = store
 	for i, version := range k.versions {
 		shown := *store // all versions read and write the same storage
 		if t := k.tables[version]; t != nil {
@@ -50,7 +55,7 @@ func serve[P object](s *server, k kind[P]) error {
 		if s.storages[version] == nil {
 			s.storages[version] = map[string]rest.Storage{}
 		}
-		s.storages[version][k.resource.Resource] = &mainStore{Store: &shown, names: k.names, owner: i == 0}
+		s.storages[version][k.resource.Resource] = &mainStore{Store: &shown, names: k.names, witness: k.witness, owner: i == 0}
 		s.storages[version][k.resource.Resource+"/status"] = &statusStore{store: &status}
 	}
 	return nil
@@ -60,7 +65,8 @@ func serve[P object](s *server, k kind[P]) error {
 type mainStore struct {
 	*genericregistry.Store
 	names
-	owner bool // of the storage
+	witness Witness // nil if nobody asks
+	owner   bool    // of the storage
 }
 
 var (
@@ -75,6 +81,30 @@ func (s *mainStore) ShortNames() []string { return s.shortNames }
 
 // Categories are the groups of kinds that the kind is in.
 func (s *mainStore) Categories() []string { return s.categories }
+
+// Create makes an object.
+func (s *mainStore) Create(ctx context.Context, obj runtime.Object, createValidation rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	if s.witness == nil {
+		return s.Store.Create(ctx, obj, createValidation, options)
+	}
+	ctx, end := s.witness(ctx)
+	out, err := s.Store.Create(ctx, obj, createValidation, options)
+	end(out, err)
+	return out, err
+}
+
+// Update changes an object.
+func (s *mainStore) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
+	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions,
+) (runtime.Object, bool, error) {
+	if s.witness == nil {
+		return s.Store.Update(ctx, name, objInfo, createValidation, updateValidation, forceAllowCreate, options)
+	}
+	ctx, end := s.witness(ctx)
+	out, created, err := s.Store.Update(ctx, name, objInfo, createValidation, updateValidation, forceAllowCreate, options)
+	end(out, err)
+	return out, created, err
+}
 
 // Destroy ends the storage once, for all versions.
 func (s *mainStore) Destroy() {

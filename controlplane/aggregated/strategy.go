@@ -8,8 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	storagenames "k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/flotilla-io/flotilla/controlplane/admission"
 )
 
 // strategy is how objects of a kind are written, but for their status.
@@ -35,12 +38,17 @@ func (s strategy[P]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return s.resetFields("status")
 }
 
-// PrepareForCreate drops the status, gives an id and sets defaults.
-func (s strategy[P]) PrepareForCreate(_ context.Context, o runtime.Object) {
+// PrepareForCreate drops the status, gives an id and sets defaults. An id that
+// the object brings counts only from those who could write any object.
+func (s strategy[P]) PrepareForCreate(ctx context.Context, o runtime.Object) {
 	obj := o.(P)
 	var none P
 	s.keepStatus(obj, s.newObject())
-	s.identity.Give(obj, nil, s.newID)
+	identity := s.identity
+	if u, known := genericapirequest.UserFrom(ctx); known && !admission.MayBringIdentity(u) {
+		identity.Own = true
+	}
+	identity.Give(obj, nil, s.newID)
 	s.complete(obj, none)
 	obj.SetGeneration(1)
 	if s.custom && !applied(obj) {

@@ -1,0 +1,258 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/utils/clock"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/quota"
+)
+
+const (
+	// doubt is how long a write whose outcome is not known may still take effect.
+	doubt = 15 * time.Second
+	// patience is how long a write waits until the quotas are known.
+	patience = 10 * time.Second
+)
+
+// Bindings lists the bindings of a namespace as they were at a version of the
+// store or later; a zero version is any. What it returns is only read.
+type Bindings func(ctx context.Context, namespace string, atLeast uint64) (*workv1alpha2.ResourceBindingList, error)
+
+// Quota refuses bindings that use more than the FederatedResourceQuotas of their
+// namespace allow. In a namespace without one it does nothing.
+//
+// What is used is counted from the bindings that there are, and from the writes
+// that were let through and are not there yet: those are promises, each kept
+// until its write has come back. Writes of one namespace that ask for more are
+// judged one after the other, so together they never exceed a quota. Of several
+// servers on one store each knows the promises of its own.
+type Quota struct {
+	*admission.Handler
+	bindings Bindings
+	quotas   *Quotas
+	clock    clock.PassiveClock
+
+	mu     sync.Mutex
+	newest uint64 // version of the last binding that was written here
+	spaces map[string]*space
+}
+
+// space is what goes on in one namespace.
+type space struct {
+	turn     chan struct{} // holds one token, for the write that is judged
+	promises map[*ticket]promise
+}
+
+// promise is what a binding will use once a write that is under way is done.
+type promise struct {
+	binding string
+	usage   corev1.ResourceList
+	until   time.Time // zero while the write is under way
+}
+
+// ticket is one write of a binding.
+type ticket struct{ space *space }
+
+type ticketKey struct{}
+
+var _ admission.ValidationInterface = (*Quota)(nil)
+
+// NewQuota returns the plugin, which takes what there is from bindings and quotas.
+func NewQuota(bindings Bindings, quotas *Quotas, clk clock.PassiveClock) *Quota {
+	return &Quota{
+		Handler: admission.NewHandler(admission.Create, admission.Update), bindings: bindings, quotas: quotas, clock: clk,
+		spaces: map[string]*space{},
+	}
+}
+
+// Begin marks a write of a binding, with the context of which it is then
+// validated; the function that it returns must be told of the outcome.
+func (q *Quota) Begin(ctx context.Context) (context.Context, func(runtime.Object, error)) {
+	t := &ticket{}
+	return context.WithValue(ctx, ticketKey{}, t), func(written runtime.Object, err error) { q.end(t, written, err) }
+}
+
+// end takes back the promise of a write: what is stored is counted from now on.
+func (q *Quota) end(t *ticket, written runtime.Object, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err == nil {
+		q.newest = max(q.newest, versionOf(written))
+	}
+	if t.space == nil {
+		return
+	}
+	p := t.space.promises[t]
+	delete(t.space.promises, t)
+	if err != nil && !certain(err) {
+		p.until = q.clock.Now().Add(doubt)
+		t.space.promises[t] = p
+	}
+}
+
+func versionOf(obj runtime.Object) uint64 {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return 0
+	}
+	version, err := strconv.ParseUint(accessor.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return 0 // a dry run makes no version
+	}
+	return version
+}
+
+// certain says whether a write that failed has surely no effect.
+func certain(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code >= http.StatusBadRequest && status.Status().Code < http.StatusInternalServerError &&
+		!apierrors.IsTimeout(err) && status.Status().Code != http.StatusRequestTimeout
+}
+
+// Validate refuses a binding that asks for more than there is.
+func (q *Quota) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().GroupResource() != (schema.GroupResource{Group: workv1alpha2.GroupName, Resource: "resourcebindings"}) || a.GetSubresource() != "" {
+		return nil
+	}
+	b, ok := a.GetObject().(*workv1alpha2.ResourceBinding)
+	if !ok {
+		return nil
+	}
+	var before corev1.ResourceList
+	if old, ok := a.GetOldObject().(*workv1alpha2.ResourceBinding); ok {
+		before = quota.Usage(&old.Spec)
+	}
+	now := quota.Usage(&b.Spec)
+	growth := quota.Growth(before, now)
+	if len(growth) == 0 {
+		return nil
+	}
+	limits, err := q.limits(ctx, a.GetNamespace(), growth)
+	if err != nil || len(limits) == 0 {
+		return err
+	}
+	return q.judge(ctx, a, limits, before, now)
+}
+
+// limits are the quotas of a namespace that limit what is asked for.
+func (q *Quota) limits(ctx context.Context, namespace string, growth corev1.ResourceList) ([]*policyv1alpha1.FederatedResourceQuota, error) {
+	all, err := q.quotas.of(ctx, namespace)
+	if err != nil {
+		return nil, apierrors.NewServiceUnavailable("the quotas are not known yet: try again")
+	}
+	var out []*policyv1alpha1.FederatedResourceQuota
+	for _, limit := range all {
+		if limit.DeletionTimestamp == nil && quota.Concerns(limit, growth) {
+			out = append(out, limit)
+		}
+	}
+	return out, nil
+}
+
+// judge decides about a write that asks for more, in its turn, and promises what
+// it will use.
+func (q *Quota) judge(ctx context.Context, a admission.Attributes, limits []*policyv1alpha1.FederatedResourceQuota, before, now corev1.ResourceList) error {
+	s := q.space(a.GetNamespace())
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return apierrors.NewTimeoutError("other bindings of the namespace are held against its quotas", 1)
+	}
+	used, err := q.used(ctx, s, a)
+	if err != nil {
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("count what the namespace uses: %v", err))
+	}
+	quota.Add(used, before)
+	growth := quota.Growth(before, now)
+	for _, limit := range limits {
+		if err := quota.Check(limit, used, growth); err != nil {
+			return refusal(err)
+		}
+	}
+	if t, ok := ctx.Value(ticketKey{}).(*ticket); ok && !a.IsDryRun() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		t.space = s
+		s.promises[t] = promise{binding: a.GetName(), usage: now}
+	}
+	return nil
+}
+
+// used is what all other bindings of a namespace use, or will once the writes
+// under way are done.
+func (q *Quota) used(ctx context.Context, s *space, a admission.Attributes) (corev1.ResourceList, error) {
+	promised, newest := q.promised(s) // before the list: a write that ends in between is seen in one of both
+	list, err := q.bindings(ctx, a.GetNamespace(), newest)
+	if err != nil {
+		return nil, err
+	}
+	delete(promised, a.GetName())
+	used := corev1.ResourceList{}
+	for i := range list.Items {
+		b := &list.Items[i]
+		if b.Name == a.GetName() {
+			continue
+		}
+		usage := quota.Usage(&b.Spec)
+		if p, ok := promised[b.Name]; ok {
+			usage = quota.Most(usage, p)
+			delete(promised, b.Name)
+		}
+		quota.Add(used, usage)
+	}
+	for _, usage := range promised {
+		quota.Add(used, usage)
+	}
+	return used, nil
+}
+
+// promised is what bindings may use by the writes under way, by name.
+func (q *Quota) promised(s *space) (map[string]corev1.ResourceList, uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now, out := q.clock.Now(), map[string]corev1.ResourceList{}
+	for t, p := range s.promises {
+		if !p.until.IsZero() && now.After(p.until) {
+			delete(s.promises, t)
+			continue
+		}
+		out[p.binding] = quota.Most(out[p.binding], p.usage)
+	}
+	return out, q.newest
+}
+
+func (q *Quota) space(namespace string) *space {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s := q.spaces[namespace]
+	if s == nil {
+		s = &space{turn: make(chan struct{}, 1), promises: map[*ticket]promise{}}
+		q.spaces[namespace] = s
+	}
+	return s
+}
+
+// refusal is what the client is told: 403 with the reason by which schedulers
+// know it.
+func refusal(err error) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: workv1alpha2.BindingReasonQuotaExceeded, Message: err.Error(),
+	}}
+}

@@ -1,0 +1,299 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// shelf is a store of bindings whose readers may be behind, as a cache is.
+type shelf struct {
+	mu      sync.Mutex
+	version uint64
+	stored  map[string]*workv1alpha2.ResourceBinding
+	// seen is what readers see, up to version shown.
+	seen  map[string]*workv1alpha2.ResourceBinding
+	shown uint64
+	lists int
+}
+
+func newShelf() *shelf {
+	return &shelf{stored: map[string]*workv1alpha2.ResourceBinding{}, seen: map[string]*workv1alpha2.ResourceBinding{}}
+}
+
+func (s *shelf) list(_ context.Context, _ string, atLeast uint64) (*workv1alpha2.ResourceBindingList, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lists++
+	if s.shown < atLeast {
+		s.show()
+	}
+	out := &workv1alpha2.ResourceBindingList{}
+	for _, b := range s.seen {
+		out.Items = append(out.Items, *b)
+	}
+	return out, nil
+}
+
+func (s *shelf) show() {
+	s.shown = s.version
+	for name, b := range s.stored {
+		s.seen[name] = b
+	}
+}
+
+func (s *shelf) put(b *workv1alpha2.ResourceBinding) *workv1alpha2.ResourceBinding {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version++
+	b = b.DeepCopy()
+	b.ResourceVersion = strconv.FormatUint(s.version, 10)
+	s.stored[b.Name] = b
+	return b
+}
+
+func (s *shelf) get(name string) *workv1alpha2.ResourceBinding {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stored[name]
+}
+
+// placed is a binding that uses cpus.
+func placed(name string, cpus int32) *workv1alpha2.ResourceBinding {
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+	b.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}
+	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "a", Replicas: cpus}}
+	return b
+}
+
+func limitOf(cpus string) *policyv1alpha1.FederatedResourceQuota {
+	return &policyv1alpha1.FederatedResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "team"},
+		Spec:       policyv1alpha1.FederatedResourceQuotaSpec{Overall: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpus)}},
+	}
+}
+
+func newQuota(s *shelf, clk *clocktesting.FakePassiveClock, limits ...*policyv1alpha1.FederatedResourceQuota) *Quota {
+	quotas := NewQuotas()
+	for _, limit := range limits {
+		quotas.set(limit)
+	}
+	close(quotas.synced)
+	return NewQuota(s.list, quotas, clk)
+}
+
+func write(obj, old *workv1alpha2.ResourceBinding, dryRun bool) admission.Attributes {
+	operation, before := admission.Create, runtime.Object(nil)
+	if old != nil {
+		operation, before = admission.Update, old
+	}
+	gvk := workv1alpha2.GroupVersion.WithKind("ResourceBinding")
+	return admission.NewAttributesRecord(obj, before, gvk, obj.Namespace, obj.Name, gvk.GroupVersion().WithResource("resourcebindings"), "", operation, nil, dryRun, nil)
+}
+
+// Whatever comes at once, and however late readers see it, the limit holds.
+func TestQuotaIsNeverExceeded(t *testing.T) {
+	const limit, writers, each = 50, 8, 60
+	s := newShelf()
+	q := newQuota(s, clocktesting.NewFakePassiveClock(time.Unix(0, 0)), limitOf(strconv.Itoa(limit)))
+	var done sync.WaitGroup
+	for w := range writers {
+		done.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(w), 1))
+			for range each {
+				name := fmt.Sprintf("b-%d", random.IntN(2*writers))
+				old := s.get(name)
+				next := placed(name, random.Int32N(9))
+				ctx, end := q.Begin(t.Context())
+				err := q.Validate(ctx, write(next, old, false), nil)
+				switch {
+				case err != nil:
+					if apierrors.ReasonForError(err) != workv1alpha2.BindingReasonQuotaExceeded {
+						t.Errorf("refused with %v", err)
+					}
+					end(nil, err)
+				case random.IntN(4) == 0 || s.get(name) != old: // the write fails, or somebody was quicker
+					end(nil, apierrors.NewConflict(workv1alpha2Resource, name, errors.New("stale")))
+				default:
+					end(s.put(next), nil)
+				}
+				if used := s.used(); used > limit {
+					t.Errorf("%d is used, %d is allowed", used, limit)
+				}
+			}
+		})
+	}
+	done.Wait()
+	if len(q.space("shop").promises) > 0 {
+		t.Errorf("promises are left: %v", q.space("shop").promises)
+	}
+	if s.used() < limit/2 {
+		t.Errorf("only %d was ever let through", s.used())
+	}
+}
+
+var workv1alpha2Resource = workv1alpha2.GroupVersion.WithResource("resourcebindings").GroupResource()
+
+func (s *shelf) used() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sum := 0
+	for _, b := range s.stored {
+		sum += int(b.Spec.Clusters[0].Replicas)
+	}
+	return sum
+}
+
+func TestQuota(t *testing.T) {
+	clk := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	for name, tc := range map[string]struct {
+		quotas []*policyv1alpha1.FederatedResourceQuota
+		before func(t *testing.T, q *Quota, s *shelf)
+		write  admission.Attributes
+		want   string
+		lists  int
+	}{
+		"without a quota nothing is counted": {write: write(placed("b", 1000), nil, false)},
+		"a quota of other resources counts nothing": {
+			quotas: []*policyv1alpha1.FederatedResourceQuota{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}, Spec: policyv1alpha1.FederatedResourceQuotaSpec{Overall: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1")}}}},
+			write:  write(placed("b", 1000), nil, false),
+		},
+		"what does not grow is not counted": {quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("1")}, write: write(placed("b", 5), placed("b", 9), false)},
+		"up to the limit":                   {quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("5")}, write: write(placed("b", 5), nil, false), lists: 1},
+		"beyond the limit": {
+			quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("4")}, write: write(placed("b", 5), nil, false), lists: 1,
+			want: "FederatedResourceQuota shop/team is exceeded: cpu: 0 is used, 5 more is asked for, 4 is allowed",
+		},
+		"what others use counts, what it used itself does not count twice": {
+			quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("10")},
+			before: func(_ *testing.T, _ *Quota, s *shelf) { s.put(placed("other", 5)); s.put(placed("b", 3)); s.show() },
+			write:  write(placed("b", 6), placed("b", 3), false), lists: 1,
+			want: "cpu: 8 is used, 3 more is asked for, 10 is allowed",
+		},
+		"a write that is under way counts": {
+			quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("10")},
+			before: func(t *testing.T, q *Quota, _ *shelf) {
+				ctx, _ := q.Begin(t.Context())
+				if err := q.Validate(ctx, write(placed("other", 8), nil, false), nil); err != nil {
+					t.Fatal(err)
+				}
+			},
+			write: write(placed("b", 3), nil, false), lists: 2,
+			want: "cpu: 8 is used, 3 more is asked for, 10 is allowed",
+		},
+		"a dry run promises nothing": {
+			quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("10")},
+			before: func(t *testing.T, q *Quota, _ *shelf) {
+				ctx, _ := q.Begin(t.Context())
+				if err := q.Validate(ctx, write(placed("other", 8), nil, true), nil); err != nil {
+					t.Fatal(err)
+				}
+			},
+			write: write(placed("b", 3), nil, false), lists: 2,
+		},
+		"a dry run is refused like any other": {
+			quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("4")}, write: write(placed("b", 5), nil, true), lists: 1,
+			want: "cpu: 0 is used, 5 more is asked for, 4 is allowed",
+		},
+		"a write whose outcome is not known counts for a while": {
+			quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("10")},
+			before: func(t *testing.T, q *Quota, _ *shelf) {
+				ctx, end := q.Begin(t.Context())
+				if err := q.Validate(ctx, write(placed("other", 8), nil, false), nil); err != nil {
+					t.Fatal(err)
+				}
+				end(nil, context.DeadlineExceeded)
+				clk.SetTime(clk.Now().Add(doubt - time.Second))
+			},
+			write: write(placed("b", 3), nil, false), lists: 2,
+			want: "cpu: 8 is used, 3 more is asked for, 10 is allowed",
+		},
+		"and then no more": {
+			quotas: []*policyv1alpha1.FederatedResourceQuota{limitOf("10")},
+			before: func(t *testing.T, q *Quota, _ *shelf) {
+				ctx, end := q.Begin(t.Context())
+				if err := q.Validate(ctx, write(placed("other", 8), nil, false), nil); err != nil {
+					t.Fatal(err)
+				}
+				end(nil, apierrors.NewTimeoutError("slow", 1))
+				clk.SetTime(clk.Now().Add(doubt + time.Second))
+			},
+			write: write(placed("b", 3), nil, false), lists: 2,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShelf()
+			q := newQuota(s, clk, tc.quotas...)
+			if tc.before != nil {
+				tc.before(t, q, s)
+			}
+			ctx, _ := q.Begin(t.Context())
+			err := q.Validate(ctx, tc.write, nil)
+			switch {
+			case tc.want == "" && err != nil:
+				t.Errorf("error = %v", err)
+			case tc.want != "" && (!apierrors.IsForbidden(withReason(err)) || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("error = %v, want %s", err, tc.want)
+			}
+			if s.lists != tc.lists {
+				t.Errorf("bindings were listed %d times, want %d", s.lists, tc.lists)
+			}
+		})
+	}
+}
+
+// withReason returns an error of the same code whose reason is the code's usual
+// one, if it had the one of quotas.
+func withReason(err error) error {
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) || status.ErrStatus.Reason != workv1alpha2.BindingReasonQuotaExceeded || status.ErrStatus.Code != 403 {
+		return err
+	}
+	return apierrors.NewForbidden(workv1alpha2Resource, "", err)
+}
+
+// A write that cannot have its turn, or whose quotas are not known, ends with its
+// request.
+func TestQuotaGivesUp(t *testing.T) {
+	s := newShelf()
+	q := newQuota(s, clocktesting.NewFakePassiveClock(time.Unix(0, 0)), limitOf("10"))
+	q.space("shop").turn <- struct{}{}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := q.Validate(ctx, write(placed("b", 1), nil, false), nil); !apierrors.IsTimeout(err) {
+		t.Errorf("error = %v", err)
+	}
+	q = NewQuota(s.list, NewQuotas(), clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	if err := q.Validate(ctx, write(placed("b", 1), nil, false), nil); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func BenchmarkWithoutQuota(b *testing.B) {
+	q := newQuota(newShelf(), clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	request := write(placed("b", 3), nil, false)
+	for b.Loop() {
+		ctx, end := q.Begin(b.Context())
+		if err := q.Validate(ctx, request, nil); err != nil {
+			b.Fatal(err)
+		}
+		end(nil, nil)
+	}
+}

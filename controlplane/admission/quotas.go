@@ -1,0 +1,116 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+)
+
+// Quotas knows the FederatedResourceQuotas that there are, once Run runs.
+type Quotas struct {
+	known  cache.Indexer
+	synced chan struct{}
+}
+
+// NewQuotas returns one that knows none yet.
+func NewQuotas() *Quotas {
+	return &Quotas{
+		known:  cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+		synced: make(chan struct{}),
+	}
+}
+
+// Run follows the quotas of the hub until ctx ends. It may be called once.
+func (q *Quotas) Run(ctx context.Context, hub *rest.Config) error {
+	client, err := dynamic.NewForConfig(hub)
+	if err != nil {
+		return fmt.Errorf("client for quotas: %w", err)
+	}
+	resource := policyv1alpha1.GroupVersion.WithResource("federatedresourcequotas")
+	informer := dynamicinformer.NewFilteredDynamicInformer(client, resource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
+	if err := informer.SetTransform(quotaOf); err != nil {
+		return fmt.Errorf("follow quotas: %w", err)
+	}
+	handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { q.set(obj) },
+		UpdateFunc: func(_, obj any) { q.set(obj) },
+		DeleteFunc: func(obj any) { q.forget(obj) },
+	})
+	if err != nil {
+		return fmt.Errorf("follow quotas: %w", err)
+	}
+	go func() {
+		const often = 5 * time.Millisecond
+		if wait.PollUntilContextCancel(ctx, often, true, func(context.Context) (bool, error) { return handler.HasSynced(), nil }) == nil {
+			close(q.synced)
+		}
+	}()
+	informer.RunWithContext(ctx)
+	return nil
+}
+
+func (q *Quotas) set(obj any) {
+	if limit, ok := obj.(*policyv1alpha1.FederatedResourceQuota); ok {
+		_ = q.known.Update(limit) // fails only for what has no metadata
+	}
+}
+
+func (q *Quotas) forget(obj any) {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	if limit, ok := obj.(*policyv1alpha1.FederatedResourceQuota); ok {
+		_ = q.known.Delete(limit) // as above
+	}
+}
+
+// quotaOf turns what is watched into its type, and keeps of it what limits.
+func quotaOf(obj any) (any, error) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return obj, nil
+	}
+	limit := &policyv1alpha1.FederatedResourceQuota{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, limit); err != nil {
+		return nil, fmt.Errorf("read the quota %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+	}
+	limit.ManagedFields, limit.Status = nil, policyv1alpha1.FederatedResourceQuotaStatus{}
+	return limit, nil
+}
+
+// of returns the quotas of a namespace. It waits until they are known.
+func (q *Quotas) of(ctx context.Context, namespace string) ([]*policyv1alpha1.FederatedResourceQuota, error) {
+	select {
+	case <-q.synced:
+	default:
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		select {
+		case <-q.synced:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	found, err := q.known.ByIndex(cache.NamespaceIndex, namespace)
+	if err != nil {
+		return nil, err
+	}
+	var out []*policyv1alpha1.FederatedResourceQuota
+	for _, obj := range found {
+		if limit, ok := obj.(*policyv1alpha1.FederatedResourceQuota); ok {
+			out = append(out, limit)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,35 @@
+package aggregated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// Bindings lists the ResourceBindings of a namespace from the server's own cache,
+// as they were at a version of the store or later; zero is any version. What it
+// returns is shared: it must only be read. Errors: one if the cache does not get
+// there in time, or ResourceBindings are not served.
+func (k *Kinds) Bindings(ctx context.Context, namespace string, atLeast uint64) (*workv1alpha2.ResourceBindingList, error) {
+	if k.bindings == nil {
+		return nil, errors.New("resourcebindings are not served")
+	}
+	list, err := k.bindings.List(genericapirequest.WithNamespace(ctx, namespace), &metainternalversion.ListOptions{
+		ResourceVersion: strconv.FormatUint(atLeast, 10), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list bindings: %w", err)
+	}
+	bindings, ok := list.(*workv1alpha2.ResourceBindingList)
+	if !ok {
+		return nil, fmt.Errorf("list bindings: got %T", list)
+	}
+	return bindings, nil
+}

@@ -1,0 +1,167 @@
+// Package quota says what bindings use of the resources of all clusters
+// together, and whether a FederatedResourceQuota allows more.
+//
+// In go bindings and quotas; out come amounts, or an error that says which limit
+// would be exceeded and by what. The package counts what it is given and keeps no
+// counter.
+package quota
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// Usage is what a binding uses in all of its clusters: what the replicas placed
+// there request, or, of a workload of several components, what one set of them
+// requests, for each cluster. It is empty for a binding that is placed nowhere or
+// requests nothing.
+func Usage(spec *workv1alpha2.ResourceBindingSpec) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	if len(spec.Components) > 0 {
+		for i := range spec.Components {
+			c := &spec.Components[i]
+			if c.ReplicaRequirements != nil {
+				addTimes(out, c.ReplicaRequirements.ResourceRequest, int64(max(c.Replicas, 0))*int64(len(spec.Clusters)))
+			}
+		}
+		return out
+	}
+	if spec.ReplicaRequirements == nil {
+		return out
+	}
+	var placed int64
+	for i := range spec.Clusters {
+		placed += int64(max(spec.Clusters[i].Replicas, 0))
+	}
+	addTimes(out, spec.ReplicaRequirements.ResourceRequest, placed)
+	return out
+}
+
+// addTimes adds amounts n times. What is requested below zero is requested not
+// at all.
+func addTimes(to, amounts corev1.ResourceList, n int64) {
+	if n == 0 {
+		return
+	}
+	for name, q := range amounts {
+		if q.Sign() <= 0 {
+			continue
+		}
+		product := q.DeepCopy()
+		product.Mul(n)
+		sum := to[name]
+		sum.Add(product)
+		to[name] = sum
+	}
+}
+
+// Add adds amounts to a list.
+func Add(to, amounts corev1.ResourceList) { addTimes(to, amounts, 1) }
+
+// Growth is by how much now is more than before, of each resource of which it is
+// more. It is empty if nothing grows.
+func Growth(before, now corev1.ResourceList) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for name, q := range now {
+		grown := q.DeepCopy()
+		grown.Sub(before[name])
+		if grown.Sign() > 0 {
+			out[name] = grown
+		}
+	}
+	return out
+}
+
+// Most is for each resource the larger of two amounts.
+func Most(a, b corev1.ResourceList) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for _, list := range []corev1.ResourceList{a, b} {
+		for name, q := range list {
+			if have, known := out[name]; !known || have.Cmp(q) < 0 {
+				out[name] = q.DeepCopy() // large amounts are pointers, which sums write to
+			}
+		}
+	}
+	return out
+}
+
+// Of keeps the amounts that a quota limits, each of them, zero where nothing is
+// used.
+func Of(q *policyv1alpha1.FederatedResourceQuota, used corev1.ResourceList) corev1.ResourceList {
+	out := make(corev1.ResourceList, len(q.Spec.Overall))
+	for name, limit := range q.Spec.Overall {
+		amount, known := used[name]
+		if !known {
+			amount = *resource.NewQuantity(0, limit.Format)
+		}
+		out[name] = amount.DeepCopy()
+	}
+	return out
+}
+
+// Concerns says whether a quota limits any of the resources.
+func Concerns(q *policyv1alpha1.FederatedResourceQuota, amounts corev1.ResourceList) bool {
+	for name := range amounts {
+		if _, limited := q.Spec.Overall[name]; limited {
+			return true
+		}
+	}
+	return false
+}
+
+// ExceededError says that a quota does not allow what is asked for.
+type ExceededError struct {
+	// Namespace and Name are the quota's.
+	Namespace, Name string
+	// Excesses are the resources of which there is not enough, by name.
+	Excesses []Excess
+}
+
+// An Excess is a resource of which there is not enough.
+type Excess struct {
+	// Resource is its name.
+	Resource corev1.ResourceName
+	// Used is in use, Asked is asked for in addition, Limit is allowed.
+	Used, Asked, Limit resource.Quantity
+}
+
+// Error names the quota and all its resources that are exceeded.
+func (e *ExceededError) Error() string {
+	parts := make([]string, 0, len(e.Excesses))
+	for _, x := range e.Excesses {
+		parts = append(parts, fmt.Sprintf("%s: %s is used, %s more is asked for, %s is allowed", x.Resource, x.Used.String(), x.Asked.String(), x.Limit.String()))
+	}
+	return fmt.Sprintf("FederatedResourceQuota %s/%s is exceeded: %s", e.Namespace, e.Name, strings.Join(parts, "; "))
+}
+
+// Check says whether a quota of which some is used allows delta in addition. What
+// does not grow is always allowed, also where more is used than allowed already.
+//
+// Errors: *ExceededError.
+func Check(q *policyv1alpha1.FederatedResourceQuota, used, delta corev1.ResourceList) error {
+	var out []Excess
+	for _, name := range slices.Sorted(maps.Keys(delta)) {
+		limit, limited := q.Spec.Overall[name]
+		asked := delta[name]
+		if !limited || asked.Sign() <= 0 {
+			continue
+		}
+		sum := used[name].DeepCopy()
+		sum.Add(asked)
+		if sum.Cmp(limit) > 0 {
+			out = append(out, Excess{Resource: name, Used: used[name], Asked: asked, Limit: limit})
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return &ExceededError{Namespace: q.Namespace, Name: q.Name, Excesses: out}
+}

@@ -1,0 +1,116 @@
+package quota_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/quota"
+)
+
+func decode[T any](t *testing.T, text string) *T {
+	t.Helper()
+	out := new(T)
+	if err := yaml.UnmarshalStrict([]byte(text), out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// texts shows amounts.
+func texts(list corev1.ResourceList) map[string]string {
+	out := map[string]string{}
+	for name, q := range list {
+		out[string(name)] = q.String()
+	}
+	return out
+}
+
+func TestUsage(t *testing.T) {
+	const needs = "replicaRequirements: {resourceRequest: {cpu: 500m, memory: 1Gi}}\n"
+	const parts = `components:
+- {name: leader, replicas: 1, replicaRequirements: {resourceRequest: {cpu: '1'}}}
+- {name: worker, replicas: 3, replicaRequirements: {resourceRequest: {cpu: 500m, memory: 1Gi}}}
+- {name: idle, replicas: 9}
+`
+	for name, tc := range map[string]struct {
+		spec string
+		want map[string]string
+	}{
+		"what is placed nowhere uses nothing":                  {needs + "replicas: 3", map[string]string{}},
+		"what requests nothing uses nothing":                   {"replicas: 3\nclusters: [{name: a, replicas: 3}]", map[string]string{}},
+		"replicas count where they are placed":                 {needs + "replicas: 9\nclusters: [{name: a, replicas: 2}, {name: b, replicas: 1}]", map[string]string{"cpu": "1500m", "memory": "3Gi"}},
+		"components count as a set in each cluster":            {parts + "clusters: [{name: a}, {name: b}]", map[string]string{"cpu": "5", "memory": "6Gi"}},
+		"replicas below zero are none":                         {needs + "clusters: [{name: a, replicas: -2}, {name: b, replicas: 1}]", map[string]string{"cpu": "500m", "memory": "1Gi"}},
+		"requests below zero give nothing back":                {"replicaRequirements: {resourceRequest: {cpu: '-1', memory: 1Gi}}\nclusters: [{name: a, replicas: 1}]", map[string]string{"memory": "1Gi"}},
+		"a cluster that is there twice is counted as it reads": {needs + "clusters: [{name: a, replicas: 1}, {name: a, replicas: 1}]", map[string]string{"cpu": "1", "memory": "2Gi"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := quota.Usage(decode[workv1alpha2.ResourceBindingSpec](t, tc.spec))
+			if diff := cmp.Diff(tc.want, texts(got)); diff != "" {
+				t.Errorf("usage (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// More than fits into a number is more than any limit.
+func TestUsageIsNeverTooSmall(t *testing.T) {
+	spec := decode[workv1alpha2.ResourceBindingSpec](t, "replicaRequirements: {resourceRequest: {memory: 8Ei}}")
+	for range 4 {
+		spec.Clusters = append(spec.Clusters, workv1alpha2.TargetCluster{Name: "a", Replicas: math.MaxInt32})
+	}
+	most := resource.MustParse("9E")
+	if got := quota.Usage(spec)[corev1.ResourceMemory]; got.Cmp(most) < 0 {
+		t.Errorf("usage = %s, which is too small", got.String())
+	}
+}
+
+func TestCheck(t *testing.T) {
+	q := decode[policyv1alpha1.FederatedResourceQuota](t, "{metadata: {namespace: shop, name: team}, spec: {overall: {cpu: '10', memory: 4Gi}}}")
+	for name, tc := range map[string]struct{ used, delta, want string }{
+		"up to the limit is allowed":                 {"{cpu: '9'}", "{cpu: '1'}", ""},
+		"a bit more is not":                          {"{cpu: '9'}", "{cpu: 1001m}", "FederatedResourceQuota shop/team is exceeded: cpu: 9 is used, 1001m more is asked for, 10 is allowed"},
+		"all that is exceeded is named, in order":    {"{cpu: '9', memory: 4Gi}", "{memory: 1Gi, cpu: '2'}", "FederatedResourceQuota shop/team is exceeded: cpu: 9 is used, 2 more is asked for, 10 is allowed; memory: 4Gi is used, 1Gi more is asked for, 4Gi is allowed"},
+		"what is not limited is free":                {"{}", "{nvidia.com/gpu: '100'}", ""},
+		"what does not grow is allowed at any usage": {"{cpu: '20'}", "{memory: 1Gi, cpu: '0'}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := quota.Check(q, *decode[corev1.ResourceList](t, tc.used), *decode[corev1.ResourceList](t, tc.delta))
+			var exceeded *quota.ExceededError
+			switch {
+			case tc.want == "" && err != nil:
+				t.Errorf("error = %v", err)
+			case tc.want != "" && (!errors.As(err, &exceeded) || err.Error() != tc.want):
+				t.Errorf("error = %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestArithmetic(t *testing.T) {
+	a, b := *decode[corev1.ResourceList](t, "{cpu: '1', memory: 2Gi}"), *decode[corev1.ResourceList](t, "{cpu: '3', pods: '1'}")
+	for name, tc := range map[string]struct {
+		got  corev1.ResourceList
+		want map[string]string
+	}{
+		"growth is what is more":           {quota.Growth(a, b), map[string]string{"cpu": "2", "pods": "1"}},
+		"nothing grows from more to less":  {quota.Growth(b, *decode[corev1.ResourceList](t, "{cpu: '1'}")), map[string]string{}},
+		"the most is the larger of each":   {quota.Most(a, b), map[string]string{"cpu": "3", "memory": "2Gi", "pods": "1"}},
+		"a quota shows what it limits":     {quota.Of(&policyv1alpha1.FederatedResourceQuota{Spec: policyv1alpha1.FederatedResourceQuotaSpec{Overall: *decode[corev1.ResourceList](t, "{cpu: '9', secrets: '1'}")}}, a), map[string]string{"cpu": "1", "secrets": "0"}},
+		"the arguments are left as it was": {a, map[string]string{"cpu": "1", "memory": "2Gi"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, texts(tc.got)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
