@@ -2,9 +2,9 @@ package scheduler
 
 import (
 	"context"
+	"sync"
 
 	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -15,16 +15,26 @@ import (
 type DeciderOptions struct {
 	// Placement is passed on to every decision.
 	Placement placement.Options
+	// NoPromises leaves out of account what was promised to other bindings and
+	// does not show in what clusters report yet.
+	NoPromises bool
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }
 
-// Decider decides where bindings run, for all loops that do. It is safe for use
-// by several goroutines. Use NewDecider.
+// Decider decides where bindings run, for all loops that place them. Many
+// decisions are made at the same time, each on what is known at its beginning,
+// and committed one after the other: one that was overtaken in what it relied on
+// is made again. It is safe for use by several goroutines. Use NewDecider.
 type Decider struct {
 	hub       client.Reader
 	snapshots *Snapshots
 	opts      DeciderOptions
+	ledger    *ledger
+	waiting   *waiting
+	// turn is held for reading by those who commit, and for writing by those who
+	// were overtaken too often and want nobody to.
+	turn sync.RWMutex
 }
 
 // NewDecider returns a decider for the clusters and bindings that hub, a cache,
@@ -33,30 +43,61 @@ func NewDecider(hub client.Reader, opts DeciderOptions) *Decider {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
-	return &Decider{hub: hub, snapshots: NewSnapshots(hub), opts: opts}
+	d := &Decider{hub: hub, snapshots: NewSnapshots(hub), opts: opts, waiting: newWaiting()}
+	d.ledger = newLedger(opts.Clock, d.waiting.grew)
+	d.ledger.roomless = opts.NoPromises
+	return d
 }
 
-// Register keeps what is decided by up to date with the cache of mgr.
-func (d *Decider) Register(_ context.Context, mgr ctrl.Manager) error {
-	return d.snapshots.Register(mgr)
-}
+// optimism is how often a decision may be overtaken.
+const optimism = 3
 
 // Decide returns what should be written on b, and false where that is nothing.
 // The room that the decision takes is promised to b from here on: a caller that
 // does not write it says so by Withdraw.
 func (d *Decider) Decide(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, error) {
-	return d.Preview(ctx, b)
+	for range optimism {
+		decision, changed, asOf, err := d.evaluate(ctx, b)
+		if err != nil || !changed || d.commit(b, &decision, asOf) {
+			return decision, changed, err
+		}
+	}
+	d.turn.Lock()
+	defer d.turn.Unlock()
+	decision, changed, asOf, err := d.evaluate(ctx, b)
+	if err == nil && changed {
+		d.ledger.commit(b, &decision, asOf)
+	}
+	return decision, changed, err
 }
 
 // Preview is Decide for those who only want to know: nothing is promised.
 func (d *Decider) Preview(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, error) {
-	snap, err := d.snapshots.Current(ctx)
-	if err != nil {
-		return placement.Decision{}, false, err
-	}
-	decision, changed := placement.Decide(b, placement.Situation{Clusters: snap, Now: d.opts.Clock.Now()}, d.opts.Placement)
-	return decision, changed, nil
+	decision, changed, _, err := d.evaluate(ctx, b)
+	return decision, changed, err
 }
 
 // Withdraw gives back what the last decision promised to b: it was not written.
-func (d *Decider) Withdraw(workv1alpha2.Binding) {}
+func (d *Decider) Withdraw(b workv1alpha2.Binding) { d.ledger.withdraw(client.ObjectKeyFromObject(b)) }
+
+func (d *Decider) commit(b workv1alpha2.Binding, decision *placement.Decision, asOf uint64) bool {
+	d.turn.RLock()
+	defer d.turn.RUnlock()
+	return d.ledger.commit(b, decision, asOf)
+}
+
+// evaluate decides on what is known now, and returns the commit that this is.
+func (d *Decider) evaluate(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, uint64, error) {
+	base, err := d.snapshots.Current(ctx)
+	if err != nil {
+		return placement.Decision{}, false, 0, err
+	}
+	clusters, asOf := d.ledger.look(base, placement.RoomMatters(b.BindingSpec()))
+	peers, err := d.peers(ctx, b)
+	if err != nil {
+		return placement.Decision{}, false, 0, err
+	}
+	in := placement.Situation{Clusters: clusters, Peers: peers, Now: d.opts.Clock.Now()}
+	decision, changed := placement.Decide(b, in, d.opts.Placement)
+	return decision, changed, asOf, nil
+}

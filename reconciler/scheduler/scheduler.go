@@ -2,10 +2,12 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -19,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
 )
 
 // Recorder takes Events.
@@ -28,29 +31,35 @@ type Recorder interface {
 
 // Options tune the loop. The zero value is the default.
 type Options struct {
-	// Workers is how many bindings are decided at the same time; zero means 4.
+	// Workers is how many bindings are decided and written at the same time; zero
+	// means 8.
 	Workers int
+	// NoPriority looks at bindings in the order of their events, whatever
+	// priority they have.
+	NoPriority bool
 	// Clock is the real one if nil.
-	Clock clock.PassiveClock
+	Clock clock.WithTicker
 }
 
-// Bounds of the pause between two tries to place a binding for which there was
-// no room.
+// Bounds of the pause between two tries to place a binding that nothing has
+// woken meanwhile: where room was lacking, and where something went wrong.
 const (
-	firstRetry = time.Second
-	lastRetry  = time.Minute
+	firstRetry    = time.Second
+	lastRoomRetry = time.Minute
+	lastRetry     = 10 * time.Second
 )
 
 // Reconciler places bindings. Requests without a namespace are about
 // cluster-scoped ones. Use New.
 type Reconciler struct {
-	hub       client.Client
-	decider   *Decider
-	snapshots *Snapshots
-	events    Recorder
-	opts      Options
-	echo      *echo.Echo[workv1alpha2.Binding]
-	pauses    workqueue.TypedRateLimiter[reconcile.Request]
+	hub     client.Client
+	decider *Decider
+	events  Recorder
+	opts    Options
+	echo    *echo.Echo[workv1alpha2.Binding]
+	woken   store.Inbox[reconcile.Request]
+	room    workqueue.TypedRateLimiter[reconcile.Request]
+	faults  workqueue.TypedRateLimiter[reconcile.Request]
 }
 
 // New returns the loop. hub reads from a cache.
@@ -59,16 +68,16 @@ func New(hub client.Client, decider *Decider, events Recorder, opts Options) *Re
 		opts.Clock = clock.RealClock{}
 	}
 	if opts.Workers == 0 {
-		opts.Workers = 4
+		opts.Workers = 8
 	}
 	return &Reconciler{
-		hub:       hub,
-		decider:   decider,
-		snapshots: decider.snapshots,
-		events:    events,
-		opts:      opts,
-		echo:      echo.New[workv1alpha2.Binding](opts.Clock),
-		pauses:    workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		hub:     hub,
+		decider: decider,
+		events:  events,
+		opts:    opts,
+		echo:    echo.New[workv1alpha2.Binding](opts.Clock),
+		room:    workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRoomRetry),
+		faults:  workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	}
 }
 
@@ -80,46 +89,140 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	b, found := r.echo.Latest(req.NamespacedName, cached, found)
 	if !found {
-		r.pauses.Forget(req)
+		r.settled(req)
 		return ctrl.Result{}, nil
 	}
+	mark := r.decider.waiting.begin()
 	decision, changed, err := r.decider.Decide(ctx, b)
+	switch {
+	case err != nil:
+		return ctrl.Result{}, err
+	case changed:
+		b, decision, err = r.place(ctx, b, decision)
+	case decision.Record.Reason == "":
+		err = r.leave(ctx, b)
+	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if changed {
-		if err := r.write(ctx, b, decision); err != nil {
-			return ctrl.Result{}, err
-		}
-	}
-	if decision.Record.Reason != "" && decision.Record.Retries() {
-		return ctrl.Result{RequeueAfter: r.pauses.When(req)}, nil
-	}
-	r.pauses.Forget(req)
-	return ctrl.Result{}, nil
+	return r.next(req, b, decision.Record, mark), nil
 }
 
-// write puts decision on b. Where b has changed meanwhile nothing is written:
-// its next event brings it back here.
-func (r *Reconciler) write(ctx context.Context, b workv1alpha2.Binding, decision placement.Decision) error {
+// next says when to look at b again, about which record was decided; mark is
+// from before the decision. A cluster that comes or changes, an edit of b and,
+// for those that wait, room and peers bring it back at once.
+func (r *Reconciler) next(req reconcile.Request, b workv1alpha2.Binding, record placement.Record, mark uint64) ctrl.Result {
+	switch record.Reason {
+	case "", workv1alpha2.BindingReasonSuccess:
+		r.settled(req)
+		return ctrl.Result{}
+	case workv1alpha2.BindingReasonNoClusterFit:
+		r.room.Forget(req)
+		r.faults.Forget(req)
+		if !r.decider.waiting.hold(b, false, mark) {
+			return ctrl.Result{RequeueAfter: firstRetry}
+		}
+		return ctrl.Result{}
+	case workv1alpha2.BindingReasonSchedulerError:
+		r.decider.waiting.hold(b, false, mark)
+		return ctrl.Result{RequeueAfter: r.faults.When(req)}
+	default:
+		r.decider.waiting.hold(b, true, mark)
+		return ctrl.Result{RequeueAfter: r.room.When(req)}
+	}
+}
+
+// settled ends all waiting of a binding.
+func (r *Reconciler) settled(req reconcile.Request) {
+	r.decider.waiting.forget(req.NamespacedName)
+	r.room.Forget(req)
+	r.faults.Forget(req)
+}
+
+// place writes decision, or what stands for it where the server refuses it, and
+// returns the binding and the decision as they are then. Where b has changed
+// meanwhile nothing is written: its next event brings it back here.
+func (r *Reconciler) place(ctx context.Context, b workv1alpha2.Binding, decision placement.Decision) (workv1alpha2.Binding, placement.Decision, error) {
+	written, err := r.put(ctx, b, decision)
+	if err != nil {
+		r.decider.Withdraw(b)
+	}
+	if reason, message, refused := RefusalOf(err); refused {
+		var news bool
+		if decision, news = placement.Refused(b, reason, message, r.opts.Clock.Now()); !news {
+			return b, decision, nil
+		}
+		written, err = r.put(ctx, b, decision)
+	}
+	switch {
+	case err != nil && bindings.IsStale(err):
+		return b, placement.Decision{}, nil
+	case err != nil:
+		return b, decision, fmt.Errorf("write the placement of %s: %w", client.ObjectKeyFromObject(b), err)
+	}
+	log.FromContext(ctx).Info("placed", "clusters", placement.Text(decision.Clusters), "reason", decision.Record.Reason, "why", decision.Why)
+	if e, some := EventOf(b, decision); some {
+		r.events.Event(TemplateRef(b), e.Type, e.Reason, e.Message)
+	}
+	return written, decision, nil
+}
+
+// put writes decision on b and returns what b is then.
+func (r *Reconciler) put(ctx context.Context, b workv1alpha2.Binding, decision placement.Decision) (workv1alpha2.Binding, error) {
 	desired := b.DeepCopyObject().(workv1alpha2.Binding)
 	decision.Put(desired)
+	return desired, r.write(ctx, b, desired)
+}
+
+// leave takes b, about which there is nothing to decide, off clusters that are
+// leaving: nobody else does.
+func (r *Reconciler) leave(ctx context.Context, b workv1alpha2.Binding) error {
+	clusters, err := r.decider.snapshots.Current(ctx)
+	if err != nil {
+		return err
+	}
+	targets, some := placement.Remaining(b, *clusters, r.decider.opts.Placement.SchedulerName)
+	if !some {
+		return nil
+	}
+	desired := b.DeepCopyObject().(workv1alpha2.Binding)
+	desired.BindingSpec().Clusters = targets
+	if err := r.write(ctx, b, desired); err != nil {
+		if bindings.IsStale(err) {
+			return nil
+		}
+		return fmt.Errorf("take %s off clusters that leave: %w", client.ObjectKeyFromObject(b), err)
+	}
+	log.FromContext(ctx).Info("taken off clusters that leave", "clusters", placement.Text(targets))
+	return nil
+}
+
+func (r *Reconciler) write(ctx context.Context, b, desired workv1alpha2.Binding) error {
 	patch, some, err := bindings.Patch(b, desired)
 	if err != nil || !some {
 		return err
 	}
 	if err := r.hub.Patch(ctx, desired, patch); err != nil {
-		if bindings.IsStale(err) {
-			return nil
-		}
-		return fmt.Errorf("write the placement of %s: %w", client.ObjectKeyFromObject(b), err)
+		return err
 	}
 	r.echo.Wrote(desired)
-	log.FromContext(ctx).Info("placed", "clusters", placement.Text(decision.Clusters), "reason", decision.Record.Reason, "why", decision.Why)
-	if e, some := EventOf(b, decision); some {
-		r.events.Event(TemplateRef(b), e.Type, e.Reason, e.Message)
-	}
 	return nil
+}
+
+// RefusalOf returns the reason and the message for users where err is the
+// server's considered no to a placement: a quota, or a rule of admission.
+func RefusalOf(err error) (reason, message string, refused bool) {
+	var status apierrors.APIStatus
+	switch {
+	case err == nil || bindings.IsStale(err) || !errors.As(err, &status):
+		return "", "", false
+	case apierrors.ReasonForError(err) == workv1alpha2.BindingReasonQuotaExceeded:
+		return workv1alpha2.BindingReasonQuotaExceeded, status.Status().Message, true
+	case bindings.IsRefused(err):
+		return workv1alpha2.BindingReasonSchedulerError, status.Status().Message, true
+	default:
+		return "", "", false
+	}
 }
 
 // Event is what is told about a template.

@@ -126,7 +126,7 @@ func TestReconcile(t *testing.T) {
 				},
 			}).Build()
 			var events recorder
-			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+			clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 			r := New(hub, NewDecider(hub, DeciderOptions{Clock: clock}), &events, Options{Clock: clock})
 			req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(tc.binding)}
 			result, err := r.Reconcile(t.Context(), req)

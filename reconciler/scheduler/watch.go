@@ -10,9 +10,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -20,15 +22,20 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// Register adds the loop to mgr.
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// Register adds the loop to mgr. Its decider must be registered as well.
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	c, err := controller.New("scheduler", mgr, controller.Options{
 		Reconciler:              r,
 		MaxConcurrentReconciles: r.opts.Workers,
+		NewQueue:                lanes.New[reconcile.Request],
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	})
 	if err != nil {
 		return fmt.Errorf("set up the scheduler: %w", err)
@@ -41,7 +48,28 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	if err := c.Watch(source.Kind(mgr.GetCache(), &clusterv1alpha1.Cluster{}, r.clusterEvents())); err != nil {
 		return fmt.Errorf("watch clusters: %w", err)
 	}
-	return nil
+	if err := c.Watch(&r.woken); err != nil {
+		return fmt.Errorf("watch what waiting bindings wait for: %w", err)
+	}
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		r.decider.waiting.run(ctx, r.opts.Clock, r.wake)
+		return nil
+	}))
+}
+
+// wake looks again at the bindings that wait for what has come.
+func (r *Reconciler) wake(ctx context.Context) {
+	clusters, err := r.decider.snapshots.Current(ctx)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "find the bindings that a cluster has room for")
+		return
+	}
+	for _, b := range r.decider.waiting.due(func(b workv1alpha2.Binding, name string) bool {
+		c, ok := clusters.Cluster(name)
+		return ok && affects(b.BindingSpec(), c)
+	}) {
+		r.woken.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}, false)
+	}
 }
 
 // decisive lets those changes of a binding through that a placement depends on.
@@ -52,53 +80,71 @@ func decisive() predicate.Predicate {
 	}}
 }
 
+// bindingEvents looks at every binding that comes or changes; those that were
+// there at the start when there is nothing else to do.
 func (r *Reconciler) bindingEvents() handler.EventHandler {
-	add := func(obj client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(obj)})
-	}
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			add(e.Object, q)
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+			behind := 0
+			if e.IsInInitialList {
+				behind = handler.LowPriority
+			}
+			r.add(q, e.Object.(workv1alpha2.Binding), behind)
 		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			if !r.echo.Observed(e.ObjectNew.(workv1alpha2.Binding)) {
-				add(e.ObjectNew, q)
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			if b := e.ObjectNew.(workv1alpha2.Binding); !r.echo.Observed(b) {
+				r.add(q, b, 0)
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
 			r.echo.Gone(client.ObjectKeyFromObject(e.Object))
-			add(e.Object, q)
+			r.add(q, e.Object.(workv1alpha2.Binding), handler.LowPriority)
 		},
 	}
 }
 
-// clusterEvents enqueues the bindings that a change of a cluster may move.
+// add has b looked at with its own priority, and that much before or behind
+// what others have.
+func (r *Reconciler) add(q queue, b workv1alpha2.Binding, ahead int) {
+	req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}
+	priority := ahead
+	if p := b.BindingSpec().SchedulePriority; p != nil && !r.opts.NoPriority {
+		priority += int(p.Priority)
+	}
+	if q, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
+		q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, req)
+		return
+	}
+	q.Add(req)
+}
+
+// clusterEvents looks at the bindings that a change of a cluster may move. They
+// may be many: what users do goes first.
 func (r *Reconciler) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.Cluster, reconcile.Request] {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.TypedFuncs[*clusterv1alpha1.Cluster, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*clusterv1alpha1.Cluster], q queue) {
-			r.snapshots.Invalidate()
+			r.decider.snapshots.Invalidate()
 			if !e.IsInInitialList { // at the start every binding is looked at anyway
 				r.enqueueAffected(ctx, q, e.Object)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*clusterv1alpha1.Cluster], q queue) {
-			r.snapshots.Invalidate()
+			r.decider.clusterChanged(e.ObjectOld, e.ObjectNew)
 			if matters(e.ObjectOld, e.ObjectNew) {
 				r.enqueueAffected(ctx, q, e.ObjectOld, e.ObjectNew)
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*clusterv1alpha1.Cluster], q queue) {
-			r.snapshots.Invalidate()
+			r.decider.snapshots.Invalidate()
 			r.enqueueAffected(ctx, q, e.Object)
 		},
 	}
 }
 
-func (r *Reconciler) enqueueAffected(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request], versions ...*clusterv1alpha1.Cluster) {
+func (r *Reconciler) enqueueAffected(ctx context.Context, q queue, versions ...*clusterv1alpha1.Cluster) {
 	err := bindings.Each(ctx, r.hub, func(b workv1alpha2.Binding) {
 		if affects(b.BindingSpec(), versions...) {
-			q.Add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: b.GetNamespace(), Name: b.GetName()}})
+			r.add(q, b, handler.LowPriority)
 		}
 	})
 	if err != nil {
@@ -107,13 +153,16 @@ func (r *Reconciler) enqueueAffected(ctx context.Context, q workqueue.TypedRateL
 }
 
 // matters says whether placements may depend on what changed. Free resources
-// do not count: nothing is moved because they changed, and a binding that
-// waits for room asks again by itself.
+// are for those that wait for room alone, see waiting: nothing is moved because
+// they changed. Whether the cluster is ready, its taints tell.
 func matters(before, after *clusterv1alpha1.Cluster) bool {
-	return before.Generation != after.Generation ||
+	was, is := &before.Spec, &after.Spec
+	return before.UID != after.UID ||
 		before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
 		!maps.Equal(before.Labels, after.Labels) ||
-		!equality.Semantic.DeepEqual(before.Spec, after.Spec) ||
+		was.Region != is.Region || was.Zone != is.Zone || was.Provider != is.Provider ||
+		!equality.Semantic.DeepEqual(was.Zones, is.Zones) ||
+		!equality.Semantic.DeepEqual(was.Taints, is.Taints) ||
 		!equality.Semantic.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements)
 }
 

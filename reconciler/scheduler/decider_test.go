@@ -1,0 +1,325 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+// room gives a cluster so many cores, and pods enough.
+func room(cores int64) func(*clusterv1alpha1.Cluster) {
+	return func(c *clusterv1alpha1.Cluster) {
+		c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: corev1.ResourceList{
+			corev1.ResourceCPU:  *resource.NewQuantity(cores, resource.DecimalSI),
+			corev1.ResourcePods: *resource.NewQuantity(10_000, resource.DecimalSI),
+		}}
+	}
+}
+
+// divided asks for replicas of one core each, where there is room.
+func divided(name string, replicas int32, change ...func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
+	return bound(append([]func(*workv1alpha2.ResourceBinding){func(b *workv1alpha2.ResourceBinding) {
+		b.Name, b.Spec.Resource.Name = name, name
+		b.Spec.Replicas = replicas
+		b.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}
+		b.Spec.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{
+			ReplicaSchedulingType:     policyv1alpha1.ReplicaSchedulingTypeDivided,
+			ReplicaDivisionPreference: policyv1alpha1.ReplicaDivisionPreferenceWeighted,
+			WeightPreference:          &policyv1alpha1.ClusterPreferences{DynamicWeight: policyv1alpha1.DynamicWeightByAvailableReplicas},
+		}
+	}}, change...)...)
+}
+
+// apart keeps a binding away from others of the group.
+func apart(group string) func(*workv1alpha2.ResourceBinding) {
+	return func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.WorkloadAffinityGroups = &workv1alpha2.WorkloadAffinityGroups{AntiAffinityGroup: group}
+		b.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 1, MaxGroups: 1}}
+	}
+}
+
+func hubOf(objects ...client.Object) *fake.ClientBuilder {
+	return fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).
+		WithIndex(&workv1alpha2.ResourceBinding{}, byGroup, groupNames).
+		WithIndex(&workv1alpha2.ClusterResourceBinding{}, byGroup, groupNames)
+}
+
+func decide(t *testing.T, d *Decider, b workv1alpha2.Binding) placement.Decision {
+	t.Helper()
+	decision, _, err := d.Decide(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return decision
+}
+
+// TestNoClusterIsOvercommitted: of 200 bindings that are decided at once, as many
+// are placed as there is room for, and not one more.
+func TestNoClusterIsOvercommitted(t *testing.T) {
+	cores := map[string]int64{"m1": 100, "m2": 60, "m3": 40, "m4": 100}
+	var members []client.Object
+	for name, n := range cores {
+		members = append(members, cluster(name, room(n)))
+	}
+	d := NewDecider(hubOf(members...).Build(), DeciderOptions{Clock: clocktesting.NewFakeClock(time.Unix(0, 0))})
+	const each, fit = 2, 150
+	todo := make(chan *workv1alpha2.ResourceBinding)
+	decisions := make(chan placement.Decision, 200)
+	var group sync.WaitGroup
+	for range 16 {
+		group.Go(func() {
+			for b := range todo {
+				decision, _, err := d.Decide(t.Context(), b)
+				if err != nil {
+					t.Error(err)
+				}
+				decisions <- decision
+			}
+		})
+	}
+	for i := range 200 {
+		todo <- divided(fmt.Sprint("web", i), each)
+	}
+	close(todo)
+	group.Wait()
+	close(decisions)
+	got, taken := map[string]int{}, map[string]int64{}
+	for decision := range decisions {
+		got[decision.Record.Reason]++
+		for _, target := range decision.Clusters {
+			taken[target.Name] += int64(target.Replicas)
+		}
+	}
+	if diff := cmp.Diff(map[string]int{workv1alpha2.BindingReasonSuccess: fit, workv1alpha2.BindingReasonUnschedulable: 200 - fit}, got); diff != "" {
+		t.Errorf("outcomes (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(cores, taken); diff != "" {
+		t.Errorf("cores that are promised (-there are +promised):\n%s", diff)
+	}
+}
+
+// TestPeersStayApart: bindings that keep away from each other and are decided at
+// once never get the same cluster; those for which none is left wait.
+func TestPeersStayApart(t *testing.T) {
+	var members []client.Object
+	for i := range 6 {
+		members = append(members, cluster(fmt.Sprint("m", i), room(1000)))
+	}
+	d := NewDecider(hubOf(members...).Build(), DeciderOptions{})
+	var (
+		mu    sync.Mutex
+		on    = map[string]int{}
+		waits int
+		group sync.WaitGroup
+	)
+	for i := range 16 {
+		group.Go(func() {
+			decision, _, err := d.Decide(t.Context(), divided(fmt.Sprint("web", i), 1, apart("app=web")))
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err != nil:
+				t.Error(err)
+			case decision.Record.Succeeded():
+				on[placement.Text(decision.Clusters)]++
+			default:
+				waits++
+			}
+		})
+	}
+	group.Wait()
+	want := map[string]int{"{m0:1}": 1, "{m1:1}": 1, "{m2:1}": 1, "{m3:1}": 1, "{m4:1}": 1, "{m5:1}": 1}
+	if diff := cmp.Diff(want, on); diff != "" || waits != 10 {
+		t.Errorf("%d wait; placed (-want +got):\n%s", waits, diff)
+	}
+}
+
+func reported(cluster string, health workv1alpha2.ResourceHealth, raw string) workv1alpha2.AggregatedStatusItem {
+	return workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Applied: true, Health: health, Status: &runtime.RawExtension{Raw: []byte(raw)}}
+}
+
+// TestPromises: what has to happen for room that was promised to one binding to
+// be given to another.
+func TestPromises(t *testing.T) {
+	on := func(b *workv1alpha2.ResourceBinding, generation int64, replicas int32, items ...workv1alpha2.AggregatedStatusItem) *workv1alpha2.ResourceBinding {
+		b = b.DeepCopy()
+		b.Generation = generation
+		b.Spec.Clusters = nil
+		if replicas > 0 {
+			b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: replicas}}
+		}
+		b.Status.AggregatedStatus = items
+		return b
+	}
+	cases := map[string]struct {
+		happens func(d *Decider, b *workv1alpha2.ResourceBinding, clock *clocktesting.FakeClock)
+		room    int64 // for others, of 10
+	}{
+		"nothing":            {func(*Decider, *workv1alpha2.ResourceBinding, *clocktesting.FakeClock) {}, 4},
+		"it was not written": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) { d.Withdraw(b) }, 10},
+		"another one was not written": {func(d *Decider, _ *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
+			d.Withdraw(divided("other", 1))
+		}, 4},
+		"the cache shows it": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
+			d.bindingChanged(b, on(b, 2, 6))
+		}, 4},
+		"the cache shows what was before": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) { d.bindingChanged(b, b) }, 4},
+		"the cluster reports that it starts": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
+			d.bindingChanged(b, on(b, 2, 6, reported("m1", workv1alpha2.ResourceUnhealthy, "{}")))
+		}, 4},
+		"the cluster reports that it runs": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
+			d.bindingChanged(b, on(b, 2, 6, reported("m1", workv1alpha2.ResourceHealthy, "{}")))
+		}, 10},
+		"another cluster reports that it runs": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
+			d.bindingChanged(b, on(b, 2, 6, reported("m2", workv1alpha2.ResourceHealthy, "{}")))
+		}, 4},
+		"it was placed elsewhere": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
+			d.bindingChanged(b, on(b, 2, 0))
+		}, 10},
+		"somebody scaled it down": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
+			d.bindingChanged(b, on(b, 2, 1))
+		}, 9},
+		"it is gone": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) { d.bindingGone(b) }, 10},
+		"a while passes": {func(d *Decider, _ *workv1alpha2.ResourceBinding, clock *clocktesting.FakeClock) {
+			clock.Step(patience - time.Second)
+			d.ledger.expire()
+		}, 4},
+		"too long passes": {func(d *Decider, _ *workv1alpha2.ResourceBinding, clock *clocktesting.FakeClock) {
+			clock.Step(patience)
+			d.ledger.expire()
+		}, 10},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+			d := NewDecider(hubOf(cluster("m1", room(10))).Build(), DeciderOptions{Clock: clock})
+			b := divided("web", 6)
+			decide(t, d, b)
+			d.waiting.hold(divided("waits", 9), true, 0)
+			tc.happens(d, b, clock)
+			if got := fits(t, d); got != tc.room {
+				t.Errorf("room for %d, want %d", got, tc.room)
+			}
+			freed := len(d.waiting.due(func(workv1alpha2.Binding, string) bool { return true }))
+			if (freed == 1) != (tc.room > 4) {
+				t.Errorf("%d that wait for room were woken", freed)
+			}
+		})
+	}
+}
+
+// fits returns how many replicas another binding may have.
+func fits(t *testing.T, d *Decider) int64 {
+	t.Helper()
+	most := int64(0)
+	for n := int32(1); n <= 20; n++ {
+		decision, _, err := d.Preview(t.Context(), divided("probe", n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if decision.Record.Succeeded() {
+			most = int64(n)
+		}
+	}
+	return most
+}
+
+// TestScaling: only what is new is promised, until the cluster reports news.
+func TestScaling(t *testing.T) {
+	d := NewDecider(hubOf(cluster("m1", room(10))).Build(), DeciderOptions{Clock: clocktesting.NewFakeClock(time.Unix(0, 0))})
+	b := divided("web", 3, func(b *workv1alpha2.ResourceBinding) {
+		// It runs two, which the cluster counts among what is allocated.
+		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 2}}
+		b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{reported("m1", workv1alpha2.ResourceHealthy, `{"replicas":2}`)}
+	})
+	step := func(replicas int32) {
+		decision := decide(t, d, b)
+		after := b.DeepCopy()
+		after.Generation++
+		decision.Put(after)
+		d.bindingChanged(b, after)
+		b = after
+		b.Spec.Replicas = replicas
+	}
+	got := []int64{fits(t, d)}
+	step(7) // to three
+	got = append(got, fits(t, d))
+	step(2) // to seven
+	got = append(got, fits(t, d))
+	step(2) // back to two
+	got = append(got, fits(t, d))
+	if diff := cmp.Diff([]int64{10, 9, 5, 10}, got); diff != "" {
+		t.Errorf("room for others (-want +got):\n%s", diff)
+	}
+}
+
+// TestAFailedWriteGivesItsPromiseBack: through the loop.
+func TestAFailedWriteGivesItsPromiseBack(t *testing.T) {
+	for name, refusal := range map[string]error{"the server is away": errors.New("no answer"), "it has changed meanwhile": stale()} {
+		t.Run(name, func(t *testing.T) {
+			b := divided("web", 6)
+			hub := hubOf(cluster("m1", room(10)), b).WithInterceptorFuncs(interceptor.Funcs{
+				Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+					return refusal
+				},
+			}).Build()
+			d := NewDecider(hub, DeciderOptions{})
+			var events recorder
+			r := New(hub, d, &events, Options{})
+			_, _ = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+			if got := fits(t, d); got != 10 {
+				t.Errorf("room for %d, want 10", got)
+			}
+		})
+	}
+}
+
+// TestPeersInTheCache: where the ledger knows nothing, the cache tells, and the
+// newer of the two wins.
+func TestPeersInTheCache(t *testing.T) {
+	other := divided("other", 1, apart("app=web"), func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 1}}
+		b.Generation = 2
+	})
+	elsewhere := other.DeepCopy()
+	elsewhere.Namespace = "else"
+	hub := hubOf(cluster("m1", room(10)), cluster("m2", room(1)), other, elsewhere).Build()
+	d := NewDecider(hub, DeciderOptions{})
+	place := func() string {
+		decision, _, err := d.Preview(t.Context(), divided("web", 1, apart("app=web")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return placement.Text(decision.Clusters)
+	}
+	got := []string{place()}
+	moves := other.DeepCopy()
+	moves.Spec.Clusters = nil
+	moves.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m2"}}
+	decide(t, d, moves)
+	got = append(got, place())
+	d.Withdraw(moves)
+	got = append(got, place())
+	if diff := cmp.Diff([]string{"{m2:1}", "{m1:1}", "{m2:1}"}, got); diff != "" {
+		t.Errorf("placed (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,366 @@
+package scheduler
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/estimate"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+// patience is how long a promise holds of which nothing more is heard.
+const patience = 5 * time.Minute
+
+// ledger knows what was promised to bindings and does not show in what clusters
+// report yet, and where bindings were placed that the cache does not show yet.
+// It starts empty: after a restart, what was promised before it shows soon. It
+// is safe for use by several goroutines.
+type ledger struct {
+	clock clock.PassiveClock
+	// roomless promises nothing, and knows of placements alone.
+	roomless bool
+	// freed is told of clusters that have more room than they had.
+	freed func(clusters ...string)
+
+	mu      sync.Mutex
+	entries map[client.ObjectKey]*entry
+	groups  map[group]map[client.ObjectKey]bool // entries that know of a placement in the group
+	sums    map[string]corev1.ResourceList      // of shares, by cluster
+	dirty   map[string]bool                     // clusters whose sums the view does not show
+	base    *placement.Snapshot                 // what the view was made from
+	view    placement.Snapshot
+	seq     uint64            // counts commits
+	grown   map[string]uint64 // the commit that last promised more of a cluster
+	placed  map[group]uint64  // the commit that last placed one of a group
+}
+
+// entry is what was promised to one binding.
+type entry struct {
+	at time.Time
+	// generation of the binding that was decided about: later ones show the
+	// decision.
+	generation int64
+	shares     map[string]share
+	// before are the shares that stood before the last decision.
+	before map[string]share
+	// clusters of the last decision, and the groups that it matters to; none once
+	// the cache shows it.
+	clusters []string
+	groups   []group
+}
+
+// share is what was promised of one cluster.
+type share struct {
+	units int32
+	load  estimate.Load
+	at    time.Time
+	// reported is what the cluster said of the binding at that time.
+	reported []byte
+}
+
+func newLedger(c clock.PassiveClock, freed func(clusters ...string)) *ledger {
+	return &ledger{
+		clock:   c,
+		freed:   freed,
+		entries: map[client.ObjectKey]*entry{},
+		groups:  map[group]map[client.ObjectKey]bool{},
+		sums:    map[string]corev1.ResourceList{},
+		dirty:   map[string]bool{},
+		grown:   map[string]uint64{},
+		placed:  map[group]uint64{},
+	}
+}
+
+// look returns the clusters and the commit that the answer is as of. Where room
+// matters, they come with all that was promised of them.
+func (l *ledger) look(base *placement.Snapshot, room bool) (placement.Snapshot, uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !room {
+		return *base, l.seq
+	}
+	if l.base != base {
+		l.base, l.view = base, *base
+		for cluster := range l.sums {
+			l.dirty[cluster] = true
+		}
+	}
+	if len(l.dirty) > 0 {
+		loads := make(map[string]*estimate.Load, len(l.dirty))
+		for cluster := range l.dirty {
+			loads[cluster] = nil
+			if sum := (estimate.Load{Resources: l.sums[cluster].DeepCopy()}); !sum.IsZero() {
+				loads[cluster] = &sum
+			}
+		}
+		l.view = l.view.WithPromises(loads)
+		clear(l.dirty)
+	}
+	return l.view, l.seq
+}
+
+// commit promises what decision takes to b. Where something that the decision
+// relied on has changed since the commit that it was made as of, nothing happens
+// and the result is false.
+func (l *ledger) commit(b workv1alpha2.Binding, decision *placement.Decision, asOf uint64) bool {
+	if slices.EqualFunc(decision.Clusters, b.BindingSpec().Clusters, sameTarget) {
+		return true
+	}
+	key, groups := client.ObjectKeyFromObject(b), groupsOf(b)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := l.entries[key]
+	if was == nil {
+		was = &entry{}
+	}
+	shares, more := l.shares(b, decision, was.shares)
+	if l.disturbed(b.BindingSpec(), more, groups, asOf) {
+		return false
+	}
+	l.seq++
+	for _, cluster := range more {
+		l.grown[cluster] = l.seq
+	}
+	for _, g := range groups {
+		l.placed[g] = l.seq
+	}
+	l.put(key, &entry{at: l.clock.Now(), generation: b.GetGeneration(), shares: shares, before: was.shares, clusters: namesOf(decision.Clusters), groups: groups})
+	return true
+}
+
+// disturbed says whether a decision that takes more of clusters was overtaken.
+func (l *ledger) disturbed(spec *workv1alpha2.ResourceBindingSpec, more []string, groups []group, asOf uint64) bool {
+	if placement.RoomMatters(spec) {
+		for _, cluster := range more {
+			if l.grown[cluster] > asOf {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(groups, func(g group) bool { return l.placed[g] > asOf })
+}
+
+// shares returns what b is promised once decision is made, and the clusters of
+// which that is more than before.
+func (l *ledger) shares(b workv1alpha2.Binding, decision *placement.Decision, was map[string]share) (map[string]share, []string) {
+	if l.roomless {
+		return nil, nil
+	}
+	spec, now := b.BindingSpec(), l.clock.Now()
+	held := make(map[string]int32, len(spec.Clusters))
+	for _, t := range spec.Clusters {
+		held[t.Name] = placement.Units(spec, t)
+	}
+	loads := map[int32]estimate.Load{} // most clusters get as much as others
+	out := make(map[string]share, len(decision.Clusters))
+	var more []string
+	for _, t := range decision.Clusters {
+		all, had := placement.Units(spec, t), was[t.Name]
+		units := min(max(had.units+all-held[t.Name], 0), all)
+		if units == 0 {
+			continue
+		}
+		load, known := loads[units]
+		if !known {
+			load = placement.LoadOf(spec, units)
+			loads[units] = load
+		}
+		if load.IsZero() {
+			continue
+		}
+		is := share{units: units, load: load, at: had.at, reported: had.reported}
+		if units > had.units {
+			is.at, is.reported = now, reportOf(b, t.Name)
+			more = append(more, t.Name)
+		}
+		out[t.Name] = is
+	}
+	return out, more
+}
+
+// withdraw restores what stood before the last decision on the binding.
+func (l *ledger) withdraw(key client.ObjectKey) {
+	l.change(key, func(e *entry) { e.shares, e.before, e.groups = e.before, nil, nil })
+}
+
+// gone tells that there is no such binding any more.
+func (l *ledger) gone(key client.ObjectKey) {
+	l.change(key, func(e *entry) { *e = entry{} })
+}
+
+// observed tells that the cache shows b. A share ends where the cluster is no
+// target any more, and where the cluster reports since the promise was made
+// that all is well.
+func (l *ledger) observed(b workv1alpha2.Binding) {
+	l.change(client.ObjectKeyFromObject(b), func(e *entry) {
+		if b.GetGeneration() <= e.generation {
+			return // older than the decision
+		}
+		e.before, e.groups = nil, nil
+		spec := b.BindingSpec()
+		kept := make(map[string]share, len(e.shares))
+		for _, t := range spec.Clusters {
+			s, ok := e.shares[t.Name]
+			if !ok || landed(b, t.Name, s) {
+				continue
+			}
+			if all := placement.Units(spec, t); all < s.units {
+				s.units, s.load = all, placement.LoadOf(spec, all)
+			}
+			if s.units > 0 {
+				kept[t.Name] = s
+			}
+		}
+		e.shares = kept
+	})
+}
+
+// landed says whether the cluster reports that what was promised runs.
+func landed(b workv1alpha2.Binding, cluster string, s share) bool {
+	for i := range b.BindingStatus().AggregatedStatus {
+		item := &b.BindingStatus().AggregatedStatus[i]
+		if item.ClusterName == cluster {
+			return item.Health == workv1alpha2.ResourceHealthy && !bytes.Equal(reportOf(b, cluster), s.reported)
+		}
+	}
+	return false
+}
+
+// reportOf returns what the cluster says of b; nil if it says nothing.
+func reportOf(b workv1alpha2.Binding, cluster string) []byte {
+	for i := range b.BindingStatus().AggregatedStatus {
+		item := &b.BindingStatus().AggregatedStatus[i]
+		if item.ClusterName != cluster {
+			continue
+		}
+		out := []byte(item.Health)
+		if item.Status != nil {
+			out = append(out, item.Status.Raw...)
+		}
+		return out
+	}
+	return nil
+}
+
+// expire ends the promises of which nothing was heard for long.
+func (l *ledger) expire() {
+	now := l.clock.Now()
+	for _, key := range l.keys() {
+		l.change(key, func(e *entry) {
+			e.shares = maps.Clone(e.shares)
+			maps.DeleteFunc(e.shares, func(_ string, s share) bool { return now.Sub(s.at) >= patience })
+			if now.Sub(e.at) >= patience {
+				e.before, e.groups = nil, nil
+			}
+		})
+	}
+}
+
+func (l *ledger) keys() []client.ObjectKey {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.entries))
+}
+
+// change edits the entry under key, if there is one, and tells which clusters
+// have more room for it.
+func (l *ledger) change(key client.ObjectKey, edit func(*entry)) {
+	l.mu.Lock()
+	was, ok := l.entries[key]
+	if !ok {
+		l.mu.Unlock()
+		return
+	}
+	is := *was
+	edit(&is)
+	freed := l.put(key, &is)
+	l.mu.Unlock()
+	if len(freed) > 0 {
+		l.freed(freed...)
+	}
+}
+
+// put replaces the entry under key and returns the clusters of which less is
+// promised to it than before.
+func (l *ledger) put(key client.ObjectKey, is *entry) (freed []string) {
+	var was map[string]share
+	if e, ok := l.entries[key]; ok {
+		was = e.shares
+	}
+	for cluster, s := range is.shares {
+		if had := was[cluster]; had.units != s.units {
+			l.add(cluster, had.load, s.load)
+			if s.units < had.units {
+				freed = append(freed, cluster)
+			}
+		}
+	}
+	for cluster, had := range was {
+		if _, still := is.shares[cluster]; !still {
+			l.add(cluster, had.load, estimate.Load{})
+			freed = append(freed, cluster)
+		}
+	}
+	l.regroup(key, is)
+	if l.entries[key] = is; len(is.shares) == 0 && len(is.before) == 0 && len(is.groups) == 0 {
+		delete(l.entries, key)
+	}
+	return freed
+}
+
+// regroup puts the entry under key into the groups that it is in from now on.
+func (l *ledger) regroup(key client.ObjectKey, is *entry) {
+	if was, ok := l.entries[key]; ok {
+		for _, g := range was.groups {
+			if delete(l.groups[g], key); len(l.groups[g]) == 0 {
+				delete(l.groups, g)
+			}
+		}
+	}
+	for _, g := range is.groups {
+		if l.groups[g] == nil {
+			l.groups[g] = map[client.ObjectKey]bool{}
+		}
+		l.groups[g][key] = true
+	}
+}
+
+// add turns one load on a cluster into another.
+func (l *ledger) add(cluster string, was, is estimate.Load) {
+	sum := l.sums[cluster]
+	if sum == nil {
+		sum = corev1.ResourceList{}
+		l.sums[cluster] = sum
+	}
+	for name, q := range was.Resources {
+		total := sum[name]
+		total.Sub(q)
+		sum[name] = total
+	}
+	for name, q := range is.Resources {
+		total := sum[name]
+		total.Add(q)
+		sum[name] = total
+	}
+	l.dirty[cluster] = true
+}
+
+func sameTarget(a, b workv1alpha2.TargetCluster) bool {
+	return a.Name == b.Name && a.Replicas == b.Replicas && slices.Equal(a.Components, b.Components)
+}
+
+func namesOf(targets []workv1alpha2.TargetCluster) []string {
+	out := make([]string, len(targets))
+	for i := range targets {
+		out[i] = targets[i].Name
+	}
+	return out
+}
