@@ -72,15 +72,11 @@ func rowsOf(t Term, stands []Target, all bool) (rows []row, rest []refusals) {
 	}
 	for _, v := range t.Clusters {
 		r := row{v, holds[v.Cluster]}
-		delete(holds, v.Cluster)
 		if all || v.Result != Refused || r.has != nil {
 			rows = append(rows, r)
 			continue
 		}
 		rest = addRefusal(rest, v)
-	}
-	for _, has := range holds { // not asked any more: on their way out, or gone
-		rows = append(rows, row{Verdict{Cluster: has.Name, Result: Refused, Why: "it is leaving the fleet, or gone"}, has})
 	}
 	slices.SortFunc(rows, func(a, b row) int {
 		return cmp.Or(cmp.Compare(a.order(), b.order()), cmp.Compare(a.Cluster, b.Cluster))

@@ -1,10 +1,13 @@
 package explain
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -32,11 +35,13 @@ type Input struct {
 	Bindings []workv1alpha2.Binding
 	// Works of the binding. Nil: the binding's status tells.
 	Works []*workv1alpha1.Work
-	// Unread says what may be missing in the lists, in words: "clusters: …".
-	Unread []string
+	// Unread says what could not be read, so that nothing is made of its absence.
+	Unread []Unread
 	Skip   propagation.SkipRules
 	// NoPreemption says that policies take no templates from each other.
 	NoPreemption bool
+	// Priorities are the values of the PriorityClasses that there are, by name.
+	Priorities map[string]int32
 	// Scheduling are the options of the scheduler.
 	Scheduling placement.Options
 	// Interpreter is the native one if nil.
@@ -44,6 +49,26 @@ type Input struct {
 	// Now is when it is asked.
 	Now time.Time
 }
+
+// Unread is something that could not be read.
+type Unread struct {
+	// What it is about: UnreadPolicies, UnreadClusters, …
+	What string
+	// Text names it for users: "the clusters".
+	Text string
+}
+
+// What may not have been read.
+const (
+	UnreadPolicies  = "policies"
+	UnreadOverrides = "overrides"
+	UnreadClusters  = "clusters"
+	UnreadBinding   = "binding"
+	UnreadPeers     = "bindings"
+	UnreadWorks     = "works"
+	// UnreadPriorities are PriorityClasses.
+	UnreadPriorities = "priorities"
+)
 
 // Explain says why the template runs where it runs.
 func Explain(in Input) Explanation {
@@ -55,6 +80,7 @@ func Explain(in Input) Explanation {
 	}
 	x := &explainer{in: in, snap: placement.NewSnapshot(in.Clusters)}
 	x.resource()
+	x.taken()
 	x.unread()
 	x.policies()
 	x.place()
@@ -73,6 +99,9 @@ type explainer struct {
 	decision propagation.Decision
 	// plan is what the loops would make of it now.
 	plan plan.TemplatePlan
+	// waits says that a Lazy policy waits for an edit of the template; binding
+	// is then what comes of one.
+	waits bool
 	// binding as it is before a new placement: what the loops decide upon. Nil
 	// where there is nothing to place.
 	binding workv1alpha2.Binding
@@ -105,19 +134,42 @@ func (x *explainer) resource() {
 	}
 }
 
+// taken sets a binding aside that is another template's: names carry neither
+// API group nor upper case.
+func (x *explainer) taken() {
+	if x.in.Binding == nil {
+		return
+	}
+	r, of := x.in.Template, x.in.Binding.BindingSpec().Resource
+	group := schema.FromAPIVersionAndKind(of.APIVersion, of.Kind).GroupKind()
+	if group == r.GroupVersionKind().GroupKind() && of.Namespace == r.GetNamespace() && of.Name == r.GetName() {
+		return
+	}
+	x.problem(Problem{
+		Reason:  ReasonBindingTaken,
+		Message: fmt.Sprintf("the name of its binding, %s, is taken by %s %s %s", x.in.Binding.GetName(), of.APIVersion, of.Kind, of.Name),
+		Next:    "rename one of the two",
+	})
+	x.in.Binding, x.in.Works = nil, nil
+}
+
 func (x *explainer) problem(p Problem) { x.out.Problems = append(x.out.Problems, p) }
 
 func (x *explainer) unread() {
-	for _, what := range x.in.Unread {
+	for _, u := range x.in.Unread {
 		x.problem(Problem{
-			Reason:  ReasonNotRead,
-			Message: "what is said here may be wrong, for it was not allowed to read " + what,
-			Next:    "ask for the right to get and list it",
+			Reason: ReasonNotRead, Message: "you may not read " + u.Text + ": what depends on it is left out or may be wrong",
+			Next: "ask for the right to get and list it",
 		})
 	}
 }
 
-// name of the template, for texts.
+// blind says whether something of the kind could not be read.
+func (x *explainer) blind(what string) bool {
+	return slices.ContainsFunc(x.in.Unread, func(u Unread) bool { return u.What == what })
+}
+
+// String returns the kind and the name, with the namespace where there is one.
 func (r Resource) String() string {
 	return r.Kind + " " + strings.TrimPrefix(r.Namespace+"/"+r.Name, "/")
 }

@@ -70,6 +70,7 @@ const (
 	ReasonWaitingForEdit       = "WaitingForEdit"
 	ReasonInvalidTemplate      = "InvalidTemplate"
 	ReasonBindingTaken         = "BindingTaken"
+	ReasonNotBound             = "NotBound"
 	ReasonNotPlaced            = "NotPlaced"
 	ReasonSchedulingSuspended  = "SchedulingSuspended"
 	ReasonOtherScheduler       = "OtherScheduler"

@@ -16,7 +16,7 @@ import (
 // overrides says what differs by cluster.
 func (x *explainer) overrides() {
 	in, some := x.worksInput()
-	if !some {
+	if !some || x.blind(UnreadClusters) {
 		return
 	}
 	works, err := plan.Works(in)

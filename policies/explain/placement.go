@@ -1,60 +1,88 @@
 package explain
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
 // place says where the template runs and where it would.
 func (x *explainer) place() {
-	x.plan = x.planned()
-	x.binding = x.undecided()
-	if x.binding == nil {
+	x.plan = x.planned(x.in.Policies)
+	eager := x.plan
+	if x.waits = x.plan.Activation.Waits; x.waits {
+		eager = x.planned(x.eager())
+	}
+	if eager.Err != nil && eager.Binding == nil && x.decision.Outcome == propagation.Carried && len(x.out.Problems) == 0 {
+		x.problem(Problem{Reason: ReasonNotBound, Message: eager.Err.Error()})
+	}
+	if x.binding = x.undecided(eager.Binding); x.binding == nil {
 		return
 	}
 	p := &Placement{}
 	if x.in.Binding != nil {
 		p.Stands = standing(x.in.Binding)
 	}
-	peers := placement.PeersOf(x.binding, x.in.Bindings)
-	trace := placement.Explain(placement.RequestOf(x.binding, peers), x.snap, x.in.Scheduling)
-	p.Terms = terms(trace)
-	p.Now = x.prospect(trace)
-	x.due(&p.Now, placement.Situation{Clusters: x.snap, Peers: peers, Now: x.in.Now})
 	x.out.Placement = p
+	if x.blind(UnreadClusters) {
+		p.Now = Prospect{Clusters: targets(x.binding.BindingSpec().Clusters), NotDue: "not known, for the clusters could not be read"}
+		x.placementProblems()
+		return
+	}
+	in := placement.Situation{Clusters: x.snap, Peers: placement.PeersOf(x.binding, x.in.Bindings), Now: x.in.Now}
+	trace := placement.Explain(placement.RequestOf(x.binding, in.Peers), x.snap, x.in.Scheduling)
+	p.Terms = x.terms(trace)
+	p.Now = x.prospect(trace)
+	x.due(&p.Now, in)
 	x.placementProblems()
 }
 
-// planned returns what the loops would make of the template now.
-func (x *explainer) planned() plan.TemplatePlan {
+// planned returns what the loops would make of the template now, given policies.
+func (x *explainer) planned(policies []policyv1alpha1.Policy) plan.TemplatePlan {
 	bindings := slices.Clone(x.in.Bindings)
 	if x.in.Binding != nil {
 		bindings = append(bindings, x.in.Binding)
 	}
-	in := plan.FleetInput{
-		Policies: x.in.Policies, Overrides: x.in.Overrides, Clusters: x.in.Clusters, Bindings: bindings,
-		Skip: x.in.Skip, NoPreemption: x.in.NoPreemption, Scheduling: x.in.Scheduling, Interpreter: x.in.Interpreter, Now: x.in.Now,
+	return plan.Fleet(plan.FleetInput{
+		Templates: []*unstructured.Unstructured{x.in.Template},
+		Policies:  policies, Overrides: x.in.Overrides, Clusters: x.in.Clusters, Bindings: bindings,
+		Skip: x.in.Skip, NoPreemption: x.in.NoPreemption, Priorities: x.in.Priorities,
+		Scheduling: x.in.Scheduling, Interpreter: x.in.Interpreter, Now: x.in.Now,
+	})[0]
+}
+
+// eager returns the policies with the one that carries the template no longer
+// Lazy.
+func (x *explainer) eager() []policyv1alpha1.Policy {
+	out := slices.Clone(x.in.Policies)
+	for i, p := range out {
+		if propagation.RefOf(p) == propagation.RefOf(x.plan.Policy) {
+			p = p.DeepCopyObject().(policyv1alpha1.Policy)
+			p.PropagationSpec().ActivationPreference = ""
+			out[i] = p
+		}
 	}
-	in.Templates = append(in.Templates, x.in.Template)
-	return plan.Fleet(in)[0]
+	return out
 }
 
 // undecided returns the binding as the policy wants it, with the placement that
 // stands: what the loops decide upon. Where no policy says anything it is the
 // one that there is.
-func (x *explainer) undecided() workv1alpha2.Binding {
-	if x.plan.Binding == nil {
+func (x *explainer) undecided(wanted workv1alpha2.Binding) workv1alpha2.Binding {
+	if wanted == nil {
 		return x.in.Binding
 	}
-	b := x.plan.Binding.DeepCopyObject().(workv1alpha2.Binding)
+	b := wanted.DeepCopyObject().(workv1alpha2.Binding)
 	var clusters []workv1alpha2.TargetCluster
 	var stored map[string]string
 	if x.in.Binding != nil {
@@ -119,6 +147,8 @@ func (x *explainer) due(now *Prospect, in placement.Situation) {
 	decision, changed := placement.Decide(x.binding, in, x.in.Scheduling)
 	spec := x.binding.BindingSpec()
 	switch {
+	case x.waits && (changed || !now.Same):
+		now.NotDue = "its policy is Lazy and waits for a change of the template"
 	case changed:
 		now.Due = decision.Why
 	case x.binding.GetDeletionTimestamp() != nil:
@@ -144,7 +174,7 @@ func orDefault(scheduler string) string {
 	return scheduler
 }
 
-func terms(trace placement.Trace) []Term {
+func (x *explainer) terms(trace placement.Trace) []Term {
 	out := make([]Term, len(trace.Terms))
 	for i, t := range trace.Terms {
 		out[i] = Term{Name: t.Name, Spread: t.Spread, Division: t.Division, Clusters: make([]Verdict, len(t.Verdicts))}
@@ -154,8 +184,24 @@ func terms(trace placement.Trace) []Term {
 		for j := range t.Verdicts {
 			out[i].Clusters[j] = verdict(&t.Verdicts[j], &t, trace.Clusters)
 		}
+		x.leaving(&out[i])
 	}
 	return out
+}
+
+// leaving adds the clusters that hold the template and are not asked any more.
+func (x *explainer) leaving(t *Term) {
+	for _, target := range x.binding.BindingSpec().Clusters {
+		if slices.ContainsFunc(t.Clusters, func(v Verdict) bool { return v.Cluster == target.Name }) {
+			continue
+		}
+		why := "it is leaving the fleet"
+		if _, there := x.snap.Cluster(target.Name); !there {
+			why = "it is not in the fleet"
+		}
+		t.Clusters = append(t.Clusters, Verdict{Cluster: target.Name, Result: Refused, Why: why, Held: target.Replicas})
+	}
+	slices.SortFunc(t.Clusters, func(a, b Verdict) int { return cmp.Compare(a.Cluster, b.Cluster) })
 }
 
 // verdict of one cluster in a term; chosen is what came of it in the end.

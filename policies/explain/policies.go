@@ -22,9 +22,17 @@ func (x *explainer) policies() {
 	x.out.Carried = Carried{Why: x.decision.Why}
 	if ref, ok := propagation.Claimed(x.in.Template); ok {
 		x.out.Carried.By = refOf(ref)
-		if c.Holder == nil {
+		switch {
+		case c.Holder == nil && x.blind(UnreadPolicies):
+			x.out.Carried.Now, x.out.Carried.Why = x.out.Carried.By, x.out.Carried.By.String()+", which could not be read"
+			return
+		case c.Holder == nil:
 			x.out.Carried.Why = fmt.Sprintf("%s, which claims it, does not exist; %s", x.out.Carried.By, x.decision.Why)
 		}
+	}
+	if x.blind(UnreadPolicies) && x.decision.Policy == nil {
+		x.out.Carried.Why = "not known, for policies could not be read"
+		return
 	}
 	if x.decision.Policy != nil {
 		x.out.Carried.Now = refOf(propagation.RefOf(x.decision.Policy))
@@ -98,7 +106,7 @@ func miss(s policyv1alpha1.ResourceSelector, r selector.Resource) string {
 }
 
 func (x *explainer) hasOverride(namespace, name string) bool {
-	return slices.ContainsFunc(x.in.Overrides, func(o policyv1alpha1.Override) bool {
+	return x.blind(UnreadOverrides) || slices.ContainsFunc(x.in.Overrides, func(o policyv1alpha1.Override) bool {
 		return o.GetNamespace() == namespace && o.GetName() == name
 	})
 }

@@ -13,9 +13,9 @@ import (
 
 // importance orders problems: what keeps all from running comes first.
 var importance = []string{
-	ReasonDeleting, ReasonNeverPropagated, ReasonNoPolicy, ReasonWaitingForOverrides, ReasonInvalidTemplate, ReasonBindingTaken,
-	ReasonNotPlaced, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonNotApplied,
-	ReasonDispatchingSuspended, ReasonUnhealthy, ReasonWaitingForEdit, ReasonUnreadableRecord, ReasonNotRead,
+	ReasonDeleting, ReasonNeverPropagated, ReasonNoPolicy, ReasonWaitingForOverrides, ReasonInvalidTemplate, ReasonBindingTaken, ReasonNotBound,
+	ReasonWaitingForEdit, ReasonNotPlaced, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonNotApplied,
+	ReasonDispatchingSuspended, ReasonUnhealthy, ReasonUnreadableRecord, ReasonNotRead,
 }
 
 func (x *explainer) sortProblems() {
@@ -41,6 +41,12 @@ func (x *explainer) placementProblems() {
 		})
 	case p.Stands != nil && p.Stands.Reason != "" && p.Stands.Reason != workv1alpha2.BindingReasonSuccess:
 		x.problem(Problem{Reason: ReasonNotPlaced, Message: p.Stands.Message, Next: x.advice(p)})
+	case x.waits && p.Now.NotDue != "" && !p.Now.Same:
+		x.problem(Problem{
+			Reason:  ReasonWaitingForEdit,
+			Message: "its policy is Lazy: it takes effect when the template changes",
+			Next:    "change the template, were it a label, or take spec.activationPreference out of the policy",
+		})
 	case p.Now.Error != "":
 		x.problem(Problem{Reason: ReasonNotPlaced, Message: p.Now.Error, Next: x.advice(p)})
 	}

@@ -1,0 +1,364 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/explain"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+// pageSize is how many objects one answer of the control plane holds.
+const pageSize = 500
+
+// skippedNamespaces is what a control plane propagates nothing from, if it was
+// not told otherwise.
+const skippedNamespaces = "kube-.*"
+
+// explainReader reads what an explanation is made from.
+type explainReader struct {
+	hub       client.Reader
+	mapper    meta.RESTMapper
+	namespace string
+	now       func() time.Time
+
+	mu sync.Mutex // of what follows, while lists are read side by side
+	in explain.Input
+}
+
+// read returns what explains the template that kind and name mean, or the only
+// one in the files where they are empty.
+func (r *explainReader) read(ctx context.Context, kind, name string, files manifests) (explain.Input, error) {
+	skip, err := propagation.NewSkipRules([]string{skippedNamespaces}, "")
+	if err != nil {
+		return explain.Input{}, err
+	}
+	r.in = explain.Input{Skip: skip, Now: r.now()}
+	if r.in.Template, err = r.template(ctx, kind, name, files); err != nil {
+		return explain.Input{}, err
+	}
+	group, side := errgroup.WithContext(ctx)
+	for _, f := range []func(context.Context) error{
+		r.binding, r.policies, r.clusterPolicies, r.overrides, r.clusterOverrides, r.clusters,
+	} {
+		group.Go(func() error { return f(side) })
+	}
+	if err := group.Wait(); err != nil {
+		return explain.Input{}, err
+	}
+	if err := files.lay(&r.in, r.namespace); err != nil {
+		return explain.Input{}, err
+	}
+	err = r.priorities(ctx)
+	return r.in, err
+}
+
+// priorities reads the PriorityClasses where a policy names one.
+func (r *explainReader) priorities(ctx context.Context) error {
+	if !slices.ContainsFunc(r.in.Policies, func(p policyv1alpha1.Policy) bool { return p.PropagationSpec().SchedulePriority != nil }) {
+		return nil
+	}
+	r.in.Priorities = map[string]int32{}
+	return r.tolerate(pages(ctx, r.hub, &schedulingv1.PriorityClassList{}, func(list *schedulingv1.PriorityClassList) {
+		for i := range list.Items {
+			r.in.Priorities[list.Items[i].Name] = list.Items[i].Value
+		}
+	}), explain.UnreadPriorities, "the PriorityClasses")
+}
+
+// knows says whether there is a cluster of the name, as far as that was read.
+func (r *explainReader) knows(name string) bool {
+	unread := slices.ContainsFunc(r.in.Unread, func(u explain.Unread) bool { return u.What == explain.UnreadClusters })
+	return unread || slices.ContainsFunc(r.in.Clusters, func(c *clusterv1alpha1.Cluster) bool { return c.Name == name })
+}
+
+// template returns the object that is to be explained: that of the files, as the
+// control plane would hold it, or else its own.
+func (r *explainReader) template(ctx context.Context, kind, name string, files manifests) (*unstructured.Unstructured, error) {
+	if kind == "" {
+		obj, err := files.only()
+		if err != nil {
+			return nil, err
+		}
+		mapping, err := r.mapper.RESTMapping(obj.GroupVersionKind().GroupKind(), obj.GroupVersionKind().Version)
+		if err != nil {
+			return nil, err
+		}
+		return r.merged(ctx, obj, mapping)
+	}
+	mapping, err := r.resolve(kind)
+	if err != nil {
+		return nil, err
+	}
+	if obj := files.find(mapping.GroupVersionKind.GroupKind(), name); obj != nil {
+		return r.merged(ctx, obj, mapping)
+	}
+	return r.get(ctx, mapping, r.scope(mapping, r.namespace), name)
+}
+
+// resolve finds the kind that a word means: Deployment, deploy, deployments.apps,
+// deployments.v1.apps.
+func (r *explainReader) resolve(word string) (*meta.RESTMapping, error) {
+	versioned, group := schema.ParseResourceArg(strings.ToLower(word))
+	var gvk schema.GroupVersionKind
+	err := error(&meta.NoResourceMatchError{})
+	if versioned != nil {
+		gvk, err = r.mapper.KindFor(*versioned)
+	}
+	if err != nil && meta.IsNoMatchError(err) {
+		gvk, err = r.mapper.KindFor(group.WithVersion(""))
+	}
+	var several *meta.AmbiguousResourceError
+	switch {
+	case err == nil:
+		return r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	case errors.As(err, &several):
+		var names []string
+		for _, kind := range several.MatchingKinds {
+			names = append(names, strings.ToLower(kind.Kind)+"."+kind.Group)
+		}
+		slices.Sort(names)
+		return nil, fmt.Errorf("%q may mean several kinds: say which of %s", word, strings.Join(slices.Compact(names), ", "))
+	case meta.IsNoMatchError(err):
+		return nil, fmt.Errorf("the control plane knows no kind %q: flotilla kubectl api-resources lists them", word)
+	default:
+		return nil, err
+	}
+}
+
+// scope returns the namespace for objects of the kind.
+func (r *explainReader) scope(mapping *meta.RESTMapping, namespace string) string {
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return ""
+	}
+	if namespace == "" {
+		return r.namespace
+	}
+	return namespace
+}
+
+func (r *explainReader) get(ctx context.Context, mapping *meta.RESTMapping, namespace, name string) (*unstructured.Unstructured, error) {
+	obj := &unstructured.Unstructured{}
+	obj.SetGroupVersionKind(mapping.GroupVersionKind)
+	err := r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj)
+	if apierrors.IsNotFound(err) {
+		where, flag := "", ""
+		if namespace != "" {
+			where, flag = " in namespace "+namespace, " -n "+namespace
+		}
+		return nil, notThere{fmt.Errorf("there is no %s %s%s: flotilla kubectl get %s%s lists them; -f explains a manifest that is not there yet",
+			mapping.GroupVersionKind.Kind, name, where, mapping.Resource.GroupResource(), flag)}
+	}
+	return obj, err
+}
+
+// notThere says that the template is not on the control plane.
+type notThere struct{ error }
+
+// merged returns a manifest as the control plane would hold it.
+func (r *explainReader) merged(ctx context.Context, obj *unstructured.Unstructured, mapping *meta.RESTMapping) (*unstructured.Unstructured, error) {
+	obj.SetNamespace(r.scope(mapping, obj.GetNamespace()))
+	stored, err := r.get(ctx, mapping, obj.GetNamespace(), obj.GetName())
+	var missing notThere
+	switch {
+	case errors.As(err, &missing):
+		return obj, nil
+	case apierrors.IsForbidden(err):
+		r.unread(explain.UnreadBinding, "what the control plane holds of it")
+		return obj, nil
+	case err != nil:
+		return nil, err
+	}
+	obj.SetUID(stored.GetUID())
+	obj.SetResourceVersion(stored.GetResourceVersion())
+	obj.SetGeneration(stored.GetGeneration())
+	obj.SetDeletionTimestamp(stored.GetDeletionTimestamp())
+	claimOf(stored).Set(obj)
+	return obj, nil
+}
+
+// claimOf returns the claim that obj carries.
+func claimOf(obj *unstructured.Unstructured) propagation.Claim {
+	labels, annotations := propagation.ClaimKeys()
+	return propagation.Claim{Labels: only(obj.GetLabels(), labels), Annotations: only(obj.GetAnnotations(), annotations)}
+}
+
+func only(all map[string]string, keys []string) map[string]string {
+	out := map[string]string{}
+	for _, key := range keys {
+		if value, has := all[key]; has {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// binding reads the binding of the template, and what is found by it.
+func (r *explainReader) binding(ctx context.Context) error {
+	template := r.in.Template
+	key := client.ObjectKey{Namespace: template.GetNamespace(), Name: workv1alpha2.BindingName(template.GetKind(), template.GetName())}
+	var b workv1alpha2.Binding = &workv1alpha2.ResourceBinding{}
+	if key.Namespace == "" {
+		b = &workv1alpha2.ClusterResourceBinding{}
+	}
+	switch err := r.hub.Get(ctx, key, b); {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return r.tolerate(err, explain.UnreadBinding, "its binding")
+	}
+	r.in.Binding = b
+	if err := r.works(ctx, b); err != nil {
+		return err
+	}
+	if b.BindingSpec().WorkloadAffinityGroups == nil {
+		return nil
+	}
+	return r.peers(ctx, b.GetNamespace())
+}
+
+// works reads the Works of a binding, of all clusters at once.
+func (r *explainReader) works(ctx context.Context, b workv1alpha2.Binding) error {
+	label := workv1alpha2.ResourceBindingPermanentIDLabel
+	if b.GetNamespace() == "" {
+		label = workv1alpha2.ClusterResourceBindingPermanentIDLabel
+	}
+	id := b.GetLabels()[label]
+	if id == "" {
+		return nil
+	}
+	works := []*workv1alpha1.Work{}
+	err := pages(ctx, r.hub, &workv1alpha1.WorkList{}, func(list *workv1alpha1.WorkList) {
+		for i := range list.Items {
+			works = append(works, &list.Items[i])
+		}
+	}, client.MatchingLabels{label: id})
+	if apierrors.IsForbidden(err) {
+		return nil // the binding's status says nearly the same
+	}
+	r.in.Works = works
+	return err
+}
+
+// peers reads the bindings that the template may want to be with or apart from.
+func (r *explainReader) peers(ctx context.Context, namespace string) error {
+	if namespace == "" {
+		return r.tolerate(pages(ctx, r.hub, &workv1alpha2.ClusterResourceBindingList{}, func(list *workv1alpha2.ClusterResourceBindingList) {
+			for i := range list.Items {
+				r.in.Bindings = append(r.in.Bindings, &list.Items[i])
+			}
+		}), explain.UnreadPeers, "the bindings of its group")
+	}
+	return r.tolerate(pages(ctx, r.hub, &workv1alpha2.ResourceBindingList{}, func(list *workv1alpha2.ResourceBindingList) {
+		for i := range list.Items {
+			r.in.Bindings = append(r.in.Bindings, &list.Items[i])
+		}
+	}, client.InNamespace(namespace)), explain.UnreadPeers, "the bindings of its group")
+}
+
+func (r *explainReader) policies(ctx context.Context) error {
+	ns := r.in.Template.GetNamespace()
+	if ns == "" {
+		return nil
+	}
+	return r.tolerate(pages(ctx, r.hub, &policyv1alpha1.PropagationPolicyList{}, func(list *policyv1alpha1.PropagationPolicyList) {
+		for i := range list.Items {
+			r.policy(&list.Items[i])
+		}
+	}, client.InNamespace(ns)), explain.UnreadPolicies, "the PropagationPolicies of namespace "+ns)
+}
+
+func (r *explainReader) clusterPolicies(ctx context.Context) error {
+	return r.tolerate(pages(ctx, r.hub, &policyv1alpha1.ClusterPropagationPolicyList{}, func(list *policyv1alpha1.ClusterPropagationPolicyList) {
+		for i := range list.Items {
+			r.policy(&list.Items[i])
+		}
+	}), explain.UnreadPolicies, "the ClusterPropagationPolicies")
+}
+
+func (r *explainReader) policy(p policyv1alpha1.Policy) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.in.Policies = append(r.in.Policies, p)
+}
+
+func (r *explainReader) overrides(ctx context.Context) error {
+	ns := r.in.Template.GetNamespace()
+	if ns == "" {
+		return nil
+	}
+	return r.tolerate(pages(ctx, r.hub, &policyv1alpha1.OverridePolicyList{}, func(list *policyv1alpha1.OverridePolicyList) {
+		for i := range list.Items {
+			r.override(&list.Items[i])
+		}
+	}, client.InNamespace(ns)), explain.UnreadOverrides, "the OverridePolicies of namespace "+ns)
+}
+
+func (r *explainReader) clusterOverrides(ctx context.Context) error {
+	return r.tolerate(pages(ctx, r.hub, &policyv1alpha1.ClusterOverridePolicyList{}, func(list *policyv1alpha1.ClusterOverridePolicyList) {
+		for i := range list.Items {
+			r.override(&list.Items[i])
+		}
+	}), explain.UnreadOverrides, "the ClusterOverridePolicies")
+}
+
+func (r *explainReader) override(o policyv1alpha1.Override) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.in.Overrides = append(r.in.Overrides, o)
+}
+
+func (r *explainReader) clusters(ctx context.Context) error {
+	return r.tolerate(pages(ctx, r.hub, &clusterv1alpha1.ClusterList{}, func(list *clusterv1alpha1.ClusterList) {
+		for i := range list.Items {
+			r.in.Clusters = append(r.in.Clusters, &list.Items[i])
+		}
+	}), explain.UnreadClusters, "the clusters")
+}
+
+// tolerate makes a note of what may not be read, and lets the rest go on.
+func (r *explainReader) tolerate(err error, what, text string) error {
+	if apierrors.IsForbidden(err) {
+		r.unread(what, text)
+		return nil
+	}
+	return err
+}
+
+func (r *explainReader) unread(what, text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.in.Unread = append(r.in.Unread, explain.Unread{What: what, Text: text})
+	slices.SortFunc(r.in.Unread, func(a, b explain.Unread) int { return strings.Compare(a.Text, b.Text) })
+}
+
+// pages calls each with list, page by page.
+func pages[L client.ObjectList](ctx context.Context, hub client.Reader, list L, each func(L), opts ...client.ListOption) error {
+	for next := ""; ; {
+		page := list.DeepCopyObject().(L)
+		if err := hub.List(ctx, page, append(slices.Clone(opts), client.Limit(pageSize), client.Continue(next))...); err != nil {
+			return err
+		}
+		each(page)
+		if next = page.GetContinue(); next == "" {
+			return nil
+		}
+	}
+}
