@@ -108,17 +108,13 @@ func (p writer) bind(ctx context.Context, s *state) (bool, error) {
 	if s.desired == nil {
 		return false, nil
 	}
-	var err error
-	if s.binding == nil {
-		err = p.hub.Create(ctx, s.desired)
-	} else {
-		patch, some, patchErr := bindings.Patch(s.binding, s.desired)
-		if patchErr != nil || !some {
-			return false, patchErr
-		}
-		err = p.hub.Patch(ctx, s.desired, patch)
+	some, err := p.send(ctx, s)
+	if p.overQuota(s, err) {
+		some, err = p.send(ctx, s)
 	}
 	switch {
+	case err == nil && !some:
+		return false, nil
 	case err != nil && (bindings.IsStale(err) || apierrors.IsAlreadyExists(err)):
 		return false, nil
 	case err != nil:
@@ -131,6 +127,19 @@ func (p writer) bind(ctx context.Context, s *state) (bool, error) {
 	}
 	logger.Info("wrote a binding", "new", s.binding == nil)
 	return true, nil
+}
+
+// send makes the binding, or sends what has changed, and reports whether there
+// was anything to send.
+func (p writer) send(ctx context.Context, s *state) (bool, error) {
+	if s.binding == nil {
+		return true, p.hub.Create(ctx, s.desired)
+	}
+	patch, some, err := bindings.Patch(s.binding, s.desired)
+	if err != nil || !some {
+		return false, err
+	}
+	return true, p.hub.Patch(ctx, s.desired, patch)
 }
 
 // before returns the binding as it was, empty where there was none.
