@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync/atomic"
@@ -12,10 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 )
 
 // strategy is a way to place.
@@ -92,18 +95,20 @@ func newBinding(i int, p policyv1alpha1.Placement) *workv1alpha2.ResourceBinding
 }
 
 // decisions counts the placements that can be decided per second, and what each
-// of them allocates.
+// of them allocates, by what decides for the loops: with what was promised to
+// others, and the commit that may have to be repeated.
 func decisions(ctx context.Context, b *bench, r *report) error {
-	snap := placement.NewSnapshot(manyClusters(b.clusters))
+	hub := remembered(manyClusters(b.clusters))
 	for _, s := range strategies() {
 		fresh := make([]*workv1alpha2.ResourceBinding, 1000)
 		for i := range fresh {
 			fresh[i] = newBinding(i, s.placement)
 		}
+		decider := scheduler.NewDecider(hub, scheduler.DeciderOptions{})
 		decide := func(i int) error {
-			d, changed := placement.Decide(fresh[i%len(fresh)], placement.Situation{Clusters: snap, Now: time.Now()}, placement.Options{})
-			if !changed || d.Err != nil || len(d.Clusters) == 0 {
-				return fmt.Errorf("%s places a binding nowhere: %w", s.name, d.Err)
+			d, changed, err := decider.Decide(ctx, fresh[i%len(fresh)])
+			if err != nil || !changed || d.Err != nil || len(d.Clusters) == 0 {
+				return fmt.Errorf("%s places a binding nowhere: %w", s.name, errors.Join(err, d.Err))
 			}
 			return nil
 		}
@@ -119,6 +124,24 @@ func decisions(ctx context.Context, b *bench, r *report) error {
 		r.atLeast("7", what, rate, "decisions/s", 1000)
 		r.atMost("7", what+": allocated for each", cost.kib, "KiB", 100)
 		r.note("7", what+": allocations for each", cost.count, "allocations")
+	}
+	return nil
+}
+
+// remembered is a cache of clusters, in which there are no bindings.
+type remembered []*clusterv1alpha1.Cluster
+
+// Get finds nothing.
+func (remembered) Get(_ context.Context, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+	return fmt.Errorf("%s is not remembered", key)
+}
+
+// List lists the clusters, and nothing of any other kind.
+func (c remembered) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	if clusters, ok := list.(*clusterv1alpha1.ClusterList); ok {
+		for _, cluster := range c {
+			clusters.Items = append(clusters.Items, *cluster)
+		}
 	}
 	return nil
 }
