@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/placement"
@@ -20,6 +21,11 @@ import (
 // binder decides what the binding should say.
 type binder struct {
 	replicas func(obj *unstructured.Unstructured) (int32, *workv1alpha2.ReplicaRequirements, bool, error)
+	// components is nil where nobody knows of templates with several parts.
+	components func(obj *unstructured.Unstructured) ([]workv1alpha2.Component, bool, error)
+	// priority returns the value of a PriorityClass, false if it does not exist;
+	// nil where priorities have no say.
+	priority func(ctx context.Context, class string) (int32, bool, error)
 	decide   func(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, error)
 	newID    func() string
 }
@@ -29,7 +35,10 @@ func (p binder) run(ctx context.Context, s *state) (loop.Next, error) {
 	if s.policy == nil {
 		return p.release(s)
 	}
-	if err := p.describe(s); err != nil {
+	if s.activation.Waits {
+		return loop.Next{}, follow(s)
+	}
+	if err := p.describe(ctx, s); err != nil {
 		return loop.Next{}, err
 	}
 	decision, changed, err := p.decide(ctx, s.desired)
@@ -38,6 +47,21 @@ func (p binder) run(ctx context.Context, s *state) (loop.Next, error) {
 		s.decision = &decision
 	}
 	return loop.Next{}, err
+}
+
+// follow desires the binding of a template that waits: it belongs to the policy
+// that has claimed the template, and stays as it is otherwise.
+func follow(s *state) error {
+	if s.binding == nil {
+		return nil
+	}
+	digest, err := propagation.Digest(s.template)
+	if err != nil {
+		return fmt.Errorf("digest of the template: %w", err)
+	}
+	s.desired = s.binding.DeepCopyObject().(workv1alpha2.Binding)
+	propagation.Follow(s.desired, s.policy, s.digest, digest)
+	return nil
 }
 
 // release desires the binding that a template keeps when no policy carries it
@@ -55,30 +79,24 @@ func (p binder) release(s *state) (loop.Next, error) {
 	propagation.Unclaim(s.desired)
 	if seen := s.binding.GetAnnotations()[propagation.DigestAnnotation]; seen != digest {
 		s.desired.BindingSpec().Resource.ResourceVersion = s.template.GetResourceVersion()
-		note(s.desired, digest)
+		propagation.Note(s.desired, digest, "")
 	}
 	return loop.Next{}, nil
 }
 
-// note records the digest of the template that b is for.
-func note(b workv1alpha2.Binding, digest string) {
-	annotations := map[string]string{}
-	maps.Copy(annotations, b.GetAnnotations())
-	annotations[propagation.DigestAnnotation] = digest
-	b.SetAnnotations(annotations)
-}
-
 // describe fills in all but the placement.
-func (p binder) describe(s *state) error {
+func (p binder) describe(ctx context.Context, s *state) error {
 	digest, err := propagation.Digest(s.template)
 	if err != nil {
 		return fmt.Errorf("digest of the template: %w", err)
 	}
-	replicas, requirements, _, err := p.replicas(s.template)
-	if err != nil {
-		return loop.Stalled(workv1alpha2.EventReasonGetReplicasFailed, fmt.Errorf("read its replicas: %w", err))
+	t := propagation.Template{Object: s.template, Digest: digest}
+	if err := p.size(&t); err != nil {
+		return err
 	}
-	t := propagation.Template{Object: s.template, Replicas: replicas, Requirements: requirements, Digest: digest}
+	if t.Priority, err = p.rank(ctx, s.policy); err != nil {
+		return err
+	}
 	var current *workv1alpha2.ResourceBindingSpec
 	if s.binding == nil {
 		s.desired = bindings.New(s.key.Namespace)
@@ -90,6 +108,44 @@ func (p binder) describe(s *state) error {
 	*s.desired.BindingSpec() = propagation.BindingSpec(t, s.policy, current)
 	p.label(s, digest)
 	return nil
+}
+
+// size fills in what the template asks for: its parts if it has several, its
+// replicas otherwise.
+func (p binder) size(t *propagation.Template) error {
+	if p.components != nil {
+		parts, known, err := p.components(t.Object)
+		if err != nil {
+			return loop.Stalled(workv1alpha2.EventReasonGetComponentsFailed, fmt.Errorf("read its components: %w", err))
+		}
+		if known && len(parts) > 0 {
+			t.Components = parts
+			return nil
+		}
+	}
+	var err error
+	if t.Replicas, t.Requirements, _, err = p.replicas(t.Object); err != nil {
+		return loop.Stalled(workv1alpha2.EventReasonGetReplicasFailed, fmt.Errorf("read its replicas: %w", err))
+	}
+	return nil
+}
+
+// rank returns the value of the PriorityClass that policy names; nil if it names
+// none.
+func (p binder) rank(ctx context.Context, policy policyv1alpha1.Policy) (*int32, error) {
+	class := policy.PropagationSpec().SchedulePriority
+	if class == nil || p.priority == nil {
+		return nil, nil
+	}
+	value, found, err := p.priority(ctx, class.PriorityClassName)
+	switch {
+	case err != nil:
+		return nil, err
+	case !found: // the policy is looked at again when the class appears
+		return nil, loop.Stalled(policyv1alpha1.EventReasonApplyPolicyFailed, propagation.NoPriorityClass(policy))
+	default:
+		return &value, nil
+	}
 }
 
 // label fills in the metadata.
@@ -104,7 +160,7 @@ func (p binder) label(s *state, digest string) {
 		labels[label] = p.newID()
 		b.SetLabels(labels)
 	}
-	note(b, digest)
+	propagation.Note(b, digest, s.activation.Edition)
 	b.SetOwnerReferences(owners(b.GetOwnerReferences(), s.template))
 	controllerutil.AddFinalizer(b, bindings.Finalizer(b))
 }

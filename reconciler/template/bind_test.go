@@ -202,7 +202,7 @@ func TestReadiness(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, known := readiness(tc.policy, tc.missing, skip, func(schema.GroupVersionKind) store.State { return tc.state })
+			got, known := readiness(tc.policy, needs{overrides: tc.missing}, skip, func(schema.GroupVersionKind) store.State { return tc.state })
 			if got.Reason != tc.want || known != (tc.want != "") {
 				t.Errorf("readiness = %q (%s), known %v; want %q", got.Reason, got.Message, known, tc.want)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -24,6 +25,8 @@ const (
 	byKind = "selectsKind"
 	// byOverride finds policies by the overrides that they depend on.
 	byOverride = "dependsOn"
+	// byClass finds policies by the PriorityClass that they name.
+	byClass = "priorityClass"
 )
 
 // everywhere lists policies of all namespaces, in contrast to cluster-wide ones.
@@ -44,6 +47,12 @@ func (c *catalog) register(ctx context.Context, hub cache.Cache) error {
 		indexes := map[string]func(policyv1alpha1.Policy) []string{
 			byKind:     kindKeys,
 			byOverride: func(p policyv1alpha1.Policy) []string { return p.PropagationSpec().DependentOverrides },
+			byClass: func(p policyv1alpha1.Policy) []string {
+				if class := p.PropagationSpec().SchedulePriority; class != nil {
+					return []string{class.PriorityClassName}
+				}
+				return nil
+			},
 		}
 		for field, values := range indexes {
 			extract := func(obj client.Object) []string { return values(obj.(policyv1alpha1.Policy)) }
@@ -150,6 +159,29 @@ func (c *catalog) selecting(ctx context.Context, gvk schema.GroupVersionKind, yi
 // depending calls yield for the policies that depend on the override.
 func (c *catalog) depending(ctx context.Context, override client.ObjectKey, yield func(policyv1alpha1.Policy)) error {
 	return c.each(ctx, override.Namespace, yield, client.MatchingFields{byOverride: override.Name}, client.InNamespace(override.Namespace))
+}
+
+// naming calls yield for the policies of both scopes that name a PriorityClass.
+func (c *catalog) naming(ctx context.Context, class string, yield func(policyv1alpha1.Policy)) error {
+	index := client.MatchingFields{byClass: class}
+	if err := c.each(ctx, everywhere, yield, index); err != nil {
+		return err
+	}
+	return c.each(ctx, "", yield, index)
+}
+
+// priority returns the value of a PriorityClass, and false if it does not exist.
+func (c *catalog) priority(ctx context.Context, name string) (int32, bool, error) {
+	class := &schedulingv1.PriorityClass{}
+	err := c.hub.Get(ctx, client.ObjectKey{Name: name}, class, client.UnsafeDisableDeepCopy)
+	switch {
+	case apierrors.IsNotFound(err):
+		return 0, false, nil
+	case err != nil:
+		return 0, false, fmt.Errorf("read PriorityClass %s: %w", name, err)
+	default:
+		return class.Value, class.DeletionTimestamp == nil, nil
+	}
 }
 
 // each lists cluster-wide policies if scope is empty, namespaced ones

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
@@ -20,7 +21,10 @@ import (
 func claim(_ context.Context, s *state) (loop.Next, error) {
 	var claim propagation.Claim
 	if s.policy != nil {
-		claim = propagation.ClaimOf(s.policy)
+		if err := activate(s); err != nil {
+			return loop.Next{}, err
+		}
+		claim = s.activation.Claim(s.policy)
 	}
 	data, some, err := claimPatch(s.template, claim)
 	if err != nil || !some {
@@ -38,6 +42,17 @@ func claim(_ context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
+// activate finds out whether the policy acts on the template now.
+func activate(s *state) (err error) {
+	if s.activation, err = propagation.Activate(s.template, s.policy, s.binding); err != nil {
+		return fmt.Errorf("edition of the template: %w", err)
+	}
+	if s.activation.Waits {
+		s.digest, err = propagation.Digest(s.template)
+	}
+	return err
+}
+
 // claim writes the claim.
 func (p writer) claim(ctx context.Context, s *state) error {
 	if s.claim == nil {
@@ -51,7 +66,10 @@ func (p writer) claim(ctx context.Context, s *state) error {
 		if bindings.IsStale(err) {
 			return nil // gone or made anew: its event comes
 		}
-		return reported(fmt.Errorf("claim the template: %w", err))
+		if s.from != nil {
+			return reported(policyv1alpha1.EventReasonPreemptPolicyFailed, fmt.Errorf("take the template from %s: %w", propagation.Title(s.from), err))
+		}
+		return reported(policyv1alpha1.EventReasonApplyPolicyFailed, fmt.Errorf("claim the template: %w", err))
 	}
 	p.put(claimed)
 	s.claimed = true

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,6 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/template/tally"
 )
 
 // policies follows propagation policies of both scopes: it has the store watch
@@ -38,20 +40,28 @@ type policies struct {
 
 	written  *echo.Echo[policyv1alpha1.Policy]
 	requests store.Inbox[ctrl.Request]
+	tally    *tally.Tally
+	// counting says whether all bindings were counted.
+	counting func() bool
 	mu       sync.Mutex
-	sent     map[ctrl.Request]string // what a policy said when its templates were sent
+	sent     map[ctrl.Request]string    // what a policy said when its templates were sent
+	due      map[ctrl.Request]time.Time // when counts that changed are written
 }
 
 func newPolicies(hub client.Client, templates *store.Store, inbox *store.Inbox[store.Key], opts Options) *policies {
-	return &policies{
+	p := &policies{
 		hub:       hub,
 		catalog:   &catalog{hub: hub},
 		templates: templates,
 		inbox:     inbox,
 		opts:      opts,
 		written:   echo.New[policyv1alpha1.Policy](opts.Clock),
+		counting:  func() bool { return true },
 		sent:      map[ctrl.Request]string{},
+		due:       map[ctrl.Request]time.Time{},
 	}
+	p.tally = tally.New(p.counted)
+	return p
 }
 
 // Reconcile follows one policy.
@@ -74,14 +84,15 @@ func (p *policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if adopted, err := p.adopt(ctx, policy); adopted || err != nil {
 		return ctrl.Result{}, err
 	}
-	missing, err := p.missing(ctx, policy)
+	needs, err := p.needs(ctx, policy)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := p.send(ctx, req, policy, missing); err != nil {
+	if err := p.send(ctx, req, policy, needs); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, p.report(ctx, policy, missing)
+	again, err := p.report(ctx, req, policy, needs)
+	return ctrl.Result{RequeueAfter: again}, err
 }
 
 // kinds returns the kinds that policy selects and that may be propagated.
@@ -132,22 +143,39 @@ func finalizerOf(policy policyv1alpha1.Policy) string {
 	return policyv1alpha1.PropagationPolicyControllerFinalizer
 }
 
-// missing returns the overrides that policy waits for.
-func (p *policies) missing(ctx context.Context, policy policyv1alpha1.Policy) ([]string, error) {
+// needs are the things that a policy names and that must exist.
+type needs struct {
+	// overrides that are missing, in the order in which the policy names them.
+	overrides []string
+	// class says what is known of its PriorityClass: nothing if it names none.
+	class string
+	// noClass: it names one that does not exist.
+	noClass bool
+}
+
+// needs returns what policy needs.
+func (p *policies) needs(ctx context.Context, policy policyv1alpha1.Policy) (needs, error) {
+	var out needs
 	var unread error
-	missing := propagation.MissingOverrides(policy, func(namespace, name string) bool {
+	out.overrides = propagation.MissingOverrides(policy, func(namespace, name string) bool {
 		there, err := p.catalog.overrideExists(ctx, namespace, name)
 		unread = errors.Join(unread, err)
 		return there
 	})
-	return missing, unread
+	class := policy.PropagationSpec().SchedulePriority
+	if class == nil || p.opts.NoPriority || unread != nil {
+		return out, unread
+	}
+	value, found, err := p.catalog.priority(ctx, class.PriorityClassName)
+	out.class, out.noClass = fmt.Sprintf("%s=%d,%t", class.PriorityClassName, value, found), !found
+	return out, err
 }
 
 // send gives the template loop the templates that policy may carry and those
-// that it has claimed, once per edit of the policy and per change of the
-// overrides that it waits for.
-func (p *policies) send(ctx context.Context, req ctrl.Request, policy policyv1alpha1.Policy, missing []string) error {
-	says := fmt.Sprintf("%s %d %s", policy.GetUID(), policy.GetGeneration(), strings.Join(missing, ","))
+// that it has claimed, once per edit of the policy and per change of what it
+// needs.
+func (p *policies) send(ctx context.Context, req ctrl.Request, policy policyv1alpha1.Policy, needs needs) error {
+	says := fmt.Sprintf("%s %d %s %s", policy.GetUID(), policy.GetGeneration(), strings.Join(needs.overrides, ","), needs.class)
 	before, known := p.said(req)
 	if before == says {
 		return nil
@@ -179,19 +207,26 @@ func (p *policies) say(req ctrl.Request, says string) {
 func (p *policies) forget(req ctrl.Request) {
 	p.mu.Lock()
 	delete(p.sent, req)
+	delete(p.due, req)
 	p.mu.Unlock()
 }
 
-// eachSelected calls yield for the templates that policy's selectors mean.
+// eachSelected calls yield for the templates that policy's selectors mean, but
+// for those that another policy has claimed and that it does not take.
 func (p *policies) eachSelected(ctx context.Context, policy policyv1alpha1.Policy, yield func(store.Key)) error {
-	selectors := policy.PropagationSpec().ResourceSelectors
-	for i := range selectors {
-		s := &selectors[i]
+	spec, own := policy.PropagationSpec(), propagation.RefOf(policy)
+	takes := spec.Preemption == policyv1alpha1.PreemptAlways && !p.opts.NoPreemption
+	for i := range spec.ResourceSelectors {
+		s := &spec.ResourceSelectors[i]
 		namespace := policy.GetNamespace()
 		if namespace == "" {
 			namespace = s.Namespace
 		}
 		err := p.templates.List(ctx, kindOf(s), namespace, func(obj *unstructured.Unstructured) {
+			holder, claimed := propagation.Claimed(obj)
+			if claimed && holder != own && !takes {
+				return
+			}
 			if selector.Match(*s, selector.ResourceOf(obj)) != selector.None {
 				yield(store.KeyOf(obj))
 			}

@@ -27,5 +27,5 @@ func (r *Reconciler) Settled(ctx context.Context, template *unstructured.Unstruc
 	}
 	s := state{key: store.KeyOf(template), template: template, binding: b}
 	next, err := loop.Run(ctx, &s, r.decide...)
-	return err == nil && !next.Done && s.policy != nil && s.claim == nil && propagation.SameDecision(b, s.desired)
+	return err == nil && !next.Done && s.policy != nil && s.claim == nil && !s.activation.Waits && propagation.SameDecision(b, s.desired)
 }

@@ -2,53 +2,128 @@ package template
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/template/tally"
 )
 
-// report writes the policy's status if it differs. While a kind is still being
-// looked up nothing is written: its state brings the policy back.
-func (p *policies) report(ctx context.Context, policy policyv1alpha1.Policy, missing []string) error {
-	ready, known := readiness(policy, missing, p.opts.Skip, p.templates.State)
+// counted hears from the tally. What changed is written a little later, with
+// what changes until then.
+func (p *policies) counted(ref propagation.PolicyRef) {
+	req := requestFor(ref)
+	p.mu.Lock()
+	_, waiting := p.due[req]
+	if !waiting {
+		p.due[req] = p.opts.Clock.Now().Add(p.opts.StatusEvery)
+	}
+	p.mu.Unlock()
+	if !waiting {
+		p.requests.AddAfter(req, p.opts.StatusEvery)
+	}
+}
+
+// report writes the policy's status if it differs, and returns when to come
+// back. While a kind is still being looked up, or listed, nothing is written: its
+// state brings the policy back.
+func (p *policies) report(ctx context.Context, req ctrl.Request, policy policyv1alpha1.Policy, needs needs) (time.Duration, error) {
+	ready, known := readiness(policy, needs, p.opts.Skip, p.templates.State)
 	if !known {
-		return nil
+		return 0, nil
 	}
-	ready.LastTransitionTime = metav1.NewTime(p.opts.Clock.Now())
 	status := policy.PropagationStatus().DeepCopy()
-	status.ObservedGeneration = policy.GetGeneration()
-	meta.SetStatusCondition(&status.Conditions, ready)
+	p.observe(status, policy, ready)
+	urgent := !equality.Semantic.DeepEqual(status, policy.PropagationStatus())
+	if p.complete(policy) {
+		p.count(status, policy)
+	}
 	if equality.Semantic.DeepEqual(status, policy.PropagationStatus()) {
-		return nil
+		p.settle(req)
+		return 0, nil
 	}
-	data, err := json.Marshal(map[string]any{"status": status})
-	if err != nil {
-		return fmt.Errorf("encode the status of policy %s: %w", propagation.RefOf(policy), err)
+	if wait := p.wait(req); wait > 0 && !urgent {
+		return wait, nil
 	}
-	switch err := p.hub.Status().Patch(ctx, policy, client.RawPatch(types.MergePatchType, data)); {
+	before := policy.DeepCopyObject().(client.Object)
+	*policy.PropagationStatus() = *status
+	switch err := p.hub.Status().Patch(ctx, policy, client.MergeFrom(before)); {
 	case err == nil:
 		p.written.Wrote(policy)
+		p.settle(req)
 	case !bindings.IsStale(err):
-		return fmt.Errorf("write the status of policy %s: %w", propagation.RefOf(policy), err)
+		return 0, fmt.Errorf("write the status of policy %s: %w", propagation.RefOf(policy), err)
 	}
-	return nil
+	return 0, nil
+}
+
+// observe fills in what concerns the policy itself.
+func (p *policies) observe(status *policyv1alpha1.PropagationStatus, policy policyv1alpha1.Policy, ready metav1.Condition) {
+	now := metav1.NewTime(p.opts.Clock.Now().Truncate(time.Second))
+	ready.LastTransitionTime = now
+	meta.SetStatusCondition(&status.Conditions, ready)
+	lazy := policy.PropagationSpec().ActivationPreference == policyv1alpha1.LazyActivation
+	switch {
+	case !lazy || policy.GetGeneration() < 2:
+		status.ObservedTime = nil
+	case status.ObservedGeneration != policy.GetGeneration() || status.ObservedTime == nil:
+		status.ObservedTime = &now
+	}
+	status.ObservedGeneration = policy.GetGeneration()
+}
+
+// complete says whether all that policy may carry is known.
+func (p *policies) complete(policy policyv1alpha1.Policy) bool {
+	return p.counting() && !slices.ContainsFunc(p.kinds(policy), func(gvk schema.GroupVersionKind) bool {
+		state := p.templates.State(gvk)
+		return state != store.Synced && state != store.Unserved
+	})
+}
+
+// count fills in what the policy carries.
+func (p *policies) count(status *policyv1alpha1.PropagationStatus, policy policyv1alpha1.Policy) {
+	count := p.tally.Of(propagation.RefOf(policy))
+	status.Templates, status.Bindings, status.Placed = count.Templates, count.Bindings, count.Placed
+	if count.Complete {
+		status.LastProblem = tally.Last(status.LastProblem, count.Problems, p.opts.Clock.Now())
+	}
+}
+
+// wait returns for how long counts that changed are held back.
+func (p *policies) wait(req ctrl.Request) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.opts.Clock.Now()
+	at, waiting := p.due[req]
+	if !waiting {
+		at = now.Add(p.opts.StatusEvery)
+		p.due[req] = at
+	}
+	return at.Sub(now)
+}
+
+// settle takes note that all that was counted is written.
+func (p *policies) settle(req ctrl.Request) {
+	p.mu.Lock()
+	delete(p.due, req)
+	p.mu.Unlock()
 }
 
 // readiness returns the condition Ready of a policy, and false while it cannot
 // be told.
-func readiness(policy policyv1alpha1.Policy, missing []string, skip propagation.SkipRules, state func(schema.GroupVersionKind) store.State) (metav1.Condition, bool) {
+func readiness(policy policyv1alpha1.Policy, needs needs, skip propagation.SkipRules, state func(schema.GroupVersionKind) store.State) (metav1.Condition, bool) {
 	ready := func(status metav1.ConditionStatus, reason, message string) (metav1.Condition, bool) {
 		return metav1.Condition{
 			Type:               policyv1alpha1.PolicyReady,
@@ -78,9 +153,11 @@ func readiness(policy policyv1alpha1.Policy, missing []string, skip propagation.
 	switch {
 	case pending:
 		return metav1.Condition{}, false
-	case len(missing) > 0:
+	case needs.noClass:
+		return ready(metav1.ConditionFalse, policyv1alpha1.PolicyReasonUnknownPriorityClass, propagation.NoPriorityClass(policy).Error())
+	case len(needs.overrides) > 0:
 		return ready(metav1.ConditionFalse, policyv1alpha1.PolicyReasonWaitingForOverrides, fmt.Sprintf(
-			"waiting for overrides named in spec.dependentOverrides: create %s", strings.Join(missing, ", ")))
+			"waiting for overrides named in spec.dependentOverrides: create %s", strings.Join(needs.overrides, ", ")))
 	default:
 		return ready(metav1.ConditionTrue, policyv1alpha1.PolicyReasonMatched, "All selected kinds are served here.")
 	}

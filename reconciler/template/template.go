@@ -35,6 +35,14 @@ type Interpreter interface {
 	Replicas(obj *unstructured.Unstructured) (n int32, req *workv1alpha2.ReplicaRequirements, known bool, err error)
 }
 
+// Components is what an Interpreter may know besides.
+type Components interface {
+	// Components returns the parts of a template that has several kinds of pods,
+	// each with its own replicas; known is false for other kinds. Where it is
+	// true, Replicas is not asked.
+	Components(obj *unstructured.Unstructured) (parts []workv1alpha2.Component, known bool, err error)
+}
+
 // Decider decides where bindings run.
 type Decider interface {
 	// Decide returns what should be written on b, and false where that is
@@ -59,6 +67,13 @@ type Options struct {
 	GiveWay time.Duration
 	// NoPreemption leaves every claim to the policy that holds it.
 	NoPreemption bool
+	// NoPriority leaves the PriorityClasses that policies name out of bindings.
+	NoPriority bool
+	// NoComponents takes templates with several kinds of pods for one whole.
+	NoComponents bool
+	// StatusEvery is for how long counts in the status of a policy that changed
+	// wait for further ones; zero means 2 s.
+	StatusEvery time.Duration
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }
@@ -89,6 +104,9 @@ func New(hub client.Client, templates *store.Store, decider Decider, interpreter
 	if opts.Workers == 0 {
 		opts.Workers = 8
 	}
+	if opts.StatusEvery == 0 {
+		opts.StatusEvery = 2 * time.Second
+	}
 	r := &Reconciler{
 		hub:       hub,
 		templates: templates,
@@ -101,13 +119,24 @@ func New(hub client.Client, templates *store.Store, decider Decider, interpreter
 	catalog := r.policies.catalog
 	read := reader{template: templates.Get, binding: r.binding}
 	choose := chooser{skip: opts.Skip, noPreemption: opts.NoPreemption, find: catalog.find, candidates: catalog.candidates, exists: catalog.overrideExists}
-	bind := binder{replicas: interpreter.Replicas, decide: decider.Decide, newID: uuid.NewString}
+	bind := newBinder(interpreter, decider, catalog, opts)
 	foresee := bind
 	foresee.decide = decider.Preview
 	write := writer{hub: hub, echo: r.written, put: templates.Put, gone: templates.Gone, hold: r.held.Hold, withdraw: decider.Withdraw}
 	r.decide = []loop.Phase[state]{choose.run, claim, foresee.run}
 	r.phases = []loop.Phase[state]{read.run, write.sweep, choose.run, claim, bind.run, write.run}
 	return r
+}
+
+func newBinder(interpreter Interpreter, decider Decider, catalog *catalog, opts Options) binder {
+	bind := binder{replicas: interpreter.Replicas, decide: decider.Decide, newID: uuid.NewString}
+	if parts, ok := interpreter.(Components); ok && !opts.NoComponents {
+		bind.components = parts.Components
+	}
+	if !opts.NoPriority {
+		bind.priority = catalog.priority
+	}
+	return bind
 }
 
 // state is what the phases hand on.
@@ -121,6 +150,10 @@ type state struct {
 	policy policyv1alpha1.Policy
 	// from is the policy from which that takes the template; nil if it does not.
 	from policyv1alpha1.Policy
+	// activation says whether the policy acts on the template now; digest is that
+	// of the template as it was claimed before, where it does not.
+	activation propagation.Activation
+	digest     string
 	// claim is the patch that makes the template say so; nil if it does.
 	// Claimed is true once that is written.
 	claim   []byte
@@ -150,7 +183,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key store.Key) (reconcile.Re
 			r.events.Event(s.template, n.eventType, n.reason, n.message)
 		}
 	}
-	r.tellFailure(&s, err)
+	r.policies.tally.Looked(key, s.about(), r.tellFailure(&s, err), r.opts.Clock.Now())
 	return loop.Result(next, err)
 }
 

@@ -7,11 +7,14 @@ import (
 	"slices"
 	"strings"
 
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -43,6 +46,9 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	if err := r.registerTemplates(mgr); err != nil {
 		return err
 	}
+	if err := r.policies.countBindings(ctx, mgr.GetCache()); err != nil {
+		return err
+	}
 	return r.policies.register(mgr)
 }
 
@@ -68,6 +74,7 @@ func (r *Reconciler) registerTemplates(mgr ctrl.Manager) error {
 
 // changed hears of templates.
 func (r *Reconciler) changed(key store.Key, before, after *unstructured.Unstructured, first bool) {
+	r.policies.tally.Template(key, after, first)
 	r.inbox.Add(key, first)
 	if before == nil {
 		return
@@ -194,7 +201,75 @@ func (p *policies) register(mgr ctrl.Manager) error {
 			return fmt.Errorf("watch overrides: %w", err)
 		}
 	}
+	if p.opts.NoPriority {
+		return nil
+	}
+	var class client.Object = &schedulingv1.PriorityClass{}
+	if err := c.Watch(source.Kind(mgr.GetCache(), class, handler.EnqueueRequestsFromMapFunc(p.namedBy))); err != nil {
+		return fmt.Errorf("watch priority classes: %w", err)
+	}
 	return nil
+}
+
+// countBindings has the tally follow the bindings in the cache.
+func (p *policies) countBindings(ctx context.Context, hub cache.Cache) error {
+	var followed []toolscache.ResourceEventHandlerRegistration
+	for _, kind := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
+		informer, err := hub.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("count bindings: %w", err)
+		}
+		registration, err := informer.AddEventHandler(p.bindingCounts())
+		if err != nil {
+			return fmt.Errorf("count bindings: %w", err)
+		}
+		followed = append(followed, registration)
+	}
+	p.counting = func() bool {
+		return !slices.ContainsFunc(followed, func(r toolscache.ResourceEventHandlerRegistration) bool { return !r.HasSynced() })
+	}
+	return nil
+}
+
+func (p *policies) bindingCounts() toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, first bool) {
+			if b, ok := obj.(workv1alpha2.Binding); ok {
+				p.tally.Binding(b, first, p.opts.Clock.Now())
+			}
+		},
+		UpdateFunc: func(old, obj any) {
+			before, _ := old.(workv1alpha2.Binding)
+			after, ok := obj.(workv1alpha2.Binding)
+			if !ok || before == nil {
+				return
+			}
+			if bindings.TemplateOf(before) != bindings.TemplateOf(after) {
+				p.tally.Unbound(before)
+			}
+			p.tally.Binding(after, false, p.opts.Clock.Now())
+		},
+		DeleteFunc: func(obj any) {
+			if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+				obj = tombstone.Obj
+			}
+			if b, ok := obj.(workv1alpha2.Binding); ok {
+				p.tally.Unbound(b)
+			}
+		},
+	}
+}
+
+// namedBy returns the policies that name a PriorityClass.
+func (p *policies) namedBy(ctx context.Context, class client.Object) []reconcile.Request {
+	var out []reconcile.Request
+	err := p.catalog.naming(ctx, class.GetName(), func(policy policyv1alpha1.Policy) {
+		out = append(out, requestFor(propagation.PolicyRef{Namespace: policy.GetNamespace(), Name: policy.GetName()}))
+	})
+	if err != nil {
+		log.FromContext(ctx).Error(err, "find the policies that name a PriorityClass")
+	}
+	return out
 }
 
 // policyEvents looks at the policy of each event, and forgets what was written

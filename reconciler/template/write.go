@@ -75,9 +75,8 @@ func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
 		p.withdraw(s.desired)
 	}
 	_ = group.Wait() // always nil, see above
-	// A claim that came with the template is told with its binding.
-	if carried := bound && s.binding == nil; s.policy != nil && (carried || (s.claimed && s.binding != nil)) {
-		s.news = append(s.news, news{corev1.EventTypeNormal, policyv1alpha1.EventReasonApplyPolicySucceed, "Carried by policy " + propagation.RefOf(s.policy).String() + "."})
+	if n, some := s.carriedNow(bound); some {
+		s.news = append(s.news, n)
 	}
 	if bound && s.decision != nil {
 		if e, some := scheduler.EventOf(s.before(), *s.decision); some {
@@ -85,6 +84,27 @@ func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
 		}
 	}
 	return loop.Next{}, errors.Join(claimErr, err)
+}
+
+// carriedNow returns what is told of a policy that carries the template from now
+// on. A claim that came with the template is told with its binding.
+func (s *state) carriedNow(bound bool) (news, bool) {
+	if s.policy == nil {
+		return news{}, false
+	}
+	who := propagation.RefOf(s.policy).String()
+	switch {
+	case s.claimed && s.from != nil:
+		return news{corev1.EventTypeNormal, policyv1alpha1.EventReasonPreemptPolicySucceed,
+			"Policy " + who + " took the template from policy " + propagation.RefOf(s.from).String() + "."}, true
+	case s.claimed && s.activation.Waits:
+		return news{corev1.EventTypeNormal, policyv1alpha1.EventReasonApplyPolicySucceed,
+			"Claimed by policy " + who + ", which is Lazy: it takes effect with the next change of the template."}, true
+	case (bound && s.binding == nil) || (s.claimed && s.binding != nil):
+		return news{corev1.EventTypeNormal, policyv1alpha1.EventReasonApplyPolicySucceed, "Carried by policy " + who + "."}, true
+	default:
+		return news{}, false
+	}
 }
 
 // giveWay returns for how long the write waits. Nobody waits for one that only
@@ -118,7 +138,7 @@ func (p writer) bind(ctx context.Context, s *state) (bool, error) {
 	case err != nil && (bindings.IsStale(err) || apierrors.IsAlreadyExists(err)):
 		return false, nil
 	case err != nil:
-		return false, reported(fmt.Errorf("write the binding: %w", err))
+		return false, reported(policyv1alpha1.EventReasonApplyPolicyFailed, fmt.Errorf("write the binding: %w", err))
 	}
 	p.echo.Wrote(s.desired)
 	logger := log.FromContext(ctx).WithValues("binding", s.desired.GetName())
@@ -150,22 +170,32 @@ func (s *state) before() workv1alpha2.Binding {
 	return bindings.New(s.key.Namespace)
 }
 
-// reported gives err a reason where users should hear of it.
-func reported(err error) error {
+// reported gives err the reason where users should hear of it.
+func reported(reason string, err error) error {
 	if bindings.IsRefused(err) {
-		return loop.Retry(policyv1alpha1.EventReasonApplyPolicyFailed, err)
+		return loop.Retry(reason, err)
 	}
 	return err
 }
 
-// tellFailure tells of err on the template, once per failure.
-func (r *Reconciler) tellFailure(s *state, err error) {
+// tellFailure tells of err on the template, once per failure, and returns what
+// users are told; nothing where err is not for them.
+func (r *Reconciler) tellFailure(s *state, err error) string {
 	var known *loop.Error
 	if err == nil || s.template == nil || !errors.As(err, &known) {
 		r.failures.Forget(s.key)
-		return
+		return ""
 	}
 	if r.failures.New(s.key, known.Error()) {
 		r.events.Event(s.template, corev1.EventTypeWarning, known.Reason, known.Error())
 	}
+	return known.Error()
+}
+
+// about returns the policy that a pass was about; empty where it was about none.
+func (s *state) about() propagation.PolicyRef {
+	if s.policy == nil {
+		return propagation.PolicyRef{}
+	}
+	return propagation.RefOf(s.policy)
 }

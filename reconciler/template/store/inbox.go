@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -46,6 +47,18 @@ func (i *Inbox[T]) Add(item T, later bool) {
 		later = later && was
 	}
 	i.waiting[item] = later
+}
+
+// AddAfter puts item in once the time has passed.
+func (i *Inbox[T]) AddAfter(item T, wait time.Duration) {
+	i.mu.Lock()
+	queue := i.queue
+	i.mu.Unlock()
+	if queue == nil {
+		i.Add(item, true)
+		return
+	}
+	queue.AddAfter(item, wait)
 }
 
 func (i *Inbox[T]) put(item T, later bool) {

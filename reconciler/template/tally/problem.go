@@ -1,0 +1,73 @@
+package tally
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+// longest is the longest message of a problem, in bytes.
+const longest = 512
+
+// Problem is what is wrong with a template or its binding.
+type Problem struct {
+	// Object is kind, namespace and name of the template.
+	Object string
+	// Message for users.
+	Message string
+	// At is when it began; zero where it was there at the start.
+	At time.Time
+}
+
+func problemOf(key store.Key, message string, at time.Time) Problem {
+	if message == "" {
+		return Problem{}
+	}
+	if len(message) > longest {
+		message = strings.ToValidUTF8(message[:longest-len("…")], "") + "…"
+	}
+	return Problem{Object: key.Kind + " " + strings.TrimPrefix(key.Namespace+"/"+key.Name, "/"), Message: message, At: at}
+}
+
+// applyFailure returns what the first cluster by name says that refused the
+// template; empty where none did.
+func applyFailure(b workv1alpha2.Binding) string {
+	var first workv1alpha2.AggregatedStatusItem
+	for _, item := range b.BindingStatus().AggregatedStatus {
+		failed := !item.Applied && item.AppliedMessage != ""
+		if failed && (first.ClusterName == "" || item.ClusterName < first.ClusterName) {
+			first = item
+		}
+	}
+	if first.ClusterName == "" {
+		return ""
+	}
+	return first.ClusterName + ": " + first.AppliedMessage
+}
+
+// Last returns the problem that began last, in whole seconds; nil if there is
+// none. The one that was told last stays unless another began after it.
+func Last(told *policyv1alpha1.PolicyProblem, problems []Problem, now time.Time) *policyv1alpha1.PolicyProblem {
+	if len(problems) == 0 {
+		return nil
+	}
+	latest := slices.MaxFunc(problems, func(a, b Problem) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(b.Object, a.Object), cmp.Compare(b.Message, a.Message))
+	})
+	if told != nil && !latest.At.Truncate(time.Second).After(told.At.Time) && slices.ContainsFunc(problems, func(p Problem) bool {
+		return p.Object == told.Object && p.Message == told.Message
+	}) {
+		return told
+	}
+	if latest.At.IsZero() {
+		latest.At = now
+	}
+	return &policyv1alpha1.PolicyProblem{Object: latest.Object, Message: latest.Message, At: metav1.NewTime(latest.At.Truncate(time.Second))}
+}

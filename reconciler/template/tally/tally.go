@@ -1,0 +1,243 @@
+package tally
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+// Tally counts. Use New; it is safe for use by several goroutines.
+type Tally struct {
+	changed func(propagation.PolicyRef)
+
+	mu        sync.Mutex
+	templates map[store.Key]template
+	bindings  map[store.Key]binding // by template
+	policies  map[propagation.PolicyRef]*policy
+}
+
+// template is what is known of a template that is claimed, has a problem, or was
+// there at the start and was not looked at yet.
+type template struct {
+	claim propagation.PolicyRef // zero: none
+	// old: it was there at the start; looked: a pass has looked at it since.
+	old, looked bool
+	// problem is what the last pass came to; blamed is the policy it was about.
+	problem Problem
+	blamed  propagation.PolicyRef
+}
+
+type binding struct {
+	claim   propagation.PolicyRef
+	placed  bool
+	problem Problem
+}
+
+type policy struct {
+	templates, unlooked, bindings, placed int
+	problems                              map[subject]Problem
+}
+
+// subject is a template or its binding.
+type subject struct {
+	store.Key
+	binding bool
+}
+
+// New returns an empty Tally. It calls changed, which must return at once, with
+// each policy whose counts or problems changed.
+func New(changed func(propagation.PolicyRef)) *Tally {
+	return &Tally{
+		changed:   changed,
+		templates: map[store.Key]template{},
+		bindings:  map[store.Key]binding{},
+		policies:  map[propagation.PolicyRef]*policy{},
+	}
+}
+
+// Template takes note of a template as it is now, nil where it is gone. First
+// says that it was there before anything was counted.
+func (t *Tally) Template(key store.Key, now *unstructured.Unstructured, first bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	next := t.templates[key]
+	next.claim = propagation.PolicyRef{}
+	if now == nil {
+		next = template{}
+	} else {
+		next.claim, _ = propagation.Claimed(now)
+		next.old = next.old || first
+	}
+	t.putTemplate(key, next, now != nil)
+}
+
+// Looked takes note of what a pass over a template came to: nothing, or a
+// problem that has to do with the policy.
+func (t *Tally) Looked(key store.Key, about propagation.PolicyRef, problem string, at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	next, known := t.templates[key]
+	if problem == "" {
+		about = propagation.PolicyRef{}
+	}
+	if !known && problem == "" {
+		return
+	}
+	if problem != next.problem.Message || about != next.blamed {
+		if next.old && !next.looked {
+			at = time.Time{}
+		}
+		next.problem, next.blamed = problemOf(key, problem, at), about
+	}
+	next.looked = true
+	t.putTemplate(key, next, true)
+}
+
+func (t *Tally) putTemplate(key store.Key, next template, there bool) {
+	before := t.templates[key]
+	if before == next && there {
+		return
+	}
+	t.countTemplate(key, before, -1)
+	t.countTemplate(key, next, 1)
+	if idle := next.claim == (propagation.PolicyRef{}) && next.problem.Message == "" && (next.looked || !next.old); idle || !there {
+		delete(t.templates, key)
+	} else {
+		t.templates[key] = next
+	}
+	t.tell(before.claim, next.claim, before.blamed, next.blamed)
+}
+
+// countTemplate adds or takes away, by sign, what a template is worth.
+func (t *Tally) countTemplate(key store.Key, e template, sign int) {
+	if e.claim != (propagation.PolicyRef{}) {
+		p := t.policy(e.claim)
+		p.templates += sign
+		if !e.looked {
+			p.unlooked += sign
+		}
+	}
+	t.countProblem(subject{Key: key}, e.blamed, e.problem, sign)
+}
+
+// Binding takes note of a binding as it is now. At is when that was learned;
+// first says that it was there before anything was counted.
+func (t *Tally) Binding(b workv1alpha2.Binding, first bool, at time.Time) {
+	next := binding{}
+	next.claim, _ = propagation.Claimed(b)
+	record, decided := placement.RecordOf(b)
+	next.placed = record.Succeeded() || (!decided && len(b.BindingSpec().Clusters) > 0)
+	key := bindings.TemplateOf(b)
+	if first {
+		at = time.Time{}
+	}
+	switch failed := applyFailure(b); {
+	case decided && !record.Succeeded():
+		next.problem = problemOf(key, record.Message, record.At.Time)
+	case failed != "":
+		next.problem = problemOf(key, failed, at)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before, known := t.bindings[key]
+	if next.problem.Message == before.problem.Message {
+		next.problem = before.problem // since then
+	}
+	if known && before == next {
+		return
+	}
+	t.countBinding(key, before, known, -1)
+	t.countBinding(key, next, true, 1)
+	t.bindings[key] = next
+	t.tell(before.claim, next.claim)
+}
+
+// Unbound takes note that a binding is gone.
+func (t *Tally) Unbound(b workv1alpha2.Binding) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := bindings.TemplateOf(b)
+	before, known := t.bindings[key]
+	t.countBinding(key, before, known, -1)
+	delete(t.bindings, key)
+	t.tell(before.claim)
+}
+
+func (t *Tally) countBinding(key store.Key, e binding, there bool, sign int) {
+	if !there || e.claim == (propagation.PolicyRef{}) {
+		return
+	}
+	p := t.policy(e.claim)
+	p.bindings += sign
+	if e.placed {
+		p.placed += sign
+	}
+	t.countProblem(subject{Key: key, binding: true}, e.claim, e.problem, sign)
+}
+
+func (t *Tally) countProblem(about subject, ref propagation.PolicyRef, problem Problem, sign int) {
+	if problem.Message == "" || ref == (propagation.PolicyRef{}) {
+		return
+	}
+	problems := t.policy(ref).problems
+	if sign < 0 {
+		delete(problems, about)
+	} else {
+		problems[about] = problem
+	}
+}
+
+func (t *Tally) policy(ref propagation.PolicyRef) *policy {
+	p := t.policies[ref]
+	if p == nil {
+		p = &policy{problems: map[subject]Problem{}}
+		t.policies[ref] = p
+	}
+	return p
+}
+
+// tell calls changed once for each policy, and forgets those with nothing left.
+func (t *Tally) tell(refs ...propagation.PolicyRef) {
+	told := map[propagation.PolicyRef]bool{{}: true}
+	for _, ref := range refs {
+		if told[ref] {
+			continue
+		}
+		told[ref] = true
+		if p := t.policies[ref]; p != nil && p.templates == 0 && p.bindings == 0 && len(p.problems) == 0 {
+			delete(t.policies, ref)
+		}
+		t.changed(ref)
+	}
+}
+
+// Count is what a policy carries.
+type Count struct {
+	Templates, Bindings, Placed int32
+	// Complete says that each of the templates was looked at since the start, so
+	// that all of their problems are known.
+	Complete bool
+	Problems []Problem
+}
+
+// Of returns what a policy carries.
+func (t *Tally) Of(ref propagation.PolicyRef) Count {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.policies[ref]
+	if p == nil {
+		return Count{Complete: true}
+	}
+	out := Count{Templates: int32(p.templates), Bindings: int32(p.bindings), Placed: int32(p.placed), Complete: p.unlooked == 0}
+	for _, problem := range p.problems {
+		out.Problems = append(out.Problems, problem)
+	}
+	return out
+}
