@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/commitstatus/poster"
 	"github.com/flotilla-io/flotilla/reconciler/execution"
 	"github.com/flotilla-io/flotilla/reconciler/namespace"
+	"github.com/flotilla-io/flotilla/reconciler/quota"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 	"github.com/flotilla-io/flotilla/reconciler/status"
 	"github.com/flotilla-io/flotilla/reconciler/template"
@@ -76,6 +77,7 @@ var loops = []loop{
 	{"execution", registerExecution},
 	{"status", registerStatus},
 	{"cluster", registerCluster},
+	{"quota", registerQuota},
 	{"commitstatus", registerCommitStatus},
 }
 
@@ -230,6 +232,10 @@ func registerStatus(_ context.Context, f *fleet) error {
 
 func registerCluster(_ context.Context, f *fleet) error {
 	return cluster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, cluster.Options{}).Register(f.mgr)
+}
+
+func registerQuota(_ context.Context, f *fleet) error {
+	return quota.New(f.mgr.GetClient(), quota.Options{}).Register(f.mgr)
 }
 
 func registerCommitStatus(_ context.Context, f *fleet) error {
