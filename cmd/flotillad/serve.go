@@ -66,6 +66,7 @@ func (o *serveOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.plane.Etcd.CAFile, "etcd-cafile", "", "CA of the etcd cluster")
 	flags.StringVar(&o.plane.Etcd.CertFile, "etcd-certfile", "", "client certificate for the etcd cluster")
 	flags.StringVar(&o.plane.Etcd.KeyFile, "etcd-keyfile", "", "key of the client certificate")
+	flags.BoolVar(&o.plane.AllowNoExecuteTaintPolicy, "allow-no-execute-taint-policy", false, "accept ClusterTaintPolicies whose taints evict workloads (effect NoExecute)")
 	flags.Var(flag.NewMapStringBool(&o.plane.FeatureGates), "feature-gates", "Kubernetes feature gates, as name=true or name=false")
 	o.loops.addFlags(flags)
 	o.logs.AddFlags(flags)
