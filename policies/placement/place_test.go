@@ -2,10 +2,6 @@ package placement_test
 
 import (
 	"errors"
-	"fmt"
-	"math/rand/v2"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -258,110 +254,6 @@ func TestErrorClasses(t *testing.T) {
 	}
 }
 
-// FuzzPlace holds for every strategy: replicas add up, none is negative, the
-// order of clusters does not matter, and placing what is placed changes
-// nothing.
-func FuzzPlace(f *testing.F) {
-	for i := range uint64(12) {
-		f.Add(i, uint16(i*7), uint8(i+1), uint8(i))
-	}
-	f.Fuzz(func(t *testing.T, seed uint64, n uint16, count, strategy uint8) {
-		rnd := rand.New(rand.NewPCG(seed, 1))
-		clusters := randomClusters(rnd, int(count%40)+1)
-		spec := deployment(int32(n%500)+1, policyv1alpha1.Placement{ReplicaScheduling: randomStrategy(rnd, strategy)})
-		spec.Resource.UID = "u"
-		if rnd.IntN(3) == 0 {
-			spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{
-				{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: rnd.IntN(3), MaxGroups: rnd.IntN(9)},
-				{SpreadByField: policyv1alpha1.SpreadByFieldRegion, MinGroups: rnd.IntN(3), MaxGroups: rnd.IntN(4)},
-			}
-		}
-		got, err := placement.Place(placement.Request{Spec: spec}, placement.NewSnapshot(clusters), placement.Options{})
-		rnd.Shuffle(len(clusters), func(i, j int) { clusters[i], clusters[j] = clusters[j], clusters[i] })
-		again, againErr := placement.Place(placement.Request{Spec: spec}, placement.NewSnapshot(clusters), placement.Options{})
-		if diff := cmp.Diff(got, again); diff != "" || text(err) != text(againErr) {
-			t.Fatalf("the order of clusters matters: %v, %v\n%s", err, againErr, diff)
-		}
-		if err != nil {
-			return
-		}
-		checkSum(t, spec, got.Clusters)
-		spec.Clusters = got.Clusters
-		after, err := placement.Place(placement.Request{Spec: spec}, placement.NewSnapshot(occupied(clusters, got.Clusters)), placement.Options{})
-		if err != nil || len(spec.Placement.SpreadConstraints) > 0 {
-			return // constraints may prefer other clusters once these are full
-		}
-		if diff := cmp.Diff(got.Clusters, after.Clusters); diff != "" {
-			t.Errorf("placing twice moves replicas (-first +second):\n%s", diff)
-		}
-	})
-}
-
-func randomClusters(rnd *rand.Rand, n int) []*clusterv1alpha1.Cluster {
-	out := make([]*clusterv1alpha1.Cluster, n)
-	for i := range out {
-		out[i] = cluster(fmt.Sprintf("c%02d", i), int64(rnd.IntN(100)), region(string(rune('a'+rnd.IntN(4)))))
-	}
-	return out
-}
-
-func randomStrategy(rnd *rand.Rand, kind uint8) *policyv1alpha1.ReplicaSchedulingStrategy {
-	switch kind % 4 {
-	case 0:
-		return nil
-	case 1:
-		weights := &policyv1alpha1.ClusterPreferences{}
-		for i := range rnd.IntN(10) {
-			weights.StaticWeightList = append(weights.StaticWeightList, policyv1alpha1.StaticClusterWeight{
-				TargetCluster: policyv1alpha1.ClusterAffinity{ClusterNames: []string{fmt.Sprintf("c%02d", i)}}, Weight: rnd.Int64N(1 << 62),
-			})
-		}
-		return divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, weights)
-	case 2:
-		return divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted,
-			&policyv1alpha1.ClusterPreferences{DynamicWeight: policyv1alpha1.DynamicWeightByAvailableReplicas})
-	default:
-		return divided(policyv1alpha1.ReplicaDivisionPreferenceAggregated, nil)
-	}
-}
-
-// occupied returns the clusters with the placement's pods counted.
-func occupied(clusters []*clusterv1alpha1.Cluster, targets []workv1alpha2.TargetCluster) []*clusterv1alpha1.Cluster {
-	out := make([]*clusterv1alpha1.Cluster, len(clusters))
-	for i, c := range clusters {
-		out[i] = c.DeepCopy()
-		for _, t := range targets {
-			if t.Name == c.Name {
-				out[i].Status.ResourceSummary.Allocated = corev1.ResourceList{
-					corev1.ResourcePods: *resource.NewQuantity(int64(t.Replicas), resource.DecimalSI),
-				}
-			}
-		}
-	}
-	return out
-}
-
-func checkSum(t *testing.T, spec *workv1alpha2.ResourceBindingSpec, targets []workv1alpha2.TargetCluster) {
-	t.Helper()
-	var sum int64
-	for _, target := range targets {
-		if target.Replicas < 0 {
-			t.Fatalf("negative replicas: %v", targets)
-		}
-		sum += int64(target.Replicas)
-	}
-	want := int64(spec.Replicas)
-	if spec.Placement.ReplicaScheduling == nil {
-		want *= int64(len(targets))
-	}
-	if sum != want {
-		t.Fatalf("replicas add up to %d, want %d: %v", sum, want, targets)
-	}
-	if !slices.IsSortedFunc(targets, func(a, b workv1alpha2.TargetCluster) int { return strings.Compare(a.Name, b.Name) }) {
-		t.Fatalf("clusters are not sorted: %v", targets)
-	}
-}
-
 func binding(spec *workv1alpha2.ResourceBindingSpec) *workv1alpha2.ResourceBinding {
 	return &workv1alpha2.ResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{
@@ -486,55 +378,5 @@ func TestDecide(t *testing.T) {
 				t.Errorf("deciding twice is not deciding once: %+v", again)
 			}
 		})
-	}
-}
-
-func BenchmarkDecide(b *testing.B) {
-	rnd := rand.New(rand.NewPCG(1, 2))
-	clusters := make([]*clusterv1alpha1.Cluster, 100)
-	for i := range clusters {
-		clusters[i] = cluster(fmt.Sprintf("member-%03d", i), 110*int64(1+rnd.IntN(9)), region(fmt.Sprintf("region-%d", i%5)), manyAPIs)
-	}
-	snap := placement.NewSnapshot(clusters)
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	weights := &policyv1alpha1.ClusterPreferences{}
-	for i := range 5 {
-		weights.StaticWeightList = append(weights.StaticWeightList, policyv1alpha1.StaticClusterWeight{
-			TargetCluster: policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": clusters[i].Name}}},
-			Weight:        int64(i + 1),
-		})
-	}
-	regions := []policyv1alpha1.SpreadConstraint{
-		{SpreadByField: policyv1alpha1.SpreadByFieldRegion, MinGroups: 2, MaxGroups: 3},
-		{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 4, MaxGroups: 10},
-	}
-	dynamic := divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, &policyv1alpha1.ClusterPreferences{DynamicWeight: policyv1alpha1.DynamicWeightByAvailableReplicas})
-	for name, p := range map[string]policyv1alpha1.Placement{
-		"duplicated": {},
-		"static":     {ReplicaScheduling: divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, weights)},
-		"dynamic":    {ReplicaScheduling: dynamic},
-		"aggregated": {ReplicaScheduling: divided(policyv1alpha1.ReplicaDivisionPreferenceAggregated, nil)},
-		"region":     {ReplicaScheduling: dynamic, SpreadConstraints: regions},
-	} {
-		b.Run(name, func(b *testing.B) {
-			bind := binding(deployment(100, p))
-			b.ReportAllocs()
-			for b.Loop() {
-				if d, changed := placement.Decide(bind, placement.Situation{Clusters: snap, Now: now}, placement.Options{}); !changed || d.Err != nil {
-					b.Fatal(d.Err)
-				}
-			}
-		})
-	}
-}
-
-// manyAPIs makes a cluster list as many APIs as a real one does.
-func manyAPIs(c *clusterv1alpha1.Cluster) {
-	for g := range 25 {
-		e := clusterv1alpha1.APIEnablement{GroupVersion: fmt.Sprintf("group-%02d.example.io/v1", g)}
-		for k := range 8 {
-			e.Resources = append(e.Resources, clusterv1alpha1.APIResource{Kind: fmt.Sprintf("Kind%d", k)})
-		}
-		c.Status.APIEnablements = append([]clusterv1alpha1.APIEnablement{e}, c.Status.APIEnablements...)
 	}
 }

@@ -32,16 +32,11 @@ func (f *field) stay() ([]framework.Candidate, bool) {
 	if len(s.path) == 0 {
 		return nil, false
 	}
-	kept := len(s.path)
+	s.kept = len(s.path)
 	if s.run() == nil {
 		return nil, false
 	}
-	for _, roomy := range []bool{false, true} {
-		if chosen := s.fill(kept, roomy); room(chosen) >= need {
-			return chosen, true
-		}
-	}
-	return nil, false
+	return s.fillFor(need), true
 }
 
 // choose returns a selection that does not mind where the resource runs, other
@@ -54,17 +49,13 @@ func (f *field) choose() ([]framework.Candidate, bool) {
 		if s.run() == nil {
 			return nil, false
 		}
-		chosen = s.fill(0, false)
+		chosen = s.fill(false)
 	}
 	if !f.in.divides() || room(chosen) >= f.in.Amount {
 		return chosen, true
 	}
 	if s := f.search(f.in.Amount); s.run() != nil {
-		for _, roomy := range []bool{false, true} {
-			if other := s.fill(0, roomy); room(other) >= f.in.Amount {
-				return other, true
-			}
-		}
+		return s.fillFor(f.in.Amount), true
 	}
 	return chosen, true
 }
@@ -80,7 +71,7 @@ func (f *field) byFirst() ([]framework.Candidate, bool) {
 	if s.run() == nil {
 		return nil, false
 	}
-	chosen := s.fill(0, false)
+	chosen := s.fill(false)
 	for _, d := range f.rules.dimensions[1:] {
 		if n := len(groupsOf(d.Grouping, chosen)); n < d.least || n > d.most {
 			return nil, false
@@ -89,11 +80,20 @@ func (f *field) byFirst() ([]framework.Candidate, bool) {
 	return chosen, true
 }
 
+// fillFor takes the most preferred clusters if they have room for need, and the
+// roomiest otherwise.
+func (s *search) fillFor(need int64) []framework.Candidate {
+	if chosen := s.fill(false); room(chosen) >= need {
+		return chosen
+	}
+	return s.fill(true)
+}
+
 // fill takes of the first cells of the path, the kept ones, what runs the
 // resource, of each other cell its first cluster, and then the most preferred
 // of all that is left in these groups, as many as are allowed. Roomy prefers
 // room to everything else.
-func (s *search) fill(kept int, roomy bool) []framework.Candidate {
+func (s *search) fill(roomy bool) []framework.Candidate {
 	var chosen, rest []framework.Candidate
 	for at, i := range s.path {
 		members := s.f.cells[i].members
@@ -102,7 +102,7 @@ func (s *search) fill(kept int, roomy bool) []framework.Candidate {
 			sortByRoom(members)
 		}
 		for j := range members {
-			if at < kept && members[j].Targeted || at >= kept && j == 0 {
+			if at < s.kept && members[j].Targeted || at >= s.kept && j == 0 {
 				chosen = append(chosen, members[j])
 			} else {
 				rest = append(rest, members[j])

@@ -2,7 +2,7 @@ package spread
 
 import (
 	"cmp"
-	"errors"
+
 	"fmt"
 	"maps"
 	"slices"
@@ -130,7 +130,7 @@ func (r *rules) impossible(candidates int) error {
 	for _, d := range r.dimensions {
 		texts = append(texts, d.text(d.Plural()))
 	}
-	return errors.New("no choice among the clusters that fit, of which there are " + fmt.Sprint(candidates) + ", spreads over " + strings.Join(texts, " and "))
+	return fmt.Errorf("no choice of the %d clusters that fit spreads over %s", candidates, strings.Join(texts, " and "))
 }
 
 // text returns "2 to 3 zones", "2 or more zones", "3 zones".

@@ -9,8 +9,10 @@ const maxVisits = 1 << 16
 // search walks combinations of cells, depth first.
 type search struct {
 	f *field
-	// need is the room that the cells must have together; 0 for none.
+	// need is the room that the chosen clusters must have together; 0 for none.
 	need int64
+	// kept is how many cells at the start of the path run the resource.
+	kept int
 
 	counts   [][]int // by dimension and group: how many cells of the path are in it
 	groups   []int   // by dimension: how many groups the path is in
@@ -106,7 +108,14 @@ func (s *search) satisfied() bool {
 			return false
 		}
 	}
-	return s.members >= s.f.rules.clusters.least && s.room >= s.need
+	if s.members < s.f.rules.clusters.least || s.room < s.need {
+		return false
+	}
+	if s.need == 0 || s.f.rules.clusters.most >= s.members {
+		return true
+	}
+	s.visits += s.members / 16 // it costs that much more than other visits
+	return room(s.fill(true)) >= s.need
 }
 
 // run returns the path of the combination with the highest sum of scores, then
