@@ -44,12 +44,15 @@ type ledger struct {
 
 // entry is what was promised to one binding.
 type entry struct {
+	// at is when the last decision was made.
 	at time.Time
 	// generation of the binding that was decided about: later ones show the
 	// decision.
 	generation int64
 	shares     map[string]share
-	// before are the shares that stood before the last decision.
+	// open says that it is not known yet what became of the last decision, and
+	// before are the shares that stood before it.
+	open   bool
 	before map[string]share
 	// clusters of the last decision, and the groups that it matters to; none once
 	// the cache shows it.
@@ -132,7 +135,7 @@ func (l *ledger) commit(b workv1alpha2.Binding, decision *placement.Decision, as
 	for _, g := range groups {
 		l.placed[g] = l.seq
 	}
-	l.put(key, &entry{at: l.clock.Now(), generation: b.GetGeneration(), shares: shares, before: was.shares, clusters: namesOf(decision.Clusters), groups: groups})
+	l.put(key, &entry{at: l.clock.Now(), generation: b.GetGeneration(), shares: shares, open: true, before: was.shares, clusters: namesOf(decision.Clusters), groups: groups})
 	return true
 }
 
@@ -188,7 +191,11 @@ func (l *ledger) shares(b workv1alpha2.Binding, decision *placement.Decision, wa
 
 // withdraw restores what stood before the last decision on the binding.
 func (l *ledger) withdraw(key client.ObjectKey) {
-	l.change(key, func(e *entry) { e.shares, e.before, e.groups = e.before, nil, nil })
+	l.change(key, func(e *entry) {
+		if e.open {
+			e.shares, e.open, e.before, e.groups = e.before, false, nil, nil
+		}
+	})
 }
 
 // gone tells that there is no such binding any more.
@@ -204,7 +211,7 @@ func (l *ledger) observed(b workv1alpha2.Binding) {
 		if b.GetGeneration() <= e.generation {
 			return // older than the decision
 		}
-		e.before, e.groups = nil, nil
+		e.open, e.before, e.groups = false, nil, nil
 		spec := b.BindingSpec()
 		kept := make(map[string]share, len(e.shares))
 		for _, t := range spec.Clusters {
@@ -258,7 +265,7 @@ func (l *ledger) expire() {
 			e.shares = maps.Clone(e.shares)
 			maps.DeleteFunc(e.shares, func(_ string, s share) bool { return now.Sub(s.at) >= patience })
 			if now.Sub(e.at) >= patience {
-				e.before, e.groups = nil, nil
+				e.open, e.before, e.groups = false, nil, nil
 			}
 		})
 	}
@@ -310,7 +317,7 @@ func (l *ledger) put(key client.ObjectKey, is *entry) (freed []string) {
 		}
 	}
 	l.regroup(key, is)
-	if l.entries[key] = is; len(is.shares) == 0 && len(is.before) == 0 && len(is.groups) == 0 {
+	if l.entries[key] = is; len(is.shares) == 0 && !is.open {
 		delete(l.entries, key)
 	}
 	return freed

@@ -3,14 +3,19 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -21,6 +26,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
 func cluster(name string, change ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
@@ -54,6 +60,18 @@ func bound(change ...func(*workv1alpha2.ResourceBinding)) *workv1alpha2.Resource
 	}
 	return b
 }
+
+var onBoth = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 2}, {Name: "m2", Replicas: 2}}
+
+func leaves(c *clusterv1alpha1.Cluster) {
+	c.Finalizers = []string{clusterv1alpha1.ClusterControllerFinalizer}
+	c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+}
+
+// overQuota is a quota's refusal.
+var overQuota = &apierrors.StatusError{ErrStatus: metav1.Status{
+	Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: workv1alpha2.BindingReasonQuotaExceeded, Message: "quota team-a: cpu: 3 of 2",
+}}
 
 type recorder []string
 
@@ -106,6 +124,35 @@ func TestReconcile(t *testing.T) {
 			binding: bound(func(b *workv1alpha2.ResourceBinding) { b.Labels = nil }), clusters: []client.Object{cluster("m1")},
 			want: "{}",
 		},
+		"a quota is used up": {
+			binding: bound(func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 1}}
+			}), clusters: []client.Object{cluster("m1"), cluster("m2")},
+			patchErr: overQuota, want: "{m1:1}", retries: true, events: recorder{"web ScheduleBindingFailed"},
+		},
+		"admission refuses the placement": {
+			binding: bound(), clusters: []client.Object{cluster("m1")},
+			patchErr: apierrors.NewForbidden(schema.GroupResource{Resource: "resourcebindings"}, "web", errors.New("not on m1")),
+			want:     "{}", retries: true, events: recorder{"web ScheduleBindingFailed"},
+		},
+		"no policy carries it, and a cluster leaves": {
+			binding: bound(func(b *workv1alpha2.ResourceBinding) { b.Labels, b.Spec.Clusters = nil, onBoth }), clusters: []client.Object{cluster("m1", leaves), cluster("m2")},
+			want: "{m2:2}",
+		},
+		"its scheduling is suspended, and a cluster leaves": {
+			binding: bound(func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Suspension, b.Spec.Clusters = &workv1alpha2.Suspension{Scheduling: ptr.To(true)}, onBoth
+			}), clusters: []client.Object{cluster("m1", leaves), cluster("m2")},
+			want: "{m2:2}",
+		},
+		"another scheduler's, and a cluster leaves": {
+			binding: bound(func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName, b.Spec.Clusters = "mine", onBoth }), clusters: []client.Object{cluster("m1", leaves), cluster("m2")},
+			want: "{m1:2, m2:2}",
+		},
+		"a cluster leaves": {
+			binding: bound(func(b *workv1alpha2.ResourceBinding) { b.Spec.Clusters = onBoth }), clusters: []client.Object{cluster("m1", leaves), cluster("m2")},
+			want: "{m2:2}", events: recorder{"web ScheduleBindingSucceed"},
+		},
 		"it changed meanwhile": {
 			binding: bound(), clusters: []client.Object{cluster("m1")},
 			patchErr: stale(), want: "{}",
@@ -119,8 +166,12 @@ func TestReconcile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(append(tc.clusters, tc.binding)...).WithInterceptorFuncs(interceptor.Funcs{
 				Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-					if tc.patchErr != nil {
-						return tc.patchErr
+					data, err := patch.Data(obj)
+					if err != nil {
+						return err
+					}
+					if refusal := tc.patchErr; refusal != nil && (!bindings.IsRefused(refusal) || strings.Contains(string(data), "/spec/clusters")) {
+						return refusal
 					}
 					return c.Patch(ctx, obj, patch, opts...)
 				},

@@ -21,15 +21,15 @@ import (
 // It is safe for use by several goroutines.
 type waiting struct {
 	mu     sync.Mutex
-	held   map[client.ObjectKey]wait
+	held   map[client.ObjectKey]hold
 	grown  map[string]bool
 	stirs  map[group]bool
 	moves  uint64 // counts moves of peers
 	signal chan struct{}
 }
 
-// wait is what a binding waits for.
-type wait struct {
+// hold is what a binding waits for.
+type hold struct {
 	// room says that clusters fit, but lack room.
 	room bool
 	// binding as it was when it could not be placed; shared, not to be changed.
@@ -39,7 +39,7 @@ type wait struct {
 
 func newWaiting() *waiting {
 	return &waiting{
-		held:   map[client.ObjectKey]wait{},
+		held:   map[client.ObjectKey]hold{},
 		grown:  map[string]bool{},
 		stirs:  map[group]bool{},
 		signal: make(chan struct{}, 1),
@@ -59,7 +59,7 @@ func (w *waiting) hold(b workv1alpha2.Binding, room bool, mark uint64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	groups := groupsOf(b)
-	w.held[client.ObjectKeyFromObject(b)] = wait{room: room, binding: b, groups: groups}
+	w.held[client.ObjectKeyFromObject(b)] = hold{room: room, binding: b, groups: groups}
 	return len(groups) == 0 || w.moves == mark
 }
 
