@@ -6,7 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/explain"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
@@ -40,4 +43,15 @@ func (w *world) flotilla(args []string) (string, error) {
 	}
 	text := explain.Explain(in).Text(explain.TextOptions{All: slices.Contains(args, "--all")})
 	return strings.ReplaceAll(text, "\n\n", "\n"), nil // an empty line ends what a script expects
+}
+
+// suspend Kind ns/name: somebody else than Flotilla stops the scheduling of a
+// template, as the binding allows.
+func (w *world) suspend(args []string, _ string) error {
+	b := w.bindings[args[0]+" "+args[1]]
+	if b == nil {
+		return fmt.Errorf("no binding")
+	}
+	b.BindingSpec().Suspension = &workv1alpha2.Suspension{Scheduling: ptr.To(true)}
+	return nil
 }

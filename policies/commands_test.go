@@ -37,6 +37,7 @@ func (w *world) do(args []string, body string) (string, error) {
 	changes := map[string]func([]string, string) error{
 		"clusters": w.doClusters, "lose": w.lose, "leave": w.leave, "label": w.label, "taint": w.taint,
 		"apply": w.apply, "deploy": w.deploy, "delete": w.remove, "report": w.doReport, "evict": w.evict, "rebalance": w.rebalance,
+		"suspend": w.suspend,
 	}
 	change, ok := changes[args[0]]
 	if !ok {

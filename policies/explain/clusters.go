@@ -14,6 +14,12 @@ func (w *writer) placement(e Explanation) {
 		return
 	}
 	for i, t := range p.Terms {
+		if len(p.Terms) == 1 {
+			t.Error = "" // told already
+		}
+		if len(t.Clusters) == 0 && t.Error == "" {
+			continue
+		}
 		title := "CLUSTERS"
 		if t.Name != "" {
 			title += ", affinity " + t.Name
@@ -128,10 +134,10 @@ func (r row) replicas() string {
 		had = r.has.Replicas
 	}
 	switch {
-	case now != had && r.has != nil:
+	case now != had && r.has != nil && r.Result != Fits:
 		return fmt.Sprintf("%d → %d", had, now)
-	case now != 0:
-		return fmt.Sprint(now)
+	case max(now, had) != 0:
+		return fmt.Sprint(max(now, had))
 	default:
 		return "-"
 	}

@@ -138,7 +138,10 @@ func (x *explainer) prospect(trace placement.Trace) Prospect {
 			now.Clusters = stands // kept until there is a better answer
 		}
 	}
-	now.Same = x.in.Binding != nil && slices.Equal(now.Clusters, stands)
+	if x.in.Binding != nil {
+		record, _ := placement.RecordOf(x.in.Binding)
+		now.Same = slices.Equal(now.Clusters, stands) && (now.Error == "" || now.Error == record.Message)
+	}
 	return now
 }
 
@@ -233,10 +236,8 @@ func verdict(v *placement.Verdict, t *placement.TermTrace, chosen []workv1alpha2
 		out.Result = Chosen
 	case !v.Selected:
 		out.Result, out.Why = LeftOut, "the spread constraints leave it out"
-	case v.Weight == 0 && t.Division != "":
-		out.Result, out.Why = LeftOut, "it has no weight in the division"
 	default:
-		out.Result, out.Why = LeftOut, "its share comes to nothing"
+		out.Result, out.Why = LeftOut, "the division gives it nothing"
 	}
 	return out
 }

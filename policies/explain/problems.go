@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
@@ -53,10 +55,15 @@ func (x *explainer) placementProblems() {
 	x.recordProblems()
 }
 
+// notReady stands for TaintToleration where the taint says that a cluster does
+// not answer.
+const notReady = "NotReady"
+
 // advices say what to do where plugins refuse clusters.
 var advices = map[string]string{
 	"APIEnablement":        "install the kind in the clusters: each must serve its API",
 	"TaintToleration":      "tolerate the taint in spec.placement.clusterTolerations of the policy, or take it off the clusters",
+	notReady:               "see why the clusters are not ready: flotilla kubectl describe clusters",
 	"ClusterAffinity":      "widen spec.placement.clusterAffinity of the policy, or label the clusters that it should mean",
 	"SpreadConstraint":     "set spec.region, spec.zones and spec.provider of the clusters, or spread by something else",
 	"ClusterEviction":      "wait until it has left the clusters that it is moved away from",
@@ -67,17 +74,20 @@ var advices = map[string]string{
 // advice says what to do where no cluster is found: about the plugin that
 // refuses most of them.
 func (x *explainer) advice(p *Placement) string {
+	if p.Now.Error == "" && p.Now.Due != "" {
+		return "wait: a new decision is due"
+	}
 	if x.snap.Len() == 0 {
 		return "add a cluster to the fleet: flotilla join"
 	}
 	refused := map[string]int{}
 	for _, t := range p.Terms {
 		for i := range t.Clusters {
-			if plugin := t.Clusters[i].Plugin; plugin != "" {
-				refused[plugin]++
-			} else {
-				refused[""]++
+			plugin := t.Clusters[i].Plugin
+			if strings.Contains(t.Clusters[i].Why, clusterv1alpha1.TaintClusterNotReady) || strings.Contains(t.Clusters[i].Why, clusterv1alpha1.TaintClusterUnreachable) {
+				plugin = notReady
 			}
+			refused[plugin]++
 		}
 	}
 	if refused[""] > 0 || len(refused) == 0 {

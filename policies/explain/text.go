@@ -105,21 +105,20 @@ func (s *Standing) text() string {
 func (n *Prospect) text(stands bool) string {
 	text := "would run on " + targetsText(n.Clusters)
 	switch {
-	case n.Error != "":
-		text = "no placement is found"
 	case n.Same && n.Due == "":
 		return "a decision would say the same"
+	case n.Error != "":
+		text = "no placement is found"
 	case n.Same:
-		text = "the same clusters"
-	}
-	if n.Term != "" && !n.Same {
+		text = "would stay where it is"
+	case n.Term != "":
 		text += ", by affinity " + n.Term
 	}
 	switch {
 	case n.Due != "" && stands:
-		return text + "; about to be decided: " + n.Due
+		return text + "; a decision is due: " + n.Due
 	case n.Due == "":
-		return text + "; not decided: " + n.NotDue
+		return text + "; it is not decided: " + n.NotDue
 	}
 	return text
 }
