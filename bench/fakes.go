@@ -127,20 +127,20 @@ func (f *fakeFleet) arrived(object string) (fake.Arrival, error) {
 	return got.Arrival, nil
 }
 
-// joinFakes registers the fake members as join does: each with a Secret that
+// join registers the fake members as join does: each with a Secret that
 // holds what it is reached with.
-func (b *bench) joinFakes(ctx context.Context) error {
+func (w *widening) join(ctx context.Context) error {
 	const credentials = workv1alpha2.NamespaceKarmadaCluster
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: credentials}}
-	if err := b.hub.Create(ctx, space); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := w.hub.Create(ctx, space); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("make the namespace of the credentials: %w", err)
 	}
-	for i, m := range b.fakes.Members {
+	for i, m := range w.fakes.Members {
 		secret := &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: credentials, Name: m.Name},
-			Data:       map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte(b.fakes.Token), clusterv1alpha1.SecretCADataKey: b.fakes.CA},
+			Data:       map[string][]byte{clusterv1alpha1.SecretTokenKey: []byte(w.fakes.Token), clusterv1alpha1.SecretCADataKey: w.fakes.CA},
 		}
-		if err := b.hub.Create(ctx, secret); err != nil {
+		if err := w.hub.Create(ctx, secret); err != nil {
 			return fmt.Errorf("make the credentials of %s: %w", m.Name, err)
 		}
 		cluster := &clusterv1alpha1.Cluster{
@@ -150,7 +150,7 @@ func (b *bench) joinFakes(ctx context.Context) error {
 				SecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: credentials, Name: m.Name},
 			},
 		}
-		if err := b.hub.Create(ctx, cluster); err != nil {
+		if err := w.hub.Create(ctx, cluster); err != nil {
 			return fmt.Errorf("join %s: %w", m.Name, err)
 		}
 	}

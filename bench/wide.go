@@ -31,50 +31,62 @@ type placed struct {
 func wide(ctx context.Context, b *bench, r *report) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	seen := newFirsts()
-	if err := b.gather(ctx, seen); err != nil {
+	w := &widening{bench: b, seen: newFirsts()}
+	if err := w.gather(ctx); err != nil {
 		return err
 	}
 	const warm = 3
-	var samples []placed
-	var before counters
-	for i := range b.changes + warm {
-		if _, err := b.quiet(ctx, time.Second); err != nil {
-			return err
-		}
-		if i == warm {
-			var err error
-			if before, err = b.count(ctx); err != nil {
-				return err
-			}
-		}
-		sample, err := b.placeOne(ctx, seen, fmt.Sprintf("%s-%d", wideGroup, i))
-		if err != nil {
-			return err
-		}
-		if i >= warm {
-			samples = append(samples, sample)
-		}
+	if _, err := w.place(ctx, "warm", warm); err != nil {
+		return err
 	}
-	if _, err := b.quiet(ctx, time.Second); err != nil {
+	before, err := b.count(ctx)
+	if err != nil {
+		return err
+	}
+	samples, err := w.place(ctx, wideGroup, b.changes)
+	if err != nil {
 		return err
 	}
 	after, err := b.count(ctx)
 	if err != nil {
 		return err
 	}
-	b.tellWide(r, samples, after.since(before))
+	w.tell(r, samples, after.since(before))
 	return r.raw("wide", map[string]any{"milliseconds": samples, "counters": after.since(before)})
 }
 
+// widening is the measurement of placements on many clusters.
+type widening struct {
+	*bench
+	seen *firsts
+}
+
+// place makes n placements, and after each waits until nothing is left of it.
+func (w *widening) place(ctx context.Context, prefix string, n int) ([]placed, error) {
+	if _, err := w.quiet(ctx, time.Second); err != nil {
+		return nil, err
+	}
+	out := make([]placed, n)
+	for i := range out {
+		var err error
+		if out[i], err = w.placeOne(ctx, fmt.Sprintf("%s-%d", prefix, i)); err != nil {
+			return nil, err
+		}
+		if _, err := w.quiet(ctx, time.Second); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // gather joins the fake members and waits until all of them are at work.
-func (b *bench) gather(ctx context.Context, seen *firsts) error {
-	if err := b.joinFakes(ctx); err != nil {
+func (w *widening) gather(ctx context.Context) error {
+	if err := w.join(ctx); err != nil {
 		return err
 	}
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 		var clusters clusterv1alpha1.ClusterList
-		if err := b.hub.List(ctx, &clusters); err != nil {
+		if err := w.hub.List(ctx, &clusters); err != nil {
 			return false, err
 		}
 		ready := 0
@@ -83,18 +95,18 @@ func (b *bench) gather(ctx context.Context, seen *firsts) error {
 				ready++
 			}
 		}
-		return ready == len(b.fakes.Members), nil
+		return ready == len(w.fakes.Members), nil
 	})
 	if err != nil {
 		return fmt.Errorf("wait until all fake members are ready: %w", err)
 	}
-	if _, err := b.fakes.arrived("/" + namespace); err != nil {
+	if _, err := w.fakes.arrived("/" + namespace); err != nil {
 		return err
 	}
-	if err := b.hub.Create(ctx, policyFor(wideGroup)); err != nil {
+	if err := w.hub.Create(ctx, policyFor(wideGroup)); err != nil {
 		return fmt.Errorf("create the policy: %w", err)
 	}
-	return b.watchWide(ctx, seen)
+	return w.watch(ctx)
 }
 
 // What is seen of a Deployment on its way.
@@ -104,41 +116,41 @@ const (
 	back    = "the status of "
 )
 
-// watchWide notes the steps that are seen on the control plane.
-func (b *bench) watchWide(ctx context.Context, seen *firsts) error {
-	err := follow(ctx, b, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ResourceBindingList{}, func(rb *workv1alpha2.ResourceBinding) {
+// watch notes the steps that are seen on the control plane.
+func (w *widening) watch(ctx context.Context) error {
+	err := follow(ctx, w.bench, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ResourceBindingList{}, func(rb *workv1alpha2.ResourceBinding) {
 		name := rb.Spec.Resource.Name
-		if len(rb.Spec.Clusters) == len(b.fakes.Members) {
-			seen.see(stored+name, name)
+		if len(rb.Spec.Clusters) == len(w.fakes.Members) {
+			w.seen.see(stored+name, name)
 		}
 		if meta.IsStatusConditionTrue(rb.Status.Conditions, workv1alpha2.FullyApplied) {
-			seen.see(applied+name, name)
+			w.seen.see(applied+name, name)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	return follow(ctx, b, &appsv1.Deployment{}, &appsv1.DeploymentList{}, func(d *appsv1.Deployment) {
-		if d.Status.ReadyReplicas == int32(len(b.fakes.Members)) && d.Status.ObservedGeneration == d.Generation {
-			seen.see(back+d.Name, d.Name)
+	return follow(ctx, w.bench, &appsv1.Deployment{}, &appsv1.DeploymentList{}, func(d *appsv1.Deployment) {
+		if d.Status.ReadyReplicas == int32(len(w.fakes.Members)) && d.Status.ObservedGeneration == d.Generation {
+			w.seen.see(back+d.Name, d.Name)
 		}
 	})
 }
 
 // placeOne creates a Deployment and times its way.
-func (b *bench) placeOne(ctx context.Context, seen *firsts, name string) (placed, error) {
-	if err := b.hub.Create(ctx, deployment(name, wideGroup, false)); err != nil {
+func (w *widening) placeOne(ctx context.Context, name string) (placed, error) {
+	if err := w.hub.Create(ctx, deployment(name, wideGroup, false)); err != nil {
 		return placed{}, fmt.Errorf("create the Deployment: %w", err)
 	}
 	answered := time.Now()
-	arrival, err := b.fakes.arrived(namespace + "/" + name)
+	arrival, err := w.fakes.arrived(namespace + "/" + name)
 	if err != nil {
 		return placed{}, err
 	}
 	since := func(at time.Time) float64 { return float64(at.Sub(answered).Microseconds()) / 1000 }
 	out := placed{First: since(arrival.First), Members: since(arrival.Last)}
 	for what, into := range map[string]*float64{stored: &out.Stored, applied: &out.Applied, back: &out.Status} {
-		at, err := seen.all(ctx, what+name, 1, patience)
+		at, err := w.seen.all(ctx, what+name, 1, patience)
 		if err != nil {
 			return placed{}, err
 		}
@@ -147,8 +159,8 @@ func (b *bench) placeOne(ctx context.Context, seen *firsts, name string) (placed
 	return out, nil
 }
 
-func (b *bench) tellWide(r *report, samples []placed, cost counters) {
-	what := fmt.Sprintf("one placement on %d clusters, ", len(b.fakes.Members))
+func (w *widening) tell(r *report, samples []placed, cost counters) {
+	what := fmt.Sprintf("one placement on %d clusters, ", len(w.fakes.Members))
 	steps := []struct {
 		name string
 		of   func(placed) float64
@@ -172,10 +184,10 @@ func (b *bench) tellWide(r *report, samples []placed, cost counters) {
 		r.note("8", what+s.name+", p99", percentile(took, 0.99), "ms")
 	}
 	n := float64(len(samples))
-	goal := float64(6 + 3*len(b.fakes.Members))
-	r.atMost("1", fmt.Sprintf("writes for one Deployment on %d clusters", len(b.fakes.Members)), float64(cost.Revision-int64(cost.Events))/n, "writes", goal)
+	goal := float64(6 + 3*len(w.fakes.Members))
+	r.atMost("1", fmt.Sprintf("writes for one Deployment on %d clusters", len(w.fakes.Members)), float64(cost.Revision-int64(cost.Events))/n, "writes", goal)
 	r.note("8", what+"CPU time of the control plane", cost.CPU["control plane"]*1000/n, "ms")
 	r.note("8", what+"CPU time of the fake members", cost.CPU["fake members"]*1000/n, "ms")
 	_, conflicts := cost.conflicts()
-	r.atMost("3", fmt.Sprintf("conflicts for Deployments on %d clusters", len(b.fakes.Members)), conflicts, "conflicts", 0)
+	r.atMost("3", fmt.Sprintf("conflicts for Deployments on %d clusters", len(w.fakes.Members)), conflicts, "conflicts", 0)
 }
