@@ -1,6 +1,7 @@
 package binding_test
 
 import (
+	stdcmp "cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -58,6 +59,8 @@ type fleet struct {
 	traffic *traffic
 	events  *recorder
 	stop    func()
+	// statusEvery is how long counts of policies wait; zero means too long to see.
+	statusEvery time.Duration
 }
 
 // newFleet joins clusters, named after the test and labelled with it, and
@@ -145,7 +148,7 @@ func (f *fleet) start() {
 	native := interpreter.Native()
 	f.check(bindings.Register(ctx, mgr))
 	f.check(decider.Register(ctx, mgr))
-	carrier := template.New(mgr.GetClient(), templates, decider, native, f.events, template.Options{GiveWay: 50 * time.Millisecond})
+	carrier := template.New(mgr.GetClient(), templates, decider, native, f.events, template.Options{GiveWay: 50 * time.Millisecond, StatusEvery: stdcmp.Or(f.statusEvery, time.Hour)})
 	f.check(carrier.Register(ctx, mgr))
 	f.check(scheduler.New(mgr.GetClient(), decider, f.events, scheduler.Options{}).Register(mgr))
 	f.check(binding.New(mgr.GetClient(), mgr.GetAPIReader(), templates, native, f.events, binding.Options{Settled: carrier.Settled}).Register(ctx, mgr))
@@ -323,7 +326,7 @@ func (f *fleet) works(kind, name string) map[string]workv1alpha1.Work {
 func eventually[T any](f *fleet, what string, want T, got func() T) {
 	f.Helper()
 	var last T
-	err := wait.PollUntilContextTimeout(f.Context(), 20*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(f.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		last = got()
 		return cmp.Equal(want, last), nil
 	})
