@@ -1,8 +1,8 @@
 package estimate
 
 import (
-	"maps"
 	"math"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -15,14 +15,9 @@ import (
 type Room struct {
 	// free is what is allocatable, less what pods hold and wait for.
 	free amounts
-	// nodes are what the free resources of single nodes are known to be; nil where
-	// the cluster does not count its nodes by size.
-	nodes []nodes
+	// nodes are what single nodes have free, where that is known.
+	nodes nodes
 }
-
-// amounts by resource: thousandths of cores of CPU, bytes and pieces of all
-// else. They are at most what an int64 holds, however large the quantity.
-type amounts map[corev1.ResourceName]int64
 
 // NewRoom returns what c reports to be free. A cluster that reports no summary
 // has nothing free.
@@ -31,12 +26,12 @@ func NewRoom(c *clusterv1alpha1.Cluster) Room {
 	if summary == nil {
 		return Room{}
 	}
-	r := Room{free: make(amounts, len(summary.Allocatable))}
+	r := Room{free: make(amounts, 0, len(summary.Allocatable))}
 	for name, q := range summary.Allocatable {
 		have := q.DeepCopy() // a large one is held by reference
 		have.Sub(summary.Allocated[name])
 		have.Sub(summary.Allocating[name])
-		r.free[name] = amount(name, &have)
+		r.free = append(r.free, amountOf{name, amount(name, &have)})
 	}
 	r.nodes = nodesOf(c.Spec.ResourceModels, summary.AllocatableModelings)
 	return r
@@ -52,15 +47,13 @@ func (r Room) Less(l *Load) Room {
 	if l == nil || len(l.Resources) == 0 {
 		return r
 	}
-	out := Room{free: maps.Clone(r.free), nodes: r.nodes}
-	if out.free == nil {
-		out.free = amounts{}
-	}
+	out := Room{free: slices.Clone(r.free), nodes: r.nodes}
 	for name, q := range l.Resources {
-		out.free[name] = minus(out.free[name], max(amount(name, &q), 0))
+		free := out.free.at(name)
+		*free = minus(*free, max(amount(name, &q), 0))
 	}
-	if each, n := l.average(); n > 0 && r.nodes != nil {
-		out.nodes, _ = place(r.nodes, each, n)
+	if each, n := l.average(); n > 0 && r.nodes.known() {
+		out.nodes.rows, _ = r.nodes.place(nil, r.nodes.want(nil, each), n)
 	}
 	return out
 }
@@ -68,10 +61,10 @@ func (r Room) Less(l *Load) Room {
 // Fits returns how many units of what is needed fit, at most MaxInt32.
 func (r Room) Fits(n Need) int32 {
 	most := int64(math.MaxInt32)
-	for name, want := range n.unit {
-		most = min(most, quotient(r.free[name], want))
+	for i := range n.unit {
+		most = min(most, quotient(r.free.of(n.unit[i].name), n.unit[i].n))
 	}
-	if most > 0 && r.nodes != nil {
+	if most > 0 && r.nodes.known() {
 		most = n.onNodes(r.nodes, most)
 	}
 	return int32(max(most, 0))

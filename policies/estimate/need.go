@@ -1,6 +1,8 @@
 package estimate
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -20,6 +22,37 @@ type part struct {
 	each amounts // of one pod, itself included
 }
 
+// amounts of resources, each of which is listed once: thousandths of cores of
+// CPU, bytes and pieces of all else. They are at most what an int64 holds,
+// however large the quantity.
+type amounts []amountOf
+
+type amountOf struct {
+	name corev1.ResourceName
+	n    int64
+}
+
+// of returns the amount of the resource; zero where it is not listed.
+func (a amounts) of(name corev1.ResourceName) int64 {
+	for i := range a {
+		if a[i].name == name {
+			return a[i].n
+		}
+	}
+	return 0
+}
+
+// at returns the amount of the resource to change it, and lists it first where
+// it is not listed.
+func (a *amounts) at(name corev1.ResourceName) *int64 {
+	i := slices.IndexFunc(*a, func(x amountOf) bool { return x.name == name })
+	if i < 0 {
+		i = len(*a)
+		*a = append(*a, amountOf{name: name})
+	}
+	return &(*a)[i].n
+}
+
 // NeedOf returns what one replica asks for. Without requirements that is a pod.
 func NeedOf(req *workv1alpha2.ReplicaRequirements) Need {
 	var list corev1.ResourceList
@@ -33,7 +66,7 @@ func NeedOf(req *workv1alpha2.ReplicaRequirements) Need {
 // NeedOfSet returns what one replica of a workload with several components asks
 // for: as many pods of each as the component has replicas.
 func NeedOfSet(components []workv1alpha2.Component) Need {
-	n := Need{unit: amounts{}}
+	var n Need
 	for i := range components {
 		c := &components[i]
 		if c.Replicas <= 0 {
@@ -44,8 +77,9 @@ func NeedOfSet(components []workv1alpha2.Component) Need {
 			list = c.ReplicaRequirements.ResourceRequest
 		}
 		p := part{pods: int64(c.Replicas), each: podOf(list)}
-		for name, want := range p.each {
-			n.unit[name] = plus(n.unit[name], times(want, p.pods))
+		for _, want := range p.each {
+			sum := n.unit.at(want.name)
+			*sum = plus(*sum, times(want.n, p.pods))
 		}
 		n.parts = append(n.parts, p)
 	}
@@ -54,65 +88,28 @@ func NeedOfSet(components []workv1alpha2.Component) Need {
 
 // podOf returns what a pod takes. Requests of nothing, or less, are left out.
 func podOf(list corev1.ResourceList) amounts {
-	out := make(amounts, len(list)+1)
+	out := make(amounts, 0, len(list)+1)
 	for name, q := range list {
 		if want := amount(name, &q); want > 0 {
-			out[name] = want
+			out = append(out, amountOf{name, want})
 		}
 	}
-	out[corev1.ResourcePods] = max(out[corev1.ResourcePods], 1)
+	pods := out.at(corev1.ResourcePods)
+	*pods = max(*pods, 1)
 	return out
 }
 
-// onNodes returns how many units fit on the nodes, and not more than most.
-func (n Need) onNodes(all []nodes, most int64) int64 {
+// onNodes returns how many units fit on the nodes, and not more than limit.
+func (n Need) onNodes(all nodes, limit int64) int64 {
 	switch len(n.parts) {
 	case 0:
-		return most
+		return limit
 	case 1:
-		var sum int64
-		for _, c := range all {
-			sum = plus(sum, times(c.fits(n.parts[0].each), c.count))
-		}
-		return min(most, sum/n.parts[0].pods)
+		var buffer [8]int64
+		return min(limit, all.capacity(all.want(buffer[:0], n.parts[0].each))/n.parts[0].pods)
+	default:
+		return newSimulation(all, n.parts).most(limit)
 	}
-	if !n.place(all, 1) {
-		return 0
-	}
-	least := int64(1) // fits; most+1 counts as too many
-	for step := int64(1); least < most; step *= 2 {
-		next := min(least+step, most)
-		if !n.place(all, next) {
-			return n.between(all, least, next)
-		}
-		least = next
-	}
-	return least
-}
-
-// between returns how many units fit, knowing that least do and most do not.
-func (n Need) between(all []nodes, least, most int64) int64 {
-	for most-least > 1 {
-		middle := least + (most-least)/2
-		if n.place(all, middle) {
-			least = middle
-		} else {
-			most = middle
-		}
-	}
-	return least
-}
-
-// place says whether so many units find nodes.
-func (n Need) place(all []nodes, units int64) bool {
-	for _, p := range n.parts {
-		rest, left := place(all, p.each, times(p.pods, units))
-		if left > 0 {
-			return false
-		}
-		all = rest
-	}
-	return true
 }
 
 // average returns what one replica of l takes, and how many there are.
@@ -121,10 +118,9 @@ func (l *Load) average() (each amounts, n int64) {
 	if n = amount(corev1.ResourcePods, &q); n <= 0 {
 		return nil, 0
 	}
-	each = make(amounts, len(l.Resources))
 	for name, q := range l.Resources {
 		if sum := amount(name, &q); sum > 0 {
-			each[name] = sum/n + min(sum%n, 1)
+			each = append(each, amountOf{name, sum/n + min(sum%n, 1)})
 		}
 	}
 	return each, n

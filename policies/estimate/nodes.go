@@ -2,7 +2,6 @@ package estimate
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 
@@ -15,88 +14,181 @@ import (
 // kubelet's default.
 const podsPerNode = 110
 
-// nodes are so many equal nodes.
+// nodes are the nodes of a cluster by what they have free at least, the smallest
+// first. They never change. The zero value knows of none, and says so.
 type nodes struct {
-	count int64
-	// free of each of them. Resources that are not listed are not known by node,
-	// and only the sums of the cluster count.
-	free amounts
+	// names of the resources that are known by node, pods first.
+	names []corev1.ResourceName
+	// rows of as many numbers as there are names and one more: how many nodes
+	// there are, and what each of them has free.
+	rows []int64
 }
 
-// nodesOf returns the nodes that the cluster counted by the models, the smallest
-// first. Each of them counts as the least that its size stands for. It returns
-// nil, for "unknown", where nothing was counted, or sizes that there are not.
-func nodesOf(models []clusterv1alpha1.ResourceModel, counted []clusterv1alpha1.AllocatableModeling) []nodes {
-	if len(counted) == 0 {
-		return nil
+func (n nodes) known() bool { return len(n.names) > 0 }
+
+func (n nodes) width() int { return len(n.names) + 1 }
+
+// nodesOf returns the nodes that the cluster counted by the models. Each of them
+// counts as the least that its size stands for. They are not known where nothing
+// was counted, or sizes that there are not.
+func nodesOf(models []clusterv1alpha1.ResourceModel, counted []clusterv1alpha1.AllocatableModeling) nodes {
+	if len(counted) == 0 || len(models) == 0 {
+		return nodes{}
 	}
 	counted = slices.Clone(counted)
 	slices.SortFunc(counted, func(a, b clusterv1alpha1.AllocatableModeling) int { return cmp.Compare(a.Grade, b.Grade) })
-	out := make([]nodes, 0, len(counted))
+	out := nodes{names: []corev1.ResourceName{corev1.ResourcePods}}
+	for i := range models[0].Ranges { // all sizes are about the same resources
+		if name := models[0].Ranges[i].Name; !slices.Contains(out.names, name) {
+			out.names = append(out.names, name)
+		}
+	}
+	out.rows = make([]int64, 0, len(counted)*out.width())
 	for _, c := range counted {
 		if c.Count <= 0 {
 			continue
 		}
 		m := slices.IndexFunc(models, func(m clusterv1alpha1.ResourceModel) bool { return m.Grade == c.Grade })
 		if m < 0 {
-			return nil
+			return nodes{}
 		}
-		n := nodes{count: min(int64(c.Count), math.MaxInt32), free: amounts{corev1.ResourcePods: podsPerNode}}
-		for _, r := range models[m].Ranges {
-			n.free[r.Name] = amount(r.Name, &r.Min)
+		out.rows = append(out.rows, min(int64(c.Count), math.MaxInt32), podsPerNode)
+		for _, name := range out.names[1:] {
+			out.rows = append(out.rows, least(models[m].Ranges, name))
 		}
-		out = append(out, n)
 	}
 	return out
 }
 
-// fits returns how many such pods one of the nodes takes.
-func (n *nodes) fits(each amounts) int64 {
+func least(ranges []clusterv1alpha1.ResourceModelRange, name corev1.ResourceName) int64 {
+	for i := range ranges {
+		if ranges[i].Name == name {
+			return amount(name, &ranges[i].Min)
+		}
+	}
+	return 0
+}
+
+// want appends what a pod takes to dst, in the order of names. Resources that
+// are not known by node are left out.
+func (n nodes) want(dst []int64, each amounts) []int64 {
+	for _, name := range n.names {
+		dst = append(dst, each.of(name))
+	}
+	return dst
+}
+
+// fits returns how many such pods a node with so much free takes.
+func fits(free, want []int64) int64 {
 	most := int64(podsPerNode)
-	for name, want := range each {
-		if have, known := n.free[name]; known {
-			most = min(most, quotient(have, want))
+	for i, w := range want {
+		if w > 0 {
+			most = min(most, quotient(free[i], w))
 		}
 	}
 	return most
 }
 
-// less returns one set of nodes of which each runs that many pods more.
-func (n *nodes) less(count int64, each amounts, pods int64) nodes {
-	out := nodes{count: count, free: maps.Clone(n.free)}
-	for name, want := range each {
-		if have, known := out.free[name]; known {
-			out.free[name] = minus(have, times(want, pods))
-		}
+// capacity returns how many such pods all nodes take.
+func (n nodes) capacity(want []int64) int64 {
+	var sum int64
+	for r := 0; r < len(n.rows); r += n.width() {
+		sum = plus(sum, n.rows[r]*fits(n.rows[r+1:r+n.width()], want)) // at most 2^31*110
 	}
-	return out
+	return sum
 }
 
-// place puts n pods on the nodes, the first ones first, and returns what the
-// nodes have left and how many pods found none.
-func place(all []nodes, each amounts, n int64) (rest []nodes, left int64) {
-	rest = make([]nodes, 0, len(all)+2)
-	for i := range all {
-		c := &all[i]
-		most := c.fits(each)
-		if n == 0 || most == 0 {
-			rest = append(rest, *c)
+// place puts count pods on the nodes, the first ones first. It appends the nodes
+// with what they have left to dst, and returns how many pods found none.
+func (n nodes) place(dst []int64, want []int64, count int64) (rows []int64, left int64) {
+	for r := 0; r < len(n.rows); r += n.width() {
+		there, free := n.rows[r], n.rows[r+1:r+n.width()]
+		most := fits(free, want)
+		if count == 0 || most == 0 {
+			dst = append(dst, n.rows[r:r+n.width()]...)
 			continue
 		}
-		take := min(n, most*c.count)
-		n -= take
+		take := min(count, most*there)
+		count -= take
 		full, part := take/most, take%most
-		untouched := c.count - full
-		if full > 0 {
-			rest = append(rest, c.less(full, each, most))
-		}
+		dst = appendNodes(dst, full, free, want, most)
 		if part > 0 {
-			rest = append(rest, c.less(1, each, part))
-			untouched--
+			dst = appendNodes(dst, 1, free, want, part)
+			there--
 		}
-		if untouched > 0 {
-			rest = append(rest, nodes{count: untouched, free: c.free})
+		dst = appendNodes(dst, there-full, free, want, 0)
+	}
+	return dst, count
+}
+
+// appendNodes appends so many nodes of which each runs that many pods more.
+func appendNodes(dst []int64, there int64, free, want []int64, pods int64) []int64 {
+	if there <= 0 {
+		return dst
+	}
+	dst = append(dst, there)
+	for i := range free {
+		dst = append(dst, minus(free[i], times(want[i], pods)))
+	}
+	return dst
+}
+
+// simulation tries how many units of a need find nodes. Its buffers are used
+// again for each try.
+type simulation struct {
+	nodes   nodes
+	parts   []part
+	wants   [][]int64
+	buffers [2][]int64
+}
+
+func newSimulation(n nodes, parts []part) *simulation {
+	s := &simulation{nodes: n, parts: parts, wants: make([][]int64, len(parts))}
+	rows := len(n.rows) + 2*len(parts)*n.width() // each part leaves two rows more at most
+	all := make([]int64, 0, 2*rows+len(parts)*len(n.names))
+	s.buffers = [2][]int64{all[:0:rows], all[rows : rows : 2*rows]}
+	all = all[2*rows : 2*rows]
+	for i := range parts {
+		start := len(all)
+		all = n.want(all, parts[i].each)
+		s.wants[i] = all[start:]
+	}
+	return s
+}
+
+// holds says whether so many units find nodes, part after part.
+func (s *simulation) holds(units int64) bool {
+	current := s.nodes
+	for i, p := range s.parts {
+		var left int64
+		if current.rows, left = current.place(s.buffers[i%2][:0], s.wants[i], times(p.pods, units)); left > 0 {
+			return false
+		}
+		s.buffers[i%2] = current.rows
+	}
+	return true
+}
+
+// most returns how many units find nodes, and not more than limit, which is at
+// least one.
+func (s *simulation) most(limit int64) int64 {
+	if !s.holds(1) {
+		return 0
+	}
+	good, bad := int64(1), limit+1
+	for step := int64(1); good+step < bad; step *= 2 {
+		if !s.holds(good + step) {
+			bad = good + step
+			break
+		}
+		good += step
+	}
+	for bad-good > 1 {
+		if middle := good + (bad-good)/2; s.holds(middle) {
+			good = middle
+		} else {
+			bad = middle
 		}
 	}
-	return rest, n
+	return good
 }

@@ -35,3 +35,10 @@ func (s Snapshot) WithPromises(loads map[string]*estimate.Load) Snapshot {
 	}
 	return Snapshot{clusters: clusters}
 }
+
+// HasRoom says whether the cluster has room for at least one more replica of the
+// workload, or set of its components, by all that it counts and that was promised.
+func (s Snapshot) HasRoom(cluster string, spec *workv1alpha2.ResourceBindingSpec) bool {
+	i, ok := slices.BinarySearchFunc(s.clusters, cluster, nameCompare)
+	return ok && s.clusters[i].Free.Less(s.clusters[i].Promised).Fits(needOf(spec)) > 0
+}

@@ -110,10 +110,8 @@ func (s *search) fill(roomy bool) []framework.Candidate {
 		}
 	}
 	for i := range s.f.cells {
-		if len(s.f.rules.dimensions) > 1 || s.f.cells[i].several() {
-			if !slices.Contains(s.path, i) && s.covers(i) {
-				rest = append(rest, s.f.cells[i].members...)
-			}
+		if s.covers(i) && !slices.Contains(s.path, i) {
+			rest = append(rest, s.f.cells[i].members...)
 		}
 	}
 	framework.Sort(rest)
@@ -121,11 +119,6 @@ func (s *search) fill(roomy bool) []framework.Candidate {
 		sortByRoom(rest)
 	}
 	return append(chosen, rest[:min(len(rest), max(s.f.rules.clusters.most-len(chosen), 0))]...)
-}
-
-// several says whether the members are in more than one group of a dimension.
-func (c *cell) several() bool {
-	return slices.ContainsFunc(c.groups, func(g []int) bool { return len(g) > 1 })
 }
 
 func sortByRoom(cs []framework.Candidate) {
