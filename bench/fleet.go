@@ -132,7 +132,7 @@ func (b *bench) workTree() (string, error) {
 }
 
 func (b *bench) pids() map[string]int {
-	out := map[string]int{"control plane": b.fleet.Hub.PID()}
+	out := map[string]int{"control plane": b.fleet.Hub.PID(), "benchmark": os.Getpid()}
 	for name, member := range b.fleet.Members {
 		out[name] = member.PID()
 	}

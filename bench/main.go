@@ -34,6 +34,7 @@ type options struct {
 	templates int
 	changes   int
 	fakes     int
+	compare   bool
 }
 
 func main() {
@@ -50,18 +51,30 @@ func main() {
 	flag.IntVar(&opts.templates, "templates", 10, "how many templates each of them carries")
 	flag.IntVar(&opts.changes, "changes", 30, "how many placements row 8 times")
 	flag.IntVar(&opts.fakes, "serve-fakes", 0, "serve that many fake members instead, until the standard input ends; row 8 runs it")
+	flag.BoolVar(&opts.compare, "compare", false, "print two summaries side by side instead: bench -compare before.json after.json")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	run := measure
-	if opts.fakes > 0 {
+	switch {
+	case opts.fakes > 0:
 		run = serveFakes
+	case opts.compare:
+		run = compareFiles
 	}
 	if err := run(ctx, opts); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
+}
+
+// compareFiles compares the summaries that the command line names.
+func compareFiles(context.Context, options) error {
+	if flag.NArg() != 2 {
+		return errors.New("-compare takes two files: the summary of before and that of after")
+	}
+	return compare(os.Stdout, flag.Arg(0), flag.Arg(1))
 }
 
 // measure runs the chosen rows, stage by stage, and writes the report.
