@@ -1,7 +1,7 @@
 package explain
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 
 	"k8s.io/utils/ptr"
@@ -22,6 +22,7 @@ func (x *explainer) deliver() {
 	if spec := x.binding.BindingSpec(); spec.ConflictResolution == policyv1alpha1.ConflictOverwrite {
 		d.Conflicts = string(policyv1alpha1.ConflictOverwrite)
 	}
+	d.Suspended = suspendedAll(x.binding.BindingSpec())
 	byCluster := map[string]*Delivered{}
 	of := func(cluster string) *Delivered {
 		if byCluster[cluster] == nil {
@@ -30,27 +31,31 @@ func (x *explainer) deliver() {
 		return byCluster[cluster]
 	}
 	for i := range x.works {
-		c := of(x.works[i].Cluster)
-		c.Leaving = false
 		if work := x.works[i].Work; work != nil {
-			x.deliverWork(d, c, work)
+			x.deliverWork(d, of(x.works[i].Cluster), work)
 		}
+	}
+	x.out.Delivery = d
+	if x.in.Binding == nil {
+		return
 	}
 	for _, item := range x.items() {
 		c := of(item.ClusterName)
 		c.Applied, c.Message, c.Health = ptr.To(item.Applied), item.AppliedMessage, string(item.Health)
 	}
-	if x.in.Binding != nil {
-		for _, cluster := range plan.Keeps(x.in.Binding.BindingSpec()) {
-			of(cluster)
-		}
+	wanted := x.in.Binding.BindingSpec()
+	for _, cluster := range plan.Keeps(wanted) {
+		of(cluster)
 	}
-	for _, c := range byCluster {
-		d.Clusters = append(d.Clusters, *c)
+	if x.plan.Binding != nil {
+		wanted = x.plan.Binding.BindingSpec()
 	}
-	slices.SortFunc(d.Clusters, func(a, b Delivered) int { return cmp.Compare(a.Cluster, b.Cluster) })
-	d.Suspended = suspendedAll(x.binding.BindingSpec())
-	x.out.Delivery = d
+	for _, target := range plan.Targets(wanted) {
+		of(target.Name).Leaving = false
+	}
+	for _, cluster := range slices.Sorted(maps.Keys(byCluster)) {
+		d.Clusters = append(d.Clusters, *byCluster[cluster])
+	}
 	x.deliveryProblems()
 }
 

@@ -133,8 +133,9 @@ type Policy struct {
 type Placement struct {
 	// Stands is what was decided. Nil where it has no binding.
 	Stands *Standing `json:"stands,omitempty"`
-	// Now is what a decision would say at this moment.
-	Now Prospect `json:"now"`
+	// Now is what a decision would say at this moment. Nil where the clusters
+	// could not be read.
+	Now *Prospect `json:"now,omitempty"`
 	// Terms of the affinity that such a decision would try, the one that it would
 	// take last. There is one without a name where the policy has no terms.
 	Terms []Term `json:"terms,omitempty"`
@@ -276,7 +277,7 @@ type Delivery struct {
 	Conflicts string `json:"conflicts"`
 	// Preserved says that members keep the object when the template is deleted.
 	Preserved bool `json:"preserved,omitempty"`
-	// Clusters that hold it or should, by name.
+	// Clusters that hold it or should, by name. Empty where it has no binding.
 	Clusters []Delivered `json:"clusters,omitempty"`
 }
 

@@ -35,7 +35,6 @@ func (x *explainer) place() {
 	}
 	x.out.Placement = p
 	if x.blind(UnreadClusters) {
-		p.Now = Prospect{Clusters: targets(x.binding.BindingSpec().Clusters), NotDue: "not known, for the clusters could not be read"}
 		x.placementProblems()
 		return
 	}
@@ -43,7 +42,7 @@ func (x *explainer) place() {
 	trace := placement.Explain(placement.RequestOf(x.binding, in.Peers), x.snap, x.in.Scheduling)
 	p.Terms = x.terms(trace)
 	p.Now = x.prospect(trace)
-	x.due(&p.Now, in)
+	x.due(p.Now, in)
 	x.placementProblems()
 }
 
@@ -128,8 +127,8 @@ func targets(clusters []workv1alpha2.TargetCluster) []Target {
 }
 
 // prospect says what the decision would be.
-func (x *explainer) prospect(trace placement.Trace) Prospect {
-	now := Prospect{Clusters: targets(trace.Clusters), Term: trace.AffinityName}
+func (x *explainer) prospect(trace placement.Trace) *Prospect {
+	now := &Prospect{Clusters: targets(trace.Clusters), Term: trace.AffinityName}
 	stands := targets(x.binding.BindingSpec().Clusters)
 	if trace.Err != nil {
 		now.Error = trace.Err.Error()

@@ -11,6 +11,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
 // importance orders problems: what keeps all from running comes first.
@@ -43,6 +44,7 @@ func (x *explainer) placementProblems() {
 		})
 	case p.Stands != nil && p.Stands.Reason != "" && p.Stands.Reason != workv1alpha2.BindingReasonSuccess:
 		x.problem(Problem{Reason: ReasonNotPlaced, Message: p.Stands.Message, Next: x.advice(p)})
+	case p.Now == nil:
 	case x.waits && p.Now.NotDue != "" && !p.Now.Same:
 		x.problem(Problem{
 			Reason:  ReasonWaitingForEdit,
@@ -74,10 +76,10 @@ var advices = map[string]string{
 // advice says what to do where no cluster is found: about the plugin that
 // refuses most of them.
 func (x *explainer) advice(p *Placement) string {
-	if p.Now.Error == "" && p.Now.Due != "" {
+	if p.Now != nil && p.Now.Error == "" && p.Now.Due != "" {
 		return "wait: a new decision is due"
 	}
-	if x.snap.Len() == 0 {
+	if x.snap.Len() == 0 && !x.blind(UnreadClusters) {
 		return "add a cluster to the fleet: flotilla join"
 	}
 	refused := map[string]int{}
@@ -104,19 +106,21 @@ func (x *explainer) recordProblems() {
 	if x.in.Binding == nil {
 		return
 	}
-	annotations := x.in.Binding.GetAnnotations()
-	for key, into := range map[string]any{
-		policyv1alpha1.PolicyPlacementAnnotation:  &policyv1alpha1.Placement{},
-		workv1alpha2.SchedulingDecisionAnnotation: &struct{ Reason string }{},
+	for _, record := range []struct {
+		key  string
+		into any
+	}{
+		{policyv1alpha1.PolicyPlacementAnnotation, &policyv1alpha1.Placement{}},
+		{workv1alpha2.SchedulingDecisionAnnotation, &placement.Record{}},
 	} {
-		text, ok := annotations[key]
-		if !ok || json.Unmarshal([]byte(text), into) == nil {
+		text, ok := x.in.Binding.GetAnnotations()[record.key]
+		if !ok || json.Unmarshal([]byte(text), record.into) == nil {
 			continue
 		}
 		x.problem(Problem{
 			Reason:  ReasonUnreadableRecord,
-			Message: fmt.Sprintf("the annotation %s of its binding cannot be read, so that nobody knows what was decided upon", key),
-			Next:    fmt.Sprintf("remove it, and the decision is made again: flotilla kubectl annotate %s %s-", x.bindingArgs(), key),
+			Message: fmt.Sprintf("the annotation %s of its binding cannot be read, so that nobody knows what was decided upon", record.key),
+			Next:    fmt.Sprintf("remove it, and the decision is made again: flotilla kubectl annotate %s %s-", x.bindingArgs(), record.key),
 		})
 	}
 }

@@ -83,6 +83,10 @@ func (p *Placement) facts(t *table) {
 			t.add("  needed by", strings.Join(s.RequiredBy, ", "))
 		}
 	}
+	if p.Now == nil {
+		t.add("  now", "not known: the clusters could not be read")
+		return
+	}
 	t.add("  now", p.Now.text(p.Stands != nil))
 }
 

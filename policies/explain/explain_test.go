@@ -1,0 +1,324 @@
+package explain_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/explain"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+const deployment = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: shop, name: web, uid: u-web}
+spec:
+  replicas: 6
+  template: {spec: {containers: [{name: app, image: "registry.example/web:1.0"}]}}
+`
+
+const policy = `
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {namespace: shop, name: web, labels: {propagationpolicy.karmada.io/permanent-id: p-web}}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: web}]
+  placement:
+    clusterAffinities:
+    - {affinityName: primary, labelSelector: {matchLabels: {tier: gold}}}
+    - {affinityName: backup, labelSelector: {matchLabels: {tier: lead}}}
+    spreadConstraints: [{spreadByField: cluster, minGroups: 1, maxGroups: 2}]
+    replicaScheduling: {replicaSchedulingType: Divided, replicaDivisionPreference: Weighted, weightPreference: {dynamicWeight: AvailableReplicas}}
+`
+
+const overridePolicy = `
+apiVersion: policy.karmada.io/v1alpha1
+kind: OverridePolicy
+metadata: {namespace: shop, name: mirror}
+spec:
+  overrideRules:
+  - targetCluster: {clusterNames: [c-001]}
+    overriders:
+      imageOverrider: [{component: Registry, operator: replace, value: mirror.example}]
+`
+
+// parse reads YAML into obj.
+func parse[T any](t testing.TB, text string, obj T) T {
+	t.Helper()
+	if err := yaml.Unmarshal([]byte(text), obj); err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+func template(t testing.TB, text string) *unstructured.Unstructured {
+	t.Helper()
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(data, &obj.Object); err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+func cluster(t testing.TB, name, tier, more string) *clusterv1alpha1.Cluster {
+	t.Helper()
+	c := parse(t, `
+status:
+  apiEnablements: [{groupVersion: apps/v1, resources: [{kind: Deployment}]}]
+  resourceSummary: {allocatable: {pods: "9"}}
+`+more, &clusterv1alpha1.Cluster{})
+	c.Name, c.Labels = name, map[string]string{"tier": tier}
+	return c
+}
+
+// fleet is a hundred clusters of which no golden one is left, and few lead.
+func fleet(t testing.TB) []*clusterv1alpha1.Cluster {
+	t.Helper()
+	var out []*clusterv1alpha1.Cluster
+	for i := range 100 {
+		name, tier, more := fmt.Sprintf("c-%03d", i), "tin", ""
+		switch {
+		case i < 3:
+			tier = "lead"
+		case i%3 == 0:
+			tier, more = "gold", `spec: {taints: [{key: maintenance, effect: NoSchedule}]}`
+		}
+		out = append(out, cluster(t, name, tier, more))
+	}
+	return out
+}
+
+func input(t testing.TB) explain.Input {
+	t.Helper()
+	return explain.Input{
+		Template:  template(t, deployment),
+		Policies:  []policyv1alpha1.Policy{parse(t, policy, &policyv1alpha1.PropagationPolicy{})},
+		Overrides: []policyv1alpha1.Override{parse(t, overridePolicy, &policyv1alpha1.OverridePolicy{})},
+		Clusters:  fleet(t),
+		Now:       noon,
+	}
+}
+
+// bound is a binding that the policy made, running on some cluster.
+func bound(t testing.TB) *workv1alpha2.ResourceBinding {
+	t.Helper()
+	return parse(t, `
+metadata:
+  namespace: shop
+  name: web-deployment
+  labels: {propagationpolicy.karmada.io/permanent-id: p-web, resourcebinding.karmada.io/permanent-id: b-web}
+  annotations:
+    propagationpolicy.karmada.io/namespace: shop
+    propagationpolicy.karmada.io/name: web
+    scheduling.flotilla.io/decision: '{"reason":"Success","affinityName":"backup","at":"2026-01-01T11:00:00Z"}'
+spec:
+  resource: {apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web, uid: u-web}
+  replicas: 6
+  clusters: [{name: c-001, replicas: 5}, {name: c-gone, replicas: 1}]
+  gracefulEvictionTasks: [{fromCluster: c-007, reason: TaintUntolerated, producer: TaintManager}]
+  requiredBy: [{namespace: shop, name: other-deployment}]
+status:
+  aggregatedStatus: [{clusterName: c-001, applied: true, health: Healthy}, {clusterName: c-007, applied: false, appliedMessage: "connection refused"}]
+`, &workv1alpha2.ResourceBinding{})
+}
+
+// bind gives the template its claim and its binding.
+func bind(t testing.TB, in *explain.Input) {
+	t.Helper()
+	propagation.ClaimOf(in.Policies[0]).Set(in.Template)
+	in.Binding = bound(t)
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got); run with -update and review the diff:\n%s", path, diff)
+	}
+}
+
+// TestText holds what people see of a fleet that is too large for one screen.
+func TestText(t *testing.T) {
+	first, moved := input(t), input(t)
+	bind(t, &moved)
+	blind := input(t)
+	bind(t, &blind)
+	blind.Policies, blind.Clusters, blind.Overrides = nil, nil, nil
+	blind.Unread = []explain.Unread{
+		{What: explain.UnreadClusters, Text: "the clusters"},
+		{What: explain.UnreadPolicies, Text: "the PropagationPolicies of namespace shop"},
+	}
+	cases := map[string]struct {
+		in   explain.Input
+		only []string
+		opts explain.TextOptions
+	}{
+		"first":   {in: first},
+		"moved":   {in: moved},
+		"all":     {in: moved, opts: explain.TextOptions{All: true}},
+		"one":     {in: moved, only: []string{"c-001"}, opts: explain.TextOptions{All: true}},
+		"refused": {in: first, only: []string{"c-003", "c-004"}, opts: explain.TextOptions{All: true}},
+		"blind":   {in: blind},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := explain.Explain(tc.in)
+			if tc.only != nil {
+				e = e.Only(tc.only)
+			}
+			text := e.Text(tc.opts)
+			golden(t, name+".txt", text)
+			for line := range strings.Lines(text) {
+				if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 {
+					t.Errorf("%d columns: %s", n, line)
+				}
+			}
+		})
+	}
+}
+
+// TestJSON holds what programs see.
+func TestJSON(t *testing.T) {
+	in := input(t)
+	bind(t, &in)
+	in.Clusters = in.Clusters[:6]
+	data, err := json.MarshalIndent(explain.Explain(in), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "moved.json", string(data)+"\n")
+}
+
+func TestProblems(t *testing.T) {
+	edit := func(change func(in *explain.Input)) explain.Input {
+		in := input(t)
+		change(&in)
+		return in
+	}
+	annotate := func(key, value string) explain.Input {
+		return edit(func(in *explain.Input) {
+			b := bound(t)
+			b.Annotations[key] = value
+			in.Binding = b
+		})
+	}
+	cases := map[string]struct {
+		in   explain.Input
+		want []string
+	}{
+		"none where all is well":     {input(t), nil},
+		"a template without content": {explain.Input{}, []string{explain.ReasonNoPolicy}},
+		"requirements that are no number": {edit(func(in *explain.Input) {
+			in.Template = template(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: shop, name: web}, spec: {template: {spec: {containers: [{name: c, resources: {requests: {cpu: lots}}}]}}}}`)
+		}), []string{explain.ReasonInvalidTemplate}},
+		"a template that is going": {edit(func(in *explain.Input) {
+			now := metav1.NewTime(noon)
+			in.Template.SetDeletionTimestamp(&now)
+		}), []string{explain.ReasonDeleting}},
+		"a binding that is another's": {edit(func(in *explain.Input) {
+			b := bound(t)
+			b.Spec.Resource.APIVersion = "example.org/v1"
+			in.Binding = b
+		}), []string{explain.ReasonBindingTaken}},
+		"a class of priority that does not exist": {edit(func(in *explain.Input) {
+			in.Policies[0].PropagationSpec().SchedulePriority = &policyv1alpha1.SchedulePriority{
+				PriorityClassSource: policyv1alpha1.KubePriorityClass, PriorityClassName: "gone",
+			}
+		}), []string{explain.ReasonNotBound}},
+		"a placement that cannot be read": {annotate(policyv1alpha1.PolicyPlacementAnnotation, "{"), []string{explain.ReasonNotApplied, explain.ReasonUnreadableRecord}},
+		"a record that cannot be read":    {annotate(workv1alpha2.SchedulingDecisionAnnotation, "[]"), []string{explain.ReasonNotApplied, explain.ReasonUnreadableRecord}},
+		"a Work that failed": {edit(func(in *explain.Input) {
+			in.Binding = bound(t)
+			in.Works = []*workv1alpha1.Work{parse(t, `
+metadata: {namespace: karmada-es-c-001, name: web}
+status: {conditions: [{type: Applied, status: "False", reason: AppliedFailed, message: "no room"}]}
+`, &workv1alpha1.Work{})}
+		}), []string{explain.ReasonNotApplied}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, p := range explain.Explain(tc.in).Problems {
+				got = append(got, p.Reason)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestSecret: what overrides do to the contents of a Secret is not shown.
+func TestSecret(t *testing.T) {
+	in := input(t)
+	in.Template = template(t, `{apiVersion: v1, kind: Secret, metadata: {namespace: shop, name: web, uid: u}, data: {password: b2xk, key: a2V5}}`)
+	in.Policies[0].PropagationSpec().ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "Secret"}}
+	in.Policies[0].PropagationSpec().Placement = policyv1alpha1.Placement{}
+	in.Overrides = []policyv1alpha1.Override{parse(t, `
+metadata: {namespace: shop, name: passwords}
+spec:
+  overrideRules:
+  - overriders:
+      plaintext:
+      - {path: /data/password, operator: replace, value: bmV3ZXI=}
+      - {path: /data/more, operator: add, value: c2VjcmV0}
+      - {path: /data/key, operator: remove}
+  - overriders:
+      plaintext:
+      - {path: /data, operator: remove}
+`, &policyv1alpha1.OverridePolicy{})}
+	c := cluster(t, "c", "gold", "")
+	c.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "v1", Resources: []clusterv1alpha1.APIResource{{Kind: "Secret"}}}}
+	in.Clusters = []*clusterv1alpha1.Cluster{c}
+	e := explain.Explain(in)
+	if e.Overrides == nil || len(e.Overrides.Clusters) != 1 {
+		t.Fatalf("no overrides: %s", e.Text(explain.TextOptions{}))
+	}
+	policy := explain.Ref{Kind: "OverridePolicy", Namespace: "shop", Name: "passwords"}
+	want := []explain.Rule{
+		{Policy: policy, Index: 0, Changes: []explain.Change{
+			{Path: "/data/key", Old: "(4 bytes)"},
+			{Path: "/data/more", New: "(8 bytes)"},
+			{Path: "/data/password", Old: "(4 bytes)", New: "(8 bytes)"},
+		}},
+		{Policy: policy, Index: 1, Changes: []explain.Change{{Path: "/data", Old: "(2 keys)"}}},
+	}
+	if diff := cmp.Diff(want, e.Overrides.Clusters[0].Rules); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+}
