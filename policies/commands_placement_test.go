@@ -5,9 +5,57 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	"sigs.k8s.io/yaml"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
+
+// binding NAME decides about a binding that somebody wrote, or writes in the
+// body, in namespace shop; its template does not matter.
+func (w *world) binding(args []string, body string) (string, error) {
+	k := "Binding shop/" + args[0]
+	b, ok := w.bindings[k].(*workv1alpha2.ResourceBinding)
+	if !ok {
+		b = &workv1alpha2.ResourceBinding{}
+		b.Namespace, b.Name = "shop", args[0]
+		b.Labels = map[string]string{workv1alpha2.BindingManagedByLabel: "somebody"}
+		w.bindings[k] = b
+	}
+	if body != "" {
+		was := b.Spec.Clusters
+		b.Spec = workv1alpha2.ResourceBindingSpec{}
+		if err := yaml.UnmarshalStrict([]byte(body), &b.Spec); err != nil {
+			return "", err
+		}
+		b.Spec.Clusters = was
+	}
+	w.now = w.now.Add(time.Minute)
+	d, changed := placement.Decide(b, placement.Situation{
+		Clusters: placement.NewSnapshot(values(w.clusters)), Peers: placement.PeersOf(b, values(w.bindings)), Now: w.now,
+	}, placement.Options{})
+	if !changed {
+		return "nothing to write", nil
+	}
+	d.Put(b)
+	out := []string{d.Why + ": " + d.Record.Reason}
+	if d.Err != nil {
+		out[0] += ": " + d.Err.Error()
+	}
+	for _, t := range b.Spec.Clusters {
+		line := t.Name
+		if t.Replicas > 0 {
+			line += fmt.Sprintf(" %d", t.Replicas)
+		}
+		for _, c := range t.Components {
+			line += fmt.Sprintf(" %s=%d", c.Name, c.Replicas)
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n"), nil
+}
 
 // explanation prints a trace, term by term.
 func explanation(t placement.Trace) string {

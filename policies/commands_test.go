@@ -9,14 +9,11 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
-	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -34,6 +31,9 @@ func (w *world) do(args []string, body string) (string, error) {
 	if ask, ok := asks[args[0]]; ok {
 		return ask(args[1:])
 	}
+	if args[0] == "binding" {
+		return w.binding(args[1:], body)
+	}
 	changes := map[string]func([]string, string) error{
 		"clusters": w.doClusters, "lose": w.lose, "leave": w.leave, "label": w.label, "taint": w.taint,
 		"apply": w.apply, "deploy": w.deploy, "delete": w.remove, "report": w.doReport, "evict": w.evict, "rebalance": w.rebalance,
@@ -47,114 +47,6 @@ func (w *world) do(args []string, body string) (string, error) {
 		return "", err
 	}
 	return w.settle()
-}
-
-// clusters: one per line, "east region=eu zone=a tier=gold cpu=8 taint=k=v:NoSchedule".
-func (w *world) doClusters(_ []string, body string) error {
-	for line := range strings.Lines(body) {
-		fields := strings.Fields(line)
-		if len(fields) == 0 {
-			continue
-		}
-		c := &clusterv1alpha1.Cluster{}
-		c.Name = fields[0]
-		c.Labels = map[string]string{}
-		c.Spec.SyncMode = clusterv1alpha1.Push
-		c.Status.APIEnablements = everyAPI()
-		for _, f := range fields[1:] {
-			k, v, _ := strings.Cut(f, "=")
-			setCluster(c, k, v)
-		}
-		w.clusters[c.Name] = c
-	}
-	return nil
-}
-
-func everyAPI() []clusterv1alpha1.APIEnablement {
-	kinds := map[string][]string{
-		"apps/v1": {"Deployment", "StatefulSet", "DaemonSet"}, "batch/v1": {"Job", "CronJob"},
-		"v1": {"ConfigMap", "Service", "Secret", "Pod"}, "networking.k8s.io/v1": {"Ingress"},
-		"rbac.authorization.k8s.io/v1": {"ClusterRole"},
-	}
-	var out []clusterv1alpha1.APIEnablement
-	for _, gv := range slices.Sorted(maps.Keys(kinds)) {
-		e := clusterv1alpha1.APIEnablement{GroupVersion: gv}
-		for _, k := range kinds[gv] {
-			e.Resources = append(e.Resources, clusterv1alpha1.APIResource{Kind: k})
-		}
-		out = append(out, e)
-	}
-	return out
-}
-
-func setCluster(c *clusterv1alpha1.Cluster, k, v string) {
-	switch k {
-	case "region":
-		c.Spec.Region = v
-	case "provider":
-		c.Spec.Provider = v
-	case "zone":
-		c.Spec.Zones = append(c.Spec.Zones, v)
-	case "taint":
-		c.Spec.Taints = append(c.Spec.Taints, taintOf(v))
-	case "without":
-		for i := range c.Status.APIEnablements {
-			e := &c.Status.APIEnablements[i]
-			e.Resources = slices.DeleteFunc(e.Resources, func(r clusterv1alpha1.APIResource) bool { return r.Kind == v })
-		}
-	case "pods":
-		c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{
-			Allocatable: corev1.ResourceList{corev1.ResourcePods: resource.MustParse(v)},
-		}
-	default:
-		c.Labels[k] = v
-	}
-}
-
-func taintOf(s string) corev1.Taint {
-	pair, effect, _ := strings.Cut(s, ":")
-	k, v, _ := strings.Cut(pair, "=")
-	return corev1.Taint{Key: k, Value: v, Effect: corev1.TaintEffect(effect)}
-}
-
-func (w *world) lose(args []string, _ string) error {
-	delete(w.clusters, args[0])
-	return nil
-}
-
-func (w *world) leave(args []string, _ string) error {
-	return w.edit(args[0], func(c *clusterv1alpha1.Cluster) {
-		at := metav1.NewTime(w.now)
-		c.DeletionTimestamp = &at
-	})
-}
-
-func (w *world) label(args []string, _ string) error {
-	return w.edit(args[0], func(c *clusterv1alpha1.Cluster) {
-		for _, a := range args[1:] {
-			if k, gone := strings.CutSuffix(a, "-"); gone {
-				delete(c.Labels, k)
-				continue
-			}
-			k, v, _ := strings.Cut(a, "=")
-			setCluster(c, k, v)
-		}
-	})
-}
-
-func (w *world) taint(args []string, _ string) error {
-	return w.edit(args[0], func(c *clusterv1alpha1.Cluster) { c.Spec.Taints = append(c.Spec.Taints, taintOf(args[1])) })
-}
-
-func (w *world) edit(name string, change func(*clusterv1alpha1.Cluster)) error {
-	c := w.clusters[name]
-	if c == nil {
-		return fmt.Errorf("no cluster %s", name)
-	}
-	c = c.DeepCopy()
-	change(c)
-	w.clusters[name] = c
-	return nil
 }
 
 // apply takes YAML documents: policies, overrides and templates.
@@ -256,10 +148,10 @@ func (w *world) applyOverride(k string, data []byte, o policyv1alpha1.Override) 
 	return nil
 }
 
-// deploy ns/name replicas=N image=I k=v…: a Deployment; k=v are labels.
+// deploy ns/name replicas=N image=I cpu=Q k=v…: a Deployment; k=v are labels.
 func (w *world) deploy(args []string, _ string) error {
 	namespace, name, _ := strings.Cut(args[0], "/")
-	replicas, image, labels := int64(1), "registry.example/app:1.0", map[string]any{}
+	replicas, image, labels, requests := int64(1), "registry.example/app:1.0", map[string]any{}, map[string]any{}
 	for _, a := range args[1:] {
 		k, v, _ := strings.Cut(a, "=")
 		switch k {
@@ -271,6 +163,8 @@ func (w *world) deploy(args []string, _ string) error {
 			replicas = n
 		case "image":
 			image = v
+		case "cpu":
+			requests[k] = v
 		default:
 			labels[k] = v
 		}
@@ -281,7 +175,7 @@ func (w *world) deploy(args []string, _ string) error {
 		"spec": map[string]any{
 			"replicas": replicas,
 			"template": map[string]any{"spec": map[string]any{
-				"containers": []any{map[string]any{"name": "app", "image": image}},
+				"containers": []any{map[string]any{"name": "app", "image": image, "resources": map[string]any{"requests": requests}}},
 			}},
 		},
 	}})
@@ -494,7 +388,7 @@ func (w *world) explain(args []string) (string, error) {
 	if b == nil {
 		return "no binding", nil
 	}
-	trace := placement.Explain(placement.Request{Spec: b.BindingSpec()}, placement.NewSnapshot(values(w.clusters)), placement.Options{})
+	trace := placement.Explain(placement.RequestOf(b, placement.PeersOf(b, values(w.bindings))), placement.NewSnapshot(values(w.clusters)), placement.Options{})
 	return explanation(trace), nil
 }
 
