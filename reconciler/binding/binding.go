@@ -59,8 +59,9 @@ type Reconciler struct {
 	opts      Options
 
 	shelf    *shelf
+	rules    *rulebook
 	inbox    store.Inbox[ctrl.Request]
-	failures echo.Said[client.ObjectKey]
+	failures echo.Said[told]
 	phases   []loop.Phase[state]
 }
 
@@ -82,12 +83,14 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	shelf := &shelf{hub: hub, written: echo.New[*workv1alpha1.Work](opts.Clock)}
 	read := reader{hub: hub, live: live, templates: templates.Get, works: shelf.of, orphans: shelf.left, settled: opts.Settled}
 	write := writer{hub: hub, find: shelf.find, echo: shelf.written, released: echo.New[workv1alpha2.Binding](opts.Clock), parallel: opts.Parallel}
-	render := renderer{cluster: shelf.cluster, overrides: shelf.overrides, interpreter: interp}
+	rules := &rulebook{}
+	render := renderer{cluster: shelf.cluster, overrides: rules.of, interpreter: interp}
 	return &Reconciler{
 		templates: templates,
 		events:    events,
 		opts:      opts,
 		shelf:     shelf,
+		rules:     rules,
 		phases:    []loop.Phase[state]{read.binding, write.withdraw, read.template, render.run, write.dispatch, write.clean},
 	}
 }
@@ -107,13 +110,15 @@ type state struct {
 	// stand counts the plans whose Work is there.
 	stand int
 	// failed is what went wrong, cluster by cluster.
-	failed []error
+	failed []fault
+	// complete is true once all clusters were looked at.
+	complete bool
 }
 
 // Reconcile brings the Works of one binding up to date.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	s := state{key: req.NamespacedName}
 	next, err := loop.Run(ctx, &s, r.phases...)
-	r.tellFailure(&s, err)
+	r.tellFailures(&s, err)
 	return loop.Result(next, err)
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -17,6 +19,15 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 )
 
+// named is how many clusters a message names; it counts the others.
+const named = 5
+
+// fault is what went wrong for one cluster, or, without a name, for all.
+type fault struct {
+	cluster string
+	err     error
+}
+
 // planError returns what keeps a cluster from getting its Work. An override
 // that does not fit needs a person; a cluster that is not known, or not any
 // more, is the scheduler's business.
@@ -26,46 +37,100 @@ func planError(planned plan.WorkPlan) error {
 	}
 	var wrong *override.Error
 	if errors.As(planned.Err, &wrong) {
-		return inCluster(planned.Cluster, loop.Stalled(policyv1alpha1.EventReasonApplyOverridePolicyFailed, planned.Err))
+		return loop.Stalled(policyv1alpha1.EventReasonApplyOverridePolicyFailed, planned.Err)
 	}
-	return inCluster(planned.Cluster, loop.Stalled(workv1alpha2.EventReasonSyncWorkFailed, planned.Err))
+	return loop.Stalled(workv1alpha2.EventReasonSyncWorkFailed, planned.Err)
 }
 
-func inCluster(cluster string, err error) error { return fmt.Errorf("cluster %s: %w", cluster, err) }
-
-// joined puts errors together so that the one that must be tried again soonest
-// decides what happens next. The text does not depend on their order.
-func joined(failed []error) error {
-	class := func(err error) loop.Class { return loop.As(err, "").Class }
-	for i, err := range failed {
-		if class(err) == loop.ClassRetry {
-			failed[i] = loop.Retry(workv1alpha2.EventReasonSyncWorkFailed, err)
+// joined puts faults together so that the one that must be tried again soonest
+// decides what happens next. Clusters with the same fault are told of together.
+// The text does not depend on the order of the faults.
+func joined(faults []fault) error {
+	clusters := map[string][]string{}
+	var causes []error
+	for _, f := range faults {
+		text := f.err.Error()
+		if _, known := clusters[text]; !known {
+			causes = append(causes, f.err)
+			clusters[text] = nil
+		}
+		if f.cluster != "" {
+			clusters[text] = append(clusters[text], f.cluster)
 		}
 	}
-	slices.SortFunc(failed, func(a, b error) int {
+	class := func(err error) loop.Class { return loop.As(err, "").Class }
+	slices.SortFunc(causes, func(a, b error) int {
 		return cmp.Or(cmp.Compare(class(a), class(b)), cmp.Compare(a.Error(), b.Error()))
 	})
-	return errors.Join(failed...)
+	for i, err := range causes {
+		where := clusters[err.Error()]
+		if class(err) == loop.ClassRetry {
+			err = loop.Retry(workv1alpha2.EventReasonSyncWorkFailed, err)
+		}
+		if len(where) > 0 {
+			err = fmt.Errorf("%s: %w", inWords(where), err)
+		}
+		causes[i] = err
+	}
+	return errors.Join(causes...)
 }
 
-// tellFailure tells of err on the template and the binding, once per failure:
-// of what needs a person and of what the server refuses. Faults that may pass
-// are logged.
-func (r *Reconciler) tellFailure(s *state, err error) {
-	reason := workv1alpha2.EventReasonSyncWorkFailed
-	known := loop.As(err, reason)
-	if known == nil || s.binding == nil {
-		r.failures.Forget(s.key)
-		return
+// inWords names some of the clusters.
+func inWords(clusters []string) string {
+	slices.Sort(clusters)
+	switch more := len(clusters) - named; {
+	case len(clusters) == 1:
+		return "cluster " + clusters[0]
+	case more > 1:
+		return fmt.Sprintf("clusters %s and %d more", strings.Join(clusters[:named], ", "), more)
+	default:
+		return "clusters " + strings.Join(clusters, ", ")
 	}
-	if known.Class == loop.ClassWaiting || (known.Class == loop.ClassRetry && !bindings.IsRefused(err)) {
-		return
+}
+
+// told is what an Event was about.
+type told struct {
+	binding client.ObjectKey
+	reason  string
+}
+
+// tellFailures tells of faults on the template and the binding, once per reason
+// and failure: of what needs a person and of what the server refuses. Faults
+// that may pass are logged. A failure is over once a pass came to its end
+// without a fault of its reason, or the binding is gone.
+func (r *Reconciler) tellFailures(s *state, err error) {
+	faults := s.failed
+	if len(faults) == 0 && err != nil {
+		faults = []fault{{err: err}}
 	}
-	if known.Reason != "" {
-		reason = known.Reason
+	for _, reason := range []string{policyv1alpha1.EventReasonApplyOverridePolicyFailed, workv1alpha2.EventReasonSyncWorkFailed} {
+		var news []fault
+		some := false
+		for _, f := range faults {
+			if reasonOf(f.err) == reason {
+				some = true
+				if needsPerson(f.err) {
+					news = append(news, f)
+				}
+			}
+		}
+		about := told{s.key, reason}
+		switch err := joined(news); {
+		case s.binding == nil, s.complete && !some:
+			r.failures.Forget(about)
+		case err != nil && r.failures.New(about, err.Error()):
+			r.events.Event(scheduler.TemplateRef(s.binding), corev1.EventTypeWarning, reason, err.Error())
+			r.events.Event(s.binding, corev1.EventTypeWarning, reason, err.Error())
+		}
 	}
-	if r.failures.New(s.key, err.Error()) {
-		r.events.Event(scheduler.TemplateRef(s.binding), corev1.EventTypeWarning, reason, err.Error())
-		r.events.Event(s.binding, corev1.EventTypeWarning, reason, err.Error())
-	}
+}
+
+func reasonOf(err error) string {
+	return cmp.Or(loop.As(err, "").Reason, workv1alpha2.EventReasonSyncWorkFailed)
+}
+
+// needsPerson says whether err will not pass by itself.
+func needsPerson(err error) bool {
+	class := loop.As(err, "").Class
+	return class == loop.ClassStalled || class == loop.ClassRetry && bindings.IsRefused(err)
 }

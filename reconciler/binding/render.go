@@ -10,23 +10,20 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
 // renderer decides what each cluster should hold.
 type renderer struct {
 	cluster     func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, bool, error)
-	overrides   func(ctx context.Context, namespace string) ([]policyv1alpha1.Override, error)
+	overrides   func(r selector.Resource) []policyv1alpha1.Override
 	interpreter *interpreter.Interpreter
 }
 
 // run sets the plans. One that cannot be made carries its error and leaves the
 // others alone.
 func (p renderer) run(ctx context.Context, s *state) (loop.Next, error) {
-	overrides, err := p.overrides(ctx, s.template.GetNamespace())
-	if err != nil {
-		return loop.Next{}, err
-	}
-	var unread error
+	var unread, err error
 	s.plans, err = plan.Works(plan.WorksInput{
 		Binding:  s.binding,
 		Template: s.template,
@@ -35,7 +32,7 @@ func (p renderer) run(ctx context.Context, s *state) (loop.Next, error) {
 			unread = errors.Join(unread, err)
 			return c, found
 		},
-		Overrides:   overrides,
+		Overrides:   p.overrides(selector.ResourceOf(s.template)),
 		Interpreter: p.interpreter,
 	})
 	if err := errors.Join(err, unread); err != nil {

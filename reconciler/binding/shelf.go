@@ -12,6 +12,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 )
@@ -24,8 +25,9 @@ const (
 	byBinding = "binding"
 )
 
-// shelf is where the Works, and what they are made from, are: the hub's cache,
-// and what was written and is not there yet. What it returns is shared: it must not be changed.
+// shelf is where the Works, and the clusters that they are for, are: the hub's
+// cache, and what was written and is not there yet. What it returns is shared: it must
+// not be changed.
 type shelf struct {
 	hub     client.Reader
 	written *echo.Echo[*workv1alpha1.Work]
@@ -140,44 +142,19 @@ func (s *shelf) cluster(ctx context.Context, name string) (*clusterv1alpha1.Clus
 	return c, err == nil, nil
 }
 
-// overrides returns all overrides that may apply in a namespace; an empty one
-// stands for cluster-scoped templates.
-func (s *shelf) overrides(ctx context.Context, namespace string) ([]policyv1alpha1.Override, error) {
-	wide, err := s.clusterOverrides(ctx)
-	if err != nil || namespace == "" {
-		return wide, err
-	}
-	return s.namespaced(ctx, wide, client.InNamespace(namespace))
-}
-
-// allOverrides returns the overrides of all namespaces and of none.
-func (s *shelf) allOverrides(ctx context.Context) ([]policyv1alpha1.Override, error) {
-	wide, err := s.clusterOverrides(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return s.namespaced(ctx, wide)
-}
-
-func (s *shelf) clusterOverrides(ctx context.Context) ([]policyv1alpha1.Override, error) {
-	var list policyv1alpha1.ClusterOverridePolicyList
+// meant returns the names of the clusters that a rule of one of the overrides
+// picks.
+func (s *shelf) meant(ctx context.Context, overrides ...policyv1alpha1.Override) (map[string]bool, error) {
+	var list clusterv1alpha1.ClusterList
 	if err := s.hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list cluster override policies: %w", err)
+		return nil, fmt.Errorf("list clusters: %w", err)
 	}
-	out := make([]policyv1alpha1.Override, len(list.Items))
+	out := map[string]bool{}
 	for i := range list.Items {
-		out[i] = &list.Items[i]
-	}
-	return out, nil
-}
-
-func (s *shelf) namespaced(ctx context.Context, out []policyv1alpha1.Override, opts ...client.ListOption) ([]policyv1alpha1.Override, error) {
-	var list policyv1alpha1.OverridePolicyList
-	if err := s.hub.List(ctx, &list, append(opts, client.UnsafeDisableDeepCopy)...); err != nil {
-		return nil, fmt.Errorf("list override policies: %w", err)
-	}
-	for i := range list.Items {
-		out = append(out, &list.Items[i])
+		c := &list.Items[i]
+		if slices.ContainsFunc(overrides, func(o policyv1alpha1.Override) bool { return override.Means(o, c) }) {
+			out[c.Name] = true
+		}
 	}
 	return out, nil
 }

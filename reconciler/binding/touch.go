@@ -1,19 +1,60 @@
 package binding
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 )
+
+// candidates calls yield for the bindings that versions of one override could
+// mean, some of them several times: a named one is found by its
+// name, others by their kind. Only an override without selectors has to look at all.
+func candidates(ctx context.Context, hub client.Reader, yield func(workv1alpha2.Binding), versions ...policyv1alpha1.Override) error {
+	scope := versions[0].GetNamespace()
+	sought := map[store.Key]bool{}
+	for _, o := range versions {
+		selectors := o.OverrideSpec().ResourceSelectors
+		if len(selectors) == 0 {
+			return bindings.Each(ctx, hub, yield, client.InNamespace(scope))
+		}
+		for _, s := range selectors {
+			sought[store.Key{
+				GroupVersionKind: schema.FromAPIVersionAndKind(s.APIVersion, s.Kind),
+				Namespace:        cmp.Or(scope, s.Namespace),
+				Name:             s.Name,
+			}] = true
+		}
+	}
+	for key := range sought {
+		if err := candidatesOf(ctx, hub, yield, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// candidatesOf does so for one selector: without a namespace or a name, key
+// stands for all.
+func candidatesOf(ctx context.Context, hub client.Reader, yield func(workv1alpha2.Binding), key store.Key) error {
+	index := client.MatchingFields{bindings.ByTemplateKind: key.GroupVersionKind.String()}
+	if key.Namespace != "" && key.Name != "" {
+		index = client.MatchingFields{bindings.ByTemplate: bindings.TemplateValue(key)}
+	}
+	return bindings.Each(ctx, hub, yield, index, client.InNamespace(key.Namespace))
+}
 
 // touches says whether one of the overrides means the template of b, whether it
 // is being deleted or not. The template is read only where its labels matter,
@@ -46,24 +87,13 @@ func touches(ctx context.Context, read func(context.Context, store.Key) (*unstru
 
 func byLabels(s policyv1alpha1.ResourceSelector) bool { return s.Name == "" && s.LabelSelector != nil }
 
-// selective returns the overrides with a rule that picks clusters by their
-// labels or fields.
-func (s *shelf) selective(ctx context.Context) ([]policyv1alpha1.Override, error) {
-	all, err := s.allOverrides(ctx)
-	return slices.DeleteFunc(all, func(o policyv1alpha1.Override) bool {
-		spec := o.OverrideSpec()
-		return !picks(spec.TargetCluster) && !slices.ContainsFunc(spec.OverrideRules, func(rule policyv1alpha1.RuleWithCluster) bool {
-			return picks(rule.TargetCluster)
-		})
-	}), err
+// isOn says whether b is to have a Work in one of the clusters.
+func isOn(b workv1alpha2.Binding, clusters map[string]bool) bool {
+	return slices.ContainsFunc(plan.Targets(b.BindingSpec()), func(t workv1alpha2.TargetCluster) bool { return clusters[t.Name] })
 }
 
-func picks(a *policyv1alpha1.ClusterAffinity) bool {
-	return a != nil && (a.LabelSelector != nil || a.FieldSelector != nil)
-}
-
-// regrouped says whether anything changed that overrides pick clusters by.
-func regrouped(before, after *clusterv1alpha1.Cluster) bool {
+// selectable says whether anything changed that overrides pick clusters by.
+func selectable(before, after *clusterv1alpha1.Cluster) bool {
 	a, b := &before.Spec, &after.Spec
 	return !maps.Equal(before.Labels, after.Labels) || a.Provider != b.Provider || a.Region != b.Region ||
 		!slices.Equal(selector.Zones(before), selector.Zones(after))

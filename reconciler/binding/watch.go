@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -151,79 +150,4 @@ func edited(before, after *workv1alpha1.Work) bool {
 	return before.Generation != after.Generation ||
 		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||
 		!slices.Equal(before.Finalizers, after.Finalizers)
-}
-
-// overrideEvents looks at the bindings that an override touches, or touched.
-func (r *Reconciler) overrideEvents() handler.EventHandler {
-	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
-			if !e.IsInInitialList { // at the start every binding is looked at anyway
-				r.addTouched(ctx, q, e.Object.(policyv1alpha1.Override))
-			}
-		},
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() ||
-				e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero() {
-				r.addTouched(ctx, q, e.ObjectOld.(policyv1alpha1.Override), e.ObjectNew.(policyv1alpha1.Override))
-			}
-		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
-			r.addTouched(ctx, q, e.Object.(policyv1alpha1.Override))
-		},
-	}
-}
-
-func (r *Reconciler) addTouched(ctx context.Context, q queue, versions ...policyv1alpha1.Override) {
-	inScope := client.InNamespace(versions[0].GetNamespace())
-	err := bindings.Each(ctx, r.shelf.hub, func(b workv1alpha2.Binding) {
-		if touches(ctx, r.templates.Get, b, versions...) {
-			q.Add(requestFor(b))
-		}
-	}, inScope)
-	if err != nil {
-		log.FromContext(ctx).Error(err, "find the bindings that an override touches", "override", versions[0].GetName())
-	}
-}
-
-// clusterEvents looks at the bindings of a cluster that joins, and at those
-// whose overrides ask for what changed of it.
-func (r *Reconciler) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.Cluster, ctrl.Request] {
-	return handler.TypedFuncs[*clusterv1alpha1.Cluster, ctrl.Request]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*clusterv1alpha1.Cluster], q queue) {
-			if !e.IsInInitialList {
-				r.addOnCluster(ctx, q, e.Object.Name, nil)
-			}
-		},
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*clusterv1alpha1.Cluster], q queue) {
-			if regrouped(e.ObjectOld, e.ObjectNew) {
-				r.addRegrouped(ctx, q, e.ObjectNew.Name)
-			}
-		},
-	}
-}
-
-// addRegrouped adds the bindings on a cluster that some override treats by the
-// cluster's labels or fields.
-func (r *Reconciler) addRegrouped(ctx context.Context, q queue, cluster string) {
-	overrides, err := r.shelf.selective(ctx)
-	if err != nil {
-		log.FromContext(ctx).Error(err, "find the overrides that depend on a cluster's labels")
-		return
-	}
-	if len(overrides) > 0 {
-		r.addOnCluster(ctx, q, cluster, overrides)
-	}
-}
-
-// addOnCluster adds the bindings on a cluster; overrides, if any, leaves out
-// those that none of them touches.
-func (r *Reconciler) addOnCluster(ctx context.Context, q queue, cluster string, overrides []policyv1alpha1.Override) {
-	err := bindings.Each(ctx, r.shelf.hub, func(b workv1alpha2.Binding) {
-		if len(overrides) == 0 || touches(ctx, r.templates.Get, b, overrides...) {
-			q.Add(requestFor(b))
-		}
-	}, client.MatchingFields{bindings.ByCluster: cluster})
-	if err != nil {
-		log.FromContext(ctx).Error(err, "find the bindings on a cluster", "cluster", cluster)
-	}
 }

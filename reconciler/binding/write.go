@@ -72,12 +72,12 @@ func (p writer) dispatch(ctx context.Context, s *state) (loop.Next, error) {
 		})
 	}
 	_ = group.Wait() // always nil, see above
-	for _, o := range outcomes {
+	for i, o := range outcomes {
 		if o.stands {
 			s.stand++
 		}
 		if o.err != nil {
-			s.failed = append(s.failed, o.err)
+			s.failed = append(s.failed, fault{s.plans[i].Cluster, o.err})
 		}
 	}
 	return loop.Next{}, nil
@@ -106,9 +106,6 @@ func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outc
 		// Its end brings the binding back.
 	default:
 		stands, err = p.change(ctx, current, planned)
-	}
-	if err != nil {
-		err = inCluster(planned.Cluster, err)
 	}
 	return outcome{stands, err}
 }
@@ -159,9 +156,10 @@ func (p writer) clean(ctx context.Context, s *state) (loop.Next, error) {
 			return !ok || slices.Contains(keeps, cluster)
 		})
 		if err := p.remove(ctx, left); err != nil {
-			s.failed = append(s.failed, err)
+			s.failed = append(s.failed, fault{err: err})
 		}
 	}
+	s.complete = true
 	return loop.Next{}, joined(s.failed)
 }
 

@@ -103,9 +103,16 @@ const (
 	// ByTemplateKind finds bindings by the kind of their template, as
 	// schema.GroupVersionKind prints it.
 	ByTemplateKind = "templateKind"
+	// ByTemplate finds bindings by their template, as TemplateValue prints it.
+	ByTemplate = "template"
 	// ByCluster finds bindings by the clusters whose Works are theirs.
 	ByCluster = "cluster"
 )
+
+// TemplateValue returns the value of ByTemplate for a template.
+func TemplateValue(key store.Key) string {
+	return key.GroupVersionKind.String() + " " + key.Namespace + "/" + key.Name
+}
 
 // Register adds the indexes of bindings to the cache of mgr. The loops that
 // work on bindings need them.
@@ -125,7 +132,8 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 		ByTemplateKind: func(b workv1alpha2.Binding) []string {
 			return []string{TemplateOf(b).GroupVersionKind.String()}
 		},
-		ByCluster: clusters,
+		ByTemplate: func(b workv1alpha2.Binding) []string { return []string{TemplateValue(TemplateOf(b))} },
+		ByCluster:  clusters,
 	}
 	for field, values := range indexes {
 		extract := func(obj client.Object) []string { return values(obj.(workv1alpha2.Binding)) }
