@@ -14,8 +14,10 @@ func IndexKeys(p policyv1alpha1.Policy) []string {
 	selectors := p.PropagationSpec().ResourceSelectors
 	keys := make([]string, 0, len(selectors))
 	for i := range selectors {
-		if key := p.GetNamespace() + "/" + selector.IndexKey(&selectors[i]); !slices.Contains(keys, key) {
-			keys = append(keys, key)
+		for _, key := range selector.IndexKeys(&selectors[i]) {
+			if key = p.GetNamespace() + "/" + key; !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
 		}
 	}
 	return keys
@@ -23,7 +25,7 @@ func IndexKeys(p policyv1alpha1.Policy) []string {
 
 // LookupKeys returns the keys of every policy that may select r.
 func LookupKeys(r selector.Resource) []string {
-	own := selector.IndexKeys(r)
+	own := selector.LookupKeys(r)
 	keys := make([]string, 0, 2*len(own))
 	for _, key := range own {
 		keys = append(keys, "/"+key)
@@ -44,7 +46,7 @@ func Candidates(r selector.Resource, find func(key string) ([]policyv1alpha1.Pol
 			return nil, err
 		}
 		for _, p := range found {
-			// A policy with several selectors may be under several keys.
+			// A policy may be under several keys; one selector is under one of r's.
 			if len(p.PropagationSpec().ResourceSelectors) == 1 || !slices.Contains(out, p) {
 				out = append(out, p)
 			}

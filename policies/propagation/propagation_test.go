@@ -182,6 +182,32 @@ func TestBindingSpec(t *testing.T) {
 				Suspension:            &workv1alpha2.Suspension{Scheduling: ptr.To(true)},
 			},
 		},
+		"its labels put it in groups, of either scope": {
+			template: propagation.Template{},
+			policy: policy("", "p", byKind, func(p policyv1alpha1.Policy) {
+				p.PropagationSpec().Placement.WorkloadAffinity = &policyv1alpha1.WorkloadAffinity{
+					Affinity:     &policyv1alpha1.WorkloadAffinityTerm{GroupByLabelKey: "app"},
+					AntiAffinity: &policyv1alpha1.WorkloadAntiAffinityTerm{GroupByLabelKey: "missing"},
+				}
+			}),
+			want: workv1alpha2.ResourceBindingSpec{
+				Resource: ref, SchedulerName: "default-scheduler", ConflictResolution: policyv1alpha1.ConflictAbort,
+				Placement: &policyv1alpha1.Placement{WorkloadAffinity: &policyv1alpha1.WorkloadAffinity{
+					Affinity:     &policyv1alpha1.WorkloadAffinityTerm{GroupByLabelKey: "app"},
+					AntiAffinity: &policyv1alpha1.WorkloadAntiAffinityTerm{GroupByLabelKey: "missing"},
+				}},
+				WorkloadAffinityGroups: &workv1alpha2.WorkloadAffinityGroups{AffinityGroup: "app=web"},
+			},
+		},
+		"a template with parts has no replicas of its own": {
+			template: propagation.Template{Replicas: 3, Requirements: &workv1alpha2.ReplicaRequirements{}, Components: []workv1alpha2.Component{{Name: "head", Replicas: 1}}},
+			policy:   policy("shop", "p", byKind),
+			current:  &workv1alpha2.ResourceBindingSpec{Replicas: 3, WorkloadAffinityGroups: &workv1alpha2.WorkloadAffinityGroups{AffinityGroup: "app=old"}},
+			want: workv1alpha2.ResourceBindingSpec{
+				Resource: ref, SchedulerName: "default-scheduler", ConflictResolution: policyv1alpha1.ConflictAbort, Placement: &policyv1alpha1.Placement{},
+				Components: []workv1alpha2.Component{{Name: "head", Replicas: 1}},
+			},
+		},
 		"a template whose digest was seen keeps the version that is recorded": {
 			template: propagation.Template{Digest: "same", Seen: "same"},
 			policy:   policy("", "p", byKind),

@@ -77,7 +77,7 @@ func (p *policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, nil
 	}
 	policy := latest.DeepCopyObject().(policyv1alpha1.Policy)
-	p.templates.Want(req, p.kinds(policy)...)
+	p.templates.Want(req, p.wanted(policy)...)
 	if policy.GetDeletionTimestamp() != nil {
 		return ctrl.Result{}, p.release(ctx, req, policy)
 	}
@@ -102,6 +102,18 @@ func (p *policies) kinds(policy policyv1alpha1.Policy) []schema.GroupVersionKind
 	for i := range selectors {
 		gvk := kindOf(&selectors[i])
 		if !slices.Contains(out, gvk) && propagation.PropagatesKind(gvk, p.opts.Skip) {
+			out = append(out, gvk)
+		}
+	}
+	return out
+}
+
+// wanted returns the kinds that policy selects, and those of which it still
+// claims templates: these are to lose the claim yet.
+func (p *policies) wanted(policy policyv1alpha1.Policy) []schema.GroupVersionKind {
+	out := p.kinds(policy)
+	for _, gvk := range p.tally.Kinds(propagation.RefOf(policy)) {
+		if !slices.Contains(out, gvk) {
 			out = append(out, gvk)
 		}
 	}

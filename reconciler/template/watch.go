@@ -94,6 +94,9 @@ func (r *Reconciler) changed(key store.Key, before, after *unstructured.Unstruct
 // kindChanged looks again at the policies that select a kind, and, once the
 // kind is complete, at its bindings: templates may have gone unseen.
 func (r *Reconciler) kindChanged(ctx context.Context, gvk schema.GroupVersionKind, state store.State) error {
+	if state == store.Unwanted || state == store.Unserved {
+		r.policies.tally.Forget(gvk)
+	}
 	err := r.policies.catalog.selecting(ctx, gvk, func(p policyv1alpha1.Policy) {
 		r.policies.requests.Add(requestFor(propagation.PolicyRef{Namespace: p.GetNamespace(), Name: p.GetName()}), true)
 	})

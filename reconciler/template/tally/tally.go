@@ -1,10 +1,13 @@
 package tally
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement"
@@ -42,7 +45,9 @@ type binding struct {
 
 type policy struct {
 	templates, unlooked, bindings, placed int
-	problems                              map[subject]Problem
+	// kinds of the templates, and how many there are of each.
+	kinds    map[schema.GroupVersionKind]int
+	problems map[subject]Problem
 }
 
 // subject is a template or its binding.
@@ -120,6 +125,9 @@ func (t *Tally) countTemplate(key store.Key, e template, sign int) {
 	if e.claim != (propagation.PolicyRef{}) {
 		p := t.policy(e.claim)
 		p.templates += sign
+		if p.kinds[key.GroupVersionKind] += sign; p.kinds[key.GroupVersionKind] == 0 {
+			delete(p.kinds, key.GroupVersionKind)
+		}
 		if !e.looked {
 			p.unlooked += sign
 		}
@@ -197,7 +205,7 @@ func (t *Tally) countProblem(about subject, ref propagation.PolicyRef, problem P
 func (t *Tally) policy(ref propagation.PolicyRef) *policy {
 	p := t.policies[ref]
 	if p == nil {
-		p = &policy{problems: map[subject]Problem{}}
+		p = &policy{kinds: map[schema.GroupVersionKind]int{}, problems: map[subject]Problem{}}
 		t.policies[ref] = p
 	}
 	return p
@@ -225,6 +233,27 @@ type Count struct {
 	// that all of their problems are known.
 	Complete bool
 	Problems []Problem
+}
+
+// Kinds returns the kinds of the templates that a policy claims, in no order.
+func (t *Tally) Kinds(ref propagation.PolicyRef) []schema.GroupVersionKind {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p := t.policies[ref]; p != nil {
+		return slices.Collect(maps.Keys(p.kinds))
+	}
+	return nil
+}
+
+// Forget takes note that a kind is not watched any more.
+func (t *Tally) Forget(gvk schema.GroupVersionKind) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key := range t.templates {
+		if key.GroupVersionKind == gvk {
+			t.putTemplate(key, template{}, false)
+		}
+	}
 }
 
 // Of returns what a policy carries.

@@ -1,0 +1,228 @@
+package tally_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/template/tally"
+)
+
+var (
+	noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	p, q = propagation.PolicyRef{Namespace: "shop", Name: "p", ID: "id-p"}, propagation.PolicyRef{Namespace: "shop", Name: "q", ID: "id-q"}
+	none propagation.PolicyRef
+	kind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	web  = store.Key{GroupVersionKind: kind, Namespace: "shop", Name: "web"}
+	api  = store.Key{GroupVersionKind: kind, Namespace: "shop", Name: "api"}
+)
+
+func claim(obj metav1.Object, by propagation.PolicyRef) {
+	if by == none {
+		return
+	}
+	propagation.ClaimOf(&policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{
+		Namespace: by.Namespace, Name: by.Name, Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: by.ID},
+	}}).Set(obj)
+}
+
+func template(by propagation.PolicyRef) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	claim(obj, by)
+	return obj
+}
+
+// bound is the binding of a template, with the reason of its decision, if one
+// was made, and what a cluster says.
+func bound(key store.Key, by propagation.PolicyRef, reason, cluster string) workv1alpha2.Binding {
+	b := &workv1alpha2.ResourceBinding{}
+	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: key.Kind, Namespace: key.Namespace, Name: key.Name}
+	claim(b, by)
+	if reason != "" {
+		placement.Decision{Record: placement.Record{Reason: reason, Message: "0/1 clusters", At: metav1.NewTime(noon)}}.Put(b)
+	}
+	if cluster != "" {
+		b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{
+			{ClusterName: "z", AppliedMessage: "later"}, {ClusterName: "m1", AppliedMessage: cluster}, {ClusterName: "a"},
+		}
+	}
+	return b
+}
+
+func TestCounts(t *testing.T) {
+	fits, refused := workv1alpha2.BindingReasonSuccess, workv1alpha2.BindingReasonNoClusterFit
+	unfit := tally.Problem{Object: "Deployment shop/web", Message: "0/1 clusters", At: noon}
+	cases := map[string]struct {
+		do   func(c *tally.Tally)
+		want [2]tally.Count // of p and q
+		told []string       // policies, sorted
+	}{
+		"nothing": {do: func(*tally.Tally) {}, want: [2]tally.Count{{Complete: true}, {Complete: true}}},
+		"a template that is claimed, looked at and bound": {
+			do: func(c *tally.Tally) {
+				c.Template(web, template(p), false)
+				c.Looked(web, p, "", noon)
+				c.Binding(bound(web, p, fits, ""), false, noon)
+			},
+			want: [2]tally.Count{{Templates: 1, Bindings: 1, Placed: 1, Complete: true}, {Complete: true}}, told: []string{"p", "p", "p"},
+		},
+		"the same again": {
+			do: func(c *tally.Tally) {
+				for range 3 {
+					c.Template(web, template(p), false)
+					c.Looked(web, p, "", noon)
+					c.Binding(bound(web, p, fits, ""), false, noon)
+				}
+			},
+			want: [2]tally.Count{{Templates: 1, Bindings: 1, Placed: 1, Complete: true}, {Complete: true}}, told: []string{"p", "p", "p"},
+		},
+		"one that nobody claims": {
+			do:   func(c *tally.Tally) { c.Template(web, template(none), true); c.Looked(web, none, "", noon) },
+			want: [2]tally.Count{{Complete: true}, {Complete: true}},
+		},
+		"one that was not looked at yet": {
+			do:   func(c *tally.Tally) { c.Template(web, template(p), true) },
+			want: [2]tally.Count{{Templates: 1}, {Complete: true}}, told: []string{"p"},
+		},
+		"one that another policy takes": {
+			do: func(c *tally.Tally) {
+				c.Template(web, template(p), false)
+				c.Binding(bound(web, p, fits, ""), false, noon)
+				c.Template(web, template(q), false)
+				c.Binding(bound(web, q, refused, ""), false, noon)
+				c.Looked(web, q, "", noon)
+			},
+			want: [2]tally.Count{{Complete: true}, {Templates: 1, Bindings: 1, Complete: true, Problems: []tally.Problem{unfit}}},
+			told: []string{"p", "p", "p", "p", "q", "q", "q"},
+		},
+		"one that is gone": {
+			do: func(c *tally.Tally) {
+				c.Template(web, template(p), false)
+				c.Looked(web, p, "is wrong", noon)
+				c.Binding(bound(web, p, refused, ""), false, noon)
+				c.Template(web, nil, false)
+				c.Unbound(bound(web, p, refused, ""))
+			},
+			want: [2]tally.Count{{Complete: true}, {Complete: true}}, told: []string{"p", "p", "p", "p", "p"},
+		},
+		"a kind that is not watched any more": {
+			do: func(c *tally.Tally) {
+				c.Template(web, template(p), false)
+				c.Template(api, template(q), false)
+				c.Forget(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
+				c.Forget(kind)
+			},
+			want: [2]tally.Count{{Complete: true}, {Complete: true}}, told: []string{"p", "p", "q", "q"},
+		},
+		"a problem that goes": {
+			do: func(c *tally.Tally) {
+				c.Template(web, template(p), false)
+				c.Looked(web, p, "is wrong", noon)
+				c.Looked(web, p, "", noon)
+			},
+			want: [2]tally.Count{{Templates: 1, Complete: true}, {Complete: true}}, told: []string{"p", "p", "p"},
+		},
+		"a problem that stays keeps its time": {
+			do: func(c *tally.Tally) {
+				c.Template(web, template(p), false)
+				c.Looked(web, p, "is wrong", noon)
+				c.Looked(web, p, "is wrong", noon.Add(time.Hour))
+			},
+			want: [2]tally.Count{{Templates: 1, Complete: true, Problems: []tally.Problem{{Object: "Deployment shop/web", Message: "is wrong", At: noon}}}, {Complete: true}},
+			told: []string{"p", "p"},
+		},
+		"a problem of before the start has no time": {
+			do:   func(c *tally.Tally) { c.Template(web, template(p), true); c.Looked(web, p, "is wrong", noon) },
+			want: [2]tally.Count{{Templates: 1, Complete: true, Problems: []tally.Problem{{Object: "Deployment shop/web", Message: "is wrong"}}}, {Complete: true}},
+			told: []string{"p", "p"},
+		},
+		"a cluster that refuses": {
+			do: func(c *tally.Tally) { c.Binding(bound(web, p, fits, "denied"), false, noon) },
+			want: [2]tally.Count{{Bindings: 1, Placed: 1, Complete: true, Problems: []tally.Problem{
+				{Object: "Deployment shop/web", Message: "m1: denied", At: noon}}}, {Complete: true}},
+			told: []string{"p"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var told []string
+			c := tally.New(func(ref propagation.PolicyRef) { told = append(told, ref.Name) })
+			tc.do(c)
+			slices.Sort(told)
+			if diff := cmp.Diff(tc.want, [2]tally.Count{c.Of(p), c.Of(q)}); diff != "" {
+				t.Errorf("counts of p and q (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tc.told, told); diff != "" {
+				t.Errorf("told (-want +got):\n%s", diff)
+			}
+			if (tc.want[0].Templates > 0) != slices.Contains(c.Kinds(p), kind) {
+				t.Errorf("kinds of p: %v", c.Kinds(p))
+			}
+		})
+	}
+}
+
+func TestLast(t *testing.T) {
+	at := func(object string, minutes int) tally.Problem {
+		problem := tally.Problem{Object: object, Message: "wrong", At: noon.Add(time.Duration(minutes) * time.Minute)}
+		if minutes < 0 {
+			problem.At = time.Time{}
+		}
+		return problem
+	}
+	told := func(object string, minutes int) *policyv1alpha1.PolicyProblem {
+		return &policyv1alpha1.PolicyProblem{Object: object, Message: "wrong", At: metav1.NewTime(noon.Add(time.Duration(minutes) * time.Minute))}
+	}
+	cases := map[string]struct {
+		told     *policyv1alpha1.PolicyProblem
+		problems []tally.Problem
+		want     *policyv1alpha1.PolicyProblem
+	}{
+		"none is left":                            {told("a", 0), nil, nil},
+		"the latest":                              {nil, []tally.Problem{at("a", 1), at("b", 3), at("c", 2)}, told("b", 3)},
+		"of several the first by name":            {nil, []tally.Problem{at("b", 1), at("a", 1)}, told("a", 1)},
+		"one that was told stays after a restart": {told("a", 1), []tally.Problem{at("a", -1), at("b", -1)}, told("a", 1)},
+		"until another begins":                    {told("a", 1), []tally.Problem{at("a", -1), at("b", 2)}, told("b", 2)},
+		"or it ends":                              {told("a", 1), []tally.Problem{at("b", -1)}, told("b", 60)},
+		"one that began before does not replace":  {told("b", 3), []tally.Problem{at("a", 1), at("b", 3)}, told("b", 3)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tally.Last(tc.told, tc.problems, noon.Add(time.Hour))); diff != "" {
+				t.Errorf("last problem (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// BenchmarkEvent is the cost of one template event among 10,000 templates of
+// 1,000 policies.
+func BenchmarkEvent(b *testing.B) {
+	c := tally.New(func(propagation.PolicyRef) {})
+	refs := make([]propagation.PolicyRef, 1000)
+	for i := range refs {
+		refs[i] = propagation.PolicyRef{Namespace: "shop", Name: fmt.Sprint("p", i), ID: fmt.Sprint(i)}
+	}
+	for i := range 10_000 {
+		key := web
+		key.Name = fmt.Sprint("web-", i)
+		c.Template(key, template(refs[i%len(refs)]), true)
+	}
+	objs := [2]*unstructured.Unstructured{template(refs[0]), template(refs[1])}
+	key := web
+	key.Name = "web-0"
+	for i := 0; b.Loop(); i++ {
+		c.Template(key, objs[i%2], false)
+	}
+}
