@@ -1,0 +1,128 @@
+package features
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/component-base/featuregate"
+)
+
+// Names of gates, which are Karmada's.
+const (
+	// Preemption lets policies take templates from others.
+	Preemption featuregate.Feature = "PropagationPolicyPreemption"
+	// WorkloadAffinity keeps groups of workloads together or apart.
+	WorkloadAffinity featuregate.Feature = "WorkloadAffinity"
+	// MultiplePodTemplates places workloads with several components as such.
+	MultiplePodTemplates featuregate.Feature = "MultiplePodTemplatesScheduling"
+	// OvercommitProtection deducts what was placed and does not show yet.
+	OvercommitProtection featuregate.Feature = "SchedulingOvercommitProtection"
+	// PriorityScheduling places bindings by the priority of their class.
+	PriorityScheduling featuregate.Feature = "PriorityBasedScheduling"
+	// ResourceModeling estimates room by the sizes of nodes.
+	ResourceModeling featuregate.Feature = "CustomizedClusterResourceModeling"
+	// QuotaEnforcement holds bindings against FederatedResourceQuotas.
+	QuotaEnforcement featuregate.Feature = "FederatedQuotaEnforcement"
+)
+
+// specs are all gates. Those that Karmada has off, and that work here, are on.
+var specs = map[featuregate.Feature]featuregate.FeatureSpec{
+	Preemption:           {Default: true, PreRelease: featuregate.Beta},
+	WorkloadAffinity:     {Default: true, PreRelease: featuregate.Beta},
+	MultiplePodTemplates: {Default: true, PreRelease: featuregate.Beta},
+	OvercommitProtection: {Default: true, PreRelease: featuregate.Beta},
+	PriorityScheduling:   {Default: true, PreRelease: featuregate.Beta},
+	ResourceModeling:     {Default: true, PreRelease: featuregate.Beta},
+	QuotaEnforcement:     {Default: true, PreRelease: featuregate.Beta},
+
+	"ControllerPriorityQueue": {Default: true, PreRelease: featuregate.Beta},
+	"LoggingAlphaOptions":     {Default: false, PreRelease: featuregate.Alpha},
+	"LoggingBetaOptions":      {Default: true, PreRelease: featuregate.Beta},
+	"ContextualLogging":       {Default: true, PreRelease: featuregate.Beta},
+
+	"Failover":                  {Default: false, PreRelease: featuregate.Beta},
+	"GracefulEviction":          {Default: true, PreRelease: featuregate.Beta},
+	"PropagateDeps":             {Default: true, PreRelease: featuregate.Beta},
+	"MultiClusterService":       {Default: false, PreRelease: featuregate.Alpha},
+	"ResourceQuotaEstimate":     {Default: false, PreRelease: featuregate.Alpha},
+	"StatefulFailoverInjection": {Default: false, PreRelease: featuregate.Alpha},
+}
+
+// idle are the gates of what is not there yet.
+var idle = []featuregate.Feature{
+	"Failover", "GracefulEviction", "PropagateDeps", "MultiClusterService", "ResourceQuotaEstimate", "StatefulFailoverInjection",
+}
+
+// Gates is what a set of gates means.
+type Gates struct {
+	// Preemption and so on are whether each area is on.
+	Preemption, WorkloadAffinity, MultiplePodTemplates, OvercommitProtection, PriorityScheduling, ResourceModeling, QuotaEnforcement bool
+	// Kubernetes are the gates that are Kubernetes' own, as they are set.
+	Kubernetes map[string]bool
+	// Idle are the gates that are set to true and switch nothing on yet, sorted.
+	Idle []string
+}
+
+// Read returns what set means. Kubernetes says which gates Kubernetes itself has
+// in this process; nil where it has none.
+//
+// It errs on a gate that nobody knows, and on one that cannot be set so.
+func Read(set map[string]bool, kubernetes func(name string) bool) (Gates, error) {
+	gate := featuregate.NewFeatureGate()
+	if err := gate.Add(maps.Clone(specs)); err != nil {
+		return Gates{}, err
+	}
+	known, ours, theirs := gate.GetAll(), map[string]bool{}, map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		_, mine := known[featuregate.Feature(name)]
+		foreign := kubernetes != nil && kubernetes(name)
+		if !mine && !foreign {
+			return Gates{}, fmt.Errorf("there is no feature gate %q: there are %s%s", name, strings.Join(Names(), ", "), others(kubernetes))
+		}
+		if mine {
+			ours[name] = set[name]
+		}
+		if foreign {
+			theirs[name] = set[name]
+		}
+	}
+	if err := gate.SetFromMap(ours); err != nil {
+		return Gates{}, err
+	}
+	out := Gates{
+		Preemption:           gate.Enabled(Preemption),
+		WorkloadAffinity:     gate.Enabled(WorkloadAffinity),
+		MultiplePodTemplates: gate.Enabled(MultiplePodTemplates),
+		OvercommitProtection: gate.Enabled(OvercommitProtection),
+		PriorityScheduling:   gate.Enabled(PriorityScheduling),
+		ResourceModeling:     gate.Enabled(ResourceModeling),
+		QuotaEnforcement:     gate.Enabled(QuotaEnforcement),
+		Kubernetes:           theirs,
+	}
+	for _, name := range idle {
+		if set[string(name)] {
+			out.Idle = append(out.Idle, string(name))
+		}
+	}
+	slices.Sort(out.Idle)
+	return out, nil
+}
+
+func others(kubernetes func(string) bool) string {
+	if kubernetes == nil {
+		return ""
+	}
+	return ", and those of Kubernetes"
+}
+
+// Names lists the gates, sorted, with AllAlpha and AllBeta.
+func Names() []string {
+	names := []string{"AllAlpha", "AllBeta"}
+	for name := range specs {
+		names = append(names, string(name))
+	}
+	slices.Sort(names)
+	return names
+}
