@@ -25,19 +25,19 @@ func compare(out io.Writer, before, after string) error {
 		old[line.Name] = line
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ROW\tWHAT\tBEFORE\tAFTER\tCHANGE")
+	_, _ = fmt.Fprintln(table, "ROW\tWHAT\tBEFORE\tAFTER\tCHANGE")
 	for _, line := range is {
 		first, both := old[line.Name]
 		delete(old, line.Name)
 		if !both {
-			fmt.Fprintf(table, "%s\t%s\t\t%g %s\tnew\n", line.Row, line.Name, line.Value, line.Unit)
+			_, _ = fmt.Fprintf(table, "%s\t%s\t\t%g %s\tnew\n", line.Row, line.Name, line.Value, line.Unit)
 			continue
 		}
-		fmt.Fprintf(table, "%s\t%s\t%g %s\t%g %s\t%s\n", line.Row, line.Name, first.Value, first.Unit, line.Value, line.Unit, changed(first, line))
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%g %s\t%g %s\t%s\n", line.Row, line.Name, first.Value, first.Unit, line.Value, line.Unit, changed(first, line))
 	}
 	for _, line := range was {
 		if _, only := old[line.Name]; only {
-			fmt.Fprintf(table, "%s\t%s\t%g %s\t\tgone\n", line.Row, line.Name, line.Value, line.Unit)
+			_, _ = fmt.Fprintf(table, "%s\t%s\t%g %s\t\tgone\n", line.Row, line.Name, line.Value, line.Unit)
 		}
 	}
 	return table.Flush()

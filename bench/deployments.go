@@ -102,7 +102,7 @@ func (b *bench) once(ctx context.Context, name, of string, paused bool) error {
 			return false, err
 		}
 		back := got.Status.ObservedGeneration == got.Generation
-		return back && (paused || got.Status.ReadyReplicas == int32(b.options.members)), nil
+		return back && (paused || int(got.Status.ReadyReplicas) == b.options.members), nil
 	})
 	if err != nil {
 		return fmt.Errorf("wait until the status of %s is back: %w", name, err)
@@ -252,9 +252,9 @@ func (b *bench) reportMany(r *report, cost counters, created, applied, settled t
 }
 
 // createMany makes n paused Deployments as a user with a few connections does.
-func (b *bench) createMany(ctx context.Context, of string, n int, make func(name, of string, paused bool) *appsv1.Deployment) error {
+func (b *bench) createMany(ctx context.Context, of string, n int, build func(name, of string, paused bool) *appsv1.Deployment) error {
 	err := sideBySide(ctx, n, func(ctx context.Context, i int) error {
-		return b.hub.Create(ctx, make(fmt.Sprintf("%s-%d", of, i), of, true))
+		return b.hub.Create(ctx, build(fmt.Sprintf("%s-%d", of, i), of, true))
 	})
 	if err != nil {
 		return fmt.Errorf("create the Deployments: %w", err)

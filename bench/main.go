@@ -54,8 +54,6 @@ func main() {
 	flag.BoolVar(&opts.compare, "compare", false, "print two summaries side by side instead: bench -compare before.json after.json")
 	flag.Parse()
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	run := measure
 	switch {
 	case opts.fakes > 0:
@@ -63,7 +61,10 @@ func main() {
 	case opts.compare:
 		run = compareFiles
 	}
-	if err := run(ctx, opts); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, opts)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}

@@ -74,7 +74,7 @@ func (r *report) file(path string, content []byte) error {
 
 func (r *report) print(out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ROW\tWHAT\tVALUE\tGOAL\tMET")
+	_, _ = fmt.Fprintln(table, "ROW\tWHAT\tVALUE\tGOAL\tMET")
 	for _, line := range r.results {
 		goal, met := "", ""
 		if line.Goal != nil {
@@ -82,7 +82,7 @@ func (r *report) print(out io.Writer) {
 			goal = fmt.Sprintf("%s %g %s", bound, *line.Goal, line.Unit)
 			met = map[bool]string{true: "yes", false: "NO"}[line.Met]
 		}
-		fmt.Fprintf(table, "%s\t%s\t%g %s\t%s\t%s\n", line.Row, line.Name, line.Value, line.Unit, goal, met)
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%g %s\t%s\t%s\n", line.Row, line.Name, line.Value, line.Unit, goal, met)
 	}
 	_ = table.Flush()
 }

@@ -131,7 +131,7 @@ func (w *widening) watch(ctx context.Context) error {
 		return err
 	}
 	return follow(ctx, w.bench, &appsv1.Deployment{}, &appsv1.DeploymentList{}, func(d *appsv1.Deployment) {
-		if d.Status.ReadyReplicas == int32(len(w.fakes.Members)) && d.Status.ObservedGeneration == d.Generation {
+		if int(d.Status.ReadyReplicas) == len(w.fakes.Members) && d.Status.ObservedGeneration == d.Generation {
 			w.seen.see(back+d.Name, d.Name)
 		}
 	})

@@ -101,7 +101,7 @@ func parse(req *http.Request) (request, error) {
 	if len(parts) >= 3 && parts[0] == "namespaces" {
 		r.namespace, parts = parts[1], parts[2:]
 	}
-	found := false
+	var found bool
 	if r.kind, found = find(gv, parts[0]); !found || len(parts) > 2 {
 		return request{}, missing
 	}
