@@ -127,7 +127,7 @@ func (r *Reconciler) next(req reconcile.Request, b workv1alpha2.Binding, record 
 		r.decider.waiting.hold(b, false, mark)
 		return ctrl.Result{RequeueAfter: r.faults.When(req)}
 	default:
-		r.decider.waiting.hold(b, true, mark)
+		r.decider.waiting.hold(b, record.Reason == workv1alpha2.BindingReasonUnschedulable, mark)
 		return ctrl.Result{RequeueAfter: r.room.When(req)}
 	}
 }

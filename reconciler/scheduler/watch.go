@@ -59,14 +59,15 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 
 // wake looks again at the bindings that wait for what has come.
 func (r *Reconciler) wake(ctx context.Context) {
-	clusters, err := r.decider.snapshots.Current(ctx)
+	base, err := r.decider.snapshots.Current(ctx)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "find the bindings that a cluster has room for")
 		return
 	}
+	clusters, _ := r.decider.ledger.look(base, true)
 	for _, b := range r.decider.waiting.due(func(b workv1alpha2.Binding, name string) bool {
 		c, ok := clusters.Cluster(name)
-		return ok && affects(b.BindingSpec(), c)
+		return ok && affects(b.BindingSpec(), c) && clusters.HasRoom(name, b.BindingSpec())
 	}) {
 		r.woken.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}, false)
 	}
