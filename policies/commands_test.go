@@ -27,6 +27,7 @@ import (
 func (w *world) do(args []string, body string) (string, error) {
 	asks := map[string]func([]string) (string, error){
 		"show": w.show, "get": w.get, "status": w.status, "rollup": w.rollup, "explain": w.explain, "why": w.why, "flotilla": w.flotilla,
+		"bound": w.bound, "verdicts": w.verdicts, "summary": w.summary,
 	}
 	if ask, ok := asks[args[0]]; ok {
 		return ask(args[1:])
@@ -37,7 +38,7 @@ func (w *world) do(args []string, body string) (string, error) {
 	changes := map[string]func([]string, string) error{
 		"clusters": w.doClusters, "lose": w.lose, "leave": w.leave, "label": w.label, "taint": w.taint,
 		"apply": w.apply, "deploy": w.deploy, "delete": w.remove, "report": w.doReport, "evict": w.evict, "rebalance": w.rebalance,
-		"suspend": w.suspend,
+		"suspend": w.suspend, "edit": w.editObject,
 	}
 	change, ok := changes[args[0]]
 	if !ok {
@@ -47,105 +48,6 @@ func (w *world) do(args []string, body string) (string, error) {
 		return "", err
 	}
 	return w.settle()
-}
-
-// apply takes YAML documents: policies, overrides and templates.
-func (w *world) apply(_ []string, body string) error {
-	for doc := range strings.SplitSeq(body, "---\n") {
-		var obj map[string]any
-		data, err := yaml.YAMLToJSON([]byte(doc))
-		if err != nil {
-			return err
-		}
-		if err := utiljson.Unmarshal(data, &obj); err != nil {
-			return err
-		}
-		if err := w.applyObject(&unstructured.Unstructured{Object: obj}, data); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *world) applyObject(obj *unstructured.Unstructured, data []byte) error {
-	k := key(obj.GetKind(), obj.GetNamespace(), obj.GetName())
-	switch obj.GetKind() {
-	case "PropagationPolicy":
-		return w.applyPolicy(k, data, &policyv1alpha1.PropagationPolicy{})
-	case "ClusterPropagationPolicy":
-		return w.applyPolicy(k, data, &policyv1alpha1.ClusterPropagationPolicy{})
-	case "OverridePolicy":
-		return w.applyOverride(k, data, &policyv1alpha1.OverridePolicy{})
-	case "ClusterOverridePolicy":
-		return w.applyOverride(k, data, &policyv1alpha1.ClusterOverridePolicy{})
-	}
-	w.put(k, obj)
-	return nil
-}
-
-// put stores a template as the server would: generation and status are its own.
-func (w *world) put(k string, obj *unstructured.Unstructured) {
-	obj.SetUID(uid(k))
-	obj.SetGeneration(1)
-	if old := w.templates[k]; old != nil {
-		obj.SetGeneration(old.GetGeneration() + 1)
-		labels, annotations := obj.GetLabels(), obj.GetAnnotations()
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		if annotations == nil {
-			annotations = map[string]string{}
-		}
-		carry(labels, old.GetLabels())
-		carry(annotations, old.GetAnnotations())
-		obj.SetLabels(labels)
-		obj.SetAnnotations(annotations)
-		if old.Object["status"] != nil {
-			obj.Object["status"] = old.Object["status"]
-		}
-	}
-	obj.SetResourceVersion(strconv.FormatInt(obj.GetGeneration(), 10))
-	w.templates[k] = obj
-}
-
-// carry keeps the claim, which another writer than the user owns.
-func carry(to, from map[string]string) {
-	for k, v := range from {
-		if strings.Contains(k, "policy.karmada.io/") {
-			to[k] = v
-		}
-	}
-}
-
-func (w *world) applyPolicy(k string, data []byte, p policyv1alpha1.Policy) error {
-	if err := yaml.UnmarshalStrict(data, p); err != nil {
-		return err
-	}
-	old := w.policies[k]
-	if old != nil {
-		p.SetLabels(old.GetLabels())
-	}
-	validate.DefaultPolicy(p, old == nil, func() string { return "id-of-" + p.GetName() })
-	if p.PropagationSpec().SchedulerName == "" { // the schema's default
-		p.PropagationSpec().SchedulerName = policyv1alpha1.DefaultSchedulerName
-	}
-	if errs, _ := validate.Policy(p, old); len(errs) > 0 {
-		return errs.ToAggregate()
-	}
-	w.policies[k] = p
-	return nil
-}
-
-func (w *world) applyOverride(k string, data []byte, o policyv1alpha1.Override) error {
-	if err := yaml.UnmarshalStrict(data, o); err != nil {
-		return err
-	}
-	validate.DefaultOverride(o)
-	if errs, _ := validate.Override(o); len(errs) > 0 {
-		return errs.ToAggregate()
-	}
-	w.overrides[k] = o
-	return nil
 }
 
 // deploy ns/name replicas=N image=I cpu=Q k=v…: a Deployment; k=v are labels.
@@ -187,6 +89,7 @@ func (w *world) remove(args []string, _ string) error {
 	k := strings.Join(args, " ")
 	delete(w.policies, k)
 	delete(w.overrides, k)
+	delete(w.priorities, strings.TrimPrefix(k, "PriorityClass "))
 	if w.templates[k] != nil {
 		delete(w.templates, k)
 		delete(w.bindings, k)
@@ -274,8 +177,11 @@ func (w *world) show(args []string) (string, error) {
 		if n, ok, _ := unstructured.NestedInt64(obj.Object, "spec", "replicas"); ok {
 			line += fmt.Sprintf(" replicas=%d", n)
 		}
-		if *w.works[k].Spec.SuspendDispatching {
+		if ptr.Deref(w.works[k].Spec.SuspendDispatching, false) {
 			line += " suspended"
+		}
+		if ptr.Deref(w.works[k].Spec.PreserveResourcesOnDeletion, false) {
+			line += " preserved"
 		}
 		out = append(out, line)
 	}

@@ -33,6 +33,9 @@ type world struct {
 	policies  map[string]policyv1alpha1.Policy
 	overrides map[string]policyv1alpha1.Override
 	bindings  map[string]workv1alpha2.Binding
+	// priorities are the values of PriorityClasses.
+	priorities map[string]int32
+	revision   int
 	// works by "cluster/Kind ns/name".
 	works map[string]*workv1alpha1.Work
 	// said is what was last printed about each template.
@@ -44,15 +47,16 @@ type world struct {
 
 func newWorld() *world {
 	return &world{
-		clusters:  map[string]*clusterv1alpha1.Cluster{},
-		templates: map[string]*unstructured.Unstructured{},
-		policies:  map[string]policyv1alpha1.Policy{},
-		overrides: map[string]policyv1alpha1.Override{},
-		bindings:  map[string]workv1alpha2.Binding{},
-		works:     map[string]*workv1alpha1.Work{},
-		said:      map[string]string{},
-		now:       time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		know:      interpreter.Native(),
+		clusters:   map[string]*clusterv1alpha1.Cluster{},
+		templates:  map[string]*unstructured.Unstructured{},
+		policies:   map[string]policyv1alpha1.Policy{},
+		overrides:  map[string]policyv1alpha1.Override{},
+		bindings:   map[string]workv1alpha2.Binding{},
+		works:      map[string]*workv1alpha1.Work{},
+		said:       map[string]string{},
+		priorities: map[string]int32{},
+		now:        time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		know:       interpreter.Native(),
 	}
 }
 
@@ -106,21 +110,30 @@ func (w *world) pass() {
 	w.plans = plan.Fleet(plan.FleetInput{
 		Templates: values(w.templates), Policies: values(w.policies), Overrides: values(w.overrides),
 		Clusters: values(w.clusters), Bindings: values(w.bindings),
-		Skip: skip, Interpreter: w.know, Now: w.now,
+		Skip: skip, Interpreter: w.know, Now: w.now, Priorities: w.priorities,
 	})
 	for _, p := range w.plans {
-		template := w.templates[key(p.Resource.Kind, p.Resource.Namespace, p.Resource.Name)]
-		if p.Policy == nil {
-			propagation.Unclaim(template)
-			continue
+		w.write(p)
+	}
+	w.rollUp()
+}
+
+// write writes what the loops would write of a plan.
+func (w *world) write(p plan.TemplatePlan) {
+	k := key(p.Resource.Kind, p.Resource.Namespace, p.Resource.Name)
+	switch p.Outcome {
+	case propagation.Released:
+		propagation.Unclaim(w.templates[k])
+		if b := w.bindings[k]; b != nil {
+			propagation.Unclaim(b)
 		}
-		propagation.ClaimOf(p.Policy).Set(template)
+	case propagation.Carried:
+		p.Activation.Claim(p.Policy).Set(w.templates[k])
 		if p.Binding != nil {
-			w.bindings[key(p.Resource.Kind, p.Resource.Namespace, p.Resource.Name)] = p.Binding
+			w.bindings[k] = p.Binding
 			w.writeWorks(p)
 		}
 	}
-	w.rollUp()
 }
 
 // writeWorks replaces the Works of a template, as the binding loop does.
@@ -159,7 +172,7 @@ func (w *world) rollUp() {
 		if status, changed, err := w.know.AggregateStatus(template, b.BindingStatus().AggregatedStatus); err == nil && changed {
 			template.Object["status"] = status
 			// The server counts this write too; it must not reach the binding.
-			template.SetResourceVersion(template.GetResourceVersion() + "+status")
+			template.SetResourceVersion(w.revise())
 		}
 	}
 }

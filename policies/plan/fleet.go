@@ -45,7 +45,9 @@ type FleetInput struct {
 type TemplatePlan struct {
 	// Resource names the template.
 	Resource selector.Resource
-	// Policy that carries it; nil where none does.
+	// Outcome says what is to become of the template and its claim.
+	Outcome propagation.Outcome
+	// Policy that carries it, or will once its overrides exist; nil where none does.
 	Policy policyv1alpha1.Policy
 	// Why says, in words, how it came to its policy or why it has none.
 	Why string
@@ -140,7 +142,7 @@ func (in *FleetInput) plan(c propagation.Case, now *bound, snap placement.Snapsh
 	template := c.Template
 	out := TemplatePlan{Resource: selector.ResourceOf(template)}
 	choice := propagation.Decide(c)
-	out.Why = choice.Why
+	out.Outcome, out.Why = choice.Outcome, choice.Why
 	switch choice.Outcome {
 	case propagation.Carried:
 		out.Policy = choice.Policy

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -278,6 +280,55 @@ func TestKindsComeAndGo(t *testing.T) {
 	check(t, env.Hub.Delete(t.Context(), crd))
 	eventually(t, "events", []string{"new g", "gone g"}, h.all)
 	eventually(t, "state of a kind that was removed", store.Unserved, state(gvk))
+
+	again := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd.Name}, Spec: crd.Spec}
+	eventually(t, "installed again", true, func() bool { return env.Hub.Create(t.Context(), again) == nil })
+	eventually(t, "state of a kind that came back", store.Synced, state(gvk))
+	gadget.SetResourceVersion("")
+	gadget.SetUID("")
+	check(t, env.Hub.Create(t.Context(), gadget))
+	eventually(t, "events", []string{"new g", "gone g", "new g"}, h.all)
+}
+
+// TestAKindThatNobodyWants ends with neither a watch nor the memory of what it
+// showed.
+func TestAKindThatNobodyWants(t *testing.T) {
+	env := shared.Env(t)
+	ns := env.Namespace(t)
+	var watches atomic.Int32
+	cfg := rest.CopyConfig(env.Config)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			resp, err := next.RoundTrip(r)
+			if err == nil && strings.HasSuffix(r.URL.Path, "/configmaps") && r.URL.Query().Get("watch") != "" {
+				watches.Add(1)
+				context.AfterFunc(r.Context(), func() { watches.Add(-1) })
+			}
+			return resp, err
+		})
+	})
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "settings"}}
+	check(t, env.Hub.Create(t.Context(), settings))
+	s := run(t, cfg, ns, &heard{})
+	var kept atomic.Int32
+	for range 3 {
+		s.Want("me", configMap)
+		eventually(t, "state", store.Synced, func() store.State { return s.State(configMap) })
+		eventually(t, "watches", 1, func() int { return int(watches.Load()) })
+		check(t, s.List(t.Context(), configMap, ns, func(obj *unstructured.Unstructured) {
+			kept.Add(1)
+			runtime.AddCleanup(obj, func(struct{}) { kept.Add(-1) }, struct{}{})
+		}))
+		s.Want("me")
+		eventually(t, "watches of a kind that nobody wants", 0, func() int { return int(watches.Load()) })
+		if kinds := s.Kinds(); len(kinds) != 0 {
+			t.Errorf("kinds that are still watched: %v", kinds)
+		}
+	}
+	eventually(t, "objects in memory", 0, func() int {
+		runtime.GC()
+		return int(kept.Load())
+	})
 }
 
 func check(t *testing.T, err error) {
