@@ -46,6 +46,6 @@ Commands talk to the control plane named by --kubeconfig, or $KUBECONFIG, or
 	if strings.HasPrefix(calledAs, "kubectl-") {
 		cmd.Use = calledAs
 	}
-	cmd.AddCommand(newKubectlCommand(), newExplainCommand(), newJoinCommand(), newUnjoinCommand(), newDemoCommand())
+	cmd.AddCommand(newKubectlCommand(), newExplainCommand(), newJoinCommand(), newUnjoinCommand(), newDemoCommand(), newValidateCommand())
 	return cmd
 }

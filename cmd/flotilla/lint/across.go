@@ -1,0 +1,87 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/selector"
+)
+
+// across checks what only shows when the objects are looked at together.
+func (l *linter) across() {
+	l.duplicates()
+	templates := l.templates()
+	for _, o := range l.objects {
+		p, isPolicy := o.value.(policyv1alpha1.Policy)
+		if !isPolicy {
+			continue
+		}
+		l.dependents(o, p)
+		if len(templates) > 0 && !slices.ContainsFunc(templates, func(r selector.Resource) bool { return l.selects(p, r) }) {
+			l.say(o, Warning, "spec.resourceSelectors", "selects no template in these files: correct a selector, or ignore this if its templates are elsewhere")
+		}
+	}
+}
+
+// duplicates reports objects that are there twice, under any version.
+func (l *linter) duplicates() {
+	first := map[string]*object{}
+	for _, o := range l.objects {
+		if o.name == "" {
+			continue
+		}
+		namespace := o.namespace
+		if namespace == "" {
+			namespace = l.opts.Namespace // of kinds whose scope is not known: the same either way
+		}
+		id := strings.Join([]string{o.gvk.Group, o.gvk.Kind, namespace, o.name}, "\x00")
+		if before := first[id]; before != nil {
+			l.say(o, Error, "", fmt.Sprintf("is there twice: the first is in %s, line %d; remove one", before.file, before.doc.Line))
+			continue
+		}
+		first[id] = o
+	}
+}
+
+// templates are the objects that policies may carry.
+func (l *linter) templates() []selector.Resource {
+	var out []selector.Resource
+	for _, o := range l.objects {
+		if r := selector.ResourceOf(&unstructured.Unstructured{Object: o.doc.Fields}); o.name != "" && propagation.Propagates(r, propagation.SkipRules{}) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// selects says whether a policy selects a template. One that names no namespace
+// is in the one of the options, or in none: only the server knows.
+func (l *linter) selects(p policyv1alpha1.Policy, r selector.Resource) bool {
+	if propagation.Selects(p, r) {
+		return true
+	}
+	if r.Namespace != "" {
+		return false
+	}
+	r.Namespace = l.opts.Namespace
+	return propagation.Selects(p, r)
+}
+
+// dependents reports overrides that a policy waits for and that are not there.
+func (l *linter) dependents(o *object, p policyv1alpha1.Policy) {
+	for i, name := range p.PropagationSpec().DependentOverrides {
+		there := slices.ContainsFunc(l.objects, func(other *object) bool {
+			override, is := other.value.(policyv1alpha1.Override)
+			return is && override.GetName() == name && override.GetNamespace() == p.GetNamespace()
+		})
+		if !there && name != "" {
+			l.say(o, Warning, fmt.Sprintf("spec.dependentOverrides[%d]", i),
+				fmt.Sprintf("the override %s is not in these files, and the policy waits for it: add it, or ignore this if it is elsewhere", name))
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package lint
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// maxBytes is how much is read of all files together.
+const maxBytes = 100 << 20
+
+// A File is a file that was read.
+type File struct {
+	// Name is how it was given, or below the folder that was.
+	Name string
+	// Content is all of it.
+	Content []byte
+	// Found is set for a file that was not named: it was in a folder.
+	Found bool
+}
+
+// Files reads files, folders with all that is below them, and in for "-". Of a
+// folder it reads *.yaml, *.yml and *.json, but nothing hidden, no links, and no
+// kustomizations, which are no objects. Every file is read once.
+//
+// Errors: fs.ErrNotExist for a name that is none.
+func Files(names []string, in io.Reader) ([]File, error) {
+	r := reader{left: maxBytes, seen: map[string]bool{}}
+	for _, name := range names {
+		if err := r.add(name, in); err != nil {
+			return nil, err
+		}
+	}
+	return r.files, nil
+}
+
+type reader struct {
+	left  int64
+	seen  map[string]bool
+	files []File
+}
+
+func (r *reader) add(name string, in io.Reader) error {
+	if name == "-" {
+		return r.read(File{Name: "-"}, in)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return r.open(File{Name: name})
+	}
+	return filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path != name && strings.HasPrefix(entry.Name(), "."):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case !entry.Type().IsRegular() || !isManifest(entry.Name()):
+			return nil
+		}
+		return r.open(File{Name: path, Found: true})
+	})
+}
+
+func isManifest(name string) bool {
+	extension := strings.ToLower(filepath.Ext(name))
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, extension) && !strings.HasPrefix(name, "kustomization.")
+}
+
+func (r *reader) open(f File) error {
+	clean := filepath.Clean(f.Name)
+	if r.seen[clean] {
+		return nil
+	}
+	r.seen[clean] = true
+	file, err := os.Open(f.Name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.read(f, file), file.Close())
+}
+
+func (r *reader) read(f File, in io.Reader) (err error) {
+	if f.Content, err = io.ReadAll(io.LimitReader(in, r.left+1)); err != nil {
+		return fmt.Errorf("read %s: %w", f.Name, err)
+	}
+	if r.left -= int64(len(f.Content)); r.left < 0 {
+		return fmt.Errorf("read %s: the files have more than %d MiB together", f.Name, maxBytes>>20)
+	}
+	r.files = append(r.files, f)
+	return nil
+}

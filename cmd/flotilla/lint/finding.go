@@ -1,0 +1,108 @@
+package lint
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Severity is how bad a finding is.
+type Severity string
+
+const (
+	// Error means that the control plane would refuse the object.
+	Error Severity = "error"
+	// Warning means that it would take it, and it will not do what it says.
+	Warning Severity = "warning"
+)
+
+// A Finding is something that is wrong in a file.
+type Finding struct {
+	// File is its name as it was given, "-" for the standard input.
+	File string `json:"file"`
+	// Line is where, from 1; 0 if it concerns the whole file.
+	Line int `json:"line"`
+	// Document counts the file's documents, from 1; 0 if it concerns the whole file.
+	Document int      `json:"document,omitempty"`
+	Severity Severity `json:"severity"`
+	// Kind, Namespace and Name are the object's; empty if there is none.
+	Kind      string `json:"kind,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	// Field is its path; empty if it concerns the whole object.
+	Field string `json:"field,omitempty"`
+	// Message says what is wrong, and often what to do.
+	Message string `json:"message"`
+}
+
+// String is the finding on one line, as compilers write theirs.
+func (f Finding) String() string {
+	var b strings.Builder
+	b.WriteString(f.File)
+	if f.Line > 0 {
+		fmt.Fprintf(&b, ":%d", f.Line)
+	}
+	fmt.Fprintf(&b, ": %s: ", f.Severity)
+	if f.Kind != "" {
+		name := strings.TrimPrefix(f.Namespace+"/"+f.Name, "/")
+		b.WriteString(strings.TrimSuffix(f.Kind+" "+name, " ") + ": ")
+	}
+	if f.Field != "" {
+		b.WriteString(f.Field + ": ")
+	}
+	b.WriteString(f.Message)
+	return visible(b.String())
+}
+
+// visible shows characters that would spoil a terminal or a log as their codes.
+func visible(s string) string {
+	if !strings.ContainsFunc(s, hidden) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if hidden(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func hidden(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
+
+// A Report is what is to be said of files.
+type Report struct {
+	// Files is how many were read, Objects how many objects are in them, and
+	// Checked how many of these are of kinds that are known.
+	Files   int `json:"files"`
+	Objects int `json:"objects"`
+	Checked int `json:"checked"`
+	// Errors and Warnings count the findings.
+	Errors   int `json:"errors"`
+	Warnings int `json:"warnings"`
+	// Findings are sorted by file and line.
+	Findings []Finding `json:"findings"`
+}
+
+func (r *Report) add(f Finding) {
+	if f.Severity == Error {
+		r.Errors++
+	} else {
+		r.Warnings++
+	}
+	r.Findings = append(r.Findings, f)
+}
+
+func (r *Report) sort() {
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Severity, b.Severity),
+			cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
+	})
+	if r.Findings == nil {
+		r.Findings = []Finding{} // an empty list in JSON
+	}
+}

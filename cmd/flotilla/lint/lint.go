@@ -1,0 +1,292 @@
+package lint
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	configv1alpha1 "github.com/flotilla-io/flotilla/api/config/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/validate"
+	"github.com/flotilla-io/flotilla/sources/build"
+)
+
+// Options say how files are judged.
+type Options struct {
+	// Namespace is that of objects which name none; empty means default.
+	Namespace string
+	// AllowNoExecuteTaints accepts ClusterTaintPolicies whose taints evict.
+	AllowNoExecuteTaints bool
+	// Now is the time, for defaults that depend on it.
+	Now time.Time
+}
+
+// A Linter knows the kinds. It may be used again, by one goroutine.
+type Linter struct {
+	schemas *schemas
+	kinds   map[schema.GroupVersionKind]validate.Kind
+}
+
+// linter judges files.
+type linter struct {
+	*Linter
+	opts    Options
+	report  Report
+	objects []*object
+}
+
+// object is an object in a file.
+type object struct {
+	file      string
+	doc       build.Document
+	gvk       schema.GroupVersionKind
+	namespace string // as judged: what names none is in Options.Namespace
+	name      string
+	value     validate.Object // of a kind that is judged; nil if it could not be read
+	kind      validate.Kind
+}
+
+// New returns a Linter. An error means that the program is broken.
+func New() (*Linter, error) {
+	known, err := newSchemas()
+	if err != nil {
+		return nil, err
+	}
+	out := &Linter{schemas: known, kinds: map[schema.GroupVersionKind]validate.Kind{}}
+	for _, k := range validate.Kinds() {
+		out.kinds[k.GroupVersionKind] = k
+	}
+	return out, nil
+}
+
+// Lint judges files. An error is not about the files.
+func (known *Linter) Lint(files []File, opts Options) (Report, error) {
+	if opts.Namespace == "" {
+		opts.Namespace = metav1.NamespaceDefault
+	}
+	l := &linter{Linter: known, opts: opts}
+	for _, f := range files {
+		l.report.Files++
+		if err := l.file(f); err != nil {
+			return Report{}, err
+		}
+	}
+	l.judge()
+	l.across()
+	l.report.sort()
+	return l.report, nil
+}
+
+// say adds a finding about a field of an object.
+func (l *linter) say(o *object, severity Severity, path, message string) {
+	l.report.add(Finding{
+		File: o.file, Line: o.doc.LineOf(path), Document: o.doc.Number, Severity: severity,
+		Kind: o.gvk.Kind, Namespace: o.shown(), Name: o.name, Field: path, Message: message,
+	})
+}
+
+// shown is the namespace that the file names.
+func (o *object) shown() string {
+	metadata, _ := o.doc.Fields["metadata"].(map[string]any)
+	namespace, _ := metadata["namespace"].(string)
+	return namespace
+}
+
+// inLine finds the line in an error about YAML.
+var inLine = regexp.MustCompile(`\bline (\d+)(: ?)?`)
+
+// file reads the objects of a file.
+func (l *linter) file(f File) error {
+	docs, err := build.Read(f.Content, build.Limits{})
+	if err != nil {
+		text, line := err.Error(), 0
+		if m := inLine.FindStringSubmatchIndex(text); m != nil {
+			line, _ = strconv.Atoi(text[m[2]:m[3]]) // digits: at worst too many, then 0
+			if m[4] >= 0 {
+				text = text[:m[0]] + text[m[1]:]
+			}
+		}
+		l.report.add(Finding{File: f.Name, Line: line, Severity: Error, Message: text})
+		return nil
+	}
+	for _, doc := range docs {
+		if err := l.document(f, doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// document reads the object in a document.
+func (l *linter) document(f File, doc build.Document) error {
+	apiVersion, _ := doc.Fields["apiVersion"].(string)
+	kind, _ := doc.Fields["kind"].(string)
+	if apiVersion == "" || kind == "" {
+		severity, message := Error, "is no Kubernetes object: apiVersion or kind is missing"
+		if f.Found && apiVersion == "" && kind == "" {
+			severity, message = Warning, "is no Kubernetes object and was not looked at: name files instead of the folder, or move it"
+		}
+		l.report.add(Finding{File: f.Name, Line: doc.Line, Document: doc.Number, Severity: severity, Message: message})
+		return nil
+	}
+	l.report.Objects++
+	metadata, _ := doc.Fields["metadata"].(map[string]any)
+	name, _ := metadata["name"].(string)
+	o := &object{file: f.Name, doc: doc, gvk: schema.FromAPIVersionAndKind(apiVersion, kind), name: name}
+	o.namespace = o.shown()
+	l.objects = append(l.objects, o)
+	if generated, _ := metadata["generateName"].(string); name == "" && generated == "" {
+		l.say(o, Error, "metadata.name", "is missing")
+		return nil
+	}
+	if o.gvk == clusterv1alpha1.GroupVersion.WithKind("Cluster") {
+		l.report.Checked++
+		l.cluster(o)
+		return nil
+	}
+	return l.known(o)
+}
+
+// known reads an object of a kind of the control plane's.
+func (l *linter) known(o *object) error {
+	s, err := l.schemas.of(o.gvk)
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		if l.schemas.groups[o.gvk.Group] {
+			l.say(o, Error, "kind", fmt.Sprintf("%s has no kind %s: correct apiVersion or kind", o.gvk.GroupVersion(), o.gvk.Kind))
+		}
+		return nil // somebody else's kind
+	}
+	l.report.Checked++
+	if s.namespaced && o.namespace == "" {
+		o.namespace = l.opts.Namespace
+	}
+	fields := runtime.DeepCopyJSON(o.doc.Fields)
+	for _, path := range s.unknown(fields) {
+		l.say(o, Error, path, "unknown field")
+	}
+	l.metadata(o, s.namespaced)
+	errs := s.complete(fields)
+	for _, e := range errs {
+		l.say(o, Error, e.Field, e.ErrorBody())
+	}
+	k, judged := l.kinds[o.gvk]
+	if !judged || len(errs) > 0 {
+		return nil
+	}
+	u := &unstructured.Unstructured{Object: fields}
+	u.SetNamespace(o.namespace)
+	value := k.New()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, value); err != nil {
+		l.say(o, Error, "", err.Error())
+		return nil
+	}
+	o.kind, o.value = k, value
+	return nil
+}
+
+// metadata judges what the schemas of kinds leave out.
+func (l *linter) metadata(o *object, namespaced bool) {
+	content, err := json.Marshal(o.doc.Fields["metadata"])
+	if err != nil {
+		l.say(o, Error, "metadata", err.Error())
+		return
+	}
+	meta := metav1.ObjectMeta{}
+	strict, err := kjson.UnmarshalStrict(content, &meta)
+	if err != nil {
+		l.say(o, Error, "metadata", err.Error())
+		return
+	}
+	l.strict(o, "metadata.", strict)
+	at := field.NewPath("metadata")
+	switch {
+	case namespaced && meta.Namespace == "":
+		meta.Namespace = l.opts.Namespace
+	case !namespaced && meta.Namespace != "":
+		l.say(o, Error, "metadata.namespace", o.gvk.Kind+" is not in a namespace: remove it")
+		meta.Namespace = ""
+	}
+	for _, e := range apivalidation.ValidateObjectMeta(&meta, namespaced, apivalidation.NameIsDNSSubdomain, at) {
+		l.say(o, Error, e.Field, e.ErrorBody())
+	}
+}
+
+// strict reports what strict decoding found, below a prefix of paths.
+func (l *linter) strict(o *object, prefix string, errs []error) {
+	for _, err := range errs {
+		text := err.Error()
+		if quoted, isUnknown := strings.CutPrefix(text, "unknown field "); isUnknown {
+			if path, err := strconv.Unquote(quoted); err == nil {
+				l.say(o, Error, prefix+path, "unknown field")
+				continue
+			}
+		}
+		l.say(o, Error, strings.TrimSuffix(prefix, "."), text)
+	}
+}
+
+// cluster judges a Cluster, which has no schema but its type.
+func (l *linter) cluster(o *object) {
+	content, err := json.Marshal(o.doc.Fields)
+	if err != nil {
+		l.say(o, Error, "", err.Error())
+		return
+	}
+	c := &clusterv1alpha1.Cluster{}
+	strict, err := kjson.UnmarshalStrict(content, c)
+	if err != nil {
+		l.say(o, Error, "", err.Error())
+		return
+	}
+	l.strict(o, "", strict)
+	validate.DefaultCluster(c, true, l.opts.Now)
+	errs, warnings := validate.Cluster(c, nil)
+	l.tell(o, errs, warnings)
+}
+
+// judge checks the objects that could be read, as admission does.
+func (l *linter) judge() {
+	facts := validate.Facts{AllowNoExecuteTaints: l.opts.AllowNoExecuteTaints}
+	for _, o := range l.objects {
+		if c, ok := o.value.(*configv1alpha1.ResourceInterpreterCustomization); ok {
+			facts.Customizations = append(facts.Customizations, *c)
+		}
+	}
+	for _, o := range l.objects {
+		if o.value == nil {
+			continue
+		}
+		o.kind.Identity.Give(o.value, nil, func() string { return "00000000-0000-0000-0000-000000000000" })
+		o.kind.Default(o.value)
+		errs, warnings := o.kind.Check(o.value, nil, facts)
+		l.tell(o, errs, warnings)
+	}
+}
+
+// tell reports what a check found. Warnings begin with the path of their field.
+func (l *linter) tell(o *object, errs field.ErrorList, warnings []string) {
+	for _, e := range errs {
+		l.say(o, Error, e.Field, e.ErrorBody())
+	}
+	for _, text := range warnings {
+		path, message, found := strings.Cut(text, ": ")
+		if !found || strings.Contains(path, " ") {
+			path, message = "", text
+		}
+		l.say(o, Warning, path, message)
+	}
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/lint"
+	"github.com/flotilla-io/flotilla/internal/command"
+)
+
+// validateOptions are the flags of validate.
+type validateOptions struct {
+	files  []string
+	output string
+	strict bool
+	lint   lint.Options
+}
+
+func newValidateCommand() *cobra.Command {
+	opts := &validateOptions{}
+	cmd := &cobra.Command{
+		Use:   "validate -f FILE...",
+		Short: "Check policies and other manifests in files, without a cluster",
+		Long: `Check manifests as the control plane would when they are applied: unknown and
+duplicate fields, schemas, everything that it refuses and everything that it warns
+of. Then check them together: objects that are there twice, overrides that a policy
+waits for, policies that select none of the templates.
+
+Files are YAML or JSON with any number of documents. A folder stands for all *.yaml,
+*.yml and *.json below it; - is the standard input. Kinds of Karmada, Flux and
+Flotilla are checked. Of all other kinds, such as Deployment, only the name is
+looked at: their schema is not checked, nor are rules in CEL.
+
+A finding is one line: FILE:LINE: error|warning: KIND NAME: field: message.
+The exit code is 0 if nothing is wrong, 1 if something is, 2 for a wrong call.`,
+		Example: `  flotilla validate -f policies/
+  kustomize build . | flotilla validate --strict -f -`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			opts.files = append(opts.files, args...)
+			return opts.run(cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVarP(&opts.files, "filename", "f", nil, "file or folder to check, or - for the standard input; may be repeated")
+	flags.StringVarP(&opts.output, "output", "o", "text", "text or json")
+	flags.BoolVar(&opts.strict, "strict", false, "let warnings fail, too")
+	flags.BoolVar(&opts.strict, "warnings-as-errors", false, "the same as --strict")
+	flags.StringVarP(&opts.lint.Namespace, "namespace", "n", "default", "namespace of objects that name none")
+	flags.BoolVar(&opts.lint.AllowNoExecuteTaints, "allow-no-execute-taint-policy", false, "accept ClusterTaintPolicies whose taints evict workloads, as the flag of flotillad serve does")
+	return cmd
+}
+
+func (o *validateOptions) run(in io.Reader, out, errOut io.Writer) error {
+	switch {
+	case len(o.files) == 0:
+		return command.Usage(errors.New("no files: name some with -f, or - for the standard input"))
+	case o.output != "text" && o.output != "json":
+		return command.Usage(fmt.Errorf("--output %q is neither text nor json", o.output))
+	}
+	files, err := lint.Files(o.files, in)
+	if errors.Is(err, fs.ErrNotExist) {
+		return command.Usage(err)
+	}
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return command.Usage(errors.New("there is no *.yaml, *.yml or *.json file in the folder"))
+	}
+	o.lint.Now = time.Now()
+	linter, err := lint.New()
+	if err != nil {
+		return err
+	}
+	report, err := linter.Lint(files, o.lint)
+	if err != nil {
+		return err
+	}
+	if err := o.print(report, out); err != nil {
+		return err
+	}
+	summary := fmt.Sprintf("%s, %s, %d of them checked: %s, %s", count(report.Files, "file"), count(report.Objects, "object"), report.Checked,
+		count(report.Errors, "error"), count(report.Warnings, "warning"))
+	if report.Errors > 0 || (o.strict && report.Warnings > 0) {
+		return errors.New(summary)
+	}
+	_, err = fmt.Fprintln(errOut, summary)
+	return err
+}
+
+func (o *validateOptions) print(report lint.Report, out io.Writer) error {
+	if o.output == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(report)
+	}
+	for _, f := range report.Findings {
+		if _, err := fmt.Fprintln(out, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
