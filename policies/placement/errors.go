@@ -14,6 +14,8 @@ import (
 
 // Reason is why clusters were refused.
 type Reason struct {
+	// Plugin that refused them.
+	Plugin string
 	// Text as the plugin gave it: "cluster(s) had no quay".
 	Text string
 	// Clusters is how many were refused for it.
@@ -32,12 +34,13 @@ type FitError struct {
 // maxReasons is how many reasons a message names; the rest is counted.
 const maxReasons = 5
 
-func newFitError(refusals []string) *FitError {
+// newFitError counts refusals, one for each cluster, and sorts them.
+func newFitError(refusals []Reason) *FitError {
 	e := &FitError{Clusters: len(refusals)}
-	slices.Sort(refusals)
-	for i, text := range refusals {
-		if i == 0 || text != refusals[i-1] {
-			e.Reasons = append(e.Reasons, Reason{Text: text})
+	slices.SortFunc(refusals, func(a, b Reason) int { return cmp.Compare(a.Text, b.Text) })
+	for i, r := range refusals {
+		if i == 0 || r.Text != refusals[i-1].Text {
+			e.Reasons = append(e.Reasons, Reason{Plugin: r.Plugin, Text: r.Text})
 		}
 		e.Reasons[len(e.Reasons)-1].Clusters++
 	}
@@ -63,19 +66,19 @@ func (e *FitError) Error() string {
 	return fmt.Sprintf("0/%d clusters are available: %s.", e.Clusters, strings.Join(texts, ", "))
 }
 
-// cause tells errors apart that name other reasons, however many clusters they
-// are about. Of more reasons than a message names only the first one counts.
+// cause tells errors apart that give other reasons, however many clusters they
+// are about. Where there are more reasons than a message names, it is other
+// plugins that make the difference.
 func (e *FitError) cause() string {
 	texts := make([]string, len(e.Reasons))
 	for i, r := range e.Reasons {
-		texts[i] = r.Text
-	}
-	if len(texts) > maxReasons {
-		texts = append(texts[:1], "more")
+		if texts[i] = r.Text; len(e.Reasons) > maxReasons {
+			texts[i] = r.Plugin
+		}
 	}
 	slices.Sort(texts)
 	h := fnv.New64a()
-	for _, text := range texts {
+	for _, text := range slices.Compact(texts) {
 		_, _ = h.Write([]byte(text + "\n")) // a hash never fails
 	}
 	return strconv.FormatUint(h.Sum64(), 16)

@@ -13,7 +13,7 @@ func (a *attempt) filter(ask *framework.Request, snap Snapshot) (fit []framework
 	defer recoverPlugin(&asked, &err)
 	filters, scorers := split(a.opts.Plugins)
 	fit = make([]framework.Candidate, 0, len(snap.clusters))
-	var reasons []string
+	var refusals []Reason // as long as nobody fits
 next:
 	for _, c := range snap.clusters {
 		if c.DeletionTimestamp != nil {
@@ -22,7 +22,9 @@ next:
 		for _, f := range filters {
 			asked = f
 			if reason := f.Filter(ask, c); reason != "" {
-				reasons = append(reasons, reason)
+				if len(fit) == 0 {
+					refusals = append(refusals, Reason{Plugin: f.Name(), Text: reason})
+				}
 				a.trace.refused(c, f.Name(), reason)
 				continue next
 			}
@@ -38,7 +40,7 @@ next:
 		fit = append(fit, candidate)
 	}
 	if len(fit) == 0 {
-		return nil, newFitError(reasons)
+		return nil, newFitError(refusals)
 	}
 	return fit, nil
 }

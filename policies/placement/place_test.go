@@ -247,7 +247,7 @@ func TestErrorClasses(t *testing.T) {
 		t.Fatalf("no cluster is %T, want *FitError", err)
 	}
 	want := &placement.FitError{Clusters: 2, Reasons: []placement.Reason{
-		{Text: "cluster(s) did not match the placement cluster affinity constraint", Clusters: 2},
+		{Plugin: "ClusterAffinity", Text: "cluster(s) did not match the placement cluster affinity constraint", Clusters: 2},
 	}}
 	if diff := cmp.Diff(want, fit); diff != "" {
 		t.Errorf("error (-want +got):\n%s", diff)

@@ -69,10 +69,14 @@ func (g Grouping) String() string {
 	return string(g.Field)
 }
 
-// Plural returns what several groups are called: "zones", "values of label x".
-func (g Grouping) Plural() string {
+// Count returns n groups in words: "1 zone", "2 zones", "2 values of label x".
+func (g Grouping) Count(n int) string {
+	noun, rest := string(g.Field), ""
 	if g.Field == "" {
-		return "values of label " + g.Label
+		noun, rest = "value", " of label "+g.Label
 	}
-	return string(g.Field) + "s"
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s%s", n, noun, rest)
 }

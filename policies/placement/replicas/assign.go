@@ -84,7 +84,7 @@ func duplicate(in Input) ([]workv1alpha2.TargetCluster, error) {
 	for i := range in.Candidates {
 		out[i] = workv1alpha2.TargetCluster{Name: in.Candidates[i].Name, Replicas: in.Desired}
 	}
-	in.Trace.say("every cluster runs all %d", in.Desired)
+	in.Trace.say("every cluster runs %s", count(in.Desired))
 	return out, nil
 }
 
@@ -106,7 +106,7 @@ func static(in Input, pref *policyv1alpha1.ClusterPreferences) ([]workv1alpha2.T
 		}
 	}
 	Webster(in.Desired, shares, in.Order)
-	in.Trace.divided(in.Desired, "fixed weights", shares)
+	in.Trace.divided(in.Desired, "fixed weights", "weight", shares)
 	return targets(shares), nil
 }
 
@@ -214,6 +214,24 @@ func fillTiers(in Input, last int, divide divider) ([]workv1alpha2.TargetCluster
 	return out, nil
 }
 
+// claim is what clusters weigh when replicas are divided among them.
+type claim struct {
+	// by says in words what replicas are divided by, name what a weight is.
+	by, name string
+	weight   func(c *framework.Candidate) int64
+	// onTop keeps what runs, and divides only what comes in addition.
+	onTop bool
+}
+
+// What clusters weigh: all that they could run, where it is forgotten who runs
+// what; what they run, where some have to go; and what they have free, where
+// some come in addition.
+var (
+	byAvailable = claim{"room, whoever runs them now", "room", func(c *framework.Candidate) int64 { return c.Available() }, false}
+	byHeld      = claim{"what each cluster runs", "runs", func(c *framework.Candidate) int64 { return int64(c.Held) }, false}
+	byFree      = claim{"the room that is left", "room", func(c *framework.Candidate) int64 { return c.Room }, true}
+)
+
 // dynamic keeps replicas where they run: it adds only what is missing, and
 // takes away only what is too many.
 func dynamic(in Input, divide divider) ([]workv1alpha2.TargetCluster, error) {
@@ -221,33 +239,32 @@ func dynamic(in Input, divide divider) ([]workv1alpha2.TargetCluster, error) {
 	for i := range in.Candidates {
 		held += int64(in.Candidates[i].Held)
 	}
-	amount, keep, by := in.Desired, false, "all the room that there is"
-	weight := func(c *framework.Candidate) int64 { return c.Available() }
 	switch {
 	case in.Fresh:
+		return divideBy(byAvailable, in.Desired, in, divide)
 	case held >= int64(in.Desired):
-		by = "what runs there"
-		weight = func(c *framework.Candidate) int64 { return int64(c.Held) }
-	default:
-		amount, keep, by = in.Desired-int32(held), true, "the room that is left"
-		if held > 0 {
-			in.Trace.say("%d stay where they run", held)
-		}
-		weight = func(c *framework.Candidate) int64 { return c.Room }
+		return divideBy(byHeld, in.Desired, in, divide)
 	}
+	if held > 0 {
+		in.Trace.say("%s stay where they run", count(int32(held)))
+	}
+	return divideBy(byFree, in.Desired-int32(held), in, divide)
+}
+
+func divideBy(by claim, amount int32, in Input, divide divider) ([]workv1alpha2.TargetCluster, error) {
 	shares := make([]Share, len(in.Candidates))
 	var sum int64
 	for i := range in.Candidates {
-		shares[i] = Share{Name: in.Candidates[i].Name, Weight: weight(&in.Candidates[i])}
+		shares[i] = Share{Name: in.Candidates[i].Name, Weight: by.weight(&in.Candidates[i])}
 		sum += shares[i].Weight
 	}
 	if sum < int64(amount) {
 		return nil, shortage(sum)
 	}
 	divide(amount, shares, in.Candidates, in.Order)
-	in.Trace.divided(amount, by, shares)
-	if keep {
-		for i := range shares {
+	in.Trace.divided(amount, by.by, by.name, shares)
+	for i := range shares {
+		if by.onTop {
 			shares[i].Count += in.Candidates[i].Held
 		}
 	}

@@ -1,7 +1,9 @@
 package replicas
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -26,32 +28,42 @@ func (t *Trace) say(format string, args ...any) {
 	}
 }
 
-// divided notes that amount was divided, and what each share got of it.
-func (t *Trace) divided(amount int32, by string, shares []Share) {
+// divided notes that replicas were divided, and what each share got of them;
+// claim is what the weight of a share is called.
+func (t *Trace) divided(amount int32, by, claim string, shares []Share) {
 	if t == nil {
 		return
+	}
+	if t.Weights == nil {
+		t.Weights = map[string]int64{}
 	}
 	var sum int64
 	var named []Share
 	for _, s := range shares {
-		if s.Weight <= 0 {
-			continue
+		if s.Weight > 0 {
+			t.Weights[s.Name] = s.Weight
+			sum = min(sum, math.MaxInt64-s.Weight) + s.Weight
+			named = append(named, s)
 		}
-		if t.Weights == nil {
-			t.Weights = map[string]int64{}
-		}
-		t.Weights[s.Name] = s.Weight
-		sum = min(sum+min(s.Weight, maxWeight), 1<<62)
-		named = append(named, s)
 	}
-	slices.SortFunc(named, func(a, b Share) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(named, func(a, b Share) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
+	})
 	parts := make([]string, 0, maxNamed+1)
 	for i, s := range named {
 		if i == maxNamed {
 			parts = append(parts, fmt.Sprintf("and %d more", len(named)-maxNamed))
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s %d (%d of %d)", s.Name, s.Count, min(s.Weight, maxWeight), sum))
+		parts = append(parts, fmt.Sprintf("%s %d (%s %d of %d)", s.Name, s.Count, claim, s.Weight, sum))
 	}
-	t.say("%d divided by %s: %s", amount, by, strings.Join(parts, ", "))
+	t.say("%s divided by %s: %s", count(amount), by, strings.Join(parts, ", "))
+}
+
+// count returns "1 replica", "2 replicas".
+func count(n int32) string {
+	if n == 1 {
+		return "1 replica"
+	}
+	return fmt.Sprintf("%d replicas", n)
 }

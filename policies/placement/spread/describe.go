@@ -20,10 +20,16 @@ func Describe(in Input, chosen []framework.Candidate) string {
 	if err != nil {
 		return ""
 	}
-	texts := []string{fmt.Sprintf("%d of the %d clusters that fit (%s wanted)", len(chosen), len(in.Candidates), r.clusters.text("clusters"))}
+	texts := []string{fmt.Sprintf("%d of %s, wanted %s", len(chosen), fitting(len(in.Candidates)), r.clusters.text(byCluster))}
 	for _, d := range r.dimensions {
-		groups := groupsOf(d.Grouping, chosen)
-		texts = append(texts, fmt.Sprintf("%s %s (%s wanted)", d, list(groups), d.text(d.Plural())))
+		texts = append(texts, fmt.Sprintf("%s %s, wanted %s", d, list(groupsOf(d.Grouping, chosen)), d.text(d.Grouping)))
 	}
 	return strings.Join(texts, "; ")
+}
+
+func fitting(n int) string {
+	if n == 1 {
+		return "1 cluster that fits"
+	}
+	return fmt.Sprintf("%d clusters that fit", n)
 }

@@ -54,7 +54,10 @@ func rulesOf(constraints []policyv1alpha1.SpreadConstraint) (rules, error) {
 	return r, nil
 }
 
-var byRegion = framework.Grouping{Field: policyv1alpha1.SpreadByFieldRegion}
+var (
+	byCluster = framework.Grouping{Field: policyv1alpha1.SpreadByFieldCluster}
+	byRegion  = framework.Grouping{Field: policyv1alpha1.SpreadByFieldRegion}
+)
 
 func boolInt(b bool) int {
 	if b {
@@ -81,8 +84,8 @@ func (r *rules) possible(cs []framework.Candidate) error {
 	for _, d := range r.dimensions {
 		groups := groupsOf(d.Grouping, cs)
 		if len(groups) < d.least {
-			return fmt.Errorf("spread over %d %s: only %d %s clusters that fit (%s)",
-				d.least, d.Plural(), len(groups), have(len(groups)), list(groups))
+			return fmt.Errorf("spread over %s: only %d %s clusters that fit (%s)",
+				d.Count(d.least), len(groups), have(len(groups)), list(groups))
 		}
 	}
 	if len(cs) < r.clusters.least {
@@ -121,32 +124,36 @@ func list(names []string) string {
 }
 
 func tooFewClusters(n, least int) error {
-	return fmt.Errorf("spread over %d clusters: only %d %s", least, n, map[bool]string{true: "fits", false: "fit"}[n == 1])
+	verb := "fit"
+	if n == 1 {
+		verb = "fits"
+	}
+	return fmt.Errorf("spread over %s: only %d %s", byCluster.Count(least), n, verb)
 }
 
 // impossible says that no choice satisfies all constraints together.
 func (r *rules) impossible(candidates int) error {
-	texts := []string{r.clusters.text("clusters")}
+	texts := []string{r.clusters.text(byCluster)}
 	for _, d := range r.dimensions {
-		texts = append(texts, d.text(d.Plural()))
+		texts = append(texts, d.text(d.Grouping))
 	}
-	return fmt.Errorf("no choice of the %d clusters that fit spreads over %s", candidates, strings.Join(texts, " and "))
+	return fmt.Errorf("no choice of the %s that fit spreads over %s", byCluster.Count(candidates), strings.Join(texts, " and "))
 }
 
-// text returns "2 to 3 zones", "2 or more zones", "3 zones".
-func (b bounds) text(what string) string {
+// text returns "2 to 3 zones", "2 zones or more", "3 zones".
+func (b bounds) text(by framework.Grouping) string {
 	switch {
 	case b.least == b.most:
-		return fmt.Sprintf("%d %s", b.least, what)
+		return by.Count(b.least)
 	case b.most == unbounded:
-		return fmt.Sprintf("%d or more %s", b.least, what)
+		return by.Count(b.least) + " or more"
 	default:
-		return fmt.Sprintf("%d to %d %s", b.least, b.most, what)
+		return fmt.Sprintf("%d to %s", b.least, by.Count(b.most))
 	}
 }
 
 func noRoom(in Input, chosen []framework.Candidate) error {
 	return &framework.UnschedulableError{
-		Message: fmt.Sprintf("no enough resource when selecting %d clusters: room for %d of %d %s", len(chosen), room(chosen), in.Amount, in.Unit),
+		Message: fmt.Sprintf("no enough resource when selecting %s: room for %d of %d %s", byCluster.Count(len(chosen)), room(chosen), in.Amount, in.Unit),
 	}
 }

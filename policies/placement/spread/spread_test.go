@@ -124,7 +124,7 @@ func TestSelect(t *testing.T) {
 		"one of two racks":                            {clusters: world[:1], constraints: []string{"rack 2..2"}, wantErr: "spread over 2 values of label rack: only 1 has clusters that fit (1)"},
 		"region and provider together":                {clusters: world, constraints: []string{"region 2..2", "provider 1..1"}, want: "eu-1 us-1 us-2"},
 		"by region first where that will do":          {clusters: world, constraints: []string{"zone 1..9", "region 1..1", "cluster 1..9"}, want: "eu-1 eu-2"},
-		"each is possible, but not together":          {clusters: world, constraints: []string{"region 1..1", "zone 4..0", "cluster 1..2"}, wantErr: "no choice of the 5 clusters that fit spreads over 1 to 2 clusters and 1 regions and 4 or more zones"},
+		"each is possible, but not together":          {clusters: world, constraints: []string{"region 1..1", "zone 4..0", "cluster 1..2"}, wantErr: "no choice of the 5 clusters that fit spreads over 1 to 2 clusters and 1 region and 4 zones or more"},
 		"more at least than at most":                  {clusters: world, constraints: []string{"zone 3..2"}, wantErr: "spread by zone: at least 3 and at most 2 cannot be"},
 		"two constraints by one thing are narrowed":   {clusters: world, constraints: []string{"cluster 1..4", "cluster 2..3"}, want: "as-1 eu-1 eu-2"},
 		"a field that there is not":                   {clusters: world, constraints: []string{"planet 1..1"}, wantErr: `spread by "planet": clusters have no such field`},
@@ -168,8 +168,8 @@ func TestDescribe(t *testing.T) {
 	}{
 		"nothing":             {nil, nil, ""},
 		"fixed weights":       {[]string{"cluster 1..2"}, byWeight, "replicas are divided by fixed weights: spread constraints do not count"},
-		"clusters":            {[]string{"cluster 1..2"}, nil, "2 of the 3 clusters that fit (1 to 2 clusters wanted)"},
-		"regions and a label": {[]string{"zone 1..0", "region 1..1"}, nil, "2 of the 3 clusters that fit (1 or more clusters wanted); region eu (1 regions wanted); zone a, b (1 or more zones wanted)"},
+		"clusters":            {[]string{"cluster 1..2"}, nil, "2 of 3 clusters that fit, wanted 1 to 2 clusters"},
+		"regions and a label": {[]string{"zone 1..0", "region 1..1"}, nil, "2 of 3 clusters that fit, wanted 1 cluster or more; region eu, wanted 1 region; zone a, b, wanted 1 zone or more"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
