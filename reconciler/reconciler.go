@@ -23,6 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution"
 	"github.com/flotilla-io/flotilla/reconciler/namespace"
 	"github.com/flotilla-io/flotilla/reconciler/quota"
+	"github.com/flotilla-io/flotilla/reconciler/rebalance"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 	"github.com/flotilla-io/flotilla/reconciler/status"
 	"github.com/flotilla-io/flotilla/reconciler/template"
@@ -45,6 +46,8 @@ type Options struct {
 	Claims *Claims
 	// AllowCrossNamespace lets a Kustomization use a source of another namespace.
 	AllowCrossNamespace bool
+	// Scheduling says how bindings are placed.
+	Scheduling Scheduling
 }
 
 // fleet is what the loops share.
@@ -72,6 +75,7 @@ var loops = []loop{
 	{"kustomization", registerApply},
 	{"template", registerTemplate},
 	{"scheduler", registerScheduler},
+	{"rebalance", registerRebalance},
 	{"binding", registerBinding},
 	{"namespace", registerNamespace},
 	{"execution", registerExecution},
@@ -142,15 +146,18 @@ func choose(list []string) (map[string]bool, error) {
 }
 
 func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options) (*fleet, error) {
+	decisions, err := opts.Scheduling.decisions()
+	if err != nil {
+		return nil, err
+	}
 	f := &fleet{
+		decider:     scheduler.NewDecider(mgr.GetClient(), decisions),
 		mgr:         mgr,
 		opts:        opts,
-		decider:     scheduler.NewDecider(mgr.GetClient(), scheduler.DeciderOptions{}),
 		interpreter: interpreter.Native(),
 		events:      mgr.GetEventRecorderFor("flotilla"), //nolint:staticcheck // Karmada's and Flux's clients read core/v1 Events
 	}
 	f.registry = members.New(members.Options{Interpreter: f.interpreter})
-	var err error
 	f.templates, err = store.New(mgr.GetConfig(), store.Options{
 		HTTPClient: mgr.GetHTTPClient(),
 		Scheme:     mgr.GetScheme(),
@@ -193,7 +200,8 @@ func registerApply(_ context.Context, f *fleet) error {
 const giveWay = 50 * time.Millisecond
 
 func registerTemplate(ctx context.Context, f *fleet) error {
-	opts := template.Options{Skip: f.opts.Skip}
+	off := f.opts.Scheduling.Off
+	opts := template.Options{Skip: f.opts.Skip, NoPreemption: off.Preemption, NoPriority: off.Priority, NoComponents: off.Components}
 	if f.chosen["binding"] {
 		opts.GiveWay = giveWay
 	}
@@ -207,7 +215,11 @@ func registerTemplate(ctx context.Context, f *fleet) error {
 }
 
 func registerScheduler(_ context.Context, f *fleet) error {
-	return scheduler.New(f.mgr.GetClient(), f.decider, f.events, scheduler.Options{}).Register(f.mgr)
+	return scheduler.New(f.mgr.GetClient(), f.decider, f.events, scheduler.Options{NoPriority: f.opts.Scheduling.Off.Priority}).Register(f.mgr)
+}
+
+func registerRebalance(_ context.Context, f *fleet) error {
+	return rebalance.New(f.mgr.GetClient(), rebalance.Options{}).Register(f.mgr)
 }
 
 func registerBinding(ctx context.Context, f *fleet) error {
@@ -227,7 +239,7 @@ func registerExecution(_ context.Context, f *fleet) error {
 }
 
 func registerStatus(_ context.Context, f *fleet) error {
-	return status.New(f.mgr.GetClient(), f.templates, f.interpreter, status.Options{}).Register(f.mgr)
+	return status.New(f.mgr.GetClient(), f.templates, f.interpreter, status.Options{SchedulerName: f.opts.Scheduling.Name}).Register(f.mgr)
 }
 
 func registerCluster(_ context.Context, f *fleet) error {

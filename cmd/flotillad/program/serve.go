@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"context"
@@ -11,7 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/component-base/cli/flag"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -36,8 +37,9 @@ type serveOptions struct {
 }
 
 // newServeCommand runs a whole control plane in this process.
-func newServeCommand() *cobra.Command {
+func newServeCommand(own Options) *cobra.Command {
 	opts := &serveOptions{}
+	opts.loops.scheduling.Plugins = own.Plugins
 	cmd := &cobra.Command{
 		Use:   "serve --data-dir DIR",
 		Short: "Run a control plane: its store, its API server and its loops",
@@ -67,7 +69,6 @@ func (o *serveOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.plane.Etcd.CertFile, "etcd-certfile", "", "client certificate for the etcd cluster")
 	flags.StringVar(&o.plane.Etcd.KeyFile, "etcd-keyfile", "", "key of the client certificate")
 	flags.BoolVar(&o.plane.AllowNoExecuteTaintPolicy, "allow-no-execute-taint-policy", false, "accept ClusterTaintPolicies whose taints evict workloads (effect NoExecute)")
-	flags.Var(flag.NewMapStringBool(&o.plane.FeatureGates), "feature-gates", "Kubernetes feature gates, as name=true or name=false")
 	o.loops.addFlags(flags)
 	o.logs.AddFlags(flags)
 }
@@ -119,5 +120,16 @@ func (o *serveOptions) validate() error {
 	case o.plane.SecurePort < 0 || o.plane.SecurePort > 65535:
 		return command.Usage(fmt.Errorf("--secure-port %d is no port", o.plane.SecurePort))
 	}
-	return o.loops.validate()
+	if err := o.loops.validate(ofKubernetes); err != nil {
+		return err
+	}
+	o.plane.FeatureGates = o.loops.features.Kubernetes
+	o.plane.IgnoreQuotas = !o.loops.features.QuotaEnforcement
+	return nil
+}
+
+// ofKubernetes says whether Kubernetes' own servers have a feature gate.
+func ofKubernetes(gate string) bool {
+	_, known := utilfeature.DefaultMutableFeatureGate.GetAll()[featuregate.Feature(gate)]
+	return known
 }

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"errors"
@@ -14,9 +14,10 @@ import (
 )
 
 // newControllersCommand runs the loops apart from the control plane.
-func newControllersCommand() *cobra.Command {
+func newControllersCommand(own Options) *cobra.Command {
 	var kubeconfig string
 	loops := loopOptions{metricsAddress: "127.0.0.1:8080", healthAddress: "127.0.0.1:10357"}
+	loops.scheduling.Plugins = own.Plugins
 	logs := telemetry.LogOptions{}
 	cmd := &cobra.Command{
 		Use:   "controllers --kubeconfig FILE",
@@ -28,7 +29,7 @@ func newControllersCommand() *cobra.Command {
 			if kubeconfig == "" {
 				return command.Usage(errors.New("--kubeconfig is missing: name the file that leads to the control plane"))
 			}
-			if err := loops.validate(); err != nil {
+			if err := loops.validate(nil); err != nil {
 				return err
 			}
 			logger, err := logs.Start(cmd.ErrOrStderr())

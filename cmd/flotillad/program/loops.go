@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"context"
@@ -15,9 +15,12 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
+	"k8s.io/component-base/cli/flag"
 
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/internal/features"
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler"
@@ -39,6 +42,10 @@ type loopOptions struct {
 	skippedNamespaces   []string
 	skippedAPIs         string
 	skip                propagation.SkipRules
+	scheduling          reconciler.Scheduling
+	gates               map[string]bool
+	// features are what the gates mean, once they are validated.
+	features features.Gates
 	// claims is told which policy carries which object; nil if nobody asks.
 	claims *reconciler.Claims
 	log    logr.Logger
@@ -55,17 +62,40 @@ func (o *loopOptions) addFlags(flags *pflag.FlagSet) {
 		"namespaces that stay on the control plane, with all that is in them: regular expressions of whole names")
 	flags.StringVar(&o.skippedAPIs, "skipped-propagating-apis", "",
 		"kinds that stay on the control plane, separated by semicolons: group, group/version or group/version/Kind,Kind")
+	flags.StringVar(&o.scheduling.Name, "scheduler-name", policyv1alpha1.DefaultSchedulerName,
+		"the scheduler that the loops are: policies that name another one are placed by that one")
+	flags.StringSliceVar(&o.scheduling.Enabled, "plugins", []string{"*"},
+		"which plugins choose clusters: names, * for all, -name for all but that one; there are "+strings.Join(o.scheduling.PluginNames(), ", "))
+	flags.BoolVar(&o.scheduling.KeepEmpty, "enable-empty-workload-propagation", false,
+		"carry a workload to clusters that were chosen for it and get no replicas, too")
+	flags.Var(flag.NewMapStringBool(&o.gates), "feature-gates",
+		"what to switch on or off, as name=true or name=false; there are "+strings.Join(features.Names(), ", ")+", and in serve those of Kubernetes")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress, "where the loops serve /metrics; 0 or nothing turns it off")
 	flags.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress, "where the loops serve /healthz and /readyz; 0 or nothing turns it off")
 }
 
 // validate refuses what can be seen to be wrong before anything starts.
-func (o *loopOptions) validate() (err error) {
+// Kubernetes says which feature gates are Kubernetes' own; nil where none are.
+func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 	if err := reconciler.Check(o.controllers); err != nil {
 		return command.Usage(fmt.Errorf("--controllers: %w", err))
 	}
 	if o.skip, err = propagation.NewSkipRules(o.skippedNamespaces, o.skippedAPIs); err != nil {
 		return command.Usage(err)
+	}
+	if err := o.scheduling.Check(); err != nil {
+		return command.Usage(fmt.Errorf("--plugins: %w", err))
+	}
+	if o.features, err = features.Read(o.gates, kubernetes); err != nil {
+		return command.Usage(fmt.Errorf("--feature-gates: %w", err))
+	}
+	o.scheduling.Off = reconciler.Off{
+		Preemption:       !o.features.Preemption,
+		Priority:         !o.features.PriorityScheduling,
+		WorkloadAffinity: !o.features.WorkloadAffinity,
+		Components:       !o.features.MultiplePodTemplates,
+		Models:           !o.features.ResourceModeling,
+		Promises:         !o.features.OvercommitProtection,
 	}
 	return nil
 }
@@ -73,6 +103,9 @@ func (o *loopOptions) validate() (err error) {
 // run runs the loops against the hub until ctx ends.
 func (o *loopOptions) run(ctx context.Context, cfg *rest.Config) error {
 	ctx = logr.NewContext(ctx, o.log)
+	if len(o.features.Idle) > 0 {
+		o.log.Info("feature gates are set for what is not there yet", "gates", o.features.Idle)
+	}
 	store, stop, err := o.serveArtifacts(ctx)
 	if err != nil {
 		return err
@@ -93,6 +126,7 @@ func (o *loopOptions) run(ctx context.Context, cfg *rest.Config) error {
 		Skip:                o.skip,
 		Claims:              o.claims,
 		AllowCrossNamespace: o.allowCrossNamespace,
+		Scheduling:          o.scheduling,
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,47 @@
+package program
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/internal/telemetry"
+	"github.com/flotilla-io/flotilla/policies/placement/framework"
+)
+
+// Options are what a program adds to flotillad. The zero value adds nothing.
+type Options struct {
+	// Name of the program; empty means flotillad.
+	Name string
+	// Version that --version shows; empty means what the build knows.
+	Version string
+	// Plugins are asked after the built-in ones; --plugins knows them by their
+	// names.
+	Plugins []framework.Plugin
+}
+
+// Run runs the program by its arguments until it is done or told to stop by
+// SIGINT or SIGTERM, and returns its exit code.
+func Run(o Options) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return command.Run(ctx, New(o))
+}
+
+// New returns the program's command.
+func New(o Options) *cobra.Command {
+	if o.Name == "" {
+		o.Name = "flotillad"
+	}
+	cmd := &cobra.Command{
+		Use:     o.Name,
+		Short:   "The server side of a fleet of Kubernetes clusters",
+		Version: telemetry.BuildVersion(o.Version).String(),
+	}
+	cmd.AddCommand(newServeCommand(o), newControllersCommand(o), newMemberCommand())
+	return cmd
+}

@@ -1,0 +1,99 @@
+package reconciler
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/placement/framework"
+	"github.com/flotilla-io/flotilla/policies/placement/plugins"
+	"github.com/flotilla-io/flotilla/reconciler/scheduler"
+)
+
+// Scheduling says how bindings are placed. The zero value is the default.
+type Scheduling struct {
+	// Name is the scheduler that the loops are: they place the bindings that name
+	// it, and leave all others alone. Empty means default-scheduler.
+	Name string
+	// Plugins are asked after the built-in ones, in this order.
+	Plugins []framework.Plugin
+	// Enabled says which plugins are asked, own ones included: names, "*" for all,
+	// and "-name" for all but that one. Empty means all.
+	Enabled []string
+	// KeepEmpty keeps chosen clusters that get no replicas.
+	KeepEmpty bool
+	// Off are the areas that are switched off.
+	Off Off
+}
+
+// Off names areas that are switched off.
+type Off struct {
+	// Preemption leaves every claim to the policy that holds it.
+	Preemption bool
+	// Priority leaves the priority of bindings out of account.
+	Priority bool
+	// WorkloadAffinity places bindings whatever groups they are in.
+	WorkloadAffinity bool
+	// Components takes workloads of several components for one whole.
+	Components bool
+	// Models estimates room without the sizes of nodes.
+	Models bool
+	// Promises leaves out of account what was placed and does not show yet.
+	Promises bool
+}
+
+// Check errs if a plugin that is named does not exist, or a name is taken.
+func (s *Scheduling) Check() error {
+	_, err := s.plugins()
+	return err
+}
+
+// PluginNames lists all plugins, in the order in which they are asked.
+func (s *Scheduling) PluginNames() []string {
+	var names []string
+	for _, p := range slices.Concat(plugins.All(), s.Plugins) {
+		names = append(names, p.Name())
+	}
+	return names
+}
+
+// decisions returns the options of the decider.
+func (s *Scheduling) decisions() (scheduler.DeciderOptions, error) {
+	active, err := s.plugins()
+	if err != nil {
+		return scheduler.DeciderOptions{}, err
+	}
+	return scheduler.DeciderOptions{
+		Placement: placement.Options{
+			SchedulerName: s.Name, Plugins: active, KeepEmpty: s.KeepEmpty, NoModels: s.Off.Models, NoComponents: s.Off.Components,
+		},
+		NoPromises: s.Off.Promises,
+	}, nil
+}
+
+// plugins returns those that are asked; never nil, which would mean all.
+func (s *Scheduling) plugins() ([]framework.Plugin, error) {
+	all, names := slices.Concat(plugins.All(), s.Plugins), s.PluginNames()
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return nil, fmt.Errorf("there are two plugins %q", name)
+		}
+	}
+	for _, pattern := range s.Enabled {
+		if name := strings.TrimPrefix(pattern, "-"); pattern != "*" && !slices.Contains(names, name) {
+			return nil, fmt.Errorf("there is no plugin %q: there are %s", name, strings.Join(names, ", "))
+		}
+	}
+	active := all
+	if len(s.Enabled) > 0 {
+		active = framework.Select(all, s.Enabled)
+	}
+	if s.Off.WorkloadAffinity {
+		active = framework.Select(active, []string{"*", "-" + plugins.WorkloadAffinity{}.Name(), "-" + plugins.WorkloadAntiAffinity{}.Name()})
+	}
+	if active == nil {
+		active = []framework.Plugin{}
+	}
+	return active, nil
+}
