@@ -294,6 +294,7 @@ func (w *world) explain(args []string) (string, error) {
 	if b == nil {
 		return "no binding", nil
 	}
+	w.occupy()
 	trace := placement.Explain(placement.RequestOf(b, placement.PeersOf(b, values(w.bindings))), placement.NewSnapshot(values(w.clusters)), placement.Options{})
 	return explanation(trace), nil
 }
