@@ -192,8 +192,8 @@ func (in *FleetInput) activate(out *TemplatePlan, template *unstructured.Unstruc
 	if !out.Activation.Waits {
 		return in.bind(template, out.Policy, current, out.Activation.Edition)
 	}
-	out.Why += ", waits for a change of the template"
 	if current == nil {
+		out.Why += ", waits for a change of the template"
 		return nil, nil
 	}
 	after, err := propagation.Digest(template)
