@@ -201,6 +201,7 @@ func fillTiers(in Input, last int, divide divider) ([]workv1alpha2.TargetCluster
 		if part.Desired <= 0 {
 			continue
 		}
+		in.Trace.tier(tier)
 		got, err := dynamic(part, divide)
 		if err != nil {
 			return nil, err
@@ -242,13 +243,25 @@ func dynamic(in Input, divide divider) ([]workv1alpha2.TargetCluster, error) {
 	switch {
 	case in.Fresh:
 		return divideBy(byAvailable, in.Desired, in, divide)
-	case held >= int64(in.Desired):
+	case held == int64(in.Desired):
+		return stay(in), nil
+	case held > int64(in.Desired):
 		return divideBy(byHeld, in.Desired, in, divide)
 	}
 	if held > 0 {
 		in.Trace.say("%s stay where they run", count(int32(held)))
 	}
 	return divideBy(byFree, in.Desired-int32(held), in, divide)
+}
+
+// stay leaves everything as it is.
+func stay(in Input) []workv1alpha2.TargetCluster {
+	shares := make([]Share, len(in.Candidates))
+	for i := range in.Candidates {
+		shares[i] = Share{Name: in.Candidates[i].Name, Count: in.Candidates[i].Held}
+	}
+	in.Trace.say("%s stay where they run", count(in.Desired))
+	return targets(shares)
 }
 
 func divideBy(by claim, amount int32, in Input, divide divider) ([]workv1alpha2.TargetCluster, error) {

@@ -14,6 +14,7 @@ type Trace struct {
 	// weighed nothing there is no entry.
 	Weights map[string]int64
 	steps   []string
+	prefix  string
 }
 
 // Words returns what was done, step after step.
@@ -24,7 +25,18 @@ const maxNamed = 10
 
 func (t *Trace) say(format string, args ...any) {
 	if t != nil {
-		t.steps = append(t.steps, fmt.Sprintf(format, args...))
+		t.steps = append(t.steps, t.prefix+fmt.Sprintf(format, args...))
+	}
+}
+
+// tier says to which tier the next steps belong.
+func (t *Trace) tier(n int) {
+	if t == nil {
+		return
+	}
+	t.prefix = "the affinity itself: "
+	if n > 0 {
+		t.prefix = fmt.Sprintf("overflow %d: ", n)
 	}
 }
 
