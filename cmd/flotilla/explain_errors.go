@@ -15,6 +15,7 @@ import (
 func (f *explainFlags) describe(err error) error {
 	var request *url.Error
 	var network net.Error
+	var nothing *meta.NoResourceMatchError
 	switch {
 	case err == nil:
 		return nil
@@ -24,6 +25,8 @@ func (f *explainFlags) describe(err error) error {
 		return fmt.Errorf("the control plane does not accept these credentials (%w): --kubeconfig names a file with others", err)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%w: ask for the right to get it", err)
+	case errors.As(err, &nothing) && nothing.PartialResource.Version == "":
+		return unknownKind(nothing.PartialResource.Resource)
 	case meta.IsNoMatchError(err):
 		return fmt.Errorf("the control plane does not serve it (%w): is this the control plane of a fleet, and is the CustomResourceDefinition there?", err)
 	case errors.As(err, &request):
@@ -42,4 +45,8 @@ func hostOf(address string) string {
 		return address
 	}
 	return u.Scheme + "://" + u.Host
+}
+
+func unknownKind(word string) error {
+	return fmt.Errorf("the control plane knows no kind %q: flotilla kubectl api-resources lists them", word)
 }

@@ -137,7 +137,7 @@ func (r *explainReader) resolve(word string) (*meta.RESTMapping, error) {
 		slices.Sort(names)
 		return nil, fmt.Errorf("%q may mean several kinds: say which of %s", word, strings.Join(slices.Compact(names), ", "))
 	case meta.IsNoMatchError(err):
-		return nil, fmt.Errorf("the control plane knows no kind %q: flotilla kubectl api-resources lists them", word)
+		return nil, unknownKind(word)
 	default:
 		return nil, err
 	}
