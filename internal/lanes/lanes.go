@@ -187,21 +187,15 @@ func (q *Queue[T]) GetWithPriority() (key T, priority int, shutdown bool) {
 	if q.rank.Len() == 0 {
 		return key, 0, true
 	}
-	i := q.choose()
+	from := q.rank
+	if q.turn = (q.turn + 1) % turns; q.turn == 0 {
+		from = q.age
+	}
+	i, _ := from.Min()
 	q.take(i)
 	delete(q.items, i.key)
 	q.busy[i.key] = true
 	return i.key, i.priority, false
-}
-
-func (q *Queue[T]) choose() *item[T] {
-	q.turn = (q.turn + 1) % turns
-	from := q.rank
-	if q.turn == 0 {
-		from = q.age
-	}
-	i, _ := from.Min()
-	return i
 }
 
 // Done ends the caller's hold on a key.
