@@ -46,6 +46,9 @@ type Resource struct {
 	Stored bool `json:"stored"`
 	// Replicas that it asks for; nil for kinds that have none.
 	Replicas *int32 `json:"replicas,omitempty"`
+	// Components are the replicas of each part of a workload that has several pod
+	// templates. Clusters run the whole set of them.
+	Components map[string]int32 `json:"components,omitempty"`
 }
 
 // Ref names a policy or an override.
@@ -136,6 +139,8 @@ type Placement struct {
 	// Now is what a decision would say at this moment. Nil where the clusters
 	// could not be read.
 	Now *Prospect `json:"now,omitempty"`
+	// Groups of workloads that it is in.
+	Groups []Group `json:"groups,omitempty"`
 	// Terms of the affinity that such a decision would try, the one that it would
 	// take last. There is one without a name where the policy has no terms.
 	Terms []Term `json:"terms,omitempty"`
@@ -146,6 +151,18 @@ type Target struct {
 	Name string `json:"name"`
 	// Replicas are zero for kinds that have none.
 	Replicas int32 `json:"replicas,omitempty"`
+	// Components that it runs, where the decision names them.
+	Components map[string]int32 `json:"components,omitempty"`
+}
+
+// Group is a group of workloads that run together, or apart.
+type Group struct {
+	// Name is key=value of the label that makes the group.
+	Name string `json:"name"`
+	// Apart says that its members keep away from each other.
+	Apart bool `json:"apart,omitempty"`
+	// Clusters that the other members run on.
+	Clusters []string `json:"clusters,omitempty"`
 }
 
 // Standing is a decision that was made.
@@ -155,7 +172,7 @@ type Standing struct {
 	// RequiredBy are the templates for whose sake it runs on further clusters.
 	RequiredBy []string `json:"requiredBy,omitempty"`
 	// Leaving are the clusters that it is moved away from.
-	Leaving []string `json:"leaving,omitempty"`
+	Leaving []Leaving `json:"leaving,omitempty"`
 	// Term of the affinity in force; empty where there are none.
 	Term string `json:"term,omitempty"`
 	// Reason, Message and At are the record of the decision; empty where there is
@@ -165,12 +182,23 @@ type Standing struct {
 	At      *metav1.Time `json:"at,omitempty"`
 }
 
+// Leaving is a cluster that the template is moved away from.
+type Leaving struct {
+	Cluster string `json:"cluster"`
+	// Reason and Producer say why, and by whom; either may be empty.
+	Reason   string `json:"reason,omitempty"`
+	Producer string `json:"producer,omitempty"`
+}
+
 // Prospect is what a decision would say.
 type Prospect struct {
 	// Same says that it is what stands.
 	Same     bool     `json:"same"`
 	Clusters []Target `json:"clusters"`
 	Term     string   `json:"term,omitempty"`
+	// Passed are the terms of the affinity that are not tried again until a
+	// rebalance is asked for.
+	Passed []string `json:"passed,omitempty"`
 	// Error is why there would be no placement; empty where there would.
 	Error string `json:"error,omitempty"`
 	// Due is why the decision is about to be made; empty where it is not.

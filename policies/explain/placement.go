@@ -12,6 +12,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/placement/framework"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
@@ -29,6 +30,12 @@ func (x *explainer) place() {
 	if x.binding = x.undecided(eager.Binding); x.binding == nil {
 		return
 	}
+	for _, c := range x.binding.BindingSpec().Components {
+		if x.out.Resource.Components == nil {
+			x.out.Resource.Components = map[string]int32{}
+		}
+		x.out.Resource.Components[c.Name] = c.Replicas
+	}
 	p := &Placement{}
 	if x.in.Binding != nil {
 		p.Stands = standing(x.in.Binding)
@@ -39,6 +46,7 @@ func (x *explainer) place() {
 		return
 	}
 	in := placement.Situation{Clusters: x.snap, Peers: placement.PeersOf(x.binding, x.in.Bindings), Now: x.in.Now}
+	p.Groups = groups(x.binding.BindingSpec().WorkloadAffinityGroups, in.Peers)
 	trace := placement.Explain(placement.RequestOf(x.binding, in.Peers), x.snap, x.in.Scheduling)
 	p.Terms = x.terms(trace)
 	p.Now = x.prospect(trace)
@@ -110,7 +118,8 @@ func standing(b workv1alpha2.Binding) *Standing {
 		}
 	}
 	for i := range spec.GracefulEvictionTasks {
-		s.Leaving = append(s.Leaving, spec.GracefulEvictionTasks[i].FromCluster)
+		task := &spec.GracefulEvictionTasks[i]
+		s.Leaving = append(s.Leaving, Leaving{Cluster: task.FromCluster, Reason: task.Reason, Producer: task.Producer})
 	}
 	for _, by := range spec.RequiredBy {
 		s.RequiredBy = append(s.RequiredBy, by.Name)
@@ -122,6 +131,31 @@ func targets(clusters []workv1alpha2.TargetCluster) []Target {
 	out := make([]Target, len(clusters))
 	for i, t := range clusters {
 		out[i] = Target{Name: t.Name, Replicas: t.Replicas}
+		for _, c := range t.Components {
+			if out[i].Components == nil {
+				out[i].Components = map[string]int32{}
+			}
+			out[i].Components[c.Name] = c.Replicas
+		}
+	}
+	return out
+}
+
+func groups(in *workv1alpha2.WorkloadAffinityGroups, peers framework.Peers) []Group {
+	var out []Group
+	if in == nil {
+		return nil
+	}
+	for _, g := range []struct {
+		name  string
+		apart bool
+		peers [][]string
+	}{{in.AffinityGroup, false, peers.Affinity}, {in.AntiAffinityGroup, true, peers.AntiAffinity}} {
+		if g.name == "" {
+			continue
+		}
+		clusters := slices.Sorted(slices.Values(slices.Concat(g.peers...)))
+		out = append(out, Group{Name: g.name, Apart: g.apart, Clusters: slices.Compact(clusters)})
 	}
 	return out
 }
@@ -130,6 +164,15 @@ func targets(clusters []workv1alpha2.TargetCluster) []Target {
 func (x *explainer) prospect(trace placement.Trace) *Prospect {
 	now := &Prospect{Clusters: targets(trace.Clusters), Term: trace.AffinityName}
 	stands := targets(x.binding.BindingSpec().Clusters)
+	if p := x.binding.BindingSpec().Placement; p != nil && len(trace.Terms) > 0 {
+		for i := range p.ClusterAffinities {
+			name := p.ClusterAffinities[i].AffinityName
+			if name == trace.Terms[0].Name {
+				break
+			}
+			now.Passed = append(now.Passed, name)
+		}
+	}
 	if trace.Err != nil {
 		now.Error = trace.Err.Error()
 		var fit *placement.FitError
@@ -139,9 +182,13 @@ func (x *explainer) prospect(trace placement.Trace) *Prospect {
 	}
 	if x.in.Binding != nil {
 		record, _ := placement.RecordOf(x.in.Binding)
-		now.Same = slices.Equal(now.Clusters, stands) && (now.Error == "" || now.Error == record.Message)
+		now.Same = slices.EqualFunc(now.Clusters, stands, sameTarget) && (now.Error == "" || now.Error == record.Message)
 	}
 	return now
+}
+
+func sameTarget(a, b Target) bool {
+	return a.Name == b.Name && a.Replicas == b.Replicas && maps.Equal(a.Components, b.Components)
 }
 
 // due says whether the decision is about to be made, and why not.

@@ -2,6 +2,8 @@ package explain
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -41,6 +43,9 @@ func (w *writer) head(e Explanation) {
 	if e.Resource.Replicas != nil {
 		title += fmt.Sprintf(", %d %s", *e.Resource.Replicas, plural(int(*e.Resource.Replicas), "replica"))
 	}
+	if len(e.Resource.Components) > 0 {
+		title += ", a set of " + componentsText(e.Resource.Components)
+	}
 	if !e.Resource.Stored {
 		title += ", not on the control plane"
 	}
@@ -77,17 +82,30 @@ func (p *Placement) facts(t *table) {
 	} else {
 		t.add("  runs on", s.text())
 		if len(s.Leaving) > 0 {
-			t.add("  leaving", strings.Join(s.Leaving, ", "))
+			names := make([]string, len(s.Leaving))
+			for i, l := range s.Leaving {
+				if names[i] = l.Cluster; l.Reason != "" {
+					names[i] += " (" + l.Reason + ")"
+				}
+			}
+			t.add("  leaving", list(names, maxNamed))
 		}
 		if len(s.RequiredBy) > 0 {
 			t.add("  needed by", strings.Join(s.RequiredBy, ", "))
 		}
 	}
+	for _, g := range p.Groups {
+		t.add("  group", g.text())
+	}
 	if p.Now == nil {
 		t.add("  now", "not known: the clusters could not be read")
 		return
 	}
-	t.add("  now", p.Now.text(p.Stands != nil))
+	text := p.Now.text(p.Stands != nil)
+	if len(p.Now.Passed) > 0 {
+		text += "; affinities not tried again until a rebalance: " + list(p.Now.Passed, maxNamed)
+	}
+	t.add("  now", text)
 }
 
 func (s *Standing) text() string {
@@ -136,11 +154,35 @@ func targetsText(targets []Target) string {
 	}
 	parts := make([]string, len(targets))
 	for i, t := range targets {
-		if parts[i] = t.Name; t.Replicas > 0 {
+		switch {
+		case len(t.Components) > 0:
+			parts[i] = fmt.Sprintf("%s (%s)", t.Name, componentsText(t.Components))
+		case t.Replicas > 0:
 			parts[i] = fmt.Sprintf("%s %d", t.Name, t.Replicas)
+		default:
+			parts[i] = t.Name
 		}
 	}
 	return list(parts, maxNamed)
+}
+
+func componentsText(components map[string]int32) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(components)) {
+		parts = append(parts, fmt.Sprintf("%s %d", name, components[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (g Group) text() string {
+	text := "is to run with the others of " + g.Name
+	if g.Apart {
+		text = "is to run apart from the others of " + g.Name
+	}
+	if len(g.Clusters) == 0 {
+		return text + ", of which none runs yet"
+	}
+	return text + ", in " + list(g.Clusters, maxNamed)
 }
 
 // list joins names, at most so many; zero means all.
