@@ -230,3 +230,38 @@ func TestPromisesAndModels(t *testing.T) {
 		})
 	}
 }
+
+// A renewed snapshot is as good as a new one.
+func TestRenew(t *testing.T) {
+	version := func(v string) func(*clusterv1alpha1.Cluster) {
+		return func(c *clusterv1alpha1.Cluster) { c.UID, c.ResourceVersion = "u", v }
+	}
+	req := placement.Request{Spec: deployment(8, policyv1alpha1.Placement{ReplicaScheduling: divided(policyv1alpha1.ReplicaDivisionPreferenceAggregated, nil)})}
+	load := estimate.LoadOf(30, nil)
+	old := placement.NewSnapshot([]*clusterv1alpha1.Cluster{
+		cluster("a", 10, version("1")), cluster("b", 20, version("1")), cluster("gone", 99, version("1")), cluster("c", 5),
+	}).Promise("b", &load)
+	got := old.Renew([]*clusterv1alpha1.Cluster{cluster("c", 30), cluster("b", 20, version("1")), cluster("a", 99, version("2"))})
+	if diff := cmp.Diff([]string{"a", "b", "c"}, got.Names()); diff != "" {
+		t.Errorf("clusters (-want +got):\n%s", diff)
+	}
+	var room []int64
+	for _, v := range placement.Explain(req, got, placement.Options{}).Terms[0].Verdicts {
+		room = append(room, v.Available)
+	}
+	if diff := cmp.Diff([]int64{99, 20, 30}, room); diff != "" {
+		t.Errorf("room (-want +got):\n%s", diff)
+	}
+}
+
+func BenchmarkRenew(b *testing.B) {
+	clusters := fleet(1000)
+	for i, c := range clusters {
+		c.UID, c.ResourceVersion = "u", fmt.Sprint(i)
+	}
+	snap := placement.NewSnapshot(clusters)
+	b.ReportAllocs()
+	for b.Loop() {
+		snap.Renew(clusters)
+	}
+}

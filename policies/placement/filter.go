@@ -11,7 +11,7 @@ import (
 func (a *attempt) filter(ask *framework.Request, snap Snapshot) (fit []framework.Candidate, err error) {
 	var asked framework.Plugin // the one that is running
 	defer recoverPlugin(&asked, &err)
-	filters, scorers := split(a.opts.Plugins)
+	active := a.opts.active()
 	fit = make([]framework.Candidate, 0, len(snap.clusters))
 	var refusals []Reason // as long as nobody fits
 next:
@@ -19,7 +19,7 @@ next:
 		if c.DeletionTimestamp != nil {
 			continue
 		}
-		for _, f := range filters {
+		for _, f := range active.filters {
 			asked = f
 			if reason := f.Filter(ask, c); reason != "" {
 				if len(fit) == 0 {
@@ -31,7 +31,7 @@ next:
 		}
 		candidate := framework.Candidate{Cluster: c}
 		verdict := a.trace.fits(c)
-		for _, s := range scorers {
+		for _, s := range active.scorers {
 			asked = s
 			score := min(max(s.Score(ask, c), 0), framework.MaxScore)
 			candidate.Score += score
@@ -45,17 +45,31 @@ next:
 	return fit, nil
 }
 
-func split(active []framework.Plugin) (filters []framework.Filter, scorers []framework.Score) {
-	if active == nil {
-		active = plugins.All()
+// active are plugins by what they do.
+type active struct {
+	filters []framework.Filter
+	scorers []framework.Score
+}
+
+// builtIn are the plugins of options that name none.
+var builtIn = split(plugins.All())
+
+func (o *Options) active() active {
+	if o.Plugins == nil {
+		return builtIn
 	}
-	for _, p := range active {
+	return split(o.Plugins)
+}
+
+func split(all []framework.Plugin) active {
+	var out active
+	for _, p := range all {
 		if f, ok := p.(framework.Filter); ok {
-			filters = append(filters, f)
+			out.filters = append(out.filters, f)
 		}
 		if s, ok := p.(framework.Score); ok {
-			scorers = append(scorers, s)
+			out.scorers = append(out.scorers, s)
 		}
 	}
-	return filters, scorers
+	return out
 }

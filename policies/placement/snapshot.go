@@ -18,27 +18,39 @@ type Snapshot struct {
 // NewSnapshot prepares clusters. It keeps references to them: they must not be
 // changed afterwards, as objects of a cache are not.
 func NewSnapshot(clusters []*clusterv1alpha1.Cluster) Snapshot {
-	prepared := make([]*framework.Cluster, len(clusters))
-	for i, c := range clusters {
-		prepared[i] = framework.NewCluster(c)
-	}
+	return Snapshot{}.Renew(clusters)
+}
+
+func sorted(prepared []*framework.Cluster) Snapshot {
 	slices.SortFunc(prepared, func(a, b *framework.Cluster) int { return strings.Compare(a.Name, b.Name) })
 	return Snapshot{clusters: prepared}
+}
+
+// Renew returns the snapshot of other clusters, and prepares only those that s
+// does not have, or has in another version. Nothing is promised in it.
+func (s Snapshot) Renew(clusters []*clusterv1alpha1.Cluster) Snapshot {
+	prepared := make([]*framework.Cluster, len(clusters))
+	for i, c := range clusters {
+		at, ok := slices.BinarySearchFunc(s.clusters, c.Name, nameCompare)
+		if ok && sameVersion(s.clusters[at].Cluster, c) && s.clusters[at].Promised == nil {
+			prepared[i] = s.clusters[at]
+			continue
+		}
+		prepared[i] = framework.NewCluster(c)
+	}
+	return sorted(prepared)
+}
+
+// sameVersion says whether a and b are one object, stored once.
+func sameVersion(a, b *clusterv1alpha1.Cluster) bool {
+	return a == b || a.UID != "" && a.UID == b.UID && a.ResourceVersion != "" && a.ResourceVersion == b.ResourceVersion
 }
 
 // Promise returns a snapshot in which load was promised of the cluster, in all;
 // a nil load takes the promise back. s stays as it is, and the two share all
 // other clusters.
 func (s Snapshot) Promise(cluster string, load *estimate.Load) Snapshot {
-	i, ok := slices.BinarySearchFunc(s.clusters, cluster, nameCompare)
-	if !ok {
-		return s
-	}
-	changed := *s.clusters[i]
-	changed.Promised = load
-	clusters := slices.Clone(s.clusters)
-	clusters[i] = &changed
-	return Snapshot{clusters: clusters}
+	return s.WithPromises(map[string]*estimate.Load{cluster: load})
 }
 
 func nameCompare(c *framework.Cluster, name string) int { return strings.Compare(c.Name, name) }
