@@ -18,6 +18,7 @@ const (
 	DueRebalance        = "rebalance requested"
 	DueAlways           = "follows the clusters that fit"
 	DueClusterLeaving   = "a target cluster is leaving"
+	DueFailed           = "the last decision failed"
 )
 
 // Mine says whether the scheduler of that name decides about b: b names it, its
@@ -79,6 +80,9 @@ func (s *state) due(snap Snapshot) (reason string, due bool) {
 		return DueAlways, true
 	case leaving(s.spec, snap):
 		return DueClusterLeaving, true
+	case s.recorded && !s.record.Succeeded():
+		// What it failed for may have been taken back meanwhile.
+		return DueFailed, true
 	default:
 		return "", false
 	}
