@@ -145,13 +145,17 @@ func (s *state) outcome(result Result, err error) Decision {
 	}
 	var fit *FitError
 	var room *UnschedulableError
+	var caused interface{ Cause() string }
+	if errors.As(err, &caused) {
+		d.Record.Cause = caused.Cause()
+	}
 	switch {
 	case errors.As(err, &fit):
 		d.Clusters = nil
 		d.AppliedPlacement = s.placement
-		d.Record.Reason, d.Record.Cause = workv1alpha2.BindingReasonNoClusterFit, fit.cause()
+		d.Record.Reason = workv1alpha2.BindingReasonNoClusterFit
 	case errors.As(err, &room):
-		d.Record.Reason, d.Record.Cause = workv1alpha2.BindingReasonUnschedulable, "room"
+		d.Record.Reason = workv1alpha2.BindingReasonUnschedulable
 	}
 	return d
 }

@@ -2,6 +2,7 @@ package placement
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -9,6 +10,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement/replicas"
+	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
 // Why a decision is due.
@@ -18,6 +20,7 @@ const (
 	DueRebalance        = "rebalance requested"
 	DueAlways           = "follows the clusters that fit"
 	DueClusterLeaving   = "a target cluster is leaving"
+	DueClusterStrayed   = "a target cluster is not what the affinity asks for any more"
 	DueFailed           = "the last decision failed"
 )
 
@@ -80,6 +83,8 @@ func (s *state) due(snap Snapshot) (reason string, due bool) {
 		return DueAlways, true
 	case leaving(s.spec, snap):
 		return DueClusterLeaving, true
+	case s.strayed(snap):
+		return DueClusterStrayed, true
 	case s.recorded && !s.record.Succeeded():
 		// What it failed for may have been taken back meanwhile.
 		return DueFailed, true
@@ -209,4 +214,39 @@ func leaving(spec *workv1alpha2.ResourceBindingSpec, snap Snapshot) bool {
 		}
 	}
 	return false
+}
+
+// strayed says whether the affinity in force does not mean a target any more:
+// what users select clusters by, they change to move what runs there.
+func (s *state) strayed(snap Snapshot) bool {
+	if s.spec.Placement == nil || len(s.spec.Clusters) == 0 {
+		return false
+	}
+	meant := []selector.Clusters{}
+	for _, a := range affinitiesInForce(s.spec.Placement, s.affinity()) {
+		if m, err := selector.Compile(a); err == nil {
+			meant = append(meant, m)
+		}
+	}
+	for _, t := range s.spec.Clusters {
+		c, ok := snap.Cluster(t.Name)
+		if ok && !slices.ContainsFunc(meant, func(m selector.Clusters) bool { return m.Matches(c) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// affinitiesInForce returns what a target must match one of: the affinity, or
+// the observed term with its overflow.
+func affinitiesInForce(p *policyv1alpha1.Placement, observed string) []*policyv1alpha1.ClusterAffinity {
+	term := findTerm(p.ClusterAffinities, observed)
+	if term == nil {
+		return []*policyv1alpha1.ClusterAffinity{p.ClusterAffinity}
+	}
+	out := []*policyv1alpha1.ClusterAffinity{&term.ClusterAffinity}
+	for i := range term.OverflowAffinities {
+		out = append(out, &term.OverflowAffinities[i].ClusterAffinity)
+	}
+	return out
 }

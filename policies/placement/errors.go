@@ -66,10 +66,10 @@ func (e *FitError) Error() string {
 	return fmt.Sprintf("0/%d clusters are available: %s.", e.Clusters, strings.Join(texts, ", "))
 }
 
-// cause tells errors apart that give other reasons, however many clusters they
+// Cause tells errors apart that give other reasons, however many clusters they
 // are about. Where there are more reasons than a message names, it is other
 // plugins that make the difference.
-func (e *FitError) cause() string {
+func (e *FitError) Cause() string {
 	texts := make([]string, len(e.Reasons))
 	for i, r := range e.Reasons {
 		if texts[i] = r.Text; len(e.Reasons) > maxReasons {
@@ -99,6 +99,9 @@ type PluginError struct {
 }
 
 func (e *PluginError) Error() string { return fmt.Sprintf("plugin %s panicked: %v", e.Plugin, e.Value) }
+
+// Cause is the same whatever it panicked with.
+func (e *PluginError) Cause() string { return "plugin " + e.Plugin }
 
 // recoverPlugin turns a panic of the plugin into an error.
 func recoverPlugin(asked *framework.Plugin, err *error) {

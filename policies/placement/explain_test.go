@@ -170,6 +170,11 @@ func TestFailuresDoNotChurn(t *testing.T) {
 			placement: full, before: roomy(5), after: roomy(4),
 			message: "Clusters available replicas 5 are not enough to schedule.",
 		},
+		"fewer clusters than before, where more are wanted": {
+			placement: policyv1alpha1.Placement{SpreadConstraints: []policyv1alpha1.SpreadConstraint{{MinGroups: 5}}},
+			before:    roomy(5), after: placement.NewSnapshot([]*clusterv1alpha1.Cluster{cluster("a", 1), cluster("b", 1)}),
+			message: "spread over 5 clusters: only 1 fits",
+		},
 		"no cluster instead of no room": {
 			placement: full, before: roomy(5), after: tainted(1, 1), writes: true,
 			message: "Clusters available replicas 5 are not enough to schedule.",

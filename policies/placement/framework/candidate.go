@@ -42,3 +42,6 @@ func Sort(cs []Candidate) {
 type UnschedulableError struct{ Message string }
 
 func (e *UnschedulableError) Error() string { return e.Message }
+
+// Cause is the same whatever the numbers of the message.
+func (e *UnschedulableError) Cause() string { return "room" }

@@ -12,6 +12,20 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 )
 
+// ImpossibleError says that no choice of the clusters that fit satisfies the
+// constraints.
+type ImpossibleError struct {
+	// By is what the constraint groups by that cannot be satisfied, or all of them.
+	By string
+	// Message for users, which may count and name groups.
+	Message string
+}
+
+func (e *ImpossibleError) Error() string { return e.Message }
+
+// Cause is the same whatever clusters there are.
+func (e *ImpossibleError) Cause() string { return "spread by " + e.By }
+
 // bounds are the least and the most groups that a constraint wants.
 type bounds struct{ least, most int }
 
@@ -84,8 +98,8 @@ func (r *rules) possible(cs []framework.Candidate) error {
 	for _, d := range r.dimensions {
 		groups := groupsOf(d.Grouping, cs)
 		if len(groups) < d.least {
-			return fmt.Errorf("spread over %s: only %d %s clusters that fit (%s)",
-				d.Count(d.least), len(groups), have(len(groups)), list(groups))
+			return &ImpossibleError{d.String(), fmt.Sprintf("spread over %s: only %d %s clusters that fit (%s)",
+				d.Count(d.least), len(groups), have(len(groups)), list(groups))}
 		}
 	}
 	if len(cs) < r.clusters.least {
@@ -128,7 +142,7 @@ func tooFewClusters(n, least int) error {
 	if n == 1 {
 		verb = "fits"
 	}
-	return fmt.Errorf("spread over %s: only %d %s", byCluster.Count(least), n, verb)
+	return &ImpossibleError{byCluster.String(), fmt.Sprintf("spread over %s: only %d %s", byCluster.Count(least), n, verb)}
 }
 
 // impossible says that no choice satisfies all constraints together.
@@ -137,7 +151,8 @@ func (r *rules) impossible(candidates int) error {
 	for _, d := range r.dimensions {
 		texts = append(texts, d.text(d.Grouping))
 	}
-	return fmt.Errorf("no choice of the %s that fit spreads over %s", byCluster.Count(candidates), strings.Join(texts, " and "))
+	all := strings.Join(texts, " and ")
+	return &ImpossibleError{all, fmt.Sprintf("no choice of the %s that fit spreads over %s", byCluster.Count(candidates), all)}
 }
 
 // text returns "2 to 3 zones", "2 zones or more", "3 zones".
