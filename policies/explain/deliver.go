@@ -32,14 +32,14 @@ func (x *explainer) deliver() {
 	}
 	for i := range x.works {
 		if work := x.works[i].Work; work != nil {
-			x.deliverWork(d, of(x.works[i].Cluster), work)
+			deliverWork(d, of(x.works[i].Cluster), work)
 		}
 	}
 	x.out.Delivery = d
 	if x.in.Binding == nil {
 		return
 	}
-	for _, item := range x.items() {
+	for _, item := range x.in.items() {
 		c := of(item.ClusterName)
 		c.Applied, c.Message, c.Health = ptr.To(item.Applied), item.AppliedMessage, string(item.Health)
 	}
@@ -60,7 +60,7 @@ func (x *explainer) deliver() {
 }
 
 // deliverWork takes from a planned Work how it is delivered.
-func (x *explainer) deliverWork(d *Delivery, c *Delivered, work *workv1alpha1.Work) {
+func deliverWork(d *Delivery, c *Delivered, work *workv1alpha1.Work) {
 	c.Suspended = ptr.Deref(work.Spec.SuspendDispatching, false)
 	d.Preserved = d.Preserved || ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false)
 	d.Conflicts = string(policyv1alpha1.ConflictAbort)
@@ -74,12 +74,12 @@ func suspendedAll(spec *workv1alpha2.ResourceBindingSpec) bool {
 }
 
 // items is what clusters said: by their Works, or else by the binding.
-func (x *explainer) items() []workv1alpha2.AggregatedStatusItem {
+func (in *Input) items() []workv1alpha2.AggregatedStatusItem {
 	switch {
-	case x.in.Works != nil:
-		return rollup.Items(x.in.Works)
-	case x.in.Binding != nil:
-		return x.in.Binding.BindingStatus().AggregatedStatus
+	case in.Works != nil:
+		return rollup.Items(in.Works)
+	case in.Binding != nil:
+		return in.Binding.BindingStatus().AggregatedStatus
 	default:
 		return nil
 	}

@@ -86,7 +86,7 @@ func Explain(in Input) Explanation {
 	x.place()
 	x.overrides()
 	x.deliver()
-	x.sortProblems()
+	x.out.Problems = x.problems.sorted()
 	return x.out
 }
 
@@ -95,6 +95,8 @@ type explainer struct {
 	in   Input
 	snap placement.Snapshot
 	out  Explanation
+	// problems found so far.
+	problems problems
 	// decision on who carries it.
 	decision propagation.Decision
 	// plan is what the loops would make of it now.
@@ -122,7 +124,7 @@ func (x *explainer) resource() {
 	n, _, known, err := x.in.Interpreter.Replicas(x.in.Template)
 	switch {
 	case err != nil:
-		x.problem(Problem{
+		x.problems.add(Problem{
 			Reason: ReasonInvalidTemplate, Message: "its replicas cannot be read: " + err.Error(),
 			Next: "correct the template",
 		})
@@ -130,7 +132,7 @@ func (x *explainer) resource() {
 		x.out.Resource.Replicas = ptr.To(n)
 	}
 	if x.in.Template.GetDeletionTimestamp() != nil {
-		x.problem(Problem{Reason: ReasonDeleting, Message: "it is being deleted: nothing about it is decided any more"})
+		x.problems.add(Problem{Reason: ReasonDeleting, Message: "it is being deleted: nothing about it is decided any more"})
 	}
 }
 
@@ -145,7 +147,7 @@ func (x *explainer) taken() {
 	if group == r.GroupVersionKind().GroupKind() && of.Namespace == r.GetNamespace() && of.Name == r.GetName() {
 		return
 	}
-	x.problem(Problem{
+	x.problems.add(Problem{
 		Reason:  ReasonBindingTaken,
 		Message: fmt.Sprintf("the name of its binding, %s, is taken by %s %s %s", x.in.Binding.GetName(), of.APIVersion, of.Kind, of.Name),
 		Next:    "rename one of the two",
@@ -153,11 +155,9 @@ func (x *explainer) taken() {
 	x.in.Binding, x.in.Works = nil, nil
 }
 
-func (x *explainer) problem(p Problem) { x.out.Problems = append(x.out.Problems, p) }
-
 func (x *explainer) unread() {
 	for _, u := range x.in.Unread {
-		x.problem(Problem{
+		x.problems.add(Problem{
 			Reason: ReasonNotRead, Message: "you may not read " + u.Text + ": what depends on it is left out or may be wrong",
 			Next: "ask for the right to get and list it",
 		})
@@ -165,8 +165,8 @@ func (x *explainer) unread() {
 }
 
 // blind says whether something of the kind could not be read.
-func (x *explainer) blind(what string) bool {
-	return slices.ContainsFunc(x.in.Unread, func(u Unread) bool { return u.What == what })
+func (in *Input) blind(what string) bool {
+	return slices.ContainsFunc(in.Unread, func(u Unread) bool { return u.What == what })
 }
 
 // String returns the kind and the name, with the namespace where there is one.

@@ -16,12 +16,12 @@ import (
 // overrides says what differs by cluster.
 func (x *explainer) overrides() {
 	in, some := x.worksInput()
-	if !some || x.blind(UnreadClusters) {
+	if !some || x.in.blind(UnreadClusters) {
 		return
 	}
 	works, err := plan.Works(in)
 	if err != nil {
-		x.problem(Problem{Reason: ReasonInvalidTemplate, Message: "no manifest can be made of it: " + err.Error()})
+		x.problems.add(Problem{Reason: ReasonInvalidTemplate, Message: "no manifest can be made of it: " + err.Error()})
 		return
 	}
 	x.works = works
@@ -29,7 +29,7 @@ func (x *explainer) overrides() {
 	out := &Overrides{}
 	used := map[Ref]bool{}
 	for i := range works {
-		c, some := x.overridesOf(&in, &works[i], chain)
+		c, some := overridesOf(&in, &works[i], chain)
 		if some {
 			out.Clusters = append(out.Clusters, c)
 		}
@@ -68,12 +68,12 @@ func (x *explainer) worksInput() (plan.WorksInput, bool) {
 
 // overridesOf says what the rules do to the manifest of one cluster, and false
 // where they do nothing.
-func (x *explainer) overridesOf(in *plan.WorksInput, work *plan.WorkPlan, chain override.Chain) (ClusterOverrides, bool) {
+func overridesOf(in *plan.WorksInput, work *plan.WorkPlan, chain override.Chain) (ClusterOverrides, bool) {
 	out := ClusterOverrides{Cluster: work.Cluster}
 	if work.Err != nil {
 		out.Error = work.Err.Error()
 	}
-	cluster, known := x.snap.Cluster(work.Cluster)
+	cluster, known := in.Cluster(work.Cluster)
 	manifest, err := in.Manifest(work.Cluster)
 	if err != nil || !known || len(chain) == 0 {
 		return out, out.Error != ""

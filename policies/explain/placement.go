@@ -19,13 +19,13 @@ import (
 
 // place says where the template runs and where it would.
 func (x *explainer) place() {
-	x.plan = x.planned(x.in.Policies)
+	x.plan = x.in.planned(x.in.Policies)
 	eager := x.plan
 	if x.waits = x.plan.Activation.Waits; x.waits {
-		eager = x.planned(x.eager())
+		eager = x.in.planned(x.in.eager(x.plan.Policy))
 	}
-	if eager.Err != nil && eager.Binding == nil && x.decision.Outcome == propagation.Carried && len(x.out.Problems) == 0 {
-		x.problem(Problem{Reason: ReasonNotBound, Message: eager.Err.Error()})
+	if eager.Err != nil && eager.Binding == nil && x.decision.Outcome == propagation.Carried && len(x.problems) == 0 {
+		x.problems.add(Problem{Reason: ReasonNotBound, Message: eager.Err.Error()})
 	}
 	if x.binding = x.undecided(eager.Binding); x.binding == nil {
 		return
@@ -41,39 +41,38 @@ func (x *explainer) place() {
 		p.Stands = standing(x.in.Binding)
 	}
 	x.out.Placement = p
-	if x.blind(UnreadClusters) {
+	if x.in.blind(UnreadClusters) {
 		x.placementProblems()
 		return
 	}
 	in := placement.Situation{Clusters: x.snap, Peers: placement.PeersOf(x.binding, x.in.Bindings), Now: x.in.Now}
 	p.Groups = groups(x.binding.BindingSpec().WorkloadAffinityGroups, in.Peers)
 	trace := placement.Explain(placement.RequestOf(x.binding, in.Peers), x.snap, x.in.Scheduling)
-	p.Terms = x.terms(trace)
+	p.Terms = terms(trace, x.binding.BindingSpec().Clusters, x.snap)
 	p.Now = x.prospect(trace)
 	x.due(p.Now, in)
 	x.placementProblems()
 }
 
 // planned returns what the loops would make of the template now, given policies.
-func (x *explainer) planned(policies []policyv1alpha1.Policy) plan.TemplatePlan {
-	bindings := slices.Clone(x.in.Bindings)
-	if x.in.Binding != nil {
-		bindings = append(bindings, x.in.Binding)
+func (in *Input) planned(policies []policyv1alpha1.Policy) plan.TemplatePlan {
+	bindings := slices.Clone(in.Bindings)
+	if in.Binding != nil {
+		bindings = append(bindings, in.Binding)
 	}
 	return plan.Fleet(plan.FleetInput{
-		Templates: []*unstructured.Unstructured{x.in.Template},
-		Policies:  policies, Overrides: x.in.Overrides, Clusters: x.in.Clusters, Bindings: bindings,
-		Skip: x.in.Skip, NoPreemption: x.in.NoPreemption, Priorities: x.in.Priorities,
-		Scheduling: x.in.Scheduling, Interpreter: x.in.Interpreter, Now: x.in.Now,
+		Templates: []*unstructured.Unstructured{in.Template},
+		Policies:  policies, Overrides: in.Overrides, Clusters: in.Clusters, Bindings: bindings,
+		Skip: in.Skip, NoPreemption: in.NoPreemption, Priorities: in.Priorities,
+		Scheduling: in.Scheduling, Interpreter: in.Interpreter, Now: in.Now,
 	})[0]
 }
 
-// eager returns the policies with the one that carries the template no longer
-// Lazy.
-func (x *explainer) eager() []policyv1alpha1.Policy {
-	out := slices.Clone(x.in.Policies)
+// eager returns the policies with one of them no longer Lazy.
+func (in *Input) eager(lazy policyv1alpha1.Policy) []policyv1alpha1.Policy {
+	out := slices.Clone(in.Policies)
 	for i, p := range out {
-		if propagation.RefOf(p) == propagation.RefOf(x.plan.Policy) {
+		if propagation.RefOf(p) == propagation.RefOf(lazy) {
 			p = p.DeepCopyObject().(policyv1alpha1.Policy)
 			p.PropagationSpec().ActivationPreference = ""
 			out[i] = p
@@ -223,7 +222,7 @@ func orDefault(scheduler string) string {
 	return scheduler
 }
 
-func (x *explainer) terms(trace placement.Trace) []Term {
+func terms(trace placement.Trace, stands []workv1alpha2.TargetCluster, snap placement.Snapshot) []Term {
 	out := make([]Term, len(trace.Terms))
 	for i, t := range trace.Terms {
 		out[i] = Term{Name: t.Name, Spread: t.Spread, Division: t.Division, Clusters: make([]Verdict, len(t.Verdicts))}
@@ -233,24 +232,26 @@ func (x *explainer) terms(trace placement.Trace) []Term {
 		for j := range t.Verdicts {
 			out[i].Clusters[j] = verdict(&t.Verdicts[j], &t, trace.Clusters)
 		}
-		x.leaving(&out[i])
+		out[i].Clusters = withLeaving(out[i].Clusters, stands, snap)
 	}
 	return out
 }
 
-// leaving adds the clusters that hold the template and are not asked any more.
-func (x *explainer) leaving(t *Term) {
-	for _, target := range x.binding.BindingSpec().Clusters {
-		if slices.ContainsFunc(t.Clusters, func(v Verdict) bool { return v.Cluster == target.Name }) {
+// withLeaving adds the clusters that hold the template and are not asked any
+// more.
+func withLeaving(verdicts []Verdict, stands []workv1alpha2.TargetCluster, snap placement.Snapshot) []Verdict {
+	for _, target := range stands {
+		if slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Cluster == target.Name }) {
 			continue
 		}
 		why := "it is leaving the fleet"
-		if _, there := x.snap.Cluster(target.Name); !there {
+		if _, there := snap.Cluster(target.Name); !there {
 			why = "it is not in the fleet"
 		}
-		t.Clusters = append(t.Clusters, Verdict{Cluster: target.Name, Result: Refused, Why: why, Held: target.Replicas})
+		verdicts = append(verdicts, Verdict{Cluster: target.Name, Result: Refused, Why: why, Held: target.Replicas})
 	}
-	slices.SortFunc(t.Clusters, func(a, b Verdict) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	slices.SortFunc(verdicts, func(a, b Verdict) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	return verdicts
 }
 
 // verdict of one cluster in a term; chosen is what came of it in the end.

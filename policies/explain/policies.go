@@ -16,21 +16,21 @@ import (
 func (x *explainer) policies() {
 	c := propagation.Case{
 		Template: x.in.Template, Candidates: x.in.Policies, Holder: propagation.HolderOf(x.in.Template, x.in.Policies),
-		HasOverride: x.hasOverride, Skip: x.in.Skip, NoPreemption: x.in.NoPreemption,
+		HasOverride: x.in.hasOverride, Skip: x.in.Skip, NoPreemption: x.in.NoPreemption,
 	}
 	x.decision = propagation.Decide(c)
 	x.out.Carried = Carried{Why: x.decision.Why}
 	if ref, ok := propagation.Claimed(x.in.Template); ok {
 		x.out.Carried.By = refOf(ref)
 		switch {
-		case c.Holder == nil && x.blind(UnreadPolicies):
+		case c.Holder == nil && x.in.blind(UnreadPolicies):
 			x.out.Carried.Now, x.out.Carried.Why = x.out.Carried.By, x.out.Carried.By.String()+", which could not be read"
 			return
 		case c.Holder == nil:
 			x.out.Carried.Why = fmt.Sprintf("%s, which claims it, does not exist; %s", x.out.Carried.By, x.decision.Why)
 		}
 	}
-	if x.blind(UnreadPolicies) && x.decision.Policy == nil {
+	if x.in.blind(UnreadPolicies) && x.decision.Policy == nil {
 		x.out.Carried.Why = "not known, for policies could not be read"
 		return
 	}
@@ -39,7 +39,7 @@ func (x *explainer) policies() {
 	}
 	r := selector.ResourceOf(x.in.Template)
 	for _, v := range propagation.Verdicts(c) {
-		if p, some := x.policy(v, r); some {
+		if p, some := x.in.policy(v, r); some {
 			x.out.Policies = append(x.out.Policies, p)
 		}
 	}
@@ -48,7 +48,7 @@ func (x *explainer) policies() {
 
 // policy returns what became of one policy, and false where it is about other
 // things altogether.
-func (x *explainer) policy(v propagation.Verdict, r selector.Resource) (Policy, bool) {
+func (in *Input) policy(v propagation.Verdict, r selector.Resource) (Policy, bool) {
 	out := Policy{Ref: *refOf(v.Policy), Outcome: Lost, Why: v.Why, Priority: v.Priority, Selects: v.Selected.String()}
 	switch v.Outcome {
 	case propagation.Wins:
@@ -57,19 +57,19 @@ func (x *explainer) policy(v propagation.Verdict, r selector.Resource) (Policy, 
 		out.Outcome = Waits
 	case propagation.NotSelected:
 		out.Outcome = NotSelected
-		out.Why = x.nearMiss(v.Policy, r)
+		out.Why = nearMiss(in.Policies, v.Policy, r)
 	}
 	return out, out.Why != ""
 }
 
 // nearMiss says what keeps a policy that is about the template's kind from
 // selecting it; empty for one that is not.
-func (x *explainer) nearMiss(ref propagation.PolicyRef, r selector.Resource) string {
-	i := slices.IndexFunc(x.in.Policies, func(p policyv1alpha1.Policy) bool { return propagation.RefOf(p) == ref })
+func nearMiss(all []policyv1alpha1.Policy, ref propagation.PolicyRef, r selector.Resource) string {
+	i := slices.IndexFunc(all, func(p policyv1alpha1.Policy) bool { return propagation.RefOf(p) == ref })
 	if i < 0 {
 		return ""
 	}
-	for _, s := range x.in.Policies[i].PropagationSpec().ResourceSelectors {
+	for _, s := range all[i].PropagationSpec().ResourceSelectors {
 		if s.Kind != r.Kind {
 			continue
 		}
@@ -105,8 +105,8 @@ func miss(s policyv1alpha1.ResourceSelector, r selector.Resource) string {
 	return fmt.Sprintf("selects %s with labels %s", s.Kind, metav1.FormatLabelSelector(s.LabelSelector))
 }
 
-func (x *explainer) hasOverride(namespace, name string) bool {
-	return x.blind(UnreadOverrides) || slices.ContainsFunc(x.in.Overrides, func(o policyv1alpha1.Override) bool {
+func (in *Input) hasOverride(namespace, name string) bool {
+	return in.blind(UnreadOverrides) || slices.ContainsFunc(in.Overrides, func(o policyv1alpha1.Override) bool {
 		return o.GetNamespace() == namespace && o.GetName() == name
 	})
 }
@@ -120,15 +120,15 @@ func (x *explainer) policyProblems() {
 		if d.Policy != nil && d.Policy.GetNamespace() == "" {
 			kind = policyv1alpha1.ResourceKindClusterOverridePolicy
 		}
-		x.problem(Problem{
+		x.problems.add(Problem{
 			Reason:  ReasonWaitingForOverrides,
 			Message: "its policy waits for overrides that do not exist: " + strings.Join(d.Missing, ", "),
 			Next:    fmt.Sprintf("create the %s, or take it out of spec.dependentOverrides", kind),
 		})
 	case d.Outcome == propagation.LeftAlone:
-		x.problem(Problem{Reason: ReasonNeverPropagated, Message: d.Why})
+		x.problems.add(Problem{Reason: ReasonNeverPropagated, Message: d.Why})
 	case d.Policy == nil && !selected(x.out.Policies):
-		x.problem(x.noPolicy())
+		x.problems.add(x.noPolicy())
 	}
 }
 

@@ -21,10 +21,23 @@ var importance = []string{
 	ReasonDispatchingSuspended, ReasonUnhealthy, ReasonUnreadableRecord, ReasonNotRead,
 }
 
-func (x *explainer) sortProblems() {
-	slices.SortStableFunc(x.out.Problems, func(a, b Problem) int {
+// problems are found in any order.
+type problems []Problem
+
+func (ps *problems) add(p Problem) { *ps = append(*ps, p) }
+
+// perCluster adds one problem for each text, about the clusters that have it.
+func (ps *problems) perCluster(reason string, clusters map[string][]string, next string) {
+	for _, text := range slices.Sorted(maps.Keys(clusters)) {
+		ps.add(Problem{Reason: reason, Message: text, Next: next, Clusters: clusters[text]})
+	}
+}
+
+func (ps problems) sorted() []Problem {
+	slices.SortStableFunc(ps, func(a, b Problem) int {
 		return cmp.Compare(slices.Index(importance, a.Reason), slices.Index(importance, b.Reason))
 	})
+	return ps
 }
 
 // placementProblems says what keeps the template from being placed as its
@@ -33,26 +46,26 @@ func (x *explainer) placementProblems() {
 	p, spec := x.out.Placement, x.binding.BindingSpec()
 	switch {
 	case spec.Suspension != nil && spec.Suspension.Scheduling != nil && *spec.Suspension.Scheduling:
-		x.problem(Problem{
+		x.problems.add(Problem{
 			Reason: ReasonSchedulingSuspended, Message: "its scheduling is suspended: its clusters stay as they are",
-			Next: "set spec.suspension.scheduling to false: flotilla kubectl edit " + x.bindingArgs(),
+			Next: "set spec.suspension.scheduling to false: flotilla kubectl edit " + x.out.Resource.bindingArgs(),
 		})
 	case spec.SchedulerName != "" && spec.SchedulerName != orDefault(x.in.Scheduling.SchedulerName):
-		x.problem(Problem{
+		x.problems.add(Problem{
 			Reason: ReasonOtherScheduler, Message: "it is left to the scheduler " + spec.SchedulerName,
 			Next: "see that this scheduler runs, or take spec.schedulerName out of the policy",
 		})
 	case p.Stands != nil && p.Stands.Reason != "" && p.Stands.Reason != workv1alpha2.BindingReasonSuccess:
-		x.problem(Problem{Reason: ReasonNotPlaced, Message: p.Stands.Message, Next: x.advice(p)})
+		x.problems.add(Problem{Reason: ReasonNotPlaced, Message: p.Stands.Message, Next: x.advice(p)})
 	case p.Now == nil:
 	case x.waits && p.Now.NotDue != "" && !p.Now.Same:
-		x.problem(Problem{
+		x.problems.add(Problem{
 			Reason:  ReasonWaitingForEdit,
 			Message: "its policy is Lazy: it takes effect when the template changes",
 			Next:    "change the template, were it a label, or take spec.activationPreference out of the policy",
 		})
 	case p.Now.Error != "":
-		x.problem(Problem{Reason: ReasonNotPlaced, Message: p.Now.Error, Next: x.advice(p)})
+		x.problems.add(Problem{Reason: ReasonNotPlaced, Message: p.Now.Error, Next: x.advice(p)})
 	}
 	x.recordProblems()
 }
@@ -79,7 +92,7 @@ func (x *explainer) advice(p *Placement) string {
 	if p.Now != nil && p.Now.Error == "" && p.Now.Due != "" {
 		return "wait: a new decision is due"
 	}
-	if x.snap.Len() == 0 && !x.blind(UnreadClusters) {
+	if x.snap.Len() == 0 && !x.in.blind(UnreadClusters) {
 		return "add a cluster to the fleet: flotilla join"
 	}
 	refused := map[string]int{}
@@ -117,10 +130,10 @@ func (x *explainer) recordProblems() {
 		if !ok || json.Unmarshal([]byte(text), record.into) == nil {
 			continue
 		}
-		x.problem(Problem{
+		x.problems.add(Problem{
 			Reason:  ReasonUnreadableRecord,
 			Message: fmt.Sprintf("the annotation %s of its binding cannot be read, so that nobody knows what was decided upon", record.key),
-			Next:    fmt.Sprintf("remove it, and the decision is made again: flotilla kubectl annotate %s %s-", x.bindingArgs(), record.key),
+			Next:    fmt.Sprintf("remove it, and the decision is made again: flotilla kubectl annotate %s %s-", x.out.Resource.bindingArgs(), record.key),
 		})
 	}
 }
@@ -134,7 +147,7 @@ func (x *explainer) deliveryProblems() {
 				failed[c.Error] = append(failed[c.Error], c.Cluster)
 			}
 		}
-		x.perCluster(ReasonOverrideFailed, failed, "correct the override; until then the clusters keep what they have")
+		x.problems.perCluster(ReasonOverrideFailed, failed, "correct the override; until then the clusters keep what they have")
 	}
 	const noDispatch, unwell = "changes do not reach it: dispatching is suspended", "it is there and is not healthy"
 	faults, suspended, unhealthy := map[string][]string{}, map[string][]string{}, map[string][]string{}
@@ -148,21 +161,13 @@ func (x *explainer) deliveryProblems() {
 			unhealthy[unwell] = append(unhealthy[unwell], c.Cluster)
 		}
 	}
-	x.perCluster(ReasonNotApplied, faults, "put right what the cluster says; it is tried again until it works")
-	x.perCluster(ReasonDispatchingSuspended, suspended, "take spec.suspension out of the policy")
-	x.perCluster(ReasonUnhealthy, unhealthy, "see what the cluster says of it: flotilla kubectl get "+x.bindingArgs()+" -o yaml, status.aggregatedStatus")
-}
-
-// perCluster adds one problem for each text, about the clusters that have it.
-func (x *explainer) perCluster(reason string, clusters map[string][]string, next string) {
-	for _, text := range slices.Sorted(maps.Keys(clusters)) {
-		x.problem(Problem{Reason: reason, Message: text, Next: next, Clusters: clusters[text]})
-	}
+	x.problems.perCluster(ReasonNotApplied, faults, "put right what the cluster says; it is tried again until it works")
+	x.problems.perCluster(ReasonDispatchingSuspended, suspended, "take spec.suspension out of the policy")
+	x.problems.perCluster(ReasonUnhealthy, unhealthy, "see what the cluster says of it: flotilla kubectl get "+x.out.Resource.bindingArgs()+" -o yaml, status.aggregatedStatus")
 }
 
 // bindingArgs names the template's binding on a command line.
-func (x *explainer) bindingArgs() string {
-	r := x.out.Resource
+func (r Resource) bindingArgs() string {
 	name := workv1alpha2.BindingName(r.Kind, r.Name)
 	if r.Namespace == "" {
 		return "crb " + name
