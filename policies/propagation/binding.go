@@ -46,8 +46,8 @@ var serverKept = []string{
 	"deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers",
 }
 
-// Digest returns a digest of what is propagated of obj: all but its status, what
-// the server keeps in its metadata, and WaitsAnnotation.
+// Digest returns a digest of what is propagated of obj: all but its status and
+// what the server keeps in its metadata.
 func Digest(obj *unstructured.Unstructured) (string, error) {
 	content := maps.Clone(obj.Object)
 	delete(content, "status")
@@ -55,14 +55,6 @@ func Digest(obj *unstructured.Unstructured) (string, error) {
 		meta = maps.Clone(meta)
 		for _, key := range serverKept {
 			delete(meta, key)
-		}
-		if notes, ok := meta["annotations"].(map[string]any); ok && notes[WaitsAnnotation] != nil {
-			notes = maps.Clone(notes)
-			if delete(notes, WaitsAnnotation); len(notes) == 0 {
-				delete(meta, "annotations")
-			} else {
-				meta["annotations"] = notes
-			}
 		}
 		content["metadata"] = meta
 	}

@@ -172,9 +172,9 @@ func TestDigestOfNotes(t *testing.T) {
 		edit func(obj *unstructured.Unstructured)
 		same bool
 	}{
-		"a note of what waits": {func(obj *unstructured.Unstructured) {
+		"a note of what waits, so that Works wait until it is gone": {func(obj *unstructured.Unstructured) {
 			obj.SetAnnotations(map[string]string{propagation.WaitsAnnotation: "x"})
-		}, true},
+		}, false},
 		"a status":           {func(obj *unstructured.Unstructured) { obj.Object["status"] = "up" }, true},
 		"another annotation": {func(obj *unstructured.Unstructured) { obj.SetAnnotations(map[string]string{"a": "b"}) }, false},
 		"a claim":            {func(obj *unstructured.Unstructured) { propagation.ClaimOf(policy("", "p", byKind)).Set(obj) }, false},

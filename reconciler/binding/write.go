@@ -46,7 +46,7 @@ func (p writer) withdraw(ctx context.Context, s *state) (loop.Next, error) {
 	if !held || p.released.Ended(s.binding) {
 		return loop.Next{Done: true}, nil
 	}
-	switch err := p.hub.Patch(ctx, s.binding, patch); {
+	switch err := p.hub.Patch(ctx, s.binding.DeepCopyObject().(client.Object), patch); {
 	case err == nil:
 		p.released.Deleted(s.binding)
 	case !bindings.IsStale(err):

@@ -57,18 +57,23 @@ func IDLabel(b workv1alpha2.Binding) string {
 }
 
 // Get returns the binding under key, and false if there is none. The binding is
-// the caller's own.
+// shared with the cache: copy it before changing it, or handing it to a client
+// that writes into it.
 func Get(ctx context.Context, hub client.Reader, key client.ObjectKey) (workv1alpha2.Binding, bool, error) {
-	b := New(key.Namespace)
-	err := hub.Get(ctx, key, b)
+	b, kind := New(key.Namespace), workv1alpha2.ResourceKindResourceBinding
+	if key.Namespace == "" {
+		kind = workv1alpha2.ResourceKindClusterResourceBinding
+	}
+	err := hub.Get(ctx, key, b, client.UnsafeDisableDeepCopy)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, false, nil
 	case err != nil:
 		return nil, false, fmt.Errorf("read binding %s: %w", key, err)
-	default:
-		return b, true, nil
 	}
+	// The cache keeps no kinds; this one is not shared.
+	b.GetObjectKind().SetGroupVersionKind(workv1alpha2.GroupVersion.WithKind(kind))
+	return b, true, nil
 }
 
 // Each calls yield for every binding of both scopes that the options select; a

@@ -44,6 +44,7 @@ func (p *policies) report(ctx context.Context, req ctrl.Request, policy policyv1
 	if !known {
 		return 0, nil
 	}
+	due := p.take(req)
 	status := policy.PropagationStatus().DeepCopy()
 	p.observe(status, policy, ready)
 	urgent := !equality.Semantic.DeepEqual(status, policy.PropagationStatus())
@@ -51,18 +52,18 @@ func (p *policies) report(ctx context.Context, req ctrl.Request, policy policyv1
 		p.count(status, policy)
 	}
 	if equality.Semantic.DeepEqual(status, policy.PropagationStatus()) {
-		p.settle(req)
 		return 0, nil
 	}
-	if wait := p.wait(req); wait > 0 && !urgent {
-		return wait, nil
+	if !urgent {
+		if wait := p.hold(req, due); wait > 0 {
+			return wait, nil
+		}
 	}
 	before := policy.DeepCopyObject().(client.Object)
 	*policy.PropagationStatus() = *status
 	switch err := p.hub.Status().Patch(ctx, policy, client.MergeFrom(before)); {
 	case err == nil:
 		p.written.Wrote(policy)
-		p.settle(req)
 	case !bindings.IsStale(err):
 		return 0, fmt.Errorf("write the status of policy %s: %w", propagation.RefOf(policy), err)
 	}
@@ -101,24 +102,30 @@ func (p *policies) count(status *policyv1alpha1.PropagationStatus, policy policy
 	}
 }
 
-// wait returns for how long counts that changed are held back.
-func (p *policies) wait(req ctrl.Request) time.Duration {
+// take returns when counts that have changed are due; zero if none have. What
+// changes from now on is due by itself: it may come too late for this pass.
+func (p *policies) take(req ctrl.Request) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := p.opts.Clock.Now()
-	at, waiting := p.due[req]
-	if !waiting {
-		at = now.Add(p.opts.StatusEvery)
-		p.due[req] = at
-	}
-	return at.Sub(now)
+	at := p.due[req]
+	delete(p.due, req)
+	return at
 }
 
-// settle takes note that all that was counted is written.
-func (p *policies) settle(req ctrl.Request) {
-	p.mu.Lock()
-	delete(p.due, req)
-	p.mu.Unlock()
+// hold returns for how long counts that are due at a time are held back; the
+// caller comes back then.
+func (p *policies) hold(req ctrl.Request, due time.Time) time.Duration {
+	now := p.opts.Clock.Now()
+	if due.IsZero() {
+		due = now.Add(p.opts.StatusEvery)
+	}
+	wait := due.Sub(now)
+	if wait > 0 {
+		p.mu.Lock()
+		p.due[req] = due
+		p.mu.Unlock()
+	}
+	return wait
 }
 
 // readiness returns the condition Ready of a policy, and false while it cannot
