@@ -104,7 +104,8 @@ func (d Decision) Annotations() map[string]string {
 // again with the decision written says no.
 //
 // Where no cluster fits, the placement is cleared. Where room is lacking, or
-// the placement asks for what cannot be, it stays as it is.
+// the placement asks for what cannot be, it stays as it is, but for clusters that
+// are leaving.
 func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool) {
 	if !Mine(b, opts.SchedulerName) {
 		return Decision{}, false
@@ -117,6 +118,9 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	result, err := Place(s.request(in.Peers), in.Clusters, opts)
 	d := s.outcome(result, err)
 	d.Why = why
+	if err != nil {
+		d.Clusters = staying(d.Clusters, in.Clusters)
+	}
 	return d, s.stamp(&d, in.Now)
 }
 

@@ -30,9 +30,14 @@ func Remaining(b workv1alpha2.Binding, snap Snapshot, scheduler string) ([]workv
 	if orDefault(spec.SchedulerName) != orDefault(scheduler) || Mine(b, scheduler) || b.GetDeletionTimestamp() != nil {
 		return nil, false
 	}
-	out := slices.DeleteFunc(slices.Clone(spec.Clusters), func(t workv1alpha2.TargetCluster) bool {
+	out := staying(spec.Clusters, snap)
+	return out, len(out) < len(spec.Clusters)
+}
+
+// staying returns those of targets whose clusters are neither leaving nor gone.
+func staying(targets []workv1alpha2.TargetCluster, snap Snapshot) []workv1alpha2.TargetCluster {
+	return slices.DeleteFunc(slices.Clone(targets), func(t workv1alpha2.TargetCluster) bool {
 		c, ok := snap.Cluster(t.Name)
 		return !ok || c.DeletionTimestamp != nil
 	})
-	return out, len(out) < len(spec.Clusters)
 }
