@@ -153,7 +153,10 @@ func stages(opts options) []stage {
 		}},
 		{&setup{hubArgs: placing}, []row{{"decisions persisted", []string{"7", "7-persisted"}, placements}}},
 		{&setup{}, []row{{"decisions persisted, by all loops", []string{"7", "7-all-loops"}, placementsByAll}}},
-		{&setup{hubArgs: placing}, []row{{"an edit of one policy among many", []string{"match", "match-edit"}, oneOfMany}}},
+		{&setup{hubArgs: placing}, []row{
+			{"an edit of one policy among many", []string{"match", "match-edit"}, oneOfMany},
+			{"a restart with many policies", []string{"match", "match-edit"}, restart},
+		}},
 		{&setup{fakes: opts.clusters}, []row{{"one placement on many clusters", []string{"8"}, wide}}},
 	}
 }

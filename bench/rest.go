@@ -115,6 +115,11 @@ func restart(ctx context.Context, b *bench, r *report) error {
 		return fmt.Errorf("count the bindings: %w", err)
 	}
 	r.atMost("2", fmt.Sprintf("writes on a restart with %d bindings", len(bindings.Items)), float64(after-before), "writes", 0)
-	r.note("2", "ready again after", ready.Seconds(), "s")
+	cpu, err := cpuSeconds(b.fleet.Hub.PID())
+	if err != nil {
+		return err
+	}
+	r.note("2", fmt.Sprintf("ready again after a restart with %d bindings", len(bindings.Items)), ready.Seconds(), "s")
+	r.note("2", fmt.Sprintf("CPU time of a restart with %d bindings and ten seconds of rest", len(bindings.Items)), cpu, "s")
 	return nil
 }
