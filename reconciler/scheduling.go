@@ -1,9 +1,7 @@
 package reconciler
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
@@ -74,16 +72,9 @@ func (s *Scheduling) decisions() (scheduler.DeciderOptions, error) {
 
 // plugins returns those that are asked; never nil, which would mean all.
 func (s *Scheduling) plugins() ([]framework.Plugin, error) {
-	all, names := slices.Concat(plugins.All(), s.Plugins), s.PluginNames()
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
-			return nil, fmt.Errorf("there are two plugins %q", name)
-		}
-	}
-	for _, pattern := range s.Enabled {
-		if name := strings.TrimPrefix(pattern, "-"); pattern != "*" && !slices.Contains(names, name) {
-			return nil, fmt.Errorf("there is no plugin %q: there are %s", name, strings.Join(names, ", "))
-		}
+	all := slices.Concat(plugins.All(), s.Plugins)
+	if err := framework.Check(all, s.Enabled); err != nil {
+		return nil, err
 	}
 	active := all
 	if len(s.Enabled) > 0 {
@@ -91,9 +82,6 @@ func (s *Scheduling) plugins() ([]framework.Plugin, error) {
 	}
 	if s.Off.WorkloadAffinity {
 		active = framework.Select(active, []string{"*", "-" + plugins.WorkloadAffinity{}.Name(), "-" + plugins.WorkloadAntiAffinity{}.Name()})
-	}
-	if active == nil {
-		active = []framework.Plugin{}
 	}
 	return active, nil
 }

@@ -46,7 +46,7 @@ func Check(all []Plugin, patterns []string) error {
 		case name == "" || name == "*" || strings.HasPrefix(name, "-") || strings.ContainsAny(name, ", "):
 			return fmt.Errorf("a plugin cannot be called %q", name)
 		case slices.Contains(names, name):
-			return fmt.Errorf("two plugins are called %s", name)
+			return fmt.Errorf("there are two plugins %q", name)
 		case !filters && !scores:
 			return fmt.Errorf("plugin %s neither filters nor scores", name)
 		}
@@ -54,7 +54,7 @@ func Check(all []Plugin, patterns []string) error {
 	}
 	for _, p := range patterns {
 		if name := strings.TrimPrefix(p, "-"); p != "*" && !slices.Contains(names, name) {
-			return fmt.Errorf("there is no plugin %q; there are %s", name, strings.Join(names, ", "))
+			return fmt.Errorf("there is no plugin %q: there are %s", name, strings.Join(names, ", "))
 		}
 	}
 	return nil

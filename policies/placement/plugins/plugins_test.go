@@ -173,9 +173,9 @@ func TestCheck(t *testing.T) {
 		want     string
 	}{
 		"what there is":                    {with(rated{"Mine"}), []string{"*", "-ClusterEviction", "Mine"}, ""},
-		"a name that nobody has":           {[]framework.Plugin{plugins.ClusterEviction{}, plugins.ClusterLocality{}}, []string{"*", "-Eviction"}, `there is no plugin "Eviction"; there are ClusterEviction, ClusterLocality`},
-		"an empty name":                    {[]framework.Plugin{plugins.ClusterEviction{}}, []string{""}, `there is no plugin ""; there are ClusterEviction`},
-		"two of one name":                  {with(rated{"ClusterEviction"}), nil, "two plugins are called ClusterEviction"},
+		"a name that nobody has":           {[]framework.Plugin{plugins.ClusterEviction{}, plugins.ClusterLocality{}}, []string{"*", "-Eviction"}, `there is no plugin "Eviction": there are ClusterEviction, ClusterLocality`},
+		"an empty name":                    {[]framework.Plugin{plugins.ClusterEviction{}}, []string{""}, `there is no plugin "": there are ClusterEviction`},
+		"two of one name":                  {with(rated{"ClusterEviction"}), nil, `there are two plugins "ClusterEviction"`},
 		"a name that a pattern cannot say": {with(rated{"-Mine"}), nil, `a plugin cannot be called "-Mine"`},
 		"a plugin without a name":          {with(rated{""}), nil, `a plugin cannot be called ""`},
 		"a plugin that does nothing":       {with(useless("Mine")), nil, "plugin Mine neither filters nor scores"},
