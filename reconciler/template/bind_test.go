@@ -185,9 +185,12 @@ func TestReadiness(t *testing.T) {
 	}
 	broken := policy("p", "apps/v1")
 	broken.Spec.ResourceSelectors[0].LabelSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}
+	ranked := policy("p", "apps/v1")
+	ranked.Spec.SchedulePriority = &policyv1alpha1.SchedulePriority{PriorityClassName: "high"}
 	cases := map[string]struct {
 		policy  policyv1alpha1.Policy
 		missing []string
+		noClass bool
 		state   store.State
 		want    string // reason; "" if nothing can be told
 	}{
@@ -196,13 +199,14 @@ func TestReadiness(t *testing.T) {
 		"the kind was not looked up yet":    {policy: policy("p", "apps/v1"), state: store.Unwanted},
 		"the kind is not served":            {policy: policy("p", "apps/v1"), state: store.Unserved, want: policyv1alpha1.PolicyReasonUnknownAPI},
 		"overrides are missing":             {policy: policy("p", "apps/v1"), state: store.Synced, missing: []string{"tag"}, want: policyv1alpha1.PolicyReasonWaitingForOverrides},
+		"its PriorityClass is missing":      {policy: ranked, state: store.Synced, noClass: true, want: policyv1alpha1.PolicyReasonUnknownPriorityClass},
 		"the kind is never propagated":      {policy: policy("p", "batch/v1"), want: policyv1alpha1.PolicyReasonInvalidSelector},
 		"the version cannot be read":        {policy: policy("p", "a/b/c"), want: policyv1alpha1.PolicyReasonInvalidSelector},
 		"the label selector makes no sense": {policy: broken, state: store.Synced, want: policyv1alpha1.PolicyReasonInvalidSelector},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, known := readiness(tc.policy, needs{overrides: tc.missing}, skip, func(schema.GroupVersionKind) store.State { return tc.state })
+			got, known := readiness(tc.policy, needs{overrides: tc.missing, noClass: tc.noClass}, skip, func(schema.GroupVersionKind) store.State { return tc.state })
 			if got.Reason != tc.want || known != (tc.want != "") {
 				t.Errorf("readiness = %q (%s), known %v; want %q", got.Reason, got.Message, known, tc.want)
 			}

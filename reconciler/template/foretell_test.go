@@ -29,6 +29,10 @@ func TestForetell(t *testing.T) {
 			edit: func(s *scene, _ *metav1.ObjectMeta) { s.other.Spec.Priority = ptr.To(int32(1)) },
 			want: func(s *scene) *propagation.Claim { c := propagation.ClaimOf(s.other); return &c },
 		},
+		"what a Lazy policy selects is claimed, and does not wait": {
+			edit: func(s *scene, _ *metav1.ObjectMeta) { lazy(s.p) },
+			want: theirs,
+		},
 		"what no policy selects is not": {edit: func(s *scene, obj *metav1.ObjectMeta) {
 			obj.Labels = nil
 			s.other.Spec.ResourceSelectors[0].Name = "another"
