@@ -25,6 +25,9 @@ import (
 // memberNames are the clusters that every test finds joined.
 var memberNames = []string{"east", "edge", "west"}
 
+// regions says where the members are.
+var regions = map[string]string{"east": "eu", "edge": "asia", "west": "us"}
+
 // world is the fleet that the tests of this package share.
 type world struct {
 	*localfleet.Fleet
@@ -102,7 +105,7 @@ func (w *world) connect(ctx context.Context) error {
 			return err
 		}
 		_, err := run(ctx, nil, "flotilla", "join", name, "--kubeconfig", w.Hub.Kubeconfig,
-			"--cluster-kubeconfig", member.Kubeconfig, "--cluster-context", name)
+			"--cluster-kubeconfig", member.Kubeconfig, "--cluster-context", name, "--cluster-region", regions[name])
 		if err != nil {
 			return err
 		}
