@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -203,7 +202,7 @@ func testFiles(t *testing.T, env *servertest.Env, ask asker) {
 	}
 	code, out, errOut = ask(t, env.Kubeconfig, api+policy, "-n", "shop", "-f", "-", "-o", "json")
 	e := decode(t, out)
-	if code != 0 || errOut != "" || e.Carried.Now == nil || e.Carried.Now.Name != "api" || !slices.Equal(e.Placement.Now.Clusters, []explain.Target{{Name: "eu-1", Replicas: 2}}) {
+	if code != 0 || errOut != "" || e.Carried.Now == nil || e.Carried.Now.Name != "api" || !cmp.Equal(e.Placement.Now.Clusters, []explain.Target{{Name: "eu-1", Replicas: 2}}) {
 		t.Errorf("with its policy: code %d, error %q, output:\n%s", code, errOut, out)
 	}
 	const moved = "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: web}\nspec:\n" +
