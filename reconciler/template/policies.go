@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,7 +23,6 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
-	"github.com/flotilla-io/flotilla/reconciler/template/tally"
 )
 
 // policies follows propagation policies of both scopes: it has the store watch
@@ -40,12 +38,9 @@ type policies struct {
 
 	written  *echo.Echo[policyv1alpha1.Policy]
 	requests store.Inbox[ctrl.Request]
-	tally    *tally.Tally
-	// counting says whether all bindings were counted.
-	counting func() bool
+	report   *reporter
 	mu       sync.Mutex
-	sent     map[ctrl.Request]string    // what a policy said when its templates were sent
-	due      map[ctrl.Request]time.Time // when counts that changed are written
+	sent     map[ctrl.Request]string // what a policy said when its templates were sent
 }
 
 func newPolicies(hub client.Client, templates *store.Store, inbox *store.Inbox[store.Key], opts Options) *policies {
@@ -56,11 +51,9 @@ func newPolicies(hub client.Client, templates *store.Store, inbox *store.Inbox[s
 		inbox:     inbox,
 		opts:      opts,
 		written:   echo.New[policyv1alpha1.Policy](opts.Clock),
-		counting:  func() bool { return true },
 		sent:      map[ctrl.Request]string{},
-		due:       map[ctrl.Request]time.Time{},
 	}
-	p.tally = tally.New(p.counted)
+	p.report = newReporter(hub, templates, p.written, p.requests.AddAfter, opts)
 	return p
 }
 
@@ -91,17 +84,17 @@ func (p *policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if err := p.send(ctx, req, policy, needs); err != nil {
 		return ctrl.Result{}, err
 	}
-	again, err := p.report(ctx, req, policy, needs)
+	again, err := p.report.run(ctx, req, policy, needs)
 	return ctrl.Result{RequeueAfter: again}, err
 }
 
-// kinds returns the kinds that policy selects and that may be propagated.
-func (p *policies) kinds(policy policyv1alpha1.Policy) []schema.GroupVersionKind {
+// kindsOf returns the kinds that policy selects and that may be propagated.
+func kindsOf(policy policyv1alpha1.Policy, skip propagation.SkipRules) []schema.GroupVersionKind {
 	var out []schema.GroupVersionKind
 	selectors := policy.PropagationSpec().ResourceSelectors
 	for i := range selectors {
 		gvk := kindOf(&selectors[i])
-		if !slices.Contains(out, gvk) && propagation.PropagatesKind(gvk, p.opts.Skip) {
+		if !slices.Contains(out, gvk) && propagation.PropagatesKind(gvk, skip) {
 			out = append(out, gvk)
 		}
 	}
@@ -111,8 +104,8 @@ func (p *policies) kinds(policy policyv1alpha1.Policy) []schema.GroupVersionKind
 // wanted returns the kinds that policy selects, and those of which it still
 // claims templates: these are to lose the claim yet.
 func (p *policies) wanted(policy policyv1alpha1.Policy) []schema.GroupVersionKind {
-	out := p.kinds(policy)
-	for _, gvk := range p.tally.Kinds(propagation.RefOf(policy)) {
+	out := kindsOf(policy, p.opts.Skip)
+	for _, gvk := range p.report.tally.Kinds(propagation.RefOf(policy)) {
 		if !slices.Contains(out, gvk) {
 			out = append(out, gvk)
 		}
@@ -219,8 +212,8 @@ func (p *policies) say(req ctrl.Request, says string) {
 func (p *policies) forget(req ctrl.Request) {
 	p.mu.Lock()
 	delete(p.sent, req)
-	delete(p.due, req)
 	p.mu.Unlock()
+	p.report.forget(req)
 }
 
 // eachSelected calls yield for the templates that policy's selectors mean, but
@@ -283,7 +276,7 @@ func (p *policies) release(ctx context.Context, req ctrl.Request, policy policyv
 	if !held || p.written.Ended(policy) {
 		return nil
 	}
-	for _, gvk := range p.kinds(policy) {
+	for _, gvk := range kindsOf(policy, p.opts.Skip) {
 		if state := p.templates.State(gvk); state != store.Synced && state != store.Unserved {
 			return nil // comes back when the kind is complete
 		}

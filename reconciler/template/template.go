@@ -183,7 +183,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key store.Key) (reconcile.Re
 			r.events.Event(s.template, n.eventType, n.reason, n.message)
 		}
 	}
-	r.policies.tally.Looked(key, s.about(), r.tellFailure(&s, err), r.opts.Clock.Now())
+	r.policies.report.tally.Looked(key, s.about(), r.tellFailure(&s, err), r.opts.Clock.Now())
 	return loop.Result(next, err)
 }
 

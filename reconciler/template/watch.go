@@ -11,10 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -46,7 +44,7 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	if err := r.registerTemplates(mgr); err != nil {
 		return err
 	}
-	if err := r.policies.countBindings(ctx, mgr.GetCache()); err != nil {
+	if err := r.policies.report.countBindings(ctx, mgr.GetCache()); err != nil {
 		return err
 	}
 	return r.policies.register(mgr)
@@ -74,7 +72,7 @@ func (r *Reconciler) registerTemplates(mgr ctrl.Manager) error {
 
 // changed hears of templates.
 func (r *Reconciler) changed(key store.Key, before, after *unstructured.Unstructured, first bool) {
-	r.policies.tally.Template(key, after, first)
+	r.policies.report.tally.Template(key, after, first)
 	r.inbox.Add(key, first)
 	if before == nil {
 		return
@@ -95,7 +93,7 @@ func (r *Reconciler) changed(key store.Key, before, after *unstructured.Unstruct
 // kind is complete, at its bindings: templates may have gone unseen.
 func (r *Reconciler) kindChanged(ctx context.Context, gvk schema.GroupVersionKind, state store.State) error {
 	if state == store.Unwanted || state == store.Unserved {
-		r.policies.tally.Forget(gvk)
+		r.policies.report.tally.Forget(gvk)
 	}
 	err := r.policies.catalog.selecting(ctx, gvk, func(p policyv1alpha1.Policy) {
 		r.policies.requests.Add(requestFor(propagation.PolicyRef{Namespace: p.GetNamespace(), Name: p.GetName()}), true)
@@ -212,55 +210,6 @@ func (p *policies) register(mgr ctrl.Manager) error {
 		return fmt.Errorf("watch priority classes: %w", err)
 	}
 	return nil
-}
-
-// countBindings has the tally follow the bindings in the cache.
-func (p *policies) countBindings(ctx context.Context, hub cache.Cache) error {
-	var followed []toolscache.ResourceEventHandlerRegistration
-	for _, kind := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
-		informer, err := hub.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
-		if err != nil {
-			return fmt.Errorf("count bindings: %w", err)
-		}
-		registration, err := informer.AddEventHandler(p.bindingCounts())
-		if err != nil {
-			return fmt.Errorf("count bindings: %w", err)
-		}
-		followed = append(followed, registration)
-	}
-	p.counting = func() bool {
-		return !slices.ContainsFunc(followed, func(r toolscache.ResourceEventHandlerRegistration) bool { return !r.HasSynced() })
-	}
-	return nil
-}
-
-func (p *policies) bindingCounts() toolscache.ResourceEventHandler {
-	return toolscache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(obj any, first bool) {
-			if b, ok := obj.(workv1alpha2.Binding); ok {
-				p.tally.Binding(b, first, p.opts.Clock.Now())
-			}
-		},
-		UpdateFunc: func(old, obj any) {
-			before, _ := old.(workv1alpha2.Binding)
-			after, ok := obj.(workv1alpha2.Binding)
-			if !ok || before == nil {
-				return
-			}
-			if bindings.TemplateOf(before) != bindings.TemplateOf(after) {
-				p.tally.Unbound(before)
-			}
-			p.tally.Binding(after, false, p.opts.Clock.Now())
-		},
-		DeleteFunc: func(obj any) {
-			if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-				obj = tombstone.Obj
-			}
-			if b, ok := obj.(workv1alpha2.Binding); ok {
-				p.tally.Unbound(b)
-			}
-		},
-	}
 }
 
 // namedBy returns the policies that name a PriorityClass.

@@ -1,0 +1,222 @@
+package template
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/template/tally"
+)
+
+// reporter writes the status of policies: whether they can act, and what they
+// carry.
+type reporter struct {
+	hub     client.Client
+	state   func(schema.GroupVersionKind) store.State
+	again   func(req ctrl.Request, after time.Duration)
+	written *echo.Echo[policyv1alpha1.Policy]
+	opts    Options
+
+	tally *tally.Tally
+	// counting says whether all bindings were counted.
+	counting func() bool
+	mu       sync.Mutex
+	due      map[ctrl.Request]time.Time // when counts that changed are written
+}
+
+func newReporter(hub client.Client, templates *store.Store, written *echo.Echo[policyv1alpha1.Policy], again func(ctrl.Request, time.Duration), opts Options) *reporter {
+	r := &reporter{
+		hub:      hub,
+		state:    templates.State,
+		again:    again,
+		written:  written,
+		opts:     opts,
+		counting: func() bool { return true },
+		due:      map[ctrl.Request]time.Time{},
+	}
+	r.tally = tally.New(r.counted)
+	return r
+}
+
+// counted hears from the tally. What changed is written a little later, with
+// what changes until then.
+func (r *reporter) counted(ref propagation.PolicyRef) {
+	req := requestFor(ref)
+	r.mu.Lock()
+	_, waiting := r.due[req]
+	if !waiting {
+		r.due[req] = r.opts.Clock.Now().Add(r.opts.StatusEvery)
+	}
+	r.mu.Unlock()
+	if !waiting {
+		r.again(req, r.opts.StatusEvery)
+	}
+}
+
+// run writes the policy's status if it differs, and returns when to come
+// back. While a kind is still being looked up, or listed, nothing is written: its
+// state brings the policy back.
+func (r *reporter) run(ctx context.Context, req ctrl.Request, policy policyv1alpha1.Policy, needs needs) (time.Duration, error) {
+	ready, known := readiness(policy, needs, r.opts.Skip, r.state)
+	if !known {
+		return 0, nil
+	}
+	due := r.take(req)
+	status := policy.PropagationStatus().DeepCopy()
+	r.observe(status, policy, ready)
+	urgent := !equality.Semantic.DeepEqual(status, policy.PropagationStatus())
+	if r.complete(policy) {
+		r.count(status, policy)
+	}
+	if equality.Semantic.DeepEqual(status, policy.PropagationStatus()) {
+		if !r.counting() {
+			return r.opts.StatusEvery, nil
+		}
+		return 0, nil
+	}
+	if !urgent {
+		if wait := r.hold(req, due); wait > 0 {
+			return wait, nil
+		}
+	}
+	before := policy.DeepCopyObject().(client.Object)
+	*policy.PropagationStatus() = *status
+	switch err := r.hub.Status().Patch(ctx, policy, client.MergeFrom(before)); {
+	case err == nil:
+		r.written.Wrote(policy)
+	case !bindings.IsStale(err):
+		return 0, fmt.Errorf("write the status of policy %s: %w", propagation.RefOf(policy), err)
+	}
+	return 0, nil
+}
+
+// observe fills in what concerns the policy itself.
+func (r *reporter) observe(status *policyv1alpha1.PropagationStatus, policy policyv1alpha1.Policy, ready metav1.Condition) {
+	now := metav1.NewTime(r.opts.Clock.Now().Truncate(time.Second))
+	ready.LastTransitionTime = now
+	meta.SetStatusCondition(&status.Conditions, ready)
+	lazy := policy.PropagationSpec().ActivationPreference == policyv1alpha1.LazyActivation
+	switch {
+	case !lazy || policy.GetGeneration() < 2:
+		status.ObservedTime = nil
+	case status.ObservedGeneration != policy.GetGeneration() || status.ObservedTime == nil:
+		status.ObservedTime = &now
+	}
+	status.ObservedGeneration = policy.GetGeneration()
+}
+
+// complete says whether all that policy may carry is known.
+func (r *reporter) complete(policy policyv1alpha1.Policy) bool {
+	return r.counting() && !slices.ContainsFunc(kindsOf(policy, r.opts.Skip), func(gvk schema.GroupVersionKind) bool {
+		state := r.state(gvk)
+		return state != store.Synced && state != store.Unserved
+	})
+}
+
+// count fills in what the policy carries.
+func (r *reporter) count(status *policyv1alpha1.PropagationStatus, policy policyv1alpha1.Policy) {
+	count := r.tally.Of(propagation.RefOf(policy))
+	status.Templates, status.Bindings, status.Placed = count.Templates, count.Bindings, count.Placed
+	if count.Complete {
+		status.LastProblem = tally.Last(status.LastProblem, count.Problems, r.opts.Clock.Now())
+	}
+}
+
+// take returns when counts that have changed are due; zero if none have. What
+// changes from now on is due by itself: it may come too late for this pass.
+func (r *reporter) take(req ctrl.Request) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := r.due[req]
+	delete(r.due, req)
+	return at
+}
+
+// hold returns for how long counts that are due at a time are held back; the
+// caller comes back then.
+func (r *reporter) hold(req ctrl.Request, due time.Time) time.Duration {
+	now := r.opts.Clock.Now()
+	if due.IsZero() {
+		due = now.Add(r.opts.StatusEvery)
+	}
+	wait := due.Sub(now)
+	if wait > 0 {
+		r.mu.Lock()
+		r.due[req] = due
+		r.mu.Unlock()
+	}
+	return wait
+}
+
+// forget drops what is known of a policy that is gone.
+func (r *reporter) forget(req ctrl.Request) {
+	r.mu.Lock()
+	delete(r.due, req)
+	r.mu.Unlock()
+}
+
+// countBindings has the tally follow the bindings in the cache.
+func (r *reporter) countBindings(ctx context.Context, hub cache.Cache) error {
+	var followed []toolscache.ResourceEventHandlerRegistration
+	for _, kind := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
+		informer, err := hub.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("count bindings: %w", err)
+		}
+		registration, err := informer.AddEventHandler(r.bindingCounts())
+		if err != nil {
+			return fmt.Errorf("count bindings: %w", err)
+		}
+		followed = append(followed, registration)
+	}
+	r.counting = func() bool {
+		return !slices.ContainsFunc(followed, func(f toolscache.ResourceEventHandlerRegistration) bool { return !f.HasSynced() })
+	}
+	return nil
+}
+
+func (r *reporter) bindingCounts() toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, first bool) {
+			if b, ok := obj.(workv1alpha2.Binding); ok {
+				r.tally.Binding(b, first, r.opts.Clock.Now())
+			}
+		},
+		UpdateFunc: func(old, obj any) {
+			before, _ := old.(workv1alpha2.Binding)
+			after, ok := obj.(workv1alpha2.Binding)
+			if !ok || before == nil {
+				return
+			}
+			if bindings.TemplateOf(before) != bindings.TemplateOf(after) {
+				r.tally.Unbound(before)
+			}
+			r.tally.Binding(after, false, r.opts.Clock.Now())
+		},
+		DeleteFunc: func(obj any) {
+			if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
+				obj = tombstone.Obj
+			}
+			if b, ok := obj.(workv1alpha2.Binding); ok {
+				r.tally.Unbound(b)
+			}
+		},
+	}
+}
