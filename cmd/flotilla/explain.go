@@ -151,7 +151,7 @@ func (f *explainFlags) run(ctx context.Context, stdin io.Reader, out io.Writer, 
 	if err != nil {
 		return command.Usage(err)
 	}
-	print, err := f.printer()
+	write, err := f.printer()
 	if err != nil {
 		return command.Usage(err)
 	}
@@ -176,7 +176,7 @@ func (f *explainFlags) run(ctx context.Context, stdin io.Reader, out io.Writer, 
 	if len(f.clusters) > 0 {
 		e = e.Only(f.clusters)
 	}
-	return print(out, e)
+	return write(out, e)
 }
 
 // target returns what the arguments name; empty where only files do.

@@ -163,20 +163,20 @@ func (r *explainReader) get(ctx context.Context, mapping *meta.RESTMapping, name
 		if namespace != "" {
 			where, flag = " in namespace "+namespace, " -n "+namespace
 		}
-		return nil, notThere{fmt.Errorf("there is no %s %s%s: flotilla kubectl get %s%s lists them; -f explains a manifest that is not there yet",
+		return nil, notThereError{fmt.Errorf("there is no %s %s%s: flotilla kubectl get %s%s lists them; -f explains a manifest that is not there yet",
 			mapping.GroupVersionKind.Kind, name, where, mapping.Resource.GroupResource(), flag)}
 	}
 	return obj, err
 }
 
-// notThere says that the template is not on the control plane.
-type notThere struct{ error }
+// notThereError says that the template is not on the control plane.
+type notThereError struct{ error }
 
 // merged returns a manifest as the control plane would hold it.
 func (r *explainReader) merged(ctx context.Context, obj *unstructured.Unstructured, mapping *meta.RESTMapping) (*unstructured.Unstructured, error) {
 	obj.SetNamespace(r.scope(mapping, obj.GetNamespace()))
 	stored, err := r.get(ctx, mapping, obj.GetNamespace(), obj.GetName())
-	var missing notThere
+	var missing notThereError
 	switch {
 	case errors.As(err, &missing):
 		return obj, nil

@@ -140,12 +140,12 @@ func store(t *testing.T, env *servertest.Env) {
 			propagation.ClaimOf(carrier).Set(obj)
 		}
 		if obj.GetKind() == "Cluster" {
-			unstructured.SetNestedField(obj.Object, "Pull", "spec", "syncMode")
-			unstructured.SetNestedField(obj.Object, "id-of-"+obj.GetName(), "spec", "id")
+			set(t, obj, "Pull", "spec", "syncMode")
+			set(t, obj, "id-of-"+obj.GetName(), "spec", "id")
 		}
 		if obj.GetKind() == "Deployment" {
-			unstructured.SetNestedField(obj.Object, map[string]any{"matchLabels": map[string]any{"app": "web"}}, "spec", "selector")
-			unstructured.SetNestedField(obj.Object, map[string]any{"app": "web"}, "spec", "template", "metadata", "labels")
+			set(t, obj, map[string]any{"matchLabels": map[string]any{"app": "web"}}, "spec", "selector")
+			set(t, obj, map[string]any{"app": "web"}, "spec", "template", "metadata", "labels")
 		}
 		create(obj)
 		if !told {
@@ -157,6 +157,13 @@ func store(t *testing.T, env *servertest.Env) {
 		}
 	}
 	storeWorks(t, env)
+}
+
+func set(t *testing.T, obj *unstructured.Unstructured, value any, path ...string) {
+	t.Helper()
+	if err := unstructured.SetNestedField(obj.Object, value, path...); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // storeWorks makes the Works that the binding's status tells of.
@@ -193,6 +200,7 @@ type asker = func(t *testing.T, kubeconfig, in string, args ...string) (int, str
 
 // testFiles: what files say takes the place of what is stored.
 func testFiles(t *testing.T, env *servertest.Env, ask asker) {
+	t.Helper()
 	const api = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: api}\nspec: {replicas: 2}\n"
 	const policy = "---\napiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: api}\nspec:\n" +
 		"  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: api}]\n  placement: {clusterAffinity: {clusterNames: [eu-1]}}\n"
@@ -222,6 +230,7 @@ func testFiles(t *testing.T, env *servertest.Env, ask asker) {
 
 // testRights: who may read the template alone is told what is missing.
 func testRights(t *testing.T, env *servertest.Env, ask asker) {
+	t.Helper()
 	role := &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "reader"},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get"}}},

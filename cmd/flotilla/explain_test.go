@@ -68,7 +68,9 @@ func TestExplainCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	nobody := kubeconfig(t, "http://"+closed.Addr().String())
-	closed.Close()
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
 	manifest := filepath.Join(t.TempDir(), "app.yaml")
 	if err := os.WriteFile(manifest, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: b}\n"), 0o600); err != nil {
 		t.Fatal(err)

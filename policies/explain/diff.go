@@ -12,47 +12,47 @@ import (
 // maxChanges of one rule that are kept: a patch may change thousands.
 const maxChanges = 200
 
-// diff returns what changed from old to new, by path. Objects and lists of
+// diff returns what changed from old to now, by path. Objects and lists of
 // equal length are compared by what they hold, all else as a whole.
-func diff(old, new any) []Change {
+func diff(old, now any) []Change {
 	var out []Change
-	walk("", old, new, &out)
+	walk("", old, now, &out)
 	return out
 }
 
-func walk(path string, old, new any, out *[]Change) {
+func walk(path string, old, now any, out *[]Change) {
 	if len(*out) >= maxChanges {
 		return
 	}
 	switch was := old.(type) {
 	case map[string]any:
-		if is, ok := new.(map[string]any); ok {
+		if is, ok := now.(map[string]any); ok {
 			walkObject(path, was, is, out)
 			return
 		}
 	case []any:
-		if is, ok := new.([]any); ok && len(is) == len(was) {
+		if is, ok := now.([]any); ok && len(is) == len(was) {
 			for i := range was {
 				walk(path+"/"+strconv.Itoa(i), was[i], is[i], out)
 			}
 			return
 		}
 	}
-	if !reflect.DeepEqual(old, new) {
-		*out = append(*out, Change{Path: path, Old: old, New: new})
+	if !reflect.DeepEqual(old, now) {
+		*out = append(*out, Change{Path: path, Old: old, New: now})
 	}
 }
 
-func walkObject(path string, old, new map[string]any, out *[]Change) {
+func walkObject(path string, old, now map[string]any, out *[]Change) {
 	keys := slices.Collect(maps.Keys(old))
-	for key := range new {
+	for key := range now {
 		if _, both := old[key]; !both {
 			keys = append(keys, key)
 		}
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
-		walk(path+"/"+escape(key), old[key], new[key], out)
+		walk(path+"/"+escape(key), old[key], now[key], out)
 	}
 }
 

@@ -66,21 +66,21 @@ func FuzzExplain(f *testing.F) {
 		if c := (&clusterv1alpha1.Cluster{}); json.Unmarshal([]byte(cluster), c) == nil {
 			in.Clusters = append(in.Clusters, c)
 		}
-		before := print(t, in)
+		before := encoded(t, in)
 		e := explain.Explain(in)
-		first := print(t, e) + e.Text(explain.TextOptions{}) + e.Text(explain.TextOptions{All: true}) + e.Only([]string{"c-001"}).Text(explain.TextOptions{})
+		first := encoded(t, e) + e.Text(explain.TextOptions{}) + e.Text(explain.TextOptions{All: true}) + e.Only([]string{"c-001"}).Text(explain.TextOptions{})
 		again := explain.Explain(in)
-		if diff := cmp.Diff(first, print(t, again)+again.Text(explain.TextOptions{})+again.Text(explain.TextOptions{All: true})+again.Only([]string{"c-001"}).Text(explain.TextOptions{})); diff != "" {
+		if diff := cmp.Diff(first, encoded(t, again)+again.Text(explain.TextOptions{})+again.Text(explain.TextOptions{All: true})+again.Only([]string{"c-001"}).Text(explain.TextOptions{})); diff != "" {
 			t.Errorf("two explanations differ:\n%s", diff)
 		}
-		if diff := cmp.Diff(before, print(t, in)); diff != "" {
+		if diff := cmp.Diff(before, encoded(t, in)); diff != "" {
 			t.Errorf("the input was changed:\n%s", diff)
 		}
 	})
 }
 
-// print returns v as JSON.
-func print(t *testing.T, v any) string {
+// encoded returns v as JSON.
+func encoded(t *testing.T, v any) string {
 	t.Helper()
 	if in, ok := v.(explain.Input); ok {
 		v = []any{in.Template.Object, in.Binding, in.Policies, in.Overrides, in.Clusters}

@@ -58,6 +58,9 @@ func (in *Input) policy(v propagation.Verdict, r selector.Resource) (Policy, boo
 	case propagation.NotSelected:
 		out.Outcome = NotSelected
 		out.Why = nearMiss(in.Policies, v.Policy, r)
+	case propagation.Preempted, propagation.DoesNotPreempt, propagation.ClusterWide, propagation.LowerPriority, propagation.LessSpecific,
+		propagation.LaterName, propagation.BeingDeleted, propagation.NoID, propagation.NotForPolicies:
+		// lost, each for its own reason
 	}
 	return out, out.Why != ""
 }

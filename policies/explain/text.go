@@ -34,7 +34,7 @@ type writer struct {
 	opts TextOptions
 }
 
-func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+func (w *writer) line(format string, args ...any) { w.WriteString(fmt.Sprintf(format+"\n", args...)) }
 
 func (w *writer) section(title string) { w.line("\n%s", title) }
 
@@ -251,7 +251,7 @@ func (w *writer) policies(policies []Policy) {
 	t := table{}
 	t.add("  POLICY", "OUTCOME", "WHY")
 	for _, p := range policies {
-		t.add("  "+p.Ref.String(), string(p.Outcome), p.Why)
+		t.add("  "+p.String(), string(p.Outcome), p.Why)
 	}
 	t.write(w)
 }
