@@ -44,6 +44,7 @@ func BenchmarkDecide(b *testing.B) {
 		{name: "region", placement: policyv1alpha1.Placement{ReplicaScheduling: dynamic, SpreadConstraints: []policyv1alpha1.SpreadConstraint{by("region", 2, 3), by("cluster", 4, 10)}}},
 		{name: "zone", placement: policyv1alpha1.Placement{ReplicaScheduling: dynamic, SpreadConstraints: []policyv1alpha1.SpreadConstraint{by("zone", 3, 4), by("cluster", 3, 10)}}},
 		{name: "region-zone-provider", placement: policyv1alpha1.Placement{ReplicaScheduling: dynamic, SpreadConstraints: []policyv1alpha1.SpreadConstraint{by("zone", 4, 6), by("region", 2, 3), by("provider", 2, 0), by("cluster", 4, 10)}}},
+		{name: "label-of-each", placement: policyv1alpha1.Placement{ReplicaScheduling: dynamic, SpreadConstraints: []policyv1alpha1.SpreadConstraint{{SpreadByLabel: "name", MinGroups: 5, MaxGroups: 8}}}},
 		{
 			name: "affinity-groups", placement: policyv1alpha1.Placement{ReplicaScheduling: dynamic}, peers: peers(100, 10),
 			edit: func(s *workv1alpha2.ResourceBindingSpec) {
@@ -78,6 +79,25 @@ func BenchmarkDecide(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkAgain looks at what is placed already on all clusters.
+func BenchmarkAgain(b *testing.B) {
+	for _, n := range []int{100, 1000} {
+		snap := placement.NewSnapshot(fleet(n))
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			bind := binding(deployment(100, policyv1alpha1.Placement{}))
+			in := placement.Situation{Clusters: snap, Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+			d, _ := placement.Decide(bind, in, placement.Options{})
+			d.Put(bind)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, changed := placement.Decide(bind, in, placement.Options{}); changed {
+					b.Fatal("it was placed already")
+				}
+			}
+		})
 	}
 }
 

@@ -151,6 +151,7 @@ func (a *attempt) compile() (*framework.Request, error) {
 		return nil, err
 	}
 	ask := &framework.Request{Spec: a.req.Spec, Placement: a.placement, Affinity: affinity, Peers: a.req.Peers.Index()}
+	ask.Ready()
 	if !replicas.Overflows(a.placement.ReplicaScheduling) || !IsWorkload(a.req.Spec) {
 		return ask, nil
 	}

@@ -20,15 +20,15 @@ func names(chosen []framework.Candidate) []workv1alpha2.TargetCluster {
 	return out
 }
 
-// withEmpty adds to got those of all that it lacks.
+// withEmpty returns all, with what got says about those that it has. Both are
+// sorted by name.
 func withEmpty(got, all []workv1alpha2.TargetCluster) []workv1alpha2.TargetCluster {
-	for _, t := range all {
-		if !slices.ContainsFunc(got, func(g workv1alpha2.TargetCluster) bool { return g.Name == t.Name }) {
-			got = append(got, t)
+	for i := range all {
+		if at, ok := slices.BinarySearchFunc(got, all[i], byName); ok {
+			all[i] = got[at]
 		}
 	}
-	slices.SortFunc(got, byName)
-	return got
+	return all
 }
 
 func byName(a, b workv1alpha2.TargetCluster) int { return cmp.Compare(a.Name, b.Name) }

@@ -42,10 +42,31 @@ type Request struct {
 	Overflow []selector.Clusters
 	// Peers are the bindings that Spec's affinity groups are about.
 	Peers PeerIndex
+
+	targets map[string]struct{} // of Spec, once there are many
+}
+
+// manyTargets is from how many on they are looked up.
+const manyTargets = 8
+
+// Ready prepares the request for being asked about many clusters. Spec must not
+// change afterwards.
+func (r *Request) Ready() {
+	if len(r.Spec.Clusters) < manyTargets {
+		return
+	}
+	r.targets = make(map[string]struct{}, len(r.Spec.Clusters))
+	for i := range r.Spec.Clusters {
+		r.targets[r.Spec.Clusters[i].Name] = struct{}{}
+	}
 }
 
 // Targets says whether the binding is placed on the cluster already.
 func (r *Request) Targets(cluster string) bool {
+	if r.targets != nil {
+		_, ok := r.targets[cluster]
+		return ok
+	}
 	for i := range r.Spec.Clusters {
 		if r.Spec.Clusters[i].Name == cluster {
 			return true

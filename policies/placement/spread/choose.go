@@ -15,6 +15,9 @@ func (f *field) stay() ([]framework.Candidate, bool) {
 	if f.in.divides() {
 		need = f.in.Amount
 	}
+	if need > 0 && f.mostRoom() < need {
+		return nil, false
+	}
 	s := f.search(need)
 	for i := range f.cells {
 		n := 0
@@ -54,10 +57,20 @@ func (f *field) choose() ([]framework.Candidate, bool) {
 	if !f.in.divides() || room(chosen) >= f.in.Amount {
 		return chosen, true
 	}
+	if f.mostRoom() < f.in.Amount {
+		return chosen, true
+	}
 	if s := f.search(f.in.Amount); s.run() != nil {
 		return s.fillFor(f.in.Amount), true
 	}
 	return chosen, true
+}
+
+// mostRoom returns the room of the roomiest clusters, as many as are allowed.
+func (f *field) mostRoom() int64 {
+	all := slices.Clone(f.in.Candidates)
+	sortByRoom(all)
+	return room(all[:min(len(all), f.rules.clusters.most)])
 }
 
 // byFirst chooses by the first dimension alone, and says whether the others are

@@ -3,7 +3,8 @@ package spread
 import "slices"
 
 // maxVisits bounds the search for a combination of cells; beyond it the best
-// combination found so far is taken.
+// combination found so far is taken, or the one with the best cells. It is more
+// than there are combinations of 15 cells.
 const maxVisits = 1 << 16
 
 // search walks combinations of cells, depth first.
@@ -22,7 +23,8 @@ type search struct {
 	score    int64
 	path     []int // indices of cells, in the order in which they were added
 
-	visits      int
+	visits      int // and as many as other work costs
+	skipped     int
 	best        []int
 	bestScore   int64
 	bestMembers int
@@ -114,7 +116,7 @@ func (s *search) satisfied() bool {
 	if s.need == 0 || s.f.rules.clusters.most >= s.members {
 		return true
 	}
-	s.visits += s.members / 16 // it costs that much more than other visits
+	s.visits += s.members
 	return room(s.fill(true)) >= s.need
 }
 
@@ -154,6 +156,9 @@ func (s *search) walk(from int) {
 	}
 	for i := from; i < len(s.f.cells) && s.visits < maxVisits; i++ {
 		if slices.Contains(s.path, i) || !s.admits(i) {
+			if s.skipped++; s.skipped%16 == 0 {
+				s.visits++
+			}
 			continue
 		}
 		s.add(i, 1)
