@@ -15,10 +15,6 @@ import (
 	"github.com/flotilla-io/flotilla/policies/validate/syntax"
 )
 
-// maxScript is the size of a script, in bytes. What is larger is no rule any
-// more, and every change of it would be kept in the store.
-const maxScript = 256 << 10
-
 // A script of a customization, and the function that it defines.
 type script struct {
 	field, function string
@@ -55,12 +51,7 @@ func Customization(c *configv1alpha1.ResourceInterpreterCustomization, others []
 		}
 		some = true
 		at := path.Child("customizations", s.field, "luaScript")
-		switch text := s.given.LuaScript; {
-		case strings.TrimSpace(text) == "":
-			errs = append(errs, field.Required(at, "the script must define "+s.function))
-		case len(text) > maxScript:
-			errs = append(errs, field.TooLong(at, "", maxScript))
-		case !defines(text, s.function):
+		if !defines(s.given.LuaScript, s.function) {
 			warnings = append(warnings, syntax.Advise(at, "does not define the function %s that is called: define it", s.function))
 		}
 	}

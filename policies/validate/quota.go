@@ -53,13 +53,43 @@ func sorted(list corev1.ResourceList) []corev1.ResourceName {
 	return slices.Sorted(maps.Keys(list))
 }
 
+// standard are the resources that need no prefix of who defined them; those below
+// wholly are counted, and come in whole numbers.
+var (
+	standard = []string{
+		"cpu", "memory", "ephemeral-storage", "storage", "requests.cpu", "requests.memory", "requests.storage", "requests.ephemeral-storage",
+		"limits.cpu", "limits.memory", "limits.ephemeral-storage",
+	}
+	wholly = []string{
+		"pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims",
+		"services.nodeports", "services.loadbalancers",
+	}
+)
+
+// resourceName checks the name of what a quota limits.
+func resourceName(name string, path *field.Path) field.ErrorList {
+	if errs := syntax.LabelName(name, path); len(errs) > 0 {
+		return errs
+	}
+	hugePages := strings.HasPrefix(strings.TrimPrefix(name, "requests."), "hugepages-")
+	if strings.Contains(name, "/") || hugePages || slices.Contains(standard, name) || slices.Contains(wholly, name) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, name, "must be a standard resource for quota, or have the prefix of who defined it")}
+}
+
 // amounts checks names and quantities.
 func amounts(list corev1.ResourceList, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range sorted(list) {
-		errs = append(errs, syntax.LabelName(string(name), path.Key(string(name)))...)
-		if q := list[name]; q.Sign() < 0 {
-			errs = append(errs, field.Invalid(path.Key(string(name)), q.String(), "must be greater than or equal to 0"))
+		at := path.Key(string(name))
+		errs = append(errs, resourceName(string(name), at)...)
+		q := list[name]
+		switch {
+		case q.Sign() < 0:
+			errs = append(errs, field.Invalid(at, q.String(), "must be greater than or equal to 0"))
+		case slices.Contains(wholly, string(name)) && q.MilliValue()%1000 != 0:
+			errs = append(errs, field.Invalid(at, q.String(), "must be an integer"))
 		}
 	}
 	return errs

@@ -69,7 +69,7 @@ func conditions(cs []policyv1alpha1.MatchCondition, path *field.Path) (field.Err
 	for i, c := range cs {
 		at := path.Index(i)
 		if c.ConditionType == "" {
-			errs = append(errs, field.Required(at.Child("conditionType"), "name a condition of clusters, such as Ready"))
+			warnings = append(warnings, syntax.Advise(at.Child("conditionType"), "is empty, so no condition is meant: name one of clusters, such as Ready"))
 		}
 		known := []policyv1alpha1.MatchConditionOperator{policyv1alpha1.MatchConditionOpIn, policyv1alpha1.MatchConditionOpNotIn}
 		if !slices.Contains(known, c.Operator) {

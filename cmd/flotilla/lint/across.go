@@ -12,6 +12,13 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
+// template is an object that policies may carry.
+type template struct {
+	selector.Resource
+	replicas  int64
+	divisible bool // it says how many replicas it has
+}
+
 // across checks what only shows when the objects are looked at together.
 func (l *linter) across() {
 	l.duplicates()
@@ -22,7 +29,8 @@ func (l *linter) across() {
 			continue
 		}
 		l.dependents(o, p)
-		if len(templates) > 0 && !slices.ContainsFunc(templates, func(r selector.Resource) bool { return l.selects(p, r) }) {
+		l.replicas(o, p, templates)
+		if len(templates) > 0 && !slices.ContainsFunc(templates, func(t template) bool { return l.selects(p, t.Resource) }) {
 			l.say(o, Warning, "spec.resourceSelectors", "selects no template in these files: correct a selector, or ignore this if its templates are elsewhere")
 		}
 	}
@@ -49,14 +57,35 @@ func (l *linter) duplicates() {
 }
 
 // templates are the objects that policies may carry.
-func (l *linter) templates() []selector.Resource {
-	var out []selector.Resource
+func (l *linter) templates() []template {
+	var out []template
 	for _, o := range l.objects {
 		if r := selector.ResourceOf(&unstructured.Unstructured{Object: o.doc.Fields}); o.name != "" && propagation.Propagates(r, propagation.SkipRules{}) {
-			out = append(out, r)
+			replicas, found, err := unstructured.NestedInt64(o.doc.Fields, "spec", "replicas")
+			out = append(out, template{Resource: r, replicas: replicas, divisible: found && err == nil})
 		}
 	}
 	return out
+}
+
+// replicas reports templates with fewer replicas than a policy wants clusters to
+// divide them among.
+func (l *linter) replicas(o *object, p policyv1alpha1.Policy, templates []template) {
+	placement := &p.PropagationSpec().Placement
+	if placement.ReplicaSchedulingType() != policyv1alpha1.ReplicaSchedulingTypeDivided {
+		return
+	}
+	for i, c := range placement.SpreadConstraints {
+		if c.SpreadByField != policyv1alpha1.SpreadByFieldCluster {
+			continue
+		}
+		for _, t := range templates {
+			if t.divisible && t.replicas < int64(c.MinGroups) && l.selects(p, t.Resource) {
+				l.say(o, Warning, fmt.Sprintf("spec.placement.spreadConstraints[%d].minGroups", i),
+					fmt.Sprintf("%s %s has %d replicas for at least %d clusters: raise its replicas, or lower minGroups", t.Kind, t.Name, t.replicas, c.MinGroups))
+			}
+		}
+	}
 }
 
 // selects says whether a policy selects a template. One that names no namespace

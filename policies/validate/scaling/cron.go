@@ -15,13 +15,12 @@ import (
 
 // Bounds and defaults of rules.
 const (
-	maxRuleName     = 32
-	maxHistory      = 32
-	defaultHistory  = 3
-	minSucceeded    = 1
-	minFailed       = 0
-	cronTarget      = "FederatedHPA"
-	zoneInSchedules = "TZ="
+	maxRuleName    = 32
+	maxHistory     = 32
+	defaultHistory = 3
+	minSucceeded   = 1
+	minFailed      = 0
+	cronTarget     = "FederatedHPA"
 )
 
 // DefaultCron fills in what the schema of a says where a says nothing.
@@ -49,6 +48,7 @@ func Cron(a *autoscalingv1alpha1.CronFederatedHPA) (field.ErrorList, []string) {
 	if scalesAutoscaler && spec.ScaleTargetRef.Kind != cronTarget {
 		errs = append(errs, field.NotSupported(target.Child("kind"), spec.ScaleTargetRef.Kind, []string{cronTarget}))
 	}
+	var warnings []string
 	names := map[string]bool{}
 	for i := range spec.Rules {
 		r, at := &spec.Rules[i], path.Child("rules").Index(i)
@@ -62,6 +62,9 @@ func Cron(a *autoscalingv1alpha1.CronFederatedHPA) (field.ErrorList, []string) {
 		}
 		names[r.Name] = true
 		errs = append(errs, schedule(r, at)...)
+		if zoned(r.Schedule) {
+			warnings = append(warnings, syntax.Advise(at.Child("schedule"), "names a time zone: use timeZone instead"))
+		}
 		if scalesAutoscaler {
 			errs = append(errs, autoscalerBounds(r, at)...)
 		} else {
@@ -71,16 +74,21 @@ func Cron(a *autoscalingv1alpha1.CronFederatedHPA) (field.ErrorList, []string) {
 		errs = append(errs, history(r.FailedHistoryLimit, minFailed, at.Child("failedHistoryLimit"))...)
 	}
 	if len(spec.Rules) == 0 {
-		return errs, []string{syntax.Advise(path.Child("rules"), "is empty, so nothing is ever scaled: add a rule")}
+		warnings = append(warnings, syntax.Advise(path.Child("rules"), "is empty, so nothing is ever scaled: add a rule"))
 	}
-	return errs, nil
+	return errs, warnings
+}
+
+// zoned says whether a schedule begins with a time zone.
+func zoned(schedule string) bool {
+	return strings.HasPrefix(schedule, "TZ=") || strings.HasPrefix(schedule, "CRON_TZ=")
 }
 
 func schedule(r *autoscalingv1alpha1.CronFederatedHPARule, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	at := path.Child("schedule")
-	if strings.Contains(r.Schedule, zoneInSchedules) {
-		errs = append(errs, field.Invalid(at, r.Schedule, "must not name a time zone: use timeZone"))
+	if zoned(r.Schedule) && !strings.Contains(r.Schedule, " ") { // the parser would panic
+		errs = append(errs, field.Invalid(at, r.Schedule, "is a time zone without a schedule"))
 	} else if _, err := cron.ParseStandard(r.Schedule); err != nil {
 		errs = append(errs, field.Invalid(at, r.Schedule, "must be five fields of a cron schedule: "+err.Error()))
 	}
