@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -110,7 +111,31 @@ func (r *explainReader) template(ctx context.Context, kind, name string, files m
 	if obj := files.find(mapping.GroupVersionKind.GroupKind(), name); obj != nil {
 		return r.merged(ctx, obj, mapping)
 	}
-	return r.get(ctx, mapping, r.scope(mapping, r.namespace), name)
+	obj, err := r.get(ctx, mapping, r.scope(mapping, r.namespace), name)
+	if err != nil || !isBinding(mapping.GroupVersionKind) {
+		return obj, err
+	}
+	return r.bindingsTemplate(ctx, obj)
+}
+
+func isBinding(gvk schema.GroupVersionKind) bool {
+	return gvk.Group == workv1alpha2.GroupVersion.Group &&
+		(gvk.Kind == workv1alpha2.ResourceKindResourceBinding || gvk.Kind == workv1alpha2.ResourceKindClusterResourceBinding)
+}
+
+// bindingsTemplate returns the template of a binding, for those who name that.
+func (r *explainReader) bindingsTemplate(ctx context.Context, binding *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	var spec workv1alpha2.ResourceBinding
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(binding.Object, &spec); err != nil {
+		return nil, fmt.Errorf("read %s %s: %w", binding.GetKind(), binding.GetName(), err)
+	}
+	ref := spec.Spec.Resource
+	gvk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	mapping, err := r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return nil, err
+	}
+	return r.get(ctx, mapping, ref.Namespace, ref.Name)
 }
 
 // resolve finds the kind that a word means: Deployment, deploy, deployments.apps,

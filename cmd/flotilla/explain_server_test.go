@@ -45,6 +45,7 @@ func TestExplainServer(t *testing.T) {
 	for _, args := range [][]string{
 		{"deployment/web", "-n", "shop"}, {"Deployment", "web", "-n", "shop"}, {"deploy/web", "--namespace=shop", "-o", "text"},
 		{"deployments.apps/web", "-n", "shop"}, {"deployments.v1.apps", "web", "-n", "shop"},
+		{"rb/web-deployment", "-n", "shop"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			code, out, errOut := ask(t, env.Kubeconfig, "", args...)

@@ -322,3 +322,13 @@ spec:
 		t.Errorf("rules (-want +got):\n%s", diff)
 	}
 }
+
+// BenchmarkExplain is one explanation on a hundred clusters, with two terms.
+func BenchmarkExplain(b *testing.B) {
+	in := input(b)
+	bind(b, &in)
+	b.ReportAllocs()
+	for b.Loop() {
+		explain.Explain(in)
+	}
+}

@@ -2,6 +2,7 @@ package explain_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,6 +39,7 @@ func FuzzExplain(f *testing.F) {
 	f.Add(toJSON(deployment), text(bound(f)), toJSON(policy), "{}", some, "null", `{"reason":"NoClusterFit","at":"x"}`)
 	f.Add(toJSON(deployment), "{}", "{}", "{}", "{}", `{"clusterAffinities":[{}]}`, `{"reason":"Success"}`)
 	f.Add(`{"kind":1,"metadata":[],"spec":{"replicas":-1}}`, `{"spec":{"clusters":[{},{}]}}`, `{"spec":{"resourceSelectors":[{"kind":"x"}]}}`, "{}", "{}", "", "")
+	f.Add(strings.Replace(toJSON(deployment), `"replicas":6`, `"replicas":2147483647`, 1), "", toJSON(policy), "", some, "", "")
 	f.Add("null", "", "", "", "", "", "")
 	f.Fuzz(func(t *testing.T, object, binding, policy, override, cluster, applied, record string) {
 		in := explain.Input{Template: &unstructured.Unstructured{}, Now: noon}
