@@ -188,32 +188,32 @@ func TestRegions(t *testing.T) {
 		"region eu, us, wanted 2 regions")
 	a.scale(9)
 	a.runs("scaled up", 9, two)
-	a.scale(3)
-	a.runs("scaled down", 3, two)
+	a.scale(6)
+	a.runs("scaled down", 6, two)
 
 	a.serve("edge", "west-")
 	two = images{"east": "nginx:1.29", "edge": "nginx:1.29"}
-	a.runs("in the other region, once a cluster lost its label", 3, two)
+	a.runs("in the other region, once a cluster lost its label", 6, two)
 	a.explains("1 refused by ClusterAffinity", ": west")
 
 	a.patch(byWeight)
-	a.divided("divided by fixed weights", map[string]int32{"east": 2, "edge": 1})
-	a.explains("runs on east 2, edge 1", "3 replicas divided by fixed weights")
+	a.divided("divided by fixed weights", map[string]int32{"east": 4, "edge": 2})
+	a.explains("runs on east 4, edge 2", "6 replicas divided by fixed weights")
 
 	a.patch(`{"spec":{"suspension":{"dispatching":true}}}`)
 	eventually(t, 30*time.Second, "dispatching is suspended", a.suspended)
-	a.scale(6)
+	a.scale(3)
 	the.apply(t, fmt.Sprintf(perRegion, a.namespace))
-	eventually(t, 30*time.Second, "it is decided nevertheless", a.decided("east 4, edge 2"))
-	a.runs("as before while it is suspended", 3, two)
+	eventually(t, 30*time.Second, "it is decided nevertheless", a.decided("east 2, edge 1"))
+	a.runs("as before while it is suspended", 6, two)
 	a.patch(`{"spec":{"suspension":null}}`)
-	a.divided("as decided, once it goes on", map[string]int32{"east": 4, "edge": 2})
-	a.runs("from each region's mirror", 6, images{"east": "mirror.eu.example/nginx:1.29", "edge": "mirror.asia.example:5000/nginx:1.29"})
-	a.explains("runs on east 4, edge 2", "OverridePolicy "+a.namespace+"/mirrors, rule 0, in east", "OverridePolicy "+a.namespace+"/mirrors, rule 1, in edge",
+	a.divided("as decided, once it goes on", map[string]int32{"east": 2, "edge": 1})
+	a.runs("from each region's mirror", 3, images{"east": "mirror.eu.example/nginx:1.29", "edge": "mirror.asia.example:5000/nginx:1.29"})
+	a.explains("runs on east 2, edge 1", "OverridePolicy "+a.namespace+"/mirrors, rule 0, in east", "OverridePolicy "+a.namespace+"/mirrors, rule 1, in edge",
 		`"nginx:1.29" → "mirror.eu.example/nginx:1.29"`)
 
 	the.kubectl(t, "", "delete", "overridepolicy", "mirrors", "-n", a.namespace)
-	a.runs("without the override", 6, two)
+	a.runs("without the override", 3, two)
 }
 
 // suspended is nil once the binding, decided as ever, says that nothing is sent.
