@@ -114,6 +114,17 @@ func Edition(obj *unstructured.Unstructured) (string, error) {
 	return Digest(own)
 }
 
+// WaitsForChange says whether obj is a template that a Lazy policy has claimed
+// and that its user has not changed since: nothing of it is sent anywhere.
+func WaitsForChange(obj *unstructured.Unstructured) bool {
+	note := obj.GetAnnotations()[WaitsAnnotation]
+	if note == "" {
+		return false
+	}
+	edition, err := Edition(obj)
+	return err == nil && note == edition
+}
+
 // written returns the labels or annotations that users write.
 func written(all map[string]string) map[string]string {
 	out := map[string]string{}

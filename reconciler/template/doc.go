@@ -2,8 +2,9 @@
 // binding of each template that a policy selects, with its first placement in
 // the same write, and keeps it up to date.
 //
-// It reads templates, propagation policies, overrides (by name only), bindings
-// and clusters. On templates it writes the claim, which is metadata. Of
+// It reads templates, propagation policies, overrides and PriorityClasses (by
+// name only), bindings and clusters. On templates it writes the claim, which is
+// metadata, and on those that wait under a Lazy policy a note. Of
 // bindings it owns everything but the status; spec.clusters it writes together
 // with what changed the placement, and leaves to the scheduler otherwise. On
 // policies it writes the status and takes off the finalizer.
@@ -11,9 +12,11 @@
 // A new template costs at most two writes, the claim and the binding, which are
 // sent side by side; an edit costs one. Works need not wait for the write of an
 // edit that changes nothing of what is decided: Settled tells. Conditions: Ready
-// on policies, with the reasons Matched, UnknownAPI, WaitingForOverrides and
-// InvalidSelector. Events: ApplyPolicySucceed, ApplyPolicyFailed,
-// GetReplicasFailed, ScheduleBindingSucceed and ScheduleBindingFailed on
-// templates. It never touches a Work, and deletes nothing but the binding of a
-// template that a complete watch saw gone.
+// on policies, with the reasons Matched, UnknownAPI, WaitingForOverrides,
+// UnknownPriorityClass and InvalidSelector; the counts beside it come from the
+// tally and are written together, a little later. Events: ApplyPolicySucceed,
+// ApplyPolicyFailed, PreemptPolicySucceed, PreemptPolicyFailed,
+// GetReplicasFailed, GetComponentsFailed, ScheduleBindingSucceed and
+// ScheduleBindingFailed on templates. It never touches a Work, and deletes
+// nothing but the binding of a template that a complete watch saw gone.
 package template

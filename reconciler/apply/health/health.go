@@ -105,6 +105,9 @@ func (r *Reader) assess(ctx context.Context, e inventory.Entry, obj *unstructure
 		works, err := r.works(ctx, binding)
 		v.State, v.Reason = rollup.Health(obj, binding, works)
 		return v, err
+	case propagation.WaitsForChange(obj):
+		v.State, v.Reason = rollup.Healthy, "waits for its next change, as its policy is Lazy"
+		return v, nil
 	case policies.selects(resourceOf(obj)):
 		v.Reason = "waits to be taken up by its policy"
 		return v, nil

@@ -118,6 +118,18 @@ type scene struct {
 	part *rollup.Part
 }
 
+// waiting notes on a template that a Lazy policy waits for its next change.
+func waiting(t *testing.T, obj *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	edition, err := propagation.Edition(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noted := obj.DeepCopy()
+	noted.SetAnnotations(map[string]string{propagation.WaitsAnnotation: edition})
+	return noted
+}
+
 func scenes(t *testing.T) map[string]scene {
 	t.Helper()
 	cm, deploy, custom := object(t, config), object(t, deployment), object(t, widget)
@@ -139,6 +151,10 @@ func scenes(t *testing.T) map[string]scene {
 		"a policy selects it, and is not heard of yet": {
 			template: cm, objects: []client.Object{policy(all)},
 			state: rollup.Progressing, reason: "waits to be taken up by its policy", part: waits("waits to be taken up by its policy"),
+		},
+		"a Lazy policy has claimed it, and it waits": {
+			template: waiting(t, cm), objects: []client.Object{policy(all)},
+			reason: "waits for its next change, as its policy is Lazy",
 		},
 		"a policy may select it by labels that are not known": {
 			template: cm, unknown: true, objects: []client.Object{policy(policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "ConfigMap", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}})},

@@ -55,7 +55,7 @@ func (r *Reader) part(ctx context.Context, e inventory.Entry, policies selection
 	case err != nil:
 		return rollup.Part{}, false, err
 	case binding == nil && presence == store.Present:
-		return waits("waits to be taken up by its policy"), policies.selects(resourceOf(template)), nil
+		return waits("waits to be taken up by its policy"), policies.selects(resourceOf(template)) && !propagation.WaitsForChange(template), nil
 	case binding == nil:
 		return waits("waits to be taken up by its policy"), policies.maySelect(e.ID), nil
 	case presence == store.Absent:
