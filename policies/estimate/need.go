@@ -9,11 +9,13 @@ import (
 )
 
 // Need is what one unit of a workload asks for, made ready to be compared with
-// many clusters: one replica, or one set of all components. The zero value asks
-// for nothing, and fits everywhere.
+// many clusters one after another: one replica, or one set of all components.
+// It is not for several goroutines at once. The zero value asks for nothing, and
+// fits everywhere.
 type Need struct {
-	parts []part
-	unit  amounts // of all parts together, pods included
+	parts   []part
+	unit    amounts // of all parts together, pods included
+	scratch *simulation
 }
 
 // part is so many equal pods.
@@ -83,6 +85,7 @@ func NeedOfSet(components []workv1alpha2.Component) Need {
 		}
 		n.parts = append(n.parts, p)
 	}
+	n.scratch = &simulation{parts: n.parts}
 	return n
 }
 
@@ -108,7 +111,12 @@ func (n Need) onNodes(all nodes, limit int64) int64 {
 		var buffer [8]int64
 		return min(limit, all.capacity(all.want(buffer[:0], n.parts[0].each))/n.parts[0].pods)
 	default:
-		return newSimulation(all, n.parts).most(limit)
+		s := n.scratch
+		s.nodes, s.wants = all, s.wants[:0]
+		for i := range n.parts {
+			s.wants = all.want(s.wants, n.parts[i].each)
+		}
+		return s.most(limit)
 	}
 }
 

@@ -138,30 +138,16 @@ func appendNodes(dst []int64, there int64, free, want []int64, pods int64) []int
 type simulation struct {
 	nodes   nodes
 	parts   []part
-	wants   [][]int64
+	wants   []int64 // of one part after another
 	buffers [2][]int64
-}
-
-func newSimulation(n nodes, parts []part) *simulation {
-	s := &simulation{nodes: n, parts: parts, wants: make([][]int64, len(parts))}
-	rows := len(n.rows) + 2*len(parts)*n.width() // each part leaves two rows more at most
-	all := make([]int64, 0, 2*rows+len(parts)*len(n.names))
-	s.buffers = [2][]int64{all[:0:rows], all[rows : rows : 2*rows]}
-	all = all[2*rows : 2*rows]
-	for i := range parts {
-		start := len(all)
-		all = n.want(all, parts[i].each)
-		s.wants[i] = all[start:]
-	}
-	return s
 }
 
 // holds says whether so many units find nodes, part after part.
 func (s *simulation) holds(units int64) bool {
-	current := s.nodes
+	current, n := s.nodes, len(s.nodes.names)
 	for i, p := range s.parts {
 		var left int64
-		if current.rows, left = current.place(s.buffers[i%2][:0], s.wants[i], times(p.pods, units)); left > 0 {
+		if current.rows, left = current.place(s.buffers[i%2][:0], s.wants[i*n:(i+1)*n], times(p.pods, units)); left > 0 {
 			return false
 		}
 		s.buffers[i%2] = current.rows
