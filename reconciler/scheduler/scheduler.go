@@ -32,7 +32,7 @@ type Recorder interface {
 // Options tune the loop. The zero value is the default.
 type Options struct {
 	// Workers is how many bindings are decided and written at the same time; zero
-	// means 8.
+	// means 16.
 	Workers int
 	// NoPriority looks at bindings in the order of their events, whatever
 	// priority they have.
@@ -68,7 +68,7 @@ func New(hub client.Client, decider *Decider, events Recorder, opts Options) *Re
 		opts.Clock = clock.RealClock{}
 	}
 	if opts.Workers == 0 {
-		opts.Workers = 8
+		opts.Workers = 16
 	}
 	return &Reconciler{
 		hub:     hub,
