@@ -310,13 +310,14 @@ func TestAKindThatNobodyWants(t *testing.T) {
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "settings"}}
 	check(t, env.Hub.Create(t.Context(), settings))
 	s := run(t, cfg, ns, &heard{})
-	var kept atomic.Int32
+	var kept, seen atomic.Int32
 	for range 3 {
 		s.Want("me", configMap)
 		eventually(t, "state", store.Synced, func() store.State { return s.State(configMap) })
 		eventually(t, "watches", 1, func() int { return int(watches.Load()) })
 		check(t, s.List(t.Context(), configMap, ns, func(obj *unstructured.Unstructured) {
 			kept.Add(1)
+			seen.Add(1)
 			runtime.AddCleanup(obj, func(struct{}) { kept.Add(-1) }, struct{}{})
 		}))
 		s.Want("me")
@@ -324,6 +325,9 @@ func TestAKindThatNobodyWants(t *testing.T) {
 		if kinds := s.Kinds(); len(kinds) != 0 {
 			t.Errorf("kinds that are still watched: %v", kinds)
 		}
+	}
+	if seen.Load() == 0 {
+		t.Error("no object was ever seen")
 	}
 	eventually(t, "objects in memory", 0, func() int {
 		runtime.GC()
