@@ -243,6 +243,12 @@ func TestProblems(t *testing.T) {
 	}{
 		"none where all is well":     {input(t), nil},
 		"a template without content": {explain.Input{}, []string{explain.ReasonNoPolicy}},
+		"a namespace, which every cluster has": {edit(func(in *explain.Input) {
+			in.Template = template(t, `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}`)
+		}), nil},
+		"a policy, which is none": {edit(func(in *explain.Input) {
+			in.Template = template(t, policy)
+		}), []string{explain.ReasonNeverPropagated}},
 		"requirements that are no number": {edit(func(in *explain.Input) {
 			in.Template = template(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: shop, name: web}, spec: {template: {spec: {containers: [{name: c, resources: {requests: {cpu: lots}}}]}}}}`)
 		}), []string{explain.ReasonInvalidTemplate}},

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
@@ -128,11 +129,23 @@ func (x *explainer) policyProblems() {
 			Message: "its policy waits for overrides that do not exist: " + strings.Join(d.Missing, ", "),
 			Next:    fmt.Sprintf("create the %s, or take it out of spec.dependentOverrides", kind),
 		})
+	case d.Outcome == propagation.LeftAlone && x.synced():
+		x.out.Carried.Why = "every cluster has it by itself; policies carry it only with the label " + policyv1alpha1.NamespaceSkipAutoPropagationLabel
 	case d.Outcome == propagation.LeftAlone:
-		x.problems.add(Problem{Reason: ReasonNeverPropagated, Message: d.Why})
+		p := Problem{Reason: ReasonNeverPropagated, Message: d.Why}
+		if x.in.Template.GroupVersionKind().Group == policyv1alpha1.GroupVersion.Group {
+			p.Next = "name one of the templates that it is about"
+		}
+		x.problems.add(p)
 	case d.Policy == nil && !selected(x.out.Policies):
 		x.problems.add(x.noPolicy())
 	}
+}
+
+// synced says whether the template is a namespace that is made in every cluster.
+func (x *explainer) synced() bool {
+	t := x.in.Template
+	return t.GetAPIVersion() == "v1" && t.GetKind() == "Namespace" && plan.SyncsNamespace(t, x.in.Skip)
 }
 
 // selected says whether any policy selects the template, though none carries it.
