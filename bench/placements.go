@@ -123,6 +123,7 @@ func (p *placing) step(ctx context.Context, name, seen string, change func(conte
 	if err := change(ctx); err != nil {
 		return err
 	}
+	answered := time.Since(begin)
 	last, err := p.seen.all(ctx, seen, p.n, 3*time.Minute)
 	if err != nil || !measured {
 		return err
@@ -134,10 +135,12 @@ func (p *placing) step(ctx context.Context, name, seen string, change func(conte
 	if err != nil {
 		return err
 	}
-	return p.tell(name, last.Sub(begin), after.since(before))
+	return p.tell(name, answered, last.Sub(begin), after.since(before))
 }
 
-func (p *placing) tell(name string, took time.Duration, cost counters) error {
+// tell reports a step: how long the user's requests took, how long it was until
+// the last binding was placed, and what that cost.
+func (p *placing) tell(name string, answered, took time.Duration, cost counters) error {
 	what := fmt.Sprintf("persisted by %s: %s", p.loops, name)
 	rate, n := float64(p.n)/took.Seconds(), float64(p.n)
 	if p.goal {
@@ -145,12 +148,15 @@ func (p *placing) tell(name string, took time.Duration, cost counters) error {
 	} else {
 		p.report.note("7", what, rate, "decisions/s")
 	}
+	p.report.note("7", what+", writes", float64(cost.Revision)/took.Seconds(), "writes/s")
 	p.report.note("7", what+", writes for each", float64(cost.Revision)/n, "writes")
 	p.report.note("7", what+", CPU time of the control plane for each", cost.CPU["control plane"]*1000/n, "ms")
 	share, _ := cost.conflicts()
 	p.report.atMost("3", what+", conflicts", share*100, "%", 0.1)
 	file := strings.NewReplacer(" ", "-", ",", "", ":", "", "'", "").Replace(what)
-	return p.report.raw(file, map[string]any{"decisions": p.n, "seconds": took.Seconds(), "counters": cost})
+	return p.report.raw(file, map[string]any{
+		"decisions": p.n, "answeredSeconds": answered.Seconds(), "placedSeconds": took.Seconds(), "counters": cost,
+	})
 }
 
 // make creates the Deployments.
