@@ -18,6 +18,7 @@ const turns = 4
 type Queue[T comparable] struct {
 	limiter workqueue.TypedRateLimiter[T]
 	clock   clock.WithDelayedExecution
+	counts  watcher[T]
 
 	mu      sync.Mutex
 	changed *sync.Cond // something is ready, done or shut down
@@ -46,11 +47,15 @@ type item[T comparable] struct {
 var _ priorityqueue.PriorityQueue[string] = (*Queue[string])(nil)
 
 // New returns an empty queue. It has the form of a controller's option NewQueue.
-func New[T comparable](_ string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
-	return WithClock(limiter, clock.RealClock{})
+// The queue is counted among those of controllers by its name; empty counts
+// nothing.
+func New[T comparable](name string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
+	q := WithClock(limiter, clock.RealClock{})
+	q.counts = watch[T](name)
+	return q
 }
 
-// WithClock is New with a clock of one's own.
+// WithClock is New with a clock of one's own, and without a name.
 func WithClock[T comparable](limiter workqueue.TypedRateLimiter[T], c clock.WithDelayedExecution) *Queue[T] {
 	const degree = 32
 	older := func(a, b *item[T]) bool { return a.age < b.age }
@@ -105,10 +110,17 @@ func (q *Queue[T]) add(key T, priority int, after time.Duration) {
 			is.at = was.at // the zero time is the soonest
 		}
 	}
-	if in && was.at.IsZero() {
+	ready := in && was.at.IsZero()
+	if ready {
 		is.age = was.age
 	} else {
 		is.age = q.next()
+	}
+	switch {
+	case !is.at.IsZero():
+		q.counts.delayed()
+	case !ready:
+		q.counts.ready(key, q.clock.Now())
 	}
 	q.items[key] = is
 	q.file(is)
@@ -171,6 +183,7 @@ func (q *Queue[T]) ripen() {
 		}
 		q.later.Delete(first)
 		first.at, first.age = time.Time{}, q.next()
+		q.counts.ready(first.key, now)
 		q.file(first)
 	}
 	q.wind()
@@ -195,6 +208,7 @@ func (q *Queue[T]) GetWithPriority() (key T, priority int, shutdown bool) {
 	q.take(i)
 	delete(q.items, i.key)
 	q.busy[i.key] = true
+	q.counts.handed(i.key, q.clock.Now())
 	return i.key, i.priority, false
 }
 
@@ -203,6 +217,7 @@ func (q *Queue[T]) Done(key T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.busy, key)
+	q.counts.done(key, q.clock.Now())
 	if i, again := q.items[key]; again && i.at.IsZero() {
 		q.file(i)
 	}
@@ -264,6 +279,7 @@ func (q *Queue[T]) ShutDownWithDrain() {
 
 func (q *Queue[T]) shut() {
 	q.closed = true
+	q.counts.dropped(len(q.items) - q.later.Len())
 	clear(q.items)
 	q.rank.Clear(false)
 	q.age.Clear(false)
