@@ -40,6 +40,7 @@ func TestValidateGolden(t *testing.T) {
 		"strict":        {"--strict", "testdata/validate/unwise.yaml"},
 		"json":          {"-o", "json", "-f", "testdata/validate/folder,testdata/validate/duplicate-key.yaml"},
 		"folder":        {"-f", "testdata/validate/folder", "testdata/validate/folder/a.yaml"},
+		"kustomized":    {"-f", "testdata/validate/kustomized"},
 		"duplicate-key": {"-f", "testdata/validate/duplicate-key.yaml"},
 		"stdin":         {"-f", "-"},
 		"allowed":       {"-f", "testdata/validate/refused.yaml", "--allow-no-execute-taint-policy"},

@@ -48,11 +48,15 @@ func (l *linter) duplicates() {
 			namespace = l.opts.Namespace // of kinds whose scope is not known: the same either way
 		}
 		id := strings.Join([]string{o.gvk.Group, o.gvk.Kind, namespace, o.name}, "\x00")
-		if before := first[id]; before != nil {
+		before := first[id]
+		switch {
+		case before == nil:
+			first[id] = o
+		case before.patch || o.patch:
+			l.say(o, Warning, "", fmt.Sprintf("is there twice: the first is in %s, line %d; there are kustomizations: check what kustomize builds instead", before.file, before.doc.Line))
+		default:
 			l.say(o, Error, "", fmt.Sprintf("is there twice: the first is in %s, line %d; remove one", before.file, before.doc.Line))
-			continue
 		}
-		first[id] = o
 	}
 }
 

@@ -22,6 +22,9 @@ type File struct {
 	Content []byte
 	// Found is set for a file that was not named: it was in a folder.
 	Found bool
+	// Kustomized is set for a file that was found next to a kustomization: it may
+	// be a patch, or a base that is patched.
+	Kustomized bool
 }
 
 // Files reads files, folders with all that is below them, and in for "-". Of a
@@ -30,7 +33,7 @@ type File struct {
 //
 // Errors: fs.ErrNotExist for a name that is none.
 func Files(names []string, in io.Reader) ([]File, error) {
-	r := reader{left: maxBytes, seen: map[string]bool{}}
+	r := reader{left: maxBytes, seen: map[string]bool{}, kustomized: map[string]bool{}}
 	for _, name := range names {
 		if err := r.add(name, in); err != nil {
 			return nil, err
@@ -40,9 +43,10 @@ func Files(names []string, in io.Reader) ([]File, error) {
 }
 
 type reader struct {
-	left  int64
-	seen  map[string]bool
-	files []File
+	left       int64
+	seen       map[string]bool
+	kustomized map[string]bool // folders with a kustomization
+	files      []File
 }
 
 func (r *reader) add(name string, in io.Reader) error {
@@ -56,7 +60,7 @@ func (r *reader) add(name string, in io.Reader) error {
 	if !info.IsDir() {
 		return r.open(File{Name: name})
 	}
-	return filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -65,16 +69,28 @@ func (r *reader) add(name string, in io.Reader) error {
 				return fs.SkipDir
 			}
 			return nil
+		case entry.Type().IsRegular() && isKustomization(entry.Name()):
+			r.kustomized[filepath.Dir(path)] = true
+			return nil
 		case !entry.Type().IsRegular() || !isManifest(entry.Name()):
 			return nil
 		}
 		return r.open(File{Name: path, Found: true})
 	})
+	for i := range r.files {
+		f := &r.files[i]
+		f.Kustomized = f.Found && r.kustomized[filepath.Dir(f.Name)]
+	}
+	return err
+}
+
+func isKustomization(name string) bool {
+	return slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, name)
 }
 
 func isManifest(name string) bool {
 	extension := strings.ToLower(filepath.Ext(name))
-	return slices.Contains([]string{".yaml", ".yml", ".json"}, extension) && !strings.HasPrefix(name, "kustomization.")
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, extension)
 }
 
 func (r *reader) open(f File) error {

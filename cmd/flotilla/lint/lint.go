@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,6 +50,7 @@ type linter struct {
 // object is an object in a file.
 type object struct {
 	file      string
+	patch     bool // it may be one, or be patched
 	doc       build.Document
 	gvk       schema.GroupVersionKind
 	namespace string // as judged: what names none is in Options.Namespace
@@ -76,7 +78,8 @@ func (known *Linter) Lint(files []File, opts Options) (Report, error) {
 		opts.Namespace = metav1.NamespaceDefault
 	}
 	l := &linter{Linter: known, opts: opts}
-	for _, f := range files {
+	byName := func(a, b File) int { return strings.Compare(a.Name, b.Name) }
+	for _, f := range slices.SortedStableFunc(slices.Values(files), byName) {
 		l.report.Files++
 		if err := l.file(f); err != nil {
 			return Report{}, err
@@ -143,7 +146,7 @@ func (l *linter) document(f File, doc build.Document) error {
 	l.report.Objects++
 	metadata, _ := doc.Fields["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
-	o := &object{file: f.Name, doc: doc, gvk: schema.FromAPIVersionAndKind(apiVersion, kind), name: name}
+	o := &object{file: f.Name, patch: f.Kustomized, doc: doc, gvk: schema.FromAPIVersionAndKind(apiVersion, kind), name: name}
 	o.namespace = o.shown()
 	l.objects = append(l.objects, o)
 	if generated, _ := metadata["generateName"].(string); name == "" && generated == "" {
