@@ -214,7 +214,7 @@ func TestPromises(t *testing.T) {
 			d := NewDecider(hubOf(cluster("m1", room(10))).Build(), DeciderOptions{Clock: clock})
 			b := divided("web", 6)
 			decide(t, d, b)
-			d.waiting.hold(divided("waits", 9), true, 0)
+			d.waiting.hold(divided("waits", 9), workv1alpha2.BindingReasonUnschedulable, 0)
 			tc.happens(d, b, clock)
 			if got := fits(t, d); got != tc.room {
 				t.Errorf("room for %d, want %d", got, tc.room)

@@ -1,11 +1,16 @@
-// Package scheduler places bindings again when something changes after their
-// first placement: clusters join, leave, or change their labels, taints or
-// APIs; somebody else edits a binding or makes one without a placement.
+// Package scheduler decides where bindings run, and places them again when
+// something changes after their first placement: clusters join, leave, or change
+// their labels, taints, regions or APIs; somebody else edits a binding or makes
+// one without a placement.
 //
-// It reads bindings and clusters and writes spec.clusters of bindings, with the
-// applied placement and the record of the decision in the same patch. The
-// decision itself is placement.Decide, which the template loop calls as well.
-// Bindings that name another scheduler, or whose scheduling is suspended, are
-// left alone. The package never writes a status: reasons it leaves in the
-// record are those of the condition Scheduled.
+// In go bindings and clusters; out come decisions, which Decider makes for every
+// loop that places (it knows what was promised to whom, and where the peers of a
+// binding are), and spec.clusters of bindings, with the applied placement and the
+// record of the decision in the same patch. What could not be placed waits: for
+// room, peers, a quota's edit, a cluster, or for a while. Bindings that name
+// another scheduler are left alone, and so are those whose scheduling is
+// suspended or that no policy carries, except that they let go of clusters that
+// leave. The package never writes a status: reasons it leaves in the record are
+// those of the condition Scheduled. Events: ScheduleBindingSucceed and
+// ScheduleBindingFailed on templates.
 package scheduler

@@ -53,7 +53,9 @@ func loops(t *testing.T, env *servertest.Env) (stop func()) {
 	for _, register := range []func() error{
 		func() error { return bindings.Register(ctx, mgr) },
 		func() error { return decider.Register(ctx, mgr) },
-		func() error { return scheduler.New(mgr.GetClient(), decider, nobody{}, scheduler.Options{}).Register(mgr) },
+		func() error {
+			return scheduler.New(mgr.GetClient(), decider, nobody{}, scheduler.Options{}).Register(mgr)
+		},
 		func() error { return rebalance.New(mgr.GetClient(), rebalance.Options{}).Register(mgr) },
 	} {
 		if err := register(); err != nil {

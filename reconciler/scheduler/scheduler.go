@@ -119,15 +119,15 @@ func (r *Reconciler) next(req reconcile.Request, b workv1alpha2.Binding, record 
 	case workv1alpha2.BindingReasonNoClusterFit:
 		r.room.Forget(req)
 		r.faults.Forget(req)
-		if !r.decider.waiting.hold(b, false, mark) {
+		if !r.decider.waiting.hold(b, record.Reason, mark) {
 			return ctrl.Result{RequeueAfter: firstRetry}
 		}
 		return ctrl.Result{}
 	case workv1alpha2.BindingReasonSchedulerError:
-		r.decider.waiting.hold(b, false, mark)
+		r.decider.waiting.hold(b, record.Reason, mark)
 		return ctrl.Result{RequeueAfter: r.faults.When(req)}
 	default:
-		r.decider.waiting.hold(b, record.Reason == workv1alpha2.BindingReasonUnschedulable, mark)
+		r.decider.waiting.hold(b, record.Reason, mark)
 		return ctrl.Result{RequeueAfter: r.room.When(req)}
 	}
 }

@@ -30,8 +30,9 @@ type waiting struct {
 
 // hold is what a binding waits for.
 type hold struct {
-	// room says that clusters fit, but lack room.
-	room bool
+	// reason is why it could not be placed: those that lack room wait for room,
+	// those over a quota for its edit.
+	reason string
 	// binding as it was when it could not be placed; shared, not to be changed.
 	binding workv1alpha2.Binding
 	groups  []group
@@ -53,13 +54,13 @@ func (w *waiting) begin() uint64 {
 	return w.moves
 }
 
-// hold has b wait. It returns false where a peer may have moved since the mark,
+// hold has b wait, which could not be placed for the reason. It returns false where a peer may have moved since the mark,
 // so that b should be looked at again.
-func (w *waiting) hold(b workv1alpha2.Binding, room bool, mark uint64) bool {
+func (w *waiting) hold(b workv1alpha2.Binding, reason string, mark uint64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	groups := groupsOf(b)
-	w.held[client.ObjectKeyFromObject(b)] = hold{room: room, binding: b, groups: groups}
+	w.held[client.ObjectKeyFromObject(b)] = hold{reason: reason, binding: b, groups: groups}
 	return len(groups) == 0 || w.moves == mark
 }
 
@@ -97,6 +98,20 @@ func (w *waiting) moved(groups ...group) {
 	w.ring()
 }
 
+// overQuota returns the bindings of the namespace that a quota keeps from being
+// placed.
+func (w *waiting) overQuota(namespace string) []workv1alpha2.Binding {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []workv1alpha2.Binding
+	for key, h := range w.held {
+		if key.Namespace == namespace && h.reason == workv1alpha2.BindingReasonQuotaExceeded {
+			out = append(out, h.binding)
+		}
+	}
+	return out
+}
+
 func (w *waiting) ring() {
 	select {
 	case w.signal <- struct{}{}:
@@ -112,7 +127,7 @@ func (w *waiting) due(fits func(b workv1alpha2.Binding, cluster string) bool) []
 	var out []workv1alpha2.Binding
 	for _, h := range w.held {
 		stirred := slices.ContainsFunc(h.groups, func(g group) bool { return w.stirs[g] })
-		if stirred || h.room && w.grewFor(h.binding, fits) {
+		if stirred || h.reason == workv1alpha2.BindingReasonUnschedulable && w.grewFor(h.binding, fits) {
 			out = append(out, h.binding)
 		}
 	}

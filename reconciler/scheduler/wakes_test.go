@@ -160,7 +160,7 @@ func TestWhatWakesWhat(t *testing.T) {
 func TestWakingIsCoalesced(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	w := newWaiting()
-	w.hold(divided("waits", 5), true, 0)
+	w.hold(divided("waits", 5), workv1alpha2.BindingReasonUnschedulable, 0)
 	woken := make(chan int, 100)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -267,5 +267,22 @@ func TestPriority(t *testing.T) {
 				t.Errorf("priority %d, want %d", priority, tc.want)
 			}
 		})
+	}
+}
+
+// TestQuotaWakes: an edit of a quota brings back what it kept waiting.
+func TestQuotaWakes(t *testing.T) {
+	hub := hubOf().Build()
+	r := New(hub, NewDecider(hub, DeciderOptions{}), &recorder{}, Options{})
+	elsewhere := divided("elsewhere", 1)
+	elsewhere.Namespace = "else"
+	w := r.decider.waiting
+	w.hold(divided("web", 1), workv1alpha2.BindingReasonQuotaExceeded, 0)
+	w.hold(elsewhere, workv1alpha2.BindingReasonQuotaExceeded, 0)
+	w.hold(divided("room", 1), workv1alpha2.BindingReasonUnschedulable, 0)
+	got := r.quotaEdited(t.Context(), &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "team"}})
+	want := []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: "shop", Name: "web"}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("looked at again (-want +got):\n%s", diff)
 	}
 }

@@ -48,6 +48,11 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	if err := c.Watch(source.Kind(mgr.GetCache(), &clusterv1alpha1.Cluster{}, r.clusterEvents())); err != nil {
 		return fmt.Errorf("watch clusters: %w", err)
 	}
+	quotas := source.Kind(mgr.GetCache(), &policyv1alpha1.FederatedResourceQuota{}, handler.TypedEnqueueRequestsFromMapFunc(r.quotaEdited),
+		predicate.TypedGenerationChangedPredicate[*policyv1alpha1.FederatedResourceQuota]{})
+	if err := c.Watch(quotas); err != nil {
+		return fmt.Errorf("watch quotas: %w", err)
+	}
 	if err := c.Watch(&r.woken); err != nil {
 		return fmt.Errorf("watch what waiting bindings wait for: %w", err)
 	}
@@ -71,6 +76,16 @@ func (r *Reconciler) wake(ctx context.Context) {
 	}) {
 		r.woken.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}, false)
 	}
+}
+
+// quotaEdited returns the bindings that a quota of the namespace keeps waiting.
+// What other bindings give back, they find out by trying again.
+func (r *Reconciler) quotaEdited(_ context.Context, quota *policyv1alpha1.FederatedResourceQuota) []reconcile.Request {
+	var out []reconcile.Request
+	for _, b := range r.decider.waiting.overQuota(quota.Namespace) {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+	}
+	return out
 }
 
 // decisive lets those changes of a binding through that a placement depends on.
