@@ -69,5 +69,10 @@ func schedule(status *workv1alpha2.ResourceBindingStatus, b workv1alpha2.Binding
 // nothing is due but what follows from the clusters.
 func answered(b workv1alpha2.Binding) bool {
 	why, due := placement.Due(b, placement.Snapshot{})
-	return !due || why == placement.DueAlways || why == placement.DueClusterLeaving
+	switch why {
+	case placement.DueAlways, placement.DueClusterLeaving, placement.DueClusterStrayed:
+		return true
+	default:
+		return !due
+	}
 }
