@@ -168,7 +168,7 @@ func (f *explainFlags) run(ctx context.Context, stdin io.Reader, out io.Writer, 
 		return f.describe(err)
 	}
 	for _, name := range f.clusters {
-		if !r.knows(name) {
+		if !knows(in, name) {
 			return fmt.Errorf("there is no cluster %s: flotilla kubectl get clusters lists them", name)
 		}
 	}

@@ -85,9 +85,9 @@ func (r *explainReader) priorities(ctx context.Context) error {
 }
 
 // knows says whether there is a cluster of the name, as far as that was read.
-func (r *explainReader) knows(name string) bool {
-	unread := slices.ContainsFunc(r.in.Unread, func(u explain.Unread) bool { return u.What == explain.UnreadClusters })
-	return unread || slices.ContainsFunc(r.in.Clusters, func(c *clusterv1alpha1.Cluster) bool { return c.Name == name })
+func knows(in explain.Input, name string) bool {
+	unread := slices.ContainsFunc(in.Unread, func(u explain.Unread) bool { return u.What == explain.UnreadClusters })
+	return unread || slices.ContainsFunc(in.Clusters, func(c *clusterv1alpha1.Cluster) bool { return c.Name == name })
 }
 
 // template returns the object that is to be explained: that of the files, as the
@@ -111,7 +111,7 @@ func (r *explainReader) template(ctx context.Context, kind, name string, files m
 	if obj := files.find(mapping.GroupVersionKind.GroupKind(), name); obj != nil {
 		return r.merged(ctx, obj, mapping)
 	}
-	obj, err := r.get(ctx, mapping, r.scope(mapping, r.namespace), name)
+	obj, err := r.get(ctx, mapping, scope(mapping, "", r.namespace), name)
 	if err != nil || !isBinding(mapping.GroupVersionKind) {
 		return obj, err
 	}
@@ -168,15 +168,13 @@ func (r *explainReader) resolve(word string) (*meta.RESTMapping, error) {
 	}
 }
 
-// scope returns the namespace for objects of the kind.
-func (r *explainReader) scope(mapping *meta.RESTMapping, namespace string) string {
+// scope returns the namespace for an object of the kind: its own, or else that of
+// the call.
+func scope(mapping *meta.RESTMapping, own, otherwise string) string {
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		return ""
+		otherwise = ""
 	}
-	if namespace == "" {
-		return r.namespace
-	}
-	return namespace
+	return orElse(own, otherwise)
 }
 
 func (r *explainReader) get(ctx context.Context, mapping *meta.RESTMapping, namespace, name string) (*unstructured.Unstructured, error) {
@@ -199,7 +197,7 @@ type notThereError struct{ error }
 
 // merged returns a manifest as the control plane would hold it.
 func (r *explainReader) merged(ctx context.Context, obj *unstructured.Unstructured, mapping *meta.RESTMapping) (*unstructured.Unstructured, error) {
-	obj.SetNamespace(r.scope(mapping, obj.GetNamespace()))
+	obj.SetNamespace(scope(mapping, obj.GetNamespace(), r.namespace))
 	stored, err := r.get(ctx, mapping, obj.GetNamespace(), obj.GetName())
 	var missing notThereError
 	switch {

@@ -64,30 +64,30 @@ spec:
 `
 
 // parse reads YAML into obj.
-func parse[T any](t testing.TB, text string, obj T) T {
-	t.Helper()
+func parse[T any](tb testing.TB, text string, obj T) T {
+	tb.Helper()
 	if err := yaml.Unmarshal([]byte(text), obj); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return obj
 }
 
-func template(t testing.TB, text string) *unstructured.Unstructured {
-	t.Helper()
+func template(tb testing.TB, text string) *unstructured.Unstructured {
+	tb.Helper()
 	data, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	obj := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal(data, &obj.Object); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return obj
 }
 
-func cluster(t testing.TB, name, tier, more string) *clusterv1alpha1.Cluster {
-	t.Helper()
-	c := parse(t, `
+func cluster(tb testing.TB, name, tier, more string) *clusterv1alpha1.Cluster {
+	tb.Helper()
+	c := parse(tb, `
 status:
   apiEnablements: [{groupVersion: apps/v1, resources: [{kind: Deployment}]}]
   resourceSummary: {allocatable: {pods: "9"}}
@@ -97,8 +97,8 @@ status:
 }
 
 // fleet is a hundred clusters of which no golden one is left, and few lead.
-func fleet(t testing.TB) []*clusterv1alpha1.Cluster {
-	t.Helper()
+func fleet(tb testing.TB) []*clusterv1alpha1.Cluster {
+	tb.Helper()
 	var out []*clusterv1alpha1.Cluster
 	for i := range 100 {
 		name, tier, more := fmt.Sprintf("c-%03d", i), "tin", ""
@@ -108,26 +108,26 @@ func fleet(t testing.TB) []*clusterv1alpha1.Cluster {
 		case i%3 == 0:
 			tier, more = "gold", `spec: {taints: [{key: maintenance, effect: NoSchedule}]}`
 		}
-		out = append(out, cluster(t, name, tier, more))
+		out = append(out, cluster(tb, name, tier, more))
 	}
 	return out
 }
 
-func input(t testing.TB) explain.Input {
-	t.Helper()
+func input(tb testing.TB) explain.Input {
+	tb.Helper()
 	return explain.Input{
-		Template:  template(t, deployment),
-		Policies:  []policyv1alpha1.Policy{parse(t, policy, &policyv1alpha1.PropagationPolicy{})},
-		Overrides: []policyv1alpha1.Override{parse(t, overridePolicy, &policyv1alpha1.OverridePolicy{})},
-		Clusters:  fleet(t),
+		Template:  template(tb, deployment),
+		Policies:  []policyv1alpha1.Policy{parse(tb, policy, &policyv1alpha1.PropagationPolicy{})},
+		Overrides: []policyv1alpha1.Override{parse(tb, overridePolicy, &policyv1alpha1.OverridePolicy{})},
+		Clusters:  fleet(tb),
 		Now:       noon,
 	}
 }
 
 // bound is a binding that the policy made, running on some cluster.
-func bound(t testing.TB) *workv1alpha2.ResourceBinding {
-	t.Helper()
-	return parse(t, `
+func bound(tb testing.TB) *workv1alpha2.ResourceBinding {
+	tb.Helper()
+	return parse(tb, `
 metadata:
   namespace: shop
   name: web-deployment
@@ -148,10 +148,10 @@ status:
 }
 
 // bind gives the template its claim and its binding.
-func bind(t testing.TB, in *explain.Input) {
-	t.Helper()
+func bind(tb testing.TB, in *explain.Input) {
+	tb.Helper()
 	propagation.ClaimOf(in.Policies[0]).Set(in.Template)
-	in.Binding = bound(t)
+	in.Binding = bound(tb)
 }
 
 func golden(t *testing.T, name, got string) {

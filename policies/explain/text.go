@@ -34,7 +34,7 @@ type writer struct {
 	opts TextOptions
 }
 
-func (w *writer) line(format string, args ...any) { w.WriteString(fmt.Sprintf(format+"\n", args...)) }
+func (w *writer) line(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
 
 func (w *writer) section(title string) { w.line("\n%s", title) }
 
