@@ -1,0 +1,64 @@
+package template
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
+)
+
+// TestOverQuota: a binding whose first placement a quota refuses is made all the
+// same, without it, and says why.
+func TestOverQuota(t *testing.T) {
+	refusal := &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: workv1alpha2.BindingReasonQuotaExceeded, Message: "quota team: cpu: 3 of 2",
+	}}
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithInterceptorFuncs(interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			if len(obj.(workv1alpha2.Binding).BindingSpec().Clusters) > 0 {
+				return refusal
+			}
+			return c.Create(ctx, obj, opts...)
+		},
+	}).Build()
+	withdrawn := 0
+	p := writer{
+		hub: hub, echo: echo.New[workv1alpha2.Binding](clocktesting.NewFakePassiveClock(noon)),
+		withdraw: func(workv1alpha2.Binding) { withdrawn++ },
+	}
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
+	decision := placement.Decision{
+		Clusters: []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 3}}, AppliedPlacement: "{}",
+		Record: placement.Record{Reason: workv1alpha2.BindingReasonSuccess, At: metav1.NewTime(noon)},
+	}
+	decision.Put(b)
+	s := &state{key: key(), desired: b, decision: &decision}
+	bound, err := p.bind(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := &workv1alpha2.ResourceBinding{}
+	if err := hub.Get(t.Context(), client.ObjectKeyFromObject(b), got); err != nil {
+		t.Fatal(err)
+	}
+	record, _ := placement.RecordOf(got)
+	_, applied := got.Annotations[policyv1alpha1.PolicyPlacementAnnotation]
+	want := []any{true, 1, "{}", workv1alpha2.BindingReasonQuotaExceeded, "quota team: cpu: 3 of 2", false}
+	is := []any{bound, withdrawn, placement.Text(got.Spec.Clusters), record.Reason, record.Message, applied}
+	if diff := cmp.Diff(want, is); diff != "" {
+		t.Errorf("bound, withdrawn, clusters, reason, message, placement counts as applied (-want +got):\n%s", diff)
+	}
+}
