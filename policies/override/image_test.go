@@ -101,25 +101,24 @@ func changeAt(root map[string]any, path, text string) error {
 
 // TestImagesOfKinds says which images of which kinds a rule reaches.
 func TestImagesOfKinds(t *testing.T) {
-	const pods = "containers: [{name: a, image: 'a:1'}, {name: b}, {name: c, image: 'c:1'}], initContainers: [{name: i, image: 'i:1'}], ephemeralContainers: [{name: e, image: 'e:1'}]"
 	cases := map[string]struct {
 		kind, spec string
 		predicate  string
 		want       string // the spec after all tags became 2
 		err        string
 	}{
-		"a Pod: all containers, but not the init containers": {kind: "Pod", spec: "{" + pods + "}", want: "{" + tagged(pods, "a", "c") + "}"},
-		"a Deployment":  {kind: "Deployment", spec: "{template: {spec: {" + pods + "}}}", want: "{template: {spec: {" + tagged(pods, "a", "c") + "}}}"},
-		"a ReplicaSet":  {kind: "ReplicaSet", spec: "{template: {spec: {" + pods + "}}}", want: "{template: {spec: {" + tagged(pods, "a", "c") + "}}}"},
-		"a DaemonSet":   {kind: "DaemonSet", spec: "{template: {spec: {" + pods + "}}}", want: "{template: {spec: {" + tagged(pods, "a", "c") + "}}}"},
-		"a StatefulSet": {kind: "StatefulSet", spec: "{template: {spec: {" + pods + "}}}", want: "{template: {spec: {" + tagged(pods, "a", "c") + "}}}"},
-		"a Job":         {kind: "Job", spec: "{template: {spec: {" + pods + "}}}", want: "{template: {spec: {" + tagged(pods, "a", "c") + "}}}"},
+		"a Pod: all containers, but not the init containers": {kind: "Pod", spec: "{" + pods + "}", want: "{" + tagged("a", "c") + "}"},
+		"a Deployment":  {kind: "Deployment", spec: "{template: {spec: {" + pods + "}}}", want: "{template: {spec: {" + tagged("a", "c") + "}}}"},
+		"a ReplicaSet":  {kind: "ReplicaSet", spec: "{template: {spec: {" + pods + "}}}", want: "{template: {spec: {" + tagged("a", "c") + "}}}"},
+		"a DaemonSet":   {kind: "DaemonSet", spec: "{template: {spec: {" + pods + "}}}", want: "{template: {spec: {" + tagged("a", "c") + "}}}"},
+		"a StatefulSet": {kind: "StatefulSet", spec: "{template: {spec: {" + pods + "}}}", want: "{template: {spec: {" + tagged("a", "c") + "}}}"},
+		"a Job":         {kind: "Job", spec: "{template: {spec: {" + pods + "}}}", want: "{template: {spec: {" + tagged("a", "c") + "}}}"},
 		"a CronJob is left alone without a predicate": {kind: "CronJob", spec: "{jobTemplate: {spec: {template: {spec: {" + pods + "}}}}}", want: "{jobTemplate: {spec: {template: {spec: {" + pods + "}}}}}"},
 		"a CronJob is reached with a predicate": {
 			kind: "CronJob", spec: "{jobTemplate: {spec: {template: {spec: {" + pods + "}}}}}", predicate: "/spec/jobTemplate/spec/template/spec/containers/2/image",
-			want: "{jobTemplate: {spec: {template: {spec: {" + tagged(pods, "c") + "}}}}}",
+			want: "{jobTemplate: {spec: {template: {spec: {" + tagged("c") + "}}}}}",
 		},
-		"an init container is reached with a predicate":         {kind: "Pod", spec: "{" + pods + "}", predicate: "/spec/initContainers/0/image", want: "{" + tagged(pods, "i") + "}"},
+		"an init container is reached with a predicate":         {kind: "Pod", spec: "{" + pods + "}", predicate: "/spec/initContainers/0/image", want: "{" + tagged("i") + "}"},
 		"a kind of one's own is left alone without a predicate": {kind: "Widget", spec: "{image: 'w:1'}", want: "{image: 'w:1'}"},
 		"a kind of one's own is reached with a predicate":       {kind: "Widget", spec: "{image: 'w:1'}", predicate: "/spec/image", want: "{image: 'w:2'}"},
 		"a Deployment of another making has other places":       {kind: "Deployment", spec: "{pods: 3}", want: "{pods: 3}"},
@@ -156,12 +155,16 @@ func TestImagesOfKinds(t *testing.T) {
 	}
 }
 
-// tagged returns pods with other tags of the images named.
-func tagged(pods string, names ...string) string {
+// pods is a pod spec whose images have the tag 1.
+const pods = "containers: [{name: a, image: 'a:1'}, {name: b}, {name: c, image: 'c:1'}], initContainers: [{name: i, image: 'i:1'}], ephemeralContainers: [{name: e, image: 'e:1'}]"
+
+// tagged returns pods with the tag 2 of the images named.
+func tagged(names ...string) string {
+	out := pods
 	for _, n := range names {
-		pods = strings.Replace(pods, "'"+n+":1'", "'"+n+":2'", 1)
+		out = strings.Replace(out, "'"+n+":1'", "'"+n+":2'", 1)
 	}
-	return pods
+	return out
 }
 
 // FuzzImage: what is parsed is put together again as it was.

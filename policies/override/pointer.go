@@ -29,7 +29,7 @@ func segments(path string) ([]string, error) {
 	}
 	parts := strings.Split(path[1:], "/")
 	for i, p := range parts {
-		for j := 0; j < len(p); j++ {
+		for j := range len(p) {
 			if p[j] == '~' && (j+1 == len(p) || p[j+1] != '0' && p[j+1] != '1') {
 				return nil, fmt.Errorf("%w: %q has a stray ~, which is written ~0", errPath, path)
 			}

@@ -67,8 +67,11 @@ func (p reader) template(ctx context.Context, s *state) (loop.Next, error) {
 			"the template is cached at version %s, the binding is for %s", obj.GetResourceVersion(), ref.ResourceVersion))
 	}
 	same, err := described(s.binding, obj)
-	if err != nil || !(same || p.settled(ctx, obj, s.binding)) {
-		return loop.Next{Done: true}, err
+	if err != nil {
+		return loop.Next{}, err
+	}
+	if !same && !p.settled(ctx, obj, s.binding) {
+		return loop.Next{Done: true}, nil
 	}
 	s.template = obj
 	return loop.Next{}, nil
