@@ -103,7 +103,8 @@ func (d Decision) Annotations() map[string]string {
 // to decide. The second result says whether there is anything to write; asking
 // again with the decision written says no.
 //
-// Where no cluster fits, the placement is cleared. Where room is lacking, or
+// Where no cluster fits, the placement is cleared, unless a decision is due for
+// nothing but a change of its clusters' labels. Where room is lacking, or
 // the placement asks for what cannot be, it stays as it is, but for clusters that
 // are leaving.
 func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool) {
@@ -119,9 +120,21 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	d := s.outcome(result, err)
 	d.Why = why
 	if err != nil {
+		if why == DueClusterStrayed {
+			s.stay(&d)
+		}
 		d.Clusters = staying(d.Clusters, in.Clusters)
 	}
 	return d, s.stamp(&d, in.Now)
+}
+
+// stay keeps what runs where it is: nobody asked for it to go, and a label that
+// went by mistake must not take the last copy with it.
+func (s *state) stay(d *Decision) {
+	if d.Record.Reason == workv1alpha2.BindingReasonNoClusterFit {
+		d.Clusters = s.spec.Clusters
+		d.Record.Message += " What runs stays where it is until another cluster fits."
+	}
 }
 
 // RequestOf returns the request that Decide makes for b, for those who want to

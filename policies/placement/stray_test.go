@@ -47,6 +47,7 @@ func TestStray(t *testing.T) {
 		"a target fits no more and nothing new": {placement: one, after: map[string]string{"a": "gold", "b": "tin", "c": "tin"}, want: []workv1alpha2.TargetCluster{on("a", 4)}},
 		"a target fits another term only":       {placement: terms, after: map[string]string{"a": "gold", "b": "tin", "c": "tin"}, want: []workv1alpha2.TargetCluster{on("a", 4)}},
 		"no target fits the term in force":      {placement: terms, after: map[string]string{"a": "none", "b": "none", "c": "tin"}, want: []workv1alpha2.TargetCluster{on("c", 4)}},
+		"no target fits and no other does":      {placement: one, after: map[string]string{"a": "none", "b": "none", "c": "tin"}, want: []workv1alpha2.TargetCluster{on("a", 2), on("b", 2)}},
 		"no affinity means every cluster":       {placement: policyv1alpha1.Placement{ReplicaScheduling: one.ReplicaScheduling}, after: map[string]string{"a": "x", "b": "y", "c": "z"}},
 	}
 	for name, tc := range cases {
