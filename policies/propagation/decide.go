@@ -37,15 +37,15 @@ type Case struct {
 type Outcome string
 
 const (
-	// Carried: Policy carries it.
+	// Carried means that Policy carries it.
 	Carried Outcome = "Carried"
-	// Waiting: Policy will carry it once its overrides exist. Until then the
+	// Waiting means that Policy will carry it once its overrides exist. Until then the
 	// template, and its binding if it has one, stay as they are.
 	Waiting Outcome = "Waiting"
-	// Released: no policy carries it. A claim that is left is taken off; what
+	// Released means that no policy carries it. A claim that is left is taken off; what
 	// runs in clusters runs on.
 	Released Outcome = "Released"
-	// LeftAlone: it is not for policies to carry, or not in this version of its
+	// LeftAlone means that it is not for policies to carry, or not in this version of its
 	// API. Nothing about it is changed.
 	LeftAlone Outcome = "LeftAlone"
 )
@@ -106,7 +106,7 @@ func Decide(c Case) Decision {
 			return Decision{Outcome: LeftAlone, Why: Title(c.Holder) + " carries it as " + v}
 		}
 	}
-	best, _, ok := c.best(r, nil)
+	best, ok := c.best(r, nil)
 	if !ok {
 		return Decision{Outcome: Released, Why: "no policy selects it"}
 	}
@@ -123,7 +123,7 @@ func Decide(c Case) Decision {
 
 // keep decides where the template's claim holds.
 func (c *Case) keep(r selector.Resource) Decision {
-	winner, _, ok := c.best(r, func(p policyv1alpha1.Policy) bool {
+	winner, ok := c.best(r, func(p policyv1alpha1.Policy) bool {
 		return c.preempts(p) && len(MissingOverrides(p, c.has)) == 0
 	})
 	if ok {
@@ -137,7 +137,7 @@ func (c *Case) keep(r selector.Resource) Decision {
 }
 
 // best returns the candidate that selects r and ranks highest, of those that may.
-func (c *Case) best(r selector.Resource, may func(policyv1alpha1.Policy) bool) (policyv1alpha1.Policy, rank, bool) {
+func (c *Case) best(r selector.Resource, may func(policyv1alpha1.Policy) bool) (policyv1alpha1.Policy, bool) {
 	var best policyv1alpha1.Policy
 	var bestRank rank
 	for _, p := range c.Candidates {
@@ -146,7 +146,7 @@ func (c *Case) best(r selector.Resource, may func(policyv1alpha1.Policy) bool) (
 			best, bestRank = p, rk
 		}
 	}
-	return best, bestRank, best != nil
+	return best, best != nil
 }
 
 // preempts says whether p takes the template from its holder.

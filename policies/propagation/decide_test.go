@@ -284,6 +284,7 @@ func FuzzDecide(f *testing.F) {
 			propagation.ClaimOf(d.Policy).Set(c.Template)
 		case propagation.Released:
 			propagation.Unclaim(c.Template)
+		case propagation.Waiting, propagation.LeftAlone: // stays as it is
 		}
 		c.Holder = propagation.HolderOf(c.Template, c.Candidates)
 		again := propagation.Decide(c)

@@ -36,6 +36,7 @@ func (c *lazyCase) edit() {
 
 // claim has the template claimed, and marked as a pass would.
 func (c *lazyCase) claim(t *testing.T) {
+	t.Helper()
 	a, err := propagation.Activate(c.template, c.p, c.binding)
 	if err != nil {
 		t.Fatal(err)

@@ -29,27 +29,30 @@ type Verdict struct {
 type VerdictOutcome string
 
 const (
-	// Wins: it carries the template.
+	// Wins means that it carries the template.
 	Wins VerdictOutcome = "Wins"
-	// WaitsForOverrides: it would carry the template if its overrides existed.
+	// WaitsForOverrides means that it would carry the template if its overrides existed.
 	WaitsForOverrides VerdictOutcome = "WaitsForOverrides"
-	// Preempted: it held the template, and another policy takes it.
+	// Preempted means that it held the template, and another policy takes it.
 	Preempted VerdictOutcome = "Preempted"
-	// DoesNotPreempt: another policy holds the template and keeps it.
+	// DoesNotPreempt means that another policy holds the template and keeps it.
 	DoesNotPreempt VerdictOutcome = "DoesNotPreempt"
-	// ClusterWide: a policy of the template's own namespace comes first.
+	// ClusterWide means that a policy of the template's own namespace comes first.
 	ClusterWide VerdictOutcome = "ClusterWide"
-	// LowerPriority, LessSpecific and LaterName: one of its own scope comes first.
+	// LowerPriority means that one of its own scope has a higher priority.
 	LowerPriority VerdictOutcome = "LowerPriority"
-	LessSpecific  VerdictOutcome = "LessSpecific"
-	LaterName     VerdictOutcome = "LaterName"
-	// BeingDeleted: it carries nothing any more.
+	// LessSpecific means that one of its own scope and priority has a closer
+	// selector.
+	LessSpecific VerdictOutcome = "LessSpecific"
+	// LaterName means that only its name puts it behind one of its own scope.
+	LaterName VerdictOutcome = "LaterName"
+	// BeingDeleted means that it carries nothing any more.
 	BeingDeleted VerdictOutcome = "BeingDeleted"
-	// NoID: it has no permanent id yet and cannot claim.
+	// NoID means that it has no permanent id yet and cannot claim.
 	NoID VerdictOutcome = "NoID"
-	// NotSelected: its selectors do not mean the template.
+	// NotSelected means that its selectors do not mean the template.
 	NotSelected VerdictOutcome = "NotSelected"
-	// NotForPolicies: no policy may carry the template, or not in this version.
+	// NotForPolicies means that no policy may carry the template, or not in this version.
 	NotForPolicies VerdictOutcome = "NotForPolicies"
 )
 
@@ -110,7 +113,7 @@ func (c *Case) judge(p policyv1alpha1.Policy, rk rank, d Decision, r selector.Re
 		return Wins, c.praise(d, rk)
 	case same(p, d.From):
 		return Preempted, Title(d.Policy) + " takes the template from it: " + advantage(d.Policy, p)
-	case len(missing) > 0 && c.waitsAlone(p, d, r):
+	case len(missing) > 0 && c.waitsAlone(p, d):
 		return WaitsForOverrides, waits(missing)
 	}
 	if winner := cmp.Or(d.From, d.Policy); winner != nil && c.Holder != nil && same(winner, c.Holder) && !same(p, c.Holder) && !c.preempts(p) {
@@ -120,7 +123,7 @@ func (c *Case) judge(p policyv1alpha1.Policy, rk rank, d Decision, r selector.Re
 }
 
 // waitsAlone says whether nothing but its overrides keeps p from the template.
-func (c *Case) waitsAlone(p policyv1alpha1.Policy, d Decision, r selector.Resource) bool {
+func (c *Case) waitsAlone(p policyv1alpha1.Policy, d Decision) bool {
 	if d.Outcome == Waiting && same(p, d.Policy) {
 		return true
 	}
@@ -174,7 +177,7 @@ func (c *Case) whyNot(p policyv1alpha1.Policy) string {
 func (c *Case) behind(p policyv1alpha1.Policy, rk rank, d Decision, r selector.Resource) (VerdictOutcome, string) {
 	winner := d.Policy
 	if winner == nil { // released: the best one waits for its overrides
-		winner, _, _ = c.best(r, nil)
+		winner, _ = c.best(r, nil)
 	}
 	if winner == nil || same(p, winner) {
 		return WaitsForOverrides, waits(d.Missing)

@@ -44,9 +44,9 @@ type binding struct {
 }
 
 type policy struct {
-	templates, unlooked, bindings, placed int
+	templates, unlooked, bindings, placed int32
 	// kinds of the templates, and how many there are of each.
-	kinds    map[schema.GroupVersionKind]int
+	kinds    map[schema.GroupVersionKind]int32
 	problems map[subject]Problem
 }
 
@@ -121,7 +121,7 @@ func (t *Tally) putTemplate(key store.Key, next template, there bool) {
 }
 
 // countTemplate adds or takes away, by sign, what a template is worth.
-func (t *Tally) countTemplate(key store.Key, e template, sign int) {
+func (t *Tally) countTemplate(key store.Key, e template, sign int32) {
 	if e.claim != (propagation.PolicyRef{}) {
 		p := t.policy(e.claim)
 		p.templates += sign
@@ -178,7 +178,7 @@ func (t *Tally) Unbound(b workv1alpha2.Binding) {
 	t.tell(before.claim)
 }
 
-func (t *Tally) countBinding(key store.Key, e binding, there bool, sign int) {
+func (t *Tally) countBinding(key store.Key, e binding, there bool, sign int32) {
 	if !there || e.claim == (propagation.PolicyRef{}) {
 		return
 	}
@@ -190,7 +190,7 @@ func (t *Tally) countBinding(key store.Key, e binding, there bool, sign int) {
 	t.countProblem(subject{Key: key, binding: true}, e.claim, e.problem, sign)
 }
 
-func (t *Tally) countProblem(about subject, ref propagation.PolicyRef, problem Problem, sign int) {
+func (t *Tally) countProblem(about subject, ref propagation.PolicyRef, problem Problem, sign int32) {
 	if problem.Message == "" || ref == (propagation.PolicyRef{}) {
 		return
 	}
@@ -205,7 +205,7 @@ func (t *Tally) countProblem(about subject, ref propagation.PolicyRef, problem P
 func (t *Tally) policy(ref propagation.PolicyRef) *policy {
 	p := t.policies[ref]
 	if p == nil {
-		p = &policy{kinds: map[schema.GroupVersionKind]int{}, problems: map[subject]Problem{}}
+		p = &policy{kinds: map[schema.GroupVersionKind]int32{}, problems: map[subject]Problem{}}
 		t.policies[ref] = p
 	}
 	return p
@@ -264,7 +264,7 @@ func (t *Tally) Of(ref propagation.PolicyRef) Count {
 	if p == nil {
 		return Count{Complete: true}
 	}
-	out := Count{Templates: int32(p.templates), Bindings: int32(p.bindings), Placed: int32(p.placed), Complete: p.unlooked == 0}
+	out := Count{Templates: p.templates, Bindings: p.bindings, Placed: p.placed, Complete: p.unlooked == 0}
 	for _, problem := range p.problems {
 		out.Problems = append(out.Problems, problem)
 	}
