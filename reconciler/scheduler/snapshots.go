@@ -20,6 +20,7 @@ type Snapshots struct {
 
 	current atomic.Pointer[placement.Snapshot] // nil: out of date
 	mu      sync.Mutex                         // held while a snapshot is made
+	last    placement.Snapshot                 // made last; the next is made from it
 	edits   atomic.Uint64                      // counts changes
 }
 
@@ -46,7 +47,8 @@ func (s *Snapshots) Current(ctx context.Context) (*placement.Snapshot, error) {
 	for i := range list.Items {
 		clusters[i] = &list.Items[i]
 	}
-	snap := placement.NewSnapshot(clusters)
+	snap := s.last.Renew(clusters)
+	s.last = snap
 	if s.current.Store(&snap); s.edits.Load() != edits {
 		s.current.Store(nil)
 	}
