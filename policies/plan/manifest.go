@@ -16,6 +16,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
 // identity is the metadata that a manifest carries in addition to its own.
@@ -81,6 +82,7 @@ func Same(want, have *workv1alpha1.Work) bool {
 	return contains(have.Labels, want.Labels) && contains(have.Annotations, want.Annotations) &&
 		sameRecord(want, have, policyv1alpha1.AppliedOverrides) &&
 		sameRecord(want, have, policyv1alpha1.AppliedClusterOverrides) &&
+		sameRecord(want, have, propagation.FaultAnnotation) &&
 		!slices.ContainsFunc(want.Finalizers, func(f string) bool { return !slices.Contains(have.Finalizers, f) }) &&
 		(len(want.OwnerReferences) == 0 || equality.Semantic.DeepEqual(want.OwnerReferences, have.OwnerReferences)) &&
 		ptr.Equal(want.Spec.SuspendDispatching, have.Spec.SuspendDispatching) &&

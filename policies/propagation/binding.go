@@ -20,6 +20,13 @@ import (
 // which its manifest was made from.
 const DigestAnnotation = "propagation.flotilla.io/template-digest"
 
+// FaultAnnotation holds, on a Work, why its manifest could not be made anew: it
+// is what it was before. At most MaxFault bytes.
+const FaultAnnotation = "propagation.flotilla.io/fault"
+
+// MaxFault is how many bytes of a fault are kept.
+const MaxFault = 1024
+
 // Template is a resource that is to be carried, with what the interpreter
 // knows of its size.
 type Template struct {

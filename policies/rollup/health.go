@@ -94,10 +94,8 @@ func PartOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works [
 // placed judges whether the binding stands for this template and has a
 // placement.
 func placed(template *unstructured.Unstructured, b workv1alpha2.Binding) (State, string) {
-	if seen := b.GetAnnotations()[propagation.DigestAnnotation]; seen != "" {
-		if digest, err := propagation.Digest(template); err == nil && digest != seen {
-			return Progressing, "waits to be taken up by its policy"
-		}
+	if !current(template, b) {
+		return Progressing, "waits to be taken up by its policy"
 	}
 	c, ok := Scheduled(b)
 	if !ok {
@@ -118,6 +116,20 @@ func placed(template *unstructured.Unstructured, b workv1alpha2.Binding) (State,
 	default:
 		return Failed, c.Message
 	}
+}
+
+// current says whether b stands for the template as it is, or, where the policy
+// is Lazy, as its user wrote it last.
+func current(template *unstructured.Unstructured, b workv1alpha2.Binding) bool {
+	seen := b.GetAnnotations()[propagation.DigestAnnotation]
+	if seen == "" {
+		return true
+	}
+	if digest, err := propagation.Digest(template); err != nil || digest == seen {
+		return true
+	}
+	edition, err := propagation.Edition(template)
+	return err == nil && edition == b.GetAnnotations()[propagation.EditionAnnotation]
 }
 
 // view is what is known of a template's clusters.
@@ -158,6 +170,9 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 	item, ok := v.items[target.Name]
 	if !ok {
 		return Progressing, "not sent yet"
+	}
+	if w := v.works[target.Name]; w != nil && w.Annotations[propagation.FaultAnnotation] != "" {
+		return Failed, w.Annotations[propagation.FaultAnnotation]
 	}
 	if v.works != nil && !v.upToDate(v.works[target.Name]) {
 		return Progressing, "latest version not sent yet"

@@ -10,6 +10,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
 // Items returns what the Works of one binding say, one item per cluster,
@@ -36,6 +37,10 @@ func itemOf(cluster string, w *workv1alpha1.Work) workv1alpha2.AggregatedStatusI
 		if !item.Applied {
 			item.AppliedMessage = applied.Message
 		}
+	}
+	if fault := w.Annotations[propagation.FaultAnnotation]; fault != "" {
+		// What is applied is an older version, whatever its conditions say.
+		item.Applied, item.AppliedMessage = false, fault
 	}
 	if len(w.Status.ManifestStatuses) > 0 {
 		m := &w.Status.ManifestStatuses[0]

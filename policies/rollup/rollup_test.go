@@ -43,13 +43,16 @@ func TestItems(t *testing.T) {
 	leaving.DeletionTimestamp = &metav1.Time{}
 	stray := work("x", "True", "", "", "")
 	stray.Namespace = "elsewhere"
-	got := rollup.Items([]*workv1alpha1.Work{
+	faulty := work("e", "True", "", workv1alpha2.ResourceHealthy, "")
+	faulty.Annotations = map[string]string{propagation.FaultAnnotation: "override x"}
+	got := rollup.Items([]*workv1alpha1.Work{faulty,
 		work("b", "False", "no such namespace", "", ""), leaving, stray, work("a", "True", "fine", workv1alpha2.ResourceHealthy, `{"replicas":1}`), work("d", "", "", "", ""),
 	})
 	want := []workv1alpha2.AggregatedStatusItem{
 		{ClusterName: "a", Applied: true, Health: workv1alpha2.ResourceHealthy, Status: &runtime.RawExtension{Raw: []byte(`{"replicas":1}`)}},
 		{ClusterName: "b", AppliedMessage: "no such namespace", Health: workv1alpha2.ResourceUnknown},
 		{ClusterName: "d", Health: workv1alpha2.ResourceUnknown},
+		{ClusterName: "e", AppliedMessage: "override x", Health: workv1alpha2.ResourceHealthy},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("items (-want +got):\n%s", diff)
@@ -181,9 +184,17 @@ func TestHealth(t *testing.T) {
 		w.Annotations = map[string]string{propagation.DigestAnnotation: d}
 		return w
 	}
+	const current = `{"replicas":5,"updatedReplicas":5,"readyReplicas":5,"resourceTemplateGeneration":3}`
+	faulty := stamp(work("a", "True", "", workv1alpha2.ResourceHealthy, current), digest)
+	faulty.Annotations[propagation.FaultAnnotation] = "override x"
 	behind := work("a", "True", "", workv1alpha2.ResourceHealthy, "")
 	behind.Generation = 3
-	const current = `{"replicas":5,"updatedReplicas":5,"readyReplicas":5,"resourceTemplateGeneration":3}`
+	edition, err := propagation.Edition(template("Deployment"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lazy := annotate(binding(succeeded, "a"), "other")
+	lazy.Annotations[propagation.EditionAnnotation] = edition
 	cases := map[string]struct {
 		kind       string
 		binding    workv1alpha2.Binding
@@ -196,9 +207,11 @@ func TestHealth(t *testing.T) {
 		"no cluster fits":                               {"Deployment", binding(placement.Record{Reason: "NoClusterFit", Message: "0/0"}), nil, rollup.Failed, "0/0"},
 		"no room for now":                               {"Deployment", binding(placement.Record{Reason: "Unschedulable", Message: "full"}), nil, rollup.Progressing, "full"},
 		"an older template is placed":                   {"Deployment", annotate(binding(succeeded, "a"), "other"), nil, rollup.Progressing, "waits to be taken up by its policy"},
+		"an older template is placed, lazily":           {"Deployment", lazy, nil, rollup.Progressing, "a: not sent yet"},
 		"no Work yet":                                   {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{}, rollup.Progressing, "a: not sent yet"},
 		"a Work of an older template":                   {"Deployment", annotate(binding(succeeded, "a"), digest), []*workv1alpha1.Work{stamp(work("a", "True", "", workv1alpha2.ResourceHealthy, current), "other")}, rollup.Progressing, "a: latest version not sent yet"},
 		"a Work of this one":                            {"Deployment", annotate(binding(succeeded, "a"), digest), []*workv1alpha1.Work{stamp(work("a", "True", "", workv1alpha2.ResourceHealthy, current), digest)}, rollup.Healthy, ""},
+		"a Work that could not be made anew":            {"Deployment", annotate(binding(succeeded, "a"), digest), []*workv1alpha1.Work{faulty}, rollup.Failed, "a: override x"},
 		"a Work that has changed since it was applied":  {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{behind}, rollup.Progressing, "a: latest version not sent yet"},
 		"not applied yet":                               {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{work("a", "", "", "", "")}, rollup.Progressing, "a: not applied yet"},
 		"refused by the member":                         {"Deployment", binding(succeeded, "a"), []*workv1alpha1.Work{work("a", "False", "denied", "", "")}, rollup.Failed, "a: denied"},

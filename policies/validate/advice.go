@@ -200,14 +200,14 @@ func tolerationAdvice(t corev1.Toleration, before []corev1.Toleration, path *fie
 
 // spreadAdvice speaks of constraints that no choice of clusters can meet.
 func spreadAdvice(p *policyv1alpha1.Placement, path *field.Path) []string {
+	if len(p.SpreadConstraints) > 0 && replicas.Static(p.ReplicaScheduling) {
+		return []string{syntax.Advise(path, "have no effect when replicas are divided by fixed weights: use dynamicWeight, or remove them")}
+	}
 	var out []string
 	groups := map[policyv1alpha1.SpreadFieldValue]policyv1alpha1.SpreadConstraint{}
 	for i, c := range p.SpreadConstraints {
 		if c.MaxGroups == 0 {
 			out = append(out, syntax.Advise(path.Index(i), "maxGroups is not set, so there is no maximum"))
-		}
-		if c.SpreadByLabel != "" {
-			out = append(out, syntax.Advise(path.Index(i), "spreadByLabel has no effect: use spreadByField"))
 		}
 		groups[c.SpreadByField] = c
 	}

@@ -168,7 +168,6 @@ placement: {spreadConstraints: [{spreadByLabel: x, minGroups: 1}]}`)}
 	want := []string{
 		"spec.association: is deprecated and has no effect: use spec.propagateDeps",
 		"spec.placement.spreadConstraints[0]: maxGroups is not set, so there is no maximum",
-		"spec.placement.spreadConstraints[0]: spreadByLabel has no effect: use spreadByField",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)

@@ -3,6 +3,7 @@ package binding_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
 // looks returns how often a loop has looked at a binding.
@@ -173,7 +175,11 @@ func TestBadOverride(t *testing.T) {
 		return out
 	}
 	eventually(f, "events", failed, failures)
-	f.wrote("an override that does not fit", map[string]int{})
+	f.wrote("an override that does not fit", map[string]int{"PATCH works": 1})
+	fault := func() string { return f.works("Deployment", "web")["a"].Annotations[propagation.FaultAnnotation] }
+	if !strings.Contains(fault(), "/spec/missing/field") {
+		t.Errorf("the Work says that %q is wrong", fault())
+	}
 
 	for _, d := range []*appsv1.Deployment{web, api} {
 		edit(f, d, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "registry.example/web:2" })
@@ -188,6 +194,9 @@ func TestBadOverride(t *testing.T) {
 	edit(f, bad, func(o *policyv1alpha1.OverridePolicy) { o.Spec.OverrideRules[0].Overriders = good })
 	eventually(f, "images once it is corrected", map[string]string{"a": "2x3", "b": "2x2"}, func() map[string]string { return f.images("web") })
 	f.wrote("the override is corrected", map[string]int{"PATCH works": 1})
+	if fault() != "" {
+		t.Errorf("the Work still says that %q is wrong", fault())
+	}
 	if diff := cmp.Diff(failed, failures()); diff != "" {
 		t.Errorf("events for a success (-want +got):\n%s", diff)
 	}
@@ -197,7 +206,7 @@ func TestBadOverride(t *testing.T) {
 	eventually(f, "events when it fails again", again, failures)
 	f.check(f.env.Hub.Delete(f.Context(), bad))
 	eventually(f, "images without it", map[string]string{"a": "2x2", "b": "2x2"}, func() map[string]string { return f.images("web") })
-	f.wrote("the override is deleted", map[string]int{"PATCH works": 1})
+	f.wrote("it fails again and is deleted", map[string]int{"PATCH works": 2})
 }
 
 // TestOverrideFirst: a template is never seen without the overrides that were

@@ -2,8 +2,11 @@ package binding
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -17,6 +20,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 )
@@ -94,7 +98,7 @@ type outcome struct {
 // bring makes the cluster's Work what is planned.
 func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outcome {
 	if planned.Err != nil {
-		return outcome{stands: len(worksIn(s.works, planned.Cluster)) > 0, err: planError(planned)}
+		return p.keep(ctx, worksIn(s.works, planned.Cluster), planError(planned))
 	}
 	current, found, err := p.find(ctx, client.ObjectKeyFromObject(planned.Work))
 	var stands bool
@@ -108,6 +112,34 @@ func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outc
 		stands, err = p.change(ctx, current, planned)
 	}
 	return outcome{stands, err}
+}
+
+// keep leaves the cluster's Work as it is, and has it say why that is not what
+// it should be: without that, a change that fails would look like one that is
+// done.
+func (p writer) keep(ctx context.Context, works []*workv1alpha1.Work, fault error) outcome {
+	out := outcome{stands: len(works) > 0, err: fault}
+	if fault == nil {
+		return out
+	}
+	text := fault.Error()
+	text = strings.ToValidUTF8(text[:min(len(text), propagation.MaxFault)], "")
+	for _, w := range works {
+		if w.Annotations[propagation.FaultAnnotation] == text || p.echo.Leaving(w) {
+			continue
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{propagation.FaultAnnotation: text}}})
+		if err == nil {
+			marked := w.DeepCopy()
+			if err = p.hub.Patch(ctx, marked, client.RawPatch(types.MergePatchType, patch)); err == nil {
+				p.echo.Wrote(marked)
+			}
+		}
+		if err != nil && !bindings.IsStale(err) {
+			out.err = errors.Join(fault, fmt.Errorf("mark the work as not up to date: %w", err))
+		}
+	}
+	return out
 }
 
 func (p writer) change(ctx context.Context, current *workv1alpha1.Work, planned plan.WorkPlan) (bool, error) {

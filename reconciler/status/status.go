@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
@@ -167,7 +168,8 @@ func reportedChanges() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			was, ok := e.ObjectOld.(*workv1alpha1.Work)
 			is, also := e.ObjectNew.(*workv1alpha1.Work)
-			return !ok || !also || was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || !members.Same(reported(was), reported(is))
+			return !ok || !also || was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || !members.Same(reported(was), reported(is)) ||
+				was.Annotations[propagation.FaultAnnotation] != is.Annotations[propagation.FaultAnnotation]
 		},
 	}
 }
