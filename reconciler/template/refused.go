@@ -1,13 +1,24 @@
 package template
 
 import (
+	"context"
 	"maps"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
 )
+
+// quotaPause is how long a template of which a quota refuses what it asks for
+// waits before it asks again. An edit of the quota brings it back at once.
+const quotaPause = 30 * time.Second
 
 // overQuota says whether err is a quota's refusal of the placement in s. If so,
 // s desires the binding without that placement from here on: it stays where it
@@ -27,4 +38,17 @@ func (p writer) overQuota(s *state, err error) bool {
 	}
 	s.decision = &kept
 	return true
+}
+
+// quotaEdited returns the templates of a quota's namespace that have a binding:
+// one of them may be held back. Those that are not cost no write.
+func (r *Reconciler) quotaEdited(ctx context.Context, quota *policyv1alpha1.FederatedResourceQuota) []store.Key {
+	var out []store.Key
+	err := bindings.Each(ctx, r.hub, func(b workv1alpha2.Binding) {
+		out = append(out, bindings.TemplateOf(b))
+	}, client.InNamespace(quota.Namespace))
+	if err != nil {
+		log.FromContext(ctx).Error(err, "find what a quota holds back")
+	}
+	return out
 }

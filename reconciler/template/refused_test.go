@@ -2,10 +2,12 @@ package template
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -16,9 +18,21 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 )
+
+// TestQuotaHoldsAnEditBack: what a quota refuses of a template whose placement
+// stays is asked for again after a while, not over and over.
+func TestQuotaHoldsAnEditBack(t *testing.T) {
+	refusal := &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusForbidden, Reason: workv1alpha2.BindingReasonQuotaExceeded, Message: "quota team: cpu: 3 of 2"}}
+	got := loop.As(reported(policyv1alpha1.EventReasonApplyPolicyFailed, fmt.Errorf("write the binding: %w", refusal)), "")
+	want := &loop.Error{Reason: policyv1alpha1.EventReasonApplyPolicyFailed, Class: loop.ClassWaiting, After: quotaPause}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(loop.Error{}, "Err")); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
+	}
+}
 
 // TestOverQuota: a binding whose first placement a quota refuses is made all the
 // same, without it, and says why.

@@ -67,7 +67,22 @@ func (r *Reconciler) registerTemplates(mgr ctrl.Manager) error {
 			return fmt.Errorf("watch bindings: %w", err)
 		}
 	}
+	quotas := source.TypedKind(mgr.GetCache(), &policyv1alpha1.FederatedResourceQuota{}, handler.TypedEnqueueRequestsFromMapFunc(r.quotaEdited),
+		quotaEdits())
+	if err := c.Watch(quotas); err != nil {
+		return fmt.Errorf("watch quotas: %w", err)
+	}
 	return nil
+}
+
+// quotaEdits lets edits of quotas through and their end; a new one allows
+// nothing more.
+func quotaEdits() predicate.TypedPredicate[*policyv1alpha1.FederatedResourceQuota] {
+	edited := predicate.TypedGenerationChangedPredicate[*policyv1alpha1.FederatedResourceQuota]{}
+	return predicate.TypedFuncs[*policyv1alpha1.FederatedResourceQuota]{
+		CreateFunc: func(event.TypedCreateEvent[*policyv1alpha1.FederatedResourceQuota]) bool { return false },
+		UpdateFunc: edited.Update,
+	}
 }
 
 // changed hears of templates.

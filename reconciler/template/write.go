@@ -172,10 +172,14 @@ func (s *state) before() workv1alpha2.Binding {
 
 // reported gives err the reason where users should hear of it.
 func reported(reason string, err error) error {
-	if bindings.IsRefused(err) {
+	switch {
+	case apierrors.ReasonForError(err) == workv1alpha2.BindingReasonQuotaExceeded:
+		return loop.Waiting(reason, quotaPause, err)
+	case bindings.IsRefused(err):
 		return loop.Retry(reason, err)
+	default:
+		return err
 	}
-	return err
 }
 
 // tellFailure tells of err on the template, once per failure, and returns what
