@@ -116,7 +116,7 @@ func (s stage) measure(ctx context.Context, opts options, report *report) (err e
 	for _, row := range s.rows {
 		fmt.Fprintf(os.Stderr, "measuring %s …\n", row.name)
 		begin := time.Now()
-		if err := row.run(ctx, bench, report); err != nil {
+		if err := row.measure(ctx, bench, report); err != nil {
 			return fmt.Errorf("measure %s: %w", row.name, err)
 		}
 		fmt.Fprintf(os.Stderr, "… took %.0fs\n", time.Since(begin).Seconds())
@@ -129,6 +129,13 @@ type row struct {
 	name    string
 	numbers []string
 	run     func(ctx context.Context, b *bench, r *report) error
+}
+
+// measure runs the row and ends the watches that it began.
+func (r row) measure(ctx context.Context, b *bench, report *report) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	return r.run(ctx, b, report)
 }
 
 // stages are in the order in which they are measured; the rows of one are in
