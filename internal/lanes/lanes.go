@@ -174,7 +174,10 @@ func (q *Queue[T]) wind() {
 func (q *Queue[T]) ripen() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.timer = nil
+	if q.timer != nil { // the one that fired, or one set since: there is never a second
+		q.timer.Stop()
+		q.timer = nil
+	}
 	now := q.clock.Now()
 	for {
 		first, some := q.later.Min()

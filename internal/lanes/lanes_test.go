@@ -6,12 +6,14 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
@@ -146,6 +148,62 @@ func TestLater(t *testing.T) {
 				t.Errorf("ready (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// timers is a clock whose timers fire when the test says so.
+type timers struct {
+	*clocktesting.FakeClock
+	mu   sync.Mutex
+	made []*timer
+}
+
+type timer struct {
+	clock.Timer
+	fire func()
+	live atomic.Bool
+}
+
+func (t *timer) Stop() bool { return t.live.Swap(false) }
+
+func (c *timers) AfterFunc(_ time.Duration, f func()) clock.Timer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	made := &timer{}
+	made.fire = func() { made.Stop(); f() }
+	made.live.Store(true)
+	c.made = append(c.made, made)
+	return made
+}
+
+// count returns how many timers were made, and how many are still to fire.
+func (c *timers) count() (made, live int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.made {
+		if t.live.Load() {
+			live++
+		}
+	}
+	return len(c.made), live
+}
+
+// TestThereIsOneTimer: one that fires in the moment in which its key comes by
+// other ways leaves no second one behind.
+func TestThereIsOneTimer(t *testing.T) {
+	c := &timers{FakeClock: clocktesting.NewFakeClock(time.Unix(0, 0))}
+	q := lanes.WithClock(workqueue.DefaultTypedControllerRateLimiter[string](), c)
+	q.AddAfter("a", time.Second)
+	q.AddAfter("b", time.Minute)
+	c.Step(time.Second)
+	q.Add("a") // the timer for it has fired, and waits for the lock
+	c.made[0].fire()
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) {
+		made, _ := c.count()
+		return made == 3, nil
+	})
+	if _, live := c.count(); err != nil || live != 1 {
+		t.Errorf("%d timers are set for one key, %v", live, err)
 	}
 }
 
