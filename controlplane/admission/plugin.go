@@ -107,12 +107,12 @@ func MayBringIdentity(u user.Info) bool {
 // what it says.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	k, obj, old := p.of(a)
-	if obj == nil || obj.GetDeletionTimestamp() != nil { // what is going away needs only its finalizers removed
+	if obj == nil {
 		return nil
 	}
 	errs := k.Identity.Check(obj, metaOf(old))
 	var warnings []string
-	if understands(k, obj) {
+	if understands(k, obj) && obj.GetDeletionTimestamp() == nil { // what is going away needs only its finalizers removed
 		facts, err := p.facts(ctx, k)
 		if err != nil {
 			return apierrors.NewInternalError(err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -61,6 +62,11 @@ spec: {priority: 0, unknown: {to: us}, resourceSelectors: [{apiVersion: v1, kind
 			obj:  head + "metadata: {name: p, namespace: ns}\nspec: {resourceSelectors: []}",
 			old:  head + "metadata: {name: p, namespace: ns, labels: {propagationpolicy.karmada.io/permanent-id: old}}\nspec: {resourceSelectors: []}",
 			want: head + "metadata: {name: p, namespace: ns, labels: {propagationpolicy.karmada.io/permanent-id: old}, finalizers: [karmada.io/propagation-policy-controller]}\nspec: {resourceSelectors: []}",
+		},
+		"an id that an update brings to a policy without one is replaced": {
+			obj:  head + "metadata: {name: p, namespace: ns, labels: {propagationpolicy.karmada.io/permanent-id: forged}}\nspec: {resourceSelectors: []}",
+			old:  head + "metadata: {name: p, namespace: ns}\nspec: {resourceSelectors: []}",
+			want: head + "metadata: {name: p, namespace: ns, labels: {propagationpolicy.karmada.io/permanent-id: new}, finalizers: [karmada.io/propagation-policy-controller]}\nspec: {resourceSelectors: []}",
 		},
 		"a policy that goes away gets no finalizer": {
 			obj:  head + "metadata: {name: p, namespace: ns, deletionTimestamp: \"2026-01-01T00:00:00Z\", labels: {propagationpolicy.karmada.io/permanent-id: old}}\nspec: {resourceSelectors: []}",
@@ -164,6 +170,21 @@ func TestLacks(t *testing.T) {
 				t.Errorf("lacks = %v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+// While a policy goes away its templates are found by its id.
+func TestWhatGoesAwayKeepsItsID(t *testing.T) {
+	policy := func(id, spec string) *unstructured.Unstructured {
+		return parse(t, "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: p, namespace: ns, deletionTimestamp: \"2026-01-01T00:00:00Z\", labels: {propagationpolicy.karmada.io/permanent-id: "+id+"}}\nspec: "+spec)
+	}
+	plugin := NewPlugin(Options{NewID: func() string { return "new" }})
+	old := policy("mine", "{resourceSelectors: [{apiVersion: v1, kind: Secret, namespace: elsewhere}]}")
+	if err := plugin.Validate(t.Context(), request(policy("another", "{resourceSelectors: []}"), old, "propagationpolicies", ""), nil); !apierrors.IsInvalid(err) {
+		t.Errorf("another id: error %v, want Invalid", err)
+	}
+	if err := plugin.Validate(t.Context(), request(old.DeepCopy(), old, "propagationpolicies", ""), nil); err != nil {
+		t.Errorf("an invalid policy cannot go away: %v", err)
 	}
 }
 

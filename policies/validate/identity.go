@@ -11,7 +11,7 @@ import (
 type Identity struct {
 	// Label holds the id.
 	Label string
-	// Own gives a new object an id even where it brings one.
+	// Own gives an object that has none yet an id even where it brings one.
 	Own bool
 }
 
@@ -28,7 +28,7 @@ func (i Identity) Give(obj, old metav1.Object, newID func() string) {
 	switch {
 	case id == "" && had != "":
 		setLabel(obj, i.Label, had)
-	case id == "", old == nil && i.Own:
+	case id == "", had == "" && i.Own:
 		setLabel(obj, i.Label, newID())
 	}
 }

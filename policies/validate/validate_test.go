@@ -339,6 +339,7 @@ func TestIdentity(t *testing.T) {
 		"an id stays":                                           {own: true, obj: with("a"), old: with("a"), want: "a"},
 		"an object from before there were ids gets one":         {obj: with(""), old: with(""), want: "new-id"},
 		"an object from before there were ids may be given one": {obj: with("a"), old: with(""), want: "a"},
+		"but not in a kind that gives ids":                      {own: true, obj: with("a"), old: with(""), want: "new-id"},
 		"another id is refused":                                 {obj: with("b"), old: with("a"), want: "b", refused: true},
 	}
 	for name, tc := range cases {
