@@ -297,3 +297,32 @@ func BenchmarkWithoutQuota(b *testing.B) {
 		end(nil, nil)
 	}
 }
+
+// A quota that was stored before it would have been refused must not keep the
+// others from being known.
+func TestAQuotaThatCannotBeReadLimitsNothing(t *testing.T) {
+	for name, tc := range map[string]struct{ overall, want string }{
+		"a quota":                       {"{cpu: 5}", "5"},
+		"one whose amount is no amount": {`{cpu: "1e99999999999999999999"}`, ""},
+		"one whose limits are no map":   {"[cpu]", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			obj := parse(t, "apiVersion: policy.karmada.io/v1alpha1\nkind: FederatedResourceQuota\nmetadata: {namespace: shop, name: q, resourceVersion: '7'}\nspec: {overall: "+tc.overall+"}")
+			out, err := quotaOf(obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			limit, ok := out.(*policyv1alpha1.FederatedResourceQuota)
+			if !ok || limit.Namespace != "shop" || limit.Name != "q" || limit.ResourceVersion != "7" {
+				t.Fatalf("got %v, want the quota shop/q", out)
+			}
+			got := ""
+			if cpu, limited := limit.Spec.Overall[corev1.ResourceCPU]; limited {
+				got = cpu.String()
+			}
+			if got != tc.want {
+				t.Errorf("cpu is limited to %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

@@ -75,7 +75,9 @@ func (q *Quotas) forget(obj any) {
 	}
 }
 
-// quotaOf turns what is watched into its type, and keeps of it what limits.
+// quotaOf turns what is watched into its type, and keeps of it what limits. One
+// that cannot be read, which was stored before it would have been refused, limits
+// nothing: an error here would keep all others from being known.
 func quotaOf(obj any) (any, error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -83,7 +85,9 @@ func quotaOf(obj any) (any, error) {
 	}
 	limit := &policyv1alpha1.FederatedResourceQuota{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, limit); err != nil {
-		return nil, fmt.Errorf("read the quota %s/%s: %w", u.GetNamespace(), u.GetName(), err)
+		out := &policyv1alpha1.FederatedResourceQuota{}
+		out.Namespace, out.Name, out.UID, out.ResourceVersion = u.GetNamespace(), u.GetName(), u.GetUID(), u.GetResourceVersion()
+		return out, nil
 	}
 	limit.ManagedFields, limit.Status = nil, policyv1alpha1.FederatedResourceQuotaStatus{}
 	return limit, nil
