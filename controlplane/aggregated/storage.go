@@ -2,6 +2,7 @@ package aggregated
 
 import (
 	"context"
+	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -82,27 +83,32 @@ func (s *mainStore) ShortNames() []string { return s.shortNames }
 // Categories are the groups of kinds that the kind is in.
 func (s *mainStore) Categories() []string { return s.categories }
 
+// errUnfinished is how a write ends that panics: nobody knows what it did.
+var errUnfinished = errors.New("the write did not come to its end")
+
 // Create makes an object.
-func (s *mainStore) Create(ctx context.Context, obj runtime.Object, createValidation rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (s *mainStore) Create(ctx context.Context, obj runtime.Object, createValidation rest.ValidateObjectFunc, options *metav1.CreateOptions) (out runtime.Object, err error) {
 	if s.witness == nil {
 		return s.Store.Create(ctx, obj, createValidation, options)
 	}
+	err = errUnfinished
 	ctx, end := s.witness(ctx)
-	out, err := s.Store.Create(ctx, obj, createValidation, options)
-	end(out, err)
+	defer func() { end(out, err) }()
+	out, err = s.Store.Create(ctx, obj, createValidation, options)
 	return out, err
 }
 
 // Update changes an object.
 func (s *mainStore) Update(ctx context.Context, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
 	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions,
-) (runtime.Object, bool, error) {
+) (out runtime.Object, created bool, err error) {
 	if s.witness == nil {
 		return s.Store.Update(ctx, name, objInfo, createValidation, updateValidation, forceAllowCreate, options)
 	}
+	err = errUnfinished
 	ctx, end := s.witness(ctx)
-	out, created, err := s.Store.Update(ctx, name, objInfo, createValidation, updateValidation, forceAllowCreate, options)
-	end(out, err)
+	defer func() { end(out, err) }()
+	out, created, err = s.Store.Update(ctx, name, objInfo, createValidation, updateValidation, forceAllowCreate, options)
 	return out, created, err
 }
 
