@@ -78,7 +78,7 @@ func (d *Decider) Preview(ctx context.Context, b workv1alpha2.Binding) (placemen
 }
 
 // Withdraw gives back what the last decision promised to b: it was not written.
-func (d *Decider) Withdraw(b workv1alpha2.Binding) { d.ledger.withdraw(client.ObjectKeyFromObject(b)) }
+func (d *Decider) Withdraw(b workv1alpha2.Binding) { d.ledger.withdraw(b) }
 
 func (d *Decider) commit(b workv1alpha2.Binding, decision *placement.Decision, asOf uint64) bool {
 	d.turn.RLock()

@@ -179,6 +179,18 @@ func TestPromises(t *testing.T) {
 		"another one was not written": {func(d *Decider, _ *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
 			d.Withdraw(divided("other", 1))
 		}, 4},
+		"it was written, and what followed was not": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
+			d.Withdraw(on(b, 2, 6))
+		}, 4},
+		"it runs, and what followed was not written": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
+			starts := on(b, 2, 6)
+			d.bindingChanged(b, starts)
+			more := starts.DeepCopy()
+			more.Spec.Replicas = 7
+			decide(t, d, more)
+			d.Withdraw(more)
+			d.bindingChanged(starts, on(b, 2, 6, reported("m1", workv1alpha2.ResourceHealthy, "{}")))
+		}, 10},
 		"the cache shows it": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
 			d.bindingChanged(b, on(b, 2, 6))
 		}, 4},
@@ -224,6 +236,32 @@ func TestPromises(t *testing.T) {
 				t.Errorf("%d that wait for room were woken", freed)
 			}
 		})
+	}
+}
+
+// TestRequestsThatChange: what is promised of a cluster follows what the replicas
+// ask for, even where their number stays, and ends in nothing.
+func TestRequestsThatChange(t *testing.T) {
+	d := NewDecider(hubOf(cluster("m1", room(10)), cluster("m2", room(1))).Build(), DeciderOptions{Clock: clocktesting.NewFakeClock(time.Unix(0, 0))})
+	b := divided("web", 3)
+	place := func(targets ...workv1alpha2.TargetCluster) int64 {
+		decision := placement.Decision{Clusters: targets}
+		if !d.ledger.commit(b, &decision, d.ledger.seq) {
+			t.Fatal("overtaken by nobody")
+		}
+		before := b.DeepCopy()
+		b.Spec.Clusters = targets
+		b.Generation++
+		d.bindingChanged(before, b)
+		return fits(t, d)
+	}
+	got := []int64{place(workv1alpha2.TargetCluster{Name: "m1", Replicas: 3})}
+	b.Spec.ReplicaRequirements.ResourceRequest[corev1.ResourceCPU] = resource.MustParse("2")
+	got = append(got, place(workv1alpha2.TargetCluster{Name: "m1", Replicas: 3}, workv1alpha2.TargetCluster{Name: "m2", Replicas: 1}))
+	d.bindingGone(b)
+	got = append(got, fits(t, d))
+	if diff := cmp.Diff([]int64{8, 4, 11}, got); diff != "" {
+		t.Errorf("room for others: with three, with three of twice the size and one more, when it is gone (-want +got):\n%s", diff)
 	}
 }
 

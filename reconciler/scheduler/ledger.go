@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -189,11 +190,14 @@ func (l *ledger) shares(b workv1alpha2.Binding, decision *placement.Decision, wa
 	return out, more
 }
 
-// withdraw restores what stood before the last decision on the binding.
-func (l *ledger) withdraw(key client.ObjectKey) {
-	l.change(key, func(e *entry) {
-		if e.open {
+// withdraw restores what stood before the last decision on b. A decision on
+// another version of b stands: it was written. What b says of its clusters as it
+// is counts again.
+func (l *ledger) withdraw(b workv1alpha2.Binding) {
+	l.change(client.ObjectKeyFromObject(b), func(e *entry) {
+		if e.open && e.generation == b.GetGeneration() {
 			e.shares, e.open, e.before, e.groups = e.before, false, nil, nil
+			e.generation--
 		}
 	})
 }
@@ -303,11 +307,12 @@ func (l *ledger) put(key client.ObjectKey, is *entry) (freed []string) {
 		was = e.shares
 	}
 	for cluster, s := range is.shares {
-		if had := was[cluster]; had.units != s.units {
+		had := was[cluster]
+		if had.units != s.units || !equality.Semantic.DeepEqual(had.load, s.load) {
 			l.add(cluster, had.load, s.load)
-			if s.units < had.units {
-				freed = append(freed, cluster)
-			}
+		}
+		if s.units < had.units {
+			freed = append(freed, cluster)
 		}
 	}
 	for cluster, had := range was {
