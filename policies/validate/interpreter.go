@@ -1,9 +1,9 @@
 package validate
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	configv1alpha1 "github.com/flotilla-io/flotilla/api/config/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/interpreter/lua"
 	"github.com/flotilla-io/flotilla/policies/validate/syntax"
 )
 
@@ -35,7 +36,7 @@ func scripts(r *configv1alpha1.CustomizationRules) []script {
 }
 
 // Customization says what is wrong with c. others are all customizations there
-// are; c itself may be among them. Scripts are not compiled.
+// are; c itself may be among them. Scripts are compiled, but not run.
 func Customization(c *configv1alpha1.ResourceInterpreterCustomization, others []configv1alpha1.ResourceInterpreterCustomization) (field.ErrorList, []string) {
 	path := field.NewPath("spec")
 	target := path.Child("target")
@@ -51,19 +52,19 @@ func Customization(c *configv1alpha1.ResourceInterpreterCustomization, others []
 		}
 		some = true
 		at := path.Child("customizations", s.field, "luaScript")
-		if !defines(s.given.LuaScript, s.function) {
+		switch err := lua.Check(s.given.LuaScript, s.function); {
+		case errors.Is(err, lua.ErrUndefined):
 			warnings = append(warnings, syntax.Advise(at, "does not define the function %s that is called: define it", s.function))
+		case errors.Is(err, lua.ErrTooLong):
+			warnings = append(warnings, syntax.Advise(at, "%v, so it was not compiled: make it shorter", err))
+		case err != nil:
+			errs = append(errs, field.Invalid(at, field.OmitValueType{}, err.Error()))
 		}
 	}
 	if !some {
 		warnings = append(warnings, syntax.Advise(path.Child("customizations"), "is empty, so nothing is customized: add a script"))
 	}
 	return append(errs, rivals(c, others, path.Child("customizations"))...), warnings
-}
-
-// defines says whether Lua source seems to define a function.
-func defines(source, function string) bool {
-	return regexp.MustCompile(`\b` + function + `\b`).MatchString(source)
 }
 
 // rivals refuses a second script about one question of one kind.

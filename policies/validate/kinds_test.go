@@ -107,14 +107,15 @@ func TestKinds(t *testing.T) {
 		"a customization":              {text: scripts("{retention: {luaScript: 'function Retain(a, b) return a end'}}")},
 		"a customization of nothing":   {text: scripts("{}"), warnings: []string{"spec.customizations: "}},
 		"a script without text":        {text: scripts("{retention: {luaScript: ' '}}"), warnings: []string{"spec.customizations.retention.luaScript: does not define the function Retain"}},
+		"a script that is no Lua":      {text: scripts("{retention: {luaScript: 'func Retain() {}'}}"), errs: []string{"spec.customizations.retention.luaScript: Invalid value"}},
 		"a script of another function": {text: scripts("{retention: {luaScript: 'function Retainer() end'}}"), warnings: []string{"spec.customizations.retention.luaScript: does not define the function Retain"}},
-		"a script that another has": {text: scripts("{retention: {luaScript: Retain}, replicaResource: {luaScript: GetReplicas}}"), errs: []string{"spec.customizations.retention: Forbidden"},
+		"a script that another has": {text: scripts("{retention: {luaScript: 'Retain = 1'}, replicaResource: {luaScript: 'GetReplicas = 1'}}"), errs: []string{"spec.customizations.retention: Forbidden"},
 			facts: validate.Facts{Customizations: []configv1alpha1.ResourceInterpreterCustomization{*decode[configv1alpha1.ResourceInterpreterCustomization](t, "{metadata: {name: other}, spec: {target: {apiVersion: apps/v1, kind: Deployment}, customizations: {retention: {luaScript: x}}}}")}}},
-		"a script that it has itself, or that is for another kind": {text: scripts("{retention: {luaScript: Retain}}"), facts: validate.Facts{Customizations: []configv1alpha1.ResourceInterpreterCustomization{
+		"a script that it has itself, or that is for another kind": {text: scripts("{retention: {luaScript: 'Retain = 1'}}"), facts: validate.Facts{Customizations: []configv1alpha1.ResourceInterpreterCustomization{
 			*decode[configv1alpha1.ResourceInterpreterCustomization](t, "{metadata: {name: c}, spec: {target: {apiVersion: apps/v1, kind: Deployment}, customizations: {retention: {luaScript: x}}}}"),
 			*decode[configv1alpha1.ResourceInterpreterCustomization](t, "{metadata: {name: other}, spec: {target: {apiVersion: apps/v1, kind: DaemonSet}, customizations: {retention: {luaScript: x}}}}"),
 		}}},
-		"a customization of no kind": {text: "kind: ResourceInterpreterCustomization\nmetadata: {name: c}\nspec: {target: {apiVersion: a/b/c, kind: ''}, customizations: {retention: {luaScript: Retain}}}", errs: []string{"spec.target.apiVersion: Invalid value", "spec.target.kind: Required value"}},
+		"a customization of no kind": {text: "kind: ResourceInterpreterCustomization\nmetadata: {name: c}\nspec: {target: {apiVersion: a/b/c, kind: ''}, customizations: {retention: {luaScript: 'Retain = 1'}}}", errs: []string{"spec.target.apiVersion: Invalid value", "spec.target.kind: Required value"}},
 
 		"an ingress":                                 {text: ingress("{ingressClassName: nginx, tls: [{hosts: ['*.example.org']}], rules: [{host: '*.example.org', http: {paths: [{path: /a, pathType: Prefix, backend: {service: {name: web, port: {name: http}}}}, {pathType: ImplementationSpecific, backend: {resource: {apiGroup: a.b, kind: C, name: d}}}]}}]}")},
 		"an ingress of nothing":                      {text: ingress("{}"), errs: []string{"spec: Invalid value"}},

@@ -1,0 +1,66 @@
+package lua_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/flotilla-io/flotilla/policies/interpreter/lua"
+)
+
+func TestCheck(t *testing.T) {
+	cases := map[string]struct {
+		source string
+		want   string // part of the error; empty: none
+	}{
+		"a function":                       {"local x = 1\nfunction InterpretHealth(obj)\n  return obj.status.ready == x\nend", ""},
+		"a function that is a value":       {"InterpretHealth = function(obj) return true end", ""},
+		"a library that is required":       {"local kube = require(\"kube\")\nfunction InterpretHealth(obj) return kube ~= nil end", ""},
+		"another function":                 {"function Retain(a, b) return a end", lua.ErrUndefined.Error()},
+		"a local one cannot be called":     {"local function InterpretHealth(obj) return true end", lua.ErrUndefined.Error()},
+		"a method is no function":          {"t = {}\nfunction t:InterpretHealth() end", lua.ErrUndefined.Error()},
+		"the name in a comment":            {"-- InterpretHealth", lua.ErrUndefined.Error()},
+		"nothing":                          {"", lua.ErrUndefined.Error()},
+		"no Lua":                           {"func InterpretHealth(obj) {}", "parse error"},
+		"an end too few":                   {"function InterpretHealth(obj)", "syntax error"},
+		"a jump to nowhere":                {"function InterpretHealth(obj) goto away end", "away"},
+		"a break outside of a loop":        {"break", "break"},
+		"a string without an end":          {"x = \"", "unterminated"},
+		"too many locals for the compiler": {"local a" + strings.Repeat(",a", 300), "too many local variables"},
+		"more than fits":                   {strings.Repeat(" ", lua.MaxSource+1), lua.ErrTooLong.Error()},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := lua.Check(tc.source, "InterpretHealth")
+			switch {
+			case tc.want == "" && err != nil, tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("error = %v, want %q", err, tc.want)
+			case err != nil && strings.Contains(err.Error(), "\n"):
+				t.Errorf("an error of several lines: %q", err)
+			}
+		})
+	}
+}
+
+// TestDeep: a script that is nested as deep as it can be takes no more than a
+// stack allows.
+func TestDeep(t *testing.T) {
+	for _, open := range []string{"{", "(", "not ", "-", "f(", "do ", "a={"} {
+		source := "x = " + strings.Repeat(open, (lua.MaxSource-4)/len(open))
+		if err := lua.Check(source, "f"); err == nil {
+			t.Errorf("%q without an end is no error", open)
+		}
+	}
+	closed := "x = " + strings.Repeat("{", lua.MaxSource/2-2) + strings.Repeat("}", lua.MaxSource/2-2)
+	if err := lua.Check(closed, "f"); err == nil {
+		t.Error("it defines no f")
+	}
+}
+
+func FuzzCheck(f *testing.F) {
+	for _, seed := range []string{"function f() end", "f = 1", "x = {[1]=", "goto a ::a::", "--[[", "return ...", "f = 0x", "\xff"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, source string) {
+		_ = lua.Check(source, "f") // it must come back
+	})
+}
