@@ -265,6 +265,31 @@ func TestRequestsThatChange(t *testing.T) {
 	}
 }
 
+// TestWhatIsForgotten: the ledger does not grow with the groups and clusters that
+// there ever were, and takes no decision for good that may have been overtaken.
+func TestWhatIsForgotten(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	d := NewDecider(hubOf(cluster("m1", room(1000))).Build(), DeciderOptions{Clock: clock})
+	slow, asOf := divided("slow", 1), d.ledger.seq
+	decision, _, err := d.Preview(t.Context(), slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		b := divided(fmt.Sprint("web", i), 1, apart(fmt.Sprint("app=", i)))
+		decide(t, d, b)
+		d.bindingGone(b)
+	}
+	d.ledger.look(d.ledger.base, true)
+	d.ledger.expire()
+	got := []any{len(d.ledger.placed) + len(d.ledger.grown), len(d.ledger.sums)}
+	d.ledger.expire()
+	got = append(got, len(d.ledger.placed)+len(d.ledger.grown), len(d.ledger.sums), d.commit(slow, &decision, asOf))
+	if diff := cmp.Diff([]any{21, 0, 0, 0, false}, got); diff != "" {
+		t.Errorf("notes, sums; later: notes, sums, a decision as old is committed (-want +got):\n%s", diff)
+	}
+}
+
 // fits returns how many replicas another binding may have.
 func fits(t *testing.T, d *Decider) int64 {
 	t.Helper()

@@ -41,6 +41,9 @@ type ledger struct {
 	seq     uint64            // counts commits
 	grown   map[string]uint64 // the commit that last promised more of a cluster
 	placed  map[group]uint64  // the commit that last placed one of a group
+	// last is the commit at the last expiry. What grown and placed said up to
+	// the one before is forgotten: of decisions as old, nothing is known.
+	last, forgotten uint64
 }
 
 // entry is what was promised to one binding.
@@ -142,6 +145,9 @@ func (l *ledger) commit(b workv1alpha2.Binding, decision *placement.Decision, as
 
 // disturbed says whether a decision that takes more of clusters was overtaken.
 func (l *ledger) disturbed(spec *workv1alpha2.ResourceBindingSpec, more []string, groups []group, asOf uint64) bool {
+	if asOf < l.forgotten {
+		return true
+	}
 	if placement.RoomMatters(spec) {
 		for _, cluster := range more {
 			if l.grown[cluster] > asOf {
@@ -273,6 +279,20 @@ func (l *ledger) expire() {
 			}
 		})
 	}
+	l.forget()
+}
+
+// forget drops what says when clusters and groups were last decided about, and
+// nobody decides on any more.
+func (l *ledger) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forgotten, l.last = l.last, l.seq
+	maps.DeleteFunc(l.grown, func(_ string, at uint64) bool { return at <= l.forgotten })
+	maps.DeleteFunc(l.placed, func(_ group, at uint64) bool { return at <= l.forgotten })
+	maps.DeleteFunc(l.sums, func(cluster string, sum corev1.ResourceList) bool {
+		return !l.dirty[cluster] && (estimate.Load{Resources: sum}).IsZero()
+	})
 }
 
 func (l *ledger) keys() []client.ObjectKey {

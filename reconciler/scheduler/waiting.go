@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -92,6 +93,9 @@ func (w *waiting) moved(groups ...group) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.moves++
+	if len(w.held) == 0 {
+		return // as where another replica leads, and nobody is ever woken
+	}
 	for _, g := range groups {
 		w.stirs[g] = true
 	}
@@ -122,22 +126,31 @@ func (w *waiting) ring() {
 // due returns the bindings for which something has changed since the last call.
 // fits says whether a cluster that has grown may take more of a binding.
 func (w *waiting) due(fits func(b workv1alpha2.Binding, cluster string) bool) []workv1alpha2.Binding {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	held, grown, stirs := w.take()
 	var out []workv1alpha2.Binding
-	for _, h := range w.held {
-		stirred := slices.ContainsFunc(h.groups, func(g group) bool { return w.stirs[g] })
-		if stirred || h.reason == workv1alpha2.BindingReasonUnschedulable && w.grewFor(h.binding, fits) {
+	for _, h := range held {
+		stirred := slices.ContainsFunc(h.groups, func(g group) bool { return stirs[g] })
+		if stirred || h.reason == workv1alpha2.BindingReasonUnschedulable && grewFor(h.binding, grown, fits) {
 			out = append(out, h.binding)
 		}
 	}
-	clear(w.grown)
-	clear(w.stirs)
 	return out
 }
 
-func (w *waiting) grewFor(b workv1alpha2.Binding, fits func(workv1alpha2.Binding, string) bool) bool {
-	for cluster := range w.grown {
+// take returns what waits and what has changed since the last call: thousands
+// may wait, and the watches are not to be held up for as long as those are
+// looked at.
+func (w *waiting) take() (held []hold, grown map[string]bool, stirs map[group]bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	held = slices.Collect(maps.Values(w.held))
+	grown, stirs = w.grown, w.stirs
+	w.grown, w.stirs = map[string]bool{}, map[group]bool{}
+	return held, grown, stirs
+}
+
+func grewFor(b workv1alpha2.Binding, grown map[string]bool, fits func(workv1alpha2.Binding, string) bool) bool {
+	for cluster := range grown {
 		if fits(b, cluster) {
 			return true
 		}

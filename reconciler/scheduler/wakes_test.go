@@ -199,6 +199,39 @@ func TestWakingIsCoalesced(t *testing.T) {
 	}
 }
 
+// TestWatchesAreNotHeldUp: while it is found out whom what has come is for, more
+// may come.
+func TestWatchesAreNotHeldUp(t *testing.T) {
+	w := newWaiting()
+	w.hold(divided("waits", 5), workv1alpha2.BindingReasonUnschedulable, 0)
+	w.grew("m1")
+	free := false
+	w.due(func(workv1alpha2.Binding, string) bool {
+		if free = w.mu.TryLock(); free {
+			w.mu.Unlock()
+		}
+		return true
+	})
+	if !free {
+		t.Error("nobody can tell of changes meanwhile")
+	}
+}
+
+// TestAStandByKeepsNothing: a replica that does not lead hears of everything and
+// wakes nobody.
+func TestAStandByKeepsNothing(t *testing.T) {
+	d := NewDecider(hubOf().Build(), DeciderOptions{})
+	one, other := divided("one", 1, apart("app=x")), divided("one", 1, apart("app=x"))
+	other.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 1}}
+	d.bindingChanged(one, other)
+	d.bindingGone(other)
+	d.clusterChanged(cluster("m1", room(1)), cluster("m1", room(2)))
+	got := []int{len(d.waiting.stirs), len(d.waiting.grown), len(d.ledger.entries), len(d.ledger.groups)}
+	if diff := cmp.Diff([]int{0, 0, 0, 0}, got); diff != "" {
+		t.Errorf("groups and clusters that have changed, promises, groups (-want +got):\n%s", diff)
+	}
+}
+
 // TestBackoff: what is not woken is tried again by itself, ever more seldom.
 func TestBackoff(t *testing.T) {
 	cases := map[string]struct {
