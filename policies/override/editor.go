@@ -38,6 +38,9 @@ type editor struct {
 	obj *unstructured.Unstructured
 	// left is how many bytes may still be read or written.
 	left int
+	// secret says that errors must not repeat what the manifest holds: they go to
+	// events and statuses, which more people read than Secrets.
+	secret bool
 }
 
 // spend takes n bytes off what is left.
@@ -46,6 +49,11 @@ func (e *editor) spend(n int) error {
 		return ErrTooMuch
 	}
 	return nil
+}
+
+// newEditor returns an editor of obj.
+func newEditor(obj *unstructured.Unstructured) *editor {
+	return &editor{obj: obj, left: MaxWork, secret: obj.GetAPIVersion() == "v1" && obj.GetKind() == "Secret"}
 }
 
 // place is where in a rule, and in the manifest, something happens.

@@ -16,6 +16,7 @@ import (
 // Faults of a document that stands in a string.
 var (
 	errNoJSON  = errors.New("value is no JSON")
+	errNoYAML  = errors.New("value is no YAML")
 	errSeveral = errors.New("value has several YAML documents: put each in a field of its own")
 )
 
@@ -36,7 +37,11 @@ func (e *editor) field(o *policyv1alpha1.FieldOverrider) error {
 			return "", err
 		}
 		if len(o.YAML) > 0 {
-			return patchYAML(text, steps)
+			out, err := patchYAML(text, steps)
+			if errors.Is(err, errNoYAML) && e.secret {
+				err = errNoYAML // the cause may quote what the Secret holds
+			}
+			return out, err
 		}
 		return patchJSON(text, steps)
 	})
@@ -88,7 +93,7 @@ func patchYAML(text string, steps []step) (string, error) {
 	}
 	doc, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil {
-		return "", fmt.Errorf("value is no YAML: %w", err)
+		return "", fmt.Errorf("%w: %w", errNoYAML, err)
 	}
 	if doc, err = patchSteps(doc, steps); err != nil {
 		return "", err
@@ -126,7 +131,7 @@ func checkYAML(text string) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return fmt.Errorf("value is no YAML: %w", err)
+			return fmt.Errorf("%w: %w", errNoYAML, err)
 		case first:
 			if _, err := (&expansion{sizes: map[*yamlv3.Node]int{}}).size(&doc); err != nil {
 				return err
@@ -148,7 +153,7 @@ func (x *expansion) size(node *yamlv3.Node) (int, error) {
 	}
 	if node.Anchor != "" {
 		if n, known := x.sizes[node]; known && n < 0 {
-			return 0, errors.New("value is no YAML: an anchor contains itself")
+			return 0, fmt.Errorf("%w: an anchor contains itself", errNoYAML)
 		} else if known {
 			return n, nil
 		}

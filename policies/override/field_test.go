@@ -1,9 +1,13 @@
 package override_test
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/override"
 )
 
 // TestFieldOverrider patches documents that stand in strings.
@@ -112,4 +116,37 @@ func TestSecretData(t *testing.T) {
 		obj: secret, with: "fieldOverrider: [{fieldPath: /data/a, json: [{subPath: /c, operator: add, value: 1}]}]",
 		err: "fieldOverrider[0] at /data/a: value is no JSON",
 	}.run(t)
+}
+
+// TestErrorsDoNotRepeatSecrets: who may write an override reads its errors, and
+// need not be allowed to read Secrets.
+func TestErrorsDoNotRepeatSecrets(t *testing.T) {
+	secret := of("{apiVersion: v1, kind: Secret, metadata: {namespace: shop, name: s}, stringData: {image: HUNTER2==, yaml: '{a: *HUNTER2}'}}")
+	const noImage = "value is no image, or the result is none: correct the rule"
+	for name, tc := range map[string]struct{ with, err string }{
+		"an image": {
+			"imageOverrider: [{predicate: {path: /stringData/image}, component: Tag, operator: add, value: x}]",
+			"imageOverrider[0] at /stringData/image: " + noImage,
+		},
+		"an image, once it seems to be another kind": {
+			"imageOverrider: [{predicate: {path: /kind}, component: Registry, operator: add, value: x}, {predicate: {path: /apiVersion}, component: Tag, operator: add, value: x}, {predicate: {path: /stringData/image}, component: Tag, operator: add, value: x}]",
+			"",
+		},
+		"a document": {
+			"fieldOverrider: [{fieldPath: /stringData/yaml, yaml: [{subPath: /a, operator: add, value: x}]}]",
+			"fieldOverrider[0] at /stringData/yaml: value is no YAML",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := override.Apply(secret.DeepCopy(), east(), []policyv1alpha1.Override{policyOf(overriders(tc.with))})
+			switch {
+			case err == nil:
+				t.Fatal("no error")
+			case strings.Contains(err.Error(), "HUNTER2"):
+				t.Errorf("the error repeats the secret: %v", err)
+			case !strings.HasSuffix(err.Error(), tc.err):
+				t.Errorf("error %v, want %s", err, tc.err)
+			}
+		})
+	}
 }

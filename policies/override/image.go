@@ -16,6 +16,9 @@ const maxImage = 4096
 // errImageLong means that an image exceeds maxImage.
 var errImageLong = fmt.Errorf("image of more than %d bytes", maxImage)
 
+// errNoImage is what is said of the contents of a Secret, without them.
+var errNoImage = errors.New("value is no image, or the result is none: correct the rule")
+
 // Image is a container image, taken apart. Empty parts are absent.
 type Image struct {
 	// Registry is a host with an optional port.
@@ -137,8 +140,11 @@ func changeImage(image string, o *policyv1alpha1.ImageOverrider) (string, error)
 func (e *editor) image(o *policyv1alpha1.ImageOverrider) (path string, err error) {
 	change := func(image string) (string, error) {
 		changed, err := changeImage(image, o)
-		if err == nil {
+		switch {
+		case err == nil:
 			err = e.spend(len(changed))
+		case e.secret:
+			err = errNoImage
 		}
 		return changed, err
 	}

@@ -136,9 +136,9 @@ func (c Chain) Apply(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cl
 // -1 for the deprecated fields, while obj is as that rule left it.
 func (c Chain) Follow(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, after func(policyv1alpha1.Override, int)) (Applied, error) {
 	var out Applied
-	e := editor{obj: obj, left: MaxWork}
+	e := newEditor(obj)
 	for i := range c {
-		items, err := c[i].apply(&e, cluster, after)
+		items, err := c[i].apply(e, cluster, after)
 		if err != nil {
 			return Applied{}, err
 		}
