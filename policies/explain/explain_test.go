@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -326,6 +327,25 @@ spec:
 	}
 	if diff := cmp.Diff(want, e.Overrides.Clusters[0].Rules); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+}
+
+// TestTextIsSafeForTerminals: members and manifests say what they like.
+func TestTextIsSafeForTerminals(t *testing.T) {
+	in := input(t)
+	bind(t, &in)
+	in.Works = nil
+	in.Template.SetName("web\x1b]0;owned\a")
+	in.Binding.BindingSpec().Resource.Name = in.Template.GetName()
+	in.Binding.BindingStatus().AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: in.Clusters[0].Name, AppliedMessage: "no\x1b[2J\u202e\u009b31m"}}
+	text := explain.Explain(in).Text(explain.TextOptions{All: true})
+	if i := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) }); i >= 0 {
+		t.Errorf("a character that spoils terminals at %d of:\n%q", i, text)
+	}
+	for _, want := range []string{`web\u001b]0;owned\u0007`, `no\u001b[2J\u202e\u009b31m`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the text lacks %s:\n%s", want, text)
+		}
 	}
 }
 

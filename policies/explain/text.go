@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // TextOptions say how much of an explanation is written out. The zero value is
@@ -25,7 +26,25 @@ func (e Explanation) Text(opts TextOptions) string {
 	w.placement(e)
 	w.overrides(e.Overrides)
 	w.delivery(e.Delivery)
-	return w.String()
+	return visible(w.String())
+}
+
+// visible shows characters that would spoil a terminal as their codes: some of
+// the text is what members and manifests say.
+func visible(text string) string {
+	hidden := func(r rune) bool { return r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) }
+	if !strings.ContainsFunc(text, hidden) {
+		return text
+	}
+	var out strings.Builder
+	for _, r := range text {
+		if hidden(r) {
+			_, _ = fmt.Fprintf(&out, `\u%04x`, r)
+			continue
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
 }
 
 // writer writes an explanation section by section.
