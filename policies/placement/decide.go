@@ -11,6 +11,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
+	"github.com/flotilla-io/flotilla/policies/placement/replicas"
 )
 
 // Record is the outcome of a decision. It is an annotation on the binding,
@@ -103,7 +104,7 @@ func (d Decision) Annotations() map[string]string {
 // to decide. The second result says whether there is anything to write; asking
 // again with the decision written says no.
 //
-// Where no cluster fits, the placement is cleared, unless a decision is due for
+// Where no cluster fits, the placement is cleared, unless it comes to that by
 // nothing but a change of its clusters' labels. Where room is lacking, or
 // the placement asks for what cannot be, it stays as it is, but for clusters that
 // are leaving.
@@ -120,12 +121,26 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	d := s.outcome(result, err)
 	d.Why = why
 	if err != nil {
-		if why == DueClusterStrayed {
+		if s.deserted(why, in.Clusters) {
 			s.stay(&d)
 		}
 		d.Clusters = staying(d.Clusters, in.Clusters)
 	}
 	return d, s.stamp(&d, in.Now)
+}
+
+// deserted says whether what runs lost its clusters by their labels, and not by
+// what users ask of it: other replicas, or one cluster less, are no wish to have it
+// nowhere.
+func (s *state) deserted(why string, snap Snapshot) bool {
+	switch why {
+	case DueClusterStrayed:
+		return true
+	case DueReplicasChanged, DueClusterLeaving:
+		return !replicas.Duplicates(strategy(s.spec)) && s.strayed(snap)
+	default:
+		return false
+	}
 }
 
 // stay keeps what runs where it is: nobody asked for it to go, and a label that

@@ -77,8 +77,13 @@ func (e *FitError) Cause() string {
 		}
 	}
 	slices.Sort(texts)
+	return causeOf(slices.Compact(texts))
+}
+
+// causeOf returns a short text that is another one for other texts.
+func causeOf(texts []string) string {
 	h := fnv.New64a()
-	for _, text := range slices.Compact(texts) {
+	for _, text := range texts {
 		_, _ = h.Write([]byte(text + "\n")) // a hash never fails
 	}
 	return strconv.FormatUint(h.Sum64(), 16)

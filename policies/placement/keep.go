@@ -2,6 +2,7 @@ package placement
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -15,9 +16,18 @@ func Refused(b workv1alpha2.Binding, reason, message string, now time.Time) (Dec
 	applied, _ := s.applied()
 	d := Decision{
 		Clusters: s.spec.Clusters, AppliedPlacement: applied,
-		Record: Record{Reason: reason, Message: message, AffinityName: s.affinity()},
+		Record: Record{Reason: reason, Message: message, AffinityName: s.affinity(), Cause: refusalCause(message)},
 	}
 	return d, s.stamp(&d, now)
+}
+
+// refusalCause tells refusals apart by their words without the numbers: how much
+// of a quota is used changes with each of its neighbours.
+func refusalCause(message string) string {
+	return causeOf(slices.DeleteFunc(strings.Fields(message), func(word string) bool {
+		word = strings.TrimLeft(word, "-+(\"")
+		return word != "" && '0' <= word[0] && word[0] <= '9'
+	}))
 }
 
 // Remaining returns the targets of b without the clusters that are leaving or

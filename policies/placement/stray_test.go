@@ -68,3 +68,72 @@ func TestStray(t *testing.T) {
 		})
 	}
 }
+
+// TestDeserted: what lost all its clusters by their labels stays there when it is
+// scaled, or when one of them leaves, and that is said once.
+func TestDeserted(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	affinity := policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}}
+	in := func(tier string, names ...string) placement.Situation {
+		var out []*clusterv1alpha1.Cluster
+		for _, name := range names {
+			out = append(out, cluster(name, 100, func(c *clusterv1alpha1.Cluster) { c.Labels["tier"] = tier }))
+		}
+		return placement.Situation{Clusters: placement.NewSnapshot(out), Now: now}
+	}
+	cases := map[string]struct {
+		edit  func(*workv1alpha2.ResourceBindingSpec)
+		after placement.Situation
+		want  []workv1alpha2.TargetCluster
+	}{
+		"scaled up":      {func(s *workv1alpha2.ResourceBindingSpec) { s.Replicas = 9 }, in("none", "a", "b"), []workv1alpha2.TargetCluster{on("a", 2), on("b", 2)}},
+		"scaled down":    {func(s *workv1alpha2.ResourceBindingSpec) { s.Replicas = 1 }, in("none", "a", "b"), []workv1alpha2.TargetCluster{on("a", 2), on("b", 2)}},
+		"a cluster left": {func(*workv1alpha2.ResourceBindingSpec) {}, in("none", "a"), []workv1alpha2.TargetCluster{on("a", 2)}},
+		"another affinity": {func(s *workv1alpha2.ResourceBindingSpec) {
+			s.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"x"}}
+		}, in("none", "a", "b"), nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := binding(deployment(4, policyv1alpha1.Placement{ClusterAffinity: &affinity, ReplicaScheduling: divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, nil)}))
+			for _, step := range []placement.Situation{in("gold", "a", "b"), in("none", "a", "b")} {
+				d, changed := placement.Decide(b, step, placement.Options{})
+				if !changed {
+					t.Fatal("nothing to write")
+				}
+				d.Put(b)
+			}
+			tc.edit(&b.Spec)
+			if d, changed := placement.Decide(b, tc.after, placement.Options{}); changed {
+				d.Put(b)
+			}
+			if diff := cmp.Diff(tc.want, b.Spec.Clusters, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("clusters (-want +got):\n%s", diff)
+			}
+			if d, changed := placement.Decide(b, tc.after, placement.Options{}); changed {
+				t.Errorf("decided again: %+v", d)
+			}
+		})
+	}
+}
+
+// TestRefusedTwice: a refusal that differs from the last one in its numbers alone
+// is not written again, one by another quota is.
+func TestRefusedTwice(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	say := func(quota, used string) string {
+		return "FederatedResourceQuota shop/" + quota + " is exceeded: cpu: " + used + " is used, 2 more is asked for, 10 is allowed"
+	}
+	b := binding(deployment(4, policyv1alpha1.Placement{}, on("a", 4)))
+	d, changed := placement.Refused(b, workv1alpha2.BindingReasonQuotaExceeded, say("team", "9"), now)
+	if !changed {
+		t.Fatal("the first refusal is no news")
+	}
+	d.Put(b)
+	if d, changed = placement.Refused(b, workv1alpha2.BindingReasonQuotaExceeded, say("team", "9500m"), now); changed {
+		t.Errorf("other numbers are news: %+v", d.Record)
+	}
+	if _, changed = placement.Refused(b, workv1alpha2.BindingReasonQuotaExceeded, say("all", "9"), now); !changed {
+		t.Error("another quota is no news")
+	}
+}

@@ -60,19 +60,7 @@ func schedule(status *workv1alpha2.ResourceBindingStatus, b workv1alpha2.Binding
 	at := record.At
 	status.LastScheduledTime = &at
 	status.SchedulerObservedAffinityName = record.AffinityName
-	if placement.Mine(b, scheduler) && answered(b) {
+	if placement.Mine(b, scheduler) && placement.Answered(b) {
 		status.SchedulerObservedGeneration = b.GetGeneration()
-	}
-}
-
-// answered says whether the last decision answers all that b asks for itself:
-// nothing is due but what follows from the clusters.
-func answered(b workv1alpha2.Binding) bool {
-	why, due := placement.Due(b, placement.Snapshot{})
-	switch why {
-	case placement.DueAlways, placement.DueClusterLeaving, placement.DueClusterStrayed:
-		return true
-	default:
-		return !due
 	}
 }
