@@ -53,9 +53,10 @@ type Result struct {
 
 // Place decides where the binding runs.
 //
-// Errors: *FitError where no cluster fits; *UnschedulableError where those
-// that fit lack room; anything else means that the placement asks for what
-// cannot be.
+// Errors: *FitError where no cluster fits, whatever the term; *UnschedulableError
+// where those that fit lack room; anything else means that the placement asks for
+// what cannot be. Of several terms it is the first for which clusters fit that says
+// what is wrong.
 func Place(req Request, snap Snapshot, opts Options) (Result, error) {
 	return place(req, snap, opts, nil)
 }
@@ -65,7 +66,7 @@ func place(req Request, snap Snapshot, opts Options, trace *Trace) (Result, erro
 	if placement == nil {
 		placement = &policyv1alpha1.Placement{}
 	}
-	var first error
+	var failed error
 	for _, term := range termsOf(placement, req) {
 		a := attempt{req: req, placement: placement, term: term, opts: opts, trace: trace.term(term.name)}
 		clusters, err := a.run(snap)
@@ -75,11 +76,17 @@ func place(req Request, snap Snapshot, opts Options, trace *Trace) (Result, erro
 		if a.trace != nil {
 			a.trace.Err = err
 		}
-		if first == nil {
-			first = err
+		if failed == nil || fitsNobody(failed) && !fitsNobody(err) {
+			failed = err
 		}
 	}
-	return Result{}, first
+	return Result{}, failed
+}
+
+// fitsNobody says whether err means that there is no cluster at all.
+func fitsNobody(err error) bool {
+	var fit *FitError
+	return errors.As(err, &fit)
 }
 
 // term is one affinity to try.

@@ -240,6 +240,13 @@ func TestErrorClasses(t *testing.T) {
 	if !errors.As(err, &room) {
 		t.Errorf("lack of room is %T, want *UnschedulableError", err)
 	}
+	_, err = placement.Place(placement.Request{Spec: deployment(9, policyv1alpha1.Placement{ReplicaScheduling: full, ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{
+		{AffinityName: "nobody", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"x"}}},
+		{AffinityName: "full", ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"a"}}},
+	}})}, placement.NewSnapshot([]*clusterv1alpha1.Cluster{cluster("a", 1)}), placement.Options{})
+	if !errors.As(err, &room) {
+		t.Errorf("lack of room in the group that fits is %T, want *UnschedulableError", err)
+	}
 	_, err = placement.Place(placement.Request{Spec: deployment(9, policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"x"}}})},
 		placement.NewSnapshot([]*clusterv1alpha1.Cluster{cluster("a", 1), cluster("b", 1)}), placement.Options{})
 	var fit *placement.FitError
