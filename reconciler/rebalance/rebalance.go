@@ -47,6 +47,18 @@ type Reconciler struct {
 	hub   client.Client
 	opts  Options
 	wrote *echo.Echo[*appsv1alpha1.WorkloadRebalancer]
+
+	mu sync.Mutex
+	// asked has, by the name of a rebalancer, what was asked for and its status
+	// does not say yet.
+	asked map[string]asked
+}
+
+// asked are the workloads that one generation of a rebalancer has asked for.
+type asked struct {
+	uid        types.UID
+	generation int64
+	workloads  map[appsv1alpha1.ObjectReference]bool
 }
 
 // New returns the loop. hub reads from a cache.
@@ -60,7 +72,7 @@ func New(hub client.Client, opts Options) *Reconciler {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
-	return &Reconciler{hub: hub, opts: opts, wrote: echo.New[*appsv1alpha1.WorkloadRebalancer](opts.Clock)}
+	return &Reconciler{hub: hub, opts: opts, wrote: echo.New[*appsv1alpha1.WorkloadRebalancer](opts.Clock), asked: map[string]asked{}}
 }
 
 // Register adds the loop to mgr.
@@ -115,6 +127,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	rebalancer, found := r.wrote.Latest(req.NamespacedName, cached, err == nil)
 	if !found || r.wrote.Leaving(rebalancer) {
+		r.told(req.Name)
 		return reconcile.Result{}, nil
 	}
 	return loop.Result(loop.Run(ctx, &state{rebalancer: rebalancer}, r.ask, r.report, r.retire))
@@ -160,6 +173,9 @@ func (r *Reconciler) ask(ctx context.Context, s *state) (loop.Next, error) {
 // trigger has the workload placed from scratch, and reports whether there is
 // one.
 func (r *Reconciler) trigger(ctx context.Context, workload appsv1alpha1.ObjectReference, asks *appsv1alpha1.WorkloadRebalancer) (bool, error) {
+	if r.stands(asks, workload) {
+		return true, nil
+	}
 	b, found, err := bindings.Get(ctx, r.hub, keyOf(workload))
 	if err != nil || !found || !carries(b, workload) {
 		return false, err
@@ -180,8 +196,37 @@ func (r *Reconciler) trigger(ctx context.Context, workload appsv1alpha1.ObjectRe
 	case err != nil:
 		return true, fmt.Errorf("ask for a new placement of %s: %w", client.ObjectKeyFromObject(b), err)
 	}
+	r.note(asks, workload)
 	log.FromContext(ctx).Info("asked for a new placement", "binding", client.ObjectKeyFromObject(b))
 	return true, nil
+}
+
+// stands says whether asks has asked for the workload already, and could not say
+// so: each request places it from scratch.
+func (r *Reconciler) stands(asks *appsv1alpha1.WorkloadRebalancer, workload appsv1alpha1.ObjectReference) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was := r.asked[asks.Name]
+	return was.uid == asks.UID && was.generation == asks.Generation && was.workloads[workload]
+}
+
+// note remembers that asks has asked for the workload.
+func (r *Reconciler) note(asks *appsv1alpha1.WorkloadRebalancer, workload appsv1alpha1.ObjectReference) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	is := r.asked[asks.Name]
+	if is.uid != asks.UID || is.generation != asks.Generation {
+		is = asked{uid: asks.UID, generation: asks.Generation, workloads: map[appsv1alpha1.ObjectReference]bool{}}
+		r.asked[asks.Name] = is
+	}
+	is.workloads[workload] = true
+}
+
+// told forgets what a rebalancer has asked for: its status says it, or it is gone.
+func (r *Reconciler) told(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.asked, name)
 }
 
 // report writes the status if it differs.
@@ -200,6 +245,7 @@ func (r *Reconciler) report(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, errors.Join(s.failed, fmt.Errorf("write the status of rebalancer %s: %w", s.rebalancer.Name, err))
 	}
 	r.wrote.Wrote(updated)
+	r.told(updated.Name)
 	s.rebalancer = updated
 	return loop.Next{}, s.failed
 }

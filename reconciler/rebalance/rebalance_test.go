@@ -70,6 +70,7 @@ type fleet struct {
 	loop   *Reconciler
 	writes int
 	refuse string // bindings of that name cannot be written
+	mute   bool   // statuses cannot be written
 }
 
 func fleetOf(t *testing.T, objects ...client.Object) *fleet {
@@ -85,6 +86,9 @@ func fleetOf(t *testing.T, objects ...client.Object) *fleet {
 				return c.Patch(ctx, obj, patch, opts...)
 			},
 			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+				if f.mute {
+					return errors.New("no answer")
+				}
 				f.writes++
 				return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
 			},
@@ -250,6 +254,28 @@ func TestFaults(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("error, status; error, status, asked for at (-want +got):\n%s", diff)
+	}
+}
+
+// TestOnce: an edit asks once for each workload, however often its status cannot
+// be written.
+func TestOnce(t *testing.T) {
+	f := fleetOf(t, bindingOf("web"), bindingOf("api"), rebalancer("web"))
+	if _, err := f.look(); err != nil {
+		t.Fatal(err)
+	}
+	f.edit(func(r *appsv1alpha1.WorkloadRebalancer) { r.Spec.Workloads = append(r.Spec.Workloads, workload("api")) })
+	var got []any
+	for _, f.mute = range []bool{true, true, false} {
+		f.clock.Step(time.Minute)
+		_, err := f.look()
+		got = append(got, err != nil, f.asked("api"))
+	}
+	got = append(got, f.says(), len(f.loop.asked))
+	first := time.Hour + time.Minute
+	want := []any{true, first, true, first, false, first, "api Successful, web Successful; generation 2, finished after 1h3m0s", 0}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("error, asked for at; three times; status, remembered (-want +got):\n%s", diff)
 	}
 }
 
