@@ -67,6 +67,9 @@ func (r *explainReader) read(ctx context.Context, kind, name string, files manif
 	if err := files.lay(&r.in, r.namespace); err != nil {
 		return explain.Input{}, err
 	}
+	if err := r.peers(ctx); err != nil {
+		return explain.Input{}, err
+	}
 	err = r.priorities(ctx)
 	return r.in, err
 }
@@ -248,13 +251,7 @@ func (r *explainReader) binding(ctx context.Context) error {
 		return r.tolerate(err, explain.UnreadBinding, "its binding")
 	}
 	r.in.Binding = b
-	if err := r.works(ctx, b); err != nil {
-		return err
-	}
-	if b.BindingSpec().WorkloadAffinityGroups == nil {
-		return nil
-	}
-	return r.peers(ctx, b.GetNamespace())
+	return r.works(ctx, b)
 }
 
 // works reads the Works of a binding, of all clusters at once.
@@ -280,8 +277,14 @@ func (r *explainReader) works(ctx context.Context, b workv1alpha2.Binding) error
 	return err
 }
 
-// peers reads the bindings that the template may want to be with or apart from.
-func (r *explainReader) peers(ctx context.Context, namespace string) error {
+// peers reads the bindings that the template may want to be with or apart from,
+// where it has or may get a group.
+func (r *explainReader) peers(ctx context.Context) error {
+	grouped := r.in.Binding != nil && r.in.Binding.BindingSpec().WorkloadAffinityGroups != nil
+	if !grouped && !slices.ContainsFunc(r.in.Policies, func(p policyv1alpha1.Policy) bool { return p.PropagationSpec().Placement.WorkloadAffinity != nil }) {
+		return nil
+	}
+	namespace := r.in.Template.GetNamespace()
 	if namespace == "" {
 		return r.tolerate(pages(ctx, r.hub, &workv1alpha2.ClusterResourceBindingList{}, func(list *workv1alpha2.ClusterResourceBindingList) {
 			for i := range list.Items {

@@ -214,6 +214,22 @@ func testFiles(t *testing.T, env *servertest.Env, ask asker) {
 	if code != 0 || errOut != "" || e.Carried.Now == nil || e.Carried.Now.Name != "api" || !cmp.Equal(e.Placement.Now.Clusters, []explain.Target{{Name: "eu-1", Replicas: 2}}) {
 		t.Errorf("with its policy: code %d, error %q, output:\n%s", code, errOut, out)
 	}
+	peer := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "peer-deployment"}}
+	peer.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "peer"}
+	peer.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "eu-2", Replicas: 1}}
+	peer.Spec.WorkloadAffinityGroups = &workv1alpha2.WorkloadAffinityGroups{AffinityGroup: "team=a"}
+	if err := env.Hub.Create(t.Context(), peer); err != nil {
+		t.Fatal(err)
+	}
+	grouped := strings.Replace(api, "{name: api}", "{name: api, labels: {team: a}}", 1) + strings.Replace(policy, "clusterAffinity: {clusterNames: [eu-1]}", "workloadAffinity: {affinity: {groupByLabelKey: team}}", 1)
+	code, out, errOut = ask(t, env.Kubeconfig, grouped, "-n", "shop", "-f", "-", "-o", "json")
+	e = decode(t, out)
+	if code != 0 || errOut != "" || !cmp.Equal(e.Placement.Groups, []explain.Group{{Name: "team=a", Clusters: []string{"eu-2"}}}) {
+		t.Errorf("a first placement with others of its group: code %d, error %q, output:\n%s", code, errOut, out)
+	}
+	if err := env.Hub.Delete(t.Context(), peer); err != nil {
+		t.Fatal(err)
+	}
 	const moved = "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: web}\nspec:\n" +
 		"  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: web}]\n  placement: {clusterAffinity: {clusterNames: [lab-1]}}\n"
 	code, out, errOut = ask(t, env.Kubeconfig, moved, "deployment/web", "-n", "shop", "-f", "-", "-o", "json")
