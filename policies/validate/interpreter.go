@@ -40,11 +40,14 @@ func scripts(r *configv1alpha1.CustomizationRules) []script {
 func Customization(c *configv1alpha1.ResourceInterpreterCustomization, others []configv1alpha1.ResourceInterpreterCustomization) (field.ErrorList, []string) {
 	path := field.NewPath("spec")
 	target := path.Child("target")
-	errs := syntax.APIVersion(c.Spec.Target.APIVersion, target.Child("apiVersion"))
-	if c.Spec.Target.Kind == "" {
-		errs = append(errs, field.Required(target.Child("kind"), ""))
-	}
+	var errs field.ErrorList
 	var warnings []string
+	if len(syntax.APIVersion(c.Spec.Target.APIVersion, target.Child("apiVersion"))) > 0 {
+		warnings = append(warnings, syntax.Advise(target.Child("apiVersion"), "%q is no version of an API, so nothing is customized: name one, such as apps/v1", c.Spec.Target.APIVersion))
+	}
+	if c.Spec.Target.Kind == "" {
+		warnings = append(warnings, syntax.Advise(target.Child("kind"), "is empty, so nothing is customized: name a kind"))
+	}
 	some := false
 	for _, s := range scripts(&c.Spec.Customizations) {
 		if s.given == nil {

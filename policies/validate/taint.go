@@ -16,11 +16,11 @@ import (
 // allowNoExecute.
 func TaintPolicy(p *policyv1alpha1.ClusterTaintPolicy, allowNoExecute bool) (field.ErrorList, []string) {
 	spec, path := &p.Spec, field.NewPath("spec")
-	errs := affinity(spec.TargetClusters, path.Child("targetClusters"))
-	more, warnings := conditions(spec.AddOnConditions, path.Child("addOnConditions"))
-	errs = append(errs, more...)
-	more, unwise := conditions(spec.RemoveOnConditions, path.Child("removeOnConditions"))
-	errs, warnings = append(errs, more...), append(warnings, unwise...)
+	warnings := unwise(affinity(spec.TargetClusters, path.Child("targetClusters")), "so no cluster may be meant")
+	errs, more := conditions(spec.AddOnConditions, path.Child("addOnConditions"))
+	warnings = append(warnings, more...)
+	wrong, more := conditions(spec.RemoveOnConditions, path.Child("removeOnConditions"))
+	errs, warnings = append(errs, wrong...), append(warnings, more...)
 	if len(spec.Taints) == 0 {
 		errs = append(errs, field.Required(path.Child("taints"), "a policy without taints does nothing"))
 	}
@@ -31,11 +31,17 @@ func TaintPolicy(p *policyv1alpha1.ClusterTaintPolicy, allowNoExecute bool) (fie
 	seen := map[unique]bool{}
 	for i, t := range spec.Taints {
 		at := path.Child("taints").Index(i)
-		errs = append(errs, syntax.LabelName(t.Key, at.Child("key"))...)
-		errs = append(errs, syntax.LabelValue(t.Value, at.Child("value"))...)
-		errs = append(errs, effect(t.Effect, allowNoExecute, at.Child("effect"))...)
-		if t.Effect == corev1.TaintEffectPreferNoSchedule {
-			warnings = append(warnings, syntax.Advise(at.Child("effect"), "clusters do not take PreferNoSchedule, so the taint is never set: use NoSchedule"))
+		warnings = append(warnings, unwise(syntax.LabelName(t.Key, at.Child("key")), neverSet)...)
+		warnings = append(warnings, unwise(syntax.LabelValue(t.Value, at.Child("value")), neverSet)...)
+		switch t.Effect {
+		case corev1.TaintEffectNoSchedule:
+		case corev1.TaintEffectNoExecute:
+			if !allowNoExecute {
+				errs = append(errs, field.Forbidden(at.Child("effect"),
+					"a taint with effect NoExecute evicts workloads and is not allowed, unless the control plane is started with --allow-no-execute-taint-policy"))
+			}
+		default:
+			warnings = append(warnings, syntax.Advise(at.Child("effect"), "clusters do not take %s, so the taint is never set: use NoSchedule", t.Effect))
 		}
 		u := unique{t.Key, t.Effect}
 		if seen[u] {
@@ -49,18 +55,16 @@ func TaintPolicy(p *policyv1alpha1.ClusterTaintPolicy, allowNoExecute bool) (fie
 	return errs, append(warnings, affinityAdvice(spec.TargetClusters, path.Child("targetClusters"))...)
 }
 
-func effect(e corev1.TaintEffect, allowNoExecute bool, path *field.Path) field.ErrorList {
-	switch e {
-	case corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule:
-		return nil
-	case corev1.TaintEffectNoExecute:
-		if allowNoExecute {
-			return nil
-		}
-		return field.ErrorList{field.Forbidden(path,
-			"a taint with effect NoExecute evicts workloads and is not allowed, unless the control plane is started with --allow-no-execute-taint-policy")}
+// neverSet is what comes of a taint that no cluster takes.
+const neverSet = "so the taint is never set: correct it"
+
+// unwise makes warnings of what Karmada takes, and what has no effect.
+func unwise(errs field.ErrorList, consequence string) []string {
+	var out []string
+	for _, e := range errs {
+		out = append(out, e.Error()+", "+consequence)
 	}
-	return field.ErrorList{field.NotSupported(path, e, []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute})}
+	return out
 }
 
 func conditions(cs []policyv1alpha1.MatchCondition, path *field.Path) (field.ErrorList, []string) {

@@ -43,12 +43,15 @@ func DefaultCron(a *autoscalingv1alpha1.CronFederatedHPA) {
 func Cron(a *autoscalingv1alpha1.CronFederatedHPA) (field.ErrorList, []string) {
 	spec, path := &a.Spec, field.NewPath("spec")
 	target := path.Child("scaleTargetRef")
-	errs := scaleTarget(&spec.ScaleTargetRef, target)
+	var errs field.ErrorList
+	var warnings []string
+	for _, e := range scaleTarget(&spec.ScaleTargetRef, target) {
+		warnings = append(warnings, e.Error()+", so nothing is ever scaled: correct it")
+	}
 	scalesAutoscaler := strings.HasPrefix(spec.ScaleTargetRef.APIVersion, autoscalingv1alpha1.GroupName+"/")
 	if scalesAutoscaler && spec.ScaleTargetRef.Kind != cronTarget {
 		errs = append(errs, field.NotSupported(target.Child("kind"), spec.ScaleTargetRef.Kind, []string{cronTarget}))
 	}
-	var warnings []string
 	names := map[string]bool{}
 	for i := range spec.Rules {
 		r, at := &spec.Rules[i], path.Child("rules").Index(i)
