@@ -74,6 +74,7 @@ const (
 	ReasonInvalidTemplate      = "InvalidTemplate"
 	ReasonBindingTaken         = "BindingTaken"
 	ReasonNotBound             = "NotBound"
+	ReasonBehind               = "Behind"
 	ReasonNotPlaced            = "NotPlaced"
 	ReasonSchedulingSuspended  = "SchedulingSuspended"
 	ReasonOtherScheduler       = "OtherScheduler"

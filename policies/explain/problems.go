@@ -12,12 +12,13 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
 // importance orders problems: what keeps all from running comes first.
 var importance = []string{
 	ReasonDeleting, ReasonNeverPropagated, ReasonNoPolicy, ReasonWaitingForOverrides, ReasonInvalidTemplate, ReasonBindingTaken, ReasonNotBound,
-	ReasonWaitingForEdit, ReasonNotPlaced, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonNotApplied,
+	ReasonWaitingForEdit, ReasonBehind, ReasonNotPlaced, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonNotApplied,
 	ReasonDispatchingSuspended, ReasonUnhealthy, ReasonUnreadableRecord, ReasonNotRead,
 }
 
@@ -67,7 +68,25 @@ func (x *explainer) placementProblems() {
 	case p.Now.Error != "":
 		x.problems.add(Problem{Reason: ReasonNotPlaced, Message: p.Now.Error, Next: x.advice(p)})
 	}
+	if x.behind() {
+		x.problems.add(Problem{
+			Reason:  ReasonBehind,
+			Message: "its last change is not taken up: the binding is for the template as it was before",
+			Next:    fmt.Sprintf("see what its events say: flotilla kubectl describe %s", x.out.Resource.args()),
+		})
+	}
 	x.recordProblems()
+}
+
+// behind says whether the binding stands for an older version of the template
+// as it is stored, and not because a Lazy policy waits.
+func (x *explainer) behind() bool {
+	if x.in.Binding == nil || x.waits || x.decision.Outcome != propagation.Carried || x.in.Template.GetUID() == "" {
+		return false
+	}
+	seen := x.in.Binding.GetAnnotations()[propagation.DigestAnnotation]
+	digest, err := propagation.Digest(x.in.Template)
+	return err == nil && seen != "" && digest != seen
 }
 
 // notReady stands for TaintToleration where the taint says that a cluster does
@@ -140,8 +159,8 @@ func (x *explainer) recordProblems() {
 
 // deliveryProblems says what keeps the template from running where it was placed.
 func (x *explainer) deliveryProblems() {
+	failed := map[string][]string{}
 	if x.out.Overrides != nil {
-		failed := map[string][]string{}
 		for _, c := range x.out.Overrides.Clusters {
 			if c.Error != "" {
 				failed[c.Error] = append(failed[c.Error], c.Cluster)
@@ -155,6 +174,7 @@ func (x *explainer) deliveryProblems() {
 		switch {
 		case c.Suspended:
 			suspended[noDispatch] = append(suspended[noDispatch], c.Cluster)
+		case failed[c.Message] != nil: // said above
 		case c.Applied != nil && !*c.Applied && c.Message != "":
 			faults[c.Message] = append(faults[c.Message], c.Cluster)
 		case c.Applied != nil && *c.Applied && c.Health == string(workv1alpha2.ResourceUnhealthy):
@@ -164,6 +184,15 @@ func (x *explainer) deliveryProblems() {
 	x.problems.perCluster(ReasonNotApplied, faults, "put right what the cluster says; it is tried again until it works")
 	x.problems.perCluster(ReasonDispatchingSuspended, suspended, "take spec.suspension out of the policy")
 	x.problems.perCluster(ReasonUnhealthy, unhealthy, "see what the cluster says of it: flotilla kubectl get "+x.out.Resource.bindingArgs()+" -o yaml, status.aggregatedStatus")
+}
+
+// args names the template on a command line.
+func (r Resource) args() string {
+	name := strings.ToLower(r.Kind) + " " + r.Name
+	if r.Namespace == "" {
+		return name
+	}
+	return name + " -n " + r.Namespace
 }
 
 // bindingArgs names the template's binding on a command line.
