@@ -257,6 +257,11 @@ func TestProblems(t *testing.T) {
 			now := metav1.NewTime(noon)
 			in.Template.SetDeletionTimestamp(&now)
 		}), []string{explain.ReasonDeleting}},
+		"a change that is not taken up": {edit(func(in *explain.Input) {
+			bind(t, in)
+			in.Binding.SetAnnotations(map[string]string{propagation.DigestAnnotation: "of the template before"})
+			in.Template.SetUID("u")
+		}), []string{explain.ReasonBehind, explain.ReasonNotApplied}},
 		"a binding that is another's": {edit(func(in *explain.Input) {
 			b := bound(t)
 			b.Spec.Resource.APIVersion = "example.org/v1"
