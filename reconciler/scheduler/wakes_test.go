@@ -286,13 +286,26 @@ func TestPriority(t *testing.T) {
 			r.bindingEvents().Create(t.Context(), event.CreateEvent{Object: important}, q)
 		}, want: 1000},
 		"a cluster changed": {happen: func(r *Reconciler, q queue) { r.enqueueAffected(t.Context(), q, cluster("m1")) }, want: 900},
+		"room came": {happen: func(r *Reconciler, q queue) {
+			if err := r.woken.Start(t.Context(), q); err != nil {
+				t.Fatal(err)
+			}
+			r.decider.waiting.hold(important, workv1alpha2.BindingReasonUnschedulable, 0)
+			r.decider.waiting.grew("m1")
+			r.wake(t.Context())
+		}, want: 1000},
+		"a quota was edited": {happen: func(r *Reconciler, q queue) {
+			r.decider.waiting.hold(important, workv1alpha2.BindingReasonQuotaExceeded, 0)
+			quota := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: important.Namespace}}
+			r.quotaEvents().Delete(t.Context(), event.TypedDeleteEvent[*policyv1alpha1.FederatedResourceQuota]{Object: quota}, q)
+		}, want: 1000},
 		"priorities are off": {opts: Options{NoPriority: true}, happen: func(r *Reconciler, q queue) {
 			r.bindingEvents().Create(t.Context(), event.CreateEvent{Object: important}, q)
 		}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			hub := hubOf(important.DeepCopy()).Build()
+			hub := hubOf(important.DeepCopy(), cluster("m1", room(1))).Build()
 			r := New(hub, NewDecider(hub, DeciderOptions{}), &recorder{}, tc.opts)
 			q := lanes.New("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()).(*lanes.Queue[reconcile.Request])
 			tc.happen(r, q)
@@ -313,9 +326,16 @@ func TestQuotaWakes(t *testing.T) {
 	w.hold(divided("web", 1), workv1alpha2.BindingReasonQuotaExceeded, 0)
 	w.hold(elsewhere, workv1alpha2.BindingReasonQuotaExceeded, 0)
 	w.hold(divided("room", 1), workv1alpha2.BindingReasonUnschedulable, 0)
-	got := r.quotaEdited(t.Context(), &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "team"}})
-	want := []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: "shop", Name: "web"}}}
-	if diff := cmp.Diff(want, got); diff != "" {
+	q := lanes.WithClock(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), clocktesting.NewFakeClock(time.Unix(0, 0)))
+	quota := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "team"}}
+	r.quotaEvents().Update(t.Context(), event.TypedUpdateEvent[*policyv1alpha1.FederatedResourceQuota]{ObjectOld: quota, ObjectNew: quota}, q)
+	var got []string
+	for q.Len() > 0 {
+		req, _ := q.Get()
+		q.Done(req)
+		got = append(got, req.String())
+	}
+	if diff := cmp.Diff([]string{"shop/web"}, got); diff != "" {
 		t.Errorf("looked at again (-want +got):\n%s", diff)
 	}
 }

@@ -48,7 +48,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	if err := c.Watch(source.Kind(mgr.GetCache(), &clusterv1alpha1.Cluster{}, r.clusterEvents())); err != nil {
 		return fmt.Errorf("watch clusters: %w", err)
 	}
-	quotas := source.Kind(mgr.GetCache(), &policyv1alpha1.FederatedResourceQuota{}, handler.TypedEnqueueRequestsFromMapFunc(r.quotaEdited),
+	quotas := source.Kind(mgr.GetCache(), &policyv1alpha1.FederatedResourceQuota{}, r.quotaEvents(),
 		predicate.TypedGenerationChangedPredicate[*policyv1alpha1.FederatedResourceQuota]{})
 	if err := c.Watch(quotas); err != nil {
 		return fmt.Errorf("watch quotas: %w", err)
@@ -74,18 +74,26 @@ func (r *Reconciler) wake(ctx context.Context) {
 		c, ok := clusters.Cluster(name)
 		return ok && affects(b.BindingSpec(), c) && clusters.HasRoom(name, b.BindingSpec())
 	}) {
-		r.woken.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}, false)
+		r.woken.AddWithPriority(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}, r.priorityOf(b))
 	}
 }
 
-// quotaEdited returns the bindings that a quota of the namespace keeps waiting.
+// quotaEvents looks at the bindings that a quota of the namespace keeps waiting.
 // What other bindings give back, they find out by trying again.
-func (r *Reconciler) quotaEdited(_ context.Context, quota *policyv1alpha1.FederatedResourceQuota) []reconcile.Request {
-	var out []reconcile.Request
-	for _, b := range r.decider.waiting.overQuota(quota.Namespace) {
-		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+func (r *Reconciler) quotaEvents() handler.TypedEventHandler[*policyv1alpha1.FederatedResourceQuota, reconcile.Request] {
+	look := func(quota *policyv1alpha1.FederatedResourceQuota, q queue) {
+		for _, b := range r.decider.waiting.overQuota(quota.Namespace) {
+			r.add(q, b, 0)
+		}
 	}
-	return out
+	return handler.TypedFuncs[*policyv1alpha1.FederatedResourceQuota, reconcile.Request]{
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*policyv1alpha1.FederatedResourceQuota], q queue) {
+			look(e.ObjectNew, q)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*policyv1alpha1.FederatedResourceQuota], q queue) {
+			look(e.Object, q)
+		},
+	}
 }
 
 // decisive lets those changes of a binding through that a placement depends on.
@@ -123,15 +131,20 @@ func (r *Reconciler) bindingEvents() handler.EventHandler {
 // what others have.
 func (r *Reconciler) add(q queue, b workv1alpha2.Binding, ahead int) {
 	req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)}
-	priority := ahead
-	if p := b.BindingSpec().SchedulePriority; p != nil && !r.opts.NoPriority {
-		priority += int(p.Priority)
-	}
+	priority := ahead + r.priorityOf(b)
 	if q, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
 		q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, req)
 		return
 	}
 	q.Add(req)
+}
+
+// priorityOf returns the priority that b has among others.
+func (r *Reconciler) priorityOf(b workv1alpha2.Binding) int {
+	if p := b.BindingSpec().SchedulePriority; p != nil && !r.opts.NoPriority {
+		return int(p.Priority)
+	}
+	return 0
 }
 
 // clusterEvents looks at the bindings that a change of a cluster may move. They

@@ -16,7 +16,7 @@ import (
 type Inbox[T comparable] struct {
 	mu      sync.Mutex
 	queue   workqueue.TypedRateLimitingInterface[T]
-	waiting map[T]bool // value: whether it can wait behind others
+	waiting map[T]int // priorities
 }
 
 // Start hands over what has come in; the controller calls it.
@@ -24,8 +24,8 @@ func (i *Inbox[T]) Start(_ context.Context, queue workqueue.TypedRateLimitingInt
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.queue = queue
-	for item, later := range i.waiting {
-		i.put(item, later)
+	for item, priority := range i.waiting {
+		i.put(item, priority)
 	}
 	i.waiting = nil
 	return nil
@@ -34,19 +34,28 @@ func (i *Inbox[T]) Start(_ context.Context, queue workqueue.TypedRateLimitingInt
 // Add puts item in. Later says that it may wait behind changes that somebody
 // made just now.
 func (i *Inbox[T]) Add(item T, later bool) {
+	priority := 0
+	if later {
+		priority = handler.LowPriority
+	}
+	i.AddWithPriority(item, priority)
+}
+
+// AddWithPriority puts item in with a priority; the highest counts.
+func (i *Inbox[T]) AddWithPriority(item T, priority int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.queue != nil {
-		i.put(item, later)
+		i.put(item, priority)
 		return
 	}
 	if i.waiting == nil {
-		i.waiting = map[T]bool{}
+		i.waiting = map[T]int{}
 	}
 	if was, in := i.waiting[item]; in {
-		later = later && was
+		priority = max(priority, was)
 	}
-	i.waiting[item] = later
+	i.waiting[item] = priority
 }
 
 // AddAfter puts item in once the time has passed.
@@ -61,12 +70,10 @@ func (i *Inbox[T]) AddAfter(item T, wait time.Duration) {
 	queue.AddAfter(item, wait)
 }
 
-func (i *Inbox[T]) put(item T, later bool) {
-	queue, lanes := i.queue.(priorityqueue.PriorityQueue[T])
-	if !lanes || !later {
-		i.queue.Add(item)
+func (i *Inbox[T]) put(item T, priority int) {
+	if queue, lanes := i.queue.(priorityqueue.PriorityQueue[T]); lanes {
+		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, item)
 		return
 	}
-	low := handler.LowPriority
-	queue.AddWithOpts(priorityqueue.AddOpts{Priority: &low}, item)
+	i.queue.Add(item)
 }
