@@ -30,6 +30,10 @@ type Record struct {
 	Cause string `json:"cause,omitempty"`
 	// At is when this outcome was first reached, in whole seconds.
 	At metav1.Time `json:"at"`
+	// Placed is when the last decision that placed the binding was made, where this
+	// one did not: what was asked for until then was answered. Nil where there was
+	// none, and for a success.
+	Placed *metav1.Time `json:"placed,omitempty"`
 }
 
 // equals says whether the two mean the same to a user.
@@ -42,6 +46,15 @@ func (r Record) equals(other Record) bool {
 
 // Succeeded says whether the decision placed the binding.
 func (r Record) Succeeded() bool { return r.Reason == workv1alpha2.BindingReasonSuccess }
+
+// LastPlaced returns when the binding was last placed, as far as r knows; nil where
+// it does not.
+func (r Record) LastPlaced() *metav1.Time {
+	if r.Succeeded() {
+		return &r.At
+	}
+	return r.Placed
+}
 
 // Retries says whether the decision is worth another try when nothing has
 // changed. One for which no cluster fits waits for a change.
@@ -203,6 +216,9 @@ func (s *state) stamp(d *Decision, now time.Time) bool {
 	if same && !(d.Record.Succeeded() && s.rebalances()) {
 		d.Record = s.record
 		return false
+	}
+	if s.recorded && !d.Record.Succeeded() {
+		d.Record.Placed = s.record.LastPlaced()
 	}
 	if at := s.spec.RescheduleTriggeredAt; at != nil && d.Record.Succeeded() && at.After(d.Record.At.Time) {
 		d.Record.At = *at

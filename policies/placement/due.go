@@ -201,8 +201,8 @@ func (s *state) rebalances() bool {
 	if t := s.BindingStatus().LastScheduledTime; t != nil {
 		last = t.Time
 	}
-	if s.recorded && s.record.Succeeded() && s.record.At.After(last) {
-		last = s.record.At.Time
+	if t := s.record.LastPlaced(); t != nil && t.After(last) {
+		last = t.Time
 	}
 	return at.After(last)
 }
@@ -217,7 +217,8 @@ func leaving(spec *workv1alpha2.ResourceBindingSpec, snap Snapshot) bool {
 }
 
 // strayed says whether the affinity in force does not mean a target any more:
-// what users select clusters by, they change to move what runs there.
+// what users select clusters by, they change to move what runs there. A cluster
+// that is leaving is left anyway.
 func (s *state) strayed(snap Snapshot) bool {
 	if s.spec.Placement == nil || len(s.spec.Clusters) == 0 {
 		return false
@@ -230,7 +231,7 @@ func (s *state) strayed(snap Snapshot) bool {
 	}
 	for _, t := range s.spec.Clusters {
 		c, ok := snap.Cluster(t.Name)
-		if ok && !slices.ContainsFunc(meant, func(m selector.Clusters) bool { return m.Matches(c) }) {
+		if ok && c.DeletionTimestamp == nil && !slices.ContainsFunc(meant, func(m selector.Clusters) bool { return m.Matches(c) }) {
 			return true
 		}
 	}

@@ -345,7 +345,7 @@ func TestDecide(t *testing.T) {
 			}),
 			want: &outcome{nil, placement.Record{
 				Reason:  "NoClusterFit",
-				Message: "0/2 clusters are available: 2 cluster(s) did not match the placement cluster affinity constraint.", Cause: "1765cc7efe580cab", At: at,
+				Message: "0/2 clusters are available: 2 cluster(s) did not match the placement cluster affinity constraint.", Cause: "1765cc7efe580cab", At: at, Placed: &at,
 			}, placement.DuePlacementChanged},
 		},
 		"where room lacks it stays": {
@@ -354,13 +354,13 @@ func TestDecide(t *testing.T) {
 				b.Spec.Replicas = 99
 			}),
 			want: &outcome{[]workv1alpha2.TargetCluster{on("a", 2), on("b", 2)}, placement.Record{
-				Reason: "Unschedulable", Message: "Clusters available replicas 20 are not enough to schedule.", Cause: "room", At: at,
+				Reason: "Unschedulable", Message: "Clusters available replicas 20 are not enough to schedule.", Cause: "room", At: at, Placed: &at,
 			}, placement.DuePlacementChanged},
 		},
 		"what cannot be decided stays": {
 			binding: placed(func(b *workv1alpha2.ResourceBinding) { b.Spec.Placement.ReplicaScheduling = divided("", nil) }),
 			want: &outcome{[]workv1alpha2.TargetCluster{on("a", 2), on("b", 2)}, placement.Record{
-				Reason: "SchedulerError", Message: `unsupported replica scheduling strategy: type "Divided", division preference ""`, At: at,
+				Reason: "SchedulerError", Message: `unsupported replica scheduling strategy: type "Divided", division preference ""`, At: at, Placed: &at,
 			}, placement.DuePlacementChanged},
 		},
 	}

@@ -86,6 +86,7 @@ func TestDeserted(t *testing.T) {
 		after placement.Situation
 		want  []workv1alpha2.TargetCluster
 	}{
+		"nothing else":   {func(*workv1alpha2.ResourceBindingSpec) {}, in("none", "a", "b"), []workv1alpha2.TargetCluster{on("a", 2), on("b", 2)}},
 		"scaled up":      {func(s *workv1alpha2.ResourceBindingSpec) { s.Replicas = 9 }, in("none", "a", "b"), []workv1alpha2.TargetCluster{on("a", 2), on("b", 2)}},
 		"scaled down":    {func(s *workv1alpha2.ResourceBindingSpec) { s.Replicas = 1 }, in("none", "a", "b"), []workv1alpha2.TargetCluster{on("a", 2), on("b", 2)}},
 		"a cluster left": {func(*workv1alpha2.ResourceBindingSpec) {}, in("none", "a"), []workv1alpha2.TargetCluster{on("a", 2)}},
@@ -96,6 +97,9 @@ func TestDeserted(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b := binding(deployment(4, policyv1alpha1.Placement{ClusterAffinity: &affinity, ReplicaScheduling: divided(policyv1alpha1.ReplicaDivisionPreferenceWeighted, nil)}))
+			// A rebalance that was answered is not asked for again by a failure, even
+			// while the status does not tell of the answer.
+			b.Spec.RescheduleTriggeredAt = &metav1.Time{Time: now.Truncate(time.Second)}
 			for _, step := range []placement.Situation{in("gold", "a", "b"), in("none", "a", "b")} {
 				d, changed := placement.Decide(b, step, placement.Options{})
 				if !changed {

@@ -53,12 +53,13 @@ func Status(b workv1alpha2.Binding, works []*workv1alpha1.Work, scheduler string
 // counts as observed once nothing that b asks for is left to decide: what
 // clusters do afterwards is no news of b.
 func schedule(status *workv1alpha2.ResourceBindingStatus, b workv1alpha2.Binding, scheduler string) {
-	record, ok := placement.RecordOf(b)
-	if !ok || !record.Succeeded() {
+	record, _ := placement.RecordOf(b)
+	if at := record.LastPlaced(); at != nil && (record.Succeeded() || status.LastScheduledTime == nil || status.LastScheduledTime.Before(at)) {
+		status.LastScheduledTime = at
+	}
+	if !record.Succeeded() {
 		return
 	}
-	at := record.At
-	status.LastScheduledTime = &at
 	status.SchedulerObservedAffinityName = record.AffinityName
 	if placement.Mine(b, scheduler) && placement.Answered(b) {
 		status.SchedulerObservedGeneration = b.GetGeneration()

@@ -114,6 +114,8 @@ var (
 func TestStatus(t *testing.T) {
 	later := at.Add(time.Hour)
 	unfit := placement.Record{Reason: "NoClusterFit", Message: "0/1 clusters are available: 1 cluster(s) are full.", At: at}
+	lost := unfit
+	lost.At, lost.Placed = metav1.NewTime(later), &at
 	condition := func(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(later)}
 	}
@@ -131,6 +133,12 @@ func TestStatus(t *testing.T) {
 			binding: binding(unfit),
 			want: workv1alpha2.ResourceBindingStatus{Conditions: []metav1.Condition{
 				condition("Scheduled", metav1.ConditionFalse, unfit.Reason, unfit.Message), notApplied,
+			}},
+		},
+		"one that was placed before no cluster fitted any more": {
+			binding: binding(lost),
+			want: workv1alpha2.ResourceBindingStatus{LastScheduledTime: &at, Conditions: []metav1.Condition{
+				condition("Scheduled", metav1.ConditionFalse, lost.Reason, lost.Message), notApplied,
 			}},
 		},
 		"one that is placed, applied and settled": {
