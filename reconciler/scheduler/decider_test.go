@@ -191,6 +191,13 @@ func TestPromises(t *testing.T) {
 			d.Withdraw(more)
 			d.bindingChanged(starts, on(b, 2, 6, reported("m1", workv1alpha2.ResourceHealthy, "{}")))
 		}, 10},
+		"it is scaled down before it runs": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
+			placed := on(b, 2, 6)
+			d.bindingChanged(b, placed)
+			placed = placed.DeepCopy()
+			placed.Spec.Replicas = 2
+			decide(t, d, placed)
+		}, 8},
 		"the cache shows it": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
 			d.bindingChanged(b, on(b, 2, 6))
 		}, 4},

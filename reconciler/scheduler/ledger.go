@@ -121,6 +121,16 @@ func (l *ledger) commit(b workv1alpha2.Binding, decision *placement.Decision, as
 	if slices.EqualFunc(decision.Clusters, b.BindingSpec().Clusters, sameTarget) {
 		return true
 	}
+	freed, ok := l.promise(b, decision, asOf)
+	if len(freed) > 0 {
+		l.freed(freed...)
+	}
+	return ok
+}
+
+// promise does so where the decision says something new, and returns the clusters
+// of which it takes less than was promised before.
+func (l *ledger) promise(b workv1alpha2.Binding, decision *placement.Decision, asOf uint64) ([]string, bool) {
 	key, groups := client.ObjectKeyFromObject(b), groupsOf(b)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,7 +140,7 @@ func (l *ledger) commit(b workv1alpha2.Binding, decision *placement.Decision, as
 	}
 	shares, more := l.shares(b, decision, was.shares)
 	if l.disturbed(b.BindingSpec(), more, groups, asOf) {
-		return false
+		return nil, false
 	}
 	l.seq++
 	for _, cluster := range more {
@@ -139,8 +149,9 @@ func (l *ledger) commit(b workv1alpha2.Binding, decision *placement.Decision, as
 	for _, g := range groups {
 		l.placed[g] = l.seq
 	}
-	l.put(key, &entry{at: l.clock.Now(), generation: b.GetGeneration(), shares: shares, open: true, before: was.shares, clusters: namesOf(decision.Clusters), groups: groups})
-	return true
+	return l.put(key, &entry{
+		at: l.clock.Now(), generation: b.GetGeneration(), shares: shares, open: true, before: was.shares, clusters: namesOf(decision.Clusters), groups: groups,
+	}), true
 }
 
 // disturbed says whether a decision that takes more of clusters was overtaken.
