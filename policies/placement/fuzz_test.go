@@ -86,7 +86,7 @@ func scale(t *testing.T, req placement.Request, snap placement.Snapshot, rnd *ra
 				t.Fatalf("scaled from %d to %d, and %s went from %d to %d", was.Replicas, spec.Replicas, now.Name, before, now.Replicas)
 			}
 		}
-		return
+		was.Replicas, was.Clusters = spec.Replicas, got.Clusters
 	}
 }
 

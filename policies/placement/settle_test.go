@@ -19,7 +19,7 @@ import (
 // step one decision is written at most: the next one finds nothing to do, whether
 // the binding could be placed or not.
 func FuzzSettle(f *testing.F) {
-	for kind := range uint8(8) {
+	for kind := range uint8(64) {
 		f.Add(uint64(kind)*7+1, kind, uint8(6))
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, kind, clusters uint8) {
@@ -28,6 +28,12 @@ func FuzzSettle(f *testing.F) {
 		b := binding(deployment(int32(rnd.IntN(60)), policyv1alpha1.Placement{
 			ReplicaScheduling: randomStrategy(rnd, kind), SpreadConstraints: randomConstraints(rnd),
 		}))
+		switch kind >> 4 & 3 {
+		case 1:
+			b.Spec.Components = []workv1alpha2.Component{{Name: "x", Replicas: 2}, {Name: "y", Replicas: 1}}
+		case 2:
+			b.Spec.Replicas, b.Spec.ReplicaRequirements = 0, nil
+		}
 		if kind&4 != 0 {
 			b.Spec.Placement.ClusterAffinities = racks()
 		} else {
@@ -79,7 +85,11 @@ func jolt(rnd *rand.Rand, fleet []*clusterv1alpha1.Cluster, b *workv1alpha2.Reso
 	case 3:
 		return occupied(fleet, b.Spec.Clusters)
 	case 4:
-		b.Spec.Replicas = int32(rnd.IntN(60))
+		if len(b.Spec.Components) > 0 {
+			b.Spec.Components[0].Replicas = int32(rnd.IntN(20))
+		} else {
+			b.Spec.Replicas = int32(rnd.IntN(60))
+		}
 	case 5:
 		b.Spec.RescheduleTriggeredAt = &metav1.Time{Time: now}
 	case 6:
