@@ -165,7 +165,7 @@ func parse(content []byte, limits Limits) ([]document, error) {
 			return out, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s", ErrInvalid, oneLine(strings.TrimPrefix(err.Error(), "yaml: ")))
+			return nil, fmt.Errorf("%w: %s", ErrInvalid, oneLine(unnamed.ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), noAnchor)))
 		}
 		if len(root.Content) == 0 || root.Content[0].Tag == "!!null" {
 			continue
@@ -180,6 +180,12 @@ func parse(content []byte, limits Limits) ([]document, error) {
 		out = append(out, newDocument(root.Content[0]))
 	}
 }
+
+// unnamed is an error about an alias, which may be a password that begins with a
+// star: it is not repeated.
+var unnamed = regexp.MustCompile(`(?s)unknown anchor '.*' referenced`)
+
+const noAnchor = "an alias, which begins with *, of an anchor that is not there: put it in quotes if it is a text"
 
 var separator = regexp.MustCompile(`(?m)^---(?:\s|$)`)
 

@@ -73,3 +73,25 @@ func TestReadRefuses(t *testing.T) {
 		})
 	}
 }
+
+// Errors go to statuses and to commits: what a Secret holds must not.
+func TestErrorsDoNotRepeatValues(t *testing.T) {
+	const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData:\n  password: "
+	for name, tc := range map[string]struct{ value, want string }{
+		"a tag that does not fit":        {"!!int 31337pass", "line 5: the value is not what its tag !!int says"},
+		"a float that is none":           {"!!float 31337pass", "line 5: the value is not what its tag !!float says"},
+		"a password that seems an alias": {"*31337pass", "put it in quotes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := build.Read([]byte(secret+tc.value), build.Limits{})
+			switch {
+			case !errors.Is(err, build.ErrInvalid):
+				t.Fatalf("error %v, want %v", err, build.ErrInvalid)
+			case strings.Contains(err.Error(), "31337"):
+				t.Errorf("the error repeats the value: %v", err)
+			case !strings.Contains(err.Error(), tc.want):
+				t.Errorf("error %v, want %s", err, tc.want)
+			}
+		})
+	}
+}

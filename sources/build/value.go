@@ -140,9 +140,10 @@ func number(node *yaml.Node) (any, error) {
 	return v, nil
 }
 
+// wrong does not repeat the value, which may be a Secret's.
 func wrong(node *yaml.Node, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %q is not what its tag says", ErrInvalid, clip(node.Value))
+	return fmt.Errorf("%w: line %d: the value is not what its tag %s says", ErrInvalid, node.Line, clip(node.ShortTag()))
 }

@@ -109,17 +109,23 @@ func (o *object) shown() string {
 // inLine finds the line in an error about YAML.
 var inLine = regexp.MustCompile(`\bline (\d+)(: ?)?`)
 
+// lineIn takes the lines out of an error about YAML, and returns the innermost of
+// them, which comes last.
+func lineIn(text string) (rest string, line int) {
+	for _, m := range inLine.FindAllStringSubmatch(text, -1) {
+		line, _ = strconv.Atoi(m[1]) // digits: at worst too many, then 0
+		if m[2] != "" {
+			text = strings.Replace(text, m[0], "", 1)
+		}
+	}
+	return text, line
+}
+
 // file reads the objects of a file.
 func (l *linter) file(f File) error {
 	docs, err := build.Read(f.Content, build.Limits{})
 	if err != nil {
-		text, line := err.Error(), 0
-		if m := inLine.FindStringSubmatchIndex(text); m != nil {
-			line, _ = strconv.Atoi(text[m[2]:m[3]]) // digits: at worst too many, then 0
-			if m[4] >= 0 {
-				text = text[:m[0]] + text[m[1]:]
-			}
-		}
+		text, line := lineIn(err.Error())
 		l.report.add(Finding{File: f.Name, Line: line, Severity: Error, Message: text})
 		return nil
 	}

@@ -9,6 +9,22 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/lint"
 )
 
+// An error about YAML is reported where it is, not where its document begins.
+func TestLineOfYAML(t *testing.T) {
+	linter, err := lint.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := linter.Lint([]lint.File{{Name: "a.yaml", Content: []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData:\n  a: !!int b\n")}}, lint.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "a.yaml:5: error: invalid manifest: the value is not what its tag !!int says"
+	if len(report.Findings) != 1 || report.Findings[0].String() != want {
+		t.Errorf("findings %v, want %s", report.Findings, want)
+	}
+}
+
 // Whatever is in a file, it is judged without a panic, and each finding is one
 // line.
 func FuzzLint(f *testing.F) {
