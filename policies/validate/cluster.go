@@ -79,11 +79,11 @@ func endpoint(text string, path *field.Path) field.ErrorList {
 		// The parser's own text may repeat credentials.
 		return field.ErrorList{field.Invalid(path, "", "must be a URL")}
 	case u.Host == "":
-		return field.ErrorList{field.Invalid(path, u.Redacted(), "host must be provided")}
+		return field.ErrorList{field.Invalid(path, u.Scheme, "host must be provided")}
 	case u.User != nil:
-		return field.ErrorList{field.Invalid(path, u.Redacted(), "user information is not permitted")}
+		return field.ErrorList{field.Invalid(path, u.Host, "user information is not permitted")}
 	case u.Fragment != "":
-		return field.ErrorList{field.Invalid(path, text, "fragments are not permitted")}
+		return field.ErrorList{field.Invalid(path, u.Host, "fragments are not permitted")}
 	case u.RawQuery != "":
 		return field.ErrorList{field.Invalid(path, u.Host, "query parameters are not permitted")}
 	}

@@ -165,9 +165,9 @@ func hookURL(text string, path *field.Path) field.ErrorList {
 	case u.Scheme != "https":
 		return field.ErrorList{field.Invalid(path, u.Scheme, "must be an https URL")}
 	case u.Host == "":
-		return field.ErrorList{field.Invalid(path, u.Redacted(), "host must be provided")}
+		return field.ErrorList{field.Invalid(path, u.Scheme, "host must be provided")}
 	case u.User != nil:
-		return field.ErrorList{field.Invalid(path, u.Redacted(), "user information is not permitted")}
+		return field.ErrorList{field.Invalid(path, u.Host, "user information is not permitted")}
 	case u.Fragment != "", u.RawQuery != "":
 		return field.ErrorList{field.Invalid(path, u.Host, "fragments and query parameters are not permitted")}
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	configv1alpha1 "github.com/flotilla-io/flotilla/api/config/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -314,6 +315,28 @@ spec: {workload: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {name:
 	validate.DefaultWork(w, once)
 	if diff := cmp.Diff(broken.Spec.Workload.Manifests[0], w.Spec.Workload.Manifests[0]); diff != "" {
 		t.Errorf("a manifest that is no object is changed:\n%s", diff)
+	}
+}
+
+// Errors about addresses do not repeat what may be a credential in them.
+func TestAddressesAreNotRepeated(t *testing.T) {
+	for _, address := range []string{
+		"https://user:HUNTER2@x", "https:///?token=HUNTER2", "https://x?token=HUNTER2", "https://x?token=HUNTER2#a", "https://x#HUNTER2", "https://x/%zzHUNTER2",
+	} {
+		c := decode[clusterv1alpha1.Cluster](t, "{metadata: {name: a}, spec: {syncMode: Push}}")
+		c.Spec.APIEndpoint = address
+		hooks := decode[configv1alpha1.ResourceInterpreterWebhookConfiguration](t, "{webhooks: [{name: a.b.c, interpreterContextVersions: [v1alpha1]}]}")
+		hooks.Webhooks[0].ClientConfig.URL = &address
+		errs, _ := validate.Cluster(c, nil)
+		more, _ := validate.Webhooks(hooks)
+		if len(errs) != 1 || len(more) != 1 {
+			t.Errorf("%s: errors %v and %v, want one each", address, errs, more)
+		}
+		for _, e := range append(errs, more...) {
+			if strings.Contains(e.Error(), "HUNTER2") {
+				t.Errorf("%s is repeated: %v", address, e)
+			}
+		}
 	}
 }
 
