@@ -43,7 +43,8 @@ func retries() workqueue.TypedRateLimiter[schema.GroupVersionKind] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[schema.GroupVersionKind](20*time.Millisecond, 10*time.Second)
 }
 
-// NeedLeaderElection lets a stand-by keep its store warm.
+// NeedLeaderElection lets a stand-by know what is defined. It watches kinds once
+// it leads: it is loops that want them.
 func (s *Store) NeedLeaderElection() bool { return false }
 
 // Start watches the kinds that are wanted until ctx ends.
