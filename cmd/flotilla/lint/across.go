@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/placement/replicas"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
@@ -76,7 +77,7 @@ func (l *linter) templates() []template {
 // divide them among.
 func (l *linter) replicas(o *object, p policyv1alpha1.Policy, templates []template) {
 	placement := &p.PropagationSpec().Placement
-	if placement.ReplicaSchedulingType() != policyv1alpha1.ReplicaSchedulingTypeDivided {
+	if replicas.Duplicates(placement.ReplicaScheduling) || replicas.Static(placement.ReplicaScheduling) { // then constraints do not count
 		return
 	}
 	for i, c := range placement.SpreadConstraints {
