@@ -228,11 +228,11 @@ func (p *policies) eachSelected(ctx context.Context, policy policyv1alpha1.Polic
 			namespace = s.Namespace
 		}
 		err := p.templates.List(ctx, kindOf(s), namespace, func(obj *unstructured.Unstructured) {
-			holder, claimed := propagation.Claimed(obj)
-			if claimed && holder != own && !takes {
+			// The cheapest question first: this looks at all objects of the kind.
+			if s.Name != "" && s.Name != obj.GetName() || selector.Match(*s, selector.ResourceOf(obj)) == selector.None {
 				return
 			}
-			if selector.Match(*s, selector.ResourceOf(obj)) != selector.None {
+			if holder, claimed := propagation.Claimed(obj); !claimed || holder == own || takes {
 				yield(store.KeyOf(obj))
 			}
 		})
