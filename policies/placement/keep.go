@@ -30,8 +30,8 @@ func refusalCause(message string) string {
 	}))
 }
 
-// Remaining returns the targets of b without the clusters that are leaving or
-// gone, and false where all remain. It is for bindings about which nothing is
+// Remaining returns the targets of b without the clusters that are leaving, and
+// false where all remain. It is for bindings about which nothing is
 // decided, because no policy carries them or their scheduling is suspended: they
 // need not hold a cluster back, and nothing says where else they should run. The
 // bindings of other schedulers are theirs.
@@ -44,10 +44,11 @@ func Remaining(b workv1alpha2.Binding, snap Snapshot, scheduler string) ([]workv
 	return out, len(out) < len(spec.Clusters)
 }
 
-// staying returns those of targets whose clusters are neither leaving nor gone.
+// staying returns those of targets whose clusters are not leaving. One that is not
+// known is not known to be gone.
 func staying(targets []workv1alpha2.TargetCluster, snap Snapshot) []workv1alpha2.TargetCluster {
 	return slices.DeleteFunc(slices.Clone(targets), func(t workv1alpha2.TargetCluster) bool {
 		c, ok := snap.Cluster(t.Name)
-		return !ok || c.DeletionTimestamp != nil
+		return ok && c.DeletionTimestamp != nil
 	})
 }

@@ -1,6 +1,7 @@
 package placement_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -77,7 +78,12 @@ func TestDeserted(t *testing.T) {
 	in := func(tier string, names ...string) placement.Situation {
 		var out []*clusterv1alpha1.Cluster
 		for _, name := range names {
-			out = append(out, cluster(name, 100, func(c *clusterv1alpha1.Cluster) { c.Labels["tier"] = tier }))
+			name, leaves := strings.CutPrefix(name, "leaving ")
+			out = append(out, cluster(name, 100, func(c *clusterv1alpha1.Cluster) {
+				if c.Labels["tier"] = tier; leaves {
+					c.DeletionTimestamp = &metav1.Time{Time: now}
+				}
+			}))
 		}
 		return placement.Situation{Clusters: placement.NewSnapshot(out), Now: now}
 	}
@@ -86,10 +92,11 @@ func TestDeserted(t *testing.T) {
 		after placement.Situation
 		want  []workv1alpha2.TargetCluster
 	}{
-		"nothing else":   {func(*workv1alpha2.ResourceBindingSpec) {}, in("none", "a", "b"), []workv1alpha2.TargetCluster{on("a", 2), on("b", 2)}},
-		"scaled up":      {func(s *workv1alpha2.ResourceBindingSpec) { s.Replicas = 9 }, in("none", "a", "b"), []workv1alpha2.TargetCluster{on("a", 2), on("b", 2)}},
-		"scaled down":    {func(s *workv1alpha2.ResourceBindingSpec) { s.Replicas = 1 }, in("none", "a", "b"), []workv1alpha2.TargetCluster{on("a", 2), on("b", 2)}},
-		"a cluster left": {func(*workv1alpha2.ResourceBindingSpec) {}, in("none", "a"), []workv1alpha2.TargetCluster{on("a", 2)}},
+		"nothing else":           {func(*workv1alpha2.ResourceBindingSpec) {}, in("none", "a", "b"), []workv1alpha2.TargetCluster{on("a", 2), on("b", 2)}},
+		"scaled up":              {func(s *workv1alpha2.ResourceBindingSpec) { s.Replicas = 9 }, in("none", "a", "b"), []workv1alpha2.TargetCluster{on("a", 2), on("b", 2)}},
+		"scaled down":            {func(s *workv1alpha2.ResourceBindingSpec) { s.Replicas = 1 }, in("none", "a", "b"), []workv1alpha2.TargetCluster{on("a", 2), on("b", 2)}},
+		"a cluster leaves":       {func(*workv1alpha2.ResourceBindingSpec) {}, in("none", "a", "leaving b"), []workv1alpha2.TargetCluster{on("a", 2)}},
+		"a cluster is not known": {func(*workv1alpha2.ResourceBindingSpec) {}, in("none", "a"), []workv1alpha2.TargetCluster{on("a", 2), on("b", 2)}},
 		"another affinity": {func(s *workv1alpha2.ResourceBindingSpec) {
 			s.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"x"}}
 		}, in("none", "a", "b"), nil},

@@ -139,6 +139,10 @@ func TestReconcile(t *testing.T) {
 			binding: bound(func(b *workv1alpha2.ResourceBinding) { b.Labels, b.Spec.Clusters = nil, onBoth }), clusters: []client.Object{cluster("m1", leaves), cluster("m2")},
 			want: "{m2:2}",
 		},
+		"no policy carries it, and a cluster is not known": {
+			binding: bound(func(b *workv1alpha2.ResourceBinding) { b.Labels, b.Spec.Clusters = nil, onBoth }), clusters: []client.Object{cluster("m2")},
+			want: placement.Text(onBoth),
+		},
 		"its scheduling is suspended, and a cluster leaves": {
 			binding: bound(func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.Suspension, b.Spec.Clusters = &workv1alpha2.Suspension{Scheduling: ptr.To(true)}, onBoth
