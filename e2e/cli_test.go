@@ -107,7 +107,7 @@ func TestUnjoin(t *testing.T) {
 	if out := the.kubectl(t, "", "get", "clusters"); strings.Contains(out, "edge") {
 		t.Errorf("the cluster is still there:\n%s", out)
 	}
-	if _, err := run(t.Context(), nil, "flotilla", append([]string{"join", "edge", "--cluster-kubeconfig", member.Kubeconfig, "--cluster-context", "edge"}, hub...)...); err != nil {
+	if _, err := run(t.Context(), nil, "flotilla", append([]string{"join", "edge", "--cluster-kubeconfig", member.Kubeconfig, "--cluster-context", "edge", "--cluster-region", regions["edge"]}, hub...)...); err != nil {
 		t.Fatal(err)
 	}
 }
