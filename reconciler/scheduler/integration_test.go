@@ -94,6 +94,8 @@ func (w world) cluster(name string, cores int64, tier string) {
 	}
 	c.Spec.SyncMode, c.Labels = clusterv1alpha1.Pull, map[string]string{"tier": tier}
 	if c.UID == "" {
+		// As the loop of clusters does: it goes once nothing is placed on it.
+		c.Finalizers = []string{clusterv1alpha1.ClusterControllerFinalizer}
 		w.do(w.hub.Create(w.Context(), c))
 	} else {
 		w.do(w.hub.Update(w.Context(), c))
