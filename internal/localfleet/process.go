@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -180,18 +181,22 @@ func (p *Process) tail() []byte {
 	return bytes.TrimSpace(log[max(0, len(log)-size):])
 }
 
+// Ports that no system hands out by itself: one that was found free stays so
+// until the program that it is for listens on it.
+const firstPort, ports = 20000, 12000
+
 // FreePort returns a loopback port that nobody listens on right now.
 func FreePort(ctx context.Context) (int, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
+	var last error
+	for range 100 {
+		port := firstPort + rand.IntN(ports) //nolint:gosec // no secret
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			return port, listener.Close()
+		}
+		last = err
 	}
-	defer func() { _ = listener.Close() }()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	return strconv.Atoi(port)
+	return 0, fmt.Errorf("find a free port: %w", last)
 }
 
 // newProcess prepares a program whose folder is made here.
