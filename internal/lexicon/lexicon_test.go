@@ -1,0 +1,91 @@
+package lexicon_test
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-io/flotilla/internal/lexicon"
+)
+
+func TestTextsShareTheirMemory(t *testing.T) {
+	long := strings.Repeat("x", 257)
+	for name, c := range map[string]struct {
+		text  string
+		share bool
+	}{
+		"a key":                     {"app.kubernetes.io/name", true},
+		"a text that is too long":   {long, false},
+		"a text that is just so":    {long[1:], true},
+		"a text of no bytes at all": {"", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := lexicon.New()
+			first, second := lexicon.Text(l, strings.Clone(c.text)), lexicon.Text(l, strings.Clone(c.text))
+			if first != c.text || second != c.text {
+				t.Errorf("got %q and %q, want %q", first, second, c.text)
+			}
+			if got := unsafe.StringData(first) == unsafe.StringData(second); got != c.share {
+				t.Errorf("they share their memory: %v, want %v", got, c.share)
+			}
+		})
+	}
+}
+
+func TestKeysStayWhatTheyAre(t *testing.T) {
+	l := lexicon.New()
+	keys := map[string]int{}
+	for i := range 20 {
+		keys[fmt.Sprintf("key-%d", i)] = i
+	}
+	want := maps.Clone(keys)
+	lexicon.Keys(l, keys)
+	if diff := cmp.Diff(want, keys); diff != "" {
+		t.Errorf("the map changed (-want +got):\n%s", diff)
+	}
+}
+
+// The texts of an object share their memory with those of the next one, however
+// they happen to be hashed: each lexicon hashes in a way of its own.
+func TestKeysShareTheirMemory(t *testing.T) {
+	for range 500 {
+		l := lexicon.New()
+		at := map[*byte]bool{}
+		for range 2 {
+			m := map[string]int{}
+			for i := range 20 {
+				m[fmt.Sprintf("example.com/key-%d", i)] = i
+			}
+			lexicon.Keys(l, m)
+			for key := range m {
+				at[unsafe.StringData(key)] = true
+			}
+		}
+		if len(at) != 20 {
+			t.Fatalf("20 keys of two maps are %d texts in memory", len(at))
+		}
+	}
+}
+
+// Texts that take each other's place are still what they were.
+func TestManyTextsByMany(t *testing.T) {
+	l := lexicon.New()
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for i := range 10_000 {
+				want := fmt.Sprint(i)
+				if got := lexicon.Text(l, want); got != want {
+					t.Errorf("got %q, want %q", got, want)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
