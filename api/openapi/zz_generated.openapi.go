@@ -2632,6 +2632,13 @@ func schema_flotilla_api_policy_v1alpha1_PropagationSpec(ref common.ReferenceCal
 							Format:      "",
 						},
 					},
+					"drift": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Drift says what happens when somebody changes or removes in a member what the template says: Revert, the default, puts it back, Report leaves it and says so. A change of the template is always sent. The annotation work.flotilla.io/drift of a template wins over it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 					"activationPreference": {
 						SchemaProps: spec.SchemaProps{
 							Description: "ActivationPreference Lazy makes a change of this policy take effect on a template when that template changes next. Empty: at once.",
@@ -3597,6 +3604,13 @@ func schema_flotilla_api_work_v1alpha1_AppliedHash(ref common.ReferenceCallback)
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
+						},
+					},
+					"replicas": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Replicas that the manifest asked for when they were first left to what scales the object in the member. Nil: they are not left to it.",
+							Type:        []string{"integer"},
+							Format:      "int64",
 						},
 					},
 				},
@@ -5075,6 +5089,13 @@ func schema_flotilla_api_work_v1alpha2_ResourceBindingSpec(ref common.ReferenceC
 					"conflictResolution": {
 						SchemaProps: spec.SchemaProps{
 							Description: "ConflictResolution says what happens to a member's object that is in the way. From the policy. Default Abort.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"drift": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Drift says what happens to changes of others in members. From the policy. Empty: Revert.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -35,6 +35,17 @@ const (
 	TaintClusterUnreachable = "cluster.karmada.io/unreachable"
 )
 
+// Annotations on a Cluster.
+const (
+	// TLSServerNameAnnotation is the name that the certificate of the member's API
+	// server is checked for, where that is not the host of spec.apiEndpoint.
+	TLSServerNameAnnotation = "cluster.flotilla.io/tls-server-name"
+	// AccountsNamespaceAnnotation is the member's namespace that has the account
+	// behind spec.impersonatorSecretRef, where that is not the namespace of the
+	// Secret.
+	AccountsNamespaceAnnotation = "cluster.flotilla.io/accounts-namespace"
+)
+
 // Annotations on objects that were answered for a member.
 const (
 	// CacheSourceAnnotationKey names the member that a cached object came from.
@@ -104,3 +115,7 @@ const (
 	// EventReasonSyncImpersonationConfigFailed says that the member's impersonation rights could not be written.
 	EventReasonSyncImpersonationConfigFailed = "SyncImpersonationConfigFailed"
 )
+
+// GroupMasters is the group that the proxy gives those who administer the hub,
+// in members. Nobody has it by a certificate or a token of the hub.
+const GroupMasters = "flotilla:masters"

@@ -27,3 +27,15 @@ const (
 	// GitNotesRef is the ref that holds the notes.
 	GitNotesRef = "refs/notes/flotilla"
 )
+
+// What is recorded of a commit besides its files: in status.artifact.metadata of
+// its GitRepository, and in status.history[].metadata of the Kustomizations that
+// applied it. Each is one line and may be missing.
+const (
+	// CommitAuthorKey is who wrote the commit, as "Name <mail>".
+	CommitAuthorKey = "gitops.flotilla.io/commit-author"
+	// CommitSubjectKey is the first line of the commit's message.
+	CommitSubjectKey = "gitops.flotilla.io/commit-subject"
+	// CommitDateKey is when the commit was made, as RFC 3339.
+	CommitDateKey = "gitops.flotilla.io/commit-date"
+)

@@ -164,6 +164,14 @@ type PropagationSpec struct {
 	// +kubebuilder:validation:Enum=Abort;Overwrite
 	ConflictResolution ConflictResolution `json:"conflictResolution,omitempty"`
 
+	// Drift says what happens when somebody changes or removes in a member what
+	// the template says: Revert, the default, puts it back, Report leaves it and
+	// says so. A change of the template is always sent. The annotation
+	// work.flotilla.io/drift of a template wins over it.
+	// +optional
+	// +kubebuilder:validation:Enum=Revert;Report
+	Drift DriftBehavior `json:"drift,omitempty"`
+
 	// ActivationPreference Lazy makes a change of this policy take effect on a
 	// template when that template changes next. Empty: at once.
 	// +optional
@@ -256,6 +264,17 @@ const (
 	ConflictOverwrite ConflictResolution = "Overwrite"
 	// ConflictAbort leaves the object alone and reports it.
 	ConflictAbort ConflictResolution = "Abort"
+)
+
+// DriftBehavior says what happens to changes of others in a member. Empty:
+// DriftRevert.
+type DriftBehavior string
+
+const (
+	// DriftRevert puts back what the template says.
+	DriftRevert DriftBehavior = "Revert"
+	// DriftReport leaves the member as it is and says what differs.
+	DriftReport DriftBehavior = "Report"
 )
 
 // ActivationPreference says when a change of policy takes effect.

@@ -3,7 +3,8 @@ package v1alpha1
 // ResourceKindWork is the kind of a Work.
 const ResourceKindWork = "Work"
 
-// Condition types of a Work. Only Applied and Dispatching are ever written.
+// Condition types of a Work. Progressing, Available and Degraded are never
+// written.
 const (
 	// WorkApplied is True when the member has all manifests as desired.
 	WorkApplied = "Applied"
@@ -15,6 +16,22 @@ const (
 	WorkDegraded = "Degraded"
 	// WorkDispatching is True unless changes are kept from the member.
 	WorkDispatching = "Dispatching"
+	// WorkInterpreted is False while a rule of the interpreter fails for the
+	// member's object, with the reason InterpreterFailed; not there otherwise.
+	WorkInterpreted = "Interpreted"
+	// WorkDrifted is True while the member's object differs from what was applied
+	// and is left so, and False once a difference was put back.
+	WorkDrifted = "Drifted"
+)
+
+// Reasons of the conditions Interpreted and Drifted.
+const (
+	// WorkInterpreterFailedReason goes with Interpreted False.
+	WorkInterpreterFailedReason = "InterpreterFailed"
+	// WorkDriftReportedReason goes with Drifted True.
+	WorkDriftReportedReason = "DriftReported"
+	// WorkDriftRevertedReason goes with Drifted False.
+	WorkDriftRevertedReason = "DriftReverted"
 )
 
 // Reasons and messages of the condition Applied.
@@ -55,4 +72,11 @@ const (
 	EventReasonSyncWorkloadSucceed = "SyncSucceed"
 	// EventReasonWorkDispatching says that dispatching was suspended or resumed.
 	EventReasonWorkDispatching = "WorkDispatching"
+	// EventReasonDriftReported says that a member's object differs and is left so.
+	EventReasonDriftReported = "DriftReported"
+	// EventReasonDriftReverted says that a member's object differed and was put back.
+	EventReasonDriftReverted = "DriftReverted"
+	// EventReasonInterpreterFailed says that a rule of the interpreter fails for a
+	// member's object.
+	EventReasonInterpreterFailed = "InterpreterFailed"
 )

@@ -152,6 +152,11 @@ type AppliedHash struct {
 	// it stood after that.
 	// +required
 	Observed string `json:"observed"`
+
+	// Replicas that the manifest asked for when they were first left to what
+	// scales the object in the member. Nil: they are not left to it.
+	// +optional
+	Replicas *int64 `json:"replicas,omitempty"`
 }
 
 // ResourceHealth is how well an object does in its cluster. Empty: not judged.

@@ -164,6 +164,12 @@ type ResourceBindingSpec struct {
 	// +kubebuilder:validation:Enum=Abort;Overwrite
 	ConflictResolution policyv1alpha1.ConflictResolution `json:"conflictResolution,omitempty"`
 
+	// Drift says what happens to changes of others in members. From the policy.
+	// Empty: Revert.
+	// +optional
+	// +kubebuilder:validation:Enum=Revert;Report
+	Drift policyv1alpha1.DriftBehavior `json:"drift,omitempty"`
+
 	// RescheduleTriggeredAt asks for a placement from scratch when it is later
 	// than status.lastScheduledTime. Nil: nobody asked.
 	// +optional

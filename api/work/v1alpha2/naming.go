@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/dump"
 	"k8s.io/apimachinery/pkg/util/rand"
 )
@@ -38,6 +39,13 @@ func BindingReferenceKey(namespace, name string) string {
 		return SafeHash(name)
 	}
 	return SafeHash(namespace + "/" + name)
+}
+
+// PolicyName is the name that commands give to a policy which they make for one
+// object: its name, and a hash over its namespace, version and kind. Namespace is
+// empty for cluster-scoped objects.
+func PolicyName(gvk schema.GroupVersionKind, namespace, name string) string {
+	return strings.ToLower(dnsName(name) + "-" + SafeHash(namespace+gvk.String()))
 }
 
 // ExecutionNamespace is the namespace on the hub that holds a cluster's Works.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -31,6 +32,21 @@ func TestWorkName(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			if got := WorkName(c.kind, c.name, c.namespace); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestPolicyName(t *testing.T) {
+	cases := map[string]struct{ group, version, kind, namespace, name, want string }{
+		"a namespaced object":              {"apps", "v1", "Deployment", "shop", "web", "web-7c779fcf79"},
+		"colons of RBAC names become dots": {"rbac.authorization.k8s.io", "v1", "ClusterRole", "", "sea:Reader", "sea.reader-7857797fc9"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			gvk := schema.GroupVersionKind{Group: c.group, Version: c.version, Kind: c.kind}
+			if got := PolicyName(gvk, c.namespace, c.name); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})

@@ -81,6 +81,10 @@ const (
 	// ManagedLabels lists the labels of a manifest that are ours, sorted,
 	// separated by commas.
 	ManagedLabels = "resourcetemplate.karmada.io/managed-labels"
+	// PullSecretsAnnotation on a service account in a member lists the image pull
+	// secrets that the manifest has, sorted, separated by commas: the others are
+	// the member's.
+	PullSecretsAnnotation = "work.flotilla.io/image-pull-secrets"
 	// ResourceConflictResolutionAnnotation on a template or manifest says what
 	// happens to a member's object that is in the way.
 	ResourceConflictResolutionAnnotation = "work.karmada.io/conflict-resolution"
@@ -88,6 +92,13 @@ const (
 	ResourceConflictResolutionOverwrite = "overwrite"
 	// ResourceConflictResolutionAbort leaves the member's object alone.
 	ResourceConflictResolutionAbort = "abort"
+	// DriftAnnotation on a template or Work says what happens to changes of
+	// others in members; without it, what the policy says.
+	DriftAnnotation = "work.flotilla.io/drift"
+	// DriftReport leaves the member as it is and says what differs.
+	DriftReport = "report"
+	// DriftRevert puts back what the template says.
+	DriftRevert = "revert"
 	// SchedulingDecisionAnnotation on a binding is the JSON record of the last
 	// placement decision: reason, message, at, affinityName. It is written with
 	// the decision, and the binding's status is derived from it.
@@ -124,6 +135,13 @@ const (
 	Scheduled = "Scheduled"
 	// FullyApplied is True when every cluster of the placement has the manifest.
 	FullyApplied = "FullyApplied"
+	// Interpreted is False while a rule of the interpreter fails, in a cluster or
+	// for the template's status, with the reason InterpreterFailed; not there
+	// otherwise.
+	Interpreted = "Interpreted"
+	// Drifted is True while a cluster's object differs from what was applied and
+	// is left so, and False once all differences were put back.
+	Drifted = "Drifted"
 )
 
 // Reasons of the condition Scheduled.
