@@ -39,7 +39,7 @@ func everyAPI() []clusterv1alpha1.APIEnablement {
 	kinds := map[string][]string{
 		"apps/v1": {"Deployment", "StatefulSet", "DaemonSet"}, "batch/v1": {"Job", "CronJob"},
 		"v1": {"ConfigMap", "Service", "Secret", "Pod"}, "networking.k8s.io/v1": {"Ingress"},
-		"rbac.authorization.k8s.io/v1": {"ClusterRole"},
+		"rbac.authorization.k8s.io/v1": {"ClusterRole"}, "apiextensions.k8s.io/v1": {"CustomResourceDefinition"}, "example.com/v1": {"Tenant"},
 	}
 	var out []clusterv1alpha1.APIEnablement
 	for _, gv := range slices.Sorted(maps.Keys(kinds)) {

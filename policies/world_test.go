@@ -20,6 +20,8 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/policies/interpreter/native"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
@@ -45,6 +47,19 @@ type world struct {
 	know  *interpreter.Interpreter
 }
 
+// tenants teach a kind of one's own: a cluster-scoped Tenant refers to a
+// ConfigMap and a StorageClass.
+var tenants = kinds.Table{{Group: "example.com", Version: "v1", Kind: "Tenant"}: {
+	Dependencies: func(obj kinds.Object) ([]kinds.Dependency, error) {
+		namespace, _, _ := unstructured.NestedString(obj.Object, "spec", "namespace")
+		class, _, _ := unstructured.NestedString(obj.Object, "spec", "storageClass")
+		return []kinds.Dependency{
+			{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "tenant"},
+			{APIVersion: "storage.k8s.io/v1", Kind: "StorageClass", Name: class},
+		}, nil
+	},
+}}
+
 func newWorld() *world {
 	return &world{
 		clusters:   map[string]*clusterv1alpha1.Cluster{},
@@ -56,7 +71,7 @@ func newWorld() *world {
 		said:       map[string]string{},
 		priorities: map[string]int32{},
 		now:        time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		know:       interpreter.Native(),
+		know:       interpreter.New(tenants, native.Table()),
 	}
 }
 
@@ -109,7 +124,7 @@ func (w *world) pass() {
 	}
 	w.plans = plan.Fleet(plan.FleetInput{
 		Templates: values(w.templates), Policies: values(w.policies), Overrides: values(w.overrides),
-		Clusters: values(w.clusters), Bindings: values(w.bindings),
+		Clusters: values(w.clusters), Bindings: values(w.bindings), Whole: true,
 		Skip: skip, Interpreter: w.know, Now: w.now, Priorities: w.priorities,
 	})
 	for _, p := range w.plans {
@@ -133,6 +148,14 @@ func (w *world) write(p plan.TemplatePlan) {
 			w.bindings[k] = p.Binding
 			w.writeWorks(p)
 		}
+	}
+	switch {
+	case p.Dropped:
+		delete(w.bindings, k)
+		maps.DeleteFunc(w.works, func(wk string, _ *workv1alpha1.Work) bool { return strings.HasSuffix(wk, "/"+k) })
+	case p.Binding != nil && p.Outcome != propagation.Carried:
+		w.bindings[k] = p.Binding
+		w.writeWorks(p)
 	}
 }
 
@@ -164,12 +187,12 @@ func (w *world) writeWorks(p plan.TemplatePlan) {
 func (w *world) rollUp() {
 	for k, b := range w.bindings {
 		works := w.worksOf(k)
-		*b.BindingStatus() = rollup.Status(b, works, "", w.now)
+		*b.BindingStatus() = rollup.Status(b, rollup.Report{Works: works, Now: w.now})
 		template := w.templates[k]
 		if template == nil {
 			continue
 		}
-		if status, changed, err := w.know.AggregateStatus(template, b.BindingStatus().AggregatedStatus); err == nil && changed {
+		if status, changed, err := w.know.AggregateStatus(template, rollup.Items(works)); err == nil && changed {
 			template.Object["status"] = status
 			// The server counts this write too; it must not reach the binding.
 			template.SetResourceVersion(w.revise())
@@ -252,13 +275,13 @@ func values[V any](m map[string]V) []V {
 
 // outcome is the line that scripts show about a template.
 func outcome(p plan.TemplatePlan) string {
-	if p.Policy == nil {
+	if p.Policy == nil && len(p.NeededBy) == 0 {
 		return p.Why
 	}
 	targets := "nowhere"
-	if p.Binding != nil && len(p.Binding.BindingSpec().Clusters) > 0 {
+	if p.Binding != nil && len(plan.Targets(p.Binding.BindingSpec())) > 0 {
 		var parts []string
-		for _, t := range p.Binding.BindingSpec().Clusters {
+		for _, t := range plan.Targets(p.Binding.BindingSpec()) {
 			part := t.Name
 			if t.Replicas > 0 {
 				part = fmt.Sprintf("%s=%d", t.Name, t.Replicas)

@@ -1,6 +1,8 @@
 package estimate
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -76,6 +78,11 @@ func (l Load) IsZero() bool {
 		}
 	}
 	return true
+}
+
+// Equal says whether both take the same, however it is written.
+func (l Load) Equal(other Load) bool {
+	return maps.EqualFunc(l.Resources, other.Resources, func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 })
 }
 
 func (l Load) combine(other Load, with func(*resource.Quantity, resource.Quantity)) Load {

@@ -33,6 +33,9 @@ type Input struct {
 	Clusters  []*clusterv1alpha1.Cluster
 	// Bindings of the namespace, for workload affinity; Binding may be among them.
 	Bindings []workv1alpha2.Binding
+	// Definition is the binding of the CustomResourceDefinition of the template's
+	// kind; nil where there is none.
+	Definition workv1alpha2.Binding
 	// Works of the binding. Nil: the binding's status tells.
 	Works []*workv1alpha1.Work
 	// Unread says what could not be read, so that nothing is made of its absence.
@@ -66,8 +69,12 @@ const (
 	UnreadBinding   = "binding"
 	UnreadPeers     = "bindings"
 	UnreadWorks     = "works"
+	// UnreadDefinition is where the definition of the kind goes.
+	UnreadDefinition = "definition"
 	// UnreadPriorities are PriorityClasses.
 	UnreadPriorities = "priorities"
+	// UnreadCustomizations are ResourceInterpreterCustomizations.
+	UnreadCustomizations = "customizations"
 )
 
 // Explain says why the template runs where it runs.
@@ -78,7 +85,9 @@ func Explain(in Input) Explanation {
 	if in.Interpreter == nil {
 		in.Interpreter = interpreter.Native()
 	}
-	x := &explainer{in: in, snap: placement.NewSnapshot(in.Clusters)}
+	x := &explainer{in: in, snap: placement.NewSnapshot(in.Clusters).Arriving(in.Definition, &workv1alpha2.ObjectReference{
+		APIVersion: in.Template.GetAPIVersion(), Kind: in.Template.GetKind(),
+	})}
 	x.resource()
 	x.taken()
 	x.unread()

@@ -195,6 +195,18 @@ func TestText(t *testing.T) {
 		"one":     {in: moved, only: []string{"c-001"}, opts: explain.TextOptions{All: true}},
 		"refused": {in: first, only: []string{"c-003", "c-004"}, opts: explain.TextOptions{All: true}},
 		"blind":   {in: blind},
+		"attached": {in: explain.Input{
+			Template: template(t, `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: settings, uid: u-cm}}`),
+			Binding: parse(t, `
+metadata: {namespace: shop, name: settings-configmap, labels: {resourcebinding.karmada.io/permanent-id: b-cm}}
+spec:
+  resource: {apiVersion: v1, kind: ConfigMap, namespace: shop, name: settings, uid: u-cm}
+  requiredBy: [{namespace: shop, name: web-deployment, clusters: [{name: c-001}, {name: c-002}]}]
+status:
+  aggregatedStatus: [{clusterName: c-001, applied: true, health: Healthy}]
+`, &workv1alpha2.ResourceBinding{}),
+			Policies: first.Policies, Clusters: first.Clusters, Now: noon,
+		}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -137,8 +137,11 @@ type Policy struct {
 type Placement struct {
 	// Stands is what was decided. Nil where it has no binding.
 	Stands *Standing `json:"stands,omitempty"`
+	// Attached: it runs where the templates run that need it, and nothing else is
+	// decided about that.
+	Attached bool `json:"attached,omitempty"`
 	// Now is what a decision would say at this moment. Nil where the clusters
-	// could not be read.
+	// could not be read, or nothing is to be decided.
 	Now *Prospect `json:"now,omitempty"`
 	// Groups of workloads that it is in.
 	Groups []Group `json:"groups,omitempty"`

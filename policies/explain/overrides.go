@@ -61,7 +61,9 @@ func (x *explainer) worksInput() (plan.WorksInput, bool) {
 	if x.plan.Binding != nil {
 		in.Binding = x.plan.Binding
 		in.Template = x.in.Template.DeepCopy()
-		propagation.ClaimOf(x.plan.Policy).Set(in.Template)
+		if x.plan.Policy != nil {
+			propagation.ClaimOf(x.plan.Policy).Set(in.Template)
+		}
 	}
 	return in, in.Binding != nil
 }

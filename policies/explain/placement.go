@@ -11,6 +11,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/dependency"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 	"github.com/flotilla-io/flotilla/policies/plan"
@@ -41,6 +42,10 @@ func (x *explainer) place() {
 		p.Stands = standing(x.in.Binding)
 	}
 	x.out.Placement = p
+	if p.Attached = p.Stands != nil && dependency.Attached(x.binding); p.Attached {
+		p.Stands.Clusters = targets(plan.Targets(x.binding.BindingSpec()))
+		return
+	}
 	if x.in.blind(UnreadClusters) {
 		x.placementProblems()
 		return

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/dependency"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
@@ -137,6 +138,8 @@ func (x *explainer) policyProblems() {
 			p.Next = "name one of the templates that it is about"
 		}
 		x.problems.add(p)
+	case d.Policy == nil && x.in.Binding != nil && dependency.Attached(x.in.Binding):
+		x.out.Carried.Why += ", and it goes along with what needs it"
 	case d.Policy == nil && !selected(x.out.Policies):
 		x.problems.add(x.noPolicy())
 	}

@@ -99,7 +99,11 @@ func (p *Placement) facts(t *table) {
 	if s := p.Stands; s == nil {
 		t.add("  runs on", "nowhere yet: it has no binding")
 	} else {
-		t.add("  runs on", s.text())
+		text := s.text()
+		if p.Attached {
+			text = targetsText(s.Clusters) + ", as what needs it does"
+		}
+		t.add("  runs on", text)
 		if len(s.Leaving) > 0 {
 			names := make([]string, len(s.Leaving))
 			for i, l := range s.Leaving {
@@ -115,6 +119,9 @@ func (p *Placement) facts(t *table) {
 	}
 	for _, g := range p.Groups {
 		t.add("  group", g.text())
+	}
+	if p.Attached {
+		return
 	}
 	if p.Now == nil {
 		t.add("  now", "not known: the clusters could not be read")

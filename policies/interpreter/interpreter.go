@@ -2,7 +2,7 @@ package interpreter
 
 import (
 	"encoding/json"
-	"fmt"
+	"errors"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -10,6 +10,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/native"
+	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
 // Interpreter answers from its layers. It may be shared.
@@ -46,6 +47,19 @@ func (i *Interpreter) Replicas(obj kinds.Object) (n int32, req *workv1alpha2.Rep
 	return n, req, true, wrap(obj, "replicas", err)
 }
 
+// Components returns the parts of an object that has several kinds of pods.
+// known is false for kinds that have none.
+func (i *Interpreter) Components(obj kinds.Object) (parts []workv1alpha2.Component, known bool, err error) {
+	f, known := find(i, obj, func(r kinds.Rules) (func(kinds.Object) ([]workv1alpha2.Component, error), bool) {
+		return r.Components, r.Components != nil
+	})
+	if !known {
+		return nil, false, nil
+	}
+	parts, err = f(obj)
+	return parts, true, wrap(obj, "components", err)
+}
+
 // Revise returns a copy of obj that asks for n replicas. known is false, and
 // obj is returned as it is, for kinds whose replicas cannot be changed.
 func (i *Interpreter) Revise(obj kinds.Object, n int32) (revised kinds.Object, known bool, err error) {
@@ -56,28 +70,55 @@ func (i *Interpreter) Revise(obj kinds.Object, n int32) (revised kinds.Object, k
 		return obj, false, nil
 	}
 	revised, err = f(obj, n)
+	if err == nil && revised == nil {
+		err = errNothing
+	}
 	return revised, true, wrap(obj, "revise replicas", err)
 }
 
-// Retains says whether Retain needs the member's object to answer for desired.
-// Where it does, applying without it could reset what the member owns.
+// Retains says whether Retain needs the member's object to answer for desired,
+// whatever it is. Where it does, applying without it could reset what the member
+// owns. An object that something scales in the member needs a look all the same:
+// see rules.Scaled.
 func (i *Interpreter) Retains(desired kinds.Object) bool {
 	r, ok := find(i, desired, retention)
 	return ok && (r.Retains == nil || r.Retains(desired))
 }
 
+// yieldsReplicas says whether replicas are left to what scales the object in the
+// member: where the kind has replicas, and the template does not insist on them.
+func (i *Interpreter) yieldsReplicas(desired kinds.Object) bool {
+	_, known := find(i, desired, func(r kinds.Rules) (struct{}, bool) { return struct{}{}, r.Replicas != nil || r.Revise != nil })
+	return known && !rules.ForcesReplicas(desired) && rules.Value(desired.Object, "spec", "replicas") != nil
+}
+
 // Retain returns what should be applied to the member: desired without the
 // fields that the member owns. With server-side apply, fields that are not
 // applied keep the member's value. A nil observed means that the object does
-// not exist yet: all of desired is applied.
+// not exist yet: all of desired is applied. Replicas that something in the
+// member scales are the member's for every kind.
 func (i *Interpreter) Retain(desired, observed kinds.Object) (kinds.Object, error) {
-	r, ok := find(i, desired, retention)
-	if !ok || observed == nil {
+	if observed == nil {
 		return desired, nil
 	}
-	out, err := r.Retain(desired, observed)
-	return out, wrap(desired, "retain", err)
+	out := desired
+	if r, ok := find(i, desired, retention); ok {
+		var err error
+		if out, err = r.Retain(desired, observed); err == nil && out == nil {
+			err = errNothing
+		}
+		if err != nil {
+			return nil, wrap(desired, "retain", err)
+		}
+	}
+	if rules.Scaled(observed) && i.yieldsReplicas(out) {
+		out = rules.Without(out, "spec", "replicas")
+	}
+	return out, nil
 }
+
+// errNothing is the fault of a rule that should return an object.
+var errNothing = errors.New("the rule returned no object")
 
 func retention(r kinds.Rules) (kinds.Rules, bool) { return r, r.Retain != nil }
 
@@ -88,7 +129,7 @@ func (i *Interpreter) ReflectStatus(observed kinds.Object) (*runtime.RawExtensio
 		return r.Reflect, r.Reflect != nil
 	})
 	if !ok {
-		f = native.WholeStatus
+		f = rules.ReflectAll
 	}
 	status, err := f(observed)
 	if err != nil || status == nil {
@@ -129,7 +170,8 @@ func (i *Interpreter) JudgesHealth(obj kinds.Object) bool {
 
 // AggregateStatus returns the status that the template should have, given what
 // its clusters report. changed is false where it has it already, and for kinds
-// whose statuses do not add up to one.
+// whose statuses do not add up to one. With kinds.Pending comes, where there is
+// one, the status that held a moment ago.
 func (i *Interpreter) AggregateStatus(template kinds.Object, items []workv1alpha2.AggregatedStatusItem) (status map[string]any, changed bool, err error) {
 	f, ok := find(i, template, func(r kinds.Rules) (func(kinds.Object, []workv1alpha2.AggregatedStatusItem) (map[string]any, error), bool) {
 		return r.Aggregate, r.Aggregate != nil
@@ -140,9 +182,12 @@ func (i *Interpreter) AggregateStatus(template kinds.Object, items []workv1alpha
 	}
 	status, err = f(template, items)
 	if err != nil {
-		return nil, false, wrap(template, "aggregate status", err)
+		err = wrap(template, "aggregate status", err)
 	}
-	return status, !reflect.DeepEqual(meaningful(current), meaningful(status)), nil
+	if _, awaits := kinds.Awaits(err); err != nil && (status == nil || !awaits) {
+		return nil, false, err
+	}
+	return status, !reflect.DeepEqual(meaningful(current), meaningful(status)), err
 }
 
 // meaningful returns v without what says nothing: null, zero, "", false and
@@ -175,6 +220,10 @@ func meaningful(v any) any {
 		if v != 0 {
 			return v
 		}
+	case float64:
+		if v != 0 {
+			return v
+		}
 	case bool:
 		if v {
 			return v
@@ -202,5 +251,5 @@ func wrap(obj kinds.Object, operation string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s of %s %s: %w", operation, obj.GetKind(), obj.GetName(), err)
+	return &Error{Operation: operation, Kind: obj.GetKind(), Name: obj.GetName(), Err: err}
 }

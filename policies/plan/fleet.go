@@ -16,6 +16,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/dependency"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
@@ -28,6 +29,9 @@ type FleetInput struct {
 	Policies  []policyv1alpha1.Policy
 	Overrides []policyv1alpha1.Override
 	Clusters  []*clusterv1alpha1.Cluster
+	// Whole: Templates are all there are. Others that bindings name do not need
+	// anything any more; they still do otherwise.
+	Whole bool
 	// Bindings of today; templates without one are placed for the first time.
 	Bindings []workv1alpha2.Binding
 	Skip     propagation.SkipRules
@@ -56,10 +60,16 @@ type TemplatePlan struct {
 	// hold stays.
 	Activation propagation.Activation
 	// Binding as it should be; nil where no policy carries the template, or the
-	// one that does waits.
+	// one that does waits, and no other template needs it.
 	Binding workv1alpha2.Binding
 	// Placed is why its placement was decided anew; empty where it was kept.
 	Placed string
+	// NeededBy are the bindings of templates that refer to this one and whose
+	// policies take along what they need: Binding runs where these run, besides
+	// where its own policy has it. Without a policy it is attached.
+	NeededBy []dependency.Ref
+	// Dropped: its binding is to be deleted, as nobody needs it any more.
+	Dropped bool
 	// Works by cluster, sorted.
 	Works []WorkPlan
 	// Err is why the template goes nowhere, or no further.
@@ -73,11 +83,12 @@ func Fleet(in FleetInput) []TemplatePlan {
 	now := newBound(in.Bindings)
 	directory := propagation.NewDirectory(identified(in.Policies), in.Overrides, in.Skip)
 	plans := make([]TemplatePlan, len(in.Templates))
-	for i, template := range in.Templates {
-		c := directory.Case(template)
+	for _, i := range definitionsFirst(in.Templates) {
+		c := directory.Case(in.Templates[i])
 		c.NoPreemption = in.NoPreemption
 		plans[i] = in.plan(c, now, snap)
 	}
+	in.along(plans, now, snap)
 	slices.SortStableFunc(plans, func(a, b TemplatePlan) int {
 		return cmp.Or(cmp.Compare(a.Resource.Namespace, b.Resource.Namespace), cmp.Compare(a.Resource.Name, b.Resource.Name),
 			cmp.Compare(a.Resource.Kind, b.Resource.Kind), cmp.Compare(a.Resource.APIVersion, b.Resource.APIVersion))
@@ -157,6 +168,7 @@ func (in *FleetInput) plan(c propagation.Case, now *bound, snap placement.Snapsh
 	if out.Binding, out.Err = in.activate(&out, claimed, now.of(template)); out.Err != nil || out.Binding == nil {
 		return out
 	}
+	snap = snap.Arriving(in.definition(template, now), &out.Binding.BindingSpec().Resource)
 	situation := placement.Situation{Clusters: snap, Peers: placement.PeersOf(out.Binding, now.all), Now: in.Now}
 	decision, changed := placement.Decide(out.Binding, situation, in.Scheduling)
 	out.Err = decision.Err

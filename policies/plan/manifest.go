@@ -47,10 +47,31 @@ func mark(obj *unstructured.Unstructured, id identity) {
 // ours no longer can be told from those of the member.
 func record(obj *unstructured.Unstructured) {
 	annotations := mapOf(obj.GetAnnotations())
+	if names := pullSecrets(obj); names != "" {
+		annotations[workv1alpha2.PullSecretsAnnotation] = names
+	}
 	annotations[workv1alpha2.ManagedAnnotation], annotations[workv1alpha2.ManagedLabels] = "", ""
 	annotations[workv1alpha2.ManagedAnnotation] = keysOf(annotations)
 	annotations[workv1alpha2.ManagedLabels] = keysOf(obj.GetLabels())
 	obj.SetAnnotations(annotations)
+}
+
+// pullSecrets names the image pull secrets of a service account. They can only
+// be applied as a whole list, so that who added which is not seen otherwise.
+func pullSecrets(obj *unstructured.Unstructured) string {
+	if obj.GetAPIVersion() != "v1" || obj.GetKind() != "ServiceAccount" {
+		return ""
+	}
+	refs, _ := obj.Object["imagePullSecrets"].([]any)
+	var names []string
+	for _, e := range refs {
+		ref, _ := e.(map[string]any)
+		if name, _ := ref["name"].(string); name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ",")
 }
 
 func mapOf(m map[string]string) map[string]string {
@@ -77,12 +98,14 @@ func Prepare(manifest *unstructured.Unstructured, workID string) {
 
 // Same says whether have is as want says, so that nothing is to be written: its
 // spec is equal, and it has the owners, labels, annotations and finalizers that
-// want names. It may have more, but no stale record of overrides.
+// want names. It may have more, but no stale record of overrides, of a fault,
+// or of what happens to drift.
 func Same(want, have *workv1alpha1.Work) bool {
 	return contains(have.Labels, want.Labels) && contains(have.Annotations, want.Annotations) &&
 		sameRecord(want, have, policyv1alpha1.AppliedOverrides) &&
 		sameRecord(want, have, policyv1alpha1.AppliedClusterOverrides) &&
 		sameRecord(want, have, propagation.FaultAnnotation) &&
+		sameRecord(want, have, workv1alpha2.DriftAnnotation) &&
 		!slices.ContainsFunc(want.Finalizers, func(f string) bool { return !slices.Contains(have.Finalizers, f) }) &&
 		(len(want.OwnerReferences) == 0 || equality.Semantic.DeepEqual(want.OwnerReferences, have.OwnerReferences)) &&
 		ptr.Equal(want.Spec.SuspendDispatching, have.Spec.SuspendDispatching) &&

@@ -51,6 +51,9 @@ func Namespace(namespace *unstructured.Unstructured, cluster *clusterv1alpha1.Cl
 		},
 	}
 	maps.Copy(work.Annotations, out.Applied.Annotations())
+	if reportsDrift(namespace, policyv1alpha1.DriftRevert) {
+		work.Annotations[workv1alpha2.DriftAnnotation] = workv1alpha2.DriftReport
+	}
 	id := manifestIdentity(work)
 	id.annotations[workv1alpha2.ResourceConflictResolutionAnnotation] = workv1alpha2.ResourceConflictResolutionAbort
 	mark(manifest, id)

@@ -169,6 +169,46 @@ spec: {replicas: 2, template: {spec: {containers: [{name: a, image: nginx}]}}}`)
 	}
 }
 
+func TestWorksSayWhatHappensToDrift(t *testing.T) {
+	cases := map[string]struct {
+		policy   policyv1alpha1.DriftBehavior
+		template string // its annotation
+		want     string
+	}{
+		"nobody says anything":             {"", "", ""},
+		"the policy puts it back":          {policyv1alpha1.DriftRevert, "", ""},
+		"the policy reports it":            {policyv1alpha1.DriftReport, "", "report"},
+		"the template reports it":          {"", "report", "report"},
+		"the template puts it back":        {policyv1alpha1.DriftReport, "revert", ""},
+		"the template says what is no way": {policyv1alpha1.DriftReport, "ignore", "report"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := input(t)
+			in.Binding.BindingSpec().Drift = tc.policy
+			if tc.template != "" {
+				in.Template.SetAnnotations(map[string]string{workv1alpha2.DriftAnnotation: tc.template})
+			}
+			plans, err := plan.Works(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			namespace := plan.Namespace(in.Template, &clusterv1alpha1.Cluster{}, nil)
+			if got := plans[0].Work.Annotations[workv1alpha2.DriftAnnotation]; got != tc.want {
+				t.Errorf("annotation = %q, want %q", got, tc.want)
+			}
+			if got, want := namespace.Work.Annotations[workv1alpha2.DriftAnnotation], tc.template == "report"; (got != "") != want {
+				t.Errorf("annotation of a namespace = %q", got)
+			}
+			plain := plans[0].Work.DeepCopy()
+			delete(plain.Annotations, workv1alpha2.DriftAnnotation)
+			if got := plan.Same(plain, plans[0].Work); got != (tc.want == "") {
+				t.Errorf("same as one without = %t", got)
+			}
+		})
+	}
+}
+
 func TestWorksFaults(t *testing.T) {
 	in := input(t)
 	in.Binding.(*workv1alpha2.ResourceBinding).Labels = nil
@@ -195,13 +235,14 @@ func TestWorksFaults(t *testing.T) {
 
 func TestTargets(t *testing.T) {
 	spec := &workv1alpha2.ResourceBindingSpec{
+		Replicas:   3,
 		Clusters:   []workv1alpha2.TargetCluster{{Name: "b", Replicas: 2}},
 		RequiredBy: []workv1alpha2.BindingSnapshot{{Clusters: []workv1alpha2.TargetCluster{{Name: "b", Replicas: 9}, {Name: "a", Replicas: 1}}}},
 		GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{
 			{FromCluster: "z", PurgeMode: policyv1alpha1.PurgeModeGracefully}, {FromCluster: "d", PurgeMode: policyv1alpha1.PurgeModeDirectly}, {FromCluster: "n", PurgeMode: policyv1alpha1.PurgeModeNever},
 		},
 	}
-	if diff := cmp.Diff([]workv1alpha2.TargetCluster{{Name: "a", Replicas: 1}, {Name: "b", Replicas: 2}}, plan.Targets(spec)); diff != "" {
+	if diff := cmp.Diff([]workv1alpha2.TargetCluster{{Name: "a", Replicas: 3}, {Name: "b", Replicas: 2}}, plan.Targets(spec)); diff != "" {
 		t.Errorf("targets (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"a", "b", "n", "z"}, plan.Keeps(spec)); diff != "" {

@@ -12,7 +12,9 @@ import (
 )
 
 // Targets returns the clusters that should hold the binding, sorted by name:
-// those that it is placed on, and those of bindings that need it.
+// those that it is placed on, and those of bindings that need it. How many
+// replicas its users have where they need it says nothing about its own: there
+// it has as many as the template asks for.
 func Targets(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetCluster {
 	out := slices.Clone(spec.Clusters)
 	seen := map[string]bool{}
@@ -23,7 +25,7 @@ func Targets(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetCluste
 		for _, t := range by.Clusters {
 			if !seen[t.Name] {
 				seen[t.Name] = true
-				out = append(out, t)
+				out = append(out, workv1alpha2.TargetCluster{Name: t.Name, Replicas: spec.Replicas})
 			}
 		}
 	}
@@ -61,9 +63,10 @@ func LeaveFirst(spec *workv1alpha2.ResourceBindingSpec) []string {
 }
 
 // splitCompletions divides the completions of a job like its replicas. It is
-// empty for all that is no divided job with completions.
-func splitCompletions(spec *workv1alpha2.ResourceBindingSpec, template *unstructured.Unstructured, targets []workv1alpha2.TargetCluster) map[string]*int32 {
-	ref := &spec.Resource
+// empty for all that is no divided job with completions, and says nothing about
+// clusters where only others need it.
+func splitCompletions(spec *workv1alpha2.ResourceBindingSpec, template *unstructured.Unstructured) map[string]*int32 {
+	ref, targets := &spec.Resource, spec.Clusters
 	if ref.APIVersion != "batch/v1" || ref.Kind != "Job" || spec.Replicas <= 0 ||
 		spec.Placement == nil || replicas.Duplicates(spec.Placement.ReplicaScheduling) {
 		return nil

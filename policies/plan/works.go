@@ -64,7 +64,7 @@ func Works(in WorksInput) ([]WorkPlan, error) {
 		return nil, fmt.Errorf("digest of the template: %w", err)
 	}
 	targets := Targets(in.Binding.BindingSpec())
-	completions := splitCompletions(in.Binding.BindingSpec(), in.Template, targets)
+	completions := splitCompletions(in.Binding.BindingSpec(), in.Template)
 	overrides := override.Matching(in.Overrides, selector.ResourceOf(in.Template))
 	plans := make([]WorkPlan, len(targets))
 	for i, target := range targets {
@@ -109,7 +109,7 @@ func (in *WorksInput) Manifest(cluster string) (*unstructured.Unstructured, erro
 	if i < 0 {
 		return nil, fmt.Errorf("%s: the binding is not for this cluster", cluster)
 	}
-	return in.render(targets[i], splitCompletions(in.Binding.BindingSpec(), in.Template, targets)[cluster])
+	return in.render(targets[i], splitCompletions(in.Binding.BindingSpec(), in.Template)[cluster])
 }
 
 // render returns a copy of the template with the cluster's share of replicas.
@@ -136,6 +136,9 @@ func (in *WorksInput) newWork(cluster, digest string) *workv1alpha1.Work {
 	label, annotations := reference(b)
 	annotations[workv1alpha2.ResourceConflictResolutionAnnotation] = conflictResolution(in.Template, spec)
 	annotations[propagation.DigestAnnotation] = digest
+	if reportsDrift(in.Template, spec.Drift) {
+		annotations[workv1alpha2.DriftAnnotation] = workv1alpha2.DriftReport
+	}
 	ref := spec.Resource
 	return &workv1alpha1.Work{
 		TypeMeta: workType(),
@@ -213,6 +216,18 @@ func conflictResolution(template *unstructured.Unstructured, spec *workv1alpha2.
 		return workv1alpha2.ResourceConflictResolutionOverwrite
 	default:
 		return workv1alpha2.ResourceConflictResolutionAbort
+	}
+}
+
+// reportsDrift is what the template says, else what the policy says.
+func reportsDrift(template *unstructured.Unstructured, policy policyv1alpha1.DriftBehavior) bool {
+	switch template.GetAnnotations()[workv1alpha2.DriftAnnotation] {
+	case workv1alpha2.DriftReport:
+		return true
+	case workv1alpha2.DriftRevert:
+		return false
+	default:
+		return policy == policyv1alpha1.DriftReport
 	}
 }
 

@@ -100,6 +100,7 @@ func BindingSpec(t Template, p policyv1alpha1.Policy, current *workv1alpha2.Reso
 	if spec.ConflictResolution == "" {
 		spec.ConflictResolution = policyv1alpha1.ConflictAbort
 	}
+	spec.Drift = policy.Drift
 	spec.PreserveResourcesOnDeletion = nil
 	if preserve := policy.PreserveResourcesOnDeletion; preserve != nil {
 		spec.PreserveResourcesOnDeletion = ptr.To(*preserve)

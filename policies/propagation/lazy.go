@@ -95,8 +95,12 @@ func Note(b workv1alpha2.Binding, digest, edition string) {
 
 // Follow lets b belong to p while its template waits. Nothing else changes:
 // a binding that was for the template with the claim that it had, of the digest
-// before, is for the template as it is claimed now.
+// before, is for the template as it is claimed now. One without a placement runs
+// where others need it, and belongs to none until p acts.
 func Follow(b workv1alpha2.Binding, p policyv1alpha1.Policy, before, after string) {
+	if b.BindingSpec().Placement == nil {
+		return
+	}
 	ClaimOf(p).Set(b)
 	if b.GetAnnotations()[DigestAnnotation] == before {
 		Note(b, after, b.GetAnnotations()[EditionAnnotation])

@@ -151,7 +151,7 @@ func TestFollow(t *testing.T) {
 		"it says nothing of what it stood for": {"", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := &workv1alpha2.ResourceBinding{}
+			b := &workv1alpha2.ResourceBinding{Spec: workv1alpha2.ResourceBindingSpec{Placement: &policyv1alpha1.Placement{}}}
 			if tc.noted != "" {
 				propagation.Note(b, tc.noted, "edition")
 			}
@@ -161,6 +161,17 @@ func TestFollow(t *testing.T) {
 				t.Errorf("digest, claim (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestFollowLeavesAttachedBindings: one that runs where others need it would be
+// placed once it had a claim.
+func TestFollowLeavesAttachedBindings(t *testing.T) {
+	b := &workv1alpha2.ResourceBinding{Spec: workv1alpha2.ResourceBindingSpec{RequiredBy: []workv1alpha2.BindingSnapshot{{Name: "x"}}}}
+	want := b.DeepCopy()
+	propagation.Follow(b, policy("shop", "p", byKind), "before", "after")
+	if diff := cmp.Diff(want, b); diff != "" {
+		t.Errorf("binding (-want +got):\n%s", diff)
 	}
 }
 

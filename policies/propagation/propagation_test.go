@@ -132,7 +132,7 @@ func TestBindingSpec(t *testing.T) {
 	full := func(p policyv1alpha1.Policy) {
 		spec := p.PropagationSpec()
 		spec.PropagateDeps = true
-		spec.ConflictResolution = policyv1alpha1.ConflictOverwrite
+		spec.ConflictResolution, spec.Drift = policyv1alpha1.ConflictOverwrite, policyv1alpha1.DriftReport
 		spec.PreserveResourcesOnDeletion = ptr.To(true)
 		spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"a"}}
 		spec.Suspension = &policyv1alpha1.Suspension{Dispatching: ptr.To(true)}
@@ -163,6 +163,7 @@ func TestBindingSpec(t *testing.T) {
 				Resource: ref, Replicas: 2, PropagateDeps: true, SchedulerName: "default-scheduler",
 				Placement:                   &policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"a"}}},
 				ConflictResolution:          policyv1alpha1.ConflictOverwrite,
+				Drift:                       policyv1alpha1.DriftReport,
 				PreserveResourcesOnDeletion: ptr.To(true),
 				Suspension:                  &workv1alpha2.Suspension{Suspension: policyv1alpha1.Suspension{Dispatching: ptr.To(true)}},
 				SchedulePriority:            &workv1alpha2.SchedulePriority{Priority: 7},

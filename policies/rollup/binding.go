@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -8,6 +9,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/dependency"
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
@@ -27,25 +29,65 @@ func Scheduled(b workv1alpha2.Binding) (metav1.Condition, bool) {
 	return c, true
 }
 
-// Status returns the whole status that b should have given its Works and the
-// name of the scheduler. Conditions that change are dated now. Where nothing
-// changed, the result equals the status that b has.
-func Status(b workv1alpha2.Binding, works []*workv1alpha1.Work, scheduler string, now time.Time) workv1alpha2.ResourceBindingStatus {
-	status := *b.BindingStatus().DeepCopy()
-	set := func(c metav1.Condition) {
-		c.LastTransitionTime = metav1.NewTime(now.UTC().Truncate(time.Second))
+// Report is what is known of a binding at one moment.
+type Report struct {
+	// Works of the binding, in any order.
+	Works []*workv1alpha1.Work
+	// Scheduler is the name of the scheduler whose decisions count; empty means
+	// the default.
+	Scheduler string
+	// Total is what became of the template's status.
+	Total Total
+	// Now dates conditions that change.
+	Now time.Time
+}
+
+// Total is what became of the status of a template.
+type Total struct {
+	// Fault is why there is none; empty for no fault.
+	Fault string
+	// Pending says that the answer is on its way: what the binding says of
+	// interpretation stays as it is until then.
+	Pending bool
+	// Shortened says what was left out of it; empty for nothing.
+	Shortened string
+}
+
+// Status returns the whole status that b should have. Where nothing changed, the
+// result equals the status that b has. What each cluster has applied and how
+// healthy it is always stays; of raw statuses the largest are left out where b
+// would become too large to be stored, which a condition tells. Raw statuses are
+// shared with the Works.
+func Status(b workv1alpha2.Binding, r Report) workv1alpha2.ResourceBindingStatus {
+	status := *b.BindingStatus()
+	status.AggregatedStatus = nil
+	status = *status.DeepCopy()
+	keep := func(kind string, c metav1.Condition, ok bool) {
+		if !ok {
+			meta.RemoveStatusCondition(&status.Conditions, kind)
+			return
+		}
+		c.LastTransitionTime = metav1.NewTime(r.Now.UTC().Truncate(time.Second))
 		meta.SetStatusCondition(&status.Conditions, c)
 	}
 	if c, ok := Scheduled(b); ok {
-		set(c)
-		schedule(&status, b, scheduler)
+		keep(c.Type, c, true)
+		schedule(&status, b, r.Scheduler)
 	}
-	items := Items(works)
-	if len(items) == 0 {
-		items = nil
+	items := Items(r.Works)
+	full := FullyApplied(b.BindingSpec(), items)
+	keep(full.Type, full, true)
+	if !r.Total.Pending {
+		c, ok := interpreted(r.Works, r.Total.Fault, b.GetAnnotations()[dependency.FaultAnnotation])
+		keep(workv1alpha2.Interpreted, c, ok)
 	}
-	status.AggregatedStatus = items
-	set(FullyApplied(b.BindingSpec(), items))
+	c, ok := drifted(r.Works)
+	keep(workv1alpha2.Drifted, c, ok)
+	c, ok = truncated(fit(b, items), len(items), r.Total.Shortened)
+	keep(workv1alpha2.StatusTruncated, c, ok)
+	if len(items) > 0 {
+		status.AggregatedStatus = slices.Clip(items)
+	}
 	return status
 }
 

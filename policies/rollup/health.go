@@ -37,6 +37,9 @@ type ClusterPart struct {
 	State State
 	// Reason is empty for a healthy one; it does not repeat cluster or object.
 	Reason string
+	// Note tells what does not count against the cluster, and that somebody may
+	// want to know all the same; empty for nothing.
+	Note string
 }
 
 // Part is the state of one template.
@@ -86,7 +89,7 @@ func PartOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works [
 	view := newView(template, b, works)
 	for _, target := range plan.Targets(b.BindingSpec()) {
 		state, reason := view.judge(target)
-		part.Clusters = append(part.Clusters, ClusterPart{Name: target.Name, State: state, Reason: reason})
+		part.Clusters = append(part.Clusters, ClusterPart{Name: target.Name, State: state, Reason: reason, Note: view.note(target)})
 	}
 	return part
 }
@@ -138,6 +141,8 @@ type view struct {
 	digest     string
 	kind       string
 	items      map[string]*workv1alpha2.AggregatedStatusItem
+	// truncated says that statuses were left out of items.
+	truncated bool
 	// works is nil where the Works are not known.
 	works map[string]*workv1alpha1.Work
 }
@@ -148,10 +153,14 @@ func newView(template *unstructured.Unstructured, b workv1alpha2.Binding, works 
 		digest:     b.GetAnnotations()[propagation.DigestAnnotation],
 		kind:       template.GetKind(),
 		items:      map[string]*workv1alpha2.AggregatedStatusItem{},
+		truncated:  meta.IsStatusConditionTrue(b.BindingStatus().Conditions, workv1alpha2.StatusTruncated),
+	}
+	if v.digest == "" { // it is for any version of the template
+		v.digest, _ = propagation.Digest(template)
 	}
 	items := b.BindingStatus().AggregatedStatus
 	if works != nil {
-		items = Items(works)
+		items, v.truncated = Items(works), false
 		v.works = map[string]*workv1alpha1.Work{}
 		for _, w := range works {
 			if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace); ok {
@@ -174,7 +183,11 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 	if w := v.works[target.Name]; w != nil && w.Annotations[propagation.FaultAnnotation] != "" {
 		return Failed, w.Annotations[propagation.FaultAnnotation]
 	}
+	fault := v.fault(target)
 	if v.works != nil && !v.upToDate(v.works[target.Name]) {
+		if fault != "" {
+			return Progressing, "latest version not sent: " + fault
+		}
 		return Progressing, "latest version not sent yet"
 	}
 	if !item.Applied {
@@ -183,6 +196,12 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 		}
 		return Failed, item.AppliedMessage
 	}
+	if fault != "" {
+		return Progressing, "health not known: " + fault
+	}
+	if item.Status == nil && v.truncated {
+		return byHealth(item, "")
+	}
 	status := decode(item)
 	if g, ok := status["resourceTemplateGeneration"].(int64); ok && g < v.generation {
 		return Progressing, "latest version not seen yet" + counts(status, target.Replicas)
@@ -190,17 +209,51 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 	if state, reason, known := verdict(v.kind, status); known {
 		return state, reason
 	}
+	if old := replaced(v.kind, status); old > 0 && item.Health == workv1alpha2.ResourceHealthy {
+		return Progressing, fmt.Sprintf("still runs %d replicas of the version before", old)
+	}
+	return byHealth(item, counts(status, target.Replicas))
+}
+
+func byHealth(item *workv1alpha2.AggregatedStatusItem, counts string) (State, string) {
 	switch item.Health {
 	case workv1alpha2.ResourceHealthy:
-		if old := replaced(v.kind, status); old > 0 {
-			return Progressing, fmt.Sprintf("still runs %d replicas of the version before", old)
-		}
 		return Healthy, ""
 	case workv1alpha2.ResourceUnhealthy:
-		return Progressing, "not ready" + counts(status, target.Replicas)
+		return Progressing, "not ready" + counts
 	default:
 		return Progressing, "health not known yet"
 	}
+}
+
+// fault returns why the interpreter does not understand the object in a
+// cluster; empty where it does, or where that is not known. It is no failure of
+// the template: a webhook recovers, a script is mended.
+func (v *view) fault(target workv1alpha2.TargetCluster) string {
+	return v.said(target, workv1alpha1.WorkInterpreted, metav1.ConditionFalse)
+}
+
+// note tells that a cluster differs from what was applied, where that is to be
+// reported only: what was sent has arrived, and what others made of it is theirs.
+func (v *view) note(target workv1alpha2.TargetCluster) string {
+	return v.said(target, workv1alpha1.WorkDrifted, metav1.ConditionTrue)
+}
+
+// said returns the message of a condition of the cluster's Work, if it has the
+// given status.
+func (v *view) said(target workv1alpha2.TargetCluster, kind string, status metav1.ConditionStatus) string {
+	w := v.works[target.Name]
+	if w == nil {
+		return ""
+	}
+	c := meta.FindStatusCondition(w.Status.Conditions, kind)
+	if c == nil || c.Status != status {
+		return ""
+	}
+	if c.Message == "" {
+		return c.Reason
+	}
+	return clip(c.Message, mostFault)
 }
 
 // upToDate says whether a Work carries the latest template and has been

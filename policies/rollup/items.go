@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -14,15 +15,14 @@ import (
 )
 
 // Items returns what the Works of one binding say, one item per cluster,
-// sorted. Works that are being deleted say nothing.
+// sorted, whole: see Status for what a binding holds of it. Works that are being
+// deleted say nothing. Statuses are shared with the Works.
 func Items(works []*workv1alpha1.Work) []workv1alpha2.AggregatedStatusItem {
 	items := make([]workv1alpha2.AggregatedStatusItem, 0, len(works))
 	for _, w := range works {
-		cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
-		if !ok || w.DeletionTimestamp != nil {
-			continue
+		if cluster, ok := speaks(w); ok {
+			items = append(items, itemOf(cluster, w))
 		}
-		items = append(items, itemOf(cluster, w))
 	}
 	slices.SortFunc(items, func(a, b workv1alpha2.AggregatedStatusItem) int {
 		return cmp.Compare(a.ClusterName, b.ClusterName)
@@ -30,8 +30,15 @@ func Items(works []*workv1alpha1.Work) []workv1alpha2.AggregatedStatusItem {
 	return items
 }
 
+// speaks returns the cluster that a Work speaks for; false where it does for
+// none.
+func speaks(w *workv1alpha1.Work) (cluster string, ok bool) {
+	cluster, ok = workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
+	return cluster, ok && w.DeletionTimestamp == nil
+}
+
 func itemOf(cluster string, w *workv1alpha1.Work) workv1alpha2.AggregatedStatusItem {
-	item := workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Health: workv1alpha2.ResourceUnknown}
+	item := workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Health: healthOf(w)}
 	if applied := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied); applied != nil {
 		item.Applied = applied.Status == metav1.ConditionTrue
 		if !item.Applied {
@@ -42,14 +49,35 @@ func itemOf(cluster string, w *workv1alpha1.Work) workv1alpha2.AggregatedStatusI
 		// What is applied is an older version, whatever its conditions say.
 		item.Applied, item.AppliedMessage = false, fault
 	}
-	if len(w.Status.ManifestStatuses) > 0 {
-		m := &w.Status.ManifestStatuses[0]
-		item.Status = m.Status.DeepCopy()
-		if m.Health != "" {
-			item.Health = m.Health
-		}
+	// The template's own manifest is the first.
+	at := slices.IndexFunc(w.Status.ManifestStatuses, func(m workv1alpha1.ManifestStatus) bool { return m.Identifier.Ordinal == 0 })
+	if at >= 0 && w.Status.ManifestStatuses[at].Status != nil {
+		item.Status = &runtime.RawExtension{Raw: w.Status.ManifestStatuses[at].Status.Raw}
 	}
 	return item
+}
+
+// healthOf returns the health of all that a Work holds: that of its worst
+// manifest, and unknown where nothing is said of one.
+func healthOf(w *workv1alpha1.Work) workv1alpha2.ResourceHealth {
+	said := w.Status.ManifestStatuses
+	if len(said) == 0 {
+		return workv1alpha2.ResourceUnknown
+	}
+	health := workv1alpha2.ResourceHealthy
+	for i := range said {
+		switch said[i].Health {
+		case workv1alpha2.ResourceUnhealthy:
+			return workv1alpha2.ResourceUnhealthy
+		case workv1alpha2.ResourceHealthy:
+		default:
+			health = workv1alpha2.ResourceUnknown
+		}
+	}
+	if len(said) < len(w.Spec.Workload.Manifests) {
+		return workv1alpha2.ResourceUnknown
+	}
+	return health
 }
 
 // FullyApplied says whether every cluster that should hold the binding, and no

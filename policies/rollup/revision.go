@@ -38,6 +38,8 @@ type finding struct {
 
 func (f finding) String() string {
 	switch {
+	case f.state == Healthy:
+		return f.object + " differs in " + f.cluster + ": " + f.reason
 	case f.cluster == "":
 		return f.object + ": " + f.reason
 	case f.state == Failed:
@@ -54,7 +56,7 @@ func (f finding) String() string {
 // cluster and object. The order of parts does not matter.
 func Revision(parts []Part) Rollup {
 	ready := map[string]bool{}
-	var findings []finding
+	var findings, notes []finding
 	for _, p := range parts {
 		if p.State != Healthy {
 			findings = append(findings, finding{p.State, "", p.Object, p.Reason})
@@ -67,6 +69,9 @@ func Revision(parts []Part) Rollup {
 				ready[c.Name] = false
 				findings = append(findings, finding{c.State, c.Name, p.Object, c.Reason})
 			}
+			if c.Note != "" {
+				notes = append(notes, finding{Healthy, c.Name, p.Object, c.Note})
+			}
 		}
 	}
 	out := Rollup{State: StateSuccess, Total: len(ready)}
@@ -75,25 +80,30 @@ func Revision(parts []Part) Rollup {
 			out.Ready++
 		}
 	}
-	slices.SortFunc(findings, func(a, b finding) int {
-		return cmp.Or(cmp.Compare(b.state, a.state), cmp.Compare(a.cluster, b.cluster),
-			cmp.Compare(a.object, b.object), cmp.Compare(a.reason, b.reason))
-	})
+	slices.SortFunc(findings, byWeight)
+	slices.SortFunc(notes, byWeight)
 	if len(findings) > 0 {
 		out.State = StatePending
 		if findings[0].state == Failed {
 			out.State = StateFailure
 		}
 	}
-	out.Description = Sanitise(describe(out, findings))
+	out.Description = Sanitise(describe(out, findings, notes))
 	return out
 }
 
-func describe(r Rollup, findings []finding) string {
+func byWeight(a, b finding) int {
+	return cmp.Or(cmp.Compare(b.state, a.state), cmp.Compare(a.cluster, b.cluster),
+		cmp.Compare(a.object, b.object), cmp.Compare(a.reason, b.reason))
+}
+
+func describe(r Rollup, findings, notes []finding) string {
 	counts := fmt.Sprintf("%d/%d clusters ready", r.Ready, r.Total)
 	switch {
 	case len(findings) == 0 && r.Total == 0:
 		return "applied; nothing goes to clusters"
+	case len(findings) == 0 && len(notes) > 0:
+		return counts + "; " + notes[0].String()
 	case len(findings) == 0:
 		return counts
 	case r.Total == 0 || findings[0].cluster == "":

@@ -160,12 +160,12 @@ func TestStatus(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := rollup.Status(tc.binding, tc.works, "", later)
+			got := rollup.Status(tc.binding, rollup.Report{Works: tc.works, Now: later})
 			if diff := cmp.Diff(tc.want, got, cmpopts.EquateApproxTime(0)); diff != "" {
 				t.Errorf("status (-want +got):\n%s", diff)
 			}
 			tc.binding.Status = got
-			again := rollup.Status(tc.binding, tc.works, "", later.Add(time.Hour))
+			again := rollup.Status(tc.binding, rollup.Report{Works: tc.works, Now: later.Add(time.Hour)})
 			if diff := cmp.Diff(got, again); diff != "" {
 				t.Errorf("the same status is dated anew:\n%s", diff)
 			}
@@ -312,12 +312,12 @@ func TestObservedGeneration(t *testing.T) {
 	b := binding(placement.Record{}, "a")
 	decision, _ := placement.Decide(b, placement.Situation{Clusters: snap, Now: at.Time}, placement.Options{})
 	b.Annotations, b.Spec.Clusters = decision.Annotations(), decision.Clusters
-	if got := rollup.Status(b, nil, "", at.Time); got.SchedulerObservedGeneration != 4 {
+	if got := rollup.Status(b, rollup.Report{Now: at.Time}); got.SchedulerObservedGeneration != 4 {
 		t.Errorf("observed generation %d, want 4", got.SchedulerObservedGeneration)
 	}
 	b.Spec.Replicas, b.Generation = 9, 5
 	b.Status.SchedulerObservedGeneration = 4
-	if got := rollup.Status(b, nil, "", at.Time); got.SchedulerObservedGeneration != 4 {
+	if got := rollup.Status(b, rollup.Report{Now: at.Time}); got.SchedulerObservedGeneration != 4 {
 		t.Errorf("observed generation %d before the decision, want 4", got.SchedulerObservedGeneration)
 	}
 }

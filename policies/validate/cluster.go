@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,8 +18,8 @@ import (
 )
 
 // DefaultCluster fills in c and brings it into its canonical form: a deprecated
-// zone becomes zones, taints that evict are dated now, and on creation the
-// resource models are completed.
+// zone becomes zones, taints that evict are dated now, and resource models are
+// put in order; on creation a cluster without them gets the default ones.
 func DefaultCluster(c *clusterv1alpha1.Cluster, create bool, now time.Time) {
 	if c.Spec.Zone != "" && len(c.Spec.Zones) == 0 {
 		c.Spec.Zones, c.Spec.Zone = []string{c.Spec.Zone}, ""
@@ -30,19 +31,20 @@ func DefaultCluster(c *clusterv1alpha1.Cluster, create bool, now time.Time) {
 			t.TimeAdded = &at
 		}
 	}
-	if !create {
-		return
-	}
-	if len(c.Spec.ResourceModels) == 0 {
+	switch {
+	case len(c.Spec.ResourceModels) > 0:
+		standardise(c.Spec.ResourceModels)
+	case create:
 		c.Spec.ResourceModels = DefaultModels()
-		return
 	}
-	standardise(c.Spec.ResourceModels)
 }
 
 // Cluster says what is wrong with c. old is what c was, nil on creation.
 func Cluster(c, old *clusterv1alpha1.Cluster) (field.ErrorList, []string) {
 	errs := syntax.ClusterName(c.Name, field.NewPath("metadata", "name"))
+	if old == nil && strings.HasSuffix(c.Name, impersonatorSuffix) {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), c.Name, "must not end with "+impersonatorSuffix+", as the Secrets of other clusters do"))
+	}
 	spec, path := &c.Spec, field.NewPath("spec")
 	if len(spec.ID) > maxIDLength {
 		errs = append(errs, field.TooLong(path.Child("id"), spec.ID, maxIDLength))
@@ -66,6 +68,10 @@ func Cluster(c, old *clusterv1alpha1.Cluster) (field.ErrorList, []string) {
 	}
 	return errs, warnings
 }
+
+// impersonatorSuffix ends the name of a Secret that belongs to the cluster whose
+// name is before it.
+const impersonatorSuffix = "-impersonator"
 
 const maxIDLength = 128000
 

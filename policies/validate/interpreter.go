@@ -58,8 +58,6 @@ func Customization(c *configv1alpha1.ResourceInterpreterCustomization, others []
 		switch err := lua.Check(s.given.LuaScript, s.function); {
 		case errors.Is(err, lua.ErrUndefined):
 			warnings = append(warnings, syntax.Advise(at, "does not define the function %s that is called: define it", s.function))
-		case errors.Is(err, lua.ErrTooLong):
-			warnings = append(warnings, syntax.Advise(at, "%v, so it was not compiled: make it shorter", err))
 		case err != nil:
 			errs = append(errs, field.Invalid(at, field.OmitValueType{}, err.Error()))
 		}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "github.com/flotilla-io/flotilla/api/config/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/interpreter/lua"
 	"github.com/flotilla-io/flotilla/policies/validate"
 )
 
@@ -108,6 +109,7 @@ func TestKinds(t *testing.T) {
 		"a customization of nothing":   {text: scripts("{}"), warnings: []string{"spec.customizations: "}},
 		"a script without text":        {text: scripts("{retention: {luaScript: ' '}}"), warnings: []string{"spec.customizations.retention.luaScript: does not define the function Retain"}},
 		"a script that is no Lua":      {text: scripts("{retention: {luaScript: 'func Retain() {}'}}"), errs: []string{"spec.customizations.retention.luaScript: Invalid value"}},
+		"a script that is too long":    {text: scripts("{retention: {luaScript: 'Retain = 1 --" + strings.Repeat("-", lua.MaxSource) + "'}}"), errs: []string{"spec.customizations.retention.luaScript: Invalid value"}},
 		"a script of another function": {text: scripts("{retention: {luaScript: 'function Retainer() end'}}"), warnings: []string{"spec.customizations.retention.luaScript: does not define the function Retain"}},
 		"a script that another has": {text: scripts("{retention: {luaScript: 'Retain = 1'}, replicaResource: {luaScript: 'GetReplicas = 1'}}"), errs: []string{"spec.customizations.retention: Forbidden"},
 			facts: validate.Facts{Customizations: []configv1alpha1.ResourceInterpreterCustomization{*decode[configv1alpha1.ResourceInterpreterCustomization](t, "{metadata: {name: other}, spec: {target: {apiVersion: apps/v1, kind: Deployment}, customizations: {retention: {luaScript: x}}}}")}}},

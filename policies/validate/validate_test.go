@@ -224,6 +224,7 @@ func TestCluster(t *testing.T) {
 		"a full one":                  {"eu-1", "{syncMode: Pull, apiEndpoint: 'https://1.2.3.4:6443', secretRef: {namespace: a, name: b}, proxyURL: 'socks5://x:1', provider: p, region: r, zones: [a, b], taints: [{key: a, effect: NoExecute}, {key: a, effect: NoSchedule}]}", nil},
 		"a name that is too long":     {strings.Repeat("a", 49), "syncMode: Push", []string{"metadata.name: Too long"}},
 		"a name that is no label":     {"EU.1", "syncMode: Push", []string{"metadata.name: Invalid value"}},
+		"a name of another's Secret":  {"eu-1-impersonator", "syncMode: Push", []string{"metadata.name: Invalid value"}},
 		"no name":                     {"", "syncMode: Push", []string{"metadata.name: Required value"}},
 		"no mode":                     {"a", "{}", []string{"spec.syncMode: Unsupported value"}},
 		"an endpoint without a host":  {"a", "{syncMode: Push, apiEndpoint: nonsense}", []string{"spec.apiEndpoint: Invalid value"}},
@@ -279,10 +280,16 @@ func TestDefaultCluster(t *testing.T) {
 	if diff := cmp.Diff(before, c); diff != "" {
 		t.Errorf("an update dates taints anew:\n%s", diff)
 	}
-	c.Spec = *decode[clusterv1alpha1.ClusterSpec](t, "{syncMode: Push, resourceModels: [{grade: 1, ranges: [{name: cpu, min: '2', max: '3'}]}, {grade: 0, ranges: [{name: cpu, min: '1', max: '2'}]}]}")
-	validate.DefaultCluster(c, true, now)
-	if errs, _ := validate.Cluster(c, nil); len(errs) > 0 {
-		t.Errorf("what was standardised is refused: %v", errs.ToAggregate())
+	for _, create := range []bool{true, false} {
+		c.Spec = *decode[clusterv1alpha1.ClusterSpec](t, "{syncMode: Push, resourceModels: [{grade: 1, ranges: [{name: cpu, min: '2', max: '3'}]}, {grade: 0, ranges: [{name: cpu, min: '1', max: '2'}]}]}")
+		validate.DefaultCluster(c, create, now)
+		if errs, _ := validate.Cluster(c, nil); len(errs) > 0 {
+			t.Errorf("what was standardised is refused: %v", errs.ToAggregate())
+		}
+	}
+	c.Spec.ResourceModels = nil
+	if validate.DefaultCluster(c, false, now); c.Spec.ResourceModels != nil {
+		t.Error("models that were taken away are back")
 	}
 }
 

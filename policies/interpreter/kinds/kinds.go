@@ -17,6 +17,9 @@ type Rules struct {
 	// Replicas returns how many replicas the object asks for, and what one of
 	// them needs; nil for nothing.
 	Replicas func(obj Object) (int32, *workv1alpha2.ReplicaRequirements, error)
+	// Components returns the parts of an object that has several kinds of pods,
+	// each with its own number and needs.
+	Components func(obj Object) ([]workv1alpha2.Component, error)
 	// Revise returns a copy that asks for n replicas.
 	Revise func(obj Object, n int32) (Object, error)
 	// Retain returns desired without what the member owns of observed, or with

@@ -1,65 +1,18 @@
 package lua
 
-import (
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
+import "github.com/flotilla-io/flotilla/policies/interpreter/lua/sandbox"
 
-	lua "github.com/yuin/gopher-lua"
-	"github.com/yuin/gopher-lua/ast"
-	"github.com/yuin/gopher-lua/parse"
-)
-
-// MaxSource is how many bytes a script may have. It bounds how deep one can be
-// nested, and with that the stack that compiling it takes.
-const MaxSource = 256 << 10
+// MaxSource is how many bytes a script may have.
+const MaxSource = sandbox.MaxSource
 
 var (
 	// ErrTooLong means that a script has more than MaxSource bytes.
-	ErrTooLong = fmt.Errorf("has more than %d bytes", MaxSource)
+	ErrTooLong = sandbox.ErrTooLong
 	// ErrUndefined means that a script compiles, but does not define the function
 	// that is called.
-	ErrUndefined = errors.New("the function is not defined")
+	ErrUndefined = sandbox.ErrUndefined
 )
 
 // Check compiles source and says whether it defines function. Errors: ErrTooLong,
 // ErrUndefined, or what the compiler says, on one line.
-func Check(source, function string) (err error) {
-	if len(source) > MaxSource {
-		return ErrTooLong
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("cannot be compiled: %v", r)
-		}
-	}()
-	chunk, err := parse.Parse(strings.NewReader(source), "script")
-	if err == nil {
-		_, err = lua.Compile(chunk, "script")
-	}
-	switch {
-	case err != nil:
-		return errors.New(strings.Join(strings.Fields(err.Error()), " "))
-	case !slices.ContainsFunc(chunk, func(s ast.Stmt) bool { return defines(s, function) }):
-		return ErrUndefined
-	default:
-		return nil
-	}
-}
-
-// defines says whether a statement gives a global of the name a value.
-func defines(s ast.Stmt, name string) bool {
-	is := func(e ast.Expr) bool {
-		ident, ok := e.(*ast.IdentExpr)
-		return ok && ident.Value == name
-	}
-	switch s := s.(type) {
-	case *ast.FuncDefStmt:
-		return s.Name.Receiver == nil && is(s.Name.Func)
-	case *ast.AssignStmt:
-		return slices.ContainsFunc(s.Lhs, is)
-	default:
-		return false
-	}
-}
+func Check(source, function string) error { return sandbox.Check(source, function) }

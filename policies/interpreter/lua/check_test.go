@@ -1,8 +1,10 @@
 package lua_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/flotilla-io/flotilla/policies/interpreter/lua"
 )
@@ -63,4 +65,36 @@ func FuzzCheck(f *testing.F) {
 	f.Fuzz(func(t *testing.T, source string) {
 		_ = lua.Check(source, "f") // it must come back
 	})
+}
+
+// TestLong: what the compiler takes long for is no longer than it may be.
+func TestLong(t *testing.T) {
+	build := func(n int, part func(i int) string) string {
+		var b strings.Builder
+		for i := range n {
+			b.WriteString(part(i))
+		}
+		return b.String()
+	}
+	for name, part := range map[string]func(i int) string{
+		"constants": func(i int) string { return fmt.Sprintf("x=%d ", i+1000) },
+		"names":     func(i int) string { return fmt.Sprintf("x%d=1 ", i+1000) },
+		"jumps":     func(i int) string { return fmt.Sprintf("goto l%d ::l%d:: ", i, i) },
+		"loops":     func(int) string { return "while x do break end " },
+		"calls":     func(int) string { return "f() " },
+		"functions": func(int) string { return "function f() end " },
+		"choices":   func(int) string { return "x=a and b or c " },
+		"concats":   func(int) string { return "x=a..b " },
+	} {
+		t.Run(name, func(t *testing.T) {
+			source := build(lua.MaxSource/len(part(99999)), part)
+			start := time.Now()
+			err := lua.Check(source, "f")
+			took := time.Since(start)
+			t.Log(took, err)
+			if took > 2*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
 }

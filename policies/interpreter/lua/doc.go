@@ -1,6 +1,10 @@
-// Package lua judges the Lua scripts of interpreter customizations.
+// Package lua runs the Lua scripts of interpreter customizations.
 //
-// In go the source of a script and the name of the function that is called; out
-// comes what is wrong with it. It runs no script, opens no file and keeps
-// nothing.
+// In go scripts, and objects as the hub or a member holds them; out come rules
+// of the shape of package kinds, and what is wrong with a script or with what it
+// returned. Scripts reach no file, no network and no process, keep nothing from
+// call to call, and are stopped once they have used up a budget of steps or of
+// memory: each instruction and each library function pays for what it is about
+// to do before it does it. The same script gives the same answer to the same
+// object each time.
 package lua

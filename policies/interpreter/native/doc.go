@@ -1,6 +1,6 @@
 // Package native knows the kinds of Kubernetes itself.
 //
 // In go objects of these kinds; out come their replicas, health, statuses and
-// dependencies. Fields are read as they stand: what has an unexpected type
-// counts as absent, except where a number would silently be wrong.
+// dependencies. The status that a template gets is one that its server accepts,
+// whatever members report: counts that fit each other, times that are times.
 package native

@@ -8,8 +8,75 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
+
+var parallelismPath = []string{"spec", "parallelism"}
+
+// jobConditions are those that tell how a job ends, and that it is held. In a
+// cluster without one of them, it is not so.
+var jobConditions = []rules.Merge{
+	{Type: string(batchv1.JobSuspended), Wanted: corev1.ConditionFalse},
+	{Type: string(batchv1.JobFailureTarget), Wanted: corev1.ConditionFalse},
+	{Type: string(batchv1.JobFailed), Wanted: corev1.ConditionFalse},
+	{Type: string(batchv1.JobSuccessCriteriaMet)},
+	{Type: string(batchv1.JobComplete)},
+}
+
+func job() kinds.Rules {
+	return kinds.Rules{
+		Replicas: jobReplicas,
+		Revise:   rules.ReviseAt(parallelismPath...),
+		Retain:   retainJob,
+		Retains:  retainsJob,
+		Reflect: rules.WithConditions(rules.Reflect("active", "succeeded", "failed", "startTime", "completionTime"),
+			jobConditions...),
+		Aggregate:    rules.Aggregate(aggregateJob),
+		Dependencies: rules.PodTemplateDependencies(templatePath...),
+	}
+}
+
+func cronJob() kinds.Rules {
+	return kinds.Rules{
+		Aggregate:    rules.Aggregate(activeJobs, latest("lastScheduleTime", "lastSuccessfulTime")),
+		Dependencies: rules.PodTemplateDependencies("spec", "jobTemplate", "spec", "template"),
+	}
+}
+
+// jobReplicas is how many pods of a job run at once.
+func jobReplicas(obj kinds.Object) (int32, *workv1alpha2.ReplicaRequirements, error) {
+	n, req, err := rules.Replicas(parallelismPath, templatePath)(obj)
+	if err != nil || rules.Value(obj.Object, "spec", "completions") == nil {
+		return n, req, err
+	}
+	completions, err := rules.Count(obj.Object, "spec", "completions")
+	return min(n, completions), req, err
+}
+
+// madeLabels are what a server adds to the pods of a job, with values of its own.
+var madeLabels = []string{
+	batchv1.ControllerUidLabel, batchv1.JobNameLabel, "controller-uid", "job-name",
+}
+
+func retainsJob(desired kinds.Object) bool {
+	labels := rules.Object(desired.Object, "spec", "template", "metadata", "labels")
+	return rules.Has("spec", "selector")(desired) ||
+		slices.ContainsFunc(madeLabels, func(l string) bool { return labels[l] != nil })
+}
+
+// retainJob keeps the selector that the member made, and the labels for it.
+func retainJob(desired, observed kinds.Object) (kinds.Object, error) {
+	out, err := rules.DropChanged("spec", "selector")(desired, observed)
+	for _, label := range madeLabels {
+		if err != nil {
+			return nil, err
+		}
+		out, err = rules.DropChanged("spec", "template", "metadata", "labels", label)(out, observed)
+	}
+	return out, err
+}
 
 // Reasons and messages of the conditions that a template gets.
 const (
@@ -21,51 +88,47 @@ const (
 // aggregateJob sums up what clusters report of a job. The server accepts only
 // certain steps: counts of ended pods never fall, the start time is set once,
 // a job ends only when nothing runs any more, and once ended it stays so.
-func aggregateJob(template kinds.Object, items items) (map[string]any, error) {
-	status := statusOf(template)
-	if finished(list(status, "conditions")) {
-		return status, nil
+func aggregateJob(status map[string]any, r rules.Reports) {
+	if finished(status) {
+		return
 	}
-	ps, err := parts(items)
-	if err != nil {
-		return nil, err
-	}
-	sumJob(status, ps)
-	start := startOf(status, ps)
-	if start != "" {
+	sumJob(status, r.Parts)
+	if start := startOf(status, r.Parts); start != "" {
 		status["startTime"] = start
 	}
-	var failed, complete []string
-	for _, p := range ps {
-		conditions := list(p.status, "conditions")
-		if conditionTrue(conditions, string(batchv1.JobFailed)) {
-			failed = append(failed, p.cluster)
-		}
-		if conditionTrue(conditions, string(batchv1.JobComplete)) {
-			complete = append(complete, p.cluster)
-		}
-	}
+	failed, complete := ended(r.Parts, batchv1.JobFailed), ended(r.Parts, batchv1.JobComplete)
 	switch {
 	case len(failed) > 0:
-		failJob(status, ps, failed)
-	case len(ps) > 0 && len(complete) == len(ps):
-		completeJob(status, ps)
+		failJob(status, r, failed)
+	case len(r.Parts) > 0 && len(complete) == len(r.Parts):
+		completeJob(status, r)
 	}
-	return status, nil
+	if !finished(status) {
+		suspendJob(status, r)
+	}
 }
 
-func finished(conditions []any) bool {
-	return conditionTrue(conditions, string(batchv1.JobFailed)) || conditionTrue(conditions, string(batchv1.JobComplete))
-}
-
-func sumJob(status map[string]any, ps []part) {
-	for _, name := range []string{"active", "succeeded", "failed"} {
-		var sum int64
-		for _, p := range ps {
-			sum += number(p.status, name)
+// ended returns the clusters in which a condition is true.
+func ended(parts []rules.Part, kind batchv1.JobConditionType) []string {
+	var out []string
+	for _, p := range parts {
+		if rules.ConditionTrue(rules.List(p.Status, "conditions"), string(kind)) {
+			out = append(out, p.Cluster)
 		}
+	}
+	return out
+}
+
+func finished(status map[string]any) bool {
+	conditions := rules.List(status, "conditions")
+	return rules.ConditionTrue(conditions, string(batchv1.JobFailed)) || rules.ConditionTrue(conditions, string(batchv1.JobComplete))
+}
+
+func sumJob(status map[string]any, parts []rules.Part) {
+	for _, name := range []string{"active", "succeeded", "failed"} {
+		sum := rules.SumOf(parts, name)
 		if name != "active" {
-			sum = max(sum, number(status, name))
+			sum = max(sum, rules.Number(status, name))
 		}
 		status[name] = sum
 	}
@@ -73,81 +136,131 @@ func sumJob(status map[string]any, ps []part) {
 
 // startOf returns the earliest start once the job has started everywhere, or
 // has failed somewhere.
-func startOf(status map[string]any, ps []part) string {
-	if at := text(status, "startTime"); at != "" {
+func startOf(status map[string]any, parts []rules.Part) string {
+	if at := rules.Text(status, "startTime"); at != "" {
 		return at
 	}
 	first, all := "", true
-	for _, p := range ps {
-		at := text(p.status, "startTime")
+	for _, p := range parts {
+		at := rules.Time(p.Status, "startTime")
 		if at == "" {
 			all = false
 		} else if first == "" || at < first {
 			first = at
 		}
 	}
-	anyFailed := slices.ContainsFunc(ps, func(p part) bool {
-		return conditionTrue(list(p.status, "conditions"), string(batchv1.JobFailed))
-	})
-	if !all && !anyFailed {
+	if !all && len(ended(parts, batchv1.JobFailed)) == 0 {
 		return ""
 	}
 	return first
 }
 
 // failJob says that the job will fail, and that it has once nothing runs.
-func failJob(status map[string]any, ps []part, failed []string) {
-	slices.Sort(failed)
+func failJob(status map[string]any, r rules.Reports, failed []string) {
+	if rules.ConditionTrue(rules.List(status, "conditions"), string(batchv1.JobSuccessCriteriaMet)) {
+		return // the server refuses both
+	}
 	message := fmt.Sprintf("Job executed failed in member clusters %s", strings.Join(failed, ","))
-	at := latestTransition(ps, batchv1.JobFailed)
-	setCondition(status, batchv1.JobFailureTarget, jobFailedReason, message, at)
-	if number(status, "active") == 0 && text(status, "startTime") != "" {
-		setCondition(status, batchv1.JobFailed, jobFailedReason, message, at)
+	at := latestTransition(r, batchv1.JobFailed)
+	setTrue(status, batchv1.JobFailureTarget, jobFailedReason, message, at)
+	if rules.Number(status, "active") == 0 && rules.Text(status, "startTime") != "" {
+		setTrue(status, batchv1.JobFailed, jobFailedReason, message, at)
 	}
 }
 
-func completeJob(status map[string]any, ps []part) {
-	if number(status, "active") > 0 || text(status, "startTime") == "" ||
-		conditionTrue(list(status, "conditions"), string(batchv1.JobFailureTarget)) {
+func completeJob(status map[string]any, r rules.Reports) {
+	start := rules.Text(status, "startTime")
+	if rules.Number(status, "active") > 0 || start == "" ||
+		rules.ConditionTrue(rules.List(status, "conditions"), string(batchv1.JobFailureTarget)) {
 		return
 	}
-	at := latestTransition(ps, batchv1.JobComplete)
-	setCondition(status, batchv1.JobSuccessCriteriaMet, jobCompletedReason, jobCompletedText, at)
-	setCondition(status, batchv1.JobComplete, jobCompletedReason, jobCompletedText, at)
-	done := text(status, "startTime")
-	for _, p := range ps {
-		done = max(done, text(p.status, "completionTime"))
+	at := latestTransition(r, batchv1.JobComplete)
+	setTrue(status, batchv1.JobSuccessCriteriaMet, jobCompletedReason, jobCompletedText, at)
+	setTrue(status, batchv1.JobComplete, jobCompletedReason, jobCompletedText, at)
+	done := start
+	for _, p := range r.Parts {
+		done = max(done, rules.Time(p.Status, "completionTime"))
 	}
 	status["completionTime"] = done
 }
 
+// suspendJob says that the job is held once it is in every cluster in which it
+// has not ended, and that it is not any more.
+func suspendJob(status map[string]any, r rules.Reports) {
+	held, runs := 0, 0
+	for _, p := range r.Parts {
+		switch {
+		case finished(p.Status):
+		case rules.ConditionTrue(rules.List(p.Status, "conditions"), string(batchv1.JobSuspended)):
+			held++
+		default:
+			runs++
+		}
+	}
+	if held > 0 && runs == 0 {
+		setTrue(status, batchv1.JobSuspended, "JobSuspended", "Job suspended", latestTransition(r, batchv1.JobSuspended))
+		return
+	}
+	if rules.ConditionTrue(rules.List(status, "conditions"), string(batchv1.JobSuspended)) {
+		set(status, batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "Job resumed", latestTransition(r, batchv1.JobSuspended))
+	}
+}
+
 // latestTransition returns when the last of the clusters reached a condition.
-func latestTransition(ps []part, kind batchv1.JobConditionType) string {
+func latestTransition(r rules.Reports, kind batchv1.JobConditionType) string {
 	latest := ""
-	for _, p := range ps {
-		if c := condition(list(p.status, "conditions"), string(kind)); c != nil {
-			latest = max(latest, text(c, "lastTransitionTime"))
+	for _, p := range r.Parts {
+		if c := rules.Condition(rules.List(p.Status, "conditions"), string(kind)); c != nil {
+			latest = max(latest, rules.Time(c, "lastTransitionTime"))
 		}
 	}
 	return latest
 }
 
-// setCondition sets a condition that is true; one that is so already is kept,
-// with the message that it got first.
-func setCondition(status map[string]any, kind batchv1.JobConditionType, reason, message, at string) {
-	conditions := list(status, "conditions")
-	if conditionTrue(conditions, string(kind)) {
-		return
+// setTrue sets a condition that is true; one that is so already is kept, with
+// the message that it got first.
+func setTrue(status map[string]any, kind batchv1.JobConditionType, reason, message, at string) {
+	if !rules.ConditionTrue(rules.List(status, "conditions"), string(kind)) {
+		set(status, kind, corev1.ConditionTrue, reason, message, at)
 	}
-	c := map[string]any{
-		"type": string(kind), "status": string(corev1.ConditionTrue), "reason": reason, "message": message,
-	}
+}
+
+func set(status map[string]any, kind batchv1.JobConditionType, is corev1.ConditionStatus, reason, message, at string) {
+	c := map[string]any{"type": string(kind), "status": string(is), "reason": reason, "message": message}
 	if at != "" {
 		c["lastTransitionTime"], c["lastProbeTime"] = at, at
 	}
-	conditions = slices.DeleteFunc(slices.Clone(conditions), func(v any) bool {
+	conditions := slices.DeleteFunc(slices.Clone(rules.List(status, "conditions")), func(v any) bool {
 		m, ok := v.(map[string]any)
-		return ok && text(m, "type") == string(kind)
+		return ok && rules.Text(m, "type") == string(kind)
 	})
 	status["conditions"] = append(conditions, c)
+}
+
+// activeJobs collects the jobs that a CronJob runs, cluster by cluster.
+func activeJobs(status map[string]any, r rules.Reports) {
+	active := []any{}
+	for _, p := range r.Parts {
+		for _, entry := range rules.Objects(p.Status, "active") {
+			if ref, ok := rules.Canonical[corev1.ObjectReference](entry); ok {
+				active = append(active, ref)
+			}
+		}
+	}
+	if len(active) > 0 || status["active"] != nil {
+		status["active"] = active
+	}
+}
+
+// latest sets times to the latest that any cluster reports; they do not go back.
+func latest(names ...string) rules.Step {
+	return func(status map[string]any, r rules.Reports) {
+		for _, name := range names {
+			for _, p := range r.Parts {
+				if at := rules.Time(p.Status, name); at > rules.Text(status, name) {
+					status[name] = at
+				}
+			}
+		}
+	}
 }

@@ -27,125 +27,13 @@ func Table() kinds.Table {
 		batch.WithKind("CronJob"):                       cronJob(),
 		core.WithKind("Pod"):                            pod(),
 		core.WithKind("Service"):                        service(),
-		core.WithKind("ServiceAccount"):                 {Retain: retainServiceAccount},
-		core.WithKind("Secret"):                         {Retain: retainSecret, Retains: isTokenSecret},
+		core.WithKind("ServiceAccount"):                 serviceAccount(),
+		core.WithKind("Secret"):                         secret(),
 		core.WithKind("PersistentVolumeClaim"):          persistentVolumeClaim(),
-		core.WithKind("PersistentVolume"):               {Retain: dropChanged("spec", "claimRef"), Aggregate: aggregatePV},
+		core.WithKind("PersistentVolume"):               persistentVolume(),
 		networking.WithKind("Ingress"):                  ingress(),
 		policy.WithKind("PodDisruptionBudget"):          disruptionBudget(),
 		autoscaling.WithKind("HorizontalPodAutoscaler"): autoscaler(),
 		multi.WithKind("ServiceImport"):                 {Dependencies: serviceImportDependencies},
-	}
-}
-
-func deployment() kinds.Rules {
-	counts := []string{"replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"}
-	return kinds.Rules{
-		Replicas:     specReplicas,
-		Revise:       reviseAt("spec", "replicas"),
-		Retain:       retainReplicas,
-		Retains:      retainsReplicas,
-		Reflect:      reflectTracked(counts...),
-		Aggregate:    aggregateTracked(counts...),
-		Health:       rolledOut,
-		Dependencies: templateDependencies,
-	}
-}
-
-func statefulSet() kinds.Rules {
-	counts := []string{"replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "currentReplicas"}
-	return kinds.Rules{
-		Replicas:     specReplicas,
-		Revise:       reviseAt("spec", "replicas"),
-		Reflect:      reflectTracked(counts...),
-		Aggregate:    aggregateTracked(counts...),
-		Health:       rolledOut,
-		Dependencies: statefulSetDependencies,
-	}
-}
-
-func replicaSet() kinds.Rules {
-	return kinds.Rules{
-		Replicas:     specReplicas,
-		Revise:       reviseAt("spec", "replicas"),
-		Reflect:      reflectTracked("replicas", "readyReplicas", "availableReplicas"),
-		Aggregate:    aggregateTracked("replicas", "readyReplicas", "availableReplicas"),
-		Health:       replicaSetHealthy,
-		Dependencies: templateDependencies,
-	}
-}
-
-func daemonSet() kinds.Rules {
-	counts := []string{
-		"currentNumberScheduled", "desiredNumberScheduled", "numberAvailable", "numberMisscheduled",
-		"numberReady", "updatedNumberScheduled", "numberUnavailable",
-	}
-	return kinds.Rules{
-		Reflect:      reflectTracked(counts...),
-		Aggregate:    aggregateTracked(counts...),
-		Health:       daemonSetHealthy,
-		Dependencies: templateDependencies,
-	}
-}
-
-func job() kinds.Rules {
-	return kinds.Rules{
-		Replicas:     jobReplicas,
-		Revise:       reviseAt("spec", "parallelism"),
-		Reflect:      reflectFields("active", "succeeded", "failed", "conditions", "startTime", "completionTime"),
-		Aggregate:    aggregateJob,
-		Dependencies: templateDependencies,
-	}
-}
-
-func cronJob() kinds.Rules {
-	return kinds.Rules{Aggregate: aggregateCronJob, Dependencies: cronJobDependencies}
-}
-
-func pod() kinds.Rules {
-	return kinds.Rules{
-		Replicas:     podReplicas,
-		Retain:       retainPod,
-		Health:       podHealthy,
-		Aggregate:    aggregatePod,
-		Dependencies: podDependencies,
-	}
-}
-
-func service() kinds.Rules {
-	return kinds.Rules{
-		Retain:    dropChanged("spec", "healthCheckNodePort"),
-		Retains:   has("spec", "healthCheckNodePort"),
-		Reflect:   reflectService,
-		Health:    serviceHealthy,
-		Aggregate: aggregateService,
-	}
-}
-
-func ingress() kinds.Rules {
-	return kinds.Rules{Health: hasAddress, Aggregate: aggregateAddresses, Dependencies: ingressDependencies}
-}
-
-func persistentVolumeClaim() kinds.Rules {
-	return kinds.Rules{
-		Retain:    dropChanged("spec", "volumeName"),
-		Retains:   has("spec", "volumeName"),
-		Health:    claimHealthy,
-		Aggregate: aggregatePVC,
-	}
-}
-
-func disruptionBudget() kinds.Rules {
-	return kinds.Rules{
-		Reflect:   reflectTracked("disruptionsAllowed", "expectedPods", "desiredHealthy", "currentHealthy", "disruptedPods"),
-		Health:    budgetHealthy,
-		Aggregate: aggregateBudget,
-	}
-}
-
-func autoscaler() kinds.Rules {
-	return kinds.Rules{
-		Reflect:   reflectTracked("currentReplicas", "desiredReplicas"),
-		Aggregate: aggregateTracked("currentReplicas", "desiredReplicas"),
 	}
 }

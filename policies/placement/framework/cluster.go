@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/estimate"
@@ -24,6 +25,9 @@ type Cluster struct {
 	Barring []Taint
 	// APIsComplete says that Status.APIEnablements lists every API.
 	APIsComplete bool
+	// Arriving is the kind whose definition is on its way here: it counts as
+	// served. Empty for none.
+	Arriving schema.GroupVersionKind
 }
 
 // Taint is a taint with the text that refusals show.
@@ -47,7 +51,7 @@ func NewCluster(c *clusterv1alpha1.Cluster) *Cluster {
 	return out
 }
 
-// API says whether c serves the kind.
+// API says whether c serves the kind, or is about to.
 func (c *Cluster) API(apiVersion, kind string) clusterv1alpha1.APIEnablementStatus {
 	for i := range c.Status.APIEnablements {
 		group := &c.Status.APIEnablements[i]
@@ -59,6 +63,9 @@ func (c *Cluster) API(apiVersion, kind string) clusterv1alpha1.APIEnablementStat
 				return clusterv1alpha1.APIEnabled
 			}
 		}
+	}
+	if c.Arriving.Kind == kind && kind != "" && c.Arriving.GroupVersion().String() == apiVersion {
+		return clusterv1alpha1.APIEnabled
 	}
 	if c.APIsComplete {
 		return clusterv1alpha1.APIDisabled

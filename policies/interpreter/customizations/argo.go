@@ -1,0 +1,206 @@
+package customizations
+
+import (
+	"strconv"
+
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
+)
+
+// argo is Argo Workflows, Rollouts and CD.
+func argo() kinds.Table {
+	const v1alpha1 = "argoproj.io/v1alpha1"
+	return kinds.Table{
+		kind(v1alpha1, "Workflow"):       workflow(),
+		kind(v1alpha1, "Rollout"):        rollout(),
+		kind(v1alpha1, "Application"):    application(),
+		kind(v1alpha1, "ApplicationSet"): applicationSet(),
+	}
+}
+
+const argoVersion = "argoproj.io/v1alpha1"
+
+func workflow() kinds.Rules {
+	return kinds.Rules{
+		// Its replicas are the pods that run at once.
+		Replicas: func(obj kinds.Object) (int32, *needed, error) {
+			n, err := rules.Count(obj.Object, "spec", "parallelism")
+			if err != nil {
+				return 0, nil, err
+			}
+			if rules.Value(obj.Object, "spec", "parallelism") == nil {
+				n = 1
+			}
+			// Of the spec only this is about pods as a whole.
+			whole := map[string]any{}
+			for _, field := range []string{"nodeSelector", "tolerations", "affinity"} {
+				if v := rules.Value(obj.Object, "spec", field); v != nil {
+					whole[field] = v
+				}
+			}
+			req, err := requirements(obj.GetNamespace(), whole)
+			return n, req, err
+		},
+		Revise: rules.ReviseAt("spec", "parallelism"),
+		// Suspending and resuming a workflow sets the field where it runs.
+		Retain:  leave("spec.suspend"),
+		Retains: has("spec.suspend"),
+		Reflect: rules.Reflect("phase", "message", "startedAt", "finishedAt", "conditions"),
+		Health:  word("status.phase", "Running", "Succeeded"),
+		Aggregate: rules.Aggregate(rules.Worst("phase", "Pending", "Error", "Failed", "Pending", "Running", "Succeeded"), rules.Quote("message"),
+			rules.EveryCondition("PodRunning", "MetricsError", "SpecWarning", "SpecError",
+				"ArtifactGCError"), rules.Earliest("startedAt"), rules.Ended("finishedAt")),
+		Dependencies: workflowNeeds,
+	}
+}
+
+func workflowNeeds(obj kinds.Object) ([]kinds.Dependency, error) {
+	const templates = "spec.templates.*."
+	return ownClaims(needs(
+		podsOf(podOf{
+			containers: []string{
+				templates + "container", templates + "script", templates + "initContainers.*", templates + "sidecars.*",
+				templates + "containerSet.containers.*",
+			},
+			volumes: []string{"spec.volumes.*", templates + "volumes.*"},
+		}),
+		serviceAccounts("spec.serviceAccountName", "spec.executor.serviceAccountName", templates+"serviceAccountName",
+			templates+"executor.serviceAccountName"),
+		secrets("spec.imagePullSecrets.*.name",
+			templates+"inputs.artifacts.*.*.*Secret.name", templates+"outputs.artifacts.*.*.*Secret.name",
+			templates+"archiveLocation.*.*Secret.name", "spec.arguments.artifacts.*.*.*Secret.name"),
+		configMaps("spec.artifactRepositoryRef.configMap",
+			"spec.arguments.parameters.*.valueFrom.configMapKeyRef.name", templates+"inputs.parameters.*.valueFrom.configMapKeyRef.name",
+			"spec.synchronization.semaphore.configMapKeyRef.name", templates+"synchronization.semaphore.configMapKeyRef.name"),
+		templatesOf("WorkflowTemplate", "name", "spec.workflowTemplateRef", templates+"steps.*.*.templateRef",
+			templates+"dag.tasks.*.templateRef"),
+	))(obj)
+}
+
+// templatesOf needs templates of Argo by what references have in a field: those
+// of the cluster where they say so.
+func templatesOf(kindName, nameField string, paths ...string) need {
+	return func(obj kinds.Object) ([]kinds.Dependency, error) {
+		own, shared := rules.Needs{Namespace: obj.GetNamespace()}, rules.Needs{}
+		for _, path := range paths {
+			for _, ref := range objects(obj.Object, path) {
+				if rules.Bool(ref, "clusterScope") {
+					shared.AddOf(argoVersion, "Cluster"+kindName, rules.Text(ref, nameField))
+				} else {
+					own.AddOf(argoVersion, kindName, rules.Text(ref, nameField))
+				}
+			}
+		}
+		return rules.Union(own.Sorted(), shared.Sorted()), nil
+	}
+}
+
+func rollout() kinds.Rules {
+	counts := []string{"replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "HPAReplicas"}
+	return kinds.Rules{
+		Replicas: replicas("spec.replicas", 1, "spec.template"),
+		Revise:   rules.ReviseAt("spec", "replicas"),
+		Retain:   rules.RetainReplicas,
+		Retains:  rules.RetainsReplicas,
+		Reflect:  reflectRollout(append(counts, "phase", "message", "conditions", "stableRS", "currentPodHash", "selector")...),
+		Health:   all(settledText, word("status.phase", "Healthy")),
+		Aggregate: rules.Aggregate(rules.Sum(counts...),
+			rules.Worst("phase", "Progressing", "Degraded", "Paused", "Progressing", "Healthy"), rules.Quote("message"),
+			rules.EveryCondition("InvalidSpec"), rules.Same("stableRS", "currentPodHash", "selector"), observeText),
+		Dependencies: needs(
+			pods("spec.template.spec"),
+			refs("apps/v1", "Deployment", "spec.workloadRef"),
+			named("v1", "Service", "spec.strategy.canary.canaryService", "spec.strategy.canary.stableService",
+				"spec.strategy.blueGreen.activeService", "spec.strategy.blueGreen.previewService"),
+			templatesOf("AnalysisTemplate", "templateName", "spec.strategy.canary.steps.*.analysis.templates.*",
+				"spec.strategy.canary.analysis.templates.*",
+				"spec.strategy.canary.steps.*.experiment.analyses.*",
+				"spec.strategy.blueGreen.prePromotionAnalysis.templates.*", "spec.strategy.blueGreen.postPromotionAnalysis.templates.*"),
+		),
+	}
+}
+
+// generationText returns the generation that a Rollout has observed, which it
+// gives as text.
+func generationText(obj kinds.Object) int64 {
+	n, err := strconv.ParseInt(rules.Text(obj.Object, "status", "observedGeneration"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func settledText(obj kinds.Object) (bool, error) {
+	return generationText(obj) == obj.GetGeneration(), nil
+}
+
+// reflectRollout reports the observed generation as the number that all other
+// kinds report.
+func reflectRollout(fields ...string) func(kinds.Object) (map[string]any, error) {
+	tracked := rules.ReflectTracked(fields...)
+	return func(observed kinds.Object) (map[string]any, error) {
+		status, err := tracked(observed)
+		if status != nil {
+			status["observedGeneration"] = generationText(observed)
+		}
+		return status, err
+	}
+}
+
+// observeText is rules.Observe for a generation that is text.
+func observeText(status map[string]any, r rules.Reports) {
+	if r.Template.GetGeneration() > 0 && rules.Observed(r) {
+		status["observedGeneration"] = strconv.FormatInt(r.Template.GetGeneration(), 10)
+	}
+}
+
+// application is an Application of Argo CD, which does not say what spec its
+// status is about. When it was last looked at is no news.
+func application() kinds.Rules {
+	return kinds.Rules{
+		Reflect: func(observed kinds.Object) (map[string]any, error) {
+			status := rules.Object(observed.Object, "status")
+			if status == nil {
+				return nil, nil
+			}
+			out := map[string]any{}
+			for field, parts := range map[string][]string{
+				"health": {"status", "message"}, "sync": {"status", "revision", "revisions"}, "operationState": {"phase", "message"},
+			} {
+				if picked := pick(rules.Object(status, field), parts...); len(picked) > 0 {
+					out[field] = picked
+				}
+			}
+			if c := rules.List(status, "conditions"); c != nil {
+				out["conditions"] = c
+			}
+			return out, nil
+		},
+		Health: all(word("status.health.status", "Healthy"), word("status.sync.status", "Synced"),
+			word("status.operationState.phase", "", "Succeeded", "Running")),
+		Aggregate: rules.Aggregate(
+			rules.FromWorst("health", "health.status", "Unknown", "Unknown", "Degraded", "Missing", "Progressing", "Suspended", "Healthy"),
+			rules.FromWorst("sync", "sync.status", "Unknown", "OutOfSync", "Unknown", "Synced"),
+			rules.Collect("conditions"), rules.Shorten("conditions", rules.MostConditions)),
+		Dependencies: except("default", named(argoVersion, "AppProject", "spec.project")),
+	}
+}
+
+// pick returns the named fields of m.
+func pick(m map[string]any, names ...string) map[string]any {
+	out := map[string]any{}
+	for _, name := range names {
+		if v := m[name]; v != nil {
+			out[name] = v
+		}
+	}
+	return out
+}
+
+func applicationSet() kinds.Rules {
+	return kinds.Rules{
+		Reflect:   rules.ReflectTracked("conditions"),
+		Health:    all(isTrue("ResourcesUpToDate"), notTrue("ErrorOccurred")),
+		Aggregate: rules.Aggregate(rules.EveryCondition("ErrorOccurred", "RolloutProgressing")),
+	}
+}

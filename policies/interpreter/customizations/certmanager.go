@@ -1,0 +1,81 @@
+package customizations
+
+import (
+	"cmp"
+
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
+)
+
+// certManager is cert-manager. Its kinds say condition by condition which spec
+// they are about.
+func certManager() kinds.Table {
+	const v1 = "cert-manager.io/v1"
+	issuer := kinds.Rules{
+		Reflect:      rules.ReflectTracked("conditions"),
+		Health:       rules.Ready("Ready"),
+		Aggregate:    rules.Aggregate(rules.EveryCondition()),
+		Dependencies: issuerNeeds(),
+	}
+	clusterIssuer := issuer
+	// Secrets of issuers of the cluster lie where cert-manager runs.
+	clusterIssuer.Dependencies = within(always("cert-manager"), issuerNeeds())
+	return kinds.Table{
+		kind(v1, "Issuer"):        issuer,
+		kind(v1, "ClusterIssuer"): clusterIssuer,
+		kind(v1, "Certificate"): {
+			Reflect: rules.ReflectTracked("conditions", "notBefore", "notAfter", "renewalTime", "revision", "failedIssuanceAttempts"),
+			Health:  rules.Ready("Ready"),
+			// What runs out first is what somebody has to know.
+			Aggregate: rules.Aggregate(rules.EveryCondition("Issuing"), rules.Latest("notBefore"),
+				rules.Earliest("notAfter", "renewalTime"), rules.Alike("revision"),
+				issuance),
+			Dependencies: needs(issuerOf, secrets("spec.keystores.*.passwordSecretRef.name")),
+		},
+		kind(v1, "CertificateRequest"): {
+			// The certificate itself stays where it was issued.
+			Reflect:      rules.ReflectTracked("conditions", "failureTime"),
+			Health:       all(rules.Ready("Ready"), notTrue("Denied", "InvalidRequest")),
+			Aggregate:    rules.Aggregate(rules.EveryCondition("Denied", "InvalidRequest"), rules.Earliest("failureTime")),
+			Dependencies: issuerOf,
+		},
+	}
+}
+
+// issuance counts failed attempts, which the schema has at least one of if any.
+func issuance(status map[string]any, r rules.Reports) {
+	delete(status, "failedIssuanceAttempts")
+	if sum := rules.SumOf(r.Parts, "failedIssuanceAttempts"); sum > 0 {
+		status["failedIssuanceAttempts"] = sum
+	}
+}
+
+// issuerOf needs the issuer that is named, if it is one of cert-manager's own.
+func issuerOf(obj kinds.Object) ([]kinds.Dependency, error) {
+	ref := rules.Object(obj.Object, "spec", "issuerRef")
+	if group := rules.Text(ref, "group"); group != "" && group != "cert-manager.io" {
+		return nil, nil
+	}
+	kind := cmp.Or(rules.Text(ref, "kind"), "Issuer")
+	found := rules.Needs{Namespace: scope(kind, obj.GetNamespace())}
+	found.AddOf("cert-manager.io/v1", kind, rules.Text(ref, "name"))
+	return found.Sorted(), nil
+}
+
+// issuerNeeds is what issuers read. The key of an ACME account is made where it
+// is missing, unless that is forbidden.
+func issuerNeeds() need {
+	account := func(obj kinds.Object) ([]kinds.Dependency, error) {
+		if !rules.Bool(obj.Object, at("spec.acme.disableAccountKeyGeneration")...) {
+			return nil, nil
+		}
+		return secrets("spec.acme.privateKeySecretRef.name")(obj)
+	}
+	return needs(account,
+		secrets("spec.ca.secretName", "spec.acme.externalAccountBinding.keySecretRef.name", "spec.acme.solvers.*.dns01.*.*SecretRef.name",
+			"spec.vault.auth.tokenSecretRef.name", "spec.vault.auth.*.secretRef.name", "spec.vault.auth.clientCertificate.secretName", "spec.vault.*SecretRef.name",
+			"spec.venafi.tpp.credentialsRef.name", "spec.venafi.*.*SecretRef.name"),
+		serviceAccounts("spec.vault.auth.kubernetes.serviceAccountRef.name",
+			"spec.acme.solvers.*.dns01.route53.auth.kubernetes.serviceAccountRef.name"),
+	)
+}

@@ -1,0 +1,98 @@
+package customizations
+
+import (
+	"cmp"
+
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
+)
+
+// Bounds of the schema of the Gateway API.
+const (
+	mostAddresses = 16
+	mostListeners = 64
+	mostParents   = 32
+)
+
+// gateway is the Gateway API. Each condition says which spec it is about.
+func gateway() kinds.Table {
+	const group = "gateway.networking.k8s.io"
+	t := kinds.Table{}
+	served(t, group, []string{"v1", "v1beta1"}, "GatewayClass", kinds.Rules{
+		Reflect:   rules.ReflectTracked("conditions"),
+		Health:    rules.Ready("Accepted"),
+		Aggregate: rules.Aggregate(rules.EveryCondition()),
+	})
+	served(t, group, []string{"v1", "v1beta1"}, "Gateway", kinds.Rules{
+		Reflect: rules.ReflectTracked("addresses", "conditions", "listeners"),
+		Health:  all(rules.Ready("Accepted"), rules.Ready("Programmed"), listenersWork),
+		Aggregate: rules.Aggregate(rules.Collect("addresses"), rules.Shorten("addresses", mostAddresses), rules.EveryCondition(),
+			rules.Entries("listeners", mostListeners, []string{"name"}, rules.Greatest("attachedRoutes"), rules.First("supportedKinds"),
+				rules.EveryCondition("Conflicted", "OverlappingTLSConfig"),
+				rules.Default(map[string]any{"supportedKinds": []any{}, "conditions": []any{}}))),
+		Dependencies: needs(
+			references("Secret", "spec.listeners.*.tls.certificateRefs.*"),
+			references("ConfigMap", "spec.listeners.*.tls.frontendValidation.caCertificateRefs.*"),
+		),
+	})
+	route := kinds.Rules{
+		Reflect: rules.ReflectTracked("parents"),
+		Health:  routed,
+		Aggregate: rules.Aggregate(rules.Entries("parents", mostParents, []string{"parentRef", "controllerName"},
+			rules.EveryCondition("PartiallyInvalid"), rules.Default(map[string]any{"conditions": []any{}}))),
+	}
+	served(t, group, []string{"v1", "v1beta1"}, "HTTPRoute", route)
+	served(t, group, []string{"v1", "v1alpha2"}, "GRPCRoute", route)
+	served(t, group, []string{"v1", "v1alpha3", "v1alpha2"}, "TLSRoute", route)
+	served(t, group, []string{"v1alpha2"}, "TCPRoute", route)
+	served(t, group, []string{"v1alpha2"}, "UDPRoute", route)
+	return t
+}
+
+// listenersWork asks that no listener is refused, in conflict, or lacks what it
+// refers to. What a listener does not say is not wrong.
+func listenersWork(obj kinds.Object) (bool, error) {
+	for _, l := range rules.Objects(obj.Object, "status", "listeners") {
+		given := rules.List(l, "conditions")
+		for _, t := range []string{"Accepted", "Programmed", "ResolvedRefs"} {
+			if rules.Text(rules.Condition(given, t), "status") == "False" {
+				return false, nil
+			}
+		}
+		if rules.ConditionTrue(given, "Conflicted") {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// routed asks that the route has a parent, and that all that have taken it up
+// accept its latest spec and find what it refers to.
+func routed(obj kinds.Object) (bool, error) {
+	parents := rules.Objects(obj.Object, "status", "parents")
+	for _, p := range parents {
+		for _, t := range []string{"Accepted", "ResolvedRefs"} {
+			c := rules.Condition(rules.List(p, "conditions"), t)
+			if rules.Text(c, "status") != "True" || rules.Number(c, "observedGeneration") < obj.GetGeneration() {
+				return false, nil
+			}
+		}
+	}
+	return len(parents) > 0, nil
+}
+
+// references needs what references of the Gateway API name, if it is of the core
+// group.
+func references(kind string, path string) need {
+	return func(obj kinds.Object) ([]kinds.Dependency, error) {
+		var found []kinds.Dependency
+		for _, ref := range objects(obj.Object, path) {
+			needs := rules.Needs{Namespace: cmp.Or(rules.Text(ref, "namespace"), obj.GetNamespace())}
+			if rules.Text(ref, "group") == "" && cmp.Or(rules.Text(ref, "kind"), kind) == kind {
+				needs.Add(kind, rules.Text(ref, "name"))
+			}
+			found = append(found, needs.Sorted()...)
+		}
+		return rules.Union(found), nil
+	}
+}

@@ -1,0 +1,283 @@
+package customizations_test
+
+import (
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/policies/interpreter/customizations"
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+)
+
+var update = flag.Bool("update", false, "write golden files")
+
+// example is one folder of testdata: a template, and objects that members made
+// of it. Each member is written as what differs from the template.
+type example struct {
+	dir      string
+	template kinds.Object
+	members  []kinds.Object
+}
+
+func (e example) gvk() schema.GroupVersionKind { return e.template.GroupVersionKind() }
+
+func cluster(i int) string { return fmt.Sprintf("m%d", i+1) }
+
+func examples(t testing.TB) []example {
+	t.Helper()
+	var all []example
+	err := filepath.WalkDir("testdata", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Base(path) != "template.yaml" {
+			return err
+		}
+		all = append(all, read(t, filepath.Dir(path)))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func read(t testing.TB, dir string) example {
+	t.Helper()
+	e := example{dir: dir, template: documents(t, filepath.Join(dir, "template.yaml"))[0]}
+	for _, patch := range documents(t, filepath.Join(dir, "members.yaml")) {
+		member := e.template.DeepCopy()
+		delete(member.Object, "status")
+		merge(member.Object, patch.Object)
+		annotations := member.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		if annotations[workv1alpha2.ResourceTemplateGenerationAnnotationKey] == "" {
+			annotations[workv1alpha2.ResourceTemplateGenerationAnnotationKey] = fmt.Sprint(e.template.GetGeneration())
+		}
+		member.SetAnnotations(annotations)
+		e.members = append(e.members, member)
+	}
+	return e
+}
+
+func documents(t testing.TB, path string) []kinds.Object {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []kinds.Object
+	for _, doc := range strings.Split("\n"+string(data), "\n---\n") {
+		text, err := yaml.YAMLToJSONStrict([]byte(doc))
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		obj := &unstructured.Unstructured{}
+		if err := utiljson.Unmarshal(text, &obj.Object); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		out = append(out, obj)
+	}
+	return out
+}
+
+// merge puts a JSON merge patch on top of an object.
+func merge(onto, patch map[string]any) {
+	for k, v := range patch {
+		below, ok := v.(map[string]any)
+		if !ok {
+			onto[k] = v
+			continue
+		}
+		inner, ok := onto[k].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			onto[k] = inner
+		}
+		merge(inner, below)
+	}
+}
+
+// outcome is what the interpreter answers about an example; what is not known of
+// the kind is left out.
+type outcome struct {
+	Replicas     *int32                            `json:"replicas,omitempty"`
+	Requirements *workv1alpha2.ReplicaRequirements `json:"requirements,omitempty"`
+	Components   []workv1alpha2.Component          `json:"components,omitempty"`
+	// Revised are the changes that asking for one replica makes.
+	Revised []string `json:"revisedToOne,omitempty"`
+	// Retained are the changes to what is applied, by member.
+	Retained map[string][]string                    `json:"retained,omitempty"`
+	Health   map[string]workv1alpha2.ResourceHealth `json:"health,omitempty"`
+	// Reflected by member.
+	Reflected    map[string]any `json:"reflected,omitempty"`
+	Aggregated   map[string]any `json:"aggregated,omitempty"`
+	Dependencies []string       `json:"dependencies,omitempty"`
+}
+
+func interpret(t testing.TB, e example) outcome {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	know := interpreter.New(customizations.Table())
+	rules := customizations.Table()[e.gvk()]
+	var out outcome
+	n, req, known, err := know.Replicas(e.template)
+	if must(err); known {
+		out.Replicas, out.Requirements = &n, req
+	}
+	out.Components, _, err = know.Components(e.template)
+	must(err)
+	revised, _, err := know.Revise(e.template, 1)
+	must(err)
+	out.Revised = changes("", e.template.Object, revised.Object)
+	if rules.Retain != nil {
+		out.Retained = map[string][]string{}
+		for i, m := range e.members {
+			if kept, err := know.Retain(e.template, m); know.Retains(e.template) {
+				must(err)
+				out.Retained[cluster(i)] = changes("", e.template.Object, kept.Object)
+			}
+		}
+	}
+	if rules.Health != nil {
+		out.Health = map[string]workv1alpha2.ResourceHealth{}
+		for i, m := range e.members {
+			out.Health[cluster(i)], err = know.Health(m)
+			must(err)
+		}
+	}
+	if rules.Reflect != nil {
+		out.Reflected = map[string]any{}
+		for i, item := range items(t, know, e) {
+			out.Reflected[cluster(i)] = item.Status
+		}
+	}
+	out.Aggregated, _, err = know.AggregateStatus(e.template, items(t, know, e))
+	if must(err); rules.Aggregate == nil {
+		out.Aggregated = nil
+	}
+	deps, _, err := know.Dependencies(e.template)
+	must(err)
+	for _, d := range deps {
+		out.Dependencies = append(out.Dependencies,
+			strings.TrimSpace(d.APIVersion+" "+d.Kind+" "+strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")))
+	}
+	return out
+}
+
+func items(t testing.TB, know *interpreter.Interpreter, e example) []workv1alpha2.AggregatedStatusItem {
+	t.Helper()
+	var out []workv1alpha2.AggregatedStatusItem
+	for i, m := range e.members {
+		status, err := know.ReflectStatus(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, workv1alpha2.AggregatedStatusItem{ClusterName: cluster(i), Status: status})
+	}
+	return out
+}
+
+// changes lists what differs, "spec.replicas: 4 -> 1".
+func changes(path string, was, is any) []string {
+	a, isObject := was.(map[string]any)
+	b, stillObject := is.(map[string]any)
+	switch {
+	case isObject && stillObject:
+		all := maps.Clone(a)
+		maps.Copy(all, b)
+		var out []string
+		for _, key := range slices.Sorted(maps.Keys(all)) {
+			out = append(out, changes(strings.TrimPrefix(path+"."+key, "."), a[key], b[key])...)
+		}
+		return out
+	case reflect.DeepEqual(was, is):
+		return nil
+	}
+	x, isList := was.([]any)
+	y, stillList := is.([]any)
+	if isList && stillList && len(x) == len(y) {
+		var out []string
+		for i := range x {
+			out = append(out, changes(fmt.Sprintf("%s[%d]", path, i), x[i], y[i])...)
+		}
+		return out
+	}
+	return []string{fmt.Sprintf("%s: %v -> %v", path, was, is)}
+}
+
+// TestGolden compares what is known about every example with its golden file.
+func TestGolden(t *testing.T) {
+	for _, e := range examples(t) {
+		t.Run(strings.TrimPrefix(e.dir, "testdata/"), func(t *testing.T) {
+			before := e.template.DeepCopy()
+			got, err := yaml.Marshal(interpret(t, e))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(before.Object, e.template.Object); diff != "" {
+				t.Errorf("the template that came in was changed:\n%s", diff)
+			}
+			file := filepath.Join(e.dir, "golden.yaml")
+			if *update {
+				if err := os.WriteFile(file, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("outcome (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAggregateSettles: the order in which clusters come makes no difference, and
+// aggregating twice is aggregating once.
+func TestAggregateSettles(t *testing.T) {
+	know := interpreter.New(customizations.Table())
+	for _, e := range examples(t) {
+		t.Run(strings.TrimPrefix(e.dir, "testdata/"), func(t *testing.T) {
+			all := items(t, know, e)
+			status, changed, err := know.AggregateStatus(e.template, all)
+			if err != nil || !changed {
+				return
+			}
+			backwards := slices.Clone(all)
+			slices.Reverse(backwards)
+			other, _, _ := know.AggregateStatus(e.template, backwards)
+			if diff := cmp.Diff(status, other); diff != "" {
+				t.Errorf("another order of clusters makes a difference:\n%s", diff)
+			}
+			again := e.template.DeepCopy()
+			again.Object["status"] = runtime.DeepCopyJSON(status)
+			settled, changed, _ := know.AggregateStatus(again, all)
+			if changed {
+				t.Errorf("aggregating twice is not aggregating once:\n%s", cmp.Diff(status, settled))
+			}
+		})
+	}
+}

@@ -1,0 +1,18 @@
+package customizations
+
+import (
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
+)
+
+// knative is Knative Serving. A service scales itself: it has no replicas to
+// divide, and an address per cluster.
+func knative() kinds.Table {
+	names := []string{"url", "latestCreatedRevisionName", "latestReadyRevisionName"}
+	return kinds.Table{kind("serving.knative.dev/v1", "Service"): {
+		Reflect:      rules.ReflectTracked(append(names, "address", "conditions")...),
+		Health:       all(settled, rules.Ready("Ready")),
+		Aggregate:    rules.Aggregate(rules.EveryCondition(), rules.Same(names...), rules.Alike("address"), rules.Observe),
+		Dependencies: pods("spec.template.spec"),
+	}}
+}

@@ -1,0 +1,224 @@
+package customizations
+
+import (
+	"slices"
+
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
+)
+
+// kruise is OpenKruise, whose workloads are wider ones of Kubernetes' own.
+func kruise() kinds.Table {
+	const v1alpha1, v1beta1 = "apps.kruise.io/v1alpha1", "apps.kruise.io/v1beta1"
+	return kinds.Table{
+		kind(v1alpha1, "CloneSet"):         cloneSet(),
+		kind(v1alpha1, "StatefulSet"):      advancedStatefulSet(),
+		kind(v1beta1, "StatefulSet"):       advancedStatefulSet(),
+		kind(v1alpha1, "DaemonSet"):        advancedDaemonSet(),
+		kind(v1alpha1, "UnitedDeployment"): unitedDeployment(),
+		kind(v1alpha1, "SidecarSet"):       sidecarSet(),
+		kind(v1alpha1, "BroadcastJob"):     broadcastJob(),
+		kind(v1alpha1, "AdvancedCronJob"):  advancedCronJob(),
+	}
+}
+
+func cloneSet() kinds.Rules {
+	counts := []string{
+		"replicas", "readyReplicas", "availableReplicas", "updatedReplicas", "updatedReadyReplicas",
+		"updatedAvailableReplicas", "expectedUpdatedReplicas",
+	}
+	return kinds.Rules{
+		Replicas: replicas("spec.replicas", 1, "spec.template"),
+		Revise:   rules.ReviseAt("spec", "replicas"),
+		Retain:   rules.RetainReplicas,
+		Retains:  rules.RetainsReplicas,
+		Reflect:  rules.ReflectTracked(append(counts, "conditions", "currentRevision", "updateRevision", "labelSelector")...),
+		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.EveryCondition("FailedScale", "FailedUpdate"),
+			rules.Same("currentRevision", "updateRevision", "labelSelector"), rules.Observe),
+		Health: all(settled, notTrue("FailedScale", "FailedUpdate"), updatedClones,
+			enough("status.availableReplicas", "spec.replicas", 1)),
+		Dependencies: pods("spec.template.spec"),
+	}
+}
+
+// updatedClones asks that as many replicas are updated as the controller expects,
+// where a partition keeps some on the old revision.
+func updatedClones(obj kinds.Object) (bool, error) {
+	wanted := countOr(1, obj.Object, "spec", "replicas")
+	if rules.Value(obj.Object, "spec", "updateStrategy", "partition") != nil {
+		wanted = rules.Number(obj.Object, "status", "expectedUpdatedReplicas")
+	}
+	return rules.Bool(obj.Object, "spec", "updateStrategy", "paused") ||
+		rules.Number(obj.Object, "status", "updatedReplicas") >= wanted, nil
+}
+
+func advancedStatefulSet() kinds.Rules {
+	counts := []string{
+		"replicas", "readyReplicas", "availableReplicas", "currentReplicas", "updatedReplicas",
+		"updatedReadyReplicas", "updatedAvailableReplicas",
+	}
+	return kinds.Rules{
+		Replicas: replicas("spec.replicas", 1, "spec.template"),
+		Revise:   rules.ReviseAt("spec", "replicas"),
+		Retain:   rules.RetainReplicas,
+		Retains:  rules.RetainsReplicas,
+		Reflect:  rules.ReflectTracked(append(counts, "conditions", "currentRevision", "updateRevision", "labelSelector")...),
+		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.EveryCondition("FailedCreatePod", "FailedUpdatePod"),
+			rules.Same("currentRevision", "updateRevision", "labelSelector"), rules.Observe),
+		Health:       all(settled, updatedSet, enough("status.availableReplicas", "spec.replicas", 1)),
+		Dependencies: ownClaims(pods("spec.template.spec")),
+	}
+}
+
+// updatedSet asks that all replicas are updated but those that a partition keeps.
+func updatedSet(obj kinds.Object) (bool, error) {
+	wanted := countOr(1, obj.Object, "spec", "replicas")
+	kept := share(rules.Value(obj.Object, "spec", "updateStrategy", "rollingUpdate", "partition"), wanted)
+	return rules.Number(obj.Object, "status", "updatedReplicas") >= wanted-kept, nil
+}
+
+// ownClaims leaves out the volume claims that a set makes itself.
+func ownClaims(n need) need {
+	return func(obj kinds.Object) ([]kinds.Dependency, error) {
+		own := find(obj.Object, "spec.volumeClaimTemplates.*.metadata.name")
+		found, err := n(obj)
+		return slices.DeleteFunc(found, func(d kinds.Dependency) bool {
+			return d.Kind == "PersistentVolumeClaim" && slices.Contains(own, any(d.Name))
+		}), err
+	}
+}
+
+func advancedDaemonSet() kinds.Rules {
+	counts := []string{
+		"currentNumberScheduled", "desiredNumberScheduled", "numberAvailable", "numberMisscheduled", "numberReady",
+		"numberUnavailable", "updatedNumberScheduled",
+	}
+	return kinds.Rules{
+		Reflect:      rules.ReflectTracked(append(counts, "conditions", "daemonSetHash")...),
+		Aggregate:    rules.Aggregate(rules.Sum(counts...), rules.EveryCondition(), rules.Same("daemonSetHash"), rules.Observe),
+		Health:       all(settled, updatedNodes, enough("status.numberAvailable", "status.desiredNumberScheduled", 0)),
+		Dependencies: pods("spec.template.spec"),
+	}
+}
+
+// updatedNodes asks that all nodes have the latest template but those that a
+// partition keeps.
+func updatedNodes(obj kinds.Object) (bool, error) {
+	wanted := rules.Number(obj.Object, "status", "desiredNumberScheduled")
+	kept := share(rules.Value(obj.Object, "spec", "updateStrategy", "rollingUpdate", "partition"), wanted)
+	return rules.Number(obj.Object, "status", "updatedNumberScheduled") >= wanted-kept, nil
+}
+
+// unitedTemplates are where a UnitedDeployment may have the pod template of its
+// workloads.
+var unitedTemplates = []string{"statefulSetTemplate", "advancedStatefulSetTemplate", "cloneSetTemplate", "deploymentTemplate"}
+
+func unitedDeployment() kinds.Rules {
+	counts := []string{"replicas", "readyReplicas", "updatedReplicas", "updatedReadyReplicas"}
+	return kinds.Rules{
+		Replicas: func(obj kinds.Object) (int32, *needed, error) {
+			for _, t := range unitedTemplates {
+				if rules.Object(obj.Object, "spec", "template", t) != nil {
+					return replicas("spec.replicas", 1, "spec.template."+t+".spec.template")(obj)
+				}
+			}
+			return replicas("spec.replicas", 1, "spec.template")(obj)
+		},
+		Revise:  rules.ReviseAt("spec", "replicas"),
+		Retain:  rules.RetainReplicas,
+		Retains: rules.RetainsReplicas,
+		Reflect: rules.ReflectTracked(append(counts, "conditions", "subsetReplicas", "currentRevision", "labelSelector")...),
+		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.Tally("subsetReplicas"), rules.EveryCondition("SubsetFailure"),
+			rules.Same("currentRevision", "labelSelector"), rules.Observe),
+		Health:       all(settled, notTrue("SubsetFailure"), updatedSubsets, enough("status.readyReplicas", "spec.replicas", 1)),
+		Dependencies: pods("spec.template.*.spec.template.spec"),
+	}
+}
+
+// updatedSubsets asks that all replicas are updated but those that partitions of
+// subsets keep.
+func updatedSubsets(obj kinds.Object) (bool, error) {
+	wanted := countOr(1, obj.Object, "spec", "replicas")
+	partitions := rules.Object(obj.Object, "spec", "updateStrategy", "manualUpdate", "partitions")
+	for subset := range partitions {
+		wanted -= max(rules.Number(partitions, subset), 0)
+	}
+	return rules.Number(obj.Object, "status", "updatedReplicas") >= wanted, nil
+}
+
+// sidecarSet adds containers to pods of others. It has no replicas itself; what
+// it needs is what each of those pods needs more.
+func sidecarSet() kinds.Rules {
+	counts := []string{"matchedPods", "updatedPods", "readyPods", "updatedReadyPods"}
+	return kinds.Rules{
+		Replicas: func(obj kinds.Object) (int32, *needed, error) {
+			req, err := requirements(rules.Text(obj.Object, "spec", "namespace"), rules.Object(obj.Object, "spec"))
+			return 0, req, err
+		},
+		// The member's webhook works out the hashes; pausing is how injection and
+		// update are halted on the spot.
+		Retain: func(desired, observed kinds.Object) (kinds.Object, error) {
+			desired, err := leave("spec.updateStrategy.paused", "spec.injectionStrategy.paused")(desired, observed)
+			if err != nil {
+				return nil, err
+			}
+			return drop(sidecarHashes...)(desired, observed)
+		},
+		Retains:   standing(append([][]string{at("spec.updateStrategy.paused"), at("spec.injectionStrategy.paused")}, sidecarHashes...)...),
+		Reflect:   rules.ReflectTracked(append(counts, "latestRevision")...),
+		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.Same("latestRevision"), rules.Observe),
+		Health: all(settled, enough("status.readyPods", "status.matchedPods", 0), oneOf(
+			word("spec.updateStrategy.type", "NotUpdate"), asks("spec.updateStrategy.paused"), there("spec.updateStrategy.partition"),
+			enough("status.updatedPods", "status.matchedPods", 0))),
+		// Pods of any namespace are meant unless it names one: only there it can
+		// be said what has to be beside them.
+		Dependencies: within(textAt("spec.namespace"), pods("spec")),
+	}
+}
+
+var sidecarHashes = [][]string{
+	{"metadata", "annotations", "kruise.io/sidecarset-hash"},
+	{"metadata", "annotations", "kruise.io/sidecarset-hash-without-image"},
+}
+
+// broadcastJob runs a pod on each node. Parallelism as a share of the nodes is
+// no number of replicas.
+func broadcastJob() kinds.Rules {
+	counts := []string{"active", "succeeded", "failed", "desired"}
+	return kinds.Rules{
+		Replicas: replicas("spec.parallelism", 0, "spec.template"),
+		Revise: func(obj kinds.Object, n int32) (kinds.Object, error) {
+			if _, share := rules.Value(obj.Object, "spec", "parallelism").(string); share {
+				return obj, nil
+			}
+			return rules.ReviseAt("spec", "parallelism")(obj, n)
+		},
+		// The controller tells its pods by labels of its own; a job that was
+		// copied from a cluster has those of another job.
+		Retain:  drop(broadcastLabels...),
+		Retains: standing(broadcastLabels...),
+		Reflect: rules.ReflectTracked(append(counts, "conditions", "startTime", "completionTime", "phase")...),
+		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.EveryCondition(), rules.Earliest("startTime"), rules.Ended("completionTime"),
+			rules.Worst("phase", "", "failed", "paused", "running", "completed")),
+		Health:       all(word("status.phase", "running", "completed", "paused"), notTrue("Failed"), none("status.failed")),
+		Dependencies: pods("spec.template.spec"),
+	}
+}
+
+var broadcastLabels = [][]string{
+	at("spec.template.metadata.labels.broadcastjob-name"),
+	at("spec.template.metadata.labels.broadcastjob-controller-uid"),
+}
+
+// mostActive is how many running jobs a template names.
+const mostActive = 100
+
+func advancedCronJob() kinds.Rules {
+	return kinds.Rules{
+		Reflect: rules.Reflect("type", "active", "lastScheduleTime"),
+		Aggregate: rules.Aggregate(rules.Collect("active"), rules.Shorten("active", mostActive), rules.Latest("lastScheduleTime"),
+			rules.Same("type")),
+		Dependencies: needs(pods("spec.template.*.spec.template.spec"),
+			secrets("spec.template.imageListPullJobTemplate.spec.pullSecrets.*")),
+	}
+}

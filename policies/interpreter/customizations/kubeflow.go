@@ -1,0 +1,75 @@
+package customizations
+
+import (
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
+)
+
+// kubeflow is Kubeflow's notebooks and training jobs.
+func kubeflow() kinds.Table {
+	const v1, v2beta1 = "kubeflow.org/v1", "kubeflow.org/v2beta1"
+	t := kinds.Table{
+		kind(v1, "PyTorchJob"):  trainingJob("spec.pytorchReplicaSpecs"),
+		kind(v1, "TFJob"):       trainingJob("spec.tfReplicaSpecs"),
+		kind(v1, "XGBoostJob"):  trainingJob("spec.xgbReplicaSpecs"),
+		kind(v1, "PaddleJob"):   trainingJob("spec.paddleReplicaSpecs"),
+		kind(v1, "JAXJob"):      trainingJob("spec.jaxReplicaSpecs"),
+		kind(v1, "MPIJob"):      trainingJob("spec.mpiReplicaSpecs"),
+		kind(v2beta1, "MPIJob"): trainingJob("spec.mpiReplicaSpecs"),
+	}
+	served(t, "kubeflow.org", []string{"v1", "v1beta1", "v1alpha1"}, "Notebook", notebook())
+	return t
+}
+
+// trainingJob is a job of which pods play several roles. When it was last
+// looked at is no news.
+func trainingJob(roleSpecs string) kinds.Rules {
+	return kinds.Rules{
+		Components: roles(roleSpecs),
+		Reflect:    rules.Reflect("conditions", "replicaStatuses", "startTime", "completionTime"),
+		Health: all(notTrue("Failed"),
+			oneOf(isTrue("Running"), isTrue("Succeeded"), all(asks("spec.runPolicy.suspend"), isTrue("Suspended")))),
+		Aggregate: rules.Aggregate(rules.EveryCondition("Running", "Restarting"), rules.Tally("replicaStatuses"),
+			rules.Earliest("startTime"), rules.Ended("completionTime"),
+			rules.Default(map[string]any{"conditions": []any{}})),
+		Dependencies: pods(roleSpecs + ".*.template.spec"),
+	}
+}
+
+func notebook() kinds.Rules {
+	return kinds.Rules{
+		// A notebook is one pod, unless it was stopped.
+		Replicas: func(obj kinds.Object) (int32, *needed, error) {
+			req, err := requirements(obj.GetNamespace(), rules.Object(obj.Object, "spec", "template", "spec"))
+			if stopped(obj) {
+				return 0, req, err
+			}
+			return 1, req, err
+		},
+		Reflect: rules.Reflect("readyReplicas", "containerState", "conditions"),
+		Health: func(obj kinds.Object) (bool, error) {
+			ready := rules.Number(obj.Object, "status", "readyReplicas") > 0
+			return stopped(obj) || ready && rules.Object(obj.Object, "status", "containerState", "running") != nil, nil
+		},
+		Aggregate: rules.Aggregate(rules.Sum("readyReplicas"), rules.EveryCondition("Waiting", "Terminated"), notebookState,
+			rules.Default(map[string]any{"conditions": []any{}, "containerState": map[string]any{}})),
+		Dependencies: pods("spec.template.spec"),
+	}
+}
+
+// stopped says whether the notebook was stopped in its dashboard, which notes
+// down when.
+func stopped(obj kinds.Object) bool { return obj.GetAnnotations()["kubeflow-resource-stopped"] != "" }
+
+// notebookState shows the container that is furthest from running.
+func notebookState(status map[string]any, r rules.Reports) {
+	delete(status, "containerState")
+	for _, state := range []string{"terminated", "waiting", "running"} {
+		for _, p := range r.Parts {
+			if s := rules.Object(p.Status, "containerState"); rules.Object(s, state) != nil {
+				status["containerState"] = s
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package customizations
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
+)
+
+// binary are the units of memory that programs on the JVM are configured with.
+// All are powers of two, whatever their names.
+var binary = map[string]int64{
+	"k": 1 << 10, "kb": 1 << 10, "kibibytes": 1 << 10,
+	"m": 1 << 20, "mb": 1 << 20, "mebibytes": 1 << 20,
+	"g": 1 << 30, "gb": 1 << 30, "gibibytes": 1 << 30,
+	"t": 1 << 40, "tb": 1 << 40, "tebibytes": 1 << 40,
+	"p": 1 << 50, "pb": 1 << 50, "pebibytes": 1 << 50,
+	"b": 1, "bytes": 1,
+}
+
+// memory reads an amount of memory of a program on the JVM, "512m" or "1 gb";
+// a number without a unit counts in the given one. Texts with an "i", "2Gi", are
+// amounts as Kubernetes writes them.
+func memory(text string, unit int64) (resource.Quantity, error) {
+	text = strings.TrimSpace(text)
+	digits := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
+	if digits < 0 {
+		digits = len(text)
+	}
+	name := strings.ToLower(strings.TrimSpace(text[digits:]))
+	if name != "" {
+		var known bool
+		if unit, known = binary[name]; !known {
+			return rules.Quantity(text)
+		}
+	}
+	n, err := strconv.ParseInt(text[:digits], 10, 64)
+	if err != nil || n > (1<<62)/unit {
+		return resource.Quantity{}, fmt.Errorf("%.40q is no amount of memory", text)
+	}
+	return *resource.NewQuantity(n*unit, resource.BinarySI), nil
+}
+
+// most returns for each resource the larger of two amounts.
+func most(a, b corev1.ResourceList) corev1.ResourceList {
+	out := a.DeepCopy()
+	for name, q := range b {
+		if has, ok := out[name]; !ok || has.Cmp(q) < 0 {
+			if out == nil {
+				out = corev1.ResourceList{}
+			}
+			out[name] = q
+		}
+	}
+	return out
+}

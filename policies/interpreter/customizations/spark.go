@@ -1,0 +1,190 @@
+package customizations
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
+)
+
+// spark is the operator of Apache Spark.
+func spark() kinds.Table {
+	const state = "applicationState.state"
+	states := []string{
+		"FAILED", "FAILING", "SUBMISSION_FAILED", "UNKNOWN", "INVALIDATING", "PENDING_RERUN", "SUSPENDING", "SUSPENDED", "RESUMING",
+		"", "SUBMITTED", "RUNNING", "SUCCEEDING", "COMPLETED",
+	}
+	return kinds.Table{kind("sparkoperator.k8s.io/v1beta2", "SparkApplication"): {
+		Components: sparkRoles,
+		Reflect: rules.Reflect("applicationState", "driverInfo", "executorState", "executionAttempts", "submissionAttempts",
+			"lastSubmissionAttemptTime", "terminationTime", "sparkApplicationId", "submissionID"),
+		Health: oneOf(word("status.applicationState.state", "RUNNING", "SUCCEEDING", "COMPLETED"),
+			all(asks("spec.suspend"), word("status.applicationState.state", "SUSPENDED"))),
+		Aggregate: rules.Aggregate(rules.FromWorst("applicationState", state, "SUBMITTED", states...), executors,
+			rules.Greatest("executionAttempts", "submissionAttempts"), rules.Latest("lastSubmissionAttemptTime"), rules.Ended("terminationTime"),
+			rules.Same("sparkApplicationId", "submissionID"), rules.Alike("driverInfo"),
+			rules.Default(map[string]any{"driverInfo": map[string]any{}})),
+		Dependencies: needs(
+			serviceAccounts("spec.driver.serviceAccount", "spec.executor.serviceAccount"),
+			secrets("spec.imagePullSecrets.*", "spec.*.secrets.*.name", "spec.*.envSecretKeyRefs.*.name"),
+			configMaps("spec.sparkConfigMap", "spec.hadoopConfigMap", "spec.*.configMaps.*.name"),
+			podsOf(podOf{containers: []string{"spec.driver", "spec.executor", "spec.*.sidecars.*", "spec.*.initContainers.*"},
+				volumes: []string{"spec.volumes.*"}}),
+			pods("spec.driver.template.spec", "spec.executor.template.spec"),
+		),
+	}}
+}
+
+// mostExecutors is how many executors a template names.
+const mostExecutors = 100
+
+// executors shows the state of each, with its cluster where there are several.
+func executors(status map[string]any, r rules.Reports) {
+	all := map[string]any{}
+	for _, p := range r.Parts {
+		states := rules.Object(p.Status, "executorState")
+		for _, name := range slices.Sorted(maps.Keys(states)) {
+			state, ok := states[name].(string)
+			if !ok || len(all) == mostExecutors {
+				continue
+			}
+			if len(r.Parts) > 1 {
+				name = p.Cluster + "/" + name
+			}
+			all[name] = state
+		}
+	}
+	delete(status, "executorState")
+	if len(all) > 0 {
+		status["executorState"] = all
+	}
+}
+
+func sparkRoles(obj kinds.Object) (components, error) {
+	r := roster{namespace: obj.GetNamespace()}
+	for _, role := range []struct {
+		name     string
+		replicas int64
+	}{{"driver", 1}, {"executor", sparkExecutors(obj)}} {
+		need, err := sparkNeed(obj, role.name)
+		if err != nil {
+			r.fail(role.name, err)
+			continue
+		}
+		r.add(role.name, role.replicas, need)
+	}
+	return r.result()
+}
+
+// sparkExecutors returns how many executors a job starts with.
+func sparkExecutors(obj kinds.Object) int64 {
+	n := countOr(1, obj.Object, "spec", "executor", "instances")
+	dynamic := rules.Object(obj.Object, "spec", "dynamicAllocation")
+	if rules.Bool(dynamic, "enabled") {
+		n = max(rules.Number(obj.Object, "spec", "executor", "instances"), rules.Number(dynamic, "initialExecutors"),
+			rules.Number(dynamic, "minExecutors"))
+	}
+	return n
+}
+
+const (
+	mebi = 1 << 20
+	// leastOverhead is what a pod gets beyond its heap at least.
+	leastOverhead = 384 * mebi
+)
+
+// sparkNeed is what one pod of a role needs. A pod asks for its heap and an
+// overhead; a number of memory without a unit counts in mebibytes.
+func sparkNeed(obj kinds.Object, name string) (*needed, error) {
+	role := rules.Object(obj.Object, "spec", name)
+	podSpec := pick(role, "nodeSelector", "tolerations", "affinity", "initContainers")
+	podSpec["containers"] = rules.List(role, "sidecars")
+	if podSpec["nodeSelector"] == nil && rules.Value(obj.Object, "spec", "nodeSelector") != nil {
+		podSpec["nodeSelector"] = rules.Value(obj.Object, "spec", "nodeSelector")
+	}
+	need, err := requirements(obj.GetNamespace(), podSpec)
+	if err != nil {
+		return nil, err
+	}
+	own := corev1.ResourceList{}
+	if own[corev1.ResourceCPU], err = sparkCores(role); err != nil {
+		return nil, err
+	}
+	if own[corev1.ResourceMemory], err = sparkMemory(obj, role); err != nil {
+		return nil, err
+	}
+	if gpu := rules.Text(role, "gpu", "name"); gpu != "" {
+		own[corev1.ResourceName(gpu)] = *resource.NewQuantity(rules.Number(role, "gpu", "quantity"), resource.DecimalSI)
+	}
+	return plus(obj.GetNamespace(), need, own), nil
+}
+
+func sparkCores(role map[string]any) (resource.Quantity, error) {
+	for _, field := range []string{"coreRequest", "cores"} {
+		if v := role[field]; v != nil {
+			q, err := rules.Amount(v)
+			if err != nil {
+				return q, fmt.Errorf("%s: %w", field, err)
+			}
+			return q, nil
+		}
+	}
+	return *resource.NewQuantity(1, resource.DecimalSI), nil
+}
+
+func sparkMemory(obj kinds.Object, role map[string]any) (resource.Quantity, error) {
+	heap, err := sparkAmount(role, "memory", "1g")
+	if err != nil {
+		return heap, err
+	}
+	if rules.Text(role, "memoryOverhead") != "" {
+		overhead, err := sparkAmount(role, "memoryOverhead", "")
+		heap.Add(overhead)
+		return heap, err
+	}
+	factor, err := sparkFactor(obj)
+	if err != nil {
+		return heap, err
+	}
+	overhead := max(int64(min(float64(heap.Value())*factor, 1<<62)), leastOverhead)
+	// Spark counts in whole mebibytes.
+	heap.Add(*resource.NewQuantity(overhead/mebi*mebi, resource.BinarySI))
+	return heap, nil
+}
+
+func sparkAmount(role map[string]any, field, none string) (resource.Quantity, error) {
+	text := rules.Text(role, field)
+	if text == "" {
+		text = none
+	}
+	q, err := memory(text, mebi)
+	if err != nil {
+		return q, fmt.Errorf("%s: %w", field, err)
+	}
+	return q, nil
+}
+
+// sparkFactor is the share of the heap that a pod gets beyond it. Programs that
+// are not for the JVM get more.
+func sparkFactor(obj kinds.Object) (float64, error) {
+	if text := rules.Text(obj.Object, "spec", "memoryOverheadFactor"); text != "" {
+		factor, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(factor) || factor < 0 {
+			return 0, fmt.Errorf("memoryOverheadFactor is no factor: %.40q", text)
+		}
+		return factor, nil
+	}
+	switch rules.Text(obj.Object, "spec", "type") {
+	case "Python", "R":
+		return 0.4, nil
+	default:
+		return 0.1, nil
+	}
+}

@@ -1,0 +1,138 @@
+package native
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"slices"
+
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
+)
+
+var (
+	replicasPath = []string{"spec", "replicas"}
+	templatePath = []string{"spec", "template"}
+)
+
+// replicaFailure says that pods cannot be made.
+func replicaFailure(conditionType string) rules.Merge {
+	return rules.Merge{Type: conditionType, Wanted: corev1.ConditionFalse}
+}
+
+// deploymentConditions are those that tools wait for. A Deployment without a
+// deadline has no Progressing.
+var deploymentConditions = []rules.Merge{
+	{Type: string(appsv1.DeploymentAvailable)},
+	{Type: string(appsv1.DeploymentProgressing), Optional: true, Done: "NewReplicaSetAvailable", Gravest: "ProgressDeadlineExceeded"},
+	replicaFailure(string(appsv1.DeploymentReplicaFailure)),
+}
+
+func deployment() kinds.Rules {
+	counts := []string{"replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"}
+	return kinds.Rules{
+		Replicas: rules.Replicas(replicasPath, templatePath),
+		Revise:   rules.ReviseAt(replicasPath...),
+		Retain:   rules.RetainReplicas,
+		Retains:  rules.RetainsReplicas,
+		Reflect:  rules.WithConditions(rules.ReflectTracked(counts...), deploymentConditions...),
+		Aggregate: rules.Aggregate(rules.Sum(counts...), fitReplicas("updatedReplicas"), rules.Observe,
+			rules.Conditions(deploymentConditions...)),
+		Health:       rules.RolledOut(replicasPath...),
+		Dependencies: rules.PodTemplateDependencies(templatePath...),
+	}
+}
+
+// fitReplicas makes counts fit each other as the server asks for: no more
+// replicas are ready than there are, nor available than are ready.
+func fitReplicas(others ...string) rules.Step {
+	all := rules.AtMost("replicas", append(others, "readyReplicas", "availableReplicas")...)
+	ready := rules.AtMost("readyReplicas", "availableReplicas")
+	return func(status map[string]any, r rules.Reports) {
+		all(status, r)
+		ready(status, r)
+	}
+}
+
+func replicaSet() kinds.Rules {
+	counts := []string{"replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas"}
+	failure := replicaFailure(string(appsv1.ReplicaSetReplicaFailure))
+	return kinds.Rules{
+		Replicas: rules.Replicas(replicasPath, templatePath),
+		Revise:   rules.ReviseAt(replicasPath...),
+		Retain:   rules.RetainReplicas,
+		Retains:  rules.RetainsReplicas,
+		Reflect:  rules.WithConditions(rules.ReflectTracked(counts...), failure),
+		Aggregate: rules.Aggregate(rules.Sum(counts...), fitReplicas("fullyLabeledReplicas"), rules.Observe,
+			rules.Conditions(failure)),
+		Health:       replicaSetHealthy,
+		Dependencies: rules.PodTemplateDependencies(templatePath...),
+	}
+}
+
+func replicaSetHealthy(obj kinds.Object) (bool, error) {
+	return rules.Settled(obj) &&
+		rules.Number(obj.Object, "status", "availableReplicas") >= rules.Number(obj.Object, replicasPath...), nil
+}
+
+func statefulSet() kinds.Rules {
+	counts := []string{"replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "currentReplicas"}
+	return kinds.Rules{
+		Replicas:     rules.Replicas(replicasPath, templatePath),
+		Revise:       rules.ReviseAt(replicasPath...),
+		Retain:       rules.RetainReplicas,
+		Retains:      rules.RetainsReplicas,
+		Reflect:      rules.ReflectTracked(append(counts, "currentRevision", "updateRevision")...),
+		Aggregate:    rules.Aggregate(rules.Sum(counts...), fitReplicas("updatedReplicas", "currentReplicas"), rules.Observe, revisions),
+		Health:       rules.RolledOut(replicasPath...),
+		Dependencies: statefulSetDependencies,
+	}
+}
+
+// revisions shows the revisions of the first cluster that is still between two,
+// else those of the first cluster: they are equal once they are everywhere.
+func revisions(status map[string]any, r rules.Reports) {
+	current, update := "", ""
+	for _, p := range r.Parts {
+		from, to := rules.Text(p.Status, "currentRevision"), rules.Text(p.Status, "updateRevision")
+		if update == "" || from != to && current == update {
+			current, update = from, to
+		}
+	}
+	for name, revision := range map[string]string{"currentRevision": current, "updateRevision": update} {
+		delete(status, name)
+		if revision != "" {
+			status[name] = revision
+		}
+	}
+}
+
+// statefulSetDependencies leaves out the claims that the set makes itself.
+func statefulSetDependencies(obj kinds.Object) ([]kinds.Dependency, error) {
+	own := map[string]bool{}
+	for _, claim := range rules.Objects(obj.Object, "spec", "volumeClaimTemplates") {
+		own[rules.Text(claim, "metadata", "name")] = true
+	}
+	deps, err := rules.PodTemplateDependencies(templatePath...)(obj)
+	return slices.DeleteFunc(deps, func(d kinds.Dependency) bool {
+		return d.Kind == "PersistentVolumeClaim" && own[d.Name]
+	}), err
+}
+
+func daemonSet() kinds.Rules {
+	counts := []string{
+		"currentNumberScheduled", "desiredNumberScheduled", "numberAvailable", "numberMisscheduled",
+		"numberReady", "updatedNumberScheduled", "numberUnavailable",
+	}
+	return kinds.Rules{
+		Reflect:      rules.ReflectTracked(counts...),
+		Aggregate:    rules.Aggregate(rules.Sum(counts...), rules.Observe),
+		Health:       daemonSetHealthy,
+		Dependencies: rules.PodTemplateDependencies(templatePath...),
+	}
+}
+
+func daemonSetHealthy(obj kinds.Object) (bool, error) {
+	updated := rules.Number(obj.Object, "status", "updatedNumberScheduled")
+	return rules.Settled(obj) && updated >= rules.Number(obj.Object, "status", "desiredNumberScheduled") &&
+		rules.Number(obj.Object, "status", "numberAvailable") >= updated, nil
+}

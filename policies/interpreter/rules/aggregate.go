@@ -1,0 +1,203 @@
+package rules
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+)
+
+// Part is what one cluster reports.
+type Part struct {
+	Cluster string
+	// Status is nil where the cluster reports none.
+	Status map[string]any
+}
+
+// Reports is what all clusters report of one template.
+type Reports struct {
+	Template kinds.Object
+	// Parts are sorted by cluster, so that no rule depends on who came first.
+	Parts []Part
+}
+
+// Step works on the status of a template: a copy that it changes, given what
+// clusters report.
+type Step func(status map[string]any, r Reports)
+
+// Aggregate returns a rule that takes the steps one after the other, on what the
+// template's status is now. A status that is no object counts as none.
+func Aggregate(steps ...Step) func(kinds.Object, []workv1alpha2.AggregatedStatusItem) (map[string]any, error) {
+	return func(template kinds.Object, items []workv1alpha2.AggregatedStatusItem) (map[string]any, error) {
+		parts, err := Parts(items)
+		if err != nil {
+			return nil, err
+		}
+		status, reports := StatusOf(template), Reports{template, parts}
+		for _, step := range steps {
+			step(status, reports)
+		}
+		return status, nil
+	}
+}
+
+// Parts returns what clusters report, sorted by cluster.
+func Parts(items []workv1alpha2.AggregatedStatusItem) ([]Part, error) {
+	out := make([]Part, len(items))
+	for i := range items {
+		status, err := itemStatus(&items[i])
+		if err != nil {
+			return nil, err
+		}
+		out[i] = Part{items[i].ClusterName, status}
+	}
+	slices.SortStableFunc(out, func(a, b Part) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	return out, nil
+}
+
+func itemStatus(item *workv1alpha2.AggregatedStatusItem) (map[string]any, error) {
+	if item.Status == nil || len(item.Status.Raw) == 0 {
+		return nil, nil
+	}
+	var out any
+	if err := utiljson.Unmarshal(item.Status.Raw, &out); err != nil {
+		return nil, fmt.Errorf("status of cluster %s: %w", item.ClusterName, err)
+	}
+	status, _ := out.(map[string]any)
+	return status, nil
+}
+
+// Fields of a reported status that say which spec it is about: that of the
+// member's object, the template's that it was made from, and the latest that the
+// object's controller has seen.
+const (
+	FieldGeneration         = "generation"
+	FieldTemplateGeneration = "resourceTemplateGeneration"
+	FieldObservedGeneration = "observedGeneration"
+)
+
+// Sum adds up counts. Every one is written, zeros too, so that a merge patch
+// made of the result clears what has gone. What is less than nothing counts as
+// nothing, and no sum exceeds what an int32 holds: servers refuse it.
+func Sum(counts ...string) Step {
+	return func(status map[string]any, r Reports) {
+		for _, name := range counts {
+			status[name] = SumOf(r.Parts, name)
+		}
+	}
+}
+
+// SumOf adds up a count of the parts, as Sum does.
+func SumOf(parts []Part, path ...string) int64 {
+	var sum int64
+	for _, p := range parts {
+		sum += min(max(Number(p.Status, path...), 0), math.MaxInt32)
+	}
+	return min(sum, math.MaxInt32)
+}
+
+// AtMost lowers counts to another one, as the server asks for: no more replicas
+// are ready than there are.
+func AtMost(limit string, counts ...string) Step {
+	return func(status map[string]any, _ Reports) {
+		most := Number(status, limit)
+		for _, name := range counts {
+			if Number(status, name) > most {
+				status[name] = most
+			}
+		}
+	}
+}
+
+// Observe has the template's generation observed once every cluster reports
+// about it with nothing newer underway; until then the field stays.
+func Observe(status map[string]any, r Reports) {
+	if r.Template.GetGeneration() > 0 && Observed(r) {
+		status[FieldObservedGeneration] = r.Template.GetGeneration()
+	}
+}
+
+// Observed says whether every cluster reports about the template's latest
+// generation. The reports have to be tracked: see ReflectTracked.
+func Observed(r Reports) bool {
+	for _, p := range r.Parts {
+		if p.Status == nil || Number(p.Status, FieldObservedGeneration) < Number(p.Status, FieldGeneration) ||
+			Number(p.Status, FieldTemplateGeneration) < r.Template.GetGeneration() {
+			return false
+		}
+	}
+	return len(r.Parts) > 0
+}
+
+// Phase sets the phase to the first of the words that any cluster reports; one
+// that reports none counts as missing. Other words count for nothing.
+func Phase(missing string, words ...string) Step {
+	return func(status map[string]any, r Reports) {
+		seen := map[string]bool{}
+		for _, p := range r.Parts {
+			seen[cmp.Or(Text(p.Status, "phase"), missing)] = true
+		}
+		for _, word := range words {
+			if seen[word] {
+				status["phase"] = word
+				return
+			}
+		}
+	}
+}
+
+// Collect sets the list at a path to all that clusters report there, sorted by
+// its text, each once. Nothing is written where nothing is and was.
+func Collect(path ...string) Step {
+	return func(status map[string]any, r Reports) {
+		var all []any
+		for _, p := range r.Parts {
+			all = append(all, List(p.Status, path...)...)
+		}
+		if len(all) > 0 || Value(status, path...) != nil {
+			Put(status, Distinct(all), path...)
+		}
+	}
+}
+
+// Put writes v at the path, and makes an object of whatever is in the way.
+func Put(m map[string]any, v any, path ...string) {
+	for _, key := range path[:len(path)-1] {
+		child, ok := m[key].(map[string]any)
+		if !ok {
+			child = map[string]any{}
+			m[key] = child
+		}
+		m = child
+	}
+	m[path[len(path)-1]] = v
+}
+
+// Distinct returns the values sorted by their text, each once; never nil.
+func Distinct(values []any) []any {
+	type entry struct {
+		value any
+		text  string
+	}
+	entries := make([]entry, 0, len(values))
+	for _, v := range values {
+		data, err := json.Marshal(v)
+		if err != nil {
+			continue // it was decoded from JSON
+		}
+		entries = append(entries, entry{v, string(data)})
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.text, b.text) })
+	entries = slices.CompactFunc(entries, func(a, b entry) bool { return a.text == b.text })
+	out := make([]any, len(entries))
+	for i := range entries {
+		out[i] = entries[i].value
+	}
+	return out
+}

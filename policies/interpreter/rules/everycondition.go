@@ -1,0 +1,158 @@
+package rules
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const (
+	// MostConditions is how many types of conditions a template gets.
+	MostConditions = 32
+	// mostText is how long a text of members may be that goes on as it is.
+	mostText = 1024
+)
+
+// adverse are types of conditions that many kinds have and that are no good news
+// where they are true: true in one cluster is true of the template. All others
+// are true of the template once they are in every cluster.
+var adverse = []string{
+	"Degraded", "Error", "Failed", "Failure", "Reconciling", "ReplicaFailure", "Stalled", "Suspended", "Paused",
+}
+
+// EveryCondition merges the conditions of all types that clusters report. Types that
+// are true of the template as soon as they are of one cluster are adverse, or
+// among those given.
+func EveryCondition(anywhere ...string) Step {
+	return func(status map[string]any, r Reports) {
+		current := List(status, "conditions")
+		var merges []Merge
+		for _, t := range conditionTypes(current, r) {
+			m := Merge{Type: t}
+			if slices.Contains(adverse, t) || slices.Contains(anywhere, t) {
+				m.Wanted = corev1.ConditionFalse
+			}
+			merges = append(merges, m)
+		}
+		Conditions(merges...)(status, r)
+		merged := []any{}
+		for _, m := range merges {
+			if c := Condition(List(status, "conditions"), m.Type); c != nil {
+				merged = append(merged, complete(c, Condition(current, m.Type), m, r))
+			}
+		}
+		delete(status, "conditions")
+		if len(merged) > 0 || len(current) > 0 {
+			status["conditions"] = merged
+		}
+	}
+}
+
+// conditionTypes returns the types that clusters report or the template has,
+// sorted.
+func conditionTypes(current []any, r Reports) []string {
+	types := map[string]bool{}
+	collect := func(list []any) {
+		for _, c := range list {
+			c, _ := c.(map[string]any)
+			if t := Text(c, "type"); t != "" && len(t) < mostText {
+				types[t] = true
+			}
+		}
+	}
+	collect(current)
+	for _, p := range r.Parts {
+		collect(List(p.Status, "conditions"))
+	}
+	sorted := slices.Sorted(maps.Keys(types))
+	return sorted[:min(len(sorted), MostConditions)]
+}
+
+// complete adds to a merged condition what its kind has beyond the common
+// fields, and leaves out what no condition of it has: servers drop what the schema
+// does not know, and refuse a status that misses what it asks for.
+func complete(merged, current map[string]any, m Merge, r Reports) map[string]any {
+	var given []map[string]any
+	for _, p := range r.Parts {
+		if c := Condition(List(p.Status, "conditions"), m.Type); c != nil {
+			given = append(given, c)
+		}
+	}
+	out := maps.Clone(merged)
+	has := func(field string) bool {
+		return slices.ContainsFunc(r.Parts, func(p Part) bool {
+			return slices.ContainsFunc(Objects(p.Status, "conditions"), func(c map[string]any) bool { return c[field] != nil })
+		})
+	}
+	if Text(out, "message") == "" {
+		out["message"] = agreed(given)
+	}
+	if Text(out, "lastTransitionTime") == "" {
+		out["lastTransitionTime"] = cmp.Or(since(given), epoch)
+	}
+	for _, field := range []string{"lastTransitionTime", "reason", "message"} {
+		if !has(field) && (field != "reason" || out[field] == "Reported") && (field != "message" || out[field] == "") {
+			delete(out, field)
+		}
+	}
+	for _, field := range []string{"lastUpdateTime", "lastProbeTime"} {
+		if at := Text(out, "lastTransitionTime"); has(field) && at != "" {
+			out[field] = at
+		}
+	}
+	if !has("observedGeneration") {
+		return out
+	}
+	if generation := Number(current, "observedGeneration"); generation > 0 {
+		out["observedGeneration"] = generation
+	}
+	if generation := r.Template.GetGeneration(); generation > 0 && judged(m, r) {
+		out["observedGeneration"] = generation
+	}
+	return out
+}
+
+// epoch is when what does not say since when has begun.
+const epoch = "1970-01-01T00:00:00Z"
+
+// since returns the last time that any of the conditions has changed.
+func since(given []map[string]any) string {
+	at := ""
+	for _, c := range given {
+		at = max(at, Time(c, "lastTransitionTime"))
+	}
+	return at
+}
+
+// agreed returns the message that all conditions have; empty where they differ.
+func agreed(given []map[string]any) string {
+	message := ""
+	for i, c := range given {
+		said := Text(c, "message")
+		if i > 0 && said != message || len(said) > mostText {
+			return ""
+		}
+		message = said
+	}
+	return message
+}
+
+// judged says whether the condition is about the template's latest generation
+// in every cluster.
+func judged(m Merge, r Reports) bool {
+	for _, p := range r.Parts {
+		if Number(p.Status, FieldTemplateGeneration) < r.Template.GetGeneration() {
+			return false
+		}
+		c := Condition(List(p.Status, "conditions"), m.Type)
+		if c == nil && m.Wanted == corev1.ConditionFalse {
+			continue
+		}
+		if Number(c, "observedGeneration") < Number(p.Status, FieldGeneration) {
+			return false
+		}
+	}
+	return true
+}

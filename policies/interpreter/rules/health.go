@@ -1,0 +1,41 @@
+package rules
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+)
+
+// Settled says whether the object's controller has seen its latest spec.
+func Settled(obj kinds.Object) bool {
+	return Number(obj.Object, "status", "observedGeneration") == obj.GetGeneration()
+}
+
+// unsettled says whether the object's controller has seen an older spec only;
+// those that do not say what they have seen are settled.
+func unsettled(obj kinds.Object) bool {
+	return Value(obj.Object, "status", "observedGeneration") != nil && !Settled(obj)
+}
+
+// Ready returns a rule by which an object is healthy once its condition of the
+// type is true, for its latest spec where its controller says for which.
+func Ready(conditionType string) func(kinds.Object) (bool, error) {
+	return func(obj kinds.Object) (bool, error) {
+		c := Condition(List(obj.Object, "status", "conditions"), conditionType)
+		if c == nil || Text(c, "status") != string(corev1.ConditionTrue) || unsettled(obj) {
+			return false, nil
+		}
+		return Value(c, "observedGeneration") == nil || Number(c, "observedGeneration") >= obj.GetGeneration(), nil
+	}
+}
+
+// RolledOut returns a rule by which an object is healthy once its controller
+// has seen its latest spec, no fewer replicas than the number at the path are
+// of it, and all of those are available.
+func RolledOut(replicas ...string) func(kinds.Object) (bool, error) {
+	return func(obj kinds.Object) (bool, error) {
+		updated := Number(obj.Object, "status", "updatedReplicas")
+		return Settled(obj) && updated >= Number(obj.Object, replicas...) &&
+			Number(obj.Object, "status", "availableReplicas") >= updated, nil
+	}
+}

@@ -1,0 +1,83 @@
+package rules
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	podresources "k8s.io/component-helpers/resource"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+)
+
+// Count returns the number of replicas at the path, zero where there is none,
+// and an error where it is no number of replicas.
+func Count(m map[string]any, path ...string) (int32, error) {
+	n := Number(m, path...)
+	if n < 0 || n > math.MaxInt32 {
+		return 0, fmt.Errorf("%s is no number of replicas: %d", strings.Join(path, "."), n)
+	}
+	return int32(n), nil
+}
+
+// Replicas returns a rule for kinds that count replicas at one path, each made
+// from the pod template at another; a nil template has no needs.
+func Replicas(path, template []string) func(kinds.Object) (int32, *workv1alpha2.ReplicaRequirements, error) {
+	return func(obj kinds.Object) (int32, *workv1alpha2.ReplicaRequirements, error) {
+		n, err := Count(obj.Object, path...)
+		if err != nil || template == nil {
+			return n, nil, err
+		}
+		req, err := TemplateRequirements(obj, template...)
+		return n, req, err
+	}
+}
+
+// TemplateRequirements returns what one pod made from the template at the path
+// asks for; nil for nothing.
+func TemplateRequirements(obj kinds.Object, path ...string) (*workv1alpha2.ReplicaRequirements, error) {
+	return Requirements(obj.GetNamespace(), Object(Object(obj.Object, path...), "spec"))
+}
+
+// Requirements returns what one pod of the spec asks for; nil for nothing.
+func Requirements(namespace string, podSpec map[string]any) (*workv1alpha2.ReplicaRequirements, error) {
+	spec, err := Typed[corev1.PodSpec](podSpec)
+	if err != nil {
+		return nil, fmt.Errorf("pod spec: %w", err)
+	}
+	claim := nodeClaim(spec)
+	request := podresources.PodRequests(&corev1.Pod{Spec: *spec}, podresources.PodResourcesOptions{})
+	if claim == nil && len(request) == 0 {
+		return nil, nil
+	}
+	if len(request) == 0 {
+		request = nil
+	}
+	return &workv1alpha2.ReplicaRequirements{NodeClaim: claim, ResourceRequest: request, Namespace: namespace}, nil
+}
+
+func nodeClaim(spec *corev1.PodSpec) *workv1alpha2.NodeClaim {
+	claim := &workv1alpha2.NodeClaim{NodeSelector: spec.NodeSelector, Tolerations: spec.Tolerations}
+	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
+		claim.HardNodeAffinity = spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	if claim.HardNodeAffinity == nil && len(claim.NodeSelector) == 0 && len(claim.Tolerations) == 0 {
+		return nil
+	}
+	return claim
+}
+
+// ReviseAt returns a rule that sets the number at the path, if there is one.
+func ReviseAt(path ...string) func(kinds.Object, int32) (kinds.Object, error) {
+	return func(obj kinds.Object, n int32) (kinds.Object, error) {
+		if Value(obj.Object, path...) == nil {
+			return obj, nil
+		}
+		out := obj.DeepCopy()
+		err := unstructured.SetNestedField(out.Object, int64(n), path...)
+		return out, err
+	}
+}

@@ -1,0 +1,138 @@
+package plan
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/dependency"
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+// along adds to the plans of templates what becomes of them because others refer
+// to them. The templates are those of the plans, in their order.
+func (in *FleetInput) along(plans []TemplatePlan, now *bound, snap placement.Snapshot) {
+	var users []dependency.User
+	looked := map[dependency.Ref]bool{}
+	for i, template := range in.Templates {
+		b := plans[i].Binding
+		if b == nil {
+			b = now.of(template)
+		}
+		if b == nil {
+			continue
+		}
+		looked[dependency.Ref{Namespace: b.GetNamespace(), Name: b.GetName()}] = true
+		if user, uses := in.user(&plans[i], template, b); uses {
+			users = append(users, user)
+		}
+	}
+	for i, template := range in.Templates {
+		in.attach(&plans[i], template, now.of(template), users, looked)
+		if len(plans[i].NeededBy) > 0 {
+			in.resend(&plans[i], template, snap)
+		}
+	}
+}
+
+// user returns the user that a template is, and false where it takes nothing
+// along.
+func (in *FleetInput) user(p *TemplatePlan, template *unstructured.Unstructured, b workv1alpha2.Binding) (dependency.User, bool) {
+	if !dependency.Uses(b) {
+		return dependency.User{}, false
+	}
+	deps, _, err := in.Interpreter.Dependencies(template)
+	noted, _ := dependency.Noted(b) // what clusters hold, or what was known last
+	if err == nil && p.Binding != nil {
+		deps, err = dependency.Check(deps, noted, p.Resource, in.Skip)
+	} else {
+		deps = noted
+	}
+	if _, awaits := kinds.Awaits(err); err != nil && !awaits {
+		p.Err = errors.Join(p.Err, err)
+	}
+	user := dependency.UserOf(b)
+	user.Needs = dependency.Needs(deps)
+	return user, true
+}
+
+// attach sets the binding that a template has because others refer to it.
+func (in *FleetInput) attach(p *TemplatePlan, template *unstructured.Unstructured, current workv1alpha2.Binding, all []dependency.User, looked map[dependency.Ref]bool) {
+	switch {
+	case p.Binding != nil:
+		current = p.Binding
+	case current != nil && p.Outcome == propagation.Released:
+		current = current.DeepCopyObject().(workv1alpha2.Binding)
+		propagation.Unclaim(current)
+	}
+	var users []dependency.User
+	if propagation.Propagates(p.Resource, in.Skip) {
+		for _, u := range all {
+			if u.Means(p.Resource) {
+				users = append(users, u)
+			}
+		}
+	}
+	if len(users) == 0 && (current == nil || !dependency.Tied(current)) {
+		return
+	}
+	d := dependency.Decide(dependency.Case{
+		Object: template, Binding: current, Users: users,
+		Left: func(ref dependency.Ref) bool { return in.Whole || looked[ref] },
+		NewID: func() string {
+			name := workv1alpha2.BindingName(template.GetKind(), template.GetName())
+			return uuid.NewSHA1(uuid.NameSpaceOID, []byte("binding/"+template.GetNamespace()+"/"+name)).String()
+		},
+	})
+	p.Binding, p.Dropped = d.Binding, d.Binding == nil && current != nil
+	if p.Binding == nil {
+		p.Works = nil
+		return
+	}
+	p.NeededBy = dependency.Refs(p.Binding)
+	if p.Policy == nil && len(p.NeededBy) > 0 {
+		p.Why += ", goes along with " + named(p.NeededBy)
+	}
+}
+
+// resend sets the Works of a template that others need.
+func (in *FleetInput) resend(p *TemplatePlan, template *unstructured.Unstructured, snap placement.Snapshot) {
+	template = template.DeepCopy()
+	switch p.Outcome {
+	case propagation.Carried:
+		p.Activation.Claim(p.Policy).Set(template)
+	case propagation.Released:
+		propagation.Unclaim(template)
+	}
+	digest, err := propagation.Digest(template)
+	if stands := p.Binding.GetAnnotations()[propagation.DigestAnnotation]; err != nil || stands != "" && stands != digest {
+		p.Err = errors.Join(p.Err, err)
+		return
+	}
+	works, err := Works(WorksInput{
+		Binding: p.Binding, Template: template, Cluster: snap.Cluster, Overrides: in.Overrides, Interpreter: in.Interpreter,
+	})
+	if err != nil {
+		p.Err = errors.Join(p.Err, err)
+		return
+	}
+	p.Works = works
+}
+
+// named lists some of the bindings.
+func named(refs []dependency.Ref) string {
+	const most = 3
+	words := make([]string, 0, most+1)
+	for _, ref := range refs[:min(len(refs), most)] {
+		words = append(words, ref.String())
+	}
+	if len(refs) > most {
+		words = append(words, "others")
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,46 @@
+package plan
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// System returns the Work that makes an object of the control plane's own in a
+// cluster. It belongs to the Cluster and goes with it. No override reaches it,
+// and it takes over an object of the name that the cluster has already.
+func System(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster) (*workv1alpha1.Work, error) {
+	manifest := obj.DeepCopy()
+	name := workv1alpha2.WorkName(manifest.GetKind(), manifest.GetName(), manifest.GetNamespace())
+	work := &workv1alpha1.Work{
+		TypeMeta: workType(),
+		ObjectMeta: metav1.ObjectMeta{
+			Name:       name,
+			Namespace:  workv1alpha2.ExecutionNamespace(cluster.Name),
+			Labels:     map[string]string{workv1alpha2.WorkPermanentIDLabel: WorkID(string(cluster.UID)+"/"+name, cluster.Name)},
+			Finalizers: []string{workv1alpha2.ExecutionControllerFinalizer},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: clusterv1alpha1.ResourceKindCluster, Name: cluster.Name, UID: cluster.UID,
+				Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+			}},
+		},
+	}
+	labels := mapOf(manifest.GetLabels())
+	labels[workv1alpha2.KarmadaSystemLabel] = workv1alpha2.KarmadaSystemLabelValue
+	manifest.SetLabels(labels)
+	id := manifestIdentity(work)
+	id.annotations[workv1alpha2.ResourceConflictResolutionAnnotation] = workv1alpha2.ResourceConflictResolutionOverwrite
+	mark(manifest, id)
+	encoded, err := Encode(manifest)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s %s: %w", manifest.GetKind(), manifest.GetName(), err)
+	}
+	work.Spec.Workload.Manifests = []workv1alpha1.Manifest{encoded}
+	return work, nil
+}

@@ -1,0 +1,137 @@
+package rollup
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// Bounds of a binding, in bytes as it is stored. etcd takes 1.5 MiB unless told
+// otherwise; half a MiB is left for what the next writer of the spec adds.
+const (
+	mostBinding = 1 << 20
+	// surelyFits is how much statuses may have together without anybody counting
+	// the rest.
+	surelyFits = 128 << 10
+	// mostMessage bounds what one cluster says of applying, and mostMessages all
+	// of them together, down to leastMessage each.
+	mostMessage  = 1 << 10
+	mostMessages = 128 << 10
+	leastMessage = 64
+)
+
+// fit shortens messages and leaves out raw statuses, the largest first, until
+// b can be stored with the items. It returns the clusters whose statuses were
+// left out, sorted. The same input leaves out the same, and sizes count in steps,
+// so that a status that grows by a digit does not change places with another.
+func fit(b workv1alpha2.Binding, items []workv1alpha2.AggregatedStatusItem) []string {
+	shorten(items)
+	sizes, all := make([]int, len(items)), 0
+	for i := range items {
+		if items[i].Status != nil {
+			sizes[i] = stepped(Stored(items[i].Status.Raw))
+			all += sizes[i]
+		}
+	}
+	if all <= surelyFits {
+		return nil
+	}
+	room := max(0, mostBinding-around(b, items))
+	order := make([]int, len(items))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sizes[b], sizes[a]) })
+	var left []string
+	for _, i := range order {
+		if all <= room {
+			break
+		}
+		if items[i].Status != nil {
+			all -= sizes[i]
+			items[i].Status = nil
+			left = append(left, items[i].ClusterName)
+		}
+	}
+	slices.Sort(left)
+	return left
+}
+
+// shorten bounds the messages of items.
+func shorten(items []workv1alpha2.AggregatedStatusItem) {
+	saying := 0
+	for i := range items {
+		if items[i].AppliedMessage != "" {
+			saying++
+		}
+	}
+	most := mostMessage
+	for most > leastMessage && most*saying > mostMessages {
+		most /= 2
+	}
+	for i := range items {
+		items[i].AppliedMessage = clip(items[i].AppliedMessage, most)
+	}
+}
+
+// Stored returns how many bytes raw JSON has in an object that is stored: the
+// encoder writes some characters as six bytes.
+func Stored(raw []byte) int {
+	n := len(raw)
+	for _, escaped := range []string{"<", ">", "&"} {
+		n += 5 * bytes.Count(raw, []byte(escaped))
+	}
+	return n + 3*(bytes.Count(raw, []byte("\u2028"))+bytes.Count(raw, []byte("\u2029")))
+}
+
+// stepped rounds a size up, by an eighth of it at most.
+func stepped(n int) int {
+	step := 1 << max(0, bits.Len(uint(n))-4)
+	return (n + step - 1) / step * step
+}
+
+// around returns how many bytes b has without raw statuses.
+func around(b workv1alpha2.Binding, items []workv1alpha2.AggregatedStatusItem) int {
+	const rest = 4 << 10 // names, ids, conditions
+	bare := slices.Clone(items)
+	for i := range bare {
+		bare[i].Status = nil
+	}
+	n := rest
+	for _, part := range []any{b.GetLabels(), b.GetAnnotations(), b.GetManagedFields(), b.BindingSpec(), bare} {
+		n += sizeOf(part)
+	}
+	return n
+}
+
+// sizeOf returns how many bytes v has as JSON.
+func sizeOf(v any) int {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return mostBinding // what cannot be encoded cannot be stored either
+	}
+	return len(data)
+}
+
+// truncated returns the condition that says what was left out; false where
+// nothing was.
+func truncated(left []string, of int, shortened string) (metav1.Condition, bool) {
+	c := metav1.Condition{Type: workv1alpha2.StatusTruncated, Status: metav1.ConditionTrue, Reason: workv1alpha2.StatusTooLargeReason}
+	if len(left) > 0 {
+		c.Message = fmt.Sprintf("the statuses of %d of %d clusters are too large to be kept here and are in their Works: %s", len(left), of, names(left))
+	}
+	if shortened != "" {
+		if c.Message != "" {
+			c.Message += "; "
+		}
+		c.Message += clip(shortened, mostFault)
+	}
+	return c, c.Message != ""
+}

@@ -1,0 +1,116 @@
+package rollup
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// Bounds of messages that hold words of clusters.
+const (
+	mostFault = 512 // bytes of what one fault says
+	mostNames = 5   // clusters that are named
+	mostTexts = 3   // different texts that are told
+)
+
+// interpreted returns the condition that says which rules of the interpreter
+// fail; false where none does. Faults are those that are about the template, in
+// no cluster; empty ones are none.
+func interpreted(works []*workv1alpha1.Work, faults ...string) (metav1.Condition, bool) {
+	var told []string
+	for _, fault := range faults {
+		if fault != "" {
+			told = append(told, clip(fault, mostFault))
+		}
+	}
+	failing := saying(works, workv1alpha1.WorkInterpreted, metav1.ConditionFalse)
+	if len(failing) > 0 {
+		told = append(told, tell(failing))
+	}
+	return metav1.Condition{
+		Type: workv1alpha2.Interpreted, Status: metav1.ConditionFalse,
+		Reason: workv1alpha1.WorkInterpreterFailedReason, Message: strings.Join(told, "; "),
+	}, len(told) > 0
+}
+
+// drifted returns the condition that says where members differ from what was
+// applied, or else where they did and it was put back; false where neither is.
+func drifted(works []*workv1alpha1.Work) (metav1.Condition, bool) {
+	c := metav1.Condition{Type: workv1alpha2.Drifted, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkDriftReportedReason}
+	said := saying(works, workv1alpha1.WorkDrifted, metav1.ConditionTrue)
+	if len(said) == 0 {
+		c.Status, c.Reason = metav1.ConditionFalse, workv1alpha1.WorkDriftRevertedReason
+		said = saying(works, workv1alpha1.WorkDrifted, metav1.ConditionFalse)
+	}
+	c.Message = tell(said)
+	return c, len(said) > 0
+}
+
+// saidOf is what is said of one cluster.
+type saidOf struct{ cluster, text string }
+
+// saying returns what Works say whose condition has the given status, sorted by
+// cluster.
+func saying(works []*workv1alpha1.Work, kind string, status metav1.ConditionStatus) []saidOf {
+	var out []saidOf
+	for _, w := range works {
+		cluster, ok := speaks(w)
+		if !ok {
+			continue
+		}
+		if c := meta.FindStatusCondition(w.Status.Conditions, kind); c != nil && c.Status == status {
+			out = append(out, saidOf{cluster, c.Message})
+		}
+	}
+	slices.SortFunc(out, func(a, b saidOf) int { return cmp.Compare(a.cluster, b.cluster) })
+	return out
+}
+
+// tell makes one bounded text of what is said of clusters, which come sorted.
+// Those of which the same is said are told together.
+func tell(said []saidOf) string {
+	var texts []string
+	clusters := map[string][]string{}
+	for _, s := range said {
+		if clusters[s.text] == nil {
+			texts = append(texts, s.text)
+		}
+		clusters[s.text] = append(clusters[s.text], s.cluster)
+	}
+	out := make([]string, 0, mostTexts)
+	for i, text := range texts {
+		if i == mostTexts {
+			rest := 0
+			for _, t := range texts[i:] {
+				rest += len(clusters[t])
+			}
+			return strings.Join(out, "; ") + fmt.Sprintf("; and %d more clusters", rest)
+		}
+		out = append(out, names(clusters[text])+": "+clip(text, mostFault))
+	}
+	return strings.Join(out, "; ")
+}
+
+// names lists clusters: "a, b and 3 more".
+func names(clusters []string) string {
+	if len(clusters) <= mostNames {
+		return strings.Join(clusters, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(clusters[:mostNames], ", "), len(clusters)-mostNames)
+}
+
+// clip shortens s to at most n bytes of valid text.
+func clip(s string, n int) string {
+	s = strings.ToValidUTF8(s, "?")
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n-len("…")], "") + "…"
+}
