@@ -43,19 +43,27 @@ func Run(ctx context.Context, cmd *cobra.Command) int {
 	if cmd.Version != "" {
 		// Before cobra looks for one: what Kubernetes registers for the whole
 		// process takes a value, and cobra cannot do with that.
-		cmd.Flags().BoolP("version", "v", false, "version for "+cmd.Name())
+		short := "v"
+		if cmd.Flags().ShorthandLookup(short) != nil {
+			short = "" // it is how much to log
+		}
+		cmd.Flags().BoolP("version", short, false, "version for "+cmd.Name())
 	}
 	err := cmd.ExecuteContext(ctx)
 	switch {
 	case err == nil:
 		return Done
-	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || strings.Contains(err.Error(), context.Canceled.Error())): // libraries keep the text alone
 		return Interrupted
 	}
 	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "error: %s\n", oneLine(err))
 	var usage *usageError
 	if errors.As(err, &usage) || isCobraUsage(err) {
 		return Wrong
+	}
+	var elsewhere interface{ ExitStatus() int }
+	if errors.As(err, &elsewhere) && elsewhere.ExitStatus() != Done {
+		return elsewhere.ExitStatus() // of a command that ran in a container
 	}
 	return Failed
 }
@@ -75,7 +83,13 @@ func Exactly(names ...string) cobra.PositionalArgs {
 
 // oneLine folds what is spread over several lines.
 func oneLine(err error) string {
-	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	var lines []string
+	for _, line := range strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "; ")
 }
 
 // isCobraUsage recognizes cobra's own complaints, which carry no type.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,7 +25,8 @@ func TestRun(t *testing.T) {
 		says string
 	}{
 		"a call that works":                 {args: []string{"do", "x"}},
-		"a call that does not work":         {args: []string{"do", "x"}, err: errors.New("the disk\nis full"), code: 1, says: "error: the disk; is full\n"},
+		"a call that does not work":         {args: []string{"do", "x"}, err: errors.New("the disk\n\n\tis full\n"), code: 1, says: "error: the disk; is full\n"},
+		"a command elsewhere that fails":    {args: []string{"do", "x"}, err: elsewhere(3), code: 3, says: "error: it ended with 3\n"},
 		"a call that the command finds bad": {args: []string{"do", "x"}, err: command.Usage(errors.New("x is no name")), code: 2, says: "error: x is no name\n"},
 		"an argument that is missing":       {args: []string{"do"}, code: 2, says: "error: NAME is missing: program do NAME [flags]\n"},
 		"an argument too much":              {args: []string{"do", "x", "y"}, code: 2, says: "error: \"y\" is too much: program do NAME [flags]\n"},
@@ -53,6 +55,12 @@ func TestRun(t *testing.T) {
 		})
 	}
 }
+
+// elsewhere is the exit code of a command that ran in a container.
+type elsewhere int
+
+func (e elsewhere) Error() string   { return fmt.Sprintf("it ended with %d", int(e)) }
+func (e elsewhere) ExitStatus() int { return int(e) }
 
 // Kubernetes' servers bring a flag of this name for the whole process.
 func TestVersion(t *testing.T) {

@@ -25,6 +25,8 @@ const (
 	ResourceModeling featuregate.Feature = "CustomizedClusterResourceModeling"
 	// QuotaEnforcement holds bindings against FederatedResourceQuotas.
 	QuotaEnforcement featuregate.Feature = "FederatedQuotaEnforcement"
+	// PropagateDeps takes along what templates refer to.
+	PropagateDeps featuregate.Feature = "PropagateDeps"
 )
 
 // specs are all gates. Those that Karmada has off, and that work here, are on.
@@ -36,6 +38,7 @@ var specs = map[featuregate.Feature]featuregate.FeatureSpec{
 	PriorityScheduling:   {Default: true, PreRelease: featuregate.Beta},
 	ResourceModeling:     {Default: true, PreRelease: featuregate.Beta},
 	QuotaEnforcement:     {Default: true, PreRelease: featuregate.Beta},
+	PropagateDeps:        {Default: true, PreRelease: featuregate.Beta},
 
 	"ControllerPriorityQueue": {Default: true, PreRelease: featuregate.Beta},
 	"LoggingAlphaOptions":     {Default: false, PreRelease: featuregate.Alpha},
@@ -44,7 +47,6 @@ var specs = map[featuregate.Feature]featuregate.FeatureSpec{
 
 	"Failover":                  {Default: false, PreRelease: featuregate.Beta},
 	"GracefulEviction":          {Default: true, PreRelease: featuregate.Beta},
-	"PropagateDeps":             {Default: true, PreRelease: featuregate.Beta},
 	"MultiClusterService":       {Default: false, PreRelease: featuregate.Alpha},
 	"ResourceQuotaEstimate":     {Default: false, PreRelease: featuregate.Alpha},
 	"StatefulFailoverInjection": {Default: false, PreRelease: featuregate.Alpha},
@@ -52,13 +54,13 @@ var specs = map[featuregate.Feature]featuregate.FeatureSpec{
 
 // idle are the gates of what is not there yet.
 var idle = []featuregate.Feature{
-	"Failover", "GracefulEviction", "PropagateDeps", "MultiClusterService", "ResourceQuotaEstimate", "StatefulFailoverInjection",
+	"Failover", "GracefulEviction", "MultiClusterService", "ResourceQuotaEstimate", "StatefulFailoverInjection",
 }
 
 // Gates is what a set of gates means.
 type Gates struct {
 	// Preemption and so on are whether each area is on.
-	Preemption, WorkloadAffinity, MultiplePodTemplates, OvercommitProtection, PriorityScheduling, ResourceModeling, QuotaEnforcement bool
+	Preemption, WorkloadAffinity, MultiplePodTemplates, OvercommitProtection, PriorityScheduling, ResourceModeling, QuotaEnforcement, PropagateDeps bool
 	// Kubernetes are the gates that are Kubernetes' own, as they are set.
 	Kubernetes map[string]bool
 	// Idle are the gates that are set to true and switch nothing on yet, sorted.
@@ -99,6 +101,7 @@ func Read(set map[string]bool, kubernetes func(name string) bool) (Gates, error)
 		PriorityScheduling:   gate.Enabled(PriorityScheduling),
 		ResourceModeling:     gate.Enabled(ResourceModeling),
 		QuotaEnforcement:     gate.Enabled(QuotaEnforcement),
+		PropagateDeps:        gate.Enabled(PropagateDeps),
 		Kubernetes:           theirs,
 	}
 	for _, name := range idle {

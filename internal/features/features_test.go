@@ -13,7 +13,7 @@ func TestRead(t *testing.T) {
 	all := func(change func(*features.Gates)) features.Gates {
 		g := features.Gates{
 			Preemption: true, WorkloadAffinity: true, MultiplePodTemplates: true, OvercommitProtection: true,
-			PriorityScheduling: true, ResourceModeling: true, QuotaEnforcement: true, Kubernetes: map[string]bool{},
+			PriorityScheduling: true, ResourceModeling: true, QuotaEnforcement: true, PropagateDeps: true, Kubernetes: map[string]bool{},
 		}
 		change(&g)
 		return g
@@ -37,7 +37,7 @@ func TestRead(t *testing.T) {
 			want: features.Gates{WorkloadAffinity: true, Kubernetes: map[string]bool{"AllAlpha": true, "AllBeta": false}},
 		},
 		"what is not there yet": {
-			set:  map[string]bool{"MultiClusterService": true, "Failover": true, "PropagateDeps": false},
+			set:  map[string]bool{"MultiClusterService": true, "Failover": true, "GracefulEviction": false},
 			want: all(func(g *features.Gates) { g.Idle = []string{"Failover", "MultiClusterService"} }),
 		},
 	}

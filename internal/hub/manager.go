@@ -5,16 +5,20 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
 // Options tune a manager. The zero value runs without leader election and
@@ -29,6 +33,10 @@ type Options struct {
 	MetricsAddress string
 	// HealthAddress is where /healthz and /readyz are served; empty serves none.
 	HealthAddress string
+	// Shared returns an object that was read made of what else this process has in
+	// memory of it, without managed fields, or the object itself. Nil: the process
+	// has none of them.
+	Shared func(runtime.Object) runtime.Object
 	// SeveralPerProcess lifts the rule that a loop's name is used once in a
 	// process. Tests that run more than one manager need it.
 	SeveralPerProcess bool
@@ -48,7 +56,11 @@ func NewManager(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (ctrl.Ma
 		Scheme: scheme,
 		Logger: opts.Log,
 		Cache: cache.Options{
-			DefaultTransform: cache.TransformStripManagedFields(),
+			DefaultTransform: transform(opts.Shared),
+			ByObject: map[client.Object]cache.ByObject{
+				// Heartbeats of members; others' leases are nobody's business.
+				&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{workv1alpha2.NamespaceKarmadaCluster: {}}},
+			},
 		},
 		// What the loops write has the fields of its types; a warning about a field
 		// would reach nobody, and costs the server a second look at each.
@@ -72,6 +84,20 @@ func NewManager(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (ctrl.Ma
 		return nil, fmt.Errorf("set up the connection to the control plane: %w", err)
 	}
 	return mgr, nil
+}
+
+// transform returns what objects go through on their way into the cache.
+func transform(shared func(runtime.Object) runtime.Object) toolscache.TransformFunc {
+	strip := cache.TransformStripManagedFields()
+	if shared == nil {
+		return strip
+	}
+	return func(in any) (any, error) {
+		if obj, ok := in.(runtime.Object); ok {
+			in = shared(obj)
+		}
+		return strip(in)
+	}
 }
 
 // Unlimited returns a copy of cfg without a client-side rate limit.

@@ -1,10 +1,10 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -25,6 +25,8 @@ var (
 	ErrTaken = errors.New("already registered")
 	// ErrName says that the name cannot be that of a cluster.
 	ErrName = errors.New("not a name for a cluster")
+	// ErrLeaving says that the cluster of this name is about to leave.
+	ErrLeaving = errors.New("the cluster is leaving")
 )
 
 // Options say what is joined to what. Name, Hub, Member and MemberConfig are
@@ -37,6 +39,8 @@ type Options struct {
 	// MemberConfig is how the hub is to reach the member: its address, its CA and
 	// its proxy are taken, its credentials are not.
 	MemberConfig *rest.Config
+	// Allow is what MemberConfig may ask for beyond what is safe.
+	Allow Allow
 	// Namespace holds accounts in the member and credentials on the hub; empty
 	// means karmada-cluster.
 	Namespace string
@@ -71,7 +75,10 @@ func (o *Options) complete() error {
 	if o.TokenTimeout == 0 {
 		o.TokenTimeout = defaultTokenTimeout
 	}
-	return checkName(o.Name)
+	if err := checkName(o.Name); err != nil || o.MemberConfig == nil {
+		return err
+	}
+	return o.Allow.Check(o.MemberConfig)
 }
 
 func checkName(name string) error {
@@ -84,17 +91,24 @@ func checkName(name string) error {
 	return nil
 }
 
-// Join registers the member. It may be run again after it was interrupted.
-// Errors: ErrName, ErrTaken, or what either side answered.
+// Join registers the member. After an interruption it may be run again, and
+// finishes; a cluster that is registered under the name has its accounts, its
+// credentials and its address brought up to date. Errors: ErrName, ErrTaken,
+// ErrLeaving, ErrRefused, or what either side answered.
 func Join(ctx context.Context, o Options) error {
 	if err := o.complete(); err != nil {
+		return err
+	}
+	way, err := wayOf(o.MemberConfig)
+	if err != nil {
 		return err
 	}
 	id, err := identity(ctx, o.Member)
 	if err != nil {
 		return err
 	}
-	if err := free(ctx, o.Hub, o.Name, id); err != nil {
+	current, err := registered(ctx, o.Hub, o.Name, id)
+	if err != nil {
 		return err
 	}
 	if err := o.leftBehind(ctx); err != nil {
@@ -106,15 +120,15 @@ func Join(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	own, err := o.token(ctx, accountOf(o.Name))
+	own, err := o.working(ctx, member, way, accountOf(o.Name))
 	if err != nil {
 		return err
 	}
-	impersonator, err := o.token(ctx, ImpersonatorAccount)
+	impersonator, err := o.working(ctx, member, way, ImpersonatorAccount)
 	if err != nil {
 		return err
 	}
-	return o.register(ctx, id, own, impersonator)
+	return o.register(ctx, o.desired(current, id, way), way.ca, own, impersonator)
 }
 
 // identity returns the UID of the member's kube-system namespace.
@@ -126,24 +140,30 @@ func identity(ctx context.Context, member client.Reader) (string, error) {
 	return string(system.UID), nil
 }
 
-// free says whether name and cluster may be registered.
-func free(ctx context.Context, hub client.Reader, name, id string) error {
+// registered returns the Cluster that the member is registered as under the name;
+// nil if it is not. It errs if the name or the member is taken otherwise.
+func registered(ctx context.Context, hub client.Reader, name, id string) (*clusterv1alpha1.Cluster, error) {
 	var clusters clusterv1alpha1.ClusterList
 	if err := hub.List(ctx, &clusters); err != nil {
-		return fmt.Errorf("list the clusters of the hub: %w", err)
+		return nil, fmt.Errorf("list the clusters of the hub: %w", err)
 	}
+	var found *clusterv1alpha1.Cluster
 	for i := range clusters.Items {
 		c := &clusters.Items[i]
 		switch {
-		case c.Name == name && c.Spec.ID == id:
-			return fmt.Errorf("cluster %s is %w", name, ErrTaken)
+		case c.Name == name && !c.DeletionTimestamp.IsZero():
+			return nil, fmt.Errorf("%w: wait until %s has left, or finish it with unjoin, and join then", ErrLeaving, name)
+		case c.Name == name && c.Spec.ID != id:
+			return nil, fmt.Errorf("the name %s is %w for another cluster, with the id %s: choose another name or unjoin that one first", name, ErrTaken, c.Spec.ID)
+		case c.Name == name && c.Spec.SyncMode != clusterv1alpha1.Push:
+			return nil, fmt.Errorf("cluster %s is %w in pull mode: unregister it first", name, ErrTaken)
 		case c.Name == name:
-			return fmt.Errorf("the name %s is %w for another cluster, with the id %s: choose another name or unjoin that one first", name, ErrTaken, c.Spec.ID)
+			found = c
 		case c.Spec.ID == id:
-			return fmt.Errorf("this cluster is %w as %s: unjoin that first to give it another name", ErrTaken, c.Name)
+			return nil, fmt.Errorf("this cluster is %w as %s: unjoin that first to give it another name", ErrTaken, c.Name)
 		}
 	}
-	return nil
+	return found, nil
 }
 
 // leftBehind waits until the accounts' namespace of an earlier registration is
@@ -179,19 +199,41 @@ func (o *Options) token(ctx context.Context, account string) (*corev1.Secret, er
 	return secret, nil
 }
 
+// desired returns the Cluster as it is to be: a new one, or the one that is there
+// with the way to it and what was said about where it is.
+func (o *Options) desired(current *clusterv1alpha1.Cluster, id string, w *way) *clusterv1alpha1.Cluster {
+	cluster := &clusterv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: o.Name},
+		Spec:       clusterv1alpha1.ClusterSpec{ID: id, SyncMode: clusterv1alpha1.Push},
+	}
+	if current != nil {
+		cluster = current
+	}
+	spec := &cluster.Spec
+	spec.SecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: o.Namespace, Name: o.Name}
+	spec.ImpersonatorSecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: o.Namespace, Name: ImpersonatorSecret(o.Name)}
+	spec.APIEndpoint, spec.InsecureSkipTLSVerification, spec.ProxyURL = w.endpoint, w.config.Insecure, w.proxy
+	spec.Provider, spec.Region = cmp.Or(o.Provider, spec.Provider), cmp.Or(o.Region, spec.Region)
+	if len(o.Zones) > 0 {
+		spec.Zones = o.Zones
+	}
+	if w.config.ServerName != "" {
+		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1alpha1.TLSServerNameAnnotation, w.config.ServerName)
+	} else {
+		delete(cluster.Annotations, clusterv1alpha1.TLSServerNameAnnotation)
+	}
+	return cluster
+}
+
 // register writes the hub's side: first the Secrets, so that the Cluster can be
 // connected to the moment it appears.
-func (o *Options) register(ctx context.Context, id string, own, impersonator *corev1.Secret) error {
+func (o *Options) register(ctx context.Context, cluster *clusterv1alpha1.Cluster, ca []byte, own, impersonator *corev1.Secret) error {
 	hub := side{name: "hub", client: o.Hub, dry: o.DryRun, progress: o.Progress}
-	cluster, ca, err := o.cluster(id, own)
-	if err != nil {
-		return err
-	}
 	credentials := hubSecret(o.Namespace, o.Name, map[string][]byte{
 		clusterv1alpha1.SecretTokenKey:  own.Data[corev1.ServiceAccountTokenKey],
 		clusterv1alpha1.SecretCADataKey: ca,
 	})
-	impersonation := hubSecret(o.Namespace, impersonatorSecret(o.Name), map[string][]byte{
+	impersonation := hubSecret(o.Namespace, ImpersonatorSecret(o.Name), map[string][]byte{
 		clusterv1alpha1.SecretTokenKey: impersonator.Data[corev1.ServiceAccountTokenKey],
 	})
 	for _, obj := range []client.Object{namespaceOf(o.Namespace), credentials, impersonation} {
@@ -199,61 +241,12 @@ func (o *Options) register(ctx context.Context, id string, own, impersonator *co
 			return err
 		}
 	}
-	if err := hub.create(ctx, cluster); err != nil {
-		if apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("the name %s is %w: somebody was quicker", o.Name, ErrTaken)
-		}
+	err := hub.write(ctx, cluster)
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("the name %s is %w: somebody was quicker", o.Name, ErrTaken)
+	}
+	if err != nil || o.DryRun {
 		return err
 	}
-	if o.DryRun {
-		return nil
-	}
 	return errors.Join(hub.own(ctx, cluster, credentials), hub.own(ctx, cluster, impersonation))
-}
-
-// cluster returns the Cluster, and the CA that its Secret is to hold.
-func (o *Options) cluster(id string, own *corev1.Secret) (*clusterv1alpha1.Cluster, []byte, error) {
-	config := rest.CopyConfig(o.MemberConfig)
-	if err := rest.LoadTLSFiles(config); err != nil {
-		return nil, nil, fmt.Errorf("read the certificates of the cluster's kubeconfig: %w", err)
-	}
-	ca := config.CAData
-	if len(ca) == 0 {
-		ca = own.Data[corev1.ServiceAccountRootCAKey]
-	}
-	proxy, err := proxyOf(config)
-	if err != nil {
-		return nil, nil, err
-	}
-	return &clusterv1alpha1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Name: o.Name},
-		Spec: clusterv1alpha1.ClusterSpec{
-			ID:                          id,
-			SyncMode:                    clusterv1alpha1.Push,
-			APIEndpoint:                 config.Host,
-			SecretRef:                   &clusterv1alpha1.LocalSecretReference{Namespace: o.Namespace, Name: o.Name},
-			ImpersonatorSecretRef:       &clusterv1alpha1.LocalSecretReference{Namespace: o.Namespace, Name: impersonatorSecret(o.Name)},
-			InsecureSkipTLSVerification: config.Insecure,
-			ProxyURL:                    proxy,
-			Provider:                    o.Provider,
-			Region:                      o.Region,
-			Zones:                       o.Zones,
-		},
-	}, ca, nil
-}
-
-// proxyOf returns the proxy that a kubeconfig names; empty for none.
-func proxyOf(config *rest.Config) (string, error) {
-	if config.Proxy == nil {
-		return "", nil
-	}
-	req, err := http.NewRequest(http.MethodGet, config.Host, nil) //nolint:noctx // never sent
-	if err != nil {
-		return "", fmt.Errorf("read the address of the cluster: %w", err)
-	}
-	proxy, err := config.Proxy(req)
-	if err != nil || proxy == nil {
-		return "", err
-	}
-	return proxy.String(), nil
 }

@@ -94,13 +94,18 @@ func TestJoinAndUnjoin(t *testing.T) {
 		}
 	}
 
-	for name, says := range map[string]string{
-		"self":  "cluster self is already registered",
-		"other": "this cluster is already registered as self: unjoin that first to give it another name",
-	} {
-		if err := join.Join(t.Context(), options(name, &steps{})); !errors.Is(err, join.ErrTaken) || err.Error() != says {
-			t.Errorf("join as %s = %v, want %q", name, err, says)
+	var again steps
+	if err := join.Join(t.Context(), options("self", &again)); err != nil {
+		t.Errorf("join again: %v", err)
+	}
+	for _, line := range again {
+		if !strings.HasPrefix(line, "kept ") {
+			t.Errorf("joining again has %s", line)
 		}
+	}
+	says := "this cluster is already registered as self: unjoin that first to give it another name"
+	if err := join.Join(t.Context(), options("other", &steps{})); !errors.Is(err, join.ErrTaken) || err.Error() != says {
+		t.Errorf("join under another name = %v, want %q", err, says)
 	}
 	foreign := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}, Spec: clusterv1alpha1.ClusterSpec{ID: "x", SyncMode: clusterv1alpha1.Pull}}
 	if err := env.Hub.Create(t.Context(), foreign); err != nil {
@@ -125,6 +130,10 @@ func TestJoinAndUnjoin(t *testing.T) {
 		if err := env.Hub.Get(t.Context(), client.ObjectKeyFromObject(obj), obj); !apierrors.IsNotFound(err) {
 			t.Errorf("%T %s is left: %v", obj, obj.GetName(), err)
 		}
+	}
+	space := &corev1.Namespace{}
+	if err := env.Hub.Get(t.Context(), client.ObjectKey{Name: "karmada-cluster"}, space); err != nil || space.DeletionTimestamp != nil {
+		t.Errorf("the hub's namespace of credentials goes with a member that is the hub itself: %v", err)
 	}
 	if err := join.Unjoin(t.Context(), join.UnjoinOptions{Name: "self", Hub: env.Hub}); !apierrors.IsNotFound(err) {
 		t.Errorf("unjoin of what is not there = %v", err)

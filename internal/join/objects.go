@@ -15,9 +15,9 @@ func accountOf(cluster string) string { return "karmada-" + cluster }
 // roleOf returns the name of that account's role.
 func roleOf(cluster string) string { return "karmada-controller-manager:" + accountOf(cluster) }
 
-// impersonatorSecret returns the name of the Secret on the hub with the token of
+// ImpersonatorSecret returns the name of the Secret on the hub with the token of
 // ImpersonatorAccount.
-func impersonatorSecret(cluster string) string { return cluster + "-impersonator" }
+func ImpersonatorSecret(cluster string) string { return cluster + "-impersonator" }
 
 // systemLabels mark what belongs to the control plane.
 func systemLabels() map[string]string {
@@ -35,18 +35,26 @@ func hubSecret(namespace, name string, data map[string][]byte) *corev1.Secret {
 	}
 }
 
+// tokenOf returns the Secret that the member fills in with an account's token.
+func tokenOf(namespace, account string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: account, Labels: systemLabels(),
+			Annotations: map[string]string{corev1.ServiceAccountNameKey: account},
+		},
+		Type: corev1.SecretTypeServiceAccountToken,
+	}
+}
+
 // accounts returns what a member needs for the hub to act in it, in the order in
 // which it is made.
 func accounts(cluster, namespace string) []client.Object {
 	account := accountOf(cluster)
 	out := []client.Object{namespaceOf(namespace)}
 	for _, name := range []string{ImpersonatorAccount, account} {
-		meta := metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: systemLabels()}
-		token := *meta.DeepCopy()
-		token.Annotations = map[string]string{corev1.ServiceAccountNameKey: name}
 		out = append(out,
-			&corev1.ServiceAccount{ObjectMeta: meta},
-			&corev1.Secret{ObjectMeta: token, Type: corev1.SecretTypeServiceAccountToken},
+			&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: systemLabels()}},
+			tokenOf(namespace, name),
 		)
 	}
 	role := metav1.ObjectMeta{Name: roleOf(cluster), Labels: systemLabels()}

@@ -10,6 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
@@ -18,8 +20,8 @@ import (
 type Step struct {
 	// Side is "hub" or "member".
 	Side string
-	// Verb says what was done: "created", "kept", "updated", "removed",
-	// "would create" or "would remove".
+	// Verb says what was done: "created", "kept", "updated", "removed", "let go
+	// of", "would create", "would update" or "would remove".
 	Verb string
 	// Object is the kind and name of what it was done to.
 	Object string
@@ -65,28 +67,77 @@ func (s side) create(ctx context.Context, obj client.Object) error {
 	return nil
 }
 
-// put makes an object, or keeps the one that is there. Of a Secret, the data is
-// brought up to date.
+// put makes an object, or keeps the one that is there, and brings it up to date:
+// the data of a Secret, and what a role gives to whom.
 func (s side) put(ctx context.Context, obj client.Object) error {
-	wanted, isSecret := obj.DeepCopyObject().(*corev1.Secret)
+	wanted, ok := obj.DeepCopyObject().(client.Object)
 	err := s.create(ctx, obj)
-	if !apierrors.IsAlreadyExists(err) {
+	if !apierrors.IsAlreadyExists(err) || !ok {
 		return err
 	}
-	if !isSecret || len(wanted.Data) == 0 {
-		s.tell("kept", obj)
-		return nil
+	current, ok := obj.DeepCopyObject().(client.Object)
+	if !ok {
+		return err
 	}
-	current := &corev1.Secret{}
 	if err := s.client.Get(ctx, client.ObjectKeyFromObject(obj), current); err != nil {
 		return fmt.Errorf("read %s on the %s: %w", s.describe(obj), s.name, err)
 	}
-	updated := current.DeepCopy()
-	updated.Data = wanted.Data
-	if err := s.client.Patch(ctx, updated, client.MergeFrom(current)); err != nil {
+	before, ok := current.DeepCopyObject().(client.Object)
+	if !ok || !renew(current, wanted) {
+		s.tell("kept", obj)
+		return nil
+	}
+	if err := s.client.Patch(ctx, current, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("update %s on the %s: %w", s.describe(obj), s.name, err)
 	}
 	s.tell("updated", obj)
+	return nil
+}
+
+// renew brings current up to date and says whether it was not.
+func renew(current, wanted client.Object) bool {
+	before := current.DeepCopyObject()
+	switch is := current.(type) {
+	case *corev1.Secret:
+		if w, ok := wanted.(*corev1.Secret); ok && len(w.Data) > 0 {
+			is.Data = w.Data
+		}
+	case *rbacv1.ClusterRole:
+		if w, ok := wanted.(*rbacv1.ClusterRole); ok {
+			is.Rules = w.Rules
+		}
+	case *rbacv1.ClusterRoleBinding:
+		if w, ok := wanted.(*rbacv1.ClusterRoleBinding); ok {
+			is.Subjects = w.Subjects
+		}
+	}
+	return !equality.Semantic.DeepEqual(before, current)
+}
+
+// write makes the Cluster, or brings the one that was read up to date.
+func (s side) write(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	if cluster.ResourceVersion == "" {
+		return s.create(ctx, cluster)
+	}
+	current := &clusterv1alpha1.Cluster{}
+	if err := s.client.Get(ctx, client.ObjectKeyFromObject(cluster), current); err != nil {
+		return fmt.Errorf("read %s on the %s: %w", s.describe(cluster), s.name, err)
+	}
+	updated := current.DeepCopy()
+	updated.Spec, updated.Annotations = cluster.Spec, cluster.Annotations
+	switch {
+	case equality.Semantic.DeepEqual(current, updated):
+		s.tell("kept", cluster)
+		return nil
+	case s.dry:
+		s.tell("would update", cluster)
+		return nil
+	}
+	patch := client.MergeFromWithOptions(current, client.MergeFromWithOptimisticLock{})
+	if err := s.client.Patch(ctx, updated, patch); err != nil {
+		return fmt.Errorf("update %s on the %s: %w", s.describe(cluster), s.name, err)
+	}
+	s.tell("updated", cluster)
 	return nil
 }
 

@@ -9,7 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,9 +22,11 @@ import (
 
 var (
 	// ErrPull says that the cluster is in pull mode, and leaves by its agent.
-	ErrPull = errors.New("the cluster is in pull mode: use unregister")
+	ErrPull = errors.New("the cluster is in pull mode: use unregister, or --force if its agent is gone for good")
 	// ErrStays says that the cluster did not leave in time.
 	ErrStays = errors.New("the cluster has not left")
+	// ErrOther says that the member that was named is not the cluster that leaves.
+	ErrOther = errors.New("that is another cluster")
 )
 
 // UnjoinOptions say what leaves. Name and Hub are required.
@@ -31,7 +35,8 @@ type UnjoinOptions struct {
 	Name string
 	// Hub is a client that may do everything there.
 	Hub client.Client
-	// Member is a client for the member, to clean it up; nil leaves it as it is.
+	// Member is a client for the member, to clean it up; nil leaves it as it is. It
+	// has to answer, unless by force.
 	Member client.Client
 	// Namespace holds accounts in the member and credentials on the hub; empty
 	// means karmada-cluster.
@@ -50,6 +55,8 @@ type UnjoinOptions struct {
 const (
 	defaultWait = time.Minute
 	leavePoll   = time.Second
+	// patience is how long a member may take to say who it is.
+	patience = 20 * time.Second
 )
 
 func (o *UnjoinOptions) complete() error {
@@ -66,32 +73,78 @@ func (o *UnjoinOptions) complete() error {
 }
 
 // Unjoin takes a cluster off the hub: its workloads are removed, then its
-// registration, then the hub's accounts in it. Errors: ErrPull, ErrStays, one
-// that apierrors.IsNotFound knows, or what either side answered.
+// registration, then the hub's accounts in it. After an interruption it may be
+// run again, and finishes. Errors: ErrPull, ErrStays, ErrOther, one that
+// apierrors.IsNotFound knows if nothing was there, or what either side answered.
 func Unjoin(ctx context.Context, o UnjoinOptions) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
+	removed := false
+	tell := o.Progress
+	o.Progress = func(step Step) {
+		removed = true
+		tell(step)
+	}
 	hub := side{name: "hub", client: o.Hub, dry: o.DryRun, progress: o.Progress}
 	cluster := &clusterv1alpha1.Cluster{}
-	if err := o.Hub.Get(ctx, client.ObjectKey{Name: o.Name}, cluster); err != nil {
-		return fmt.Errorf("read cluster %s: %w", o.Name, err)
+	missing := o.Hub.Get(ctx, client.ObjectKey{Name: o.Name}, cluster)
+	if client.IgnoreNotFound(missing) != nil {
+		return fmt.Errorf("read cluster %s: %w", o.Name, missing)
 	}
-	if cluster.Spec.SyncMode == clusterv1alpha1.Pull {
+	if cluster.Spec.SyncMode == clusterv1alpha1.Pull && !o.Force {
 		return ErrPull
 	}
-	if err := hub.remove(ctx, cluster); err != nil {
+	if err := o.meet(ctx, cluster.Spec.ID); err != nil {
 		return err
 	}
-	if err := o.gone(ctx, hub); err != nil {
-		return err
-	}
-	for _, name := range []string{o.Name, impersonatorSecret(o.Name)} {
-		if err := hub.remove(ctx, hubSecret(o.Namespace, name, nil)); err != nil {
+	if missing == nil {
+		if err := o.deregister(ctx, hub, cluster); err != nil {
 			return err
 		}
 	}
-	return o.cleanUp(ctx)
+	for _, name := range []string{o.Name, ImpersonatorSecret(o.Name)} {
+		if err := hub.removeFound(ctx, hubSecret(o.Namespace, name, nil)); err != nil {
+			return err
+		}
+	}
+	if err := o.cleanUp(ctx); err != nil {
+		return err
+	}
+	if missing != nil && !removed {
+		return fmt.Errorf("read cluster %s: %w", o.Name, missing)
+	}
+	return nil
+}
+
+// meet checks that the member is the one that leaves, before anything is done.
+// By force a member that does not answer is left as it is.
+func (o *UnjoinOptions) meet(ctx context.Context, id string) error {
+	if o.Member == nil {
+		return nil
+	}
+	short, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	is, err := identity(short, o.Member)
+	switch {
+	case err != nil && o.Force:
+		o.Member = nil
+		return nil
+	case err != nil:
+		return fmt.Errorf("the member does not answer, name none to leave the accounts there, or use --force: %w", err)
+	case id != "" && is != id:
+		return fmt.Errorf("%w: %s was registered with the id %s, and the member has the id %s: name the right one, or none to leave it as it is", ErrOther, o.Name, id, is)
+	default:
+		return nil
+	}
+}
+
+// deregister removes the Cluster and waits until it is gone.
+func (o *UnjoinOptions) deregister(ctx context.Context, hub side, cluster *clusterv1alpha1.Cluster) error {
+	if err := hub.remove(ctx, cluster); err != nil {
+		return err
+	}
+	return o.gone(ctx, hub)
 }
 
 // gone waits until the Cluster is gone. With force it makes it go when the time
@@ -159,18 +212,79 @@ func (s side) letGo(ctx context.Context, obj client.Object, finalizer string) er
 	return nil
 }
 
-// cleanUp removes from the member what Join made there, last first.
+// cleanUp removes from the member what Join made there, last first. What other
+// registrations of the member use stays.
 func (o *UnjoinOptions) cleanUp(ctx context.Context) error {
 	if o.Member == nil {
 		return nil
+	}
+	shared, err := o.shared(ctx)
+	if err != nil {
+		return err
 	}
 	member := side{name: "member", client: o.Member, dry: o.DryRun, progress: o.Progress}
 	objects := accounts(o.Name, o.Namespace)
 	slices.Reverse(objects)
 	for _, obj := range objects {
-		if err := member.remove(ctx, obj); err != nil {
+		if name := obj.GetName(); shared && (name == ImpersonatorAccount || name == o.Namespace) {
+			continue
+		}
+		if _, isSpace := obj.(*corev1.Namespace); isSpace && o.itself(ctx) {
+			continue // it has the credentials of all clusters, and their Leases
+		}
+		if err := member.removeFound(ctx, obj); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// itself says whether the hub may be the member.
+func (o *UnjoinOptions) itself(ctx context.Context) bool {
+	if o.Hub == nil {
+		return false
+	}
+	hub, err := identity(ctx, o.Hub)
+	if err != nil {
+		return !apierrors.IsNotFound(err) // who is not told leaves it
+	}
+	member, err := identity(ctx, o.Member)
+	return err != nil || hub == member
+}
+
+// shared says whether the accounts' namespace holds what is of other
+// registrations, with this hub or another.
+func (o *UnjoinOptions) shared(ctx context.Context) (bool, error) {
+	own := []string{ImpersonatorAccount, accountOf(o.Name), o.Name, ImpersonatorSecret(o.Name)}
+	for _, list := range []client.ObjectList{&corev1.ServiceAccountList{}, &corev1.SecretList{}} {
+		if err := o.Member.List(ctx, list, client.InNamespace(o.Namespace), client.MatchingLabels(systemLabels())); err != nil {
+			return false, fmt.Errorf("list the accounts in the member: %w", err)
+		}
+		foreign := false
+		err := meta.EachListItem(list, func(obj runtime.Object) error {
+			found, err := meta.Accessor(obj)
+			foreign = foreign || err == nil && !slices.Contains(own, found.GetName())
+			return err
+		})
+		if foreign || err != nil {
+			return foreign, err
+		}
+	}
+	return false, nil
+}
+
+// removeFound deletes an object that is there and not on its way out.
+func (s side) removeFound(ctx context.Context, obj client.Object) error {
+	found, ok := obj.DeepCopyObject().(client.Object)
+	if !ok {
+		return nil
+	}
+	err := s.client.Get(ctx, client.ObjectKeyFromObject(obj), found)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read %s on the %s: %w", s.describe(obj), s.name, err)
+	}
+	if err != nil || !found.GetDeletionTimestamp().IsZero() {
+		return nil
+	}
+	return s.remove(ctx, obj)
 }

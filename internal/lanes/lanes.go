@@ -14,6 +14,10 @@ import (
 // turns is after how many keys the oldest of all is handed out.
 const turns = 4
 
+// roomy is how many keys a queue has had from which on it gives their memory back
+// when it is empty: maps do not shrink.
+const roomy = 256
+
 // Queue hands out keys. Use New.
 type Queue[T comparable] struct {
 	limiter workqueue.TypedRateLimiter[T]
@@ -23,6 +27,7 @@ type Queue[T comparable] struct {
 	mu      sync.Mutex
 	changed *sync.Cond // something is ready, done or shut down
 	items   map[T]*item[T]
+	most    int                    // items since they were none
 	busy    map[T]bool             // keys that a worker has
 	rank    *btree.BTree[*item[T]] // ready, by priority and then by age
 	age     *btree.BTree[*item[T]] // ready, by age
@@ -46,11 +51,17 @@ type item[T comparable] struct {
 
 var _ priorityqueue.PriorityQueue[string] = (*Queue[string])(nil)
 
+// longest is how long a key waits after a failure, at most. Most failures are a
+// hub that is away, and nothing tells loops that it is back; the default of
+// controllers is a quarter of an hour.
+const longest = time.Minute
+
 // New returns an empty queue. It has the form of a controller's option NewQueue.
+// Whatever the limiter says, a key that failed comes back within a minute.
 // The queue is counted among those of controllers by its name; empty counts
 // nothing.
 func New[T comparable](name string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
-	q := WithClock(limiter, clock.RealClock{})
+	q := WithClock(workqueue.NewTypedWithMaxWaitRateLimiter(limiter, longest), clock.RealClock{})
 	q.counts = watch[T](name)
 	return q
 }
@@ -123,6 +134,7 @@ func (q *Queue[T]) add(key T, priority int, after time.Duration) {
 		q.counts.ready(key, q.clock.Now())
 	}
 	q.items[key] = is
+	q.most = max(q.most, len(q.items))
 	q.file(is)
 }
 
@@ -212,6 +224,10 @@ func (q *Queue[T]) GetWithPriority() (key T, priority int, shutdown bool) {
 	delete(q.items, i.key)
 	q.busy[i.key] = true
 	q.counts.handed(i.key, q.clock.Now())
+	if len(q.items) == 0 && q.most > roomy {
+		q.items, q.most = map[T]*item[T]{}, 0
+		q.counts.emptied()
+	}
 	return i.key, i.priority, false
 }
 

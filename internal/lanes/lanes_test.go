@@ -84,6 +84,25 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// A queue that gave the memory of many keys back goes on as before.
+func TestAQueueThatWasLong(t *testing.T) {
+	q, clock := queue()
+	for i := range 1000 {
+		add(q, 0, fmt.Sprint(i))
+	}
+	first, _ := q.Get() // with its worker all the while
+	drain(q)
+	add(q, 0, first, "a")
+	q.AddAfter("b", time.Second)
+	before := drain(q)
+	q.Done(first)
+	clock.Step(time.Second)
+	await(t, q, 2)
+	if got := before + ", " + drain(q); got != "a, "+first+" b" {
+		t.Errorf("handed out %q, want %q", got, "a, "+first+" b")
+	}
+}
+
 func TestAKeyIsWithOneWorker(t *testing.T) {
 	q, _ := queue()
 	q.Add("a")

@@ -101,6 +101,13 @@ func (w *watcher[T]) done(key T, now time.Time) {
 	}
 }
 
+// emptied tells that no key is left to be handed out.
+func (w *watcher[T]) emptied() {
+	if w.depth != nil {
+		w.added = map[T]time.Time{}
+	}
+}
+
 // dropped counts keys that are never handed out.
 func (w *watcher[T]) dropped(n int) {
 	if w.depth != nil {

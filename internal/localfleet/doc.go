@@ -2,7 +2,7 @@
 // control plane, member clusters and a Git server. The demo, the whole-system
 // tests and the benchmark stand on it.
 //
-// In go the path of flotillad and a folder; out come kubeconfigs and handles to
-// stop, kill or pause each process. It talks to loopback only and never leaves
-// a process behind.
+// In go the paths of programs and a folder; out come kubeconfigs, handles to stop,
+// kill or pause each process, and links between them that can be cut. It talks to
+// loopback only and never leaves a process behind.
 package localfleet

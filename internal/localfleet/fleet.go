@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -106,7 +107,7 @@ func prepare(ctx context.Context, opts Options) (*Fleet, error) {
 	}
 	fleet := &Fleet{Hub: hub, Members: map[string]*Process{}}
 	for _, name := range opts.Members {
-		if fleet.Members[name], err = prepareMember(opts, name); err != nil {
+		if fleet.Members[name], err = NewMember(opts, name); err != nil {
 			return nil, err
 		}
 	}
@@ -124,13 +125,32 @@ func prepareHub(ctx context.Context, opts Options) (*Process, error) {
 	return newProcess("control plane", opts.Flotillad, dir, "admin.kubeconfig", args...)
 }
 
-// prepareMember leaves the port to the member, which takes a free one and keeps
-// it.
-func prepareMember(opts Options, name string) (*Process, error) {
+// NewMember prepares one more member cluster, in a folder below that of the
+// options: it belongs to no fleet, and whoever starts it stops it. The member takes
+// a free port and keeps it.
+func NewMember(opts Options, name string) (*Process, error) {
 	dir := filepath.Join(opts.Dir, "members", name)
 	args := []string{"member", "--name", name, "--data-dir", dir}
 	if opts.Nodes > 0 {
 		args = append(args, "--nodes", strconv.Itoa(opts.Nodes))
 	}
 	return newProcess("member "+name, opts.Flotillad, dir, "kubeconfig", args...)
+}
+
+// NewAgent prepares an agent that runs beside a member: the path of flotilla-agent,
+// a folder that it must not share, and what else is on its command line. It is
+// ready once it has what it works with; whoever starts it stops it.
+func NewAgent(ctx context.Context, binary, dir string, args ...string) (*Process, error) {
+	port, err := FreePort(ctx)
+	if err != nil {
+		return nil, err
+	}
+	health := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	args = append(args, "--data-dir", filepath.Join(dir, "data"), "--health-probe-bind-address", health, "--metrics-bind-address", "0")
+	p, err := newProcess("agent "+filepath.Base(dir), binary, dir, "", args...)
+	if err != nil {
+		return nil, err
+	}
+	p.health = "http://" + health + "/readyz"
+	return p, nil
 }

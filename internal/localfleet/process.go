@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,11 +32,15 @@ type Process struct {
 	// Log is the file that takes what the program prints.
 	Log string
 
+	health string // URL that says whether it is ready; empty: that of its API
 	binary string
 	args   []string
 	cmd    *exec.Cmd
 	exited chan struct{}
 }
+
+// answerTimeout is how long a program may take to say whether it is ready.
+const answerTimeout = 2 * time.Second
 
 // stopGrace is how long a program may take to end by itself.
 const stopGrace = 15 * time.Second
@@ -155,6 +160,9 @@ func (p *Process) signal(sig syscall.Signal) error {
 }
 
 func (p *Process) answers(ctx context.Context) bool {
+	if p.health != "" {
+		return healthy(ctx, p.health)
+	}
 	if _, err := os.Stat(p.Kubeconfig); err != nil {
 		return false
 	}
@@ -162,13 +170,29 @@ func (p *Process) answers(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	cfg.Timeout = 2 * time.Second
+	cfg.Timeout = answerTimeout
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return false
 	}
 	_, err = client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
 	return err == nil
+}
+
+// healthy says whether something answers that all is well.
+func healthy(ctx context.Context, url string) bool {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = response.Body.Close() }()
+	return response.StatusCode == http.StatusOK
 }
 
 // tail is the end of the log, for messages.

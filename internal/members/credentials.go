@@ -44,6 +44,7 @@ func TargetOf(cluster *clusterv1alpha1.Cluster, secret *corev1.Secret) (Target, 
 		return Target{}, refuse("secret %s/%s has no %s", secret.Namespace, secret.Name, clusterv1alpha1.SecretTokenKey)
 	}
 	config := &rest.Config{Host: cluster.Spec.APIEndpoint, BearerToken: token}
+	config.ServerName = cluster.Annotations[clusterv1alpha1.TLSServerNameAnnotation]
 	if cluster.Spec.InsecureSkipTLSVerification {
 		config.Insecure = true
 	} else {

@@ -1,6 +1,7 @@
 package members
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 )
 
@@ -17,7 +19,7 @@ func guarded(t *testing.T, answer http.HandlerFunc) (*http.Client, *guard, strin
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
 	doubts := new(int)
-	g := &guard{next: http.DefaultTransport, limiter: newLimiter(clock.RealClock{}), timeout: 30 * time.Second, suspect: func() { *doubts++ }}
+	g := &guard{next: http.DefaultTransport, traffic: newTraffic(clock.RealClock{}), timeout: 30 * time.Second, gone: func() { *doubts++ }, slow: func() { *doubts += 1000 }}
 	return &http.Client{Transport: g, CheckRedirect: refuseRedirect}, g, server.URL, doubts
 }
 
@@ -37,10 +39,12 @@ func get(t *testing.T, c *http.Client, url string) ([]byte, error) {
 
 func (g *guard) idle(t *testing.T) {
 	t.Helper()
-	g.limiter.mu.Lock()
-	defer g.limiter.mu.Unlock()
-	if g.limiter.busy != 0 {
-		t.Errorf("%d places are not returned", g.limiter.busy)
+	busy := g.traffic.whole.busy
+	for _, kind := range g.traffic.kinds {
+		busy += kind.busy
+	}
+	if busy != 0 {
+		t.Errorf("%d places are not returned", busy)
 	}
 }
 
@@ -87,8 +91,8 @@ func TestGuardGivesUpOnSlowAnswers(t *testing.T) {
 		t.Errorf("gave up after %s", took)
 	}
 	g.idle(t)
-	if int(g.limiter.limit) != firstInFlight/2 {
-		t.Errorf("limit = %v, want half after an answer that came too late", g.limiter.limit)
+	if kind := g.traffic.kind(""); int(kind.limit) != firstOfKind/2 || !kind.hung || int(g.traffic.whole.limit) != firstInFlight {
+		t.Errorf("limit = %v, want half after an answer that came too late; of all %v", kind.limit, g.traffic.whole.limit)
 	}
 }
 
@@ -97,8 +101,8 @@ func TestGuardCarriesNothingToWhereAMemberPoints(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
 	t.Cleanup(elsewhere.Close)
 	c, g, url, _ := guarded(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) })
-	if _, err := get(t, c, url); !errors.Is(err, errRedirect) {
-		t.Errorf("error = %v, want %v", err, errRedirect)
+	if _, err := get(t, c, url); !errors.Is(err, ErrRedirect) {
+		t.Errorf("error = %v, want %v", err, ErrRedirect)
 	}
 	if asked {
 		t.Error("the redirect was followed")
@@ -117,25 +121,31 @@ func TestGuardHonoursRetryAfter(t *testing.T) {
 	}
 	after := time.Now()
 	g.idle(t)
-	if until := g.limiter.pausedUntil; until.Before(before.Add(7*time.Second)) || until.After(after.Add(7*time.Second)) {
+	if int(g.traffic.whole.limit) != firstInFlight/2 {
+		t.Errorf("limit = %v, want half of all after too many requests", g.traffic.whole.limit)
+	}
+	if until := g.traffic.kind("").pausedUntil; until.Before(before.Add(7*time.Second)) || until.After(after.Add(7*time.Second)) {
 		t.Errorf("pauses for %s from the answer on, want 7s", until.Sub(after))
 	}
 }
 
 func TestGuardAsksHowTheMemberIsInAnyCase(t *testing.T) {
 	c, g, url, _ := guarded(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
-	for range firstInFlight {
-		if err := g.limiter.acquire(t.Context()); err != nil {
+	var places []func(verdict)
+	for range firstOfKind {
+		release, err := g.traffic.acquire(t.Context(), "/api/v1/namespaces/kube-system")
+		if err != nil {
 			t.Fatal(err)
 		}
+		places = append(places, release)
 	}
 	for _, path := range []string{"/readyz", "/healthz", "/api/v1/namespaces/kube-system"} {
 		if body, err := get(t, c, url+path); err != nil || string(body) != "ok" {
 			t.Errorf("%s = %q, %v", path, body, err)
 		}
 	}
-	for range firstInFlight {
-		g.limiter.release(verdict{})
+	for _, release := range places {
+		release(verdict{})
 	}
 	g.idle(t)
 }
@@ -153,5 +163,84 @@ func TestGuardDoubtsAMemberThatIsGone(t *testing.T) {
 	g.idle(t)
 	if *doubts != 2 {
 		t.Errorf("%d doubts, want one per request", *doubts)
+	}
+}
+
+// A member that takes a request and does not answer it is looked at, and not held
+// for gone; for a watch nobody waits longer than for any other answer.
+func TestGuardTellsSilenceFromAbsence(t *testing.T) {
+	for name, path := range map[string]string{"a request": "/api/v1/pods", "a watch": "/api/v1/pods?watch=true"} {
+		t.Run(name, func(t *testing.T) {
+			c, g, url, doubts := guarded(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+			g.timeout = 200 * time.Millisecond
+			_, err := get(t, c, url+path)
+			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no answer within 200ms") {
+				t.Errorf("error = %v", err)
+			}
+			if *doubts != 1000 {
+				t.Errorf("doubts = %d, want a look and nothing more", *doubts)
+			}
+			g.idle(t)
+		})
+	}
+}
+
+func TestGuardLetsAWatchGoOn(t *testing.T) {
+	proceed := make(chan struct{})
+	c, g, url, _ := guarded(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "one\n")
+		_ = http.NewResponseController(w).Flush()
+		<-proceed
+		_, _ = io.WriteString(w, "two\n")
+	})
+	g.timeout = 100 * time.Millisecond
+	time.AfterFunc(3*g.timeout, func() { close(proceed) })
+	if body, err := get(t, c, url+"/api/v1/pods?watch=true"); err != nil || string(body) != "one\ntwo\n" {
+		t.Errorf("watched %q, %v", body, err)
+	}
+}
+
+func TestGuardLetsNoMemberKeepAClientWaiting(t *testing.T) {
+	for after, want := range map[string]string{"1": "1", "2": "", "100000000000000000000": "", "31536000": "", "soon": "soon"} {
+		c, _, url, _ := guarded(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", after)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		})
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := c.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if got := resp.Header.Get("Retry-After"); got != want {
+			t.Errorf("Retry-After %q reaches the client as %q, want %q", after, got, want)
+		}
+	}
+}
+
+// Where one request of many on a connection is broken off, the others go on.
+func TestGuardKeepsAMemberThatBreaksOffOneRequest(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	config := &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	_, g, _, doubts := guarded(t, nil)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		g.next = next
+		return g
+	})
+	c, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := get(t, c, server.URL); err == nil {
+		t.Error("there was an answer")
+	}
+	if *doubts != 1000 {
+		t.Errorf("doubts = %d, want a look and nothing more", *doubts)
 	}
 }

@@ -20,22 +20,22 @@ type Kind struct {
 	Namespaced bool
 }
 
-// kinds remembers how a member serves its kinds. What is not known is asked for,
+// catalogue remembers how a member serves its kinds. What is not known is asked for,
 // one group and version at a time, and not remembered as missing.
-type kinds struct {
+type catalogue struct {
 	client rest.Interface
 
 	mu    sync.Mutex
 	known map[schema.GroupVersionKind]Kind
 }
 
-func newKinds(client rest.Interface) *kinds {
-	return &kinds{client: client, known: map[schema.GroupVersionKind]Kind{}}
+func newCatalogue(client rest.Interface) *catalogue {
+	return &catalogue{client: client, known: map[schema.GroupVersionKind]Kind{}}
 }
 
 // lookup returns how gvk is served. An error that meta.IsNoMatchError knows says
 // that it is not.
-func (k *kinds) lookup(ctx context.Context, gvk schema.GroupVersionKind) (Kind, error) {
+func (k *catalogue) lookup(ctx context.Context, gvk schema.GroupVersionKind) (Kind, error) {
 	k.mu.Lock()
 	kind, ok := k.known[gvk]
 	k.mu.Unlock()
@@ -59,7 +59,7 @@ func (k *kinds) lookup(ctx context.Context, gvk schema.GroupVersionKind) (Kind, 
 
 // discover asks for the kinds of one group and version. A member that does not
 // serve it has none.
-func (k *kinds) discover(ctx context.Context, gv schema.GroupVersion) (map[schema.GroupVersionKind]Kind, error) {
+func (k *catalogue) discover(ctx context.Context, gv schema.GroupVersion) (map[schema.GroupVersionKind]Kind, error) {
 	path := "/apis/" + gv.String()
 	if gv.Group == "" {
 		path = "/api/" + gv.Version
@@ -83,14 +83,14 @@ func (k *kinds) discover(ctx context.Context, gv schema.GroupVersion) (map[schem
 }
 
 // forget drops one kind, which turned out not to be served any more.
-func (k *kinds) forget(gvk schema.GroupVersionKind) {
+func (k *catalogue) forget(gvk schema.GroupVersionKind) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.known, gvk)
 }
 
 // reset drops all kinds.
-func (k *kinds) reset() {
+func (k *catalogue) reset() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	clear(k.known)

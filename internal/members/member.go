@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +25,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-io/flotilla/internal/crew"
+	"github.com/flotilla-io/flotilla/internal/ownership"
 )
 
 var (
@@ -42,18 +45,31 @@ type Member struct {
 	config      *rest.Config
 	clients     kubernetes.Interface
 	dynamic     dynamic.Interface
-	kinds       *kinds
+	kinds       *catalogue
 	interpreter Interpreter
 	clock       clock.WithTicker
 	tell        Handler
 	crew        *crew.Crew
 	http        *http.Client
+	later       *later
+	wire        *wire
 
 	trust    atomic.Int32
 	suspects chan struct{}
 
-	mu      sync.Mutex
-	watches map[schema.GroupVersionKind]*kindWatch
+	watches watches
+}
+
+// watches are the watches of one member, by kind.
+type watches struct {
+	mu sync.Mutex
+	of map[schema.GroupVersionKind]*kindWatch
+}
+
+func (w *watches) all() []*kindWatch {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Values(w.of))
 }
 
 // The states of trust in a member.
@@ -65,8 +81,8 @@ const (
 // Name returns the cluster's name.
 func (m *Member) Name() string { return m.name }
 
-// Config returns how to connect, with the member's own limits in place. Callers
-// copy it before they change it.
+// Config returns how to connect, with the member's own limits in place, for use
+// with HTTP. Credentials are added below it. Callers copy it before they change it.
 func (m *Member) Config() *rest.Config { return m.config }
 
 // HTTP returns the client that Config's requests go through.
@@ -80,8 +96,8 @@ func (m *Member) Clients() kubernetes.Interface { return m.clients }
 // and nothing has cast doubt on that since.
 func (m *Member) Proven() bool { return m.trust.Load() == proven }
 
-// Suspects receives when requests begin to fail on their way: the member may be
-// gone, or be another one when it is back.
+// Suspects receives when requests begin to fail on their way, or have no answer:
+// the member may be gone, or be another one when it is back.
 func (m *Member) Suspects() <-chan struct{} { return m.suspects }
 
 // Doubt withdraws the trust in the member until it has proved itself again: it
@@ -90,33 +106,38 @@ func (m *Member) Doubt() { m.trust.Store(unproven) }
 
 // suspect withdraws the trust in the member until it has proved itself again.
 func (m *Member) suspect() {
-	if !m.trust.CompareAndSwap(proven, unproven) {
-		return
-	}
-	select {
-	case m.suspects <- struct{}{}:
-	default:
+	if m.trust.CompareAndSwap(proven, unproven) {
+		signal(m.suspects)
 	}
 }
 
 // Prove reads who the member is. It returns ErrOtherCluster when that is not the
 // cluster that was registered. A member that is registered without an identity
-// is taken as it is. When trust returns, watches that broke meanwhile start over.
+// is taken as it is. One that has proved itself keeps the trust while it does not
+// say who it is, unless it cannot be reached or refuses the credentials. When
+// trust returns, watches that broke meanwhile start over.
 func (m *Member) Prove(ctx context.Context) error {
+	asked := m.wire.current.Load()
 	id, err := Identity(ctx, m.clients)
-	if err != nil {
+	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
 		m.trust.Store(unproven)
+	}
+	if err != nil {
 		return err
 	}
 	if m.id != "" && id != m.id {
 		m.trust.Store(unproven)
 		return fmt.Errorf("%w: it was registered as %s and answers as %s", ErrOtherCluster, m.id, id)
 	}
-	if m.trust.Swap(proven) == proven {
+	was := unproven
+	if !m.wire.still(asked, func() { was = m.trust.Swap(proven) }) {
+		return m.Prove(ctx) // who answered is not who is asked by now
+	}
+	if was == proven {
 		return nil
 	}
-	for _, w := range m.all() {
-		w.again()
+	for _, w := range m.watches.all() {
+		signal(w.retry)
 	}
 	m.tell.Proven(m.name)
 	return nil
@@ -169,7 +190,7 @@ func (m *Member) Apply(ctx context.Context, desired *unstructured.Unstructured) 
 		return nil, fmt.Errorf("encode %s %s: %w", gvk.Kind, desired.GetName(), err)
 	}
 	answer, err := resource.Patch(ctx, desired.GetName(), types.ApplyPatchType, content, metav1.PatchOptions{
-		FieldManager:    FieldManager,
+		FieldManager:    ownership.FieldManager,
 		Force:           ptr.To(true),
 		FieldValidation: metav1.FieldValidationIgnore, // warnings would reach nobody, and cost a second look at each field
 	})
@@ -180,7 +201,12 @@ func (m *Member) Apply(ctx context.Context, desired *unstructured.Unstructured) 
 	if err != nil {
 		return nil, err
 	}
-	m.watch(gvk).note(observed)
+	w := m.watch(gvk)
+	w.note(observed)
+	if observed.Pending {
+		m.later.hold(w, answer)
+		m.later.ask(w, observed.key(), observed.after)
+	}
 	return observed, nil
 }
 
@@ -191,7 +217,7 @@ func (m *Member) Patch(ctx context.Context, gvk schema.GroupVersionKind, key typ
 	if err != nil {
 		return err
 	}
-	_, err = resource.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: FieldManager})
+	_, err = resource.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: ownership.FieldManager})
 	m.watch(gvk).drop(key)
 	return m.explain(err, gvk)
 }
@@ -216,11 +242,27 @@ func (m *Member) Delete(ctx context.Context, gvk schema.GroupVersionKind, key ty
 	return m.explain(err, gvk)
 }
 
+// Autoscaled says whether a HorizontalPodAutoscaler of the member scales an
+// object. It asks the member.
+func (m *Member) Autoscaled(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (bool, error) {
+	scalers, err := m.clients.AutoscalingV2().HorizontalPodAutoscalers(key.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return false, fmt.Errorf("list what scales in namespace %s: %w", key.Namespace, err)
+	}
+	for i := range scalers.Items {
+		target := scalers.Items[i].Spec.ScaleTargetRef
+		if gv, err := schema.ParseGroupVersion(target.APIVersion); err == nil && gv.Group == gvk.Group && target.Kind == gvk.Kind && target.Name == key.Name {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // KindsChanged tells that the member may serve other kinds than before.
 func (m *Member) KindsChanged() {
 	m.kinds.reset()
-	for _, w := range m.all() {
-		w.again()
+	for _, w := range m.watches.all() {
+		signal(w.retry)
 	}
 	m.tell.KindsChanged(m.name)
 }
@@ -259,9 +301,9 @@ func (m *Member) explain(err error, gvk schema.GroupVersionKind) error {
 }
 
 func (m *Member) watch(gvk schema.GroupVersionKind) *kindWatch {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if w, ok := m.watches[gvk]; ok {
+	m.watches.mu.Lock()
+	defer m.watches.mu.Unlock()
+	if w, ok := m.watches.of[gvk]; ok {
 		return w
 	}
 	w := &kindWatch{
@@ -274,21 +316,14 @@ func (m *Member) watch(gvk schema.GroupVersionKind) *kindWatch {
 		changed:     func(o *Observed) { m.tell.Changed(m.name, o) },
 		synced:      func(gvk schema.GroupVersionKind) { m.tell.Synced(m.name, gvk) },
 		retry:       make(chan struct{}, 1),
+		anew:        make(chan struct{}, 1),
+		later:       m.later,
 		wrote:       map[types.NamespacedName]write{},
+		late:        map[types.NamespacedName]*Observed{},
 	}
-	m.watches[gvk] = w
+	m.watches.of[gvk] = w
 	m.crew.Join(w.run)
 	return w
-}
-
-func (m *Member) all() []*kindWatch {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	out := make([]*kindWatch, 0, len(m.watches))
-	for _, w := range m.watches {
-		out = append(out, w)
-	}
-	return out
 }
 
 // run keeps the watches going until ctx ends.
@@ -308,15 +343,23 @@ func connect(target Target, o Options, tell Handler) (*Member, error) {
 		tell:        tell,
 		crew:        crew.New(),
 		suspects:    make(chan struct{}, 1),
-		watches:     map[schema.GroupVersionKind]*kindWatch{},
+		later:       newLater(o.Interpreter, o.Clock),
+		wire:        &wire{},
+		watches:     watches{of: map[schema.GroupVersionKind]*kindWatch{}},
 	}
-	m.config = rest.CopyConfig(target.Config)
-	m.config.QPS, m.config.Burst, m.config.RateLimiter, m.config.Timeout = -1, 0, nil, 0
-	limiter := newLimiter(o.Clock)
-	m.config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &guard{next: next, limiter: limiter, timeout: o.RequestTimeout, suspect: m.suspect}
-	})
-	var err error
+	base, _, err := rest.DefaultServerUrlFor(target.Config)
+	if err != nil {
+		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
+	}
+	if err := m.wire.lay(unlimited(target.Config), func() {}); err != nil {
+		return nil, err
+	}
+	traffic := newTraffic(o.Clock)
+	// One request that was not answered is no reason to keep all others from the
+	// member: somebody looks whether it is still there.
+	m.config = &rest.Config{Host: base.String(), APIPath: target.Config.APIPath, UserAgent: target.Config.UserAgent, QPS: -1, Transport: &guard{
+		next: m.wire, traffic: traffic, timeout: o.RequestTimeout, gone: m.suspect, slow: func() { signal(m.suspects) },
+	}}
 	if m.http, err = rest.HTTPClientFor(m.config); err != nil {
 		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
 	}
@@ -327,8 +370,16 @@ func connect(target Target, o Options, tell Handler) (*Member, error) {
 	if m.dynamic, err = dynamic.NewForConfigAndClient(m.config, m.http); err != nil {
 		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
 	}
-	m.kinds = newKinds(m.clients.Discovery().RESTClient())
+	m.kinds = newCatalogue(m.clients.Discovery().RESTClient())
+	m.crew.Join(m.later.run)
 	return m, nil
+}
+
+// unlimited returns a copy of a config that leaves limits to the guard.
+func unlimited(config *rest.Config) *rest.Config {
+	out := rest.CopyConfig(config)
+	out.QPS, out.Burst, out.RateLimiter, out.Timeout = -1, 0, nil, 0
+	return out
 }
 
 // defaultTimeout is how long one request to a member may take.

@@ -66,7 +66,13 @@ func target(env *servertest.Env, name, id string) members.Target {
 // registry runs a registry until the test ends.
 func registry(t *testing.T) (*members.Registry, *log) {
 	t.Helper()
-	r, told := members.New(members.Options{Interpreter: interpreter.Native()}), &log{}
+	told := &log{}
+	return start(t, members.New(members.Options{Interpreter: interpreter.Native()}), told), told
+}
+
+// start runs r until the test ends.
+func start(t *testing.T, r *members.Registry, told *log) *members.Registry {
+	t.Helper()
 	r.Handle(told)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
@@ -77,7 +83,7 @@ func registry(t *testing.T) (*members.Registry, *log) {
 			t.Error(err)
 		}
 	})
-	return r, told
+	return r
 }
 
 // joined returns a member that has proved itself.
@@ -176,10 +182,16 @@ func TestAConnectionIsKeptUntilSomethingChanges(t *testing.T) {
 		t.Error("an equal target makes a new connection")
 	}
 	for name, change := range map[string]func(*members.Target){
-		"token":    func(to *members.Target) { to.Config.BearerToken = "new" },
+		"token": func(to *members.Target) { to.Config.BearerToken = "new" },
+		"route": func(to *members.Target) { to.Route = "socks5://proxy" },
+	} {
+		if connect(change) != first {
+			t.Errorf("another %s makes a new connection", name)
+		}
+	}
+	for name, change := range map[string]func(*members.Target){
 		"address":  func(to *members.Target) { to.Config.Host = "https://127.0.0.1:1" },
 		"identity": func(to *members.Target) { to.ID = "new" },
-		"route":    func(to *members.Target) { to.Route = "socks5://proxy" },
 	} {
 		if connect(change) == first {
 			t.Errorf("another %s makes no new connection", name)

@@ -2,9 +2,14 @@ package members
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
+	"time"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +21,9 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/ownership"
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
 // mostStatus bounds the reflected status of one object in bytes; a larger one is
@@ -32,13 +40,36 @@ type Observed struct {
 	// Work is the Work that the object's annotations name; zero for none. A
 	// member may write there what it likes.
 	Work types.NamespacedName
-	// Owned is the OwnedHash of the object.
+	// Owned is the ownership.Hash of the object.
 	Owned string
+	// Scaled says whether something in the member, no person, sets the number of
+	// replicas through the subresource for that.
+	Scaled bool
 	// Status is the reflected status; nil where there is none.
 	Status *runtime.RawExtension
 	// Health is how the object does.
 	Health workv1alpha1.ResourceHealth
+	// Pending says that the answers about status and health are on their way:
+	// what was known of them before stays.
+	Pending bool
+	// Fault is the error of the rule that fails for the object, at most
+	// MostFault bytes; empty where none does. Health is unknown then.
+	Fault string
+
+	// after is when to ask again, if Pending, or if the rule that fails may answer
+	// otherwise then; zero for not at all.
+	after time.Duration
 }
+
+// open says whether there may be another answer though the object stays the same.
+func (o *Observed) open() bool { return o.Pending || o.after > 0 }
+
+func (o *Observed) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
+}
+
+// MostFault is how many bytes of the error of a rule are kept.
+const MostFault = 512
 
 // Interpreter reads status and health from a member's object.
 type Interpreter interface {
@@ -55,7 +86,7 @@ func Marks(obj *unstructured.Unstructured) *Observed {
 	annotations := obj.GetAnnotations()
 	return &Observed{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace:         obj.GetNamespace(),
+			Namespace:         shared(obj.GetNamespace()),
 			Name:              obj.GetName(),
 			UID:               obj.GetUID(),
 			ResourceVersion:   obj.GetResourceVersion(),
@@ -64,19 +95,29 @@ func Marks(obj *unstructured.Unstructured) *Observed {
 		},
 		Managed: obj.GetLabels()[workv1alpha2.ManagedByKarmadaLabel] == workv1alpha2.ManagedByKarmadaLabelValue,
 		Work: types.NamespacedName{
-			Namespace: annotations[workv1alpha2.WorkNamespaceAnnotation],
+			Namespace: shared(annotations[workv1alpha2.WorkNamespaceAnnotation]),
 			Name:      annotations[workv1alpha2.WorkNameAnnotation],
 		},
 	}
 }
 
+// Hash returns a short hash over bytes.
+func Hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return base64.RawURLEncoding.EncodeToString(sum[:15]) // 120 bits are far beyond what chance reaches
+}
+
+// shared returns the one copy of a text that many objects have.
+func shared(text string) string { return unique.Make(text).Value() }
+
 // trim reduces an object to what is kept of it.
 func trim(obj *unstructured.Unstructured, interpreter Interpreter) (*Observed, error) {
 	out := Marks(obj)
 	var err error
-	if out.Owned, err = OwnedHash(obj); err != nil {
+	if out.Owned, err = ownership.Hash(obj); err != nil {
 		return nil, err
 	}
+	out.Scaled = rules.Scaled(obj)
 	out.judge(obj, interpreter)
 	return out, nil
 }
@@ -86,31 +127,51 @@ func trim(obj *unstructured.Unstructured, interpreter Interpreter) (*Observed, e
 func (o *Observed) judge(obj *unstructured.Unstructured, interpreter Interpreter) {
 	defer func() {
 		if stumbled := recover(); stumbled != nil {
-			o.Status, o.Health = nil, workv1alpha1.ResourceUnknown
+			o.Status, o.Health, o.Pending = nil, workv1alpha1.ResourceUnknown, false
+			o.Fault = fmt.Sprintf("the rules for %s do not expect this object", o.bounded(obj.GetKind()))
 		}
 	}()
-	health, err := interpreter.Health(obj)
-	if err != nil {
-		health = workv1alpha1.ResourceUnknown
+	health, errHealth := interpreter.Health(obj)
+	status, errStatus := interpreter.ReflectStatus(obj)
+	for _, err := range []error{errHealth, errStatus} {
+		after, awaits := kinds.Awaits(err)
+		switch {
+		case awaits:
+			o.Pending, o.after = true, max(o.after, after)
+		case err != nil && o.Fault == "":
+			o.Fault, health = o.bounded(err.Error()), workv1alpha1.ResourceUnknown
+		}
+		var passing interface{ RetryAfter() time.Duration } // such as of a webhook that does not answer
+		if errors.As(err, &passing) {
+			o.after = max(o.after, passing.RetryAfter())
+		}
 	}
-	if o.Status, err = reflected(obj, interpreter); err != nil {
-		health = workv1alpha1.ResourceUnknown
+	if o.Pending {
+		o.Health = workv1alpha1.ResourceUnknown
+		return
+	}
+	var err error
+	if o.Status, err = reflected(status); err != nil {
+		o.Fault, health = o.bounded(err.Error()), workv1alpha1.ResourceUnknown
 	}
 	o.Health = health
 }
 
-func reflected(obj *unstructured.Unstructured, interpreter Interpreter) (*runtime.RawExtension, error) {
-	status, err := interpreter.ReflectStatus(obj)
-	if err != nil || status == nil {
-		return nil, err
+func (*Observed) bounded(text string) string { return ownership.Clip(text, MostFault) }
+
+// reflected returns a status as it is kept: not at all where it is too large.
+func reflected(status *runtime.RawExtension) (*runtime.RawExtension, error) {
+	if status == nil {
+		return nil, nil
 	}
 	if status.Raw == nil && status.Object != nil {
+		var err error
 		if status.Raw, err = json.Marshal(status.Object); err != nil {
 			return nil, err
 		}
 	}
 	if len(status.Raw) > mostStatus {
-		return nil, fmt.Errorf("the status has %d bytes, at most %d are reflected", len(status.Raw), mostStatus)
+		return nil, fmt.Errorf("the status has more than %d bytes, which are the most that are reflected", mostStatus)
 	}
 	return &runtime.RawExtension{Raw: status.Raw}, nil
 }

@@ -63,9 +63,9 @@ type Registry struct {
 }
 
 type entry struct {
-	member      *Member
-	fingerprint string
-	hand        *crew.Hand
+	member *Member
+	print  targetPrint
+	hand   *crew.Hand
 }
 
 // New returns a registry without members.
@@ -94,14 +94,28 @@ func (r *Registry) Start(ctx context.Context) error {
 }
 
 // Connect returns the connection to target. It sends nothing. A connection that
-// stands is returned as it is; one to another address, with other credentials or
-// for another identity is closed first.
+// stands is returned as it is, and goes on with the target's credentials if these
+// are others; if its certificates or its proxy are, the member has to prove itself
+// again. A connection to another address or for another identity is closed first.
 func (r *Registry) Connect(target Target) (*Member, error) {
-	print := fingerprint(target)
+	is := printOf(target)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old, ok := r.members[target.Name]
-	if ok && old.fingerprint == print {
+	switch {
+	case ok && old.print == is:
+		return old.member, nil
+	case ok && old.print.place == is.place:
+		err := old.member.wire.lay(unlimited(target.Config), func() {
+			if old.print.way != is.way {
+				old.member.Doubt()
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		signal(old.member.suspects) // it may be well now
+		old.print = is
 		return old.member, nil
 	}
 	member, err := connect(target, r.options, r.handlers)
@@ -111,7 +125,7 @@ func (r *Registry) Connect(target Target) (*Member, error) {
 	if ok {
 		old.hand.Stop()
 	}
-	r.members[target.Name] = &entry{member: member, fingerprint: print, hand: r.crew.Join(member.run)}
+	r.members[target.Name] = &entry{member: member, print: is, hand: r.crew.Join(member.run)}
 	return member, nil
 }
 
@@ -137,16 +151,38 @@ func (r *Registry) Get(cluster string) (*Member, bool) {
 	return e.member, true
 }
 
-// fingerprint says whether two targets are the same. It is made of secrets:
-// never shown, only compared.
-func fingerprint(t Target) string {
+// Reinterpret has status and health of all objects read anew whose kinds are
+// affected by a change of the interpreter's rules. What was known stays until
+// the new answers are there, nothing is written, and Synced is told of each such
+// kind.
+func (r *Registry) Reinterpret(affects func(schema.GroupVersionKind) bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, e := range r.members {
+		for _, w := range e.member.watches.all() {
+			if affects(w.gvk) {
+				signal(w.anew)
+			}
+		}
+	}
+}
+
+// targetPrint says whether two targets are the same: where they are, how they are
+// reached, and the credentials. It is made of secrets: never shown, only compared.
+type targetPrint struct{ place, way, credentials string }
+
+func printOf(t Target) targetPrint {
 	c := t.Config
-	sum := sha256.New()
-	_, _ = fmt.Fprintf(sum, "%q", []string{
-		t.ID, t.Route, c.Host, c.APIPath, c.BearerToken, c.BearerTokenFile, c.Username, c.Password, strconv.FormatBool(c.Insecure),
-		c.ServerName, c.CAFile, c.CertFile, c.KeyFile, string(c.CAData), string(c.CertData), string(c.KeyData),
-	})
-	return string(sum.Sum(nil))
+	sum := func(parts ...string) string {
+		hash := sha256.New()
+		_, _ = fmt.Fprintf(hash, "%q", parts)
+		return string(hash.Sum(nil))
+	}
+	return targetPrint{
+		place:       sum(t.ID, c.Host, c.APIPath),
+		way:         sum(t.Route, strconv.FormatBool(c.Insecure), c.ServerName, c.CAFile, string(c.CAData)),
+		credentials: sum(c.BearerToken, c.BearerTokenFile, c.Username, c.Password, c.CertFile, c.KeyFile, string(c.CertData), string(c.KeyData)),
+	}
 }
 
 // handlers tells several handlers.

@@ -14,13 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
-	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
 // Presence is what is known about whether an object exists.
@@ -59,13 +57,14 @@ type kindWatch struct {
 	changed     func(*Observed)
 	synced      func(schema.GroupVersionKind)
 	retry       chan struct{} // asks to look again at once
+	anew        chan struct{} // asks to read all objects anew
+	later       *later
 
 	mu       sync.Mutex
-	informer cache.SharedIndexInformer // nil while there is none
-	unserved bool                      // the member said that it does not serve the kind
-	broken   bool
-	seen     string // the resource version that the informer has shown last
+	current  *sight // nil while there is none
+	unserved bool   // the member said that it does not serve the kind
 	wrote    map[types.NamespacedName]write
+	late     map[types.NamespacedName]*Observed // answers that came after their object
 }
 
 // write is an object as the member answered an own write with it.
@@ -81,33 +80,36 @@ func (w *kindWatch) read(key types.NamespacedName) (*Observed, Presence) {
 	cached, presence := w.cached(key)
 	own, ok := w.wrote[key]
 	if !ok {
-		return cached, presence
+		return w.answered(cached), presence
 	}
 	if w.clock.Since(own.at) > unseen || (presence == Present && !older(cached, own.observed)) {
 		delete(w.wrote, key)
-		return cached, presence
+		return w.answered(cached), presence
 	}
-	return own.observed, Present
+	return w.answered(own.observed), Present
+}
+
+// answered returns an object with the answers about it that came later.
+func (w *kindWatch) answered(o *Observed) *Observed {
+	if o == nil || !o.open() {
+		return o
+	}
+	if late, ok := w.late[o.key()]; ok && late.UID == o.UID && late.ResourceVersion == o.ResourceVersion {
+		return late
+	}
+	return o
 }
 
 func (w *kindWatch) cached(key types.NamespacedName) (*Observed, Presence) {
 	if w.unserved {
 		return nil, Unserved
 	}
-	if w.informer == nil || w.broken || !w.informer.HasSynced() {
+	if !w.current.trusted() {
 		return nil, Unknown
 	}
-	name := key.Name
-	if key.Namespace != "" {
-		name = key.Namespace + "/" + key.Name
-	}
-	obj, found, err := w.informer.GetStore().GetByKey(name)
-	if err != nil || !found {
+	observed := w.current.find(key)
+	if observed == nil {
 		return nil, Absent
-	}
-	observed, ok := obj.(*Observed)
-	if !ok {
-		return nil, Unknown
 	}
 	return observed, Present
 }
@@ -125,10 +127,10 @@ func earlier(a, b string) bool {
 func (w *kindWatch) note(observed *Observed) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.seen != "" && !earlier(w.seen, observed.ResourceVersion) {
+	if w.current != nil && w.current.seen != "" && !earlier(w.current.seen, observed.ResourceVersion) {
 		return
 	}
-	w.wrote[types.NamespacedName{Namespace: observed.Namespace, Name: observed.Name}] = write{observed: observed, at: w.clock.Now()}
+	w.wrote[observed.key()] = write{observed: observed, at: w.clock.Now()}
 }
 
 // drop forgets an own write that a later delete has undone.
@@ -138,10 +140,10 @@ func (w *kindWatch) drop(key types.NamespacedName) {
 	delete(w.wrote, key)
 }
 
-// again asks a watch that is in trouble to try at once.
-func (w *kindWatch) again() {
+// signal asks for something that is done once, however often it is asked for.
+func signal(c chan struct{}) {
 	select {
-	case w.retry <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -197,112 +199,6 @@ func (w *kindWatch) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// follow runs one informer until ctx ends, the kind is gone, or the watch is
-// broken and a retry is asked for. It returns the objects seen, and whether to
-// start over at once: not where it never got a list although nothing was asked.
-func (w *kindWatch) follow(ctx context.Context, kind Kind) (seen []any, again bool) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	informer, err := w.newInformer(kind, cancel)
-	if err != nil {
-		return nil, false
-	}
-	w.install(informer)
-	defer w.install(nil)
-
-	var running sync.WaitGroup
-	defer running.Wait()
-	running.Go(func() { informer.RunWithContext(ctx) })
-	running.Go(func() {
-		select {
-		case <-ctx.Done():
-		case <-informer.HasSyncedChecker().Done():
-			w.settle(informer)
-			w.synced(w.gvk)
-		}
-	})
-	for {
-		select {
-		case <-ctx.Done():
-			return informer.GetStore().List(), again || informer.HasSynced()
-		case <-w.retry:
-			if w.inTrouble() {
-				again = true
-				cancel()
-			}
-		}
-	}
-}
-
-func (w *kindWatch) install(informer cache.SharedIndexInformer) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.informer, w.broken, w.seen = informer, false, ""
-	if informer != nil {
-		w.unserved = false
-	}
-}
-
-func (w *kindWatch) inTrouble() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.broken || w.informer == nil || !w.informer.HasSynced()
-}
-
-func (w *kindWatch) newInformer(kind Kind, gone func()) (cache.SharedIndexInformer, error) {
-	resource := w.client.Resource(kind.Resource)
-	selected := func(o metav1.ListOptions) metav1.ListOptions {
-		o.LabelSelector = workv1alpha2.ManagedByKarmadaLabel + "=" + workv1alpha2.ManagedByKarmadaLabelValue
-		return o
-	}
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			list, err := resource.List(ctx, selected(o))
-			w.answered(err, gone)
-			return list, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			stream, err := resource.Watch(ctx, selected(o))
-			w.answered(err, gone)
-			return stream, err
-		},
-	}
-	example := &unstructured.Unstructured{}
-	example.SetGroupVersionKind(w.gvk)
-	informer := cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(source, w.client), example, 0, cache.Indexers{})
-	if err := informer.SetTransform(w.transform); err != nil {
-		return nil, err
-	}
-	if err := informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}); err != nil {
-		return nil, err
-	}
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    w.tell,
-		UpdateFunc: w.tellUpdate,
-		DeleteFunc: w.tell,
-	})
-	return informer, err
-}
-
-// answered keeps whether the watch can be trusted. A kind that is not served any
-// more ends the informer.
-func (w *kindWatch) answered(err error, gone func()) {
-	if missing(err) {
-		w.forget(w.gvk)
-		gone()
-	}
-	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-		return
-	}
-	w.mu.Lock()
-	recovered := w.broken && err == nil && w.informer != nil && w.informer.HasSynced()
-	w.broken = err != nil
-	w.mu.Unlock()
-	if recovered {
-		w.synced(w.gvk)
-	}
-}
-
 // transform reduces an object to what is kept of it. One that cannot be read is
 // kept without its hash: an error would leave out, or even stop, all others.
 func (w *kindWatch) transform(obj any) (any, error) {
@@ -315,43 +211,61 @@ func (w *kindWatch) transform(obj any) (any, error) {
 		observed = Marks(object)
 		observed.Health = workv1alpha1.ResourceUnknown
 	}
+	if observed.Pending {
+		w.later.hold(w, object)
+	}
 	return observed, nil
 }
 
-func (w *kindWatch) tell(obj any) {
+// tell passes on what the current sight shows. What the next one shows before it
+// takes over is told then.
+func (w *kindWatch) tell(s *sight, obj any) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
 	}
-	if observed, ok := obj.(*Observed); ok {
-		w.caughtUp(observed)
-		w.changed(observed)
+	if observed, ok := obj.(*Observed); ok && w.caughtUp(s, observed) {
+		w.pass(observed)
 	}
 }
 
+// pass tells of an object, and asks again about one that has no answer yet.
+func (w *kindWatch) pass(observed *Observed) {
+	w.later.again(w, observed)
+	w.changed(observed)
+}
+
 // caughtUp ends the wait for an own write that the watch has now shown, or has
-// gone beyond.
-func (w *kindWatch) caughtUp(seen *Observed) {
+// gone beyond. It returns false for a sight that is not the current one.
+func (w *kindWatch) caughtUp(s *sight, seen *Observed) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !earlier(seen.ResourceVersion, w.seen) {
-		w.seen = seen.ResourceVersion
+	if s != w.current {
+		return false
 	}
-	key := types.NamespacedName{Namespace: seen.Namespace, Name: seen.Name}
-	if own, ok := w.wrote[key]; ok && !older(seen, own.observed) {
-		delete(w.wrote, key)
+	if !earlier(seen.ResourceVersion, s.seen) {
+		s.seen = seen.ResourceVersion
 	}
+	if own, ok := w.wrote[seen.key()]; ok && !older(seen, own.observed) {
+		delete(w.wrote, seen.key())
+	}
+	if late, ok := w.late[seen.key()]; ok && late.ResourceVersion != seen.ResourceVersion {
+		delete(w.late, seen.key())
+	}
+	return true
 }
 
 // settle tells about own writes that a first whole list does not have although
 // it was made later: somebody has undone them.
-func (w *kindWatch) settle(informer cache.SharedIndexInformer) {
-	listed := &Observed{ObjectMeta: metav1.ObjectMeta{ResourceVersion: informer.LastSyncResourceVersion()}}
+func (w *kindWatch) settle() {
 	var undone []*Observed
 	w.mu.Lock()
-	for key, own := range w.wrote {
-		if _, presence := w.cached(key); presence == Absent && !older(listed, own.observed) {
-			delete(w.wrote, key)
-			undone = append(undone, own.observed)
+	if w.current != nil {
+		listed := &Observed{ObjectMeta: metav1.ObjectMeta{ResourceVersion: w.current.informer.LastSyncResourceVersion()}}
+		for key, own := range w.wrote {
+			if _, presence := w.cached(key); presence == Absent && !older(listed, own.observed) {
+				delete(w.wrote, key)
+				undone = append(undone, own.observed)
+			}
 		}
 	}
 	w.mu.Unlock()
@@ -362,20 +276,50 @@ func (w *kindWatch) settle(informer cache.SharedIndexInformer) {
 
 // tellUpdate leaves out what nobody asks about: fields of others, leases of
 // their managers, and resource versions.
-func (w *kindWatch) tellUpdate(before, after any) {
+func (w *kindWatch) tellUpdate(s *sight, before, after any) {
 	was, ok := before.(*Observed)
 	is, also := after.(*Observed)
-	if ok && also && was.same(is) {
-		w.caughtUp(is)
+	if ok && also && !is.Pending && was.same(is) {
+		w.caughtUp(s, is)
 		return
 	}
-	w.tell(after)
+	if ok && also && was.lost(is) && w.caughtUp(s, is) {
+		w.changed(was)
+	}
+	w.tell(s, after)
+}
+
+// resolve keeps an answer that came after its object, and tells of it. It returns
+// false for one about an object that has changed since.
+func (w *kindWatch) resolve(observed *Observed) bool {
+	key := observed.key()
+	w.mu.Lock()
+	own, fits := w.wrote[key]
+	fits = fits && own.observed.ResourceVersion == observed.ResourceVersion
+	if seen := w.current.find(key); seen != nil && !fits {
+		fits = seen.ResourceVersion == observed.ResourceVersion
+	}
+	if fits {
+		w.late[key] = observed
+	}
+	w.mu.Unlock()
+	if fits {
+		w.changed(observed)
+	}
+	return fits
 }
 
 func (o *Observed) same(other *Observed) bool {
-	return o.UID == other.UID && o.Managed == other.Managed && o.Work == other.Work && o.Owned == other.Owned &&
-		o.Health == other.Health && rawEqual(o.Status, other.Status) &&
+	return o.UID == other.UID && o.Managed == other.Managed && o.Work == other.Work && o.Owned == other.Owned && o.Scaled == other.Scaled &&
+		o.Health == other.Health && o.Fault == other.Fault && o.Pending == other.Pending && rawEqual(o.Status, other.Status) &&
 		o.DeletionTimestamp.IsZero() == other.DeletionTimestamp.IsZero()
+}
+
+// lost says whether the object named a Work and, as it is now, names none of its
+// cluster. One that names another was taken over by that: whose it was is not
+// woken up to take it back.
+func (o *Observed) lost(is *Observed) bool {
+	return o.Work.Name != "" && (is.Work.Name == "" || is.Work.Namespace != o.Work.Namespace)
 }
 
 func rawEqual(a, b *runtime.RawExtension) bool {

@@ -20,6 +20,8 @@ import (
 	"k8s.io/utils/clock"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/ownership"
 )
 
 var (
@@ -31,7 +33,8 @@ func newWatch(client *dynamicfake.FakeDynamicClient, lookup func(context.Context
 	return &kindWatch{
 		gvk: shipKind, lookup: lookup, forget: func(schema.GroupVersionKind) {}, client: client, interpreter: calm{},
 		clock: clock.RealClock{}, changed: func(*Observed) {}, synced: func(schema.GroupVersionKind) {},
-		retry: make(chan struct{}, 1), wrote: map[types.NamespacedName]write{},
+		retry: make(chan struct{}, 1), anew: make(chan struct{}, 1), later: newLater(calm{}, clock.RealClock{}),
+		wrote: map[types.NamespacedName]write{}, late: map[types.NamespacedName]*Observed{},
 	}
 }
 
@@ -73,15 +76,16 @@ func TestAKindThatIsSaidToBeServedButIsNotIsNotAskedForAllTheTime(t *testing.T) 
 
 func TestAnOwnWriteThatTheWatchHasGoneBeyondIsNotKept(t *testing.T) {
 	w := newWatch(nil, nil)
+	w.current = &sight{}
 	at := func(version string) *Observed {
 		return &Observed{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "one", ResourceVersion: version}}
 	}
 	var got []int
 	w.note(at("7")) // the watch has shown nothing yet
 	got = append(got, len(w.wrote))
-	w.tell(at("7"))
+	w.tell(w.current, at("7"))
 	got = append(got, len(w.wrote))
-	w.tell(at("9")) // gone again, before the answer to the write is read
+	w.tell(w.current, at("9")) // gone again, before the answer to the write is read
 	w.note(at("8"))
 	got = append(got, len(w.wrote))
 	w.note(at("10"))
@@ -95,7 +99,7 @@ func TestAnObjectThatCannotBeReadHidesNoOther(t *testing.T) {
 	object := func(fields map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"kind": "Ship", "metadata": map[string]any{
 			"name": "one", "uid": "u",
-			"managedFields": []any{map[string]any{"manager": FieldManager, "operation": "Apply", "fieldsV1": fields}},
+			"managedFields": []any{map[string]any{"manager": ownership.FieldManager, "operation": "Apply", "fieldsV1": fields}},
 		}}}
 	}
 	cases := map[string]struct {
@@ -117,6 +121,45 @@ func TestAnObjectThatCannotBeReadHidesNoOther(t *testing.T) {
 			if !ok || observed.Name != "one" || observed.UID != "u" || observed.Health != workv1alpha1.ResourceUnknown {
 				t.Errorf("kept %+v", got)
 			}
+		})
+	}
+}
+
+// TestTheWorkThatAnObjectNoLongerNamesIsTold: whoever takes the name off has
+// changed what is that Work's. Another Work of the cluster has taken it over.
+func TestTheWorkThatAnObjectNoLongerNamesIsTold(t *testing.T) {
+	marks := func(namespace, name string) map[string]string {
+		return map[string]string{workv1alpha2.WorkNamespaceAnnotation: namespace, workv1alpha2.WorkNameAnnotation: name}
+	}
+	for name, tc := range map[string]struct {
+		becomes map[string]string
+		want    []string
+	}{
+		"it names none":                  {nil, []string{"karmada-es-eu-1/one", "/"}},
+		"it names one of elsewhere":      {marks("karmada-es-eu-2", "one"), []string{"karmada-es-eu-1/one", "karmada-es-eu-2/one"}},
+		"it names another one of theirs": {marks("karmada-es-eu-1", "two"), []string{"karmada-es-eu-1/two"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				obj := ship("one")
+				obj.SetAnnotations(marks("karmada-es-eu-1", "one"))
+				w, _ := fleetOf(ctx, &oracle{}, obj)
+				synctest.Wait()
+				var told []string
+				w.changed = func(o *Observed) { told = append(told, o.Work.String()) }
+				obj = obj.DeepCopy()
+				obj.SetAnnotations(tc.becomes)
+				obj.SetResourceVersion("2")
+				if _, err := w.client.Resource(ships.Resource).Namespace("sea").Update(ctx, obj, metav1.UpdateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if diff := cmp.Diff(tc.want, told); diff != "" {
+					t.Errorf("told (-want +got):\n%s", diff)
+				}
+			})
 		})
 	}
 }

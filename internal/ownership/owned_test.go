@@ -1,7 +1,8 @@
-package members_test
+package ownership_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -9,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/ownership"
 )
 
 // live is a Deployment as a member answers with it.
@@ -78,7 +79,7 @@ func object(t testing.TB, text string) *unstructured.Unstructured {
 	return out
 }
 
-func TestOwnedHash(t *testing.T) {
+func TestHash(t *testing.T) {
 	cases := map[string]struct {
 		replace, by string
 		same        bool
@@ -100,16 +101,16 @@ func TestOwnedHash(t *testing.T) {
 		"the loss of a field to somebody else":     {"        f:replicas: {}\n", "", false},
 		"the loss of all fields":                   {"manager: flotilla\n    operation: Apply", "manager: other\n    operation: Apply", false},
 	}
-	want, err := members.OwnedHash(object(t, live))
+	want, err := ownership.Hash(object(t, live))
 	if err != nil || want == "" {
-		t.Fatalf("OwnedHash = %q, %v", want, err)
+		t.Fatalf("Hash = %q, %v", want, err)
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			if !strings.Contains(live, tc.replace) {
 				t.Fatalf("%q is not in the object", tc.replace)
 			}
-			got, err := members.OwnedHash(object(t, strings.Replace(live, tc.replace, tc.by, 1)))
+			got, err := ownership.Hash(object(t, strings.Replace(live, tc.replace, tc.by, 1)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,14 +121,14 @@ func TestOwnedHash(t *testing.T) {
 	}
 }
 
-func TestOwnedHashOfNothingIsEmpty(t *testing.T) {
-	got, err := members.OwnedHash(object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {a: b}}"))
+func TestHashOfNothingIsEmpty(t *testing.T) {
+	got, err := ownership.Hash(object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {a: b}}"))
 	if err != nil || got != "" {
-		t.Errorf("OwnedHash = %q, %v, want nothing", got, err)
+		t.Errorf("Hash = %q, %v, want nothing", got, err)
 	}
 }
 
-func FuzzOwnedHash(f *testing.F) {
+func FuzzHash(f *testing.F) {
 	data, err := yaml.YAMLToJSON([]byte(live))
 	if err != nil {
 		f.Fatal(err)
@@ -140,15 +141,15 @@ func FuzzOwnedHash(f *testing.F) {
 		if json.Unmarshal(data, &obj.Object) != nil || obj.Object == nil {
 			return
 		}
-		first, err := members.OwnedHash(obj)
-		again, errAgain := members.OwnedHash(obj)
+		first, err := ownership.Hash(obj)
+		again, errAgain := ownership.Hash(obj)
 		if first != again || (err == nil) != (errAgain == nil) {
-			t.Errorf("OwnedHash = %q, %v and then %q, %v", first, err, again, errAgain)
+			t.Errorf("Hash = %q, %v and then %q, %v", first, err, again, errAgain)
 		}
 	})
 }
 
-func TestKeepOwned(t *testing.T) {
+func TestRetained(t *testing.T) {
 	cases := map[string]struct{ desired, retained, want string }{
 		"a field that was left out and is ours keeps the member's value": {
 			desired:  "{spec: {replicas: 5, paused: true}}",
@@ -170,28 +171,96 @@ func TestKeepOwned(t *testing.T) {
 			retained: "{spec: {replicas: 4}}",
 			want:     "{spec: {replicas: 4}}",
 		},
+		"a field taken over that is not ours is left out": {
+			desired:  "{spec: {replicas: 5, paused: true}}",
+			retained: "{spec: {replicas: 5, paused: false}}",
+			want:     "{spec: {replicas: 5}}",
+		},
+		"a field taken over that is ours keeps the member's value": {
+			desired:  "{spec: {replicas: 5}}",
+			retained: "{spec: {replicas: 2}}",
+			want:     "{spec: {replicas: 2}}",
+		},
+		"a field that nobody wanted is left out, the object around it too": {
+			desired:  "{metadata: {labels: {app: web}}}",
+			retained: "{metadata: {labels: {app: web, theirs: one}}, spec: {paused: false}}",
+			want:     "{metadata: {labels: {app: web}}}",
+		},
+		"a container of others is left out, and what they set in ours": {
+			desired:  `{spec: {template: {spec: {containers: [{name: web, image: "nginx:2"}]}}}}`,
+			retained: `{spec: {template: {spec: {containers: [{name: sidecar, image: "proxy:1"}, {name: web, image: "nginx:2", ports: [{containerPort: 80, protocol: TCP, name: http}]}]}}}}`,
+			want:     `{spec: {template: {spec: {containers: [{name: web, image: "nginx:2", ports: [{containerPort: 80, protocol: TCP}]}]}}}}`,
+		},
+		"a container of ours that was left out keeps the member's value": {
+			desired:  `{spec: {template: {spec: {containers: [{name: web, image: "nginx:2"}]}}}}`,
+			retained: `{spec: {template: {spec: {containers: []}}}}`,
+			want:     `{spec: {template: {spec: {containers: [{name: web, image: "nginx:1", ports: [{containerPort: 80, protocol: TCP}]}]}}}}`,
+		},
+		"a finalizer of others is left out": {
+			desired:  "{metadata: {finalizers: [ours/x]}}",
+			retained: "{metadata: {finalizers: [ours/x, theirs/y]}}",
+			want:     "{metadata: {finalizers: [ours/x]}}",
+		},
+		"an atomic field is one": {
+			desired:  "{spec: {selector: {matchLabels: {app: api}}}}",
+			retained: "{spec: {selector: {matchLabels: {app: web}}}}",
+			want:     "{spec: {selector: {matchLabels: {app: web}}}}",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			parse := func(text string) *unstructured.Unstructured {
-				out := &unstructured.Unstructured{}
-				if err := yaml.Unmarshal([]byte(text), &out.Object); err != nil {
-					t.Fatal(err)
+				out := object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}")
+				for key, value := range object(t, "{kind: Deployment, "+strings.TrimPrefix(text, "{")).Object {
+					if fields, ok := value.(map[string]any); ok && key == "metadata" {
+						fields["name"], fields["namespace"] = "web", "shop"
+					}
+					out.Object[key] = value
 				}
+				out.SetNamespace("shop")
 				return out
 			}
-			got := members.KeepOwned(parse(tc.desired), parse(tc.retained), object(t, live))
-			want, err := json.Marshal(parse(tc.want).Object)
+			desired := parse(tc.desired)
+			got, err := ownership.Retained(desired, parse(tc.retained), object(t, live))
 			if err != nil {
 				t.Fatal(err)
 			}
-			have, err := json.Marshal(got.Object)
-			if err != nil {
-				t.Fatal(err)
+			if diff := cmp.Diff(parse(tc.want).Object, got.Object); diff != "" {
+				t.Errorf("Retained (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(string(want), string(have)); diff != "" {
-				t.Errorf("KeepOwned (-want +got):\n%s", diff)
+			if diff := cmp.Diff(parse(tc.desired).Object, desired.Object); diff != "" {
+				t.Errorf("changed what was desired (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestRetainedOfTheWholeObject is what scripts do: they return what they were
+// given of the member, with the marks gone, or another object.
+func TestRetainedOfTheWholeObject(t *testing.T) {
+	desired := object(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, labels: {app: web, karmada.io/managed: "true"}}, spec: {replicas: 5}}`)
+	got, err := ownership.Retained(desired, object(t, live), object(t, live))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := object(t, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop, labels: {app: web, karmada.io/managed: "true"}, finalizers: [ours/x]}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template: {spec: {containers: [{name: web, image: "nginx:1", ports: [{containerPort: 80, protocol: TCP}]}]}}
+`)
+	if diff := cmp.Diff(want.Object, got.Object); diff != "" {
+		t.Errorf("Retained (-want +got):\n%s", diff)
+	}
+	other := desired.DeepCopy()
+	other.SetName("api")
+	if _, err := ownership.Retained(desired, other, object(t, live)); !errors.Is(err, ownership.ErrOtherObject) {
+		t.Errorf("another object: %v, want %v", err, ownership.ErrOtherObject)
+	}
+	if _, err := ownership.Retained(desired, nil, object(t, live)); !errors.Is(err, ownership.ErrOtherObject) {
+		t.Errorf("no object: %v, want %v", err, ownership.ErrOtherObject)
 	}
 }

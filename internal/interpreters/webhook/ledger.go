@@ -1,0 +1,313 @@
+package webhook
+
+import (
+	"container/list"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	configv1alpha1 "github.com/flotilla-io/flotilla/api/config/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+)
+
+// When to ask again: soon at first, then less and less often.
+const (
+	soonest = 10 * time.Millisecond
+	latest  = time.Second
+)
+
+// How long a question is left alone that was asked in vain.
+const (
+	firstPause = time.Second
+	lastPause  = 5 * time.Minute
+)
+
+// overhead is about what an answer takes in memory beside its content.
+const overhead = 512
+
+// entry is a question and what became of it.
+type entry struct {
+	key  key
+	hook *hook
+	// sent is nil once it is settled.
+	sent *sent
+	// since is when it was asked.
+	since time.Time
+	// cancel ends the call while there is one.
+	cancel context.CancelFunc
+	// place is where it stands among those that are settled; nil before.
+	place  *list.Element
+	size   int64
+	answer *response
+	// err, failures and retry are of one that was asked in vain.
+	err      error
+	failures int
+	retry    time.Time
+	// course it belongs to. Passed: another question of the course was asked before
+	// this one was answered, which was about this object then.
+	course key
+	passed bool
+	about  []byte
+}
+
+// course is questions about the same, of which one is sent at a time: were each
+// sent that is asked, a webhook slower than the changes would never be of use.
+// Whoever asks the next one is served the answer to the one before meanwhile.
+type course struct {
+	// out is the one that is not settled; last the one before it, if it was
+	// answered, and passed.
+	out, last *entry
+	at        time.Time // when last was settled
+}
+
+// fresh is for how long an answer is served to the question after its own.
+const fresh = 30 * time.Second
+
+// flight is an entry whose question is being sent.
+type flight struct {
+	entry  *entry
+	ctx    context.Context //nolint:containedctx // of the one call that is handed over
+	cancel context.CancelFunc
+}
+
+// ledger keeps questions: those that wait, those under way, and the answers.
+type ledger struct {
+	opts Options
+	wake chan struct{} // there may be something to send
+
+	mu      sync.Mutex
+	entries map[key]*entry
+	courses map[key]*course
+	settled *list.List // of *entry, the one asked last in front
+	bytes   int64      // of what is settled
+	turn    []*hook    // hooks for which something waits, the next in front
+	flying  int
+}
+
+func newLedger(o Options) *ledger {
+	return &ledger{opts: o, wake: make(chan struct{}, 1), entries: map[key]*entry{}, courses: map[key]*course{}, settled: list.New()}
+}
+
+// ask returns the answer to a question. If there is none it sees to it that one
+// is on its way, and says when to ask again.
+func (l *ledger) ask(h *hook, k key, s *sent) (*response, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.opts.Clock.Now()
+	e := l.entries[k]
+	switch {
+	case h.gone:
+		return nil, pending(h, 0) // who asks again finds who is asked instead
+	case e == nil:
+		return l.follow(&entry{key: k, hook: h, sent: s, course: s.course}, now)
+	case e.place == nil:
+		return nil, pending(h, now.Sub(e.since))
+	case e.err == nil:
+		l.settled.MoveToFront(e.place)
+		return e.answer, nil
+	case now.Before(e.retry):
+		l.settled.MoveToFront(e.place)
+		return nil, &Fault{Hook: h.name, After: e.retry.Sub(now), Err: e.err}
+	default:
+		e.sent = s
+		return nil, l.enqueue(e, now)
+	}
+}
+
+// follow sees to a question that was not asked before. It is sent unless one of
+// its course is out. The answer to the one before comes with the error.
+func (l *ledger) follow(e *entry, now time.Time) (*response, error) {
+	c := l.courses[e.course]
+	if c == nil {
+		return nil, l.enqueue(e, now)
+	}
+	last := c.last
+	if last != nil && now.Sub(c.at) > fresh {
+		last = nil
+	}
+	var err error
+	if c.out != nil {
+		c.out.passed = true
+		err = pending(e.hook, now.Sub(c.out.since))
+	} else {
+		err = l.enqueue(e, now)
+	}
+	if last == nil {
+		return nil, err
+	}
+	answer := *last.answer
+	answer.about = last.about
+	return &answer, err
+}
+
+// advance notes in its course that a question came to its end.
+func (l *ledger) advance(e *entry, answered bool) {
+	c := l.courses[e.course]
+	if c == nil || c.out != e {
+		return
+	}
+	if !answered || !e.passed {
+		delete(l.courses, e.course)
+		return
+	}
+	c.out, c.last, c.at = nil, e, l.opts.Clock.Now()
+}
+
+// pending says when to ask again what was asked so long ago.
+func pending(h *hook, elapsed time.Duration) error {
+	return &kinds.Pending{Of: "webhook " + h.name, After: min(max(elapsed/2, soonest), latest)}
+}
+
+// enqueue has a question sent. While too many wait, it is left to who asks
+// again.
+func (l *ledger) enqueue(e *entry, now time.Time) error {
+	h, size := e.hook, e.sent.size()
+	if len(h.waiting) >= l.opts.Queue || len(h.waiting) > 0 && h.held+size > l.opts.QueueBytes {
+		if e.place != nil {
+			e.sent = nil
+		}
+		return pending(h, latest*2)
+	}
+	if e.place != nil {
+		l.drop(e)
+	}
+	e.since, e.size = now, size
+	l.entries[e.key] = e
+	if e.passed, e.about = false, nil; e.course != (key{}) {
+		if l.courses[e.course] == nil {
+			l.courses[e.course] = &course{}
+		}
+		l.courses[e.course].out = e
+	}
+	h.waiting = append(h.waiting, e)
+	h.held += size
+	if len(h.waiting) == 1 {
+		l.turn = append(l.turn, h)
+	}
+	l.poke()
+	return pending(h, 0)
+}
+
+func (l *ledger) poke() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// drop takes an entry from those that are settled.
+func (l *ledger) drop(e *entry) {
+	l.settled.Remove(e.place)
+	l.bytes -= e.size
+	e.place = nil
+	delete(l.entries, e.key)
+	if c := l.courses[e.course]; c != nil && c.last == e {
+		if c.last = nil; c.out == nil {
+			delete(l.courses, e.course)
+		}
+	}
+}
+
+// next returns what may be sent now: in turn one of each hook, as long as there
+// is room.
+func (l *ledger) next(ctx context.Context) []flight {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []flight
+	for {
+		i := slices.IndexFunc(l.turn, func(h *hook) bool {
+			return h.flying == 0 || h.flying < l.opts.PerHook && l.flying < l.opts.Calls
+		})
+		if i < 0 {
+			return out
+		}
+		h := l.turn[i]
+		e := h.waiting[0]
+		h.waiting, h.held = slices.Delete(h.waiting, 0, 1), h.held-e.size
+		l.turn = slices.Delete(l.turn, i, i+1)
+		if len(h.waiting) > 0 {
+			l.turn = append(l.turn, h)
+		}
+		h.flying++
+		l.flying++
+		f := flight{entry: e}
+		f.ctx, f.cancel = context.WithCancel(ctx)
+		e.cancel = f.cancel
+		out = append(out, f)
+	}
+}
+
+// settle keeps what became of a question, and reports whether anybody still
+// wants to know.
+func (l *ledger) settle(f flight, answer *response, size int64, err error) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, h := f.entry, f.entry.hook
+	h.flying--
+	l.flying--
+	l.poke()
+	if h.gone || f.ctx.Err() != nil {
+		if l.entries[e.key] == e {
+			delete(l.entries, e.key)
+		}
+		l.advance(e, false)
+		return false
+	}
+	if e.passed && e.sent.request.Operation == configv1alpha1.InterpreterOperationAggregateStatus {
+		e.about = e.sent.request.Object.Raw
+		size += int64(len(e.about))
+	}
+	e.sent, e.cancel, e.answer, e.err = nil, nil, answer, err
+	e.size = size + overhead
+	e.failures++
+	if err == nil {
+		e.failures = 0
+	} else {
+		e.retry = l.opts.Clock.Now().Add(pause(e.failures))
+	}
+	l.advance(e, err == nil)
+	e.place = l.settled.PushFront(e)
+	l.bytes += e.size
+	for l.settled.Len() > l.opts.Entries || l.bytes > l.opts.Bytes && l.settled.Len() > 1 {
+		l.drop(l.settled.Back().Value.(*entry))
+	}
+	return true
+}
+
+// pause returns how long a question is left alone that was asked in vain so
+// many times in a row.
+func pause(failures int) time.Duration {
+	const doublings = 9 // 1 s to 512 s, which is more than the most
+	return min(firstPause<<min(failures-1, doublings), lastPause)
+}
+
+// forget drops all about hooks, and ends their calls.
+func (l *ledger) forget(hooks []*hook) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, h := range hooks {
+		h.gone, h.waiting, h.held = true, nil, 0
+	}
+	l.turn = slices.DeleteFunc(l.turn, func(h *hook) bool { return h.gone })
+	for _, e := range l.entries {
+		if e.hook.gone {
+			delete(l.courses, e.course)
+		}
+		switch {
+		case !e.hook.gone:
+		case e.place != nil:
+			l.drop(e)
+		case e.cancel != nil:
+			e.cancel()
+			delete(l.entries, e.key)
+		default:
+			delete(l.entries, e.key)
+		}
+	}
+	for _, h := range hooks {
+		if h.client != nil {
+			h.client.CloseIdleConnections()
+		}
+	}
+}

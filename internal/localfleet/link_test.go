@@ -1,0 +1,93 @@
+package localfleet_test
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/flotilla-io/flotilla/internal/localfleet"
+)
+
+// echo answers each line with itself.
+func echo(t *testing.T) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				_, _ = io.Copy(conn, conn)
+			}()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// says sends a line and returns what comes back: the line, "silence", or "end".
+func says(t *testing.T, conn net.Conn, line string, patience time.Duration) string {
+	t.Helper()
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, line+"\n"); err != nil {
+		return "end"
+	}
+	got, err := bufio.NewReader(conn).ReadString('\n')
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "silence"
+	case err != nil:
+		return "end"
+	}
+	return got[:len(got)-1]
+}
+
+func TestLink(t *testing.T) {
+	link, err := localfleet.NewLink(t.Context(), echo(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dial := func() net.Conn {
+		t.Helper()
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", link.Address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	const long, short = 20 * time.Second, 50 * time.Millisecond
+	check := func(what, want, got string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+	}
+	before := dial()
+	check("before", "a", says(t, before, "a", long))
+	link.Cut()
+	check("what was there when it was cut", "silence", says(t, before, "b", short))
+	during := dial()
+	check("what came while it was cut", "silence", says(t, during, "c", short))
+	link.Mend()
+	check("what was there, once it is mended", "end", says(t, before, "d", long))
+	check("what came meanwhile", "end", says(t, during, "e", long))
+	after := dial()
+	check("after", "f", says(t, after, "f", long))
+	if err := link.Close(); err != nil {
+		t.Error(err)
+	}
+	check("once it is closed", "end", says(t, after, "g", long))
+}

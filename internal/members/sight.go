@@ -1,0 +1,240 @@
+package members
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// sight is one informer of a kind, and what is known about it. A kind has one,
+// and for a moment a second one where its objects are read anew.
+type sight struct {
+	informer cache.SharedIndexInformer
+	stop     context.CancelFunc
+	done     chan struct{}
+	broken   bool   // its last question failed
+	seen     string // the resource version that it has shown last
+}
+
+// trusted says whether the sight is whole and up to date.
+func (s *sight) trusted() bool { return s != nil && !s.broken && s.informer.HasSynced() }
+
+// find returns an object of the sight; nil where it has none of that name.
+func (s *sight) find(key types.NamespacedName) *Observed {
+	if s == nil || s.informer == nil {
+		return nil
+	}
+	obj, found, err := s.informer.GetStore().GetByKey(cache.ObjectName{Namespace: key.Namespace, Name: key.Name}.String())
+	if err != nil || !found {
+		return nil
+	}
+	observed, _ := obj.(*Observed)
+	return observed
+}
+
+// end stops the sight and waits for its end.
+func (s *sight) end() {
+	if s != nil {
+		s.stop()
+		<-s.done
+	}
+}
+
+// synced is closed once the sight has seen the whole list; nil for none.
+func (s *sight) synced() <-chan struct{} {
+	if s == nil {
+		return nil
+	}
+	return s.informer.HasSyncedChecker().Done()
+}
+
+// follow keeps a sight until ctx ends, the kind is gone, or the watch is broken
+// and a retry is asked for. It returns the objects seen, and whether to start
+// over at once: not where it never got a list although nothing was asked.
+func (w *kindWatch) follow(ctx context.Context, kind Kind) (seen []any, again bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	select {
+	case <-w.anew: // all is read by the rules of now
+	default:
+	}
+	resource := w.client.Resource(kind.Resource)
+	current, err := w.open(ctx, resource, cancel)
+	if err != nil {
+		return nil, false
+	}
+	var next *sight
+	defer func() {
+		next.end()
+		current.end()
+		w.install(nil)
+	}()
+	w.install(current)
+	first := current.synced()
+	for {
+		select {
+		case <-ctx.Done():
+			return current.informer.GetStore().List(), again || current.informer.HasSynced()
+		case <-first:
+			first = nil
+			w.settle()
+			w.synced(w.gvk)
+		case <-w.retry:
+			w.mu.Lock()
+			again = !w.current.trusted()
+			w.mu.Unlock()
+			if again {
+				cancel()
+			}
+		case <-w.anew:
+			next.end()
+			if next, err = w.open(ctx, resource, cancel); err != nil {
+				return current.informer.GetStore().List(), false
+			}
+		case <-next.synced():
+			current.end()
+			w.replace(current, next)
+			current, next, first = next, nil, nil
+		}
+	}
+}
+
+// install makes s the sight that is read from.
+func (w *kindWatch) install(s *sight) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.current = s
+	clear(w.late)
+	if s != nil {
+		w.unserved = false
+	}
+}
+
+// replace puts a whole new sight in the place of one that has ended, and tells
+// what differs. Nothing is out of sight meanwhile.
+func (w *kindWatch) replace(old, next *sight) {
+	w.install(next)
+	before := map[string]*Observed{}
+	store := old.informer.GetStore()
+	for _, key := range store.ListKeys() {
+		if obj, ok, _ := store.GetByKey(key); ok {
+			before[key], _ = obj.(*Observed)
+		}
+	}
+	w.settle()
+	w.synced(w.gvk)
+	for _, obj := range next.informer.GetStore().List() {
+		is, ok := obj.(*Observed)
+		if !ok {
+			continue
+		}
+		was := before[cache.MetaObjectToName(is).String()]
+		delete(before, cache.MetaObjectToName(is).String())
+		if was != nil && was.lost(is) {
+			w.changed(was)
+		}
+		if is.open() || was == nil || !was.same(is) || old.broken {
+			w.pass(is)
+		}
+	}
+	for _, gone := range before {
+		if gone != nil {
+			w.changed(gone)
+		}
+	}
+}
+
+// open starts to look at a kind. gone is called when it is not served any more.
+func (w *kindWatch) open(ctx context.Context, resource dynamic.ResourceInterface, gone func()) (*sight, error) {
+	s := &sight{done: make(chan struct{})}
+	selected := func(o metav1.ListOptions) metav1.ListOptions {
+		o.LabelSelector = workv1alpha2.ManagedByKarmadaLabel + "=" + workv1alpha2.ManagedByKarmadaLabelValue
+		return o
+	}
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list, err := resource.List(ctx, selected(o))
+			w.heard(s, err, gone)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			w.mu.Lock()
+			away := s.broken
+			w.mu.Unlock()
+			back, err := setBack(ctx, away, resource, selected(o))
+			if back {
+				return nil, apierrors.NewResourceExpired("the member was restored from an earlier time")
+			}
+			var stream watch.Interface
+			if err == nil {
+				stream, err = resource.Watch(ctx, selected(o))
+			}
+			w.heard(s, err, gone)
+			return stream, err
+		},
+	}
+	example := &unstructured.Unstructured{}
+	example.SetGroupVersionKind(w.gvk)
+	s.informer = cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(source, w.client), example, 0, cache.Indexers{})
+	if err := s.informer.SetTransform(w.transform); err != nil {
+		return nil, err
+	}
+	if err := s.informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}); err != nil {
+		return nil, err
+	}
+	if _, err := s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { w.tell(s, obj) },
+		UpdateFunc: func(before, after any) { w.tellUpdate(s, before, after) },
+		DeleteFunc: func(obj any) { w.tell(s, obj) },
+	}); err != nil {
+		return nil, err
+	}
+	ctx, s.stop = context.WithCancel(ctx)
+	go func() {
+		defer close(s.done)
+		s.informer.RunWithContext(ctx)
+	}()
+	return s, nil
+}
+
+// setBack says whether a member that was away has yet to reach the version that is
+// to be watched from: it was restored from an earlier time, and would show nothing
+// until then.
+func setBack(ctx context.Context, away bool, resource dynamic.ResourceInterface, from metav1.ListOptions) (bool, error) {
+	if !away || from.ResourceVersion == "" || from.SendInitialEvents != nil {
+		return false, nil
+	}
+	now, err := resource.List(ctx, metav1.ListOptions{LabelSelector: from.LabelSelector, Limit: 1})
+	if err != nil {
+		return false, err
+	}
+	return earlier(now.GetResourceVersion(), from.ResourceVersion), nil
+}
+
+// heard keeps whether a sight can be trusted. A kind that is not served any more
+// ends it.
+func (w *kindWatch) heard(s *sight, err error, gone func()) {
+	if missing(err) {
+		w.forget(w.gvk)
+		gone()
+	}
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		return
+	}
+	w.mu.Lock()
+	recovered := s.broken && err == nil && s == w.current && s.informer.HasSynced()
+	s.broken = err != nil
+	w.mu.Unlock()
+	if recovered {
+		w.synced(w.gvk)
+	}
+}

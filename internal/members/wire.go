@@ -1,0 +1,134 @@
+package members
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+)
+
+// wire carries the requests to one member. What it is made of, credentials and
+// certificates, can be replaced while it is in use: requests on their way are
+// answered, and watches end, to be taken up again where they were.
+type wire struct {
+	current atomic.Pointer[strand]
+	laying  sync.Mutex
+}
+
+// lay replaces what the wire is made of. Laid is called before anybody may act on
+// an answer that came by what it was made of until then.
+func (w *wire) lay(config *rest.Config, laid func()) error {
+	carrier, err := rest.TransportFor(config)
+	if err != nil {
+		return fmt.Errorf("set up the connection: %w", err)
+	}
+	w.laying.Lock()
+	old := w.current.Swap(&strand{carrier: carrier, watches: map[*watchBody]context.CancelFunc{}})
+	laid()
+	w.laying.Unlock()
+	if old != nil {
+		old.end()
+	}
+	return nil
+}
+
+// still acts on an answer if the wire is what it was when that was asked for, and
+// says whether it is.
+func (w *wire) still(s *strand, act func()) bool {
+	w.laying.Lock()
+	defer w.laying.Unlock()
+	if w.current.Load() != s {
+		return false
+	}
+	act()
+	return true
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
+	s := w.current.Load()
+	if !isWatch(req) {
+		return s.carrier.RoundTrip(req)
+	}
+	ctx, cancel := context.WithCancel(req.Context())
+	resp, err := s.carrier.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	resp.Body = s.keep(resp.Body, cancel)
+	return resp, nil
+}
+
+// WrappedRoundTripper lets callers find the transport below.
+func (w *wire) WrappedRoundTripper() http.RoundTripper { return w.current.Load().carrier }
+
+func isWatch(req *http.Request) bool { return req.URL.Query().Get("watch") == "true" }
+
+// strand is what a wire is made of at a time.
+type strand struct {
+	carrier http.RoundTripper
+
+	mu      sync.Mutex
+	over    bool
+	watches map[*watchBody]context.CancelFunc
+}
+
+// end ends the watches, and the connections that nobody uses.
+func (s *strand) end() {
+	s.mu.Lock()
+	s.over = true
+	for _, cancel := range s.watches {
+		cancel()
+	}
+	s.mu.Unlock()
+	utilnet.CloseIdleConnectionsFor(s.carrier)
+}
+
+// keep has a watch end with the strand.
+func (s *strand) keep(body io.ReadCloser, cancel context.CancelFunc) io.ReadCloser {
+	w := &watchBody{ReadCloser: body, strand: s}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watches[w] = cancel
+	if s.over {
+		cancel()
+	}
+	return w
+}
+
+// watchBody is the body of a watch, which comes to a plain end with its strand.
+type watchBody struct {
+	io.ReadCloser
+	strand *strand
+}
+
+// Read implements io.Reader.
+func (w *watchBody) Read(p []byte) (int, error) {
+	n, err := w.ReadCloser.Read(p)
+	if err != nil {
+		w.strand.mu.Lock()
+		defer w.strand.mu.Unlock()
+		if w.strand.over {
+			err = io.EOF
+		}
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (w *watchBody) Close() error {
+	w.strand.mu.Lock()
+	cancel := w.strand.watches[w]
+	delete(w.strand.watches, w)
+	w.strand.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+	return w.ReadCloser.Close()
+}

@@ -1,0 +1,59 @@
+package promotion
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// policy makes the policy of the items: it selects each by its name.
+func (p *Promotion) policy() policyv1alpha1.Policy {
+	spec := policyv1alpha1.PropagationSpec{
+		ConflictResolution:          policyv1alpha1.ConflictOverwrite,
+		PropagateDeps:               p.o.Dependencies,
+		PreserveResourcesOnDeletion: ptr.To(true),
+		Placement:                   policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{p.o.Cluster}}},
+	}
+	for i := range p.Items {
+		of := objectOf(p.Items[i].Template)
+		spec.ResourceSelectors = append(spec.ResourceSelectors, policyv1alpha1.ResourceSelector{
+			APIVersion: of.GroupVersion().String(), Kind: of.Kind, Namespace: of.Namespace, Name: of.Name,
+		})
+	}
+	policy := emptyPolicy(objectOf(p.Items[0].Template), p.o.PolicyName)
+	*policy.PropagationSpec() = spec
+	return policy
+}
+
+// emptyPolicy is of the scope of an object, under the name that it would get.
+func emptyPolicy(of Object, name string) policyv1alpha1.Policy {
+	if name == "" {
+		name = workv1alpha2.PolicyName(of.GroupVersionKind, of.Namespace, of.Name)
+	}
+	if of.Namespace == "" {
+		return &policyv1alpha1.ClusterPropagationPolicy{
+			TypeMeta:   metav1.TypeMeta{APIVersion: policyv1alpha1.GroupVersion.String(), Kind: "ClusterPropagationPolicy"},
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+		}
+	}
+	return &policyv1alpha1.PropagationPolicy{
+		TypeMeta:   metav1.TypeMeta{APIVersion: policyv1alpha1.GroupVersion.String(), Kind: "PropagationPolicy"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: name},
+	}
+}
+
+// returns says whether what a policy carries stays in the clusters when the
+// template goes.
+func returns(spec *policyv1alpha1.PropagationSpec) bool {
+	return ptr.Deref(spec.PreserveResourcesOnDeletion, false)
+}
+
+// only says whether a policy names this cluster and no other.
+func only(spec *policyv1alpha1.PropagationSpec, cluster string) bool {
+	affinity := spec.Placement.ClusterAffinity
+	return affinity != nil && slices.Equal(affinity.ClusterNames, []string{cluster})
+}

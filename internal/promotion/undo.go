@@ -1,0 +1,261 @@
+package promotion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+// UndoOptions say what is given back.
+type UndoOptions struct {
+	// Cluster is the member that gets the object back.
+	Cluster string
+	// Hub is written; Member is read, to see that the object is as it was.
+	Hub, Member client.Client
+	// PolicyName is the name of the policy of the promotion; empty means the one
+	// that Plan gives.
+	PolicyName string
+	// Within is how long the loops may take to let go of the objects.
+	Within time.Duration
+	// DryRun says what would be given back, and writes nothing.
+	DryRun bool
+}
+
+// undo is one call of Undo.
+type undo struct {
+	UndoOptions
+	policy policyv1alpha1.Policy
+	given  []given
+}
+
+// given is one object that is given back.
+type given struct {
+	Object
+	template *unstructured.Unstructured // nil: gone already
+}
+
+// Undo gives what was promoted back to the member: it goes on running there and
+// is the fleet's no longer. The templates are removed first, then, once the member
+// has been let go, the policy. When it is interrupted it can be called again.
+// It returns the objects that were given back, and the name of the policy.
+func Undo(ctx context.Context, of Object, o UndoOptions) ([]Object, string, error) {
+	u := &undo{UndoOptions: o, policy: emptyPolicy(of, o.PolicyName)}
+	if err := u.find(ctx, of); err != nil {
+		return nil, "", err
+	}
+	objects := make([]Object, 0, len(u.given))
+	for _, g := range u.given {
+		objects = append(objects, g.Object)
+		if err := u.check(ctx, g); err != nil {
+			return nil, "", err
+		}
+	}
+	title := propagation.Title(u.policy)
+	if u.DryRun {
+		return objects, title, nil
+	}
+	for _, step := range []func(context.Context, given) error{u.preserved, u.remove, u.released} {
+		for _, g := range u.given {
+			if err := step(ctx, g); err != nil {
+				return nil, "", err
+			}
+		}
+	}
+	err := u.Hub.Delete(ctx, u.policy, client.Preconditions{UID: ptr.To(u.policy.GetUID())})
+	return objects, title, client.IgnoreNotFound(err)
+}
+
+// find reads the policy and what it selects.
+func (u *undo) find(ctx context.Context, of Object) error {
+	title := propagation.Title(u.policy)
+	err := u.Hub.Get(ctx, client.ObjectKeyFromObject(u.policy), u.policy)
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("there is no %s, by which %s would have been promoted: --policy-name names another", title, of)
+	}
+	if err != nil {
+		return err
+	}
+	spec := u.policy.PropagationSpec()
+	if !returns(spec) {
+		return fmt.Errorf("%s has no preserveResourcesOnDeletion: what runs in cluster %s would be removed; set it first", title, u.Cluster)
+	}
+	if !only(spec, u.Cluster) {
+		return fmt.Errorf("%s is about more than cluster %s, where copies would be left behind: leave only that cluster in its clusterNames first", title, u.Cluster)
+	}
+	selected := false
+	for _, s := range spec.ResourceSelectors {
+		if s.Name == "" {
+			return fmt.Errorf("%s selects more than was promoted: leave only selectors with a name in it first", title)
+		}
+		namespace := s.Namespace
+		if namespace == "" {
+			namespace = u.policy.GetNamespace()
+		}
+		g := given{Object: Object{schema.FromAPIVersionAndKind(s.APIVersion, s.Kind), namespace, s.Name}}
+		selected = selected || g.Object == of
+		template := &unstructured.Unstructured{}
+		template.SetGroupVersionKind(g.GroupVersionKind)
+		switch err := u.Hub.Get(ctx, g.key(), template); {
+		case err == nil:
+			g.template = template
+		case !apierrors.IsNotFound(err):
+			return err
+		}
+		u.given = append(u.given, g)
+	}
+	if !selected {
+		return fmt.Errorf("%s does not select %s: --policy-name names another", title, of)
+	}
+	return nil
+}
+
+// check errs where giving back would be wrong.
+func (u *undo) check(ctx context.Context, g given) error {
+	if g.template == nil {
+		return nil
+	}
+	if ref, claimed := propagation.Claimed(g.template); claimed && ref.ID != propagation.RefOf(u.policy).ID {
+		return fmt.Errorf("%s is carried by the policy %s now: take it out of %s first", g.Object, ref, propagation.Title(u.policy))
+	}
+	labels := g.template.GetLabels()
+	if name := labels["kustomize.toolkit.fluxcd.io/name"]; name != "" {
+		return fmt.Errorf("%s is kept by Kustomization %s/%s: take it out of Git first", g.Object, labels["kustomize.toolkit.fluxcd.io/namespace"], name)
+	}
+	if labels[workv1alpha2.DeletionProtectionLabelKey] == workv1alpha2.DeletionProtectionAlways {
+		return fmt.Errorf("%s is protected from deletion: take the label %s off first", g.Object, workv1alpha2.DeletionProtectionLabelKey)
+	}
+	binding, err := u.binding(ctx, g.Object)
+	if binding == nil || err != nil {
+		return err
+	}
+	spec := binding.BindingSpec()
+	for _, target := range spec.Clusters {
+		if target.Name != u.Cluster {
+			return fmt.Errorf("%s still runs in cluster %s: try again once it has left", g.Object, target.Name)
+		}
+	}
+	for _, user := range spec.RequiredBy {
+		if !u.gives(user) {
+			return fmt.Errorf("%s goes along with what the binding %s/%s is of: give that back first", g.Object, user.Namespace, user.Name)
+		}
+	}
+	return nil
+}
+
+// gives says whether a binding is of something that is given back, too.
+func (u *undo) gives(user workv1alpha2.BindingSnapshot) bool {
+	for _, g := range u.given {
+		if g.Namespace == user.Namespace && workv1alpha2.BindingName(g.Kind, g.Name) == user.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// binding returns the binding of an object; nil if it has none.
+func (u *undo) binding(ctx context.Context, of Object) (workv1alpha2.Binding, error) {
+	var b interface {
+		client.Object
+		workv1alpha2.Binding
+	} = &workv1alpha2.ResourceBinding{}
+	if of.Namespace == "" {
+		b = &workv1alpha2.ClusterResourceBinding{}
+	}
+	key := client.ObjectKey{Namespace: of.Namespace, Name: workv1alpha2.BindingName(of.Kind, of.Name)}
+	if err := u.Hub.Get(ctx, key, b); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return b, nil
+}
+
+// work returns the Work of an object in the cluster; nil if there is none.
+func (u *undo) work(ctx context.Context, of Object) (*workv1alpha1.Work, error) {
+	work := &workv1alpha1.Work{}
+	key := client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(u.Cluster), Name: workv1alpha2.WorkName(of.Kind, of.Name, of.Namespace)}
+	if err := u.Hub.Get(ctx, key, work); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return work, nil
+}
+
+// preserved waits until the loops know that the object is to stay.
+func (u *undo) preserved(ctx context.Context, g given) error {
+	if g.template == nil {
+		return nil
+	}
+	return u.await(ctx, g.in(u.Cluster)+" is not known yet to be preserved: nothing was given back, try again", func(ctx context.Context) (bool, error) {
+		binding, err := u.binding(ctx, g.Object)
+		if err != nil || binding == nil {
+			return binding == nil && err == nil, err
+		}
+		work, err := u.work(ctx, g.Object)
+		if err != nil {
+			return false, err
+		}
+		return ptr.Deref(binding.BindingSpec().PreserveResourcesOnDeletion, false) &&
+			(work == nil || ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false)), nil
+	})
+}
+
+// remove deletes the template that was looked at, and no other.
+func (u *undo) remove(ctx context.Context, g given) error {
+	if g.template == nil {
+		return nil
+	}
+	err := u.Hub.Delete(ctx, g.template, client.Preconditions{UID: ptr.To(g.template.GetUID())}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	return client.IgnoreNotFound(err)
+}
+
+// released waits until the member has been let go.
+func (u *undo) released(ctx context.Context, g given) error {
+	late := fmt.Sprintf("%s still bears our labels; %s stays until it does not. Is the cluster ready? Then try again", g.in(u.Cluster), propagation.Title(u.policy))
+	err := u.await(ctx, late, func(ctx context.Context) (bool, error) {
+		binding, err := u.binding(ctx, g.Object)
+		if err != nil || binding != nil {
+			return false, err
+		}
+		work, err := u.work(ctx, g.Object)
+		return work == nil, err
+	})
+	if err != nil {
+		return err
+	}
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(g.GroupVersionKind)
+	err = u.Member.Get(ctx, g.key(), live)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil // removed there, by somebody else
+	case err != nil:
+		return fmt.Errorf("see whether %s is as it was: %w", g.in(u.Cluster), err)
+	case live.Labels[workv1alpha2.ManagedByKarmadaLabel] != "":
+		return errors.New(late)
+	}
+	return nil
+}
+
+// await polls the hub until done.
+func (u *undo) await(ctx context.Context, late string, done func(context.Context) (bool, error)) error {
+	err := wait.PollUntilContextTimeout(ctx, pollEvery, u.Within, true, done)
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return errors.New(late)
+	}
+	return err
+}
+
+// pollEvery is how often the hub is asked while a person waits.
+const pollEvery = 200 * time.Millisecond

@@ -1,0 +1,272 @@
+package registration
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+	"k8s.io/cluster-bootstrap/token/jws"
+	bootstraputil "k8s.io/cluster-bootstrap/token/util"
+)
+
+var (
+	// ErrToken says that the token is none, or none that the control plane knows.
+	ErrToken = errors.New("the token is not accepted")
+	// ErrUntrusted says that who answered is not the control plane that was meant.
+	ErrUntrusted = errors.New("the control plane is not the one that was meant")
+)
+
+const (
+	// DefaultTimeout is how long a step of a registration may take.
+	DefaultTimeout = 5 * time.Minute
+	requestTimeout = 15 * time.Second
+	poll           = 500 * time.Millisecond
+)
+
+// Discovery says where the control plane is and how to know it. Endpoint, Token,
+// and either CAHashes or UnsafeSkipCAVerification are required.
+type Discovery struct {
+	// Endpoint is the address of the control plane: host:port or https://host:port.
+	Endpoint string
+	// Token is a bootstrap token: it proves the control plane to us, and us to it.
+	Token string
+	// CAHashes are what `flotilla token create` prints: "sha256:" and the hash of
+	// the public key of the authority. One of them must fit.
+	CAHashes []string
+	// UnsafeSkipCAVerification trusts whoever knows the token.
+	UnsafeSkipCAVerification bool
+	// Timeout is how long to look; zero means DefaultTimeout.
+	Timeout time.Duration
+}
+
+// Discover finds the control plane, checks that it is the one that was meant, and
+// returns a connection to it by the token.
+//
+// The document that describes the control plane is read without trust. It must be
+// signed with the token, its authority must have one of the given hashes, and the
+// server must answer by a certificate of that authority. Errors: ErrToken,
+// ErrUntrusted (a person must act on both), or why nobody answered.
+func Discover(ctx context.Context, d Discovery) (*rest.Config, error) {
+	host, err := d.check()
+	if err != nil {
+		return nil, err
+	}
+	if d.Timeout == 0 {
+		d.Timeout = DefaultTimeout
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, d.Timeout, fmt.Errorf("it took longer than %s", d.Timeout))
+	defer cancel()
+	info, err := d.await(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	ca, err := d.authority(info)
+	if err != nil {
+		return nil, err
+	}
+	cfg := &rest.Config{Host: host, Timeout: requestTimeout, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
+	again, err := clusterInfo(ctx, cfg)
+	if err != nil {
+		return nil, Explain(err, host)
+	}
+	if again.Data[bootstrapapi.KubeConfigKey] != info.Data[bootstrapapi.KubeConfigKey] {
+		return nil, fmt.Errorf("%w: %s described itself differently when it was asked again", ErrUntrusted, host)
+	}
+	cfg.BearerToken = d.Token
+	return cfg, nil
+}
+
+// Check says what can be seen to be wrong before anybody is asked.
+func (d *Discovery) Check() error {
+	_, err := d.check()
+	return err
+}
+
+// check returns the address with its scheme.
+func (d *Discovery) check() (string, error) {
+	if !bootstraputil.IsValidBootstrapToken(d.Token) {
+		return "", fmt.Errorf("%w: a token is 6 characters, a dot, and 16 characters, each a-z or 0-9", ErrToken)
+	}
+	if len(d.CAHashes) == 0 && !d.UnsafeSkipCAVerification {
+		return "", fmt.Errorf("%w: no hash of its authority is given to know it by", ErrUntrusted)
+	}
+	for _, hash := range d.CAHashes {
+		if _, err := decodeHash(hash); err != nil {
+			return "", err
+		}
+	}
+	return Address(d.Endpoint)
+}
+
+// Address returns the address of a control plane with its scheme, which may be
+// missing. It must be https, and nothing but scheme, host and port.
+func Address(endpoint string) (string, error) {
+	if !strings.Contains(endpoint, "://") {
+		endpoint = "https://" + endpoint
+	}
+	u, err := url.Parse(endpoint)
+	switch {
+	case err != nil || u.Hostname() == "":
+		return "", errors.New("the endpoint is no address: give host:port of the control plane")
+	case u.Scheme != "https":
+		return "", fmt.Errorf("the endpoint has the scheme %s: the control plane is reached by https", u.Scheme)
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
+		return "", errors.New("the endpoint has more than host and port: give host:port of the control plane")
+	}
+	return "https://" + u.Host, nil
+}
+
+func decodeHash(hash string) ([]byte, error) {
+	digits, ok := strings.CutPrefix(strings.ToLower(hash), "sha256:")
+	sum, err := hex.DecodeString(digits)
+	if !ok || err != nil || len(sum) != sha256.Size {
+		return nil, fmt.Errorf("%q is no hash of an authority: it is sha256: and 64 hexadecimal digits", hash)
+	}
+	return sum, nil
+}
+
+// CAHash returns the hash by which an authority's certificate is known.
+func CAHash(certificate *x509.Certificate) string {
+	sum := sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// signs is how long a control plane that answers may take to sign for a token that
+// was just made.
+const signs = 15 * time.Second
+
+// await reads the document until it is signed with the token.
+func (d *Discovery) await(ctx context.Context, host string) (*corev1.ConfigMap, error) {
+	cfg := &rest.Config{Host: host, Timeout: requestTimeout, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	var info *corev1.ConfigMap
+	var answered time.Time
+	var last error
+	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		found, err := clusterInfo(ctx, cfg)
+		answers := err == nil || apierrors.IsNotFound(err)
+		if err == nil {
+			err = d.signed(found, host)
+		}
+		switch {
+		case err == nil:
+			info = found
+			return true, nil
+		case errors.Is(err, errForged):
+			return false, err
+		case ctx.Err() == nil || last == nil:
+			last = Explain(err, host)
+		}
+		if answered.IsZero() && answers {
+			answered = time.Now()
+		}
+		if !answered.IsZero() && time.Since(answered) > signs {
+			return false, last
+		}
+		return false, nil // who does not answer may be starting
+	})
+	if wait.Interrupted(err) && last != nil && !errors.Is(context.Cause(ctx), context.Canceled) {
+		return nil, last
+	}
+	return info, err
+}
+
+// errForged is a signature that was not made with the token.
+var errForged = fmt.Errorf("%w: its secret part is not what the control plane has", ErrToken)
+
+// signed errs unless the document is signed with the token.
+func (d *Discovery) signed(info *corev1.ConfigMap, host string) error {
+	id, secret, _ := strings.Cut(d.Token, ".")
+	signature := info.Data[bootstrapapi.JWSSignatureKeyPrefix+id]
+	if signature == "" {
+		return fmt.Errorf("%w: %s knows no token %s: it has expired, was used or deleted, or is another control plane's; flotilla token create makes another", ErrToken, host, id)
+	}
+	if !jws.DetachedTokenIsValid(signature, info.Data[bootstrapapi.KubeConfigKey], id, secret) {
+		return fmt.Errorf("%w: the token %s was copied wrongly, or somebody else answers at %s", errForged, id, host)
+	}
+	return nil
+}
+
+func clusterInfo(ctx context.Context, cfg *rest.Config) (*corev1.ConfigMap, error) {
+	unlimited := rest.CopyConfig(cfg)
+	unlimited.QPS = -1
+	hub, err := kubernetes.NewForConfig(unlimited)
+	if err != nil {
+		return nil, err
+	}
+	return hub.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, bootstrapapi.ConfigMapClusterInfo, metav1.GetOptions{})
+}
+
+// authority returns the certificates of the authority that the document names, of
+// which one must have a given hash.
+func (d *Discovery) authority(info *corev1.ConfigMap) ([]byte, error) {
+	config, err := clientcmd.Load([]byte(info.Data[bootstrapapi.KubeConfigKey]))
+	if err != nil || len(config.Clusters) != 1 {
+		return nil, fmt.Errorf("%w: its ConfigMap kube-public/cluster-info does not hold one cluster", ErrUntrusted)
+	}
+	var cluster *clientcmdapi.Cluster
+	for _, cluster = range config.Clusters {
+	}
+	bundle, err := cert.ParseCertsPEM(cluster.CertificateAuthorityData)
+	if err != nil {
+		return nil, fmt.Errorf("%w: its ConfigMap kube-public/cluster-info holds no authority", ErrUntrusted)
+	}
+	if d.UnsafeSkipCAVerification && len(d.CAHashes) == 0 {
+		return cluster.CertificateAuthorityData, nil
+	}
+	pinned := bytes.Buffer{} // what has no given hash is not trusted
+	for _, certificate := range bundle {
+		if slices.ContainsFunc(d.CAHashes, func(hash string) bool { return strings.EqualFold(hash, CAHash(certificate)) }) {
+			pinned.Write(encode(cert.CertificateBlockType, certificate.Raw))
+		}
+	}
+	if pinned.Len() == 0 {
+		return nil, fmt.Errorf("%w: its authority has the hash %s, which is none of those given", ErrUntrusted, CAHash(bundle[0]))
+	}
+	return pinned.Bytes(), nil
+}
+
+// Explain says what an error of a connection to the control plane means, and what
+// to do; nil for nil.
+func Explain(err error, host string) error {
+	var unknown x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	var name x509.HostnameError
+	var refused *net.OpError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil:
+		return fmt.Errorf("the certificate of %s is good from %s to %s, which is not now by the clock of this machine: set the clock",
+			host, invalid.Cert.NotBefore.UTC().Format(time.RFC3339), invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
+	case errors.As(err, &unknown):
+		return fmt.Errorf("%w: the certificate of %s is of another authority", ErrUntrusted, host)
+	case errors.As(err, &name):
+		return fmt.Errorf("the certificate of %s does not cover that name: use another address, or start the control plane with --advertise-host", host)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%w by %s: it has expired, was used or deleted; flotilla token create makes another", ErrToken, host)
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%s takes no registrations: it has no ConfigMap kube-public/cluster-info", host)
+	case errors.As(err, &refused):
+		return fmt.Errorf("no control plane answers at %s: %w", host, refused)
+	}
+	return err
+}

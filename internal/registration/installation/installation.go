@@ -1,0 +1,203 @@
+package installation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+const (
+	// DefaultName is what the agent's Deployment is called.
+	DefaultName = "karmada-agent"
+	// Secret is the Secret with the way to the control plane, and the key in it.
+	Secret = "karmada-kubeconfig"
+	// account is the agent's ServiceAccount.
+	account = "karmada-agent-sa"
+	// owner owns what is applied.
+	owner = client.FieldOwner("flotilla-register")
+)
+
+// Options say which agent is installed. Cluster, Image and Kubeconfig are required.
+type Options struct {
+	// Cluster is the name of the cluster on the control plane.
+	Cluster string
+	// Name of the Deployment; empty means DefaultName.
+	Name string
+	// Namespace that the agent runs in; empty means karmada-system.
+	Namespace string
+	// Image of the agent.
+	Image string
+	// Replicas is how many there are; zero means one.
+	Replicas int32
+	// Kubeconfig is the agent's way to the control plane.
+	Kubeconfig []byte
+	// Args are further flags of the agent.
+	Args []string
+	// DryRun reports the steps without doing them.
+	DryRun bool
+	// Progress is told of every step; nil tells nobody.
+	Progress func(string)
+}
+
+func (o *Options) complete() {
+	if o.Name == "" {
+		o.Name = DefaultName
+	}
+	if o.Namespace == "" {
+		o.Namespace = workv1alpha2.NamespaceKarmadaSystem
+	}
+	if o.Replicas == 0 {
+		o.Replicas = 1
+	}
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+}
+
+// Install puts the agent into the member, or brings it up to date.
+func Install(ctx context.Context, member client.Client, o Options) error {
+	o.complete()
+	for _, obj := range o.objects() {
+		what := describe(member, obj)
+		if o.DryRun {
+			o.Progress("would apply " + what)
+			continue
+		}
+		if err := apply(ctx, member, obj); err != nil {
+			return fmt.Errorf("apply %s in the member: %w", what, err)
+		}
+		o.Progress("applied " + what)
+	}
+	return nil
+}
+
+// apply writes an object, and takes over what somebody else has set of it.
+func apply(ctx context.Context, member client.Client, obj client.Object) error {
+	gvk, err := apiutil.GVKForObject(obj, member.Scheme())
+	if err != nil {
+		return err
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return err
+	}
+	out := &unstructured.Unstructured{Object: content}
+	out.SetGroupVersionKind(gvk)
+	unstructured.RemoveNestedField(out.Object, "status")
+	return member.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), owner, client.ForceOwnership)
+}
+
+func describe(member client.Client, obj client.Object) string {
+	kind := "object"
+	if gvk, err := apiutil.GVKForObject(obj, member.Scheme()); err == nil {
+		kind = gvk.Kind
+	}
+	if obj.GetNamespace() == "" {
+		return kind + " " + obj.GetName()
+	}
+	return kind + " " + obj.GetNamespace() + "/" + obj.GetName()
+}
+
+// Remove takes the agent out of the member, but for its namespace, which may hold
+// more.
+func Remove(ctx context.Context, member client.Client, o Options) error {
+	o.complete()
+	objects := o.objects()
+	slices.Reverse(objects)
+	for _, obj := range objects {
+		if _, isNamespace := obj.(*corev1.Namespace); isNamespace {
+			continue
+		}
+		what := describe(member, obj)
+		if o.DryRun {
+			o.Progress("would remove " + what)
+			continue
+		}
+		err := member.Delete(ctx, obj, client.PropagationPolicy(metav1.DeletePropagationForeground))
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("remove %s from the member: %w", what, err)
+		}
+		o.Progress("removed " + what)
+	}
+	return nil
+}
+
+// Kubeconfig reads the way to the control plane of an agent that is installed.
+func Kubeconfig(ctx context.Context, member client.Reader, namespace string) ([]byte, error) {
+	o := Options{Namespace: namespace}
+	o.complete()
+	secret := &corev1.Secret{}
+	if err := member.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: Secret}, secret); err != nil {
+		return nil, fmt.Errorf("read the agent's way to the control plane: %w", err)
+	}
+	return secret.Data[Secret], nil
+}
+
+const readyPoll = 500 * time.Millisecond
+
+// Ready waits until the agent runs.
+func Ready(ctx context.Context, member client.Reader, o Options, within time.Duration) error {
+	o.complete()
+	last := "there are no pods yet"
+	err := wait.PollUntilContextTimeout(ctx, readyPoll, within, true, func(ctx context.Context) (bool, error) {
+		d := &appsv1.Deployment{}
+		if err := member.Get(ctx, client.ObjectKey{Namespace: o.Namespace, Name: o.Name}, d); err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+		for _, condition := range d.Status.Conditions {
+			if condition.Status != corev1.ConditionTrue && condition.Message != "" {
+				last = condition.Message
+			}
+		}
+		return d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas == o.Replicas && d.Status.AvailableReplicas == o.Replicas, nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("the agent %s/%s does not run after %s: %s", o.Namespace, o.Name, within, last)
+	}
+	return err
+}
+
+func labels() map[string]string {
+	return map[string]string{workv1alpha2.KarmadaSystemLabel: workv1alpha2.KarmadaSystemLabelValue}
+}
+
+// objects are what the agent is made of, in the order in which it is made.
+func (o *Options) objects() []client.Object {
+	local := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: o.Namespace, Name: name, Labels: labels()}
+	}
+	global := metav1.ObjectMeta{Name: o.Name, Labels: labels()}
+	return []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Namespace}},
+		&corev1.ServiceAccount{ObjectMeta: local(account)},
+		// The agent makes whatever the fleet is to run here.
+		&rbacv1.ClusterRole{ObjectMeta: global, Rules: []rbacv1.PolicyRule{
+			{Verbs: []string{rbacv1.VerbAll}, APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll}},
+			{Verbs: []string{"get"}, NonResourceURLs: []string{rbacv1.NonResourceAll}},
+		}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: *global.DeepCopy(),
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: o.Name},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: o.Namespace, Name: account}},
+		},
+		&corev1.Secret{ObjectMeta: local(Secret), Type: corev1.SecretTypeOpaque, Data: map[string][]byte{Secret: o.Kubeconfig}},
+		o.deployment(local(o.Name)),
+	}
+}

@@ -1,0 +1,319 @@
+package registration_test
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/cluster-bootstrap/token/jws"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/flotilla-io/flotilla/controlplane/pki"
+	"github.com/flotilla-io/flotilla/controlplane/servertest"
+	"github.com/flotilla-io/flotilla/internal/registration"
+	"github.com/flotilla-io/flotilla/internal/registration/token"
+)
+
+var shared servertest.Shared
+
+func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+
+const (
+	id, secret = "abcdef", "0123456789abcdef"
+	canary     = id + "." + secret
+)
+
+// TestDiscover finds a control plane by a token that it has just made.
+func TestDiscover(t *testing.T) {
+	env := shared.Env(t)
+	admin, err := clientcmd.BuildConfigFromFlags("", env.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authorities, err := cert.ParseCertsPEM(admin.CAData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, info, err := token.Create(t.Context(), env.Hub, token.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := time.Until(info.Expires); left > token.DefaultTTL+time.Minute || left < token.DefaultTTL-time.Minute {
+		t.Errorf("the token ends in %s", left)
+	}
+	d := registration.Discovery{Endpoint: strings.TrimPrefix(admin.Host, "https://"), Token: made, CAHashes: []string{strings.ToUpper(registration.CAHash(authorities[0]))}}
+	cfg, err := registration.Discover(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Host != admin.Host || string(cfg.CAData) != string(admin.CAData) || cfg.BearerToken != made || cfg.Insecure {
+		t.Errorf("found %s", cfg)
+	}
+	if _, err := token.Delete(t.Context(), env.Hub, made); err != nil {
+		t.Fatal(err)
+	}
+	d.Timeout = 3 * time.Second // until the signer has seen it
+	eventually := time.Now().Add(time.Minute)
+	for err == nil && time.Now().Before(eventually) {
+		_, err = registration.Discover(t.Context(), d)
+	}
+	if !errors.Is(err, registration.ErrToken) || !strings.Contains(err.Error(), "flotilla token create makes another") || strings.Contains(err.Error(), made) {
+		t.Errorf("by a token that is gone: %v", err)
+	}
+}
+
+// fake answers like a control plane, or as a case has it.
+type fake struct {
+	authority []byte // in the document
+	sign      string // secret that signs it
+	kind      func(asked int) string
+	missing   bool
+}
+
+func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.answer(w, r, 0) }
+
+func (f *fake) answer(w http.ResponseWriter, r *http.Request, asked int) {
+	if r.Header.Get("Authorization") != "" {
+		http.Error(w, "a token came before it was known to whom", http.StatusTeapot)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if f.missing {
+		w.WriteHeader(http.StatusNotFound)
+		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Reason: metav1.StatusReasonNotFound, Code: 404})
+		return
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters[""] = &clientcmdapi.Cluster{Server: "https://x", CertificateAuthorityData: f.authority}
+	content, err := clientcmd.Write(*config)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	if f.kind != nil {
+		content = append(content, f.kind(asked)...)
+	}
+	info := corev1.ConfigMap{TypeMeta: metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"}, Data: map[string]string{"kubeconfig": string(content)}}
+	if f.sign != "" {
+		signature, err := jws.ComputeDetachedSignature(string(content), id, f.sign)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		info.Data["jws-kubeconfig-"+id] = signature
+	}
+	_ = json.NewEncoder(w).Encode(info)
+}
+
+// serve runs a server with a certificate that was made at a time.
+func serve(t *testing.T, handler http.Handler, made time.Time, host string) (address string, authority []byte) {
+	t.Helper()
+	store, err := pki.Open(t.TempDir(), testingclock.NewFakeClock(made))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := store.Server("hub", host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.LoadX509KeyPair(file, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(handler)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes fail here
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	if authority, err = os.ReadFile(store.CAFile()); err != nil {
+		t.Fatal(err)
+	}
+	return server.URL, authority
+}
+
+func hashOf(t *testing.T, authority []byte) string {
+	t.Helper()
+	certificates, err := cert.ParseCertsPEM(authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return registration.CAHash(certificates[0])
+}
+
+// TestForeignControlPlanes are those that are not what was meant.
+func TestForeignControlPlanes(t *testing.T) {
+	day := 24 * time.Hour
+	cases := map[string]struct {
+		fake  fake
+		age   time.Duration // of the certificate
+		host  string
+		hash  string // if another than that of its authority
+		skip  bool
+		other bool // the document names another authority than the server has
+		want  error
+		says  string // empty: it is found
+	}{
+		"the one that was meant":                {fake: fake{sign: secret}},
+		"one whose clock is ten minutes ahead":  {fake: fake{sign: secret}, age: -10 * time.Minute},
+		"one whose clock is ten minutes behind": {fake: fake{sign: secret}, age: 10 * time.Minute},
+		"one that is trusted by the token":      {fake: fake{sign: secret}, skip: true},
+		"one that does not know the token":      {want: registration.ErrToken, says: "knows no token abcdef: it has expired, was used or deleted"},
+		"one that knows but the public part":    {fake: fake{sign: "ffffffffffffffff"}, want: registration.ErrToken, says: "the token abcdef was copied wrongly, or somebody else answers at"},
+		"one of another authority": {
+			fake: fake{sign: secret}, hash: "sha256:" + strings.Repeat("0", 64), want: registration.ErrUntrusted, says: "which is none of those given",
+		},
+		"one that borrows a document": {fake: fake{sign: secret}, other: true, want: registration.ErrUntrusted, says: "is of another authority"},
+		"one that takes none":         {fake: fake{missing: true}, says: "takes no registrations"},
+		"one whose certificate is over": {
+			fake: fake{sign: secret}, age: 2 * 365 * day, says: "which is not now by the clock of this machine: set the clock",
+		},
+		"one whose certificate is not yet":   {fake: fake{sign: secret}, age: -3 * day, says: "set the clock"},
+		"one that is called something else":  {fake: fake{sign: secret}, host: "hub.example.org", says: "does not cover that name"},
+		"one whose document holds something": {fake: fake{sign: secret, kind: func(int) string { return "\nclusters: 1\n" }}, want: registration.ErrUntrusted, says: "does not hold one cluster"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if tc.host == "" {
+				tc.host = "127.0.0.1"
+			}
+			handler := tc.fake
+			address, authority := serve(t, &handler, time.Now().Add(-tc.age), tc.host)
+			if tc.other {
+				_, authority = serve(t, &handler, time.Now(), tc.host)
+			}
+			handler.authority = authority
+			d := registration.Discovery{Endpoint: address, Token: canary, CAHashes: []string{hashOf(t, authority)}, Timeout: 2 * time.Second}
+			if tc.hash != "" {
+				d.CAHashes = []string{tc.hash}
+			}
+			if tc.skip {
+				d.CAHashes, d.UnsafeSkipCAVerification = nil, true
+			}
+			_, err := registration.Discover(t.Context(), d)
+			switch {
+			case tc.says == "":
+				if err != nil {
+					t.Errorf("= %v", err)
+				}
+			case err == nil || !strings.Contains(err.Error(), tc.says) || tc.want != nil && !errors.Is(err, tc.want):
+				t.Errorf("= %v, want %q", err, tc.says)
+			case strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "\n"):
+				t.Errorf("tells too much: %v", err)
+			}
+		})
+	}
+}
+
+func TestWrongDiscoveries(t *testing.T) {
+	good := registration.Discovery{Endpoint: "127.0.0.1:1", Token: canary, CAHashes: []string{"sha256:" + strings.Repeat("0", 64)}, Timeout: time.Second}
+	cases := map[string]struct {
+		change func(*registration.Discovery)
+		says   string
+	}{
+		"nobody there":       {change: func(*registration.Discovery) {}, says: "no control plane answers at https://127.0.0.1:1"},
+		"no token":           {change: func(d *registration.Discovery) { d.Token = "" }, says: "a token is 6 characters, a dot, and 16 characters"},
+		"half a token":       {change: func(d *registration.Discovery) { d.Token = "abcdef.0123" }, says: "a token is 6 characters"},
+		"no hash":            {change: func(d *registration.Discovery) { d.CAHashes = nil }, says: "no hash of its authority"},
+		"another hash":       {change: func(d *registration.Discovery) { d.CAHashes = []string{"md5:00"} }, says: "is no hash of an authority"},
+		"no address":         {change: func(d *registration.Discovery) { d.Endpoint = "" }, says: "give host:port"},
+		"without TLS":        {change: func(d *registration.Discovery) { d.Endpoint = "http://hub" }, says: "is reached by https"},
+		"a user in it":       {change: func(d *registration.Discovery) { d.Endpoint = "https://u:" + secret + "@hub" }, says: "more than host and port"},
+		"a path in it":       {change: func(d *registration.Discovery) { d.Endpoint = "https://hub/api" }, says: "more than host and port"},
+		"what is no address": {change: func(d *registration.Discovery) { d.Endpoint = "https://%zz" }, says: "is no address"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := good
+			tc.change(&d)
+			_, err := registration.Discover(t.Context(), d)
+			if err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), secret) {
+				t.Errorf("= %v, want %q", err, tc.says)
+			}
+		})
+	}
+	t.Run("somebody has enough of waiting", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := registration.Discover(ctx, good); !errors.Is(err, context.Canceled) {
+			t.Errorf("= %v", err)
+		}
+	})
+}
+
+func TestKubeconfig(t *testing.T) {
+	env := shared.Env(t)
+	admin, err := clientcmd.BuildConfigFromFlags("", env.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := registration.Kubeconfig(admin, "north", registration.Credentials{Certificate: admin.CertData, Key: admin.KeyData})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := clientcmd.BuildConfigFromFlags("", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := rest.Config{Host: admin.Host, TLSClientConfig: rest.TLSClientConfig{CAData: admin.CAData, CertData: admin.CertData, KeyData: admin.KeyData}}
+	if got.Host != want.Host || string(got.CAData) != string(want.CAData) || string(got.CertData) != string(want.CertData) || string(got.KeyData) != string(want.KeyData) {
+		t.Errorf("leads to %s", got)
+	}
+	from, to, err := registration.Life(admin.CertData)
+	if err != nil || !from.Before(time.Now()) || !to.After(time.Now()) {
+		t.Errorf("lives from %s to %s, %v", from, to, err)
+	}
+	if _, _, err := registration.Life([]byte("x")); err == nil {
+		t.Error("what is no certificate has a life")
+	}
+}
+
+// Where many ask by one token, each waits its turn, and is told if it does not
+// come.
+func TestTurns(t *testing.T) {
+	for name, turned := range map[string]int64{"it comes": 2, "it does not": 1 << 30} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int64
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost && asked.Add(1) <= turned {
+					w.Header().Set("Retry-After", "1")
+					w.WriteHeader(http.StatusTooManyRequests)
+					return
+				}
+				w.WriteHeader(http.StatusUnauthorized) // what comes next is another's test
+			}))
+			defer server.Close()
+			_, err := registration.Request(t.Context(), &rest.Config{Host: server.URL}, registration.Options{Cluster: "east", Timeout: 6 * time.Second})
+			if turned == 2 {
+				if !errors.Is(err, registration.ErrToken) || asked.Load() != 3 {
+					t.Errorf("asked %d times: %v", asked.Load(), err)
+				}
+				return
+			}
+			const want = "the control plane gave no certificate within 6s: too many ask by the same token; a token of its own has its own turn: flotilla token create --cluster-name east"
+			if !errors.Is(err, registration.ErrNotNow) || err.Error() != want {
+				t.Errorf("error %v, want %s", err, want)
+			}
+		})
+	}
+}

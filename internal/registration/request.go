@@ -1,0 +1,245 @@
+package registration
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+	"k8s.io/utils/ptr"
+
+	"github.com/flotilla-io/flotilla/internal/registration/identity"
+)
+
+var (
+	// ErrDenied says that the control plane has refused the certificate: a person
+	// must act, and the error says how.
+	ErrDenied = errors.New("the control plane refuses the certificate")
+	// ErrNotNow says that the control plane gave no certificate in time.
+	ErrNotNow = errors.New("the control plane gave no certificate")
+)
+
+// Options say which certificate is wanted. Cluster is required.
+type Options struct {
+	// Cluster is whose agent the certificate is for.
+	Cluster string
+	// ClusterID is the UID of the cluster's kube-system namespace: with it the
+	// control plane tells one cluster from another under the same name before it
+	// gives anything away. Empty leaves that for later.
+	ClusterID string
+	// Expiration is how long the certificate is to be good, at least ten minutes;
+	// zero, and what is longer, means what the control plane gives at most.
+	Expiration time.Duration
+	// Key is the private key in PEM; nil makes a new one.
+	Key []byte
+	// Timeout is how long to wait for the certificate; zero means DefaultTimeout.
+	Timeout time.Duration
+}
+
+// Credentials are a client certificate and its private key, both in PEM.
+type Credentials struct{ Certificate, Key []byte }
+
+// DefaultExpiration is how long the agent's certificate is to be good unless
+// somebody says otherwise: an agent renews it after two thirds of that, so it lasts
+// at least 30 days without the control plane, and 30 more until it is too old to be
+// renewed; and nobody finds a year's worth of access in a stolen disk.
+const DefaultExpiration = 90 * 24 * time.Hour
+
+// shortest is what the API takes for the wish of a requester.
+const shortest = 10 * time.Minute
+
+// Request asks the control plane for the certificate of a cluster's agent, waits
+// until it was given, and checks that it is what was asked for.
+//
+// hub may act by a bootstrap token (see Discover), which gets the first
+// certificate; by the agent's own certificate, which gets the next one; or by one
+// that has expired, which still gets the next one for some time, and nothing else.
+// Errors: ErrDenied, ErrToken, ErrNotNow, or what the server said.
+func Request(ctx context.Context, hub *rest.Config, o Options) (Credentials, error) {
+	if !identity.IsClusterName(o.Cluster) {
+		return Credentials{}, fmt.Errorf("%q is no name for a cluster: at most 48 characters, each a-z, 0-9 or -, the first and last no -", o.Cluster)
+	}
+	unlimited := rest.CopyConfig(hub)
+	unlimited.QPS = -1 // the control plane says how often it may be asked
+	client, err := kubernetes.NewForConfig(unlimited)
+	if err != nil {
+		return Credentials{}, err
+	}
+	signer, key, err := keyOf(o.Key)
+	if err != nil {
+		return Credentials{}, err
+	}
+	request, err := o.request(signer)
+	if err != nil {
+		return Credentials{}, err
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	certificate, err := o.ask(ctx, client, request)
+	if err != nil {
+		return Credentials{}, Explain(err, hub.Host)
+	}
+	if err := o.verify(certificate, signer.Public()); err != nil {
+		return Credentials{}, err
+	}
+	return Credentials{Certificate: certificate, Key: key}, nil
+}
+
+// keyOf reads a private key, or makes one.
+func keyOf(content []byte) (crypto.Signer, []byte, error) {
+	if len(content) > 0 {
+		key, err := keyutil.ParsePrivateKeyPEM(content)
+		signer, ok := key.(crypto.Signer)
+		if err != nil || !ok {
+			return nil, nil, errors.New("the key is no private key in PEM")
+		}
+		return signer, content, nil
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a key: %w", err)
+	}
+	content, err = keyutil.MarshalPrivateKeyToPEM(key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode the key: %w", err)
+	}
+	return key, content, nil
+}
+
+// nameLength makes names that nobody guesses: an agent may read every request
+// that it knows the name of.
+const nameLength = 16
+
+func (o *Options) request(signer crypto.Signer) (*certificatesv1.CertificateSigningRequest, error) {
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
+		Subject: pkix.Name{CommonName: identity.Agent(o.Cluster), Organization: []string{identity.AgentsGroup}},
+	}, signer)
+	if err != nil {
+		return nil, fmt.Errorf("make the request for a certificate: %w", err)
+	}
+	out := &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: o.Cluster + "-" + utilrand.String(nameLength)},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request:    encode("CERTIFICATE REQUEST", der),
+			SignerName: certificatesv1.KubeAPIServerClientSignerName,
+			Usages:     identity.Usages(),
+		},
+	}
+	if o.ClusterID != "" {
+		out.Annotations = map[string]string{identity.ClusterIDAnnotation: o.ClusterID}
+	}
+	if o.Expiration > 0 {
+		out.Spec.ExpirationSeconds = ptr.To(int32(max(o.Expiration, shortest) / time.Second)) //nolint:gosec // 68 years
+	}
+	return out, nil
+}
+
+// ask creates the request and waits for its certificate.
+func (o *Options) ask(ctx context.Context, hub kubernetes.Interface, request *certificatesv1.CertificateSigningRequest) ([]byte, error) {
+	requests := hub.CertificatesV1().CertificateSigningRequests()
+	if err := o.create(ctx, hub.CertificatesV1().RESTClient(), request); err != nil {
+		return nil, err
+	}
+	var certificate []byte
+	var last error
+	pace := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Cap: 2 * time.Second, Steps: 100} //nolint:mnd // said here once
+	err := pace.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
+		current, err := requests.Get(ctx, request.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsUnauthorized(err):
+			return false, err
+		case err != nil:
+			last = err
+			return false, nil // the server may be away for a moment
+		}
+		last = nil
+		certificate = current.Status.Certificate
+		return len(certificate) > 0, refused(current)
+	})
+	if wait.Interrupted(err) {
+		if last == nil {
+			last = errors.New("the request is not approved or not signed: do the loop agentcsrapproving and the signer run?")
+		}
+		return nil, fmt.Errorf("%w within %s: %w", ErrNotNow, o.Timeout, last)
+	}
+	return certificate, err
+}
+
+// create creates the request, and waits its turn where many ask by one token.
+func (o *Options) create(ctx context.Context, hub rest.Interface, request *certificatesv1.CertificateSigningRequest) error {
+	for {
+		err := hub.Post().Resource("certificatesigningrequests").MaxRetries(0).Body(request).Do(ctx).Error()
+		if apierrors.IsForbidden(err) {
+			return fmt.Errorf("%w: %w", ErrDenied, err)
+		}
+		if !apierrors.IsTooManyRequests(err) {
+			return err
+		}
+		seconds, _ := apierrors.SuggestsClientDelay(err)
+		turn := time.NewTimer(wait.Jitter(time.Duration(max(seconds, 1))*time.Second, 1))
+		select {
+		case <-turn.C:
+		case <-ctx.Done():
+			turn.Stop()
+			return fmt.Errorf("%w within %s: too many ask by the same token; a token of its own has its own turn: flotilla token create --cluster-name %s", ErrNotNow, o.Timeout, o.Cluster)
+		}
+	}
+}
+
+// refused is why a request will have no certificate; nil if it may have one.
+func refused(request *certificatesv1.CertificateSigningRequest) error {
+	for _, condition := range request.Status.Conditions {
+		if condition.Status == corev1.ConditionFalse {
+			continue
+		}
+		if condition.Type == certificatesv1.CertificateDenied || condition.Type == certificatesv1.CertificateFailed {
+			return fmt.Errorf("%w: %s", ErrDenied, condition.Message)
+		}
+	}
+	return nil
+}
+
+// verify checks that a certificate is the one that was asked for.
+func (o *Options) verify(content []byte, public crypto.PublicKey) error {
+	certificates, err := cert.ParseCertsPEM(content)
+	if err != nil {
+		return errors.New("the control plane gave a certificate that cannot be read")
+	}
+	got := certificates[0]
+	own, ok := public.(interface{ Equal(x crypto.PublicKey) bool })
+	switch {
+	case !ok || !own.Equal(got.PublicKey):
+		return errors.New("the control plane gave a certificate for another key")
+	case got.Subject.CommonName != identity.Agent(o.Cluster) || !slices.Equal(got.Subject.Organization, []string{identity.AgentsGroup}):
+		return fmt.Errorf("the control plane gave a certificate for %q of %q", got.Subject.CommonName, got.Subject.Organization)
+	case !slices.Contains(got.ExtKeyUsage, x509.ExtKeyUsageClientAuth):
+		return errors.New("the control plane gave a certificate that is not for clients")
+	}
+	return nil
+}
+
+func encode(kind string, der []byte) []byte {
+	return bytes.Clone(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+}
