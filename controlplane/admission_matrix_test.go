@@ -235,6 +235,11 @@ func TestPermanentIDsAreNotSpoofed(t *testing.T) {
 		t.Run(label, func(t *testing.T) {
 			obj := object(t, manifest)
 			obj.SetNamespace(namespace)
+			if obj.GetKind() == "ResourceBinding" { // a tenant binds what is in the namespace
+				if err := unstructured.SetNestedField(obj.Object, namespace, "spec", "resource", "namespace"); err != nil {
+					t.Fatal(err)
+				}
+			}
 			obj.SetLabels(map[string]string{label: "victim"})
 			restored := obj.DeepCopy()
 			restored.SetName("restored")
@@ -256,5 +261,10 @@ func TestPermanentIDsAreNotSpoofed(t *testing.T) {
 				t.Errorf("restored with permanent id %q", got)
 			}
 		})
+	}
+	stranger := object(t, strings.Replace(binding, "kind: Deployment, name: web", "kind: Deployment, namespace: kube-system, name: web", 1))
+	stranger.SetNamespace(namespace)
+	if err := tenant.Create(t.Context(), stranger); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "in its own namespace, "+namespace) {
+		t.Errorf("a binding of what is another's = %v", err)
 	}
 }

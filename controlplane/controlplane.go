@@ -4,22 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 
 	"github.com/flotilla-io/flotilla/controlplane/admission"
+	"github.com/flotilla-io/flotilla/controlplane/aggregated"
 	"github.com/flotilla-io/flotilla/controlplane/apiserver"
 	"github.com/flotilla-io/flotilla/controlplane/bootstrap"
 	"github.com/flotilla-io/flotilla/controlplane/datadir"
 	"github.com/flotilla-io/flotilla/controlplane/etcd"
 	"github.com/flotilla-io/flotilla/controlplane/housekeeping"
 	"github.com/flotilla-io/flotilla/controlplane/pki"
+	"github.com/flotilla-io/flotilla/controlplane/proxy"
 )
 
 // ControlPlane is a server that is built and holds its folder and port, but
@@ -30,7 +34,9 @@ type ControlPlane struct {
 	store  *etcd.Server // nil if the store runs elsewhere
 	pki    *pki.Store
 	server *apiserver.Server
+	kinds  *aggregated.Kinds
 	quotas *admission.Quotas // nil if they are ignored
+	reach  *proxy.Proxy      // to clusters
 	ready  chan struct{}
 	isUp   atomic.Bool
 	close  sync.Once
@@ -45,9 +51,7 @@ type Loops func(ctx context.Context, hub *rest.Config) error
 //
 // Errors: datadir.ErrInUse if another process holds the folder.
 func New(ctx context.Context, opts Options) (*ControlPlane, error) {
-	if opts.Clock == nil {
-		opts.Clock = clock.RealClock{}
-	}
+	opts.complete()
 	c := &ControlPlane{opts: opts, ready: make(chan struct{})}
 	if err := c.build(ctx); err != nil {
 		c.Close()
@@ -70,7 +74,7 @@ func (c *ControlPlane) build(ctx context.Context) error {
 	if err := c.openStore(ctx); err != nil {
 		return err
 	}
-	if !c.opts.IgnoreQuotas {
+	if !c.opts.Rules.IgnoreQuotas {
 		c.quotas = admission.NewQuotas()
 	}
 	if c.server, err = apiserver.New(ctx, c.serverOptions()); err != nil {
@@ -108,8 +112,10 @@ func (c *ControlPlane) serverOptions() apiserver.Options {
 		DisableAdmission: templatesAreNotRun,
 		ReadyChecks:      []healthz.HealthChecker{healthz.NamedCheck("flotilla", c.check)},
 		FeatureGates:     c.opts.FeatureGates,
+		ExpiredAgents:    c.opts.ExpiredAgentGrace,
 	}
-	extend(&out, c.opts, c.quotas)
+	c.reach = c.newProxy()
+	c.kinds = extend(&out, c.opts, c.quotas, c.reach)
 	return out
 }
 
@@ -132,6 +138,12 @@ func (c *ControlPlane) Config() *rest.Config { return c.server.LoopbackConfig() 
 
 // Ready is closed once every kind is served and housekeeping runs.
 func (c *ControlPlane) Ready() <-chan struct{} { return c.ready }
+
+// Shared returns an object that was read through Config made of what the server
+// has in memory of it; see aggregated.Kinds.
+func (c *ControlPlane) Shared(ctx context.Context, obj runtime.Object) runtime.Object {
+	return c.kinds.Shared(ctx, obj)
+}
 
 // Revision is the number of the store's last write. It is 0 for a store that
 // runs elsewhere.
@@ -194,6 +206,7 @@ func (c *ControlPlane) work(ctx context.Context, loops []Loops) error {
 		{"certificates", c.renew},
 		{"store", c.watchStore},
 		{"housekeeping", c.keepHouse},
+		{"proxy", c.reach.Run},
 	}
 	if c.quotas != nil {
 		parts = append(parts, part{"quotas", func(ctx context.Context) error { return c.quotas.Run(ctx, c.Config()) }})
@@ -263,7 +276,19 @@ func (c *ControlPlane) bringUp(ctx context.Context) error {
 	if err := bootstrap.Definitions(ctx, c.Config(), c.opts.Definitions); err != nil {
 		return err
 	}
-	return bootstrap.Objects(ctx, c.Config())
+	if err := bootstrap.Objects(ctx, c.Config()); err != nil {
+		return err
+	}
+	return bootstrap.Publish(ctx, c.Config(), bootstrap.Facts{Server: c.publicURL(), CAFile: c.pki.CAFile(), Version: c.opts.Version})
+}
+
+// publicURL is where clients on other machines find the server, as far as that is
+// known.
+func (c *ControlPlane) publicURL() string {
+	if len(c.opts.Hosts) == 0 {
+		return c.server.URL()
+	}
+	return "https://" + net.JoinHostPort(c.opts.Hosts[0], strconv.Itoa(c.server.Port()))
 }
 
 func (c *ControlPlane) renew(ctx context.Context) error {
@@ -279,6 +304,7 @@ func (c *ControlPlane) keepHouse(ctx context.Context) error {
 		RootCAFile:            c.pki.CAFile(),
 		SigningCertFile:       c.pki.CAFile(),
 		SigningKeyFile:        c.pki.CAKeyFile(),
+		SigningDuration:       c.opts.AgentCertificateDuration,
 	})
 }
 

@@ -1,6 +1,8 @@
 package controlplane
 
 import (
+	"time"
+
 	"go.uber.org/zap"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/utils/clock"
@@ -31,11 +33,17 @@ type Options struct {
 	// Claim marks new templates with the policy that carries them; nil leaves
 	// that to the loops.
 	Claim admission.Claimer
-	// AllowNoExecuteTaintPolicy accepts ClusterTaintPolicies whose taints evict
-	// workloads.
-	AllowNoExecuteTaintPolicy bool
-	// IgnoreQuotas lets bindings use more than FederatedResourceQuotas allow.
-	IgnoreQuotas bool
+	// Rules say what is refused.
+	Rules Rules
+	// AgentCertificateDuration is the most that certificates are good for that are
+	// signed on request: those of agents, and of users; zero means a year.
+	AgentCertificateDuration time.Duration
+	// ExpiredAgentGrace is how long after its end the certificate of an agent still
+	// gets the next one; zero means 30 days.
+	ExpiredAgentGrace time.Duration
+	// Version is what agents are told that the control plane is; empty tells
+	// nothing.
+	Version string
 	// FeatureGates are Kubernetes' own, for the whole process.
 	FeatureGates map[string]bool
 	// Clock tells when certificates are due; nil means the machine's.
@@ -46,6 +54,41 @@ type Options struct {
 	// UnsafeNoFsync makes the control plane's own store fast and, should the
 	// machine crash, forgetful. For tests.
 	UnsafeNoFsync bool
+}
+
+const (
+	// DefaultAgentCertificateDuration is Kubernetes' and Karmada's: agents that do
+	// not renew their certificate, as Karmada's do not unless told to, count on it.
+	// Flotilla's agents ask for less.
+	DefaultAgentCertificateDuration = 365 * 24 * time.Hour
+	// DefaultExpiredAgentGrace is how long a site may be cut off beyond the end of
+	// its agent's certificate and come back by itself.
+	DefaultExpiredAgentGrace = 30 * 24 * time.Hour
+)
+
+// complete fills in what was left out.
+func (o *Options) complete() {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.AgentCertificateDuration == 0 {
+		o.AgentCertificateDuration = DefaultAgentCertificateDuration
+	}
+	if o.ExpiredAgentGrace == 0 {
+		o.ExpiredAgentGrace = DefaultExpiredAgentGrace
+	}
+}
+
+// Rules say what a control plane refuses. The zero value is what production uses.
+type Rules struct {
+	// AllowNoExecuteTaintPolicy accepts ClusterTaintPolicies whose taints evict
+	// workloads.
+	AllowNoExecuteTaintPolicy bool
+	// IgnoreQuotas lets bindings use more than FederatedResourceQuotas allow.
+	IgnoreQuotas bool
+	// RefuseLoopbackClusters lets no request through to a cluster on the control
+	// plane's own machine.
+	RefuseLoopbackClusters bool
 }
 
 // templatesAreNotRun are upstream's default admission plugins that would make

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/dynamic"
 
@@ -40,6 +41,8 @@ type Plugin struct {
 	kinds map[schema.GroupResource]validate.Kind
 	apis  meta.RESTMapper
 	hub   dynamic.Interface
+	// authorizer says who may decide what resources mean.
+	authorizer authorizer.Authorizer
 }
 
 var (
@@ -66,6 +69,9 @@ func (p *Plugin) ValidateInitialization() error {
 	}
 	if p.hub == nil {
 		return errors.New("no client")
+	}
+	if p.authorizer == nil {
+		return errors.New("no authorizer")
 	}
 	return nil
 }
@@ -120,6 +126,9 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		more, unwise, value, err := check(k, obj, old, facts)
 		if err != nil {
 			return apierrors.NewBadRequest(err.Error())
+		}
+		if err := p.mayInterpret(ctx, a, k, obj, old); err != nil {
+			return err
 		}
 		errs = distinct(append(errs, more...))
 		warnings = append(unwise, p.unserved(value)...)

@@ -198,6 +198,10 @@ func TestValidateInitialization(t *testing.T) {
 		t.Error("a plugin without a client is accepted")
 	}
 	plugin.SetDynamicClient(&dynamic.DynamicClient{})
+	if plugin.ValidateInitialization() == nil {
+		t.Error("a plugin without an authorizer is accepted")
+	}
+	plugin.SetAuthorizer(grants{})
 	if err := plugin.ValidateInitialization(); err != nil {
 		t.Error(err)
 	}

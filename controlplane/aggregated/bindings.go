@@ -18,10 +18,11 @@ import (
 // returns is shared: it must only be read. Errors: one if the cache does not get
 // there in time, or ResourceBindings are not served.
 func (k *Kinds) Bindings(ctx context.Context, namespace string, atLeast uint64) (*workv1alpha2.ResourceBindingList, error) {
-	if k.bindings == nil {
+	store := k.stores[bindingResource]
+	if store == nil {
 		return nil, errors.New("resourcebindings are not served")
 	}
-	list, err := k.bindings.List(genericapirequest.WithNamespace(ctx, namespace), &metainternalversion.ListOptions{
+	list, err := store.List(genericapirequest.WithNamespace(ctx, namespace), &metainternalversion.ListOptions{
 		ResourceVersion: strconv.FormatUint(atLeast, 10), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 	})
 	if err != nil {

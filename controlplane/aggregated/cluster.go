@@ -1,24 +1,93 @@
 package aggregated
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/validate"
 )
+
+// clusterResource is the resource of Clusters.
+var clusterResource = clusterv1alpha1.Resource(clusterv1alpha1.ResourcePluralCluster)
+
+// Cluster returns a Cluster as the server has it in memory, and looks in the
+// store only for one that is not there. It must only be read. The error is one
+// that apierrors.IsNotFound knows where there is none.
+func (k *Kinds) Cluster(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error) {
+	found, err := remembered[*clusterv1alpha1.Cluster](ctx, k.stores[clusterResource], name)
+	if apierrors.IsNotFound(err) {
+		return readFrom[*clusterv1alpha1.Cluster](ctx, k.stores[clusterResource], name, &metav1.GetOptions{})
+	}
+	return found, err
+}
+
+// ClusterNames returns the names of all Clusters that the server has in memory.
+func (k *Kinds) ClusterNames(ctx context.Context) ([]string, error) {
+	store := k.stores[clusterResource]
+	if store == nil {
+		return nil, apierrors.NewServiceUnavailable("clusters are not served yet")
+	}
+	found, err := store.List(ctx, &metainternalversion.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, err
+	}
+	list, ok := found.(*clusterv1alpha1.ClusterList)
+	if !ok {
+		return nil, fmt.Errorf("the store of clusters lists a %T", found)
+	}
+	names := make([]string, len(list.Items))
+	for i := range list.Items {
+		names[i] = list.Items[i].Name
+	}
+	return names, nil
+}
+
+// Work returns a Work as the server has it in memory. It must only be read.
+func (k *Kinds) Work(ctx context.Context, namespace, name string) (*workv1alpha1.Work, error) {
+	return remembered[*workv1alpha1.Work](genericapirequest.WithNamespace(ctx, namespace), k.stores[workResource], name)
+}
+
+// remembered returns what the server's cache has, whatever version that is.
+func remembered[P object](ctx context.Context, store *genericregistry.Store, name string) (P, error) {
+	const cached = "0"
+	return readFrom[P](ctx, store, name, &metav1.GetOptions{ResourceVersion: cached})
+}
+
+func readFrom[P object](ctx context.Context, store *genericregistry.Store, name string, options *metav1.GetOptions) (none P, err error) {
+	if store == nil {
+		return none, apierrors.NewServiceUnavailable("the kind is not served yet")
+	}
+	found, err := store.Get(ctx, name, options)
+	if err != nil {
+		return none, err
+	}
+	obj, ok := found.(P)
+	if !ok {
+		return none, fmt.Errorf("the store holds a %T", found)
+	}
+	return obj, nil
+}
 
 // clusters is the kind Cluster. now is when taints that evict were added. What a
 // loop observed is not judged.
 func clusters(now func() time.Time) kind[*clusterv1alpha1.Cluster] {
 	return kind[*clusterv1alpha1.Cluster]{
 		names: names{
-			resource: clusterv1alpha1.Resource("clusters"), singular: clusterv1alpha1.Resource("cluster"),
+			resource: clusterResource, singular: clusterv1alpha1.Resource("cluster"),
 		},
 		versions:  []schema.GroupVersion{clusterv1alpha1.GroupVersion},
 		newObject: func() *clusterv1alpha1.Cluster { return &clusterv1alpha1.Cluster{} },
@@ -33,7 +102,10 @@ func clusters(now func() time.Time) kind[*clusterv1alpha1.Cluster] {
 			return apiequality.Semantic.DeepEqual(a.Spec, b.Spec)
 		},
 		keepStatus: func(c, old *clusterv1alpha1.Cluster) { c.Status = old.Status },
-		keepSpec:   func(c, old *clusterv1alpha1.Cluster) { c.Spec = old.Spec },
-		tables:     map[schema.GroupVersion]rest.TableConvertor{clusterv1alpha1.GroupVersion: table{}},
+		keepSpec: func(c, old *clusterv1alpha1.Cluster) {
+			keepMeta(&c.ObjectMeta, &old.ObjectMeta)
+			c.Spec = old.Spec
+		},
+		tables: map[schema.GroupVersion]rest.TableConvertor{clusterv1alpha1.GroupVersion: table{}},
 	}
 }

@@ -21,6 +21,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/lexicon"
 )
 
 // Kinds are the kinds that the package knows, ready to be installed in a server.
@@ -35,7 +36,7 @@ type Kinds struct {
 
 	parameters runtime.ParameterCodec
 	opts       Options
-	bindings   *genericregistry.Store // once the groups are made
+	stores     map[schema.GroupResource]*genericregistry.Store // once the groups are made
 }
 
 // Options are what the kinds are served by.
@@ -51,6 +52,8 @@ type Options struct {
 	// function that it returns how it ends; nil if nobody asks. Admission sees the
 	// context that it returns.
 	Witness Witness
+	// Proxy serves the sub-resource proxy of Cluster; nil serves none.
+	Proxy rest.Storage
 }
 
 // A Witness sees writes begin and end.
@@ -63,7 +66,7 @@ func NewKinds(opts Options) *Kinds {
 	return &Kinds{
 		Scheme:       scheme,
 		Codecs:       withoutProtobuf{codecs},
-		StorageCodec: codecs.LegacyCodec(clusterv1alpha1.GroupVersion, workv1alpha2.GroupVersion, workv1alpha1.GroupVersion),
+		StorageCodec: lean{codecs.LegacyCodec(clusterv1alpha1.GroupVersion, workv1alpha2.GroupVersion, workv1alpha1.GroupVersion), lexicon.New()},
 		parameters:   runtime.NewParameterCodec(scheme),
 		opts:         opts,
 	}
@@ -99,12 +102,15 @@ func (k *Kinds) Groups(getter generic.RESTOptionsGetter) ([]*genericapiserver.AP
 	if err := serve(s, clusters(k.opts.Now)); err != nil {
 		return nil, fmt.Errorf("store of clusters: %w", err)
 	}
+	if k.opts.Proxy != nil {
+		s.storages[clusterv1alpha1.GroupVersion][clusterResource.Resource+"/proxy"] = k.opts.Proxy
+	}
 	for _, crd := range k.opts.Definitions {
 		if err := s.define(crd); err != nil {
 			return nil, err
 		}
 	}
-	k.bindings = s.stores[schema.GroupResource{Group: workv1alpha2.GroupName, Resource: "resourcebindings"}]
+	k.stores = s.stores
 	var out []*genericapiserver.APIGroupInfo
 	for _, versions := range [][]schema.GroupVersion{{clusterv1alpha1.GroupVersion}, {workv1alpha2.GroupVersion, workv1alpha1.GroupVersion}} {
 		if info := k.group(s, versions); len(info.PrioritizedVersions) > 0 {

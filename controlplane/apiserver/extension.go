@@ -2,7 +2,9 @@ package apiserver
 
 import (
 	"io"
+	"net/http"
 
+	"github.com/emicklei/go-restful/v3"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
@@ -33,6 +35,9 @@ type Extension struct {
 	Groups func(generic.RESTOptionsGetter) ([]*genericapiserver.APIGroupInfo, error)
 	// Priorities order the extension's groups and versions in discovery.
 	Priorities map[schema.GroupVersion]Priority
+	// Arrive returns a request as the extension's kinds are to see it, after it was
+	// allowed; nil changes none.
+	Arrive func(*http.Request) *http.Request
 }
 
 // Priority orders a group among groups and a version within its group; the
@@ -63,6 +68,12 @@ func (e *Extension) newServer(config *app.Config, next genericapiserver.Delegati
 	server, err := generic.Complete(config.KubeAPIs.ControlPlane.VersionedInformers).New(e.Name, next)
 	if err != nil {
 		return nil, err
+	}
+	if e.Arrive != nil {
+		server.Handler.GoRestfulContainer.Filter(func(req *restful.Request, resp *restful.Response, chain *restful.FilterChain) {
+			req.Request = e.Arrive(req.Request)
+			chain.ProcessFilter(req, resp)
+		})
 	}
 	return server, e.install(server, generic.RESTOptionsGetter)
 }

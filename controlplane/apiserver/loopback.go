@@ -49,6 +49,10 @@ func arrived(ctx context.Context, req *http.Request) *http.Request {
 // held is how much of an answer waits for its reader before the handler does.
 const held = 1 << 20
 
+// spared is how much memory an answer keeps at most when all of it was read: a
+// watch lasts far longer than the list that it begins with.
+const spared = 64 << 10
+
 // exchange is the response writer of a handler and the body of its answer.
 type exchange struct {
 	ctx      context.Context //nolint:containedctx // of the request that this is
@@ -175,7 +179,11 @@ func (x *exchange) Read(into []byte) (int, error) {
 		return 0, http.ErrBodyReadAfterClose
 	case x.content.Len() > 0:
 		x.changed.Broadcast()
-		return x.content.Read(into)
+		n, err := x.content.Read(into)
+		if x.content.Len() == 0 && x.content.Cap() > spared {
+			x.content = bytes.Buffer{}
+		}
+		return n, err
 	case x.err != nil:
 		return 0, x.err
 	case x.streams && x.ctx.Err() != nil: // what came is not all

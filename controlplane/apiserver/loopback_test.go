@@ -133,3 +133,23 @@ func TestLoopbackTellsTheHandlerThatTheClientHasGone(t *testing.T) {
 		})
 	}
 }
+
+// A watch that began with a long list does not keep the memory of it.
+func TestLoopbackSparesMemory(t *testing.T) {
+	x := &exchange{header: http.Header{}, answered: make(chan struct{}), cancel: func() {}}
+	x.changed.L = &x.mu
+	x.Flush()
+	kept := map[int]int{}
+	for _, size := range []int{spared / 4, 4 * spared} {
+		if _, err := x.Write(make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(x, make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+		kept[size] = min(x.content.Cap(), 1)
+	}
+	if diff := cmp.Diff(map[int]int{spared / 4: 1, 4 * spared: 0}, kept); diff != "" {
+		t.Errorf("whether memory is kept, by the size of what was read (-want +got):\n%s", diff)
+	}
+}

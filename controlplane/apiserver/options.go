@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/server/healthz"
@@ -50,6 +51,9 @@ type Options struct {
 	Admission []Plugin
 	// Extension serves further kinds and paths; nil serves none.
 	Extension *Extension
+	// ExpiredAgents is how long after its end the certificate of a cluster's agent
+	// still gets the next one; zero: the server knows no agents.
+	ExpiredAgents time.Duration
 	// ReadyChecks are further conditions of /readyz; WaitServing ignores them.
 	ReadyChecks []healthz.HealthChecker
 	// FeatureGates are set for the whole process, over ours and upstream's
@@ -178,6 +182,7 @@ func (o *Options) certificates(run *options.ServerRunOptions) error {
 	run.KubeletConfig.TLSClientConfig.CertFile = kubelet
 	run.KubeletConfig.TLSClientConfig.KeyFile = kubelet
 	run.KubeletConfig.TLSClientConfig.CAFile = o.PKI.CAFile()
+	run.KubeletConfig.PreferredAddressTypes = []string{"InternalIP", "ExternalIP"} // nodes' names are known to nobody
 	return nil
 }
 

@@ -22,6 +22,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -81,6 +82,9 @@ func chain(ctx context.Context, run *options.ServerRunOptions, opts Options) (*S
 		return nil, err
 	}
 	adjust(config, opts.ReadyChecks)
+	if opts.ExpiredAgents > 0 {
+		authenticateAgents(config, opts.ExpiredAgents, clock.RealClock{})
+	}
 	aggregator, err := connect(config, opts.Extension)
 	if err != nil {
 		return nil, err

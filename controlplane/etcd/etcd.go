@@ -23,8 +23,13 @@ const (
 	// maxRequestBytes is how large one object may be, with room for what
 	// Kubernetes itself lets through (3 MiB).
 	maxRequestBytes = 4 << 20
-	snapshotCount   = 10_000
-	nominalURL      = "http://127.0.0.1:2379" // recorded as the member's address; nothing listens there
+	// snapshotCount is how many writes are replayed at most when a store starts,
+	// and in memory until more follow.
+	snapshotCount = 2_000
+	// catchUpEntries is how many writes are in memory otherwise. They are for
+	// members that are behind, of which this store has none.
+	catchUpEntries = 100
+	nominalURL     = "http://127.0.0.1:2379" // recorded as the member's address; nothing listens there
 )
 
 // Options say where a store lives and what it may take.
@@ -117,6 +122,7 @@ func config(opts Options, socket string) *embed.Config {
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(log)
 	cfg.SnapshotCount = snapshotCount
+	cfg.SnapshotCatchUpEntries = catchUpEntries
 	cfg.MaxRequestBytes = maxRequestBytes
 	cfg.UnsafeNoFsync = opts.UnsafeNoFsync
 	cfg.QuotaBackendBytes = opts.QuotaBytes

@@ -40,6 +40,8 @@ type ControllerOptions struct {
 	RootCAFile string
 	// SigningCertFile and SigningKeyFile sign approved CertificateSigningRequests. Without them none is signed.
 	SigningCertFile, SigningKeyFile string
+	// SigningDuration is the most that a certificate signed so is good for; zero means upstream's year.
+	SigningDuration time.Duration
 	// Nodes is for clusters that have nodes; nil leaves its controllers at upstream's defaults.
 	Nodes *NodeOptions
 	// StopTimeout is how long a stop waits for the controllers. Zero means 3 s.
@@ -133,6 +135,9 @@ func newConfig(opts ControllerOptions) (*config.CompletedConfig, error) {
 	upstream.SAController.RootCAFile = opts.RootCAFile
 	upstream.CSRSigningController.ClusterSigningCertFile = opts.SigningCertFile
 	upstream.CSRSigningController.ClusterSigningKeyFile = opts.SigningKeyFile
+	if opts.SigningDuration > 0 {
+		upstream.CSRSigningController.ClusterSigningDuration.Duration = opts.SigningDuration
+	}
 	if nodes := opts.Nodes; nodes != nil {
 		upstream.KubeCloudShared.AllocateNodeCIDRs = true
 		upstream.KubeCloudShared.ClusterCIDR = nodes.PodCIDR

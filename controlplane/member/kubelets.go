@@ -42,6 +42,7 @@ type kubelets struct {
 	name    string
 	address string // of every node
 	podCIDR string // of pods on nodes that have no range of their own
+	port    int    // of every node's kubelet
 }
 
 // start lets the nodes live until the context ends.
@@ -79,6 +80,7 @@ func (k *kubelets) config(stages map[internalversion.StageResourceRef][]*interna
 		ManageAllNodes:            true,
 		CIDR:                      k.podCIDR,
 		NodeIP:                    k.address,
+		NodePort:                  k.port,
 		LocalStages:               stages,
 		PodPlayStageParallelism:   podPlayers,
 		NodePlayStageParallelism:  nodePlayers,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/datadir"
 	"github.com/flotilla-io/flotilla/controlplane/etcd"
 	"github.com/flotilla-io/flotilla/controlplane/housekeeping"
+	"github.com/flotilla-io/flotilla/controlplane/member/kubelet"
 	"github.com/flotilla-io/flotilla/controlplane/pki"
 )
 
@@ -120,7 +122,19 @@ func (m *member) work(ctx context.Context) error {
 	if err := furnish(ctx, client, m.opts, m.id.pods); err != nil {
 		return err
 	}
-	nodes := kubelets{member: config, name: m.opts.Name, address: m.opts.host(), podCIDR: m.id.PodCIDR}
+	listener, err := net.Listen("tcp", net.JoinHostPort(m.opts.host(), "0"))
+	if err != nil {
+		return fmt.Errorf("kubelet: %w", err)
+	}
+	defer func() { _ = listener.Close() }()
+	certificate, err := m.pki.Server("kubelet", m.opts.host())
+	if err != nil {
+		return err
+	}
+	nodes := kubelets{member: config, name: m.opts.Name, address: m.opts.host(), podCIDR: m.id.PodCIDR, port: listener.Addr().(*net.TCPAddr).Port}
+	if err := nodes.moved(ctx, client); err != nil {
+		return err
+	}
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -136,6 +150,9 @@ func (m *member) work(ctx context.Context) error {
 	run(func(ctx context.Context) error { return housekeeping.RunControllers(ctx, m.controllers()) })
 	run(func(ctx context.Context) error { return housekeeping.RunScheduler(ctx, config) })
 	run(nodes.start)
+	run(func(ctx context.Context) error {
+		return kubelet.Run(ctx, kubelet.Options{Listener: listener, CertFile: certificate, CAFile: m.pki.CAFile()})
+	})
 	run(newProvider(client).run)
 	run(func(ctx context.Context) error {
 		m.pki.Run(ctx, func(err error) { logr.FromContextOrDiscard(ctx).Error(err, "renew certificates") })

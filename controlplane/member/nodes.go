@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 )
@@ -84,4 +85,23 @@ func newNode(opts Options, pods netip.Prefix, n int) (*corev1.Node, error) {
 		},
 		Status: corev1.NodeStatus{Capacity: opts.Node.list(), Allocatable: opts.Node.list()},
 	}, nil
+}
+
+// moved tells nodes of an earlier run where their kubelet is now.
+func (k *kubelets) moved(ctx context.Context, member kubernetes.Interface) error {
+	nodes, err := member.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	patch := fmt.Appendf(nil, `{"status":{"daemonEndpoints":{"kubeletEndpoint":{"Port":%d}}}}`, k.port)
+	for i := range nodes.Items {
+		node := &nodes.Items[i]
+		if at := node.Status.DaemonEndpoints.KubeletEndpoint.Port; at == 0 || int(at) == k.port {
+			continue // it hears of it when it becomes ready
+		}
+		if _, err := member.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+			return fmt.Errorf("move the kubelet of node %s: %w", node.Name, err)
+		}
+	}
+	return nil
 }

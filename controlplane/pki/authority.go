@@ -24,8 +24,9 @@ import (
 const (
 	authorityLife   = 10 * 365 * 24 * time.Hour
 	certificateLife = 365 * 24 * time.Hour
-	// backdate lets a client whose clock is behind ours use a new certificate.
-	backdate = 5 * time.Minute
+	// backdate lets a client whose clock is up to a day behind ours take a new
+	// certificate for good.
+	backdate = 24 * time.Hour
 )
 
 // errForeign says that a file is whole, but is not what is asked for.

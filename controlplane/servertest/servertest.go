@@ -5,7 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -13,7 +16,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -69,7 +74,7 @@ func StartIn(ctx context.Context, dir string) (*Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	plane, err := controlplane.New(ctx, controlplane.Options{DataDir: dir, Definitions: definitions, UnsafeNoFsync: true})
+	plane, err := controlplane.New(ctx, controlplane.Options{DataDir: dir, SecurePort: lastPort(dir), Definitions: definitions, UnsafeNoFsync: true})
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +94,24 @@ func StartIn(ctx context.Context, dir string) (*Env, error) {
 		return nil, err
 	}
 	return e, nil
+}
+
+// lastPort is the port of the last run in a folder, where it had one: the control
+// plane tells clusters its address, and a restart on the same writes nothing.
+func lastPort(dir string) int {
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(dir, "admin.kubeconfig"))
+	if err != nil {
+		return 0
+	}
+	address, err := url.Parse(config.Host)
+	if err != nil {
+		return 0
+	}
+	port, err := strconv.Atoi(address.Port())
+	if err != nil {
+		return 0
+	}
+	return port
 }
 
 func (e *Env) wait(ctx context.Context) error {
@@ -164,6 +187,13 @@ func prefix(test string) string {
 	}, test)
 	name = strings.Trim(name[:min(len(name), most)], "-")
 	return "t-" + name + "-"
+}
+
+// Shared returns an object that was read made of what the server has in memory of
+// it; see controlplane.ControlPlane.
+func (e *Env) Shared(t testing.TB, obj runtime.Object) runtime.Object {
+	t.Helper()
+	return e.plane.Shared(t.Context(), obj)
 }
 
 // Revision is the number of the last write to the server's store.

@@ -1,0 +1,338 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/registration/identity"
+)
+
+// Agents holds the agents of clusters to what is their own, where RBAC cannot: it
+// knows no names of what is being made, nor which fields a write touches.
+type Agents struct {
+	*admission.Handler
+	hub   dynamic.Interface
+	pace  *pace
+	rules map[schema.GroupResource]agentRule
+}
+
+var (
+	_ admission.ValidationInterface     = (*Agents)(nil)
+	_ admission.InitializationValidator = (*Agents)(nil)
+)
+
+// An agentRule says why the agent of a cluster may not do what it asks for; nil if
+// it may.
+type agentRule func(ctx context.Context, cluster string, w agentWrite) error
+
+// agentWrite is what a request would store.
+type agentWrite struct {
+	admission.Attributes
+	admission.ObjectInterfaces
+}
+
+// NewAgents returns the plugin.
+func NewAgents(clk clock.PassiveClock) *Agents {
+	p := &Agents{Handler: admission.NewHandler(admission.Create, admission.Update), pace: newPace(clk)}
+	p.rules = map[schema.GroupResource]agentRule{
+		{Group: clusterv1alpha1.GroupName, Resource: "clusters"}: p.cluster,
+		{Group: workv1alpha1.GroupName, Resource: "works"}:       agentWork,
+		{Resource: "secrets"}:                              agentSecret,
+		{Resource: "events"}:                               agentEvent,
+		{Group: "coordination.k8s.io", Resource: "leases"}: agentLease,
+		{Group: certificatesv1.GroupName, Resource: "certificatesigningrequests"}: nil, // see requests
+	}
+	return p
+}
+
+// SetDynamicClient is given by the server a client of its own.
+func (p *Agents) SetDynamicClient(hub dynamic.Interface) { p.hub = hub }
+
+// ValidateInitialization is called when the server is built.
+func (p *Agents) ValidateInitialization() error {
+	if p.hub == nil {
+		return errors.New("no client")
+	}
+	return nil
+}
+
+// Validate refuses what an agent, or who wants to be one, may not write.
+func (p *Agents) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if a.GetUserInfo() == nil {
+		return nil
+	}
+	w, resource := agentWrite{a, o}, a.GetResource().GroupResource()
+	rule, known := p.rules[resource]
+	if !known {
+		return nil // RBAC's
+	}
+	if resource.Group == certificatesv1.GroupName {
+		return p.request(w)
+	}
+	cluster, ok := identity.ClusterOfAgent(a.GetUserInfo().GetName())
+	if !ok || a.GetSubresource() != "" {
+		return nil
+	}
+	if err := rule(ctx, cluster, w); err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	return nil
+}
+
+// request refuses a request for a certificate that is not for the agent of the
+// cluster that its maker speaks for, and too many of them.
+func (p *Agents) request(w agentWrite) error {
+	if w.GetSubresource() != "" || w.GetOperation() != admission.Create {
+		return nil
+	}
+	speaks, cluster := speaksFor(w.GetUserInfo())
+	if !speaks {
+		return nil
+	}
+	csr := &certificatesv1.CertificateSigningRequest{}
+	if err := w.read(w.GetObject(), csr); err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	wanted, err := identity.Check(&csr.Spec)
+	switch {
+	case errors.Is(err, identity.ErrNotAgent):
+		err = fmt.Errorf("%w: %s may ask for nothing else", err, w.GetUserInfo().GetName())
+	case err == nil && cluster != "" && wanted != cluster:
+		err = fmt.Errorf("%s may ask for the certificate of the agent of %s alone, not of %s", w.GetUserInfo().GetName(), cluster, wanted)
+	}
+	if err != nil {
+		return admission.NewForbidden(w, err)
+	}
+	if !w.IsDryRun() && !p.pace.allows(w.GetUserInfo().GetName()) {
+		return apierrors.NewTooManyRequests(w.GetUserInfo().GetName()+" asks for certificates too often: the next one is due in some seconds", retryAfter)
+	}
+	return nil
+}
+
+// speaksFor says whether a user may only ask for certificates of agents, and of
+// which cluster; empty is any.
+func speaksFor(u user.Info) (speaks bool, cluster string) {
+	if cluster, ok := identity.ClusterOfAgent(u.GetName()); ok {
+		return true, cluster
+	}
+	if cluster, ok := identity.ClusterOfExpiredAgent(u.GetName()); ok {
+		return true, cluster
+	}
+	if token, ok := identity.TokenOf(u.GetName(), u.GetGroups()); ok {
+		return token.Cluster != "" || slices.Contains(u.GetGroups(), identity.TokensGroup), token.Cluster
+	}
+	return false, ""
+}
+
+// cluster lets an agent make its own Cluster, and change what is its own to say.
+func (p *Agents) cluster(ctx context.Context, cluster string, w agentWrite) error {
+	obj, ok := w.GetObject().(*clusterv1alpha1.Cluster)
+	if !ok {
+		return errors.New("it is no Cluster")
+	}
+	old, _ := w.GetOldObject().(*clusterv1alpha1.Cluster)
+	switch {
+	case obj.Name != cluster:
+		return notOwn("Cluster", obj.Name, cluster)
+	case obj.Spec.SyncMode != clusterv1alpha1.Pull:
+		return errors.New("spec.syncMode: an agent's cluster is in pull mode")
+	case !ownReference(obj.Spec.SecretRef, cluster):
+		return fmt.Errorf("spec.secretRef: it must be %s/%s", workv1alpha2.NamespaceKarmadaCluster, cluster)
+	case !ownReference(obj.Spec.ImpersonatorSecretRef, cluster+impersonatorSuffix):
+		return fmt.Errorf("spec.impersonatorSecretRef: it must be %s/%s", workv1alpha2.NamespaceKarmadaCluster, cluster+impersonatorSuffix)
+	}
+	made := old == nil
+	if made {
+		old = &clusterv1alpha1.Cluster{}
+	}
+	if !maps.Equal(old.Labels, obj.Labels) || !slices.Equal(old.Finalizers, obj.Finalizers) || !apiequality.Semantic.DeepEqual(old.OwnerReferences, obj.OwnerReferences) {
+		return errors.New("metadata: labels, finalizers and owners of a cluster are not its agent's to change")
+	}
+	if !apiequality.Semantic.DeepEqual(old.Spec.Taints, obj.Spec.Taints) {
+		return errors.New("spec.taints: they are not the agent's to change")
+	}
+	if old.Spec.ID == obj.Spec.ID && obj.Spec.ID != "" {
+		return nil
+	}
+	if old.Spec.ID != "" {
+		return fmt.Errorf("spec.id: it is %s and cannot change; if the cluster was made anew, flotilla unregister %s first", old.Spec.ID, cluster)
+	}
+	registered, err := p.registration(ctx, cluster)
+	switch {
+	case err != nil:
+		return err
+	case made && registered != nil && metav1.GetControllerOfNoCopy(registered) != nil:
+		// The role is a Cluster's, and goes with it: who has it makes no second one.
+		return fmt.Errorf("the cluster %s is in the fleet already; if it has left: register it again with a token, which flotilla token create makes", cluster)
+	}
+	return p.mayHave(ctx, cluster, obj.Spec.ID, registered)
+}
+
+// registration is the role that an agent has had since its cluster was registered;
+// nil if there is none.
+func (p *Agents) registration(ctx context.Context, cluster string) (*unstructured.Unstructured, error) {
+	role, err := p.hub.Resource(rbacv1.SchemeGroupVersion.WithResource("clusterroles")).Get(ctx, identity.Role(cluster), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // as said
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the registration of %s: %w", cluster, err)
+	}
+	return role, nil
+}
+
+const impersonatorSuffix = identity.ImpersonatorSuffix
+
+// ownReference says whether a reference is to that one Secret, or to none.
+func ownReference(ref *clusterv1alpha1.LocalSecretReference, name string) bool {
+	return ref == nil || ref.Namespace == workv1alpha2.NamespaceKarmadaCluster && ref.Name == name
+}
+
+// mayHave refuses an id that is not the one that was registered, or is another
+// cluster's.
+func (p *Agents) mayHave(ctx context.Context, cluster, id string, role *unstructured.Unstructured) error {
+	if role != nil {
+		if registered := role.GetAnnotations()[identity.ClusterIDAnnotation]; registered != "" && registered != id {
+			return fmt.Errorf("spec.id: it is %s, but %s was registered for the cluster with the id %s", id, cluster, registered)
+		}
+	}
+	list, err := p.hub.Resource(clusterv1alpha1.GroupVersion.WithResource("clusters")).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list the clusters: %w", err)
+	}
+	for i := range list.Items {
+		other, _, _ := unstructured.NestedString(list.Items[i].Object, "spec", "id")
+		if name := list.Items[i].GetName(); id != "" && other == id && name != cluster {
+			return fmt.Errorf("spec.id: this cluster is registered as %s: flotilla unregister %s removes it, to give it another name", name, name)
+		}
+	}
+	return nil
+}
+
+// agentWork lets an agent hold and let go of a Work. What a Work says is the
+// control plane's; what became of it goes to its status.
+func agentWork(_ context.Context, _ string, w agentWrite) error {
+	obj, ok := w.GetObject().(*workv1alpha1.Work)
+	old, found := w.GetOldObject().(*workv1alpha1.Work)
+	if !ok || !found {
+		return errors.New("works are the control plane's to make")
+	}
+	own := func(finalizer string) bool { return finalizer == workv1alpha2.ExecutionControllerFinalizer }
+	was := slices.DeleteFunc(slices.Clone(old.Finalizers), own)
+	is := slices.DeleteFunc(slices.Clone(obj.Finalizers), own)
+	if !slices.Equal(was, is) || !maps.Equal(old.Labels, obj.Labels) || !maps.Equal(old.Annotations, obj.Annotations) ||
+		!apiequality.Semantic.DeepEqual(old.OwnerReferences, obj.OwnerReferences) || !apiequality.Semantic.DeepEqual(old.Spec, obj.Spec) {
+		return fmt.Errorf("an agent changes of a Work its status and the finalizer %s alone", workv1alpha2.ExecutionControllerFinalizer)
+	}
+	return nil
+}
+
+// agentSecret lets an agent keep its cluster's credentials, and no others.
+func agentSecret(_ context.Context, cluster string, w agentWrite) error {
+	secret := &corev1.Secret{}
+	if err := w.read(w.GetObject(), secret); err != nil {
+		return err
+	}
+	if secret.Name != cluster && secret.Name != cluster+impersonatorSuffix {
+		return notOwn("Secret", secret.Name, cluster, cluster+impersonatorSuffix)
+	}
+	if secret.Type != corev1.SecretTypeOpaque {
+		return fmt.Errorf("type: the credentials of a cluster are of the type %s, not %s", corev1.SecretTypeOpaque, secret.Type)
+	}
+	return nil
+}
+
+func agentLease(_ context.Context, cluster string, w agentWrite) error {
+	lease, err := meta.Accessor(w.GetObject())
+	if err != nil {
+		return err
+	}
+	if lease.GetName() != cluster {
+		return notOwn("Lease", lease.GetName(), cluster)
+	}
+	return nil
+}
+
+// agentEvent lets an agent tell of its own cluster and Works.
+func agentEvent(_ context.Context, cluster string, w agentWrite) error {
+	for _, obj := range []runtime.Object{w.GetObject(), w.GetOldObject()} {
+		if obj == nil {
+			continue
+		}
+		told := &corev1.Event{}
+		if err := w.read(obj, told); err != nil {
+			return err
+		}
+		about := told.InvolvedObject
+		isCluster := about.Kind == clusterv1alpha1.ResourceKindCluster && about.Name == cluster && about.Namespace == ""
+		if !isCluster && about.Namespace != workv1alpha2.ExecutionNamespace(cluster) {
+			return fmt.Errorf("the event is about %s %s: an agent tells of its own cluster and Works alone", about.Kind, about.Name)
+		}
+	}
+	return nil
+}
+
+func notOwn(kind, name string, own ...string) error {
+	return fmt.Errorf("the %s %q is not this agent's: its own is %q", kind, name, own)
+}
+
+// read converts an object of Kubernetes' own from the form that the server has of
+// it.
+func (w agentWrite) read(from, into runtime.Object) error {
+	if err := w.GetObjectConvertor().Convert(from, into, nil); err != nil {
+		return fmt.Errorf("read what is written: %w", err)
+	}
+	return nil
+}
+
+const (
+	// asksAtOnce and asksPerSecond are how many certificates one agent or token may
+	// ask for: a new one every few weeks, and some tries.
+	asksAtOnce    = 10
+	asksPerSecond = 0.1
+	retryAfter    = 10 // seconds
+	// askers is how many of them are remembered.
+	askers = 4096
+)
+
+// pace limits how often certificates are asked for.
+type pace struct {
+	limits *lru.Cache
+	clock  clock.PassiveClock
+}
+
+func newPace(clk clock.PassiveClock) *pace { return &pace{limits: lru.New(askers), clock: clk} }
+
+// allows says whether a user may ask now, and counts it.
+func (p *pace) allows(name string) bool {
+	limit, known := p.limits.Get(name)
+	if !known {
+		limit = flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(asksPerSecond, asksAtOnce, p.clock)
+		p.limits.Add(name, limit)
+	}
+	limiter, ok := limit.(flowcontrol.PassiveRateLimiter)
+	return ok && limiter.TryAccept()
+}

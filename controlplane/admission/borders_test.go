@@ -1,0 +1,52 @@
+package admission
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+func TestBorders(t *testing.T) {
+	of := func(namespace, name string) *workv1alpha2.ResourceBinding {
+		return &workv1alpha2.ResourceBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "b"},
+			Spec:       workv1alpha2.ResourceBindingSpec{Resource: workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: name}},
+		}
+	}
+	cases := map[string]struct {
+		groups   []string
+		old, obj *workv1alpha2.ResourceBinding
+		sub      string
+		refused  bool
+	}{
+		"a template of its namespace":           {obj: of("shop", "a")},
+		"one of another namespace":              {obj: of("karmada-cluster", "a"), refused: true},
+		"one of no namespace":                   {obj: of("", "a"), refused: true},
+		"one that becomes another's":            {old: of("shop", "a"), obj: of("karmada-cluster", "a"), refused: true},
+		"another of another namespace":          {old: of("other", "a"), obj: of("other", "b"), refused: true},
+		"one that was another's, with a label":  {old: of("other", "a"), obj: of("other", "a")},
+		"one that was another's, brought home":  {old: of("other", "a"), obj: of("shop", "a")},
+		"a status":                              {old: of("shop", "a"), obj: of("other", "a"), sub: "status"},
+		"an administrator's":                    {groups: []string{"system:masters"}, obj: of("other", "a")},
+		"one of the control plane's own loops'": {groups: []string{"system:serviceaccounts:karmada-system"}, obj: of("other", "a")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			operation, old := admission.Create, runtime.Object(nil)
+			if tc.old != nil {
+				operation, old = admission.Update, tc.old
+			}
+			kind := workv1alpha2.GroupVersion.WithKind("ResourceBinding")
+			a := admission.NewAttributesRecord(tc.obj, old, kind, "shop", "b", workv1alpha2.GroupVersion.WithResource("resourcebindings"), tc.sub,
+				operation, nil, false, &user.DefaultInfo{Name: "alice", Groups: tc.groups})
+			if err := NewBorders().Validate(t.Context(), a, nil); (err != nil) != tc.refused {
+				t.Errorf("= %v, refused: %t", err, tc.refused)
+			}
+		})
+	}
+}

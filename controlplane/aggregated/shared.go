@@ -1,0 +1,73 @@
+package aggregated
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// Kinds that loops keep in memory as well.
+var (
+	workResource           = schema.GroupResource{Group: workv1alpha1.GroupName, Resource: "works"}
+	bindingResource        = schema.GroupResource{Group: workv1alpha2.GroupName, Resource: "resourcebindings"}
+	clusterBindingResource = schema.GroupResource{Group: workv1alpha2.GroupName, Resource: "clusterresourcebindings"}
+)
+
+// Shared returns obj, which a client inside this process has read, made of what
+// the server's own cache holds of it, so that it is in memory once. Managed
+// fields are left out. What it returns must only be read. It returns obj itself
+// where the cache has another version of it by now, or is of other kinds: never
+// something that says anything else.
+func (k *Kinds) Shared(ctx context.Context, obj runtime.Object) runtime.Object {
+	switch obj := obj.(type) {
+	case *workv1alpha1.Work:
+		if kept, ok := keptOf(ctx, k.stores[workResource], obj); ok && sameBytes(kept, obj) {
+			kept.TypeMeta, kept.ManagedFields = obj.TypeMeta, nil
+			return kept
+		}
+	case *workv1alpha2.ResourceBinding:
+		if kept, ok := keptOf(ctx, k.stores[bindingResource], obj); ok {
+			kept.TypeMeta, kept.ManagedFields = obj.TypeMeta, nil
+			return kept
+		}
+	case *workv1alpha2.ClusterResourceBinding:
+		if kept, ok := keptOf(ctx, k.stores[clusterBindingResource], obj); ok {
+			kept.TypeMeta, kept.ManagedFields = obj.TypeMeta, nil
+			return kept
+		}
+	}
+	return obj
+}
+
+// keptOf returns an object around what the server's cache has of obj, and false
+// unless that is the same version of the same object.
+func keptOf[P object](ctx context.Context, store *genericregistry.Store, obj P) (kept P, ok bool) {
+	if store == nil {
+		return kept, false
+	}
+	const cached = "0" // whatever version the cache has, without waiting
+	ctx = genericapirequest.WithNamespace(ctx, obj.GetNamespace())
+	found, err := store.Get(ctx, obj.GetName(), &metav1.GetOptions{ResourceVersion: cached})
+	if err != nil {
+		return kept, false // it is gone by now, which the client will hear of
+	}
+	kept, ok = found.(P)
+	return kept, ok && kept.GetUID() == obj.GetUID() && kept.GetResourceVersion() == obj.GetResourceVersion()
+}
+
+// sameBytes says whether the manifests of two Works are written alike: loops
+// compare them by their bytes.
+func sameBytes(a, b *workv1alpha1.Work) bool {
+	return slices.EqualFunc(a.Spec.Workload.Manifests, b.Spec.Workload.Manifests, func(a, b workv1alpha1.Manifest) bool {
+		return bytes.Equal(a.Raw, b.Raw)
+	})
+}

@@ -1,0 +1,136 @@
+package apiserver
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	x509request "k8s.io/apiserver/pkg/authentication/request/x509"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	rbaclisters "k8s.io/client-go/listers/rbac/v1"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-io/flotilla/internal/registration/identity"
+)
+
+// errEarlier refuses a certificate that another cluster of the same name had, or
+// this one before it was registered anew.
+var errEarlier = errors.New("the certificate is of an earlier registration of this cluster")
+
+// agents knows the certificates of agents better than the server's own check of
+// certificates: those that have expired not long ago still get the next one, and
+// those of an earlier registration get nothing.
+type agents struct {
+	next   authenticator.Request
+	verify x509request.VerifyOptionFunc
+	roles  rbaclisters.ClusterRoleLister
+	grace  time.Duration
+	clock  clock.PassiveClock
+}
+
+// authenticateAgents puts agents around what authenticates requests.
+func authenticateAgents(config *app.Config, grace time.Duration, clk clock.PassiveClock) {
+	plane := config.KubeAPIs.ControlPlane
+	for _, generic := range []*genericapiserver.Config{
+		plane.Generic, &config.ApiExtensions.GenericConfig.Config, &config.Aggregator.GenericConfig.Config,
+	} {
+		generic.Authentication.Authenticator = &agents{
+			next:   generic.Authentication.Authenticator,
+			verify: plane.ClusterAuthenticationInfo.ClientCA.VerifyOptions,
+			roles:  plane.VersionedInformers.Rbac().V1().ClusterRoles().Lister(),
+			grace:  grace,
+			clock:  clk,
+		}
+	}
+}
+
+var _ authenticator.Request = (*agents)(nil)
+
+// AuthenticateRequest returns who asks.
+func (a *agents) AuthenticateRequest(req *http.Request) (*authenticator.Response, bool, error) {
+	response, ok, err := a.next.AuthenticateRequest(req)
+	certificate := presented(req)
+	if certificate == nil {
+		return response, ok, err
+	}
+	cluster, isAgent := identity.ClusterOfAgent(certificate.Subject.CommonName)
+	switch {
+	case !isAgent:
+		return response, ok, err
+	case ok && response.User.GetName() != certificate.Subject.CommonName:
+		return response, ok, err // has other credentials, too
+	case ok:
+		if err := a.current(cluster, certificate); err != nil {
+			return nil, false, err
+		}
+		return response, ok, err
+	case req.Header.Get("Authorization") != "" || !a.justExpired(req, certificate):
+		return response, ok, err
+	}
+	if err := a.current(cluster, certificate); err != nil {
+		return nil, false, err
+	}
+	return &authenticator.Response{User: &user.DefaultInfo{
+		Name:   identity.ExpiredAgent(cluster),
+		Groups: []string{identity.ExpiredAgentsGroup, user.AllAuthenticated},
+	}}, true, nil
+}
+
+// presented is the certificate that a client has shown the key of.
+func presented(req *http.Request) *x509.Certificate {
+	if req.TLS == nil || len(req.TLS.PeerCertificates) == 0 {
+		return nil
+	}
+	return req.TLS.PeerCertificates[0]
+}
+
+// justExpired says whether nothing is wrong with a certificate but that it has
+// expired, not long ago.
+func (a *agents) justExpired(req *http.Request, certificate *x509.Certificate) bool {
+	now := a.clock.Now()
+	if !now.After(certificate.NotAfter) || now.Sub(certificate.NotAfter) > a.grace {
+		return false
+	}
+	if !slices.Equal(certificate.Subject.Organization, []string{identity.AgentsGroup}) {
+		return false
+	}
+	opts, ok := a.verify()
+	if !ok {
+		return false
+	}
+	opts.CurrentTime = certificate.NotAfter
+	if opts.Intermediates == nil && len(req.TLS.PeerCertificates) > 1 {
+		opts.Intermediates = x509.NewCertPool()
+		for _, between := range req.TLS.PeerCertificates[1:] {
+			opts.Intermediates.AddCert(between)
+		}
+	}
+	_, err := certificate.Verify(opts)
+	return err == nil
+}
+
+// signedAfter is how much later than its begin a certificate was signed at most.
+const signedAfter = 5 * time.Minute
+
+// current refuses a certificate of an earlier registration. Who has no role has no
+// rights either.
+func (a *agents) current(cluster string, certificate *x509.Certificate) error {
+	role, err := a.roles.Get(identity.Role(cluster))
+	if err != nil || role.Annotations[identity.NotBeforeAnnotation] == "" {
+		return nil //nolint:nilerr // as said
+	}
+	registered, err := time.Parse(time.RFC3339, role.Annotations[identity.NotBeforeAnnotation])
+	if err != nil {
+		return fmt.Errorf("read when cluster %s was registered: %w", cluster, err)
+	}
+	if certificate.NotBefore.Add(signedAfter).Before(registered) {
+		return errEarlier
+	}
+	return nil
+}

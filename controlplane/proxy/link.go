@@ -1,0 +1,158 @@
+package proxy
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/http2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/addresses"
+	"github.com/flotilla-io/flotilla/internal/members"
+)
+
+const (
+	dialTimeout      = 10 * time.Second
+	handshakeTimeout = 10 * time.Second
+	// headerTimeout is how long a member may think before it begins to answer.
+	// Watches and logs begin at once.
+	headerTimeout = 2 * time.Minute
+	idleTimeout   = 90 * time.Second
+	// keepAlive is how long a connection may be silent before the member is asked
+	// whether it is there, silence how long the answer may take.
+	keepAlive = 30 * time.Second
+	silence   = 15 * time.Second
+	// mostHeaders bounds the headers of a member's answer, in bytes.
+	mostHeaders = 256 << 10
+	// mostIdle bounds the connections to one member that nobody uses.
+	mostIdle = 8
+)
+
+// A link is the way to one cluster: its connections, and whether what answers
+// there has proved to be the cluster. It carries no credentials.
+type link struct {
+	cluster string
+	id      string // that the cluster was registered with; empty for any
+	print   string
+	base    *url.URL
+	secured bool // the certificate is checked
+	plain   *http.Transport
+	upgrade *http.Transport // HTTP/1.1, one connection each
+	proof   proof
+	traffic traffic
+}
+
+// dialing says where connections may lead.
+type dialing struct{ loopback bool }
+
+// link returns the way to a cluster. It sends nothing.
+func (d dialing) link(cluster *clusterv1alpha1.Cluster, creds credentials, print string) (*link, error) {
+	target, err := members.TargetOf(cluster, &corev1.Secret{Data: map[string][]byte{
+		clusterv1alpha1.SecretTokenKey:  []byte(creds.impersonator), // stays with the credentials
+		clusterv1alpha1.SecretCADataKey: creds.ca,
+	}})
+	if err != nil {
+		return nil, unavailable(cluster.Name, "%v", err)
+	}
+	base, err := url.Parse(target.Config.Host)
+	if err != nil || base.RawQuery != "" || base.Fragment != "" {
+		return nil, unavailable(cluster.Name, "spec.apiEndpoint is not the address of a cluster")
+	}
+	if err := d.refuseLiteral(base.Hostname()); err != nil {
+		return nil, badGateway(cluster.Name, "its address is refused: %s %v", base.Hostname(), err)
+	}
+	secured, err := rest.TLSConfigFor(target.Config)
+	if err != nil {
+		return nil, unavailable(cluster.Name, "its CA cannot be read: check %s in secret %s/%s", clusterv1alpha1.SecretCADataKey, creds.of.own.Namespace, creds.of.own.Name)
+	}
+	if secured == nil {
+		secured = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	secured.MinVersion = tls.VersionTLS12
+	l := &link{cluster: cluster.Name, id: target.ID, print: print, base: base, secured: !target.Config.Insecure}
+	l.plain, l.upgrade = d.transport(target.Config, secured.Clone()), d.transport(target.Config, secured.Clone())
+	h2, err := http2.ConfigureTransports(l.plain)
+	if err != nil {
+		return nil, badGateway(cluster.Name, "connect: %v", err)
+	}
+	h2.MaxHeaderListSize, h2.ReadIdleTimeout, h2.PingTimeout = mostHeaders, keepAlive, silence
+	l.upgrade.TLSClientConfig.NextProtos = []string{"http/1.1"}
+	l.upgrade.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
+	l.upgrade.DisableKeepAlives = true
+	return l, nil
+}
+
+func (d dialing) transport(config *rest.Config, secured *tls.Config) *http.Transport {
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive, Control: d.refuseAddress}
+	out := &http.Transport{
+		Proxy:                  config.Proxy,
+		DialContext:            dialer.DialContext,
+		TLSClientConfig:        secured,
+		TLSHandshakeTimeout:    handshakeTimeout,
+		ResponseHeaderTimeout:  headerTimeout,
+		IdleConnTimeout:        idleTimeout,
+		MaxIdleConnsPerHost:    mostIdle,
+		MaxResponseHeaderBytes: mostHeaders,
+		DisableCompression:     true, // what the caller asked for passes as it is
+	}
+	if config.Proxy == nil {
+		out.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // not the environment's
+	}
+	if config.WrapTransport != nil {
+		config.WrapTransport(out) // headers for the proxy on the way
+	}
+	return out
+}
+
+// refuseAddress is asked about every address that is dialed, after names have
+// been resolved.
+func (d dialing) refuseAddress(network, address string, raw syscall.RawConn) error {
+	if err := addresses.Refuse(network, address, raw); err != nil {
+		return err
+	}
+	at, err := netip.ParseAddrPort(address)
+	if err == nil && !d.loopback && addresses.Plain(at.Addr()).IsLoopback() {
+		return fmt.Errorf("%s %w", address, errLoopback)
+	}
+	return nil
+}
+
+// refuseLiteral judges an address that is written down: with a proxy on the way
+// it is not the hub that dials it.
+func (d dialing) refuseLiteral(host string) error {
+	at, err := netip.ParseAddr(host)
+	switch {
+	case err != nil:
+		return nil // a name
+	case addresses.Reserved(at):
+		return addresses.ErrReserved
+	case !d.loopback && addresses.Plain(at).IsLoopback():
+		return errLoopback
+	}
+	return nil
+}
+
+// close ends what is under way and gives up the connections.
+func (l *link) close() {
+	l.traffic.end()
+	l.plain.CloseIdleConnections()
+	l.upgrade.CloseIdleConnections()
+}
+
+// fingerprint says whether a link still leads to the cluster.
+func fingerprint(cluster *clusterv1alpha1.Cluster, creds credentials) string {
+	spec := &cluster.Spec
+	sum := sha256.New()
+	_, _ = fmt.Fprintf(sum, "%q %q %q %t %q %q %q %q", cluster.UID, spec.ID, spec.APIEndpoint, spec.InsecureSkipTLSVerification, spec.ProxyURL, spec.ProxyHeader,
+		cluster.Annotations[clusterv1alpha1.TLSServerNameAnnotation], creds.ca)
+	return string(sum.Sum(nil))
+}

@@ -1,0 +1,161 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// provenFor is how long a proof holds, unless something casts doubt on it.
+	provenFor = time.Minute
+	// refutedFor is how long a member that is not there, or is another, is not asked
+	// again.
+	refutedFor = 2 * time.Second
+	// proveTimeout bounds the questions for a proof.
+	proveTimeout = 10 * time.Second
+	// identityPath is where a cluster says who it is, by the UID of an object
+	// that nobody can make anew.
+	identityPath = "/api/v1/namespaces/" + metav1.NamespaceSystem
+	mostIdentity = 1 << 20
+)
+
+// errRefused says that a cluster does not tell this caller who it is.
+var errRefused = errors.New("the cluster does not say who it is")
+
+// proof is what is known of who answers.
+type proof struct {
+	doubted atomic.Bool // something has gone wrong since
+
+	mu     sync.Mutex
+	until  time.Time     // what was found holds before that
+	err    error         // why no request goes there
+	asking chan struct{} // closed when the question under way is answered; nil for none
+}
+
+// doubt makes the next request prove the link anew.
+func (l *link) doubt() { l.proof.doubted.Store(true) }
+
+// prove sees that what answers is the cluster that was registered, before a
+// request of a user goes there. Who it is is asked without credentials first,
+// then with the impersonator's token, and last, where the certificate shows that
+// it is the cluster's own server, with the token that the hub itself acts with.
+// It is asked once for all requests; each waits for the answer, good or bad, as
+// long as it likes.
+func (l *link) prove(ctx context.Context, now clock.PassiveClock, creds credentials) error {
+	if l.id == "" {
+		return nil // any cluster is as good
+	}
+	answered, err := l.question(ctx, now, creds)
+	if answered == nil {
+		return err
+	}
+	select {
+	case <-answered:
+		l.proof.mu.Lock()
+		defer l.proof.mu.Unlock()
+		return l.proof.err
+	case <-ctx.Done():
+		return explain(l.cluster, fmt.Errorf("ask who it is: %w", ctx.Err()))
+	}
+}
+
+// question returns what is known or, where that holds no more, what is closed
+// once it is known anew.
+func (l *link) question(ctx context.Context, now clock.PassiveClock, creds credentials) (answered <-chan struct{}, err error) {
+	p := &l.proof
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.asking != nil {
+		return p.asking, nil
+	}
+	if holds := now.Now().Before(p.until); holds && (p.err != nil || !p.doubted.Load()) {
+		return nil, p.err
+	}
+	p.doubted.Store(false)
+	p.asking = make(chan struct{})
+	go l.answer(context.WithoutCancel(ctx), now, creds)
+	return p.asking, nil
+}
+
+// answer answers the question under way.
+func (l *link) answer(ctx context.Context, now clock.PassiveClock, creds credentials) {
+	ctx, cancel := context.WithTimeout(ctx, proveTimeout)
+	defer cancel()
+	err := l.verify(ctx, creds)
+	p := &l.proof
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.err, p.until = err, now.Now().Add(provenFor)
+	if err != nil {
+		p.until = now.Now().Add(refutedFor)
+	}
+	close(p.asking)
+	p.asking = nil
+}
+
+func (l *link) verify(ctx context.Context, creds credentials) error {
+	tokens := []string{"", creds.impersonator}
+	if l.secured && creds.own != "" {
+		tokens = append(tokens, creds.own)
+	}
+	id, err := l.identity(ctx, tokens)
+	switch {
+	case errors.Is(err, errRefused):
+		return badGateway(l.cluster, "it does not say who it is, so no request goes there: its tokens may be outdated, or it is another cluster by now")
+	case err != nil:
+		return explain(l.cluster, err)
+	case id != l.id:
+		return badGateway(l.cluster, "another cluster answers at its address: it was registered as %s and answers as %s; unjoin it and join the one that is there", l.id, id)
+	}
+	return nil
+}
+
+// identity asks with one token after the other, until one may know.
+func (l *link) identity(ctx context.Context, tokens []string) (string, error) {
+	for _, token := range tokens {
+		id, err := l.ask(ctx, token)
+		if !errors.Is(err, errRefused) {
+			return id, err
+		}
+	}
+	return "", errRefused
+}
+
+func (l *link) ask(ctx context.Context, token string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.base.JoinPath(identityPath).String(), nil)
+	if err != nil {
+		return "", fmt.Errorf("ask who it is: %w", err)
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", userAgent)
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := l.plain.RoundTrip(req)
+	if err != nil {
+		return "", fmt.Errorf("ask who it is: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return "", errRefused
+	default:
+		return "", badGateway(l.cluster, "asked who it is, it answers with code %d", resp.StatusCode)
+	}
+	var system metav1.PartialObjectMetadata
+	if err := json.NewDecoder(io.LimitReader(resp.Body, mostIdentity)).Decode(&system); err != nil || system.UID == "" {
+		return "", badGateway(l.cluster, "asked who it is, it does not answer with an object")
+	}
+	return string(system.UID), nil
+}

@@ -1,0 +1,236 @@
+package proxy
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+)
+
+const (
+	// readTimeout bounds reads from the hub.
+	readTimeout = 10 * time.Second
+	// sweepEvery is how often clusters that are in use are looked at again.
+	sweepEvery = 10 * time.Second
+	// forgetAfter is how long connections outlive their last request.
+	forgetAfter = 10 * time.Minute
+	userAgent   = "flotilla-cluster-proxy"
+)
+
+// Options are what the proxy reads from. All functions are required.
+type Options struct {
+	// Cluster returns a Cluster, an error that apierrors.IsNotFound knows if there
+	// is none. It is asked for every request, so it must be cheap. What it returns
+	// is only read.
+	Cluster func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, error)
+	// Clusters returns the names of all Clusters.
+	Clusters func(ctx context.Context) ([]string, error)
+	// Hub returns how to reach the hub itself, with the right to impersonate.
+	Hub func() *rest.Config
+	// Secret returns a Secret of the hub.
+	Secret func(ctx context.Context, namespace, name string) (*corev1.Secret, error)
+	// May says whether the hub lets a user connect to a cluster with a verb.
+	May func(ctx context.Context, who user.Info, verb, cluster string) (bool, error)
+	// Work returns a Work of the hub, from memory.
+	Work func(ctx context.Context, namespace, name string) (*workv1alpha1.Work, error)
+	// AllowLoopback lets clusters be on the hub's own machine.
+	AllowLoopback bool
+	// Metrics is where metrics are registered; nil registers none.
+	Metrics prometheus.Registerer
+	// Clock is the time; nil means the machine's.
+	Clock clock.WithTicker
+}
+
+// Proxy carries requests to members. Run keeps it up to date; Close ends it.
+type Proxy struct {
+	opts  Options
+	clock clock.WithTicker
+	count metrics
+
+	mu      sync.Mutex
+	entries map[string]*entry // nil once it is closed
+	buffers buffers
+}
+
+// entry is what is known of a cluster.
+type entry struct {
+	mu    sync.Mutex
+	gone  bool // it is no longer what is known
+	creds credentials
+	role  role
+	link  *link // nil until it is asked for
+	used  time.Time
+}
+
+// New returns a proxy without connections.
+func New(o Options) *Proxy {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return &Proxy{opts: o, clock: o.Clock, entries: map[string]*entry{}, count: newMetrics(o.Metrics)}
+}
+
+// Close ends what is under way, and all connections.
+func (p *Proxy) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, e := range p.entries {
+		p.drop(name, e)
+	}
+	p.entries = nil
+}
+
+// Run looks after connections until ctx ends: requests under way end when their
+// cluster goes, or is to be found elsewhere, and what nobody uses is closed.
+func (p *Proxy) Run(ctx context.Context) error {
+	tick := p.clock.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C():
+			p.sweep(ctx)
+		}
+	}
+}
+
+func (p *Proxy) sweep(ctx context.Context) {
+	for name, e := range p.known() {
+		e.mu.Lock()
+		busy := e.link != nil && e.link.traffic.count() > 0
+		idle := !busy && p.clock.Since(e.used) > forgetAfter
+		e.mu.Unlock()
+		if idle {
+			p.forget(name)
+			continue
+		}
+		if busy {
+			p.check(ctx, name)
+		}
+	}
+}
+
+// check ends a cluster's link if it leads elsewhere by now.
+func (p *Proxy) check(ctx context.Context, name string) {
+	cluster, err := p.opts.Cluster(ctx, name)
+	if apierrors.IsNotFound(err) {
+		p.forget(name)
+		return
+	}
+	if err == nil {
+		_, _, _ = p.resolve(ctx, cluster) // replaces it; who asks next hears why not
+	}
+}
+
+func (p *Proxy) known() map[string]*entry {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make(map[string]*entry, len(p.entries))
+	for name, e := range p.entries {
+		out[name] = e
+	}
+	return out
+}
+
+// entry returns what is known of a cluster, with its lock held; nil once the
+// proxy is closed.
+func (p *Proxy) entry(name string) *entry {
+	for {
+		p.mu.Lock()
+		if p.entries == nil {
+			p.mu.Unlock()
+			return nil
+		}
+		e := p.entries[name]
+		if e == nil {
+			e = &entry{}
+			p.entries[name] = e
+		}
+		p.mu.Unlock()
+		e.mu.Lock()
+		if !e.gone {
+			return e
+		}
+		e.mu.Unlock() // it was dropped in between
+	}
+}
+
+// forget ends a cluster's link and drops what is known of it.
+func (p *Proxy) forget(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e, ok := p.entries[name]; ok {
+		p.drop(name, e)
+	}
+}
+
+// drop does so; mu is held.
+func (p *Proxy) drop(name string, e *entry) {
+	delete(p.entries, name)
+	p.count.gone(name)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.replace(nil)
+	e.gone = true
+}
+
+// replace closes the link that was for the one that is. mu of e is held.
+func (e *entry) replace(by *link) {
+	if e.link != nil {
+		e.link.close()
+	}
+	e.link = by
+}
+
+// resolve returns the way to a cluster and the credentials for it.
+func (p *Proxy) resolve(ctx context.Context, cluster *clusterv1alpha1.Cluster) (*link, credentials, error) {
+	of, err := referencesOf(cluster)
+	if err != nil {
+		return nil, credentials{}, err
+	}
+	e := p.entry(cluster.Name)
+	if e == nil {
+		return nil, credentials{}, unavailable(cluster.Name, "the control plane is stopping")
+	}
+	defer e.mu.Unlock()
+	e.used = p.clock.Now()
+	if e.creds.of != of || p.clock.Since(e.creds.read) > fresh {
+		creds, err := p.readCredentials(ctx, cluster, of)
+		if err != nil {
+			return nil, credentials{}, err
+		}
+		e.creds = creds
+	}
+	print := fingerprint(cluster, e.creds)
+	if e.link == nil || e.link.print != print || e.link.traffic.over() {
+		made, err := dialing{loopback: p.opts.AllowLoopback}.link(cluster, e.creds, print)
+		if err != nil {
+			e.replace(nil)
+			return nil, credentials{}, err
+		}
+		e.replace(made)
+	}
+	return e.link, e.creds, nil
+}
+
+// refused has the Secrets of a cluster read again: the member did not accept what
+// they said.
+func (p *Proxy) refused(l *link) {
+	l.doubt()
+	e := p.entry(l.cluster)
+	if e == nil {
+		return
+	}
+	defer e.mu.Unlock()
+	e.creds.read = time.Time{}
+}

@@ -1,0 +1,47 @@
+package proxy
+
+import (
+	"context"
+	"slices"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/access"
+)
+
+// role is what the hub asked a member to let the impersonator do.
+type role struct {
+	version string // of the Work that says so
+	groups  map[string]struct{}
+	limited bool
+}
+
+// groups returns those that may be impersonated in a cluster, and false if the hub
+// has not said so there. A request that names another is refused by the member
+// as a whole, although its caller may have no need of that group.
+func (p *Proxy) groups(ctx context.Context, cluster string) (map[string]struct{}, bool) {
+	work, err := p.opts.Work(ctx, workv1alpha2.ExecutionNamespace(cluster), access.RoleWorkName())
+	if err != nil {
+		return nil, false // somebody else keeps the member's rules
+	}
+	e := p.entry(cluster)
+	if e == nil {
+		return nil, false
+	}
+	defer e.mu.Unlock()
+	if version := string(work.UID) + work.ResourceVersion; e.role.version != version {
+		e.role = role{version: version}
+		e.role.groups, e.role.limited = access.Groups(work)
+	}
+	return e.role.groups, e.role.limited
+}
+
+// within returns the caller without the groups that are not among those allowed.
+func (c caller) within(allowed map[string]struct{}, limited bool) caller {
+	if limited {
+		c.groups = slices.DeleteFunc(slices.Clone(c.groups), func(group string) bool {
+			_, ok := allowed[group]
+			return !ok
+		})
+	}
+	return c
+}

@@ -1,0 +1,63 @@
+package proxy
+
+import (
+	"context"
+	"sync"
+)
+
+// mostRequests bounds the requests to one cluster that are under way, watches and
+// terminals among them.
+const mostRequests = 2000
+
+// traffic is the requests that go one way. The zero value has none.
+type traffic struct {
+	mu    sync.Mutex
+	under map[*struct{ byte }]context.CancelFunc
+	ended bool
+}
+
+// begin adds a request. Its context ends with the traffic, or by done, which must
+// be called. It returns false where there are too many, or none may begin.
+func (t *traffic) begin(ctx context.Context) (during context.Context, done func(), ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended || len(t.under) >= mostRequests {
+		return ctx, func() {}, false
+	}
+	if t.under == nil {
+		t.under = map[*struct{ byte }]context.CancelFunc{}
+	}
+	during, cancel := context.WithCancel(ctx)
+	key := new(struct{ byte })
+	t.under[key] = cancel
+	return during, func() {
+		cancel()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.under, key)
+	}, true
+}
+
+// end ends all requests, and lets none begin.
+func (t *traffic) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = true
+	for _, cancel := range t.under {
+		cancel()
+	}
+}
+
+// over says whether the traffic has ended.
+func (t *traffic) over() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ended
+}
+
+// count returns how many requests are under way.
+func (t *traffic) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.under)
+}
