@@ -1,18 +1,23 @@
 package reconciler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/flotilla-io/flotilla/internal/interpreters"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/agents"
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/binding"
@@ -20,6 +25,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/cluster"
 	"github.com/flotilla-io/flotilla/reconciler/commitstatus"
 	"github.com/flotilla-io/flotilla/reconciler/commitstatus/poster"
+	"github.com/flotilla-io/flotilla/reconciler/dependency"
 	"github.com/flotilla-io/flotilla/reconciler/execution"
 	"github.com/flotilla-io/flotilla/reconciler/namespace"
 	"github.com/flotilla-io/flotilla/reconciler/quota"
@@ -28,6 +34,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/status"
 	"github.com/flotilla-io/flotilla/reconciler/template"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/unifiedauth"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
 	"github.com/flotilla-io/flotilla/sources/repository"
@@ -48,7 +55,23 @@ type Options struct {
 	AllowCrossNamespace bool
 	// Scheduling says how bindings are placed.
 	Scheduling Scheduling
+	// Silence says when nothing heard of a cluster is news.
+	Silence Silence
 }
+
+// Silence is how long nothing may be heard of a cluster in pull mode before it
+// counts as not known to be ready.
+type Silence struct {
+	// Grace is for one that has reported before, Startup for one that never has; zero
+	// means DefaultGrace and DefaultStartup.
+	Grace, Startup time.Duration
+}
+
+// How long clusters may be silent, as in Karmada.
+const (
+	DefaultGrace   = 40 * time.Second
+	DefaultStartup = time.Minute
+)
 
 // fleet is what the loops share.
 type fleet struct {
@@ -56,7 +79,8 @@ type fleet struct {
 	opts        Options
 	templates   *store.Store
 	decider     *scheduler.Decider
-	interpreter *interpreter.Interpreter
+	knowledge   *interpreters.Interpreters
+	interpreter *interpreter.Interpreter // what knowledge keeps up to date
 	registry    *members.Registry
 	chosen      map[string]bool
 	template    *template.Reconciler // nil if it is not chosen
@@ -76,11 +100,14 @@ var loops = []loop{
 	{"template", registerTemplate},
 	{"scheduler", registerScheduler},
 	{"rebalance", registerRebalance},
+	{"dependency", registerDependency},
 	{"binding", registerBinding},
 	{"namespace", registerNamespace},
 	{"execution", registerExecution},
 	{"status", registerStatus},
 	{"cluster", registerCluster},
+	{"agentcsrapproving", registerAgents},
+	{"unifiedauth", registerUnifiedAuth},
 	{"quota", registerQuota},
 	{"commitstatus", registerCommitStatus},
 }
@@ -120,6 +147,9 @@ func Register(ctx context.Context, mgr ctrl.Manager, opts Options) error {
 		}
 	}
 	// What the loops read from starts last: they have said by then what they want.
+	if err := f.knowledge.Register(ctx, mgr); err != nil {
+		return err
+	}
 	return f.templates.Register(mgr)
 }
 
@@ -150,13 +180,15 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options) (*fleet, erro
 	if err != nil {
 		return nil, err
 	}
+	decisions.Mapper = mgr.GetRESTMapper()
 	f := &fleet{
-		decider:     scheduler.NewDecider(mgr.GetClient(), decisions),
-		mgr:         mgr,
-		opts:        opts,
-		interpreter: interpreter.Native(),
-		events:      mgr.GetEventRecorderFor("flotilla"), //nolint:staticcheck // Karmada's and Flux's clients read core/v1 Events
+		decider:   scheduler.NewDecider(mgr.GetClient(), decisions),
+		mgr:       mgr,
+		opts:      opts,
+		knowledge: interpreters.New(interpreters.Options{Metrics: metrics.Registry}),
+		events:    mgr.GetEventRecorderFor("flotilla"), //nolint:staticcheck // Karmada's and Flux's clients read core/v1 Events
 	}
+	f.interpreter = f.knowledge.Interpreter()
 	f.registry = members.New(members.Options{Interpreter: f.interpreter})
 	f.templates, err = store.New(mgr.GetConfig(), store.Options{
 		HTTPClient: mgr.GetHTTPClient(),
@@ -206,6 +238,7 @@ func registerTemplate(ctx context.Context, f *fleet) error {
 		opts.GiveWay = giveWay
 	}
 	f.template = template.New(f.mgr.GetClient(), f.templates, f.decider, f.interpreter, f.events, opts)
+	f.knowledge.OnChange(f.template.Reinterpret)
 	if f.opts.Claims != nil {
 		if err := f.mgr.Add(f.opts.Claims.during(f.template)); err != nil {
 			return err
@@ -222,12 +255,24 @@ func registerRebalance(_ context.Context, f *fleet) error {
 	return rebalance.New(f.mgr.GetClient(), rebalance.Options{}).Register(f.mgr)
 }
 
+func registerDependency(ctx context.Context, f *fleet) error {
+	opts := dependency.Options{Skip: f.opts.Skip, Off: f.opts.Scheduling.Off.Dependencies}
+	if f.template != nil {
+		opts.Carried = f.template.Carries
+	}
+	r := dependency.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.templates, f.interpreter, f.events, opts)
+	f.knowledge.OnChange(r.Reinterpret)
+	return r.Register(ctx, f.mgr)
+}
+
 func registerBinding(ctx context.Context, f *fleet) error {
 	opts := binding.Options{}
 	if f.template != nil {
 		opts.Settled = f.template.Settled
 	}
-	return binding.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.templates, f.interpreter, f.events, opts).Register(ctx, f.mgr)
+	r := binding.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.templates, f.interpreter, f.events, opts)
+	f.knowledge.OnChange(r.Reinterpret)
+	return r.Register(ctx, f.mgr)
 }
 
 func registerNamespace(_ context.Context, f *fleet) error {
@@ -235,15 +280,30 @@ func registerNamespace(_ context.Context, f *fleet) error {
 }
 
 func registerExecution(_ context.Context, f *fleet) error {
+	f.knowledge.OnChange(func(_ context.Context, affects func(schema.GroupVersionKind) bool) { f.registry.Reinterpret(affects) })
 	return execution.New(f.mgr.GetClient(), f.registry, f.interpreter, f.events, execution.Options{}).Register(f.mgr)
 }
 
 func registerStatus(_ context.Context, f *fleet) error {
-	return status.New(f.mgr.GetClient(), f.templates, f.interpreter, status.Options{SchedulerName: f.opts.Scheduling.Name}).Register(f.mgr)
+	r := status.New(f.mgr.GetClient(), f.templates, f.interpreter, status.Options{SchedulerName: f.opts.Scheduling.Name})
+	f.knowledge.OnChange(r.Reinterpret)
+	return r.Register(f.mgr)
 }
 
 func registerCluster(_ context.Context, f *fleet) error {
-	return cluster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, cluster.Options{}).Register(f.mgr)
+	return cluster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, cluster.Options{
+		NoModels:     f.opts.Scheduling.Off.Models,
+		MonitorGrace: cmp.Or(f.opts.Silence.Grace, DefaultGrace),
+		StartupGrace: cmp.Or(f.opts.Silence.Startup, DefaultStartup),
+	}).Register(f.mgr)
+}
+
+func registerUnifiedAuth(_ context.Context, f *fleet) error {
+	return unifiedauth.New(f.mgr.GetClient(), f.events, unifiedauth.Options{}).Register(f.mgr)
+}
+
+func registerAgents(_ context.Context, f *fleet) error {
+	return agents.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), agents.Options{}).Register(f.mgr)
 }
 
 func registerQuota(_ context.Context, f *fleet) error {

@@ -37,6 +37,8 @@ type Off struct {
 	Components bool
 	// Models estimates room without the sizes of nodes.
 	Models bool
+	// Dependencies takes nothing along that templates refer to.
+	Dependencies bool
 	// Promises leaves out of account what was placed and does not show yet.
 	Promises bool
 }

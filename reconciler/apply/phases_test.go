@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
@@ -287,5 +288,20 @@ func TestHealthComplaintsStand(t *testing.T) {
 	s.memo.conclude(s, nil, noon)
 	if got := unhealthyError(s, "health check failed", verdict("2/3")).Error(); got == first {
 		t.Errorf("a new complaint repeats the old one: %q", got)
+	}
+}
+
+func TestTheHistoryNamesTheCommit(t *testing.T) {
+	s := run(func(s *state) {
+		s.source.commit = map[string]string{gitopsv1alpha1.CommitAuthorKey: "Ann <ann@example.com>", gitopsv1alpha1.CommitSubjectKey: "More replicas"}
+	})
+	want := map[string]string{
+		"revision":                          newRevision,
+		"gitops.flotilla.io/commit-author":  "Ann <ann@example.com>",
+		"gitops.flotilla.io/commit-subject": "More replicas",
+	}
+	status := statusOf(s, nil, noon)
+	if diff := cmp.Diff(want, status.History.Latest().Metadata); diff != "" {
+		t.Errorf("metadata (-want +got):\n%s", diff)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 )
 
@@ -25,6 +26,8 @@ type source struct {
 	origin string
 	// digest addresses the artifact in the store.
 	digest string
+	// commit is what the artifact says of its commit, by the keys of the API.
+	commit map[string]string
 }
 
 // originAnnotation is where an artifact says what it was made from.
@@ -76,6 +79,12 @@ func (p prerequisites) findSource(ctx context.Context, s *state) (loop.Next, err
 	}
 	artifact := repository.Status.Artifact
 	s.source.revision, s.source.digest, s.source.origin = artifact.Revision, artifact.Digest, artifact.Metadata[originAnnotation]
+	s.source.commit = map[string]string{}
+	for _, key := range []string{gitopsv1alpha1.CommitAuthorKey, gitopsv1alpha1.CommitSubjectKey, gitopsv1alpha1.CommitDateKey} {
+		if value := artifact.Metadata[key]; value != "" {
+			s.source.commit[key] = value
+		}
+	}
 	return loop.Next{}, nil
 }
 

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"maps"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -119,6 +120,7 @@ func remember(status *kustomizev1.KustomizationStatus, s *state, outcome string,
 		return
 	}
 	metadata := map[string]string{"revision": s.source.revision}
+	maps.Copy(metadata, s.source.commit)
 	if s.source.origin != "" {
 		metadata["originRevision"] = s.source.origin
 	}

@@ -2,6 +2,7 @@ package binding
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -111,7 +112,10 @@ type state struct {
 	stand int
 	// failed is what went wrong, cluster by cluster.
 	failed []fault
-	// complete is true once all clusters were looked at.
+	// awaits is when to look again for a manifest that is on its way; zero where
+	// none is.
+	awaits time.Duration
+	// complete is true once all clusters were looked at, and nothing is awaited.
 	complete bool
 }
 
@@ -120,5 +124,27 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	s := state{key: req.NamespacedName}
 	next, err := loop.Run(ctx, &s, r.phases...)
 	r.tellFailures(&s, err)
-	return loop.Result(next, err)
+	return s.result(next, err)
+}
+
+// result says when to look again: no later than the first cluster needs it that
+// waits for something. A fault in one cluster that needs a person, or that waits for
+// longer, holds up no other.
+func (s *state) result(next loop.Next, err error) (ctrl.Result, error) {
+	out, err := loop.Result(next, err)
+	if err != nil {
+		return out, err
+	}
+	sooner := func(after time.Duration) {
+		if after > 0 && (out.RequeueAfter == 0 || after < out.RequeueAfter) {
+			out.RequeueAfter = after
+		}
+	}
+	sooner(s.awaits)
+	for _, f := range s.failed {
+		if e := loop.As(f.err, ""); e.Class == loop.ClassWaiting {
+			sooner(e.After)
+		}
+	}
+	return out, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/interpreters"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/plan"
@@ -29,8 +30,9 @@ type fault struct {
 }
 
 // planError returns what keeps a cluster from getting its Work. An override
-// that does not fit needs a person; a cluster that is not known, or not any
-// more, is the scheduler's business.
+// that does not fit needs a person; a rule about the kind that fails may work
+// later; a cluster that is not known, or not any more, is the scheduler's
+// business.
 func planError(planned plan.WorkPlan) error {
 	if errors.Is(planned.Err, plan.ErrUnknownCluster) {
 		return nil
@@ -38,6 +40,9 @@ func planError(planned plan.WorkPlan) error {
 	var wrong *override.Error
 	if errors.As(planned.Err, &wrong) {
 		return loop.Stalled(policyv1alpha1.EventReasonApplyOverridePolicyFailed, planned.Err)
+	}
+	if interpreters.Failed(planned.Err) {
+		return loop.Waiting(workv1alpha2.EventReasonSyncWorkFailed, interpreters.RetryAfter(planned.Err), planned.Err)
 	}
 	return loop.Stalled(workv1alpha2.EventReasonSyncWorkFailed, planned.Err)
 }
@@ -129,8 +134,8 @@ func reasonOf(err error) string {
 	return cmp.Or(loop.As(err, "").Reason, workv1alpha2.EventReasonSyncWorkFailed)
 }
 
-// needsPerson says whether err will not pass by itself.
+// needsPerson says whether err will hardly pass by itself.
 func needsPerson(err error) bool {
 	class := loop.As(err, "").Class
-	return class == loop.ClassStalled || class == loop.ClassRetry && bindings.IsRefused(err)
+	return class == loop.ClassStalled || interpreters.Failed(err) || class == loop.ClassRetry && bindings.IsRefused(err)
 }

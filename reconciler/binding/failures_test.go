@@ -13,6 +13,7 @@ import (
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/plan"
 )
@@ -37,6 +38,7 @@ func unfit() error {
 func TestTellFailures(t *testing.T) {
 	const (
 		eastOverride = "ApplyOverridePolicyFailed: cluster east: override policy shop/o: overrideRules[1].plaintext[0] at /spec/x: nothing is there"
+		eastRule     = "SyncWorkFailed: cluster east: revise replicas of X x: nil"
 		westRefused  = "SyncWorkFailed: cluster west: works.work.karmada.io \"w\" is forbidden: no"
 	)
 	refused := apierrors.NewForbidden(schema.GroupResource{Group: "work.karmada.io", Resource: "works"}, "w", errors.New("no"))
@@ -49,6 +51,7 @@ func TestTellFailures(t *testing.T) {
 		want   []string
 	}
 	bad, good := fault{"east", unfit()}, []fault(nil)
+	rule := fault{"east", planError(plan.WorkPlan{Err: &interpreter.Error{Operation: "revise replicas", Kind: "X", Name: "x", Err: errors.New("nil")}})}
 	cases := map[string][]pass{
 		"an override that does not fit is told of once, until it fits": {
 			{faults: []fault{bad}, want: []string{eastOverride}}, {faults: []fault{bad}}, {faults: good}, {faults: []fault{bad}, want: []string{eastOverride}},
@@ -73,6 +76,9 @@ func TestTellFailures(t *testing.T) {
 		},
 		"what waits for something else is not told of": {
 			{faults: []fault{{"west", loop.Waiting(workv1alpha2.EventReasonSyncWorkFailed, time.Second, refused)}}},
+		},
+		"a rule about the kind that fails is told of once, and again after it worked": {
+			{faults: []fault{rule}, want: []string{eastRule}}, {faults: []fault{rule}}, {early: true}, {faults: good}, {faults: []fault{rule}, want: []string{eastRule}},
 		},
 		"another cluster is news": {
 			{faults: []fault{bad}, want: []string{eastOverride}},
@@ -100,6 +106,34 @@ func TestTellFailures(t *testing.T) {
 				if diff := cmp.Diff(diary(p.want), d); diff != "" {
 					t.Errorf("pass %d (-want +got):\n%s", i, diff)
 				}
+			}
+		})
+	}
+}
+
+// TestWhenToLookAgain: the cluster that is to be looked at soonest decides.
+func TestWhenToLookAgain(t *testing.T) {
+	down := func(after time.Duration) error {
+		return loop.Waiting(workv1alpha2.EventReasonSyncWorkFailed, after, errors.New("webhook h: EOF"))
+	}
+	cases := map[string]struct {
+		awaits time.Duration
+		failed []fault
+		want   time.Duration
+	}{
+		"nothing waits":   {},
+		"a manifest does": {awaits: time.Second, want: time.Second},
+		"a manifest does, and another cluster needs a person":     {awaits: time.Second, failed: []fault{{"east", unfit()}}, want: time.Second},
+		"a manifest does, and another cluster waits for longer":   {awaits: time.Second, failed: []fault{{"east", down(time.Minute)}}, want: time.Second},
+		"two clusters wait for the same, the second one for less": {failed: []fault{{"east", down(time.Minute)}, {"west", down(time.Second)}}, want: time.Second},
+		"one cluster needs a person":                              {failed: []fault{{"east", unfit()}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := state{awaits: tc.awaits, failed: tc.failed}
+			got, err := s.result(loop.Next{After: tc.awaits}, joined(tc.failed))
+			if err != nil || got.RequeueAfter != tc.want {
+				t.Errorf("looks again after %s, %v; want %s", got.RequeueAfter, err, tc.want)
 			}
 		})
 	}

@@ -34,7 +34,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/internal/hub"
-	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/internal/interpreters"
 	"github.com/flotilla-io/flotilla/reconciler/binding"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
@@ -145,13 +145,18 @@ func (f *fleet) start() {
 	f.check(err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(f.Context()))
 	decider := scheduler.NewDecider(mgr.GetClient(), scheduler.DeciderOptions{})
-	native := interpreter.Native()
+	knowledge := interpreters.New(interpreters.Options{})
+	know := knowledge.Interpreter()
 	f.check(bindings.Register(ctx, mgr))
 	f.check(decider.Register(ctx, mgr))
-	carrier := template.New(mgr.GetClient(), templates, decider, native, f.events, template.Options{GiveWay: 50 * time.Millisecond, StatusEvery: stdcmp.Or(f.statusEvery, time.Hour)})
+	carrier := template.New(mgr.GetClient(), templates, decider, know, f.events, template.Options{GiveWay: 50 * time.Millisecond, StatusEvery: stdcmp.Or(f.statusEvery, time.Hour)})
 	f.check(carrier.Register(ctx, mgr))
 	f.check(scheduler.New(mgr.GetClient(), decider, f.events, scheduler.Options{}).Register(mgr))
-	f.check(binding.New(mgr.GetClient(), mgr.GetAPIReader(), templates, native, f.events, binding.Options{Settled: carrier.Settled}).Register(ctx, mgr))
+	carried := binding.New(mgr.GetClient(), mgr.GetAPIReader(), templates, know, f.events, binding.Options{Settled: carrier.Settled})
+	f.check(carried.Register(ctx, mgr))
+	knowledge.OnChange(carrier.Reinterpret)
+	knowledge.OnChange(carried.Reinterpret)
+	f.check(knowledge.Register(ctx, mgr))
 	f.check(templates.Register(mgr))
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
@@ -201,7 +206,7 @@ func apis() []clusterv1alpha1.APIEnablement {
 		{GroupVersion: "v1", Resources: []clusterv1alpha1.APIResource{{Name: "configmaps", Kind: "ConfigMap"}}},
 		{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}},
 		{GroupVersion: "rbac.authorization.k8s.io/v1", Resources: []clusterv1alpha1.APIResource{{Name: "clusterroles", Kind: "ClusterRole"}}},
-		{GroupVersion: "example.com/v1", Resources: []clusterv1alpha1.APIResource{{Name: "widgets", Kind: "Widget"}, {Name: "deployments", Kind: "Deployment"}}},
+		{GroupVersion: "example.com/v1", Resources: []clusterv1alpha1.APIResource{{Name: "widgets", Kind: "Widget"}, {Name: "deployments", Kind: "Deployment"}, {Name: "gadgets", Kind: "Gadget"}}},
 	}
 }
 

@@ -17,13 +17,9 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 )
 
-// Indexes of Works in the hub's cache.
-const (
-	// byID finds Works by the permanent id of their binding.
-	byID = "bindingID"
-	// byBinding finds Works by the key of their binding.
-	byBinding = "binding"
-)
+// byBinding is the index of Works, in the hub's cache, by the key of their
+// binding.
+const byBinding = "binding"
 
 // shelf is where the Works, and the clusters that they are for, are: the hub's
 // cache, and what was written and is not there yet. What it returns is shared: it must
@@ -33,49 +29,18 @@ type shelf struct {
 	written *echo.Echo[*workv1alpha1.Work]
 }
 
-// register adds the indexes of Works.
+// register adds the index of Works that the indexes of bindings lack.
 func (*shelf) register(ctx context.Context, indexer client.FieldIndexer) error {
-	indexes := map[string]func(*workv1alpha1.Work) []string{
-		byID: func(w *workv1alpha1.Work) []string {
-			if id := idOf(w); id != "" {
-				return []string{id}
-			}
-			return nil
-		},
-		byBinding: func(w *workv1alpha1.Work) []string {
-			if key, ok := bindingOf(w); ok {
-				return []string{key.String()}
-			}
-			return nil
-		},
-	}
-	for field, values := range indexes {
-		extract := func(obj client.Object) []string { return values(obj.(*workv1alpha1.Work)) }
-		if err := indexer.IndexField(ctx, &workv1alpha1.Work{}, field, extract); err != nil {
-			return fmt.Errorf("index works by %s: %w", field, err)
+	err := indexer.IndexField(ctx, &workv1alpha1.Work{}, byBinding, func(obj client.Object) []string {
+		if key, ok := bindings.OwnerOf(obj.(*workv1alpha1.Work)); ok {
+			return []string{key.String()}
 		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("index works by the key of their binding: %w", err)
 	}
 	return nil
-}
-
-// idOf returns the permanent id of the binding that w belongs to; empty for
-// Works that no binding made.
-func idOf(w *workv1alpha1.Work) string {
-	if id := w.Labels[workv1alpha2.ResourceBindingPermanentIDLabel]; id != "" {
-		return id
-	}
-	return w.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel]
-}
-
-// bindingOf returns the key of the binding that w belongs to, and false for
-// Works that no binding made.
-func bindingOf(w *workv1alpha1.Work) (client.ObjectKey, bool) {
-	a := w.Annotations
-	if name := a[workv1alpha2.ClusterResourceBindingAnnotationKey]; name != "" {
-		return client.ObjectKey{Name: name}, idOf(w) != ""
-	}
-	key := client.ObjectKey{Namespace: a[workv1alpha2.ResourceBindingNamespaceAnnotationKey], Name: a[workv1alpha2.ResourceBindingNameAnnotationKey]}
-	return key, key.Namespace != "" && key.Name != "" && idOf(w) != ""
 }
 
 // of returns the Works of b.
@@ -84,14 +49,14 @@ func (s *shelf) of(ctx context.Context, b workv1alpha2.Binding) ([]*workv1alpha1
 	if id == "" {
 		return nil, nil
 	}
-	return s.list(ctx, client.MatchingFields{byID: id}, func(w *workv1alpha1.Work) bool { return idOf(w) == id })
+	return s.list(ctx, client.MatchingFields{bindings.WorksByID: id}, func(w *workv1alpha1.Work) bool { return bindings.IDOf(w) == id })
 }
 
 // left returns the Works that name a binding that is gone and are not being
 // deleted yet.
 func (s *shelf) left(ctx context.Context, gone client.ObjectKey) ([]*workv1alpha1.Work, error) {
 	works, err := s.list(ctx, client.MatchingFields{byBinding: gone.String()}, func(w *workv1alpha1.Work) bool {
-		key, ok := bindingOf(w)
+		key, ok := bindings.OwnerOf(w)
 		return ok && key == gone
 	})
 	return slices.DeleteFunc(works, s.written.Leaving), err

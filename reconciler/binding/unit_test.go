@@ -22,6 +22,8 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
@@ -149,6 +151,10 @@ func TestDispatchAndClean(t *testing.T) {
 		return out
 	}
 	refused := plan.WorkPlan{Cluster: "m2", Err: &override.Error{Policy: "shop/o", Path: "/spec/x", Err: errors.New("missing")}}
+	rule := func(err error) plan.WorkPlan {
+		return plan.WorkPlan{Cluster: "m2", Err: &interpreter.Error{Operation: "revise replicas", Kind: "X", Name: "x", Err: err}}
+	}
+	awaited := rule(&kinds.Pending{Of: "h", After: 20 * time.Millisecond})
 	cases := map[string]struct {
 		binding *workv1alpha2.ResourceBinding
 		there   []string
@@ -157,7 +163,19 @@ func TestDispatchAndClean(t *testing.T) {
 		want    map[string]bool
 		class   loop.Class
 		failed  bool
+		after   time.Duration
 	}{
+		"it moves, the new manifest is on its way": {
+			binding: on("m2"), there: []string{"m1"}, plans: []plan.WorkPlan{awaited}, after: 20 * time.Millisecond,
+		},
+		"one manifest is on its way, others are not": {
+			binding: on("m1", "m2"), there: []string{"m3"}, plans: append(planned("m1"), awaited),
+			want: map[string]bool{"create m1": true, "delete m3": true}, after: 20 * time.Millisecond,
+		},
+		"a rule about the kind fails": {
+			binding: on("m1", "m2"), there: []string{"m2"}, plans: append(planned("m1"), rule(errors.New("nil"))),
+			want: map[string]bool{"create m1": true, "patch m2": true}, class: loop.ClassWaiting, failed: true,
+		},
 		"a new binding": {binding: on("m1", "m2"), plans: planned("m1", "m2"), want: map[string]bool{"create m1": true, "create m2": true}},
 		"nothing to do": {binding: on("m1"), there: []string{"m1"}, plans: planned("m1")},
 		"it moves":      {binding: on("m2"), there: []string{"m1"}, plans: planned("m2"), want: map[string]bool{"create m2": true, "delete m1": true}},
@@ -200,7 +218,10 @@ func TestDispatchAndClean(t *testing.T) {
 					return nil, false, nil
 				},
 			}
-			_, err := loop.Run(t.Context(), &s, p.dispatch, p.clean)
+			next, err := loop.Run(t.Context(), &s, p.dispatch, p.clean)
+			if next.After != tc.after {
+				t.Errorf("looks again after %s, want %s", next.After, tc.after)
+			}
 			if tc.want == nil {
 				tc.want = map[string]bool{}
 			}

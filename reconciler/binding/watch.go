@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -63,6 +64,19 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 		}
 	}
 	return nil
+}
+
+// Reinterpret looks again at the bindings of templates of kinds about which
+// something else is known than before.
+func (r *Reconciler) Reinterpret(ctx context.Context, affects func(schema.GroupVersionKind) bool) {
+	err := bindings.Each(ctx, r.shelf.hub, func(b workv1alpha2.Binding) {
+		if affects(bindings.TemplateOf(b).GroupVersionKind) {
+			r.inbox.Add(requestFor(b), true)
+		}
+	})
+	if err != nil {
+		log.FromContext(ctx).Error(err, "look again at the bindings of some kinds")
+	}
 }
 
 // templateChanged looks at the binding of a template whose content changed. If
@@ -122,7 +136,7 @@ func decisive(before, after workv1alpha2.Binding) bool {
 // or removed.
 func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, ctrl.Request] {
 	add := func(w *workv1alpha1.Work, q queue) {
-		if key, ok := bindingOf(w); ok {
+		if key, ok := bindings.OwnerOf(w); ok {
 			q.Add(ctrl.Request{NamespacedName: key})
 		}
 	}

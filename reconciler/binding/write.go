@@ -19,6 +19,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
@@ -83,8 +84,11 @@ func (p writer) dispatch(ctx context.Context, s *state) (loop.Next, error) {
 		if o.err != nil {
 			s.failed = append(s.failed, fault{s.plans[i].Cluster, o.err})
 		}
+		if o.after > 0 && (s.awaits == 0 || o.after < s.awaits) {
+			s.awaits = o.after
+		}
 	}
-	return loop.Next{}, nil
+	return loop.Next{After: s.awaits}, nil
 }
 
 // outcome is what became of one cluster's plan.
@@ -92,11 +96,16 @@ type outcome struct {
 	// stands is true if the cluster has a Work for the binding, be it an older
 	// version.
 	stands bool
-	err    error
+	// after is when to look again where the manifest is on its way.
+	after time.Duration
+	err   error
 }
 
 // bring makes the cluster's Work what is planned.
 func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outcome {
+	if after, awaits := kinds.Awaits(planned.Err); awaits {
+		return outcome{stands: len(worksIn(s.works, planned.Cluster)) > 0, after: max(after, time.Millisecond)}
+	}
 	if planned.Err != nil {
 		return p.keep(ctx, worksIn(s.works, planned.Cluster), planError(planned))
 	}
@@ -111,7 +120,7 @@ func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outc
 	default:
 		stands, err = p.change(ctx, current, planned)
 	}
-	return outcome{stands, err}
+	return outcome{stands: stands, err: err}
 }
 
 // keep leaves the cluster's Work as it is, and has it say why that is not what
@@ -191,7 +200,7 @@ func (p writer) clean(ctx context.Context, s *state) (loop.Next, error) {
 			s.failed = append(s.failed, fault{err: err})
 		}
 	}
-	s.complete = true
+	s.complete = s.awaits == 0
 	return loop.Next{}, joined(s.failed)
 }
 

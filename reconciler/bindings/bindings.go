@@ -11,6 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
@@ -114,18 +115,22 @@ const (
 	ByCluster = "cluster"
 )
 
+// WorksByID is the index of Works, in the hub's cache, by the permanent id of
+// their binding.
+const WorksByID = "bindingID"
+
 // TemplateValue returns the value of ByTemplate for a template.
 func TemplateValue(key store.Key) string {
 	return key.GroupVersionKind.String() + " " + key.Namespace + "/" + key.Name
 }
 
-// Register adds the indexes of bindings to the cache of mgr. The loops that
-// work on bindings need them.
+// Register adds the indexes of bindings, and WorksByID, to the cache of mgr. The
+// loops that work on bindings need them.
 func Register(ctx context.Context, mgr ctrl.Manager) error {
 	return Index(ctx, mgr.GetFieldIndexer())
 }
 
-// Index adds the indexes of bindings to indexer.
+// Index adds the indexes of bindings, and WorksByID, to indexer.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	indexes := map[string]func(workv1alpha2.Binding) []string{
 		ByClaim: func(b workv1alpha2.Binding) []string {
@@ -148,7 +153,57 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 			}
 		}
 	}
+	err := indexer.IndexField(ctx, &workv1alpha1.Work{}, WorksByID, func(obj client.Object) []string {
+		if id := IDOf(obj.(*workv1alpha1.Work)); id != "" {
+			return []string{id}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("index works by their binding: %w", err)
+	}
 	return nil
+}
+
+// IDOf returns the permanent id of the binding that w belongs to; empty for
+// Works that no binding made.
+func IDOf(w *workv1alpha1.Work) string {
+	if id := w.Labels[workv1alpha2.ResourceBindingPermanentIDLabel]; id != "" {
+		return id
+	}
+	return w.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel]
+}
+
+// OwnerOf returns the key of the binding that w belongs to, and false for Works
+// that no binding made.
+func OwnerOf(w *workv1alpha1.Work) (client.ObjectKey, bool) {
+	a := w.Annotations
+	if name := a[workv1alpha2.ClusterResourceBindingAnnotationKey]; name != "" {
+		return client.ObjectKey{Name: name}, IDOf(w) != ""
+	}
+	key := client.ObjectKey{Namespace: a[workv1alpha2.ResourceBindingNamespaceAnnotationKey], Name: a[workv1alpha2.ResourceBindingNameAnnotationKey]}
+	return key, key.Namespace != "" && key.Name != "" && IDOf(w) != ""
+}
+
+// Holders returns the clusters that have a Work of b, those being deleted
+// included, sorted.
+func Holders(ctx context.Context, hub client.Reader, b workv1alpha2.Binding) ([]string, error) {
+	id := b.GetLabels()[IDLabel(b)]
+	if id == "" {
+		return nil, nil
+	}
+	var list workv1alpha1.WorkList
+	if err := hub.List(ctx, &list, client.MatchingFields{WorksByID: id}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list works: %w", err)
+	}
+	var out []string
+	for i := range list.Items {
+		if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(list.Items[i].Namespace); ok {
+			out = append(out, cluster)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
 }
 
 // clusters returns the clusters that b runs on, is needed on or is leaving.

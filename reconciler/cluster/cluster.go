@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,6 +51,22 @@ type Options struct {
 	Resync time.Duration
 	// Workers is how many clusters are worked on side by side; zero means 4.
 	Workers int
+	// NoModels leaves nodes uncounted, whatever the clusters' resource models.
+	NoModels bool
+	// Own names the one cluster that the loop reports for, in whatever mode that
+	// is: what an agent does. Empty means the hub's part: clusters in push mode
+	// are reported for, those in pull mode are judged by their Leases, and all get
+	// what goes with them.
+	Own string
+	// Target says how to connect to a cluster; nil means with the Secret that its
+	// spec.secretRef names. An error that members.ErrCredentials matches is shown
+	// in the cluster's condition Ready, others are tried again.
+	Target func(context.Context, *clusterv1alpha1.Cluster) (members.Target, error)
+	// MonitorGrace is how long a cluster in pull mode may be silent before Ready
+	// becomes Unknown; zero means 40 s.
+	MonitorGrace time.Duration
+	// StartupGrace is the same for one that has never reported; zero means 60 s.
+	StartupGrace time.Duration
 	// Clock is the time; nil means the machine's.
 	Clock clock.WithTicker
 }
@@ -64,6 +82,8 @@ func defaults(o Options) Options {
 	set(&o.FailureThreshold, 30*time.Second)
 	set(&o.SuccessThreshold, 30*time.Second)
 	set(&o.Resync, 10*time.Minute)
+	set(&o.MonitorGrace, 40*time.Second)
+	set(&o.StartupGrace, time.Minute)
 	if o.Workers == 0 {
 		o.Workers = 4
 	}
@@ -87,10 +107,12 @@ type Reconciler struct {
 	options  Options
 	crew     *crew.Crew
 	wrote    *echo.Echo[*clusterv1alpha1.Cluster]
+	pulses   *pulses
+
+	edits atomic.Uint64 // counts changes of Secrets with credentials
 
 	mu    sync.Mutex
 	posts map[string]*post
-	edits uint64 // counts changes of Secrets with credentials
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
@@ -106,20 +128,26 @@ func New(hub client.Client, secrets client.Reader, registry *members.Registry, r
 		options:  o,
 		crew:     crew.New(),
 		wrote:    echo.New[*clusterv1alpha1.Cluster](o.Clock),
+		pulses:   newPulses(o.Clock),
 		posts:    map[string]*post{},
 	}
 }
 
 // Register adds the loop to mgr.
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
-	err := ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr).
 		Named("cluster").
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.options.Workers, NewQueue: lanes.New[reconcile.Request]}).
-		Watches(&clusterv1alpha1.Cluster{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(r.desiredChanges())).
-		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOfSpace), builder.WithPredicates(lossOnly())).
-		WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfSecret)).
-		WatchesRawSource(source.Func(r.attach)).
-		Complete(r)
+		Watches(&clusterv1alpha1.Cluster{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.NewPredicateFuncs(r.options.ofInterest), r.desiredChanges())).
+		WatchesRawSource(source.Func(r.attach))
+	if r.options.Own == "" {
+		b = b.Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOfSpace), builder.WithPredicates(lossOnly())).
+			Watches(&coordinationv1.Lease{}, r.pulses)
+	}
+	if r.options.Target == nil {
+		b = b.WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.clustersOfSecret))
+	}
+	err := b.Complete(r)
 	if err != nil {
 		return fmt.Errorf("register the cluster loop: %w", err)
 	}
@@ -137,7 +165,19 @@ func (r *Reconciler) attach(_ context.Context, queue workqueue.TypedRateLimiting
 	return nil
 }
 
-// desiredChanges leaves out changes of the status: they are this loop's own.
+// ofInterest leaves out the clusters of others.
+func (o *Options) ofInterest(obj client.Object) bool { return o.Own == "" || obj.GetName() == o.Own }
+
+// models returns what the nodes of a cluster are counted by.
+func (o *Options) models(cluster *clusterv1alpha1.Cluster) []clusterv1alpha1.ResourceModel {
+	if o.NoModels {
+		return nil
+	}
+	return cluster.Spec.ResourceModels
+}
+
+// desiredChanges leaves out changes of the status that this loop made. Of the
+// others it takes those of a status that it shares: of Ready in pull mode.
 func (r *Reconciler) desiredChanges() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -146,11 +186,21 @@ func (r *Reconciler) desiredChanges() predicate.Predicate {
 			if !ok || !also {
 				return true
 			}
-			r.wrote.Observed(is)
-			return was.UID != is.UID || was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() ||
+			own := r.wrote.Observed(is)
+			return r.options.shared(was, is) && !own ||
+				was.UID != is.UID || certified(was) != certified(is) || was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() ||
 				!equality.Semantic.DeepEqual(was.Spec, is.Spec) || !equality.Semantic.DeepEqual(was.Finalizers, is.Finalizers)
 		},
 	}
+}
+
+// shared says whether a part of the status changed that somebody else writes,
+// too: the hub judges clusters whose agents report for them.
+func (o *Options) shared(was, is *clusterv1alpha1.Cluster) bool {
+	if o.Own != "" {
+		return !equality.Semantic.DeepEqual(was.Status, is.Status)
+	}
+	return is.Spec.SyncMode == clusterv1alpha1.Pull && !equality.Semantic.DeepEqual(readiness(was), readiness(is))
 }
 
 func lossOnly() predicate.Predicate {
@@ -184,14 +234,27 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if err != nil {
 		r.wrote.Gone(req.NamespacedName)
+		r.pulses.forget(req.Name)
 		r.dismiss(req.Name)
 		return reconcile.Result{}, nil
 	}
 	cluster, _ := r.wrote.Latest(req.NamespacedName, cached, true)
 	s := &state{cluster: cluster}
-	phases := []loop.Phase[state]{r.connect, r.describe, r.mark, r.space, r.report}
-	if !cluster.DeletionTimestamp.IsZero() {
-		phases = []loop.Phase[state]{r.connect, r.describe, r.report, r.leave}
+	return loop.Result(loop.Run(ctx, s, r.phases(cluster)...))
+}
+
+// phases returns what there is to do for a cluster.
+func (r *Reconciler) phases(cluster *clusterv1alpha1.Cluster) []loop.Phase[state] {
+	look := []loop.Phase[state]{r.connect, r.describe}
+	if r.options.Own == "" && cluster.Spec.SyncMode == clusterv1alpha1.Pull {
+		look = []loop.Phase[state]{r.judge}
 	}
-	return loop.Result(loop.Run(ctx, s, phases...))
+	switch {
+	case r.options.Own != "":
+		return append(look, r.report)
+	case cluster.DeletionTimestamp.IsZero():
+		return append(look, r.mark, r.space, r.report)
+	default:
+		return append(look, r.report, r.leave)
+	}
 }

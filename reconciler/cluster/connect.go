@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -23,25 +22,29 @@ import (
 type post struct {
 	member     *members.Member
 	hand       *crew.Hand
+	sums       *summary
 	uid        types.UID // of the Cluster that the connection was made for
 	generation int64     // of the same
+	certified  string    // the name that its certificate is checked for
 	stale      bool      // its Secret has changed since
 	seen       *observation
 }
 
 // suits says whether the connection is the one that the Cluster asks for.
 func (p *post) suits(cluster *clusterv1alpha1.Cluster) bool {
-	return !p.stale && p.uid == cluster.UID && p.generation == cluster.Generation
+	return !p.stale && p.uid == cluster.UID && p.generation == cluster.Generation && p.certified == certified(cluster)
 }
 
-// connect opens the connection to a member in push mode and has it watched. A
-// connection that stands is kept while the Secret is missing or broken: that is
-// our trouble, not the member's.
+// certified returns the name that the member's certificate is checked for, if it
+// is not that of its address.
+func certified(cluster *clusterv1alpha1.Cluster) string {
+	return cluster.Annotations[clusterv1alpha1.TLSServerNameAnnotation]
+}
+
+// connect opens the connection to a member and has it watched. A connection that
+// stands is kept while the Secret is missing or broken: that is our trouble, not
+// the member's.
 func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
-	if s.cluster.Spec.SyncMode != clusterv1alpha1.Push {
-		r.dismiss(s.cluster.Name)
-		return loop.Next{}, nil
-	}
 	p := r.post(s.cluster.Name)
 	if p != nil && p.uid != s.cluster.UID {
 		r.dismiss(s.cluster.Name) // of a Cluster of the same name that is gone
@@ -51,7 +54,7 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 		s.seen = p.seen
 		return loop.Next{}, nil
 	}
-	edits := r.secretEdits()
+	edits := r.edits.Load()
 	target, err := r.target(ctx, s.cluster)
 	if err == nil {
 		err = r.station(ctx, s, target, edits)
@@ -73,6 +76,9 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 
 // target reads how to connect to a cluster.
 func (r *Reconciler) target(ctx context.Context, cluster *clusterv1alpha1.Cluster) (members.Target, error) {
+	if r.options.Target != nil {
+		return r.options.Target(ctx, cluster)
+	}
 	ref := cluster.Spec.SecretRef
 	if ref == nil {
 		return members.Target{}, fmt.Errorf("%w: spec.secretRef names no secret", members.ErrCredentials)
@@ -99,17 +105,21 @@ func (r *Reconciler) station(ctx context.Context, s *state, target members.Targe
 	defer r.mu.Unlock()
 	p := r.posts[s.cluster.Name]
 	if p != nil && p.member == member {
-		p.generation, p.stale = s.cluster.Generation, r.edits != edits
+		p.generation, p.certified, p.stale = s.cluster.Generation, certified(s.cluster), r.edits.Load() != edits
+		p.sums.countBy(r.options.models(s.cluster))
 		s.seen = p.seen
 		return nil
 	}
 	if p != nil {
 		p.hand.Stop()
 	}
-	next := &post{member: member, uid: s.cluster.UID, generation: s.cluster.Generation, stale: r.edits != edits}
+	next := &post{
+		member: member, sums: &summary{},
+		uid: s.cluster.UID, generation: s.cluster.Generation, certified: certified(s.cluster), stale: r.edits.Load() != edits,
+	}
+	next.sums.countBy(r.options.models(s.cluster))
 	r.posts[s.cluster.Name] = next
-	wasReady := meta.IsStatusConditionTrue(s.cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
-	next.hand = r.crew.Join(r.observer(member, wasReady, func(o observation) { r.saw(next, o) }).run)
+	next.hand = r.crew.Join(r.observer(member, next.sums, s.cluster, func(o observation) { r.saw(next, o) }).run)
 	log.FromContext(ctx).Info("Watching a member", "endpoint", target.Config.Host)
 	return nil
 }
@@ -134,12 +144,6 @@ func (r *Reconciler) post(cluster string) *post {
 		return &now
 	}
 	return nil
-}
-
-func (r *Reconciler) secretEdits() uint64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.edits
 }
 
 // dismiss ends the watch over a member and closes its connection.
@@ -168,7 +172,7 @@ func (r *Reconciler) clustersOfSecret(ctx context.Context, secret client.Object)
 			continue
 		}
 		r.mu.Lock()
-		r.edits++
+		r.edits.Add(1)
 		if p := r.posts[cluster.Name]; p != nil {
 			p.stale = true
 		}

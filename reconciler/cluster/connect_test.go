@@ -74,7 +74,7 @@ func TestAClusterOfTheSameNameIsConnectedToAnew(t *testing.T) {
 		t.Errorf("connected to %s, seen %v", second.member.Config().Host, second.seen)
 	}
 	after.Spec.SyncMode = clusterv1alpha1.Pull
-	if p := r.connectTo(t, after); p != nil {
+	if _, err := r.judge(t.Context(), &state{cluster: after}); err != nil || r.post("eu-1") != nil {
 		t.Error("a cluster that reports for itself is still connected to")
 	}
 }

@@ -58,7 +58,7 @@ func followMember(ctx context.Context, member *members.Member, sums *summary, n 
 	if nodes == nil || pods == nil || !cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, pods.HasSynced) {
 		return
 	}
-	sums.known(nodes.GetStore().List, pods.GetStore().List)
+	sums.known(seen{nodes.GetStore().List, nodes.LastSyncResourceVersion}, seen{pods.GetStore().List, pods.LastSyncResourceVersion})
 	close(n.first)
 }
 

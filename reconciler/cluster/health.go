@@ -2,12 +2,17 @@ package cluster
 
 import (
 	"context"
+	"crypto/tls"
+	"errors"
+	"net"
 	"net/http"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/members"
 )
 
 // outcome is an answer to whether a member is ready, as its condition shows it.
@@ -23,20 +28,62 @@ var (
 	unreachable = outcome{false, clusterv1alpha1.ClusterNotReachableReason, clusterv1alpha1.ClusterNotReachableMessage}
 )
 
-// reasonIdentityMismatch goes with Ready False: what answers is another cluster
-// than the one that was registered.
-const reasonIdentityMismatch = "IdentityMismatch"
+// Reasons of Ready False that Karmada does not have.
+const (
+	// reasonIdentityMismatch: what answers is another cluster than the one that
+	// was registered.
+	reasonIdentityMismatch = "IdentityMismatch"
+	// reasonCredentialsRefused: the member is there, and does not let us in.
+	reasonCredentialsRefused = "CredentialsRefused"
+)
+
+var (
+	// unknown is the answer of a member that is well and does not say who it is.
+	unknown = outcome{false, clusterv1alpha1.ClusterNotReadyReason, "cluster is reachable but does not tell its identity, the UID of its namespace kube-system"}
+	// expired and forbidden are those of one that does not take our credentials.
+	expired = outcome{false, reasonCredentialsRefused, "cluster refuses the credentials, which have expired or were revoked: " +
+		"join it again under the same name, or put a new token into the secret that spec.secretRef names"}
+	forbidden = outcome{false, reasonCredentialsRefused, "cluster knows the credentials, but they do not give the rights to read /readyz and its namespace kube-system: " +
+		"join it again under the same name, or give them back their role"}
+)
+
+// away says whether a member could not be talked to at all.
+func (o outcome) away() bool { return o.reason == clusterv1alpha1.ClusterNotReachableReason }
+
+// absent returns the answer that goes with an error on the way to a member. It
+// says what to do where that is known.
+func absent(err error) outcome {
+	var certificate *tls.CertificateVerificationError
+	var network *net.OpError
+	because := func(text string) outcome {
+		return outcome{false, clusterv1alpha1.ClusterNotReachableReason, clusterv1alpha1.ClusterNotReachableMessage + ": " + text}
+	}
+	switch {
+	case errors.Is(err, members.ErrRedirect):
+		return because("it answers with a redirect, which is not followed; set spec.apiEndpoint to the address that it leads to")
+	case errors.As(err, &certificate):
+		return because("its certificate is not trusted, or is for another name; check caBundle in the secret that spec.secretRef names")
+	case errors.As(err, &network) && (network.Op == "proxyconnect" || network.Op == "socks connect"):
+		return because("the proxy of spec.proxyURL does not answer")
+	default:
+		return unreachable
+	}
+}
 
 // probe asks a member how it is: at /readyz, or at /healthz where that is not
 // served.
 func probe(ctx context.Context, member rest.Interface) outcome {
-	code, reached := ask(ctx, member, "/readyz")
+	code, err := ask(ctx, member, "/readyz")
 	if code == http.StatusNotFound {
-		code, reached = ask(ctx, member, "/healthz")
+		code, err = ask(ctx, member, "/healthz")
 	}
 	switch {
-	case !reached:
-		return unreachable
+	case code == 0:
+		return absent(err)
+	case code == http.StatusUnauthorized:
+		return expired
+	case code == http.StatusForbidden:
+		return forbidden
 	case code != http.StatusOK:
 		return unwell
 	default:
@@ -44,10 +91,26 @@ func probe(ctx context.Context, member rest.Interface) outcome {
 	}
 }
 
-// ask returns the status of an answer, and whether there was one.
-func ask(ctx context.Context, member rest.Interface, path string) (code int, reached bool) {
-	member.Get().AbsPath(path).MaxRetries(0).Do(ctx).StatusCode(&code)
-	return code, code != 0
+// unidentified returns the answer that goes with an error of a member that was
+// asked who it is.
+func unidentified(err error) outcome {
+	var answer apierrors.APIStatus
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return expired
+	case apierrors.IsForbidden(err):
+		return forbidden
+	case errors.As(err, &answer), errors.Is(err, context.DeadlineExceeded):
+		return unknown
+	default:
+		return absent(err)
+	}
+}
+
+// ask returns the status of an answer; zero, and why, if there was none.
+func ask(ctx context.Context, member rest.Interface, path string) (code int, err error) {
+	err = member.Get().AbsPath(path).MaxRetries(0).Do(ctx).StatusCode(&code).Error()
+	return code, err
 }
 
 // threshold turns an answer only when the other one has stood for a while, so

@@ -3,12 +3,15 @@ package cluster
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+
+	"github.com/flotilla-io/flotilla/internal/members"
 )
 
 func TestThreshold(t *testing.T) {
@@ -84,13 +87,14 @@ func TestProbe(t *testing.T) {
 		"not ready":                          {answering(map[string]int{"/readyz": 500, "/healthz": 200}), unwell},
 		"an old server that is healthy":      {answering(map[string]int{"/healthz": 200}), well},
 		"an old server that is not":          {answering(map[string]int{"/healthz": 503}), unwell},
-		"one that refuses the credentials":   {answering(map[string]int{"/readyz": 401}), unwell},
+		"one that refuses the credentials":   {answering(map[string]int{"/readyz": 401}), expired},
+		"one that forbids to ask":            {answering(map[string]int{"/readyz": 403}), forbidden},
 		"one that serves neither":            {answering(nil), unwell},
 		"nobody there":                       {nil, unreachable},
 		"somebody who closes the connection": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, unreachable},
 		"somebody who answers with a redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
-		}, unreachable},
+		}, absent(members.ErrRedirect)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -99,12 +103,41 @@ func TestProbe(t *testing.T) {
 			if tc.answer == nil {
 				server.Close()
 			}
-			client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: server.URL})
+			member, err := members.New(members.Options{}).Connect(members.Target{Config: &rest.Config{Host: server.URL}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := probe(t.Context(), client.RESTClient()); got != tc.want {
+			if got := probe(t.Context(), member.Clients().Discovery().RESTClient()); got != tc.want {
 				t.Errorf("probe = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestWhyAMemberCannotBeReachedIsTold(t *testing.T) {
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	cases := map[string]struct {
+		config rest.Config
+		want   string
+	}{
+		"a certificate of somebody else": {rest.Config{Host: server.URL}, "certificate is not trusted"},
+		"a proxy that is not there": {rest.Config{Host: server.URL, Proxy: func(*http.Request) (*url.URL, error) {
+			return &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, nil
+		}}, "the proxy of spec.proxyURL does not answer"},
+		"a SOCKS proxy that is not there": {rest.Config{Host: server.URL, Proxy: func(*http.Request) (*url.URL, error) {
+			return &url.URL{Scheme: "socks5", Host: "127.0.0.1:1"}, nil
+		}}, "the proxy of spec.proxyURL does not answer"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			member, err := members.New(members.Options{}).Connect(members.Target{Config: &tc.config})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := probe(t.Context(), member.Clients().Discovery().RESTClient())
+			if got.reason != "ClusterNotReachable" || !strings.Contains(got.message, tc.want) {
+				t.Errorf("probe = %v, want one about %q", got, tc.want)
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -16,21 +17,21 @@ import (
 // observation is what was last seen of a member.
 type observation struct {
 	outcome
-	// version, kinds and partial are empty until a healthy member was read.
+	// version and kinds are empty until a healthy member was read.
 	version string
 	kinds   []clusterv1alpha1.APIEnablement
-	// partial says that some of the member's groups could not be read.
-	partial bool
-	// nodes and resources are nil until they are known.
-	nodes     *clusterv1alpha1.NodeSummary
-	resources *clusterv1alpha1.ResourceSummary
+	// gap says what could not be read of the kinds; empty: nothing.
+	gap string
+	// totals are none until nodes and pods are known.
+	totals
 }
 
 func (o *observation) same(other *observation) bool {
-	return o.outcome == other.outcome && o.version == other.version && o.partial == other.partial &&
+	return o.outcome == other.outcome && o.version == other.version && o.gap == other.gap &&
 		equality.Semantic.DeepEqual(o.kinds, other.kinds) &&
 		equality.Semantic.DeepEqual(o.nodes, other.nodes) &&
-		equality.Semantic.DeepEqual(o.resources, other.resources)
+		equality.Semantic.DeepEqual(o.resources, other.resources) &&
+		equality.Semantic.DeepEqual(o.models, other.models)
 }
 
 const (
@@ -42,7 +43,21 @@ const (
 	// and again when its discovery has surely followed.
 	kindsSettle = 300 * time.Millisecond
 	kindsAgain  = 3 * time.Second
+	// kindsMissing is how soon kinds that could not be read are asked for again.
+	kindsMissing = time.Minute
 )
+
+// subject is how an observer meets its member.
+type subject struct {
+	probe    func(context.Context) outcome
+	prove    func(context.Context) error
+	trusted  func() bool // the member has proved who it is
+	suspects <-chan struct{}
+	read     func(context.Context) reading
+	changed  func() // the kinds are not what they were
+	follow   func(context.Context, *news)
+	sums     func() totals
+}
 
 // observer watches one member from a goroutine of its own, so that a member that
 // does not answer keeps nobody else waiting.
@@ -52,18 +67,23 @@ type observer struct {
 	threshold *threshold
 	report    func(observation)
 
-	probe    func(context.Context) outcome
-	prove    func(context.Context) error
-	suspects <-chan struct{}
-	read     func(context.Context) (version string, kinds []clusterv1alpha1.APIEnablement, partial bool, err error)
-	changed  func() // the kinds are not what they were
-	follow   func(context.Context, *news)
-	sums     func() (*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary)
+	subject
 
+	running sync.WaitGroup
 	seen    observation
 	told    *observation  // what was last reported
-	readAt  time.Time     // when version and kinds were read; zero: not since trust returned
 	trouble time.Duration // how soon to look again; zero: there is none
+	reading kindsReading
+}
+
+// kindsReading is how far an observer is with the kinds of its member.
+type kindsReading struct {
+	before []clusterv1alpha1.APIEnablement // what the hub knows
+	due    time.Time                       // when to read them again; zero: now
+	done   chan reading                    // nil: nobody reads
+	failed time.Time                       // since when they cannot be read; zero: they can
+	hinted time.Time                       // when they were last read for a hint
+	again  <-chan time.Time                // when to read them once more after a hint
 }
 
 // news is how the watches within a member say that something changed.
@@ -73,25 +93,37 @@ type news struct {
 }
 
 // observer returns the observer of a member.
-func (r *Reconciler) observer(member *members.Member, wasReady bool, report func(observation)) *observer {
-	discovery := member.Clients().Discovery()
-	summary := &summary{}
+func (r *Reconciler) observer(member *members.Member, summary *summary, was *clusterv1alpha1.Cluster, report func(observation)) *observer {
 	return &observer{
 		clock:     r.options.Clock,
 		options:   r.options,
-		threshold: newThreshold(r.options.FailureThreshold, r.options.SuccessThreshold, wasReady),
+		threshold: newThreshold(r.options.FailureThreshold, r.options.SuccessThreshold, meta.IsStatusConditionTrue(was.Status.Conditions, clusterv1alpha1.ClusterConditionReady)),
+		reading:   kindsReading{before: was.Status.APIEnablements},
 		report:    report,
+		subject:   subjectOf(member, summary),
+	}
+}
+
+// subjectOf returns how to meet a member.
+func subjectOf(member *members.Member, summary *summary) subject {
+	discovery := member.Clients().Discovery()
+	return subject{
 		probe: func(ctx context.Context) outcome {
 			is := probe(ctx, discovery.RESTClient())
-			if is == unreachable {
+			if is.away() {
 				member.Doubt()
 			}
 			return is
 		},
 		prove:    member.Prove,
+		trusted:  member.Proven,
 		suspects: member.Suspects(),
-		read: func(context.Context) (string, []clusterv1alpha1.APIEnablement, bool, error) {
-			return readKinds(discovery)
+		read: func(ctx context.Context) reading {
+			client, err := discoveryOf(ctx, member)
+			if err != nil {
+				return reading{err: err}
+			}
+			return readKinds(client)
 		},
 		changed: member.KindsChanged,
 		follow:  func(ctx context.Context, n *news) { followMember(ctx, member, summary, n) },
@@ -102,8 +134,7 @@ func (r *Reconciler) observer(member *members.Member, wasReady bool, report func
 // run watches until ctx ends.
 func (o *observer) run(ctx context.Context) {
 	n := &news{kinds: make(chan struct{}, 1), first: make(chan struct{})}
-	var following sync.WaitGroup
-	defer following.Wait()
+	defer o.running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
@@ -112,7 +143,7 @@ func (o *observer) run(ctx context.Context) {
 		healthy := o.look(ctx)
 		if healthy && !started {
 			started = true
-			following.Go(func() { o.follow(ctx, n) })
+			o.running.Go(func() { o.follow(ctx, n) })
 			o.await(ctx, n.first, firstLook)
 			o.sum()
 		}
@@ -131,47 +162,93 @@ func (o *observer) look(ctx context.Context) bool {
 	default:
 	}
 	is := o.probe(probeCtx)
+	if !o.trusted() {
+		o.reading.due = time.Time{} // it was away, and may have come back as another version
+	}
 	var err error
-	if is != unreachable {
+	if !is.away() {
 		err = o.prove(probeCtx)
 	}
 	switch {
 	case errors.Is(err, members.ErrOtherCluster):
 		o.seen.outcome = outcome{reason: reasonIdentityMismatch, message: err.Error() + "; unjoin it and join the cluster that is there now"}
-		o.trouble, o.readAt = o.options.Period, time.Time{}
+		o.trouble, o.reading.due = o.options.Period, time.Time{}
 		return false
-	case err != nil:
-		is = unreachable
+	case err != nil && (!o.trusted() || unidentified(err) != unknown):
+		is = unidentified(err)
 	}
 	o.seen.outcome = o.threshold.turn(o.clock.Now(), is)
 	if !is.ready {
-		o.trouble, o.readAt = min(max(2*o.trouble, firstLook), o.options.Period), time.Time{}
+		o.trouble, o.reading.due = min(max(2*o.trouble, firstLook), o.options.Period), time.Time{}
 		return false
 	}
 	o.trouble = 0
-	if o.readAt.IsZero() || o.clock.Since(o.readAt) >= o.options.Resync {
-		o.readKinds(ctx)
+	if !o.clock.Now().Before(o.reading.due) {
+		o.readKinds(ctx, o.options.ProbeTimeout)
 	}
 	o.sum()
 	return true
 }
 
-// readKinds reads what the member serves. What cannot be read stays as it was.
-func (o *observer) readKinds(ctx context.Context) {
-	version, kinds, partial, err := o.read(ctx)
-	if err != nil {
+// readKinds has read what the member serves, and waits for it for a while: a
+// member that does not say so is looked at meanwhile.
+func (o *observer) readKinds(ctx context.Context, most time.Duration) {
+	if o.reading.done == nil {
+		done := make(chan reading, 1)
+		o.reading.done = done
+		o.running.Go(func() { done <- o.read(ctx) })
+	}
+	timer := o.clock.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case r := <-o.reading.done:
+		o.learn(r)
+	case <-timer.C():
+	}
+}
+
+// learn takes over what was read. What could not be read stays as it was, which
+// is told if it was never read, or not for a while.
+func (o *observer) learn(r reading) {
+	now := o.clock.Now()
+	o.reading.done, o.reading.due = nil, now.Add(o.options.Resync)
+	if r.err == nil && len(r.missing) == 0 {
+		o.reading.failed = time.Time{}
+	} else if o.reading.failed.IsZero() {
+		o.reading.failed = now
+	}
+	lasting := now.Sub(o.reading.failed) >= o.options.FailureThreshold
+	if r.err != nil {
+		if o.seen.version == "" || lasting {
+			o.seen.gap = r.gap()
+		}
+		o.reading.due = time.Time{} // with the next look
 		return
 	}
+	before := o.seen.kinds
+	if before == nil {
+		before = o.reading.before
+	}
+	kinds, kept := r.keep(before)
 	if o.seen.kinds != nil && !equality.Semantic.DeepEqual(o.seen.kinds, kinds) {
 		o.changed()
 	}
-	o.seen.version, o.seen.kinds, o.seen.partial = version, kinds, partial
-	o.readAt = o.clock.Now()
+	o.seen.version, o.seen.kinds = r.version, kinds
+	switch {
+	case len(r.missing) == 0:
+		o.seen.gap = ""
+	case !kept || lasting:
+		o.seen.gap = r.gap()
+		o.reading.due = now.Add(min(kindsMissing, o.options.Resync))
+	default: // nothing of what was there is missing so far
+		o.reading.due = now.Add(o.options.FailureThreshold)
+	}
 }
 
 func (o *observer) sum() {
-	if nodes, resources := o.sums(); nodes != nil {
-		o.seen.nodes, o.seen.resources = nodes, resources
+	if sums := o.sums(); sums.nodes != nil {
+		o.seen.totals = sums
 	}
 }
 
@@ -194,7 +271,6 @@ func (o *observer) wait(ctx context.Context, n *news) {
 	}
 	timer := o.clock.NewTimer(next)
 	defer timer.Stop()
-	var again <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -203,16 +279,31 @@ func (o *observer) wait(ctx context.Context, n *news) {
 			return
 		case <-timer.C():
 			return
-		case <-n.kinds:
-			o.await(ctx, nil, kindsSettle)
-			o.readKinds(ctx)
+		case r := <-o.reading.done:
+			o.learn(r)
 			o.tell()
-			again = o.clock.After(kindsAgain)
-		case <-again:
-			again = nil
-			o.readKinds(ctx)
+		case <-n.kinds:
+			o.hint(ctx)
+		case <-o.reading.again:
+			o.reading.again = nil
+			o.readKinds(ctx, o.options.ProbeTimeout)
 			o.tell()
 		}
+	}
+}
+
+// hint reads the kinds soon after something said that they changed, and once
+// more when discovery has surely followed. However often that is said, they are
+// read as often as that.
+func (o *observer) hint(ctx context.Context) {
+	if o.clock.Since(o.reading.hinted) >= kindsAgain {
+		o.await(ctx, nil, kindsSettle)
+		o.reading.hinted = o.clock.Now()
+		o.readKinds(ctx, o.options.ProbeTimeout)
+		o.tell()
+	}
+	if o.reading.again == nil {
+		o.reading.again = o.clock.After(kindsAgain)
 	}
 }
 

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -22,6 +24,11 @@ type scene struct {
 	is      outcome
 	proof   error
 	kinds   []clusterv1alpha1.APIEnablement
+	known   []clusterv1alpha1.APIEnablement // to the hub
+	missing []string
+	fault   error         // of reading the kinds
+	hang    time.Duration // before they are read
+	trust   bool
 	probes  int
 	reads   int
 	changes int
@@ -41,36 +48,17 @@ func observe(t *testing.T, s *scene, wasReady bool) {
 		clock:     clock.RealClock{},
 		options:   o,
 		threshold: newThreshold(o.FailureThreshold, o.SuccessThreshold, wasReady),
+		reading:   kindsReading{before: s.known},
 		report: func(seen observation) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.reports = append(s.reports, fmt.Sprintf("%s %s %d kinds", time.Since(s.start).Round(time.Second), seen.reason, len(seen.kinds)))
+			line := fmt.Sprintf("%s %s %d kinds", time.Since(s.start).Round(time.Second), seen.reason, len(seen.kinds))
+			if seen.gap != "" {
+				line += ": " + seen.gap
+			}
+			s.reports = append(s.reports, line)
 		},
-		probe: func(context.Context) outcome {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.probes++
-			return s.is
-		},
-		prove: func(context.Context) error {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return s.proof
-		},
-		suspects: s.suspects,
-		read: func(context.Context) (string, []clusterv1alpha1.APIEnablement, bool, error) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.reads++
-			return "v1.36.4", s.kinds, false, nil
-		},
-		changed: func() { s.set(func() { s.changes++ }) },
-		follow: func(ctx context.Context, n *news) {
-			s.set(func() { s.news = n })
-			close(n.first)
-			<-ctx.Done()
-		},
-		sums: func() (*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) { return nil, nil },
+		subject: s.subject(),
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -83,6 +71,52 @@ func observe(t *testing.T, s *scene, wasReady bool) {
 		<-done
 	})
 	synctest.Wait()
+}
+
+// subject answers as the scene says.
+func (s *scene) subject() subject {
+	return subject{
+		probe: func(context.Context) outcome {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.probes++
+			return s.is
+		},
+		prove: func(context.Context) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.trust = s.trust || s.proof == nil
+			return s.proof
+		},
+		trusted: func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.trust
+		},
+		suspects: s.suspects,
+		read: func(ctx context.Context) reading {
+			s.mu.Lock()
+			hang := s.hang
+			s.reads++
+			s.mu.Unlock()
+			if hang > 0 {
+				select {
+				case <-ctx.Done():
+				case <-time.After(hang):
+				}
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return reading{version: "v1.36.4", kinds: s.kinds, missing: s.missing, err: s.fault}
+		},
+		changed: func() { s.set(func() { s.changes++ }) },
+		follow: func(ctx context.Context, n *news) {
+			s.set(func() { s.news = n })
+			close(n.first)
+			<-ctx.Done()
+		},
+		sums: func() totals { return totals{} },
+	}
 }
 
 // set changes or reads the scene while the observer is at it.
@@ -188,5 +222,125 @@ func TestObserverTakesAFaultOfTheProofForAFaultOfTheWay(t *testing.T) {
 		s := &scene{is: well, kinds: some, proof: errors.New("connection reset")}
 		observe(t, s, false)
 		s.expect(t, "0s ClusterNotReachable 0 kinds")
+	})
+}
+
+func group(name string) clusterv1alpha1.APIEnablement {
+	return clusterv1alpha1.APIEnablement{GroupVersion: name}
+}
+
+func TestObserverTrustsAMemberThatHasProvedItself(t *testing.T) {
+	slow := fmt.Errorf("read the cluster's identity: %w", context.DeadlineExceeded)
+	refusal := fmt.Errorf("read the cluster's identity: %w", apierrors.NewUnauthorized("no"))
+	for name, tc := range map[string]struct {
+		proven bool
+		proof  error
+		want   []string
+	}{
+		"and does not say who it is now":      {true, slow, []string{"0s ClusterReady 1 kinds"}},
+		"but not one that refuses us":         {true, refusal, []string{"0s ClusterReady 1 kinds", "45s CredentialsRefused 1 kinds"}},
+		"nor one that has not said who it is": {false, slow, []string{"0s ClusterNotReady 0 kinds"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &scene{is: well, kinds: some}
+				if !tc.proven {
+					s.proof = tc.proof
+				}
+				observe(t, s, false)
+				s.set(func() { s.proof = tc.proof })
+				pass(time.Minute)
+				s.expect(t, tc.want...)
+			})
+		})
+	}
+}
+
+func TestObserverLooksAfterAMemberThatDoesNotSayWhatItServes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scene{is: well, kinds: some, hang: 20 * time.Second}
+		observe(t, s, false)
+		pass(15 * time.Second)
+		s.expect(t, "5s ClusterReady 0 kinds")
+		pass(10 * time.Second)
+		s.expect(t, "5s ClusterReady 0 kinds", "20s ClusterReady 1 kinds")
+		s.set(func() { s.hang, s.is = time.Hour, unreachable })
+		s.suspects <- struct{}{}
+		pass(40 * time.Second)
+		s.set(func() {
+			if last := s.reports[len(s.reports)-1]; !strings.Contains(last, "ClusterNotReachable") {
+				t.Errorf("last report: %s", last)
+			}
+		})
+	})
+}
+
+func TestObserverReadsAMemberAnewThatWasAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scene{is: well, kinds: some}
+		observe(t, s, false)
+		s.set(func() { s.trust, s.kinds = false, []clusterv1alpha1.APIEnablement{group("v1"), group("v2")} })
+		s.suspects <- struct{}{}
+		pass(time.Second)
+		s.expect(t, "0s ClusterReady 1 kinds", "0s ClusterReady 2 kinds")
+	})
+}
+
+func TestObserverTellsWhatCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scene{is: well, fault: errors.New("refused")}
+		observe(t, s, false)
+		gap := "the cluster does not answer when it is asked for its kinds"
+		s.expect(t, "0s ClusterReady 0 kinds: "+gap)
+		s.set(func() { s.kinds, s.fault = some, nil })
+		pass(10 * time.Second)
+		s.expect(t, "0s ClusterReady 0 kinds: "+gap, "10s ClusterReady 1 kinds")
+		s.set(func() { s.fault = errors.New("refused") })
+		s.news.kinds <- struct{}{}
+		pass(time.Minute)
+		s.expect(t, "0s ClusterReady 0 kinds: "+gap, "10s ClusterReady 1 kinds", "50s ClusterReady 1 kinds: "+gap)
+	})
+}
+
+func TestObserverKeepsTheKindsOfAGroupThatIsDead(t *testing.T) {
+	for name, tc := range map[string]struct {
+		known []clusterv1alpha1.APIEnablement
+		want  []string
+	}{
+		"that the hub knows": {
+			[]clusterv1alpha1.APIEnablement{group("dead/v1"), group("v1")},
+			[]string{"0s ClusterReady 2 kinds", "30s ClusterReady 2 kinds: kinds could not be read of dead/v1", "1m30s ClusterReady 2 kinds"},
+		},
+		"and tells of one that nobody knows": {
+			nil, []string{"0s ClusterReady 1 kinds: kinds could not be read of dead/v1", "1m0s ClusterReady 2 kinds"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &scene{is: well, kinds: some, known: tc.known, missing: []string{"dead/v1"}}
+				observe(t, s, false)
+				pass(55 * time.Second)
+				s.set(func() { s.kinds, s.missing = []clusterv1alpha1.APIEnablement{group("dead/v1"), group("v1")}, nil })
+				pass(time.Minute)
+				s.expect(t, tc.want...)
+			})
+		})
+	}
+}
+
+func TestObserverIsNotKeptBusyByHints(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scene{is: well, kinds: some}
+		observe(t, s, false)
+		for range 100 { // in ten seconds
+			s.news.kinds <- struct{}{}
+			pass(100 * time.Millisecond)
+		}
+		pass(20 * time.Second)
+		s.set(func() {
+			if s.reads < 3 || s.reads > 9 {
+				t.Errorf("read %d times", s.reads)
+			}
+		})
 	})
 }

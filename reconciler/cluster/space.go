@@ -16,13 +16,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// leaving is how often a cluster that leaves is looked at.
-const leaving = time.Second
+const (
+	// leaving is how often a cluster that leaves is looked at.
+	leaving = time.Second
+	// stale is when to look again at what somebody else has changed meanwhile.
+	stale = 50 * time.Millisecond
+)
 
 // space makes the execution namespace.
 func (r *Reconciler) space(ctx context.Context, s *state) (loop.Next, error) {
@@ -71,7 +76,7 @@ func (r *Reconciler) mark(ctx context.Context, s *state) (loop.Next, error) {
 	case apierrors.IsNotFound(err):
 		return loop.Next{Done: true}, nil
 	case apierrors.IsConflict(err):
-		return loop.Next{Done: true, After: 50 * time.Millisecond}, nil
+		return loop.Next{Done: true, After: stale}, nil
 	case err != nil:
 		return loop.Next{}, fmt.Errorf("write finalizer and taints of cluster %s: %w", s.cluster.Name, err)
 	}
@@ -86,12 +91,15 @@ func (r *Reconciler) leave(ctx context.Context, s *state) (loop.Next, error) {
 	if !controllerutil.ContainsFinalizer(s.cluster, clusterv1alpha1.ClusterControllerFinalizer) {
 		return loop.Next{}, nil
 	}
+	if err := giveUp(ctx, r.hub, s.cluster); err != nil {
+		return loop.Next{}, err
+	}
 	gone, err := r.removeSpace(ctx, s.cluster)
 	if err != nil || !gone {
 		return loop.Next{After: leaving}, err
 	}
-	bound, err := r.bound(ctx, s.cluster.Name)
-	if err != nil || bound {
+	named, err := isNamed(ctx, r.hub, s.cluster.Name)
+	if err != nil || named {
 		return loop.Next{After: leaving}, err
 	}
 	updated := s.cluster.DeepCopy()
@@ -105,6 +113,32 @@ func (r *Reconciler) leave(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	log.FromContext(ctx).Info("Let go of the cluster")
 	return loop.Next{}, nil
+}
+
+// giveUp lets the Works of a cluster in pull mode go while its agent does not
+// say that it is well: nobody would remove what they hold, and it stays there.
+func giveUp(ctx context.Context, hub client.Client, cluster *clusterv1alpha1.Cluster) error {
+	if cluster.Spec.SyncMode != clusterv1alpha1.Pull || meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady) {
+		return nil
+	}
+	var works workv1alpha1.WorkList
+	if err := hub.List(ctx, &works, client.InNamespace(workv1alpha2.ExecutionNamespace(cluster.Name)), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list the works of cluster %s: %w", cluster.Name, err)
+	}
+	for i := range works.Items {
+		work := &works.Items[i]
+		if !controllerutil.ContainsFinalizer(work, workv1alpha2.ExecutionControllerFinalizer) {
+			continue
+		}
+		updated := work.DeepCopy()
+		controllerutil.RemoveFinalizer(updated, workv1alpha2.ExecutionControllerFinalizer)
+		err := hub.Patch(ctx, updated, client.MergeFromWithOptions(work, client.MergeFromWithOptimisticLock{}))
+		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+			return fmt.Errorf("let go of work %s of cluster %s: %w", work.Name, cluster.Name, err)
+		}
+		log.FromContext(ctx).Info("Let go of a work that nobody would remove", "work", work.Name)
+	}
+	return nil
 }
 
 // removeSpace deletes the execution namespace and says whether it is gone.
@@ -130,10 +164,10 @@ func (r *Reconciler) removeSpace(ctx context.Context, cluster *clusterv1alpha1.C
 	return false, nil
 }
 
-// bound says whether a binding still names the cluster.
-func (r *Reconciler) bound(ctx context.Context, cluster string) (bool, error) {
+// isNamed says whether a binding still names the cluster.
+func isNamed(ctx context.Context, hub client.Client, cluster string) (bool, error) {
 	found := false
-	err := bindings.Each(ctx, r.hub, func(b workv1alpha2.Binding) {
+	err := bindings.Each(ctx, hub, func(b workv1alpha2.Binding) {
 		for _, target := range b.BindingSpec().Clusters {
 			found = found || target.Name == cluster
 		}

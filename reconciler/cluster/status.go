@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/loop"
 )
 
@@ -29,21 +32,28 @@ func (r *Reconciler) describe(_ context.Context, s *state) (loop.Next, error) {
 		meta.SetStatusCondition(&s.status.Conditions, c)
 	}
 	set(ready(s.seen.outcome))
-	if s.seen.version == "" {
+	if s.seen.version == "" && s.seen.gap == "" {
 		return loop.Next{}, nil
 	}
-	set(completeness(s.seen))
-	s.status.KubernetesVersion = s.seen.version
-	s.status.APIEnablements = s.seen.kinds
+	if s.seen.version != "" {
+		s.status.KubernetesVersion = s.seen.version
+		s.status.APIEnablements = s.seen.kinds
+	}
+	set(completeness(s.status.APIEnablements, s.seen.gap))
 	if s.seen.nodes != nil {
 		s.status.NodeSummary = s.seen.nodes
 		resources := *s.seen.resources
-		if s.cluster.Status.ResourceSummary != nil {
-			resources.AllocatableModelings = s.cluster.Status.ResourceSummary.AllocatableModelings
+		if !equality.Semantic.DeepEqual(s.seen.models, r.options.models(s.cluster)) {
+			resources.AllocatableModelings = nil // counted by models that there are not any more
 		}
 		s.status.ResourceSummary = &resources
 	}
 	return loop.Next{}, nil
+}
+
+// readiness returns the cluster's condition Ready; nil if it has none.
+func readiness(cluster *clusterv1alpha1.Cluster) *metav1.Condition {
+	return meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 }
 
 func ready(o outcome) metav1.Condition {
@@ -54,13 +64,15 @@ func ready(o outcome) metav1.Condition {
 	return metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: status, Reason: o.reason, Message: o.message}
 }
 
-func completeness(seen *observation) metav1.Condition {
+// completeness says whether these are all the kinds that the member serves. Gap
+// says what could not be read.
+func completeness(kinds []clusterv1alpha1.APIEnablement, gap string) metav1.Condition {
 	c := metav1.Condition{Type: clusterv1alpha1.ClusterConditionCompleteAPIEnablements, Status: metav1.ConditionFalse}
 	switch {
-	case len(seen.kinds) == 0:
-		c.Reason, c.Message = clusterv1alpha1.APIEnablementsEmptyReason, "no kinds could be read from the cluster"
-	case seen.partial:
-		c.Reason, c.Message = clusterv1alpha1.APIEnablementsPartialReason, "some groups of kinds could not be read from the cluster"
+	case len(kinds) == 0:
+		c.Reason, c.Message = clusterv1alpha1.APIEnablementsEmptyReason, cmp.Or(gap, "the cluster serves no kinds")
+	case gap != "":
+		c.Reason, c.Message = clusterv1alpha1.APIEnablementsPartialReason, gap+": what was read before stands"
 	default:
 		c.Status = metav1.ConditionTrue
 		c.Reason, c.Message = clusterv1alpha1.APIEnablementsCompleteReason, "all kinds were read from the cluster"
@@ -75,18 +87,27 @@ func (r *Reconciler) report(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	updated := s.cluster.DeepCopy()
 	updated.Status = *s.status
-	if err := r.hub.Status().Patch(ctx, updated, client.MergeFrom(s.cluster)); err != nil {
-		if apierrors.IsNotFound(err) {
+	// Conditions are a list that others write to, too: what was read must stand.
+	patch := client.MergeFrom(s.cluster)
+	if !equality.Semantic.DeepEqual(s.cluster.Status.Conditions, s.status.Conditions) {
+		patch = client.MergeFromWithOptions(s.cluster, client.MergeFromWithOptimisticLock{})
+	}
+	if err := r.hub.Status().Patch(ctx, updated, patch); err != nil {
+		switch {
+		case apierrors.IsNotFound(err):
 			return loop.Next{}, nil
+		case apierrors.IsConflict(err):
+			return loop.Next{After: stale}, nil
+		case errors.Is(err, hub.ErrAway): // it may be back without a word about this cluster
+			return loop.Next{After: r.options.Period}, nil
 		}
 		return loop.Next{}, fmt.Errorf("write the status of cluster %s: %w", s.cluster.Name, err)
 	}
-	was, is := meta.FindStatusCondition(s.cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady), ready(outcome{})
-	if c := meta.FindStatusCondition(updated.Status.Conditions, clusterv1alpha1.ClusterConditionReady); c != nil {
-		is = *c
-	}
-	if was == nil || was.Status != is.Status || was.Reason != is.Reason {
+	if was, is := readiness(s.cluster), readiness(updated); is != nil && (was == nil || was.Status != is.Status || was.Reason != is.Reason) {
 		log.FromContext(ctx).Info("Cluster turned", "ready", is.Status, "reason", is.Reason)
+	}
+	if s.seen == nil {
+		r.pulses.last(s.cluster.Name, readiness(updated)) // what comes after this judgement is news
 	}
 	r.wrote.Wrote(updated)
 	s.cluster = updated

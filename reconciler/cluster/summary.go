@@ -1,14 +1,17 @@
 package cluster
 
 import (
+	"maps"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	podrequests "k8s.io/component-helpers/resource"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/estimate"
 )
 
 // nodeOffer is what is kept of a node.
@@ -21,8 +24,9 @@ type nodeOffer struct {
 // podNeed is what is kept of a pod.
 type podNeed struct {
 	metav1.ObjectMeta
-	placed, over bool
-	need         corev1.ResourceList
+	node string // empty: none yet
+	over bool
+	need corev1.ResourceList
 }
 
 // trimNode keeps what counts of a node; anything else passes as it is.
@@ -46,40 +50,70 @@ func trimPod(obj any) (any, error) {
 	}
 	return &podNeed{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, ResourceVersion: pod.ResourceVersion},
-		placed:     pod.Spec.NodeName != "",
+		node:       pod.Spec.NodeName,
 		over:       pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed,
 		need:       podrequests.PodRequests(pod, podrequests.PodResourcesOptions{}),
 	}, nil
 }
 
+// totals are what a member's nodes and pods add up to.
+type totals struct {
+	nodes     *clusterv1alpha1.NodeSummary
+	resources *clusterv1alpha1.ResourceSummary
+	// models are those that the nodes in resources were counted by.
+	models []clusterv1alpha1.ResourceModel
+}
+
 // summary adds up what a member's nodes and pods offer and need.
 type summary struct {
-	mu    sync.Mutex
-	nodes func() []any // nil until nodes and pods are known
-	pods  func() []any
+	mu     sync.Mutex
+	nodes  seen // none until both are known
+	pods   seen
+	models []clusterv1alpha1.ResourceModel
+	last   totals
+	made   [2]string // the versions of nodes and pods that last was made of
+}
+
+// seen is what a watch knows.
+type seen struct {
+	list    func() []any
+	version func() string
 }
 
 // known tells the summary where nodes and pods are listed.
-func (s *summary) known(nodes, pods func() []any) {
+func (s *summary) known(nodes, pods seen) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.nodes, s.pods = nodes, pods
 }
 
-// sums returns the sums, and nil while nodes and pods are not known.
-func (s *summary) sums() (*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) {
+// countBy sets the models that nodes are counted by from now on.
+func (s *summary) countBy(models []clusterv1alpha1.ResourceModel) {
 	s.mu.Lock()
-	nodes, pods := s.nodes, s.pods
-	s.mu.Unlock()
-	if nodes == nil {
-		return nil, nil
+	defer s.mu.Unlock()
+	if !equality.Semantic.DeepEqual(s.models, models) {
+		s.models, s.last = models, totals{}
 	}
-	return addUp(nodes(), pods())
 }
 
-func addUp(nodes, pods []any) (*clusterv1alpha1.NodeSummary, *clusterv1alpha1.ResourceSummary) {
+// sums returns the sums; none while nodes and pods are not known. They are
+// shared: not to be changed.
+func (s *summary) sums() totals {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.nodes.list == nil {
+		return totals{}
+	}
+	if is := [2]string{s.nodes.version(), s.pods.version()}; s.last.nodes == nil || s.made != is {
+		s.last, s.made = addUp(s.nodes.list(), s.pods.list(), s.models), is
+	}
+	return s.last
+}
+
+func addUp(nodes, pods []any, models []clusterv1alpha1.ResourceModel) totals {
 	count := &clusterv1alpha1.NodeSummary{}
 	allocatable, allocating, allocated := corev1.ResourceList{}, corev1.ResourceList{}, corev1.ResourceList{}
+	free := map[string]corev1.ResourceList{}
 	for _, obj := range nodes {
 		node, ok := obj.(*nodeOffer)
 		if !ok {
@@ -90,25 +124,31 @@ func addUp(nodes, pods []any) (*clusterv1alpha1.NodeSummary, *clusterv1alpha1.Re
 			count.ReadyNum++
 		}
 		add(allocatable, node.offer)
-	}
-	waiting, running := int64(0), int64(0)
-	for _, obj := range pods {
-		switch pod, ok := obj.(*podNeed); {
-		case !ok:
-		case !pod.placed && !pod.over:
-			add(allocating, pod.need)
-			waiting++
-		case pod.placed && !pod.over:
-			add(allocated, pod.need)
-			running++
+		if len(models) > 0 {
+			free[node.Name] = node.offer.DeepCopy()
 		}
 	}
-	addPods(allocating, waiting)
-	addPods(allocated, running)
-	return count, &clusterv1alpha1.ResourceSummary{
-		Allocatable: orNil(allocatable), Allocating: orNil(allocating), Allocated: orNil(allocated),
+	for _, obj := range pods {
+		switch pod, ok := obj.(*podNeed); {
+		case !ok || pod.over:
+		case pod.node == "":
+			add(allocating, pod.need)
+			add(allocating, onePod)
+		default:
+			add(allocated, pod.need)
+			add(allocated, onePod)
+			take(free[pod.node], pod.need)
+			take(free[pod.node], onePod)
+		}
 	}
+	return totals{nodes: count, models: models, resources: &clusterv1alpha1.ResourceSummary{
+		Allocatable: orNil(allocatable), Allocating: orNil(allocating), Allocated: orNil(allocated),
+		AllocatableModelings: estimate.CountNodes(models, maps.Values(free)),
+	}}
 }
+
+// onePod is what a pod takes of the places for pods.
+var onePod = corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(1, resource.DecimalSI)}
 
 func add(total, part corev1.ResourceList) {
 	for name, amount := range part {
@@ -118,9 +158,13 @@ func add(total, part corev1.ResourceList) {
 	}
 }
 
-func addPods(total corev1.ResourceList, count int64) {
-	if count > 0 {
-		total[corev1.ResourcePods] = *resource.NewQuantity(count, resource.DecimalSI)
+// take takes what is needed from what is free, of the resources that there are.
+func take(free, need corev1.ResourceList) {
+	for name, amount := range need {
+		if left, ok := free[name]; ok {
+			left.Sub(amount)
+			free[name] = left
+		}
 	}
 }
 

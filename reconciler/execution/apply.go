@@ -7,12 +7,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/ownership"
 )
 
 // action is what one manifest needs.
@@ -27,6 +27,8 @@ const (
 	send
 	// correct: somebody changed what is ours.
 	correct
+	// restore: the object is gone, or has lost its label.
+	restore
 )
 
 // decide says what a manifest needs, from its hash, the record of what was last
@@ -39,8 +41,10 @@ func decide(hash string, record workv1alpha1.AppliedHash, observed *members.Obse
 		return send
 	case presence == members.Unknown:
 		return await
-	case presence == members.Absent || presence == members.Unserved:
+	case presence == members.Unserved:
 		return send
+	case presence == members.Absent:
+		return restore
 	case record.Observed != observed.Owned || !observed.Managed:
 		return correct
 	default:
@@ -78,76 +82,119 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	if suspended(s.work) {
 		return loop.Next{}, nil
 	}
-	switch decide(m.hash, record, observed, presence) {
+	act := decide(m.hash, record, observed, presence)
+	switch act {
 	case await:
 		return loop.Next{}, &blocked{cause: cause{event: onSync, kind: m.gvk}, after: safetyNet, err: fmt.Errorf("the watch of %s is not synced", m.gvk)}
-	case correct:
+	case keep:
+		return loop.Next{}, nil
+	case correct, restore:
+		if reports(s.work) {
+			found, err := l.drift.inspect(ctx, s, m, observed)
+			if err != nil || found {
+				return loop.Next{After: safetyNet}, l.explain(s, m, err)
+			}
+			act = correct // as it should be, but not ours any more
+		}
 		if pause := l.pace.due(s.key); pause > 0 {
 			return loop.Next{After: pause}, nil
 		}
 		l.pace.ran(s.key)
-	case keep:
-		return loop.Next{}, nil
 	}
-	observed, err := l.apply(ctx, s, m, observed, presence)
+	untold := s.drifts[m.ordinal]
+	observed, err := l.apply(ctx, s, m, target{act, observed, presence})
 	if err != nil {
+		s.applied[m.ordinal], s.drifts[m.ordinal] = record, untold // nothing was sent, nothing put back
 		return loop.Next{}, l.explain(s, m, err)
 	}
-	s.objects[m.ordinal] = observed
-	s.applied[m.ordinal] = workv1alpha1.AppliedHash{Ordinal: m.ordinal, Desired: m.hash, Observed: observed.Owned}
+	s.objects[m.ordinal], s.known[m.ordinal] = observed, true
+	sent := &s.applied[m.ordinal]
+	sent.Ordinal, sent.Desired, sent.Observed = m.ordinal, m.hash, observed.Owned
 	l.ledger.wrote(s)
 	if m.gvk.Kind == "Namespace" && m.gvk.Group == "" {
 		l.line.release(func(c cause) bool { return c == cause{event: onNamespace, namespace: m.key.Name} })
 	}
 	log.FromContext(ctx).Info("Applied", "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name)
+	if d := s.drifts[m.ordinal]; d != nil && d != untold {
+		l.drift.tell(s, m, d)
+	}
 	return loop.Next{}, nil
+}
+
+// target is the object that a manifest is sent to, as far as it is known.
+type target struct {
+	act      action
+	observed *members.Observed
+	presence members.Presence
 }
 
 // apply sends one manifest. Where an object may be in the way that is not ours,
 // it is sent so that it only makes a new one; the member is asked what is there
-// if that is refused, or if fields of it are to be kept.
-func (l *lane) apply(ctx context.Context, s *state, m *manifest, observed *members.Observed, presence members.Presence) (*members.Observed, error) {
+// if that is refused, if fields of it are to be kept, or if somebody interfered.
+func (l *lane) apply(ctx context.Context, s *state, m *manifest, to target) (*members.Observed, error) {
 	desired, err := m.object(s.work)
 	if err != nil {
 		return nil, err
 	}
-	ours := presence == members.Present && observed.Managed
-	sentBefore := presence == members.Unknown && s.applied[m.ordinal].Desired != ""
-	retains, free := l.retainer.Retains(desired), ours || sentBefore || overwrites(desired)
-	if !retains && free {
+	there := to.presence == members.Present
+	sentBefore := to.presence == members.Unknown && s.applied[m.ordinal].Desired != ""
+	ours := there && to.observed.Managed && to.observed.Owned != ""
+	switch {
+	case to.act == correct || there && !ours || l.retention.looks(desired, to, sentBefore, s.applied[m.ordinal].Replicas != nil):
+		return l.applyOver(ctx, s, m, desired, to.act)
+	case ours || sentBefore:
 		return s.member.Apply(ctx, desired)
 	}
-	if !retains {
-		desired.SetResourceVersion(members.OnlyNew)
-		made, err := s.member.Apply(ctx, desired)
-		if !apierrors.IsConflict(err) {
-			return made, err
+	desired.SetResourceVersion(members.OnlyNew)
+	made, err := s.member.Apply(ctx, desired)
+	if !apierrors.IsConflict(err) {
+		if err == nil && to.act == restore {
+			s.drifts[m.ordinal] = putBack(m.removed(), l.options.Clock.Now())
 		}
-		desired.SetResourceVersion("")
+		return made, err
 	}
-	return l.applyOver(ctx, s, m, desired)
+	desired.SetResourceVersion("")
+	return l.applyOver(ctx, s, m, desired, to.act)
 }
 
 // applyOver sends one manifest once it is known what object it meets.
-func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *unstructured.Unstructured) (*members.Observed, error) {
+func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *unstructured.Unstructured, act action) (*members.Observed, error) {
 	live, err := s.member.Get(ctx, m.gvk, m.key)
 	switch {
+	case apierrors.IsNotFound(err) && act == correct && reports(s.work):
+		return nil, &blocked{cause: cause{event: onRetry}, err: errMoved}
 	case apierrors.IsNotFound(err):
+		if act == correct || act == restore {
+			s.drifts[m.ordinal] = putBack(m.removed(), l.options.Clock.Now())
+		}
 		return s.member.Apply(ctx, desired)
 	case err != nil:
 		return nil, err
-	case !mayTake(s.key, desired, members.Marks(live)):
+	case !mayTake(s, m, desired, live):
 		return nil, m.taken()
 	}
-	if l.retainer.Retains(desired) {
-		retained, err := l.retainer.Retain(desired, live)
-		if err != nil {
-			return nil, fmt.Errorf("keep what the member set in %s %s: %w", m.gvk.Kind, m.key, err)
+	if desired, err = l.retention.retain(ctx, s, m, desired, live); err != nil {
+		return nil, err
+	}
+	if changes := ownership.Changes(desired, live); len(changes) > 0 && (act == correct || act == restore) {
+		if reports(s.work) {
+			return nil, &blocked{cause: cause{event: onRetry}, err: errMoved}
 		}
-		desired = members.KeepOwned(desired, retained, live)
+		s.drifts[m.ordinal] = putBack(m.title()+": "+ownership.Describe(changes), l.options.Clock.Now())
+	}
+	patch, err := ownership.Adopt(desired, live)
+	if err == nil && patch != nil {
+		err = s.member.Patch(ctx, m.gvk, m.key, patch)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return s.member.Apply(ctx, desired)
 }
+
+// errMoved says that an object which only changed hands has changed since, where
+// that is to be reported and not reverted: it is looked at again.
+var errMoved = errors.New("the object has changed since it was compared")
 
 // taken says that somebody else's object has the name, and what to do.
 func (m *manifest) taken() error {
@@ -164,15 +211,25 @@ func (m *manifest) taken() error {
 // mayTake says whether the Work may apply to an object: to one that is managed,
 // to one that was its own before somebody took the label off, and to any if the
 // manifest says so.
-func mayTake(work client.ObjectKey, desired *unstructured.Unstructured, live *members.Observed) bool {
-	return live.Managed || live.Work == work || overwrites(desired)
+func mayTake(s *state, m *manifest, desired, live *unstructured.Unstructured) bool {
+	marks := members.Marks(live)
+	return marks.Managed || marks.Work == s.key || overwrites(desired) || s.applied[m.ordinal].Desired != "" && ownership.Applies(live)
 }
 
 // explain tells faults of the way from faults of the manifest: while the member
 // is out of reach, or a namespace is on its way, nothing is wrong with the Work.
 func (l *lane) explain(s *state, m *manifest, err error) error {
+	if err == nil {
+		return nil
+	}
 	if _, ok := l.connected(l.cluster); !ok {
 		return &blocked{cause: cause{event: onProof}, after: safetyNet, err: err}
+	}
+	if apierrors.IsConflict(err) && l.line.retries.NumRequeues(s.key) < triesForConflict {
+		return &blocked{cause: cause{event: onRetry}, err: err} // somebody wrote the object meanwhile
+	}
+	if (errors.Is(err, members.ErrBusy) || apierrors.IsTooManyRequests(err)) && l.line.retries.NumRequeues(s.key) < triesForPlace {
+		return &blocked{cause: cause{event: onRetry}, err: err}
 	}
 	if errors.Is(err, members.ErrNoNamespace) && l.line.retries.NumRequeues(s.key) < triesForNamespace {
 		return &blocked{cause: cause{event: onNamespace, namespace: m.key.Namespace}, err: err}
@@ -183,3 +240,11 @@ func (l *lane) explain(s *state, m *manifest, err error) error {
 // triesForNamespace is how often a Work is tried before a namespace that is not
 // there counts as a failure: about three seconds.
 const triesForNamespace = 6
+
+// triesForConflict is how often a Work is tried before an object that somebody
+// else writes all the time counts as a failure: about three seconds.
+const triesForConflict = 6
+
+// triesForPlace is how often a Work is tried before a member that has too much to
+// do counts as a failure: about six seconds.
+const triesForPlace = 7

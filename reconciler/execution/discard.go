@@ -98,6 +98,7 @@ var (
 		workv1alpha2.ResourceBindingNameAnnotationKey,
 		workv1alpha2.ClusterResourceBindingAnnotationKey,
 		workv1alpha2.ResourceConflictResolutionAnnotation,
+		workv1alpha2.PullSecretsAnnotation,
 		workv1alpha2.ResourceTemplateUIDAnnotation,
 		workv1alpha2.ResourceTemplateGenerationAnnotationKey,
 		workv1alpha2.ManagedAnnotation,

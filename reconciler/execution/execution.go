@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -65,8 +66,17 @@ type Recorder interface {
 
 // member is what the loop asks of a member cluster.
 type member interface {
+	reader
+	writer
+}
+
+type reader interface {
 	Read(gvk schema.GroupVersionKind, key types.NamespacedName) (*members.Observed, members.Presence)
 	Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error)
+	Autoscaled(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (bool, error)
+}
+
+type writer interface {
 	Apply(ctx context.Context, desired *unstructured.Unstructured) (*members.Observed, error)
 	Patch(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, patch []byte) error
 	Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, uid types.UID) error
@@ -78,10 +88,11 @@ var _ member = (*members.Member)(nil)
 type Reconciler struct {
 	hub       client.Client
 	connected func(cluster string) (member, bool)
-	retainer  Retainer
+	retention retention
 	recorder  Recorder
 	options   Options
 	crew      *crew.Crew
+	drifts    *prometheus.CounterVec // by cluster, kind and what was done
 	wrote     *echo.Echo[*workv1alpha1.Work]
 	held      *window.Window[client.ObjectKey]
 
@@ -99,11 +110,12 @@ func New(hub client.Client, registry *members.Registry, retainer Retainer, recor
 			}
 			return nil, false // no member at all, not one that is nil
 		},
-		retainer: retainer,
-		recorder: recorder,
-		options:  defaults(o),
-		crew:     crew.New(),
-		lanes:    map[string]*lane{},
+		retention: retention{retainer},
+		recorder:  recorder,
+		options:   defaults(o),
+		crew:      crew.New(),
+		drifts:    driftCounter(),
+		lanes:     map[string]*lane{},
 	}
 	r.wrote = echo.New[*workv1alpha1.Work](r.options.Clock)
 	r.held = window.New[client.ObjectKey](window.Options{Quiet: r.options.Quiet, Most: r.options.Most, Clock: r.options.Clock})
@@ -215,7 +227,7 @@ func (r *Reconciler) workSeen(before, after any) {
 	}
 	r.wrote.Observed(work)
 	if was, ok := before.(*workv1alpha1.Work); ok && was.Generation == work.Generation && was.UID == work.UID &&
-		was.DeletionTimestamp.IsZero() == work.DeletionTimestamp.IsZero() {
+		was.DeletionTimestamp.IsZero() == work.DeletionTimestamp.IsZero() && reports(was) == reports(work) {
 		return
 	}
 	key := client.ObjectKeyFromObject(work)

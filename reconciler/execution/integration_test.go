@@ -46,6 +46,11 @@ func TestFleet(t *testing.T) {
 		{"what others change of ours is put back, and nothing else", testDrift},
 		{"what is removed in the member is made again", testRemovedInMember},
 		{"what is in the way is left alone until told otherwise", testConflict},
+		{"what others change is reported and left alone where that is wanted", testReported},
+		{"what runs already is adopted without a restart", testAdopted},
+		{"what something in the member scales keeps its replicas", testScaled},
+		{"a Work that somebody wrote is carried like others", testByHand},
+		{"pull secrets that the member added stay, those of Git go with it", testPullSecrets},
 		{"a suspended Work keeps changes from the member", testSuspended},
 		{"a Work that preserves leaves its object behind, unmarked", testPreserved},
 		{"a restart with nothing changed writes nothing", testRestart},
@@ -244,6 +249,7 @@ func testDrift(t *testing.T, f *fleet) {
 	if d.Annotations["note"] != "kept" {
 		t.Errorf("an annotation of others is gone: %v", d.Annotations)
 	}
+	f.drifted(t, f.web, workv1alpha1.WorkDriftRevertedReason, "Deployment shop/web: spec.template.spec.containers[web].image changed by execution.test at 2")
 	f.applied(t, f.web)
 }
 
@@ -268,6 +274,7 @@ func testRemovedInMember(t *testing.T, f *fleet) {
 		return nil
 	})
 	f.applied(t, f.web)
+	f.drifted(t, f.web, workv1alpha1.WorkDriftRevertedReason, "Deployment shop/web was removed; put back at 2")
 }
 
 func config(name, value string) *corev1.ConfigMap {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -28,6 +29,7 @@ type lane struct {
 	line    *line
 	ledger  *ledger
 	pace    *pace
+	drift   *inspector
 }
 
 // open starts the lane of a cluster, if it does not run.
@@ -63,13 +65,17 @@ func (r *Reconciler) open(ctx context.Context, cluster string) {
 }
 
 func (r *Reconciler) newLane(cluster string) *lane {
-	return &lane{
+	l := &lane{
 		Reconciler: r,
 		cluster:    cluster,
 		line:       newLine(),
 		ledger:     newLedger(),
 		pace:       newPace(r.options.Clock),
 	}
+	l.drift = &inspector{
+		cluster: cluster, retention: r.retention, ledger: l.ledger, pace: l.pace, recorder: r.recorder, count: r.drifts,
+	}
+	return l
 }
 
 // close ends the lane of a cluster, if there is one.
@@ -79,6 +85,7 @@ func (r *Reconciler) close(cluster string) {
 	if l := r.lanes[cluster]; l != nil {
 		delete(r.lanes, cluster)
 		l.hand.Stop()
+		r.drifts.DeletePartialMatch(prometheus.Labels{"cluster": cluster})
 	}
 }
 

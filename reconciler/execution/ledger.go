@@ -17,6 +17,13 @@ type ledger struct {
 	mu     sync.Mutex
 	parsed map[client.ObjectKey]parsed
 	sent   map[client.ObjectKey]sent
+	seen   map[client.ObjectKey]map[int]finding // by ordinal
+}
+
+// finding is what differs in one state of an object.
+type finding struct {
+	state string
+	text  string
 }
 
 // parsed is what the manifests of one generation of a Work are.
@@ -30,10 +37,11 @@ type parsed struct {
 type sent struct {
 	uid     types.UID
 	applied []workv1alpha1.AppliedHash
+	drifts  []*drift // by ordinal; what was put back
 }
 
 func newLedger() *ledger {
-	return &ledger{parsed: map[client.ObjectKey]parsed{}, sent: map[client.ObjectKey]sent{}}
+	return &ledger{parsed: map[client.ObjectKey]parsed{}, sent: map[client.ObjectKey]sent{}, seen: map[client.ObjectKey]map[int]finding{}}
 }
 
 // manifests returns the Work's manifests.
@@ -77,11 +85,27 @@ func (l *ledger) records(work *workv1alpha1.Work, count int) []workv1alpha1.Appl
 	return out
 }
 
-// wrote keeps the record of what was applied until the Work's status has it.
+// untold returns what was put back that is not written to the Work yet, one
+// entry for each of count manifests; nil for nothing.
+func (l *ledger) untold(work *workv1alpha1.Work, count int) []*drift {
+	out := make([]*drift, count)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	unwritten := l.sent[client.ObjectKeyFromObject(work)]
+	for i, d := range unwritten.drifts {
+		if unwritten.uid == work.UID && i < count && d != nil && d.reverted {
+			out[i] = d
+		}
+	}
+	return out
+}
+
+// wrote keeps the record of what was applied, and put back, until the Work's
+// status has it.
 func (l *ledger) wrote(s *state) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sent[s.key] = sent{uid: s.work.UID, applied: slices.Clone(s.applied)}
+	l.sent[s.key] = sent{uid: s.work.UID, applied: slices.Clone(s.applied), drifts: slices.Clone(s.drifts)}
 }
 
 // settled forgets that record: the Work's status has it.
@@ -91,9 +115,28 @@ func (l *ledger) settled(key client.ObjectKey) {
 	delete(l.sent, key)
 }
 
+// found returns what was found to differ in this state of an object.
+func (l *ledger) found(key client.ObjectKey, ordinal int, state string) (text string, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f, ok := l.seen[key][ordinal]
+	return f.text, ok && f.state == state
+}
+
+// find keeps what differs in a state of an object.
+func (l *ledger) find(key client.ObjectKey, ordinal int, f finding) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.seen[key] == nil {
+		l.seen[key] = map[int]finding{}
+	}
+	l.seen[key][ordinal] = f
+}
+
 func (l *ledger) forget(key client.ObjectKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	delete(l.seen, key)
 	delete(l.sent, key)
 	delete(l.parsed, key)
 }

@@ -114,6 +114,9 @@ func (l *line) release(match func(cause) bool) {
 			due = append(due, key)
 		}
 	}
+	if len(l.waiting) == 0 {
+		l.waiting = map[client.ObjectKey]cause{} // all wait when a lane starts, and maps do not shrink
+	}
 	l.mu.Unlock()
 	for _, key := range due {
 		l.retries.Forget(key)

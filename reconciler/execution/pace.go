@@ -29,6 +29,7 @@ type pace struct {
 type run struct {
 	count int
 	last  time.Time
+	told  time.Time
 }
 
 func newPace(c clock.PassiveClock) *pace {
@@ -59,7 +60,21 @@ func (p *pace) ran(key client.ObjectKey) {
 	if p.clock.Since(r.last) > forgiven {
 		r.count = 0
 	}
-	p.runs[key] = run{count: r.count + 1, last: p.clock.Now()}
+	r.count, r.last = r.count+1, p.clock.Now()
+	p.runs[key] = r
+}
+
+// tells says whether an Event is due: the last one is a while ago.
+func (p *pace) tells(key client.ObjectKey) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.runs[key]
+	if !r.told.IsZero() && p.clock.Since(r.told) <= forgiven {
+		return false
+	}
+	r.told = p.clock.Now()
+	p.runs[key] = r
+	return true
 }
 
 func (p *pace) forget(key client.ObjectKey) {

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,12 +20,19 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/window"
 )
 
 // edge is a member as a phase meets it: what it knows, and what it is asked.
@@ -36,7 +44,9 @@ type edge struct {
 	asked    []string
 	sent     *unstructured.Unstructured
 
-	conflicts bool // whether it takes a resource version for a conflict in any case
+	autoscaled bool  // whether an autoscaler is at it
+	silent     error // why it does not say so
+	conflicts  bool  // whether it takes a resource version for a conflict in any case
 }
 
 func (e *edge) ask(format string, args ...any) {
@@ -53,6 +63,11 @@ func (e *edge) Get(_ context.Context, gvk schema.GroupVersionKind, key types.Nam
 		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: strings.ToLower(gvk.Kind)}, key.Name)
 	}
 	return e.live, nil
+}
+
+func (e *edge) Autoscaled(_ context.Context, _ schema.GroupVersionKind, key types.NamespacedName) (bool, error) {
+	e.ask("autoscaled %s", key.Name)
+	return e.autoscaled, e.silent
 }
 
 func (e *edge) Apply(_ context.Context, desired *unstructured.Unstructured) (*members.Observed, error) {
@@ -83,6 +98,13 @@ func (e *edge) Delete(_ context.Context, _ schema.GroupVersionKind, key types.Na
 	return e.refuse
 }
 
+// events keeps what is told.
+type events struct{ told []string }
+
+func (e *events) Event(obj runtime.Object, _, reason, _ string) {
+	e.told = append(e.told, fmt.Sprintf("%T %s", obj, reason))
+}
+
 var workKey = client.ObjectKey{Namespace: "karmada-es-eu-1", Name: "web"}
 
 // testLane returns a lane to eu-1; a nil member is not connected.
@@ -94,8 +116,10 @@ func testLane(e *edge, clock *clocktesting.FakePassiveClock) *lane {
 			}
 			return e, true
 		},
-		retainer: interpreter.Native(),
-		options:  defaults(Options{Clock: clock}),
+		retention: retention{interpreter.Native()},
+		options:   defaults(Options{Clock: clock}),
+		recorder:  &events{},
+		drifts:    driftCounter(),
 	}
 	l := r.newLane("eu-1")
 	return l
@@ -134,6 +158,8 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 func TestCarry(t *testing.T) {
 	recorded := []workv1alpha1.AppliedHash{{Desired: members.Hash([]byte(manifestText)), Observed: "owned"}}
 	stale := []workv1alpha1.AppliedHash{{Desired: "older", Observed: "owned"}}
+	made := strings.Replace(manifestText, `"web"}}`, `"web"},"managedFields":[`+
+		`{"manager":"kubectl-client-side-apply","operation":"Update","apiVersion":"apps/v1","fieldsV1":{"f:spec":{"f:replicas":{}}}}]}`, 1)
 	unmanaged := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"web"}}`
 	cases := map[string]struct {
 		edge    edge
@@ -169,14 +195,35 @@ func TestCarry(t *testing.T) {
 			blocked: &cause{event: onSync, kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}},
 		},
 		"a change after a restart is sent at once": {
-			edge: edge{presence: members.Unknown}, record: stale, asked: []string{"apply web"},
+			edge: edge{presence: members.Unknown}, record: stale, text: strings.Replace(manifestText, `"replicas":5`, `"paused":true`, 1), asked: []string{"apply web"},
+		},
+		"replicas are not sent after a restart before it is known who sets them": {
+			edge: edge{presence: members.Unknown}, record: stale, asked: []string{"get web", "apply web"},
+		},
+		"a change of what something scales": {
+			edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Scaled = true }), live: parse(t, manifestText)}, record: stale,
+			asked: []string{"get web", "apply web"},
+		},
+		"an object that is managed and was made by others": {
+			edge:  edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Owned = "" }), live: parse(t, made)},
+			asked: []string{"get web", "unmark web", "apply web"},
+		},
+		"one that somebody writes while it is taken over is looked at again": {
+			edge:    edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Owned = "" }), live: parse(t, made), refuse: apierrors.NewConflict(schema.GroupResource{}, "web", nil)},
+			asked:   []string{"get web", "unmark web"},
+			blocked: &cause{event: onRetry},
+		},
+		"one that is taken over and was made by others": {
+			edge:  edge{presence: members.Absent, live: parse(t, strings.Replace(made, "karmada.io", "example.io", 1))},
+			text:  strings.Replace(manifestText, `"work.karmada.io/name"`, `"work.karmada.io/conflict-resolution":"overwrite","work.karmada.io/name"`, 1),
+			asked: []string{"make web", "get web", "unmark web", "apply web"},
 		},
 		"a changed manifest is applied": {
 			edge: edge{presence: members.Present, observed: ours(asIs)}, record: stale, asked: []string{"apply web"},
 		},
 		"drift is put back": {
-			edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Owned = "drifted" })}, record: recorded,
-			asked: []string{"apply web"},
+			edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Owned = "drifted" }), live: parse(t, manifestText)}, record: recorded,
+			asked: []string{"get web", "apply web"},
 		},
 		"an object that lost its mark but names its Work is taken back": {
 			edge:   edge{presence: members.Absent, live: func() *unstructured.Unstructured { o := parse(t, manifestText); o.SetLabels(nil); return o }()},
@@ -198,7 +245,7 @@ func TestCarry(t *testing.T) {
 		"unless the manifest overwrites": {
 			edge:  edge{presence: members.Absent, live: parse(t, unmanaged)},
 			text:  strings.Replace(manifestText, `"work.karmada.io/name"`, `"work.karmada.io/conflict-resolution":"overwrite","work.karmada.io/name"`, 1),
-			asked: []string{"apply web"},
+			asked: []string{"make web", "get web", "apply web"},
 		},
 		"a suspended Work sends nothing": {
 			edge: edge{presence: members.Present, observed: ours(asIs)}, record: stale, suspend: true,
@@ -210,6 +257,12 @@ func TestCarry(t *testing.T) {
 			edge:    edge{presence: members.Absent, refuse: fmt.Errorf("%w: shop", members.ErrNoNamespace)},
 			asked:   []string{"make web"},
 			blocked: &cause{event: onNamespace, namespace: "shop"},
+		},
+		"a member that leaves requests unanswered is asked again": {
+			edge: edge{presence: members.Absent, refuse: fmt.Errorf("ask: %w", members.ErrBusy)}, asked: []string{"make web"}, blocked: &cause{event: onRetry},
+		},
+		"so is one that has too much to do": {
+			edge: edge{presence: members.Absent, refuse: apierrors.NewTooManyRequests("busy", 1)}, asked: []string{"make web"}, blocked: &cause{event: onRetry},
 		},
 		"a name made by the member could be made twice": {
 			edge: edge{}, text: `{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"web-"}}`, failed: "has no name",
@@ -419,6 +472,85 @@ func TestAStatusIsPatchedByWhatDiffers(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
 				t.Errorf("patch (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestALargeWorkStillReports: what the hub would refuse to store as a whole is
+// left out, and that is told.
+func TestALargeWorkStillReports(t *testing.T) {
+	const refused = 1536 << 10
+	raw := `{"said":"` + strings.Repeat("<", 30<<10) + `"}` // six bytes each, once stored
+	for name, tc := range map[string]struct {
+		manifest int
+		want     string
+	}{
+		"a small manifest": {1 << 10, ""},
+		"a large manifest": {1<<20 + 400<<10, "Deployment shop/web: its status is too large to be kept beside what the Work holds"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(manifestText, `"replicas":5`, `"replicas":5,"x":"`+strings.Repeat("x", tc.manifest)+`"`, 1)
+			e := &edge{presence: members.Present, observed: ours(func(o *members.Observed) {
+				o.Status, o.Health = &runtime.RawExtension{Raw: []byte(raw)}, workv1alpha1.ResourceHealthy
+			})}
+			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			work := testWork(text)
+			work.Status.Applied = []workv1alpha1.AppliedHash{{Desired: members.Hash([]byte(text)), Observed: "owned"}}
+			s := &state{key: workKey, work: work, member: e}
+			if _, err := loopOf(t, l, s); err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if c := meta.FindStatusCondition(s.status.Conditions, workv1alpha1.WorkInterpreted); c != nil {
+				got = c.Message
+			}
+			if len(s.status.ManifestStatuses) != 1 || s.status.ManifestStatuses[0].Health != workv1alpha1.ResourceHealthy || got != tc.want {
+				t.Errorf("reported: %d objects, %q, want %q", len(s.status.ManifestStatuses), got, tc.want)
+			}
+			if kept := s.status.ManifestStatuses[0].Status != nil; kept != (tc.want == "") {
+				t.Errorf("its status is kept: %t", kept)
+			}
+			work = work.DeepCopy()
+			work.Status = *s.status
+			data, err := json.Marshal(work)
+			if err != nil || len(data) > refused {
+				t.Errorf("%d bytes, %v", len(data), err)
+			}
+		})
+	}
+}
+
+// TestAMemberThatFailsIsAskedAgainSoonWhileTheHubIsAway: what the hub cannot be told
+// does not put off what can be done without it.
+func TestAMemberThatFailsIsAskedAgainSoonWhileTheHubIsAway(t *testing.T) {
+	for name, tc := range map[string]struct {
+		refuse error
+		most   time.Duration
+	}{
+		"the member does as it is told": {nil, lastRetry},
+		"the member fails":              {apierrors.NewInternalError(errors.New("a webhook is away")), 4 * firstRetry},
+	} {
+		t.Run(name, func(t *testing.T) {
+			work := testWork(manifestText)
+			away := interceptor.Funcs{SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+				return fmt.Errorf("patch: %w", hub.ErrAway)
+			}}
+			e := &edge{presence: members.Absent, refuse: tc.refuse}
+			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			l.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(work, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}).
+				WithInterceptorFuncs(away).Build()
+			l.wrote = echo.New[*workv1alpha1.Work](l.options.Clock)
+			l.held = window.New[client.ObjectKey](window.Options{Clock: l.options.Clock})
+			var result reconcile.Result
+			for range 2 { // a change may be held back for a moment first
+				var err error
+				if result, err = l.Reconcile(t.Context(), reconcile.Request{NamespacedName: workKey}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if result.RequeueAfter <= 0 || result.RequeueAfter > tc.most || tc.refuse == nil && result.RequeueAfter != tc.most {
+				t.Errorf("looked at again after %s, want %s at most", result.RequeueAfter, tc.most)
 			}
 		})
 	}

@@ -16,6 +16,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/interpreters"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 )
@@ -34,6 +35,7 @@ type state struct {
 	objects []*members.Observed        // by ordinal; nil where there is none
 	known   []bool                     // by ordinal: whether objects tells the truth
 	failed  []error                    // by ordinal; nil where all is well
+	drifts  []*drift                   // by ordinal; nil where nobody interfered
 	status  *workv1alpha1.WorkStatus   // as it is to be
 	blocked *blocked
 }
@@ -55,7 +57,7 @@ func (l *lane) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 	if err != nil || !found {
 		return reconcile.Result{}, err
 	}
-	phases := []loop.Phase[state]{l.connect, l.carry, l.describe, l.report}
+	phases := []loop.Phase[state]{l.connect, l.hold, l.carry, l.describe, l.report}
 	leaving := !s.work.DeletionTimestamp.IsZero()
 	switch {
 	case l.cluster == "" && (!leaving || s.cluster != nil && l.serves(s.cluster)):
@@ -87,11 +89,14 @@ func (l *lane) next(ctx context.Context, s *state, next loop.Next, err error, si
 	}
 	c, after := cause{event: onRetry}, time.Duration(0)
 	var b *blocked
+	var unruled *unruledError
 	switch {
 	case errors.As(err, &b):
 		c, after = b.cause, b.after
 	case errors.Is(err, members.ErrNotServed):
 		c = cause{event: onKinds}
+	case errors.As(err, &unruled):
+		c, after = cause{event: onSync, kind: unruled.kind}, interpreters.Costs(unruled) // the event comes when the rules change
 	}
 	if after == 0 {
 		after = l.line.retries.When(s.key)
@@ -147,7 +152,23 @@ func (l *lane) connect(_ context.Context, s *state) (loop.Next, error) {
 	s.parsed = l.ledger.manifests(s.work)
 	s.applied = l.ledger.records(s.work, len(s.parsed))
 	s.objects, s.known = make([]*members.Observed, len(s.parsed)), make([]bool, len(s.parsed))
-	s.failed = make([]error, len(s.parsed))
+	s.failed, s.drifts = make([]error, len(s.parsed)), l.ledger.untold(s.work, len(s.parsed))
+	return loop.Next{}, nil
+}
+
+// hold puts the loop's finalizer on a Work that lacks it, so that its objects go
+// when it goes. Works that Flotilla makes have it from the start.
+func (l *lane) hold(ctx context.Context, s *state) (loop.Next, error) {
+	if holds(s.work) || suspended(s.work) {
+		return loop.Next{}, nil
+	}
+	work := s.work.DeepCopy()
+	controllerutil.AddFinalizer(work, workv1alpha2.ExecutionControllerFinalizer)
+	if err := l.hub.Patch(ctx, work, client.MergeFromWithOptions(s.work, client.MergeFromWithOptimisticLock{})); err != nil {
+		return loop.Next{}, fmt.Errorf("hold work %s: %w", s.key, err)
+	}
+	l.wrote.Wrote(work)
+	s.work = work
 	return loop.Next{}, nil
 }
 

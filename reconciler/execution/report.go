@@ -2,8 +2,10 @@ package execution
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,8 +17,11 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/ownership"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
 // describe works out the status of the Work.
@@ -32,12 +37,72 @@ func (l *lane) describe(_ context.Context, s *state) (loop.Next, error) {
 		if condition, ok := applied(s); ok {
 			set(condition)
 		}
+		drifted(s, status, set)
 		status.Applied = slices.DeleteFunc(slices.Clone(s.applied), func(r workv1alpha1.AppliedHash) bool { return r.Desired == "" })
 	}
-	status.ManifestStatuses = manifestStatuses(s)
+	said, left := manifestStatuses(s)
+	if message, certain := faults(s, left); message != "" {
+		set(metav1.Condition{
+			Type: workv1alpha1.WorkInterpreted, Status: metav1.ConditionFalse, Reason: workv1alpha1.WorkInterpreterFailedReason, Message: message,
+		})
+	} else if certain {
+		meta.RemoveStatusCondition(&status.Conditions, workv1alpha1.WorkInterpreted)
+	}
+	status.ManifestStatuses = said
 	s.status = status
 	return loop.Next{}, nil
 }
+
+// faults names the rules that fail for objects of the Work, and those objects
+// whose statuses were left out, and says whether all rules are known to have been
+// asked.
+func faults(s *state, left []string) (message string, certain bool) {
+	var all []string
+	certain = true
+	for _, title := range left {
+		all = append(all, title+": its status is too large to be kept beside what the Work holds")
+	}
+	for i, observed := range s.objects {
+		var unruled *unruledError
+		switch {
+		case errors.As(s.failed[i], &unruled):
+			all = append(all, unruled.Error())
+		case observed == nil || !observed.Managed || observed.Work != s.key:
+			certain = certain && s.known[i]
+		case observed.Pending:
+			certain = false
+		case observed.Fault != "":
+			all = append(all, s.parsed[i].title()+": "+observed.Fault)
+		}
+	}
+	return ownership.Clip(strings.Join(all, "; "), mostMessage), certain
+}
+
+// drifted says what somebody did to the objects. What was put back last stays in
+// the status; what is no longer different goes from there.
+func drifted(s *state, status *workv1alpha1.WorkStatus, set func(metav1.Condition)) {
+	var texts []string
+	open := false
+	for _, d := range s.drifts {
+		if d != nil {
+			texts = append(texts, d.text)
+			open = open || !d.reverted
+		}
+	}
+	message := ownership.Clip(strings.Join(texts, "; "), mostMessage)
+	switch was := conditionStatus(status, workv1alpha1.WorkDrifted); {
+	case open:
+		set(metav1.Condition{Type: workv1alpha1.WorkDrifted, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkDriftReportedReason, Message: message})
+	case len(texts) > 0:
+		set(metav1.Condition{Type: workv1alpha1.WorkDrifted, Status: metav1.ConditionFalse, Reason: workv1alpha1.WorkDriftRevertedReason, Message: message})
+	case was == metav1.ConditionTrue:
+		meta.RemoveStatusCondition(&status.Conditions, workv1alpha1.WorkDrifted)
+	}
+}
+
+// mostMessage is how many bytes of a message are kept in a condition. Members may
+// answer with any number of them.
+const mostMessage = 4096
 
 func dispatching(work *workv1alpha1.Work) metav1.Condition {
 	if suspended(work) {
@@ -73,17 +138,18 @@ func applied(s *state) (metav1.Condition, bool) {
 	return metav1.Condition{
 		Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse,
 		Reason:  workv1alpha1.WorkAppliedFailedReason,
-		Message: fmt.Sprintf("Failed to apply all manifests (%d/%d): %s", good, len(s.failed), utilerrors.NewAggregate(s.failed).Error()),
+		Message: ownership.Clip(fmt.Sprintf("Failed to apply all manifests (%d/%d): %s", good, len(s.failed), utilerrors.NewAggregate(s.failed).Error()), mostMessage),
 	}, true
 }
 
 // manifestStatuses reports the objects that are there. Where that is not known,
-// what was last reported stays.
-func manifestStatuses(s *state) []workv1alpha1.ManifestStatus {
-	var out []workv1alpha1.ManifestStatus
+// what was last reported stays. Left names the objects whose statuses there is no
+// room for.
+func manifestStatuses(s *state) (out []workv1alpha1.ManifestStatus, left []string) {
+	free := room(s.work)
 	for i, observed := range s.objects {
 		id := s.parsed[i].identifier()
-		if !s.known[i] && observed == nil {
+		if !s.known[i] && observed == nil || observed != nil && observed.Pending {
 			at := slices.IndexFunc(s.work.Status.ManifestStatuses, func(m workv1alpha1.ManifestStatus) bool { return m.Identifier == id })
 			if at >= 0 {
 				out = append(out, s.work.Status.ManifestStatuses[at])
@@ -93,9 +159,36 @@ func manifestStatuses(s *state) []workv1alpha1.ManifestStatus {
 		if observed == nil || !observed.Managed || observed.Work != s.key {
 			continue
 		}
-		out = append(out, workv1alpha1.ManifestStatus{Identifier: id, Status: observed.Status, Health: observed.Health})
+		status := observed.Status
+		if status != nil {
+			if size := rollup.Stored(status.Raw); size <= free {
+				free -= size
+			} else {
+				status, left = nil, append(left, s.parsed[i].title())
+			}
+		}
+		out = append(out, workv1alpha1.ManifestStatus{Identifier: id, Status: status, Health: observed.Health})
 	}
-	return out
+	return out, left
+}
+
+// Bounds of a Work in bytes as it is stored. etcd takes 1.5 MiB unless told
+// otherwise; of more the hub would refuse to store any status at all.
+const (
+	mostWork = 1<<20 + 448<<10
+	// mostStatuses bounds the statuses of all objects of a Work, and leastStatuses
+	// is what there is room for in any case.
+	mostStatuses  = 768 << 10
+	leastStatuses = 32 << 10
+)
+
+// room returns how many bytes the statuses of a Work's objects may have together.
+func room(work *workv1alpha1.Work) int {
+	free := mostWork
+	for i := range work.Spec.Workload.Manifests {
+		free -= rollup.Stored(work.Spec.Workload.Manifests[i].Raw)
+	}
+	return max(leastStatuses, min(free, mostStatuses))
 }
 
 func (m *manifest) identifier() workv1alpha1.ResourceIdentifier {
@@ -130,11 +223,17 @@ func (l *lane) report(ctx context.Context, s *state) (loop.Next, error) {
 		if apierrors.IsNotFound(err) {
 			return loop.Next{}, nil
 		}
+		if errors.Is(err, hub.ErrAway) && s.problem() == nil { // who knows when it is back says so
+			return loop.Next{}, &blocked{cause: cause{event: onRetry}, after: lastRetry, err: err}
+		}
+		if errors.Is(err, hub.ErrAway) { // the member is asked again as soon as ever
+			return loop.Next{}, nil
+		}
 		return loop.Next{}, fmt.Errorf("write the status of work %s: %w", s.key, err)
 	}
 	l.wrote.Wrote(updated)
 	l.settle(s.key)
-	l.announce(s)
+	announce(l.recorder, s)
 	return loop.Next{}, nil
 }
 
@@ -149,6 +248,11 @@ func statusPatch(was, is *workv1alpha1.WorkStatus) ([]byte, error) {
 // sent and has yet to become healthy is no such news: most often the two are
 // told in one write.
 func urgent(was, is *workv1alpha1.WorkStatus) bool {
+	for _, kind := range []string{workv1alpha1.WorkDrifted, workv1alpha1.WorkInterpreted} {
+		if conditionStatus(was, kind) != conditionStatus(is, kind) {
+			return true
+		}
+	}
 	before, now := conditionStatus(was, workv1alpha1.WorkApplied), conditionStatus(is, workv1alpha1.WorkApplied)
 	if before != now && (before != "" || now != metav1.ConditionTrue) {
 		return true
@@ -172,11 +276,14 @@ func conditionStatus(status *workv1alpha1.WorkStatus, kind string) metav1.Condit
 	return ""
 }
 
-// announce emits an Event when a Work begins to fail.
-func (l *lane) announce(s *state) {
+// announce emits an Event when a Work, or a rule for its objects, begins to fail.
+func announce(to Recorder, s *state) {
+	if c := meta.FindStatusCondition(s.status.Conditions, workv1alpha1.WorkInterpreted); c != nil && conditionStatus(&s.work.Status, workv1alpha1.WorkInterpreted) == "" {
+		to.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonInterpreterFailed, ownership.Clip(c.Message, mostEvent))
+	}
 	was, is := conditionStatus(&s.work.Status, workv1alpha1.WorkApplied), meta.FindStatusCondition(s.status.Conditions, workv1alpha1.WorkApplied)
 	if is != nil && is.Status == metav1.ConditionFalse && was != metav1.ConditionFalse {
-		l.recorder.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonSyncWorkloadFailed, is.Message)
+		to.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonSyncWorkloadFailed, ownership.Clip(is.Message, mostEvent))
 	}
 }
 

@@ -2,8 +2,12 @@ package scheduler
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,6 +22,9 @@ type DeciderOptions struct {
 	// NoPromises leaves out of account what was promised to other bindings and
 	// does not show in what clusters report yet.
 	NoPromises bool
+	// Mapper finds the definitions of kinds, so that clusters that these are on
+	// their way to count as serving them. Nil: what clusters report counts alone.
+	Mapper meta.RESTMapper
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }
@@ -93,6 +100,9 @@ func (d *Decider) evaluate(ctx context.Context, b workv1alpha2.Binding) (placeme
 		return placement.Decision{}, false, 0, err
 	}
 	clusters, asOf := d.ledger.look(base, placement.RoomMatters(b.BindingSpec()))
+	if clusters, err = d.arriving(ctx, b, clusters); err != nil {
+		return placement.Decision{}, false, 0, err
+	}
 	peers, err := d.peers(ctx, b)
 	if err != nil {
 		return placement.Decision{}, false, 0, err
@@ -100,4 +110,31 @@ func (d *Decider) evaluate(ctx context.Context, b workv1alpha2.Binding) (placeme
 	in := placement.Situation{Clusters: clusters, Peers: peers, Now: d.opts.Clock.Now()}
 	decision, changed := placement.Decide(b, in, d.opts.Placement)
 	return decision, changed, asOf, nil
+}
+
+// arriving counts clusters that the definition of b's kind is on its way to as
+// serving it.
+func (d *Decider) arriving(ctx context.Context, b workv1alpha2.Binding, clusters placement.Snapshot) (placement.Snapshot, error) {
+	ref := &b.BindingSpec().Resource
+	gvk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	if _, defined := placement.Definition(schema.GroupResource{Group: gvk.Group}); !defined || d.opts.Mapper == nil {
+		return clusters, nil
+	}
+	mapping, err := d.opts.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if meta.IsNoMatchError(err) {
+		return clusters, nil
+	}
+	if err != nil {
+		return clusters, fmt.Errorf("find the definition of %s: %w", gvk.Kind, err)
+	}
+	name, _ := placement.Definition(mapping.Resource.GroupResource())
+	definition := &workv1alpha2.ClusterResourceBinding{}
+	err = d.hub.Get(ctx, client.ObjectKey{Name: name}, definition, client.UnsafeDisableDeepCopy)
+	switch {
+	case apierrors.IsNotFound(err):
+		return clusters, nil
+	case err != nil:
+		return clusters, fmt.Errorf("read the binding of the definition of %s: %w", gvk.Kind, err)
+	}
+	return clusters.Arriving(definition, ref), nil
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -339,7 +338,7 @@ func (l *ledger) put(key client.ObjectKey, is *entry) (freed []string) {
 	}
 	for cluster, s := range is.shares {
 		had := was[cluster]
-		if had.units != s.units || !equality.Semantic.DeepEqual(had.load, s.load) {
+		if had.units != s.units || !had.load.Equal(s.load) {
 			l.add(cluster, had.load, s.load)
 		}
 		if s.units < had.units {

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -110,6 +111,21 @@ func (w *waiting) overQuota(namespace string) []workv1alpha2.Binding {
 	var out []workv1alpha2.Binding
 	for key, h := range w.held {
 		if key.Namespace == namespace && h.reason == workv1alpha2.BindingReasonQuotaExceeded {
+			out = append(out, h.binding)
+		}
+	}
+	return out
+}
+
+// ofGroup returns the bindings of resources of the API group that could not be
+// placed.
+func (w *waiting) ofGroup(group string) []workv1alpha2.Binding {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []workv1alpha2.Binding
+	for _, h := range w.held {
+		ref := &h.binding.BindingSpec().Resource
+		if schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).Group == group {
 			out = append(out, h.binding)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
@@ -114,8 +115,10 @@ func (r *Reconciler) bindingEvents() handler.EventHandler {
 				behind = handler.LowPriority
 			}
 			r.add(q, e.Object.(workv1alpha2.Binding), behind)
+			r.defined(q, e.Object.(workv1alpha2.Binding))
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			r.defined(q, e.ObjectNew.(workv1alpha2.Binding))
 			if b := e.ObjectNew.(workv1alpha2.Binding); !r.echo.Observed(b) {
 				r.add(q, b, 0)
 			}
@@ -124,6 +127,18 @@ func (r *Reconciler) bindingEvents() handler.EventHandler {
 			r.echo.Gone(client.ObjectKeyFromObject(e.Object))
 			r.add(q, e.Object.(workv1alpha2.Binding), handler.LowPriority)
 		},
+	}
+}
+
+// defined looks at the bindings that wait for a cluster and whose kind may be
+// defined by what b carries to clusters.
+func (r *Reconciler) defined(q queue, b workv1alpha2.Binding) {
+	group, ok := placement.Defines(b)
+	if !ok {
+		return
+	}
+	for _, held := range r.decider.waiting.ofGroup(group) {
+		r.add(q, held, 0)
 	}
 }
 

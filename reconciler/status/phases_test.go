@@ -1,13 +1,13 @@
 package status
 
 import (
-	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,15 +15,15 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
 )
 
 func reports(fully, scheduled metav1.ConditionStatus, items ...workv1alpha2.AggregatedStatusItem) *workv1alpha2.ResourceBindingStatus {
 	out := &workv1alpha2.ResourceBindingStatus{AggregatedStatus: items}
-	for kind, status := range map[string]metav1.ConditionStatus{workv1alpha2.FullyApplied: fully, workv1alpha2.Scheduled: scheduled} {
-		if status != "" {
-			out.Conditions = append(out.Conditions, metav1.Condition{Type: kind, Status: status})
-		}
+	if fully != "" {
+		out.Conditions = append(out.Conditions, metav1.Condition{Type: workv1alpha2.FullyApplied, Status: fully})
+	}
+	if scheduled != "" {
+		out.Conditions = append(out.Conditions, metav1.Condition{Type: workv1alpha2.Scheduled, Status: scheduled})
 	}
 	return out
 }
@@ -61,32 +61,85 @@ func TestUrgent(t *testing.T) {
 }
 
 func TestHold(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	r := New(nil, nil, nil, Options{Clock: clock})
-	key := client.ObjectKey{Namespace: "shop", Name: "web-deployment"}
-	look := func(was, is *workv1alpha2.ResourceBindingStatus) time.Duration {
-		t.Helper()
-		b := &workv1alpha2.ResourceBinding{Status: *was}
-		next, err := r.hold(t.Context(), &state{key: key, binding: b, status: *is})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !next.Done {
-			return -1 // goes on to write
-		}
-		return next.After
+	const no, yes = metav1.ConditionFalse, metav1.ConditionTrue
+	const well, ill = workv1alpha2.ResourceHealthy, workv1alpha2.ResourceUnhealthy
+	none := reports(no, yes)
+	part := reports(no, yes, item("a", true, ill, "1"))
+	all := reports(yes, yes, item("a", true, ill, "1"))
+	more := reports(yes, yes, item("a", true, ill, "2"))
+	most := reports(yes, yes, item("a", true, ill, "3"))
+	fell := reports(yes, yes, item("a", true, ill, "4"))
+	rose := reports(yes, yes, item("a", true, well, "4"))
+	// A look comes after so many milliseconds; the template's status differs or not.
+	type look struct {
+		after   int
+		was, is *workv1alpha2.ResourceBindingStatus
+		total   bool
 	}
-	none := reports(metav1.ConditionFalse, metav1.ConditionTrue)
-	part := reports(metav1.ConditionFalse, metav1.ConditionTrue, item("a", true, workv1alpha2.ResourceUnhealthy, "1"))
-	all := reports(metav1.ConditionTrue, metav1.ConditionTrue, item("a", true, workv1alpha2.ResourceUnhealthy, "1"))
-	var got []time.Duration
-	got = append(got, look(none, none), look(none, part))
-	clock.SetTime(clock.Now().Add(100 * time.Millisecond))
-	got = append(got, look(none, part), look(none, all))
-	clock.SetTime(clock.Now().Add(20 * time.Millisecond))
-	got = append(got, look(none, all))
-	if diff := cmp.Diff([]time.Duration{0, 250 * time.Millisecond, 150 * time.Millisecond, 20 * time.Millisecond, -1}, got); diff != "" {
-		t.Errorf("held back (-want +got):\n%s", diff)
+	// What is written: "-" for nothing, and after how many milliseconds to look again.
+	cases := map[string]struct {
+		looks []look
+		want  []string
+	}{
+		"nothing new is not written": {[]look{{0, none, none, false}}, []string{"- 0"}},
+		"partial progress waits for quiet, completion for a moment": {
+			[]look{{0, none, part, false}, {40, none, part, false}, {0, none, all, false}, {20, none, all, false}},
+			[]string{"- 100", "- 60", "- 20", "binding 0"},
+		},
+		"progress that never rests is told after a second": {
+			[]look{{0, all, more, false}, {90, all, most, false}, {900, all, more, false}, {10, all, most, false}},
+			[]string{"- 100", "- 100", "- 10", "binding 0"},
+		},
+		"what the template tells, the binding tells a second later": {
+			[]look{{0, all, more, true}, {100, all, more, true}, {0, all, more, false}, {1000, all, more, false}},
+			[]string{"- 100", "template 1000", "- 1000", "binding 0"},
+		},
+		"or later still, while the template goes on telling": {
+			[]look{{0, all, more, true}, {100, all, more, true}, {900, all, most, true}, {100, all, most, true}, {2000, all, most, false}},
+			[]string{"- 100", "template 1000", "- 100", "template 1000", "binding 0"},
+		},
+		"but at once when it is news": {
+			[]look{{0, all, more, true}, {100, all, more, true}, {0, none, more, false}, {20, none, more, false}},
+			[]string{"- 100", "template 1000", "- 20", "binding 0"},
+		},
+		"health that changes is told by the template at once": {
+			[]look{{0, rose, fell, true}, {20, rose, fell, true}, {0, rose, fell, false}, {0, rose, rose, false}},
+			[]string{"- 20", "template 1000", "- 1000", "- 0"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+			r := New(nil, nil, nil, Options{Clock: clock})
+			var got []string
+			for _, l := range tc.looks {
+				clock.SetTime(clock.Now().Add(time.Duration(l.after) * time.Millisecond))
+				s := &state{key: client.ObjectKey{Name: "web"}, binding: &workv1alpha2.ResourceBinding{Status: *l.was}, status: *l.is, items: l.is.AggregatedStatus}
+				if l.total {
+					s.total = map[string]any{}
+				}
+				next, err := r.hold(t.Context(), s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var wrote []string
+				if s.total != nil && !next.Done {
+					wrote = append(wrote, "template")
+				}
+				if s.news && !next.Done {
+					wrote = append(wrote, "binding")
+				}
+				if len(wrote) == 0 {
+					wrote = []string{"-"}
+				} else {
+					r.sent(s)
+				}
+				got = append(got, fmt.Sprint(strings.Join(wrote, "+"), " ", next.After.Milliseconds()))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("written (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -115,50 +168,13 @@ func TestBindingOf(t *testing.T) {
 	}
 }
 
-// shelf is a store with one template, or that knows nothing yet.
-type shelf struct {
-	template *unstructured.Unstructured
-	presence store.Presence
-}
-
-func (s shelf) Get(context.Context, store.Key) (*unstructured.Unstructured, store.Presence, error) {
-	return s.template, s.presence, nil
-}
-
-func (shelf) Put(*unstructured.Unstructured) {}
-
-// sum says that everything is ready.
-type sum struct{}
-
-func (sum) AggregateStatus(*unstructured.Unstructured, []workv1alpha2.AggregatedStatusItem) (map[string]any, bool, error) {
-	return map[string]any{"ready": true}, true, nil
-}
-
-func TestTotal(t *testing.T) {
-	one := reports("", "", item("a", true, workv1alpha2.ResourceHealthy, "1"))
-	there, leaving := &unstructured.Unstructured{Object: map[string]any{}}, &unstructured.Unstructured{Object: map[string]any{}}
-	leaving.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
-	cases := map[string]struct {
-		shelf  shelf
-		status *workv1alpha2.ResourceBindingStatus
-		after  time.Duration
-		totals bool
-	}{
-		"a template that is there":                               {shelf{there, store.Present}, one, 0, true},
-		"one that is not known yet is looked at again":           {shelf{nil, store.Unknown}, one, unknownPause, false},
-		"not while there is nothing to tell it":                  {shelf{nil, store.Unknown}, reports("", ""), 0, false},
-		"one that is gone":                                       {shelf{nil, store.Absent}, one, 0, false},
-		"one that leaves":                                        {shelf{leaving, store.Present}, one, 0, false},
-		"one of which no cluster has reported is left as it was": {shelf{there, store.Present}, reports("", ""), 0, false},
+func TestTheHubIsTriedAgainSoonAfterALongTimeOut(t *testing.T) {
+	l := limiter()
+	var wait time.Duration
+	for range 100 {
+		wait = l.When(reconcile.Request{})
 	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			r := New(nil, tc.shelf, sum{}, Options{})
-			s := &state{binding: &workv1alpha2.ResourceBinding{}, status: *tc.status}
-			next, err := r.total(t.Context(), s)
-			if err != nil || next.After != tc.after || next.Done || (s.total != nil) != tc.totals {
-				t.Errorf("total = %+v, %v; status %v", next, err, s.total)
-			}
-		})
+	if wait != 30*time.Second {
+		t.Errorf("it is tried again after %s", wait)
 	}
 }

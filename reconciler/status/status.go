@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -15,13 +16,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/dependency"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
@@ -38,10 +42,14 @@ type Options struct {
 	// Settle is how long completion and bad news wait for news of other clusters
 	// that arrive in the same moment; zero means 20 ms.
 	Settle time.Duration
-	// Quiet is how long partial progress waits for more; zero means 250 ms.
+	// Quiet is how long partial progress waits for more; zero means 100 ms, as
+	// each cluster's own news have waited already.
 	Quiet time.Duration
 	// Most is how long partial progress waits in all; zero means 1 s.
 	Most time.Duration
+	// Behind is how long a binding waits for more of what its template tells
+	// already; zero means 1 s, and three times that in all.
+	Behind time.Duration
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
 }
@@ -49,9 +57,23 @@ type Options struct {
 const (
 	defaultWorkers = 4
 	defaultSettle  = 20 * time.Millisecond
-	defaultQuiet   = 250 * time.Millisecond
+	defaultQuiet   = 100 * time.Millisecond
 	defaultMost    = time.Second
+	defaultBehind  = time.Second
+
+	// A rule that fails is asked again after a while: a webhook may recover.
+	firstRetry = time.Second
+	lastRetry  = 5 * time.Minute
+
+	// What the hub does not take is sent again soon: nothing else tells this loop
+	// that it is back.
+	firstResend = 10 * time.Millisecond
+	lastResend  = 30 * time.Second
 )
+
+func limiter() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstResend, lastResend)
+}
 
 // Templates reads templates and is told of what was written to them.
 type Templates interface {
@@ -75,6 +97,9 @@ type Reconciler struct {
 	wrote      *echo.Echo[workv1alpha2.Binding]
 	urgent     *window.Window[client.ObjectKey]
 	partial    *window.Window[client.ObjectKey]
+	behind     *window.Window[client.ObjectKey]
+	faults     workqueue.TypedRateLimiter[client.ObjectKey]
+	inbox      inbox
 }
 
 // New returns the loop.
@@ -88,6 +113,8 @@ func New(hub client.Client, templates Templates, aggregator Aggregator, o Option
 		wrote:      echo.New[workv1alpha2.Binding](o.Clock),
 		urgent:     window.New[client.ObjectKey](window.Options{Quiet: o.Settle, Most: o.Settle, Clock: o.Clock}),
 		partial:    window.New[client.ObjectKey](window.Options{Quiet: o.Quiet, Most: o.Most, Clock: o.Clock}),
+		behind:     window.New[client.ObjectKey](window.Options{Quiet: o.Behind, Most: 3 * o.Behind, Clock: o.Clock}),
+		faults:     workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](firstRetry, lastRetry),
 	}
 }
 
@@ -104,6 +131,9 @@ func defaults(o Options) Options {
 	if o.Most == 0 {
 		o.Most = defaultMost
 	}
+	if o.Behind == 0 {
+		o.Behind = defaultBehind
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -114,10 +144,15 @@ func defaults(o Options) Options {
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("status").
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.options.Workers, NewQueue: lanes.New[reconcile.Request]}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: r.options.Workers,
+			NewQueue:                lanes.New[reconcile.Request],
+			RateLimiter:             limiter(),
+		}).
 		Watches(&workv1alpha2.ResourceBinding{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(r.desiredChanges())).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(r.desiredChanges())).
 		Watches(&workv1alpha1.Work{}, handler.EnqueueRequestsFromMapFunc(bindingOf), builder.WithPredicates(reportedChanges())).
+		WatchesRawSource(source.Func(r.inbox.attach)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("register the status loop: %w", err)
@@ -151,12 +186,14 @@ func (r *Reconciler) desiredChanges() predicate.Predicate {
 			}
 			was, is := e.ObjectOld, e.ObjectNew
 			return was.GetGeneration() != is.GetGeneration() || was.GetUID() != is.GetUID() ||
-				was.GetAnnotations()[workv1alpha2.SchedulingDecisionAnnotation] != is.GetAnnotations()[workv1alpha2.SchedulingDecisionAnnotation]
+				was.GetAnnotations()[workv1alpha2.SchedulingDecisionAnnotation] != is.GetAnnotations()[workv1alpha2.SchedulingDecisionAnnotation] ||
+				was.GetAnnotations()[dependency.FaultAnnotation] != is.GetAnnotations()[dependency.FaultAnnotation]
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool {
 			key := client.ObjectKeyFromObject(e.Object)
 			r.wrote.Gone(key)
 			r.clear(key)
+			r.faults.Forget(key)
 			return false
 		},
 	}
@@ -182,9 +219,13 @@ func reported(work *workv1alpha1.Work) workv1alpha1.WorkStatus {
 // state is one look at one binding.
 type state struct {
 	key      client.ObjectKey
-	binding  workv1alpha2.Binding // shared: not to be changed
+	binding  workv1alpha2.Binding                // shared: not to be changed
+	works    []*workv1alpha1.Work                // shared, too
+	items    []workv1alpha2.AggregatedStatusItem // what they say, whole
+	outcome  rollup.Total
 	status   workv1alpha2.ResourceBindingStatus
-	template *unstructured.Unstructured // nil: not there, or not known
+	news     bool                       // the binding is to be written
+	template *unstructured.Unstructured // nil: nothing is to be written there
 	total    map[string]any             // the template's status as it is to be; nil: as it is
 }
 
@@ -201,10 +242,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	s := &state{key: req.NamespacedName, binding: b}
-	return loop.Result(loop.Run(ctx, s, r.collect, r.total, r.hold, r.write))
+	return loop.Result(loop.Run(ctx, s, r.gather, r.total, r.collect, r.hold, r.write))
 }
 
 func (r *Reconciler) clear(key client.ObjectKey) {
 	r.urgent.Clear(key)
 	r.partial.Clear(key)
+	r.behind.Clear(key)
 }

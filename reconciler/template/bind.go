@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,7 +13,9 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/interpreters"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
@@ -30,7 +33,8 @@ type binder struct {
 	newID    func() string
 }
 
-// run sets the desired binding; none where there is nothing to bind.
+// run sets the desired binding; none where there is nothing to bind. It ends the
+// pass while it is on its way what the template asks for.
 func (p binder) run(ctx context.Context, s *state) (loop.Next, error) {
 	if s.policy == nil {
 		return p.release(s)
@@ -38,7 +42,12 @@ func (p binder) run(ctx context.Context, s *state) (loop.Next, error) {
 	if s.activation.Waits {
 		return loop.Next{}, follow(s)
 	}
-	if err := p.describe(ctx, s); err != nil {
+	err := p.describe(ctx, s)
+	if after, awaits := kinds.Awaits(err); awaits {
+		s.desired, s.awaits = nil, true
+		return loop.Next{Done: true, After: max(after, time.Millisecond)}, nil
+	}
+	if err != nil {
 		return loop.Next{}, err
 	}
 	decision, changed, err := p.decide(ctx, s.desired)
@@ -116,7 +125,7 @@ func (p binder) size(t *propagation.Template) error {
 	if p.components != nil {
 		parts, known, err := p.components(t.Object)
 		if err != nil {
-			return loop.Stalled(workv1alpha2.EventReasonGetComponentsFailed, fmt.Errorf("read its components: %w", err))
+			return unsized(workv1alpha2.EventReasonGetComponentsFailed, fmt.Errorf("read its components: %w", err))
 		}
 		if known && len(parts) > 0 {
 			t.Components = parts
@@ -125,9 +134,16 @@ func (p binder) size(t *propagation.Template) error {
 	}
 	var err error
 	if t.Replicas, t.Requirements, _, err = p.replicas(t.Object); err != nil {
-		return loop.Stalled(workv1alpha2.EventReasonGetReplicasFailed, fmt.Errorf("read its replicas: %w", err))
+		return unsized(workv1alpha2.EventReasonGetReplicasFailed, fmt.Errorf("read its replicas: %w", err))
 	}
 	return nil
+}
+
+// unsized says why it is not known what a template asks for. Who is asked may
+// know later; a change of the template, or of what is known about its kind,
+// brings it back at once.
+func unsized(reason string, err error) error {
+	return loop.Waiting(reason, interpreters.RetryAfter(err), err)
 }
 
 // rank returns the value of the PriorityClass that policy names; nil if it names

@@ -17,6 +17,8 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
@@ -173,7 +175,7 @@ func TestBindUnreadableReplicas(t *testing.T) {
 	s := state{key: key(), template: web(propagation.ClaimOf(p)), policy: p}
 	_, err := binderFor(0, errors.New("spec.replicas is text")).run(t.Context(), &s)
 	e := loop.As(err, "")
-	if e == nil || e.Class != loop.ClassStalled || e.Reason != workv1alpha2.EventReasonGetReplicasFailed {
+	if e == nil || e.Class != loop.ClassWaiting || e.After != time.Minute || e.Reason != workv1alpha2.EventReasonGetReplicasFailed {
 		t.Errorf("err = %#v, want one that waits for an edit", e)
 	}
 }
@@ -214,5 +216,17 @@ func TestReadiness(t *testing.T) {
 				t.Errorf("status %s with reason %s", got.Status, got.Reason)
 			}
 		})
+	}
+}
+
+// What a template asks for may be on its way: nothing is written, and nobody is
+// told, until it is there.
+func TestBindAwaits(t *testing.T) {
+	p := policy("p", "apps/v1")
+	s := state{key: key(), template: web(propagation.ClaimOf(p)), policy: p}
+	bind := binderFor(0, &interpreter.Error{Operation: "replicas", Kind: "Deployment", Name: "web", Err: &kinds.Pending{Of: "h", After: time.Second}}, "m1")
+	next, err := bind.run(t.Context(), &s)
+	if err != nil || next != (loop.Next{Done: true, After: time.Second}) || s.desired != nil || !s.awaits {
+		t.Errorf("next = %+v, %v; desired %v, awaits = %v", next, err, s.desired, s.awaits)
 	}
 }

@@ -34,6 +34,16 @@ func (r *Reconciler) Foretell(ctx context.Context, gvk schema.GroupVersionKind, 
 	return propagation.ClaimOf(s.policy), true
 }
 
+// Carries says whether a policy carries obj, which exists, or will once this loop
+// has looked at it. A Lazy policy that waits for a change of obj does neither.
+func (r *Reconciler) Carries(ctx context.Context, obj *unstructured.Unstructured) bool {
+	if _, claimed := propagation.Claimed(obj); claimed {
+		return !propagation.WaitsForChange(obj)
+	}
+	_, will := r.Foretell(ctx, obj.GroupVersionKind(), obj)
+	return will
+}
+
 // saysClaimed says whether obj brings any part of a claim, which is for the loop
 // to sort out.
 func saysClaimed(obj metav1.Object) bool {

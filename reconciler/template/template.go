@@ -164,6 +164,8 @@ type state struct {
 	decision *placement.Decision
 	// held is true where the binding is written a little later.
 	held bool
+	// awaits is true where it is on its way what the template asks for.
+	awaits bool
 	// news are told once everything is written.
 	news []news
 }
@@ -183,7 +185,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key store.Key) (reconcile.Re
 			r.events.Event(s.template, n.eventType, n.reason, n.message)
 		}
 	}
-	r.policies.report.tally.Looked(key, s.about(), r.tellFailure(&s, err), r.opts.Clock.Now())
+	if !s.awaits {
+		r.policies.report.tally.Looked(key, s.about(), r.tellFailure(&s, err), r.opts.Clock.Now())
+	}
 	return loop.Result(next, err)
 }
 

@@ -121,6 +121,20 @@ func (r *Reconciler) kindChanged(ctx context.Context, gvk schema.GroupVersionKin
 	}, client.MatchingFields{bindings.ByTemplateKind: gvk.String()})
 }
 
+// Reinterpret looks again at the templates of kinds about which something else is
+// known than before.
+func (r *Reconciler) Reinterpret(ctx context.Context, affects func(schema.GroupVersionKind) bool) {
+	for _, gvk := range r.templates.Kinds() {
+		if !affects(gvk) {
+			continue
+		}
+		err := r.templates.List(ctx, gvk, "", func(obj *unstructured.Unstructured) { r.inbox.Add(store.KeyOf(obj), true) })
+		if err != nil {
+			log.FromContext(ctx).Error(err, "look again at the templates of a kind", "kind", gvk.String())
+		}
+	}
+}
+
 func requestFor(ref propagation.PolicyRef) ctrl.Request {
 	return ctrl.Request{NamespacedName: client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}}
 }

@@ -59,6 +59,14 @@ func (w *Window[K]) Hold(key K, form string) time.Duration {
 	return min(c.last.Add(w.options.Quiet).Sub(now), c.first.Add(w.options.Most).Sub(now))
 }
 
+// Holds says whether a change of the object under key is held back.
+func (w *Window[K]) Holds(key K) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, ok := w.held[key]
+	return ok
+}
+
 // Clear forgets the change of an object: it was written, or is none any more.
 func (w *Window[K]) Clear(key K) {
 	w.mu.Lock()

@@ -1,0 +1,244 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/registration/identity"
+)
+
+// Options tune the loops. The zero value is the default.
+type Options struct {
+	// Clock is the real one if nil.
+	Clock clock.PassiveClock
+}
+
+// Reconciler approves requests and keeps rights. Use New.
+type Reconciler struct {
+	hub    client.Client
+	live   client.Reader
+	rights grantor
+	clock  clock.PassiveClock
+}
+
+// New returns the loops. hub reads Clusters, requests and namespaces from a cache;
+// live reads from the server.
+func New(hub client.Client, live client.Reader, o Options) *Reconciler {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return &Reconciler{hub: hub, live: live, rights: grantor{hub: hub, live: live}, clock: o.Clock}
+}
+
+// Register adds the loops to mgr: one worker each, so that of two requests under
+// one name the second knows of the first.
+func (r *Reconciler) Register(mgr ctrl.Manager) error {
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("agentcsrapproving").
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, NewQueue: lanes.New[reconcile.Request]}).
+		For(&certificatesv1.CertificateSigningRequest{}, builder.WithPredicates(open())).
+		Complete(reconcile.Func(r.Approve))
+	if err != nil {
+		return fmt.Errorf("register the loop that approves agents: %w", err)
+	}
+	err = ctrl.NewControllerManagedBy(mgr).
+		Named("agentrights").
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, NewQueue: lanes.New[reconcile.Request]}).
+		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(registrations())).
+		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(clusterOfRole)).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOfSpace), builder.WithPredicates(beginsAndEnds())).
+		Complete(reconcile.Func(r.Entitle))
+	if err != nil {
+		return fmt.Errorf("register the loop of agents' rights: %w", err)
+	}
+	return nil
+}
+
+// open lets through what nobody has decided.
+func open() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(obj client.Object) bool {
+		csr, ok := obj.(*certificatesv1.CertificateSigningRequest)
+		return ok && undecided(csr)
+	})
+}
+
+// registrations lets through what makes or ends the rights of an agent.
+func registrations() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		was, ok1 := e.ObjectOld.(*clusterv1alpha1.Cluster)
+		is, ok2 := e.ObjectNew.(*clusterv1alpha1.Cluster)
+		return ok1 && ok2 && (was.UID != is.UID || was.Spec.SyncMode != is.Spec.SyncMode)
+	}}
+}
+
+// beginsAndEnds lets through namespaces that are made, and that are to go.
+func beginsAndEnds() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetDeletionTimestamp().IsZero() && !e.ObjectNew.GetDeletionTimestamp().IsZero()
+		},
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+}
+
+func clusterOfRole(_ context.Context, obj client.Object) []reconcile.Request {
+	cluster := obj.GetLabels()[clusterLabel]
+	if cluster == "" || obj.GetName() != identity.Role(cluster) {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: cluster}}}
+}
+
+func clusterOfSpace(_ context.Context, obj client.Object) []reconcile.Request {
+	cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(obj.GetName())
+	if !ok {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Name: cluster}}}
+}
+
+// Entitle brings the rights of the agent of one cluster to what they must be.
+func (r *Reconciler) Entitle(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	cluster := &clusterv1alpha1.Cluster{}
+	err := r.hub.Get(ctx, req.NamespacedName, cluster)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("read cluster %s: %w", req.Name, err)
+	}
+	current, readErr := r.rights.roleOf(ctx, req.Name)
+	switch {
+	case readErr != nil:
+		return reconcile.Result{}, readErr
+	case apierrors.IsNotFound(err):
+		return r.await(ctx, req.Name, current)
+	case cluster.Spec.SyncMode != clusterv1alpha1.Pull:
+		return reconcile.Result{}, r.revoke(ctx, req.Name, current)
+	}
+	again, err := r.entitle(ctx, cluster, current)
+	return reconcile.Result{RequeueAfter: again}, ignoreRaces(err)
+}
+
+// leaving is how often a namespace that is to go is looked at.
+const leaving = time.Second
+
+// entitle gives the agent of a cluster in pull mode its rights, and says when to
+// look again; zero is when something changes.
+func (r *Reconciler) entitle(ctx context.Context, cluster *clusterv1alpha1.Cluster, current *rbacv1.ClusterRole) (time.Duration, error) {
+	annotations := map[string]string{}
+	if current == nil || current.Annotations[identity.NotBeforeAnnotation] == "" || ofAnother(current, cluster) {
+		// Certificates that were given before there was this Cluster are not of it.
+		annotations[identity.NotBeforeAnnotation] = cluster.CreationTimestamp.UTC().Format(time.RFC3339)
+	}
+	owner := metav1.NewControllerRef(cluster, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster))
+	owner.BlockOwnerDeletion = nil
+	given, err := r.rights.put(ctx, current, cluster.Name, annotations, []metav1.OwnerReference{*owner})
+	if err != nil {
+		return 0, err
+	}
+	if err := r.rights.give(ctx, cluster.Name, given, roles(cluster.Name)); err != nil {
+		return 0, err
+	}
+	if current == nil || given.ResourceVersion != current.ResourceVersion {
+		log.FromContext(ctx).Info("gave the agent of a cluster its rights")
+	}
+	return r.works(ctx, cluster.Name, given)
+}
+
+// ofAnother says whether a role is that of an earlier Cluster of the same name,
+// with which it would have gone in a moment.
+func ofAnother(role *rbacv1.ClusterRole, cluster *clusterv1alpha1.Cluster) bool {
+	owner := metav1.GetControllerOfNoCopy(role)
+	return owner != nil && owner.UID != cluster.UID
+}
+
+// works gives an agent its rights to the Works of its cluster, in a namespace that
+// is there: one that is made brings the cluster back. They outlast the namespace's
+// own wish to be gone, since the agent is who lets go of the Works.
+func (r *Reconciler) works(ctx context.Context, cluster string, of *rbacv1.ClusterRole) (time.Duration, error) {
+	space := &corev1.Namespace{}
+	err := r.hub.Get(ctx, client.ObjectKey{Name: workv1alpha2.ExecutionNamespace(cluster)}, space)
+	switch {
+	case apierrors.IsNotFound(err):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("read the namespace of the Works of %s: %w", cluster, err)
+	case space.DeletionTimestamp.IsZero():
+		return 0, r.rights.give(ctx, cluster, of, []local{workRole(cluster)})
+	}
+	left := &workv1alpha1.WorkList{}
+	if err := r.hub.List(ctx, left, client.InNamespace(space.Name), client.UnsafeDisableDeepCopy); err != nil {
+		return 0, fmt.Errorf("list the Works of %s: %w", cluster, err)
+	}
+	if len(left.Items) > 0 {
+		return leaving, nil
+	}
+	return 0, r.rights.release(ctx, cluster)
+}
+
+// await keeps the rights of a registration whose Cluster is to come, for some
+// time. What belonged to a Cluster goes with it.
+func (r *Reconciler) await(ctx context.Context, cluster string, current *rbacv1.ClusterRole) (reconcile.Result, error) {
+	space := &corev1.Namespace{}
+	if err := r.hub.Get(ctx, client.ObjectKey{Name: workv1alpha2.ExecutionNamespace(cluster)}, space); err == nil {
+		if err := r.rights.release(ctx, cluster); err != nil { // nothing holds a namespace that no cluster has
+			return reconcile.Result{}, ignoreRaces(err)
+		}
+	}
+	if current == nil || metav1.GetControllerOfNoCopy(current) != nil {
+		return reconcile.Result{}, nil
+	}
+	now := r.clock.Now()
+	if !pending(current, now) {
+		return reconcile.Result{}, r.revoke(ctx, cluster, current)
+	}
+	since, err := time.Parse(time.RFC3339, current.Annotations[identity.NotBeforeAnnotation])
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: since.Add(pendingFor).Sub(now) + time.Second}, nil
+}
+
+// revoke takes an agent its rights: what belongs to its role goes with it.
+func (r *Reconciler) revoke(ctx context.Context, cluster string, current *rbacv1.ClusterRole) error {
+	if current == nil {
+		return nil
+	}
+	if err := r.rights.release(ctx, cluster); err != nil {
+		return ignoreRaces(err)
+	}
+	err := r.hub.Delete(ctx, current, client.Preconditions{UID: &current.UID, ResourceVersion: &current.ResourceVersion})
+	if client.IgnoreNotFound(err) != nil {
+		return ignoreRaces(fmt.Errorf("take the agent of %s its rights: %w", cluster, err))
+	}
+	log.FromContext(ctx).Info("took the agent of a cluster its rights")
+	return nil
+}
+
+// ignoreRaces drops what a change of somebody else is the reason of: that change
+// brings the cluster back.
+func ignoreRaces(err error) error {
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,239 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+	bootstraputil "k8s.io/cluster-bootstrap/token/util"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/registration/identity"
+)
+
+const (
+	reasonApproved = "AutoApproved"
+	reasonRefused  = "NotApproved"
+	// fetch is how long a token that has been used still sees what became of its
+	// request.
+	fetch = 5 * time.Minute
+)
+
+// undecided says whether a request waits for an approval.
+func undecided(csr *certificatesv1.CertificateSigningRequest) bool {
+	return csr.Spec.SignerName == certificatesv1.KubeAPIServerClientSignerName && len(csr.Status.Certificate) == 0 && len(csr.Status.Conditions) == 0
+}
+
+// Approve decides one request.
+func (r *Reconciler) Approve(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	csr := &certificatesv1.CertificateSigningRequest{}
+	if err := r.hub.Get(ctx, req.NamespacedName, csr); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !undecided(csr) {
+		return reconcile.Result{}, nil
+	}
+	cluster, err := identity.Check(&csr.Spec)
+	if errors.Is(err, identity.ErrNotAgent) {
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		if _, byToken := identity.TokenOf(csr.Spec.Username, csr.Spec.Groups); byToken || isAgent(csr.Spec.Username) {
+			return reconcile.Result{}, r.deny(ctx, csr, err)
+		}
+		return reconcile.Result{}, nil // whoever else it is asks a person
+	}
+	asked := request{
+		uid:     csr.UID,
+		cluster: cluster,
+		id:      csr.Annotations[identity.ClusterIDAnnotation],
+		by:      requesterOf(csr.Spec.Username, csr.Spec.Groups, cluster),
+		now:     r.clock.Now(),
+	}
+	known, token, err := r.facts(ctx, csr, asked)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	switch err := judge(asked, known); {
+	case errors.Is(err, errUndecided):
+		return reconcile.Result{}, nil
+	case err != nil:
+		return reconcile.Result{}, r.deny(ctx, csr, err)
+	}
+	return reconcile.Result{}, ignoreGone(r.approve(ctx, csr, asked, known, token))
+}
+
+// facts reads what a verdict depends on, from the server itself: a cache may not
+// know yet what was just decided.
+func (r *Reconciler) facts(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, asked request) (facts, *corev1.Secret, error) {
+	known := facts{}
+	clusters := &clusterv1alpha1.ClusterList{}
+	if err := r.live.List(ctx, clusters); err != nil {
+		return known, nil, fmt.Errorf("list the clusters: %w", err)
+	}
+	for i := range clusters.Items {
+		c := &clusters.Items[i]
+		switch {
+		case c.Name == asked.cluster:
+			known.cluster = c
+		case asked.id != "" && c.Spec.ID == asked.id:
+			known.twin = c.Name
+		}
+	}
+	var err error
+	if known.role, err = r.rights.roleOf(ctx, asked.cluster); err != nil {
+		return known, nil, err
+	}
+	if known.secret, err = r.taken(ctx, asked.cluster); err != nil {
+		return known, nil, err
+	}
+	if known.allowed, err = r.allowed(ctx, csr, asked.by); err != nil {
+		return known, nil, err
+	}
+	if asked.by.token.Cluster == "" {
+		return known, nil, nil
+	}
+	token := &corev1.Secret{}
+	err = r.live.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: bootstraputil.BootstrapTokenSecretName(asked.by.token.ID)}, token)
+	if client.IgnoreNotFound(err) != nil {
+		return known, nil, fmt.Errorf("read the token %s: %w", asked.by.token.ID, err)
+	}
+	known.spent = err != nil
+	known.usedBy = types.UID(token.Annotations[identity.UsedByAnnotation])
+	return known, token, nil
+}
+
+// taken returns a Secret of the control plane's own that has the name of one of
+// the agent's; empty if there is none. Where the control plane is its own member,
+// tokens for it are there.
+func (r *Reconciler) taken(ctx context.Context, cluster string) (string, error) {
+	for _, name := range []string{cluster, cluster + identity.ImpersonatorSuffix} {
+		secret := &corev1.Secret{}
+		err := r.live.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaCluster, Name: name}, secret)
+		if client.IgnoreNotFound(err) != nil {
+			return "", fmt.Errorf("read secret %s: %w", name, err)
+		}
+		if err == nil && secret.Type != corev1.SecretTypeOpaque {
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+// allowed asks RBAC whether the requester may have such a request approved.
+func (r *Reconciler) allowed(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, by requester) (bool, error) {
+	kind := "clusteragent"
+	if by.self {
+		kind = "selfclusteragent"
+	}
+	extra := map[string]authorizationv1.ExtraValue{}
+	for key, value := range csr.Spec.Extra {
+		extra[key] = authorizationv1.ExtraValue(value)
+	}
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: csr.Spec.Username, UID: csr.Spec.UID, Groups: csr.Spec.Groups, Extra: extra,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Group: certificatesv1.GroupName, Resource: "certificatesigningrequests", Subresource: kind, Verb: "create", Version: "*",
+		},
+	}}
+	if err := r.hub.Create(ctx, review); err != nil {
+		return false, fmt.Errorf("ask what %s may do: %w", csr.Spec.Username, err)
+	}
+	return review.Status.Allowed, nil
+}
+
+// approve uses up the token, gives the agent its rights, and approves, in this
+// order: what is cut off between two steps is repeated for the same request, and
+// for no other.
+func (r *Reconciler) approve(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, asked request, known facts, token *corev1.Secret) error {
+	if token != nil && known.usedBy == "" {
+		if err := r.use(ctx, token, csr.UID); err != nil {
+			return err
+		}
+	}
+	if !asked.by.self {
+		if err := r.enroll(ctx, csr, asked, known); err != nil {
+			return err
+		}
+	}
+	message := fmt.Sprintf("the agent of cluster %s, asked for by %s", asked.cluster, asked.by.user)
+	if err := r.decide(ctx, csr, certificatesv1.CertificateApproved, reasonApproved, message); err != nil {
+		return err
+	}
+	log.FromContext(ctx).Info("approved the certificate of an agent", "cluster", asked.cluster, "by", asked.by.user)
+	return nil
+}
+
+// use marks a token as used by a request. It expires soon after: until then it
+// sees what becomes of the request.
+func (r *Reconciler) use(ctx context.Context, token *corev1.Secret, by types.UID) error {
+	used := token.DeepCopy()
+	used.Annotations = over(used.Annotations, map[string]string{identity.UsedByAnnotation: string(by)})
+	used.Data[bootstrapapi.BootstrapTokenExpirationKey] = []byte(r.clock.Now().Add(fetch).UTC().Format(time.RFC3339))
+	delete(used.Data, bootstrapapi.BootstrapTokenUsageSigningKey)
+	if err := r.hub.Update(ctx, used); err != nil { // what was read must still stand
+		return fmt.Errorf("use a token: %w", err)
+	}
+	return nil
+}
+
+// enroll gives the agent of a registration its rights. What certificates the name
+// had before are good for ends with it.
+func (r *Reconciler) enroll(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, asked request, known facts) error {
+	annotations := map[string]string{
+		identity.NotBeforeAnnotation: csr.CreationTimestamp.UTC().Format(time.RFC3339),
+		identity.ClusterIDAnnotation: asked.id,
+	}
+	var owners []metav1.OwnerReference
+	if known.cluster != nil {
+		owner := metav1.NewControllerRef(known.cluster, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster))
+		owner.BlockOwnerDeletion = nil
+		owners = append(owners, *owner)
+	}
+	given, err := r.rights.put(ctx, known.role, asked.cluster, annotations, owners)
+	if err != nil {
+		return err
+	}
+	return r.rights.give(ctx, asked.cluster, given, roles(asked.cluster))
+}
+
+func (r *Reconciler) deny(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, why error) error {
+	if err := ignoreGone(r.decide(ctx, csr, certificatesv1.CertificateDenied, reasonRefused, why.Error())); err != nil {
+		return err
+	}
+	log.FromContext(ctx).Info("refused the certificate of an agent", "by", csr.Spec.Username, "why", why.Error())
+	return nil
+}
+
+func (r *Reconciler) decide(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, verdict certificatesv1.RequestConditionType, reason, message string) error {
+	decided := csr.DeepCopy()
+	now := metav1.NewTime(r.clock.Now())
+	decided.Status.Conditions = append(decided.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+		Type: verdict, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now,
+	})
+	if err := r.hub.SubResource("approval").Update(ctx, decided); err != nil {
+		return fmt.Errorf("decide the request %s: %w", csr.Name, err)
+	}
+	return nil
+}
+
+// ignoreGone drops what was removed meanwhile. A change brings a request back by
+// itself, but not all that it depends on does: conflicts are tried again.
+func ignoreGone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

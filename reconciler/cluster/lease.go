@@ -1,0 +1,124 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+)
+
+// What the condition Ready says of a cluster in pull mode that is silent.
+const (
+	neverReported = "the cluster's agent has not reported yet"
+	silent        = "the cluster's agent has stopped reporting"
+)
+
+// judge decides about a cluster in pull mode: Ready is Unknown when its agent
+// has neither renewed the cluster's Lease nor turned Ready for a while.
+func (r *Reconciler) judge(_ context.Context, s *state) (loop.Next, error) {
+	r.dismiss(s.cluster.Name) // it may have been in push mode
+	s.status = s.cluster.Status.DeepCopy()
+	current := readiness(s.cluster)
+	last := r.pulses.last(s.cluster.Name, current)
+	grace, reason, message := r.options.MonitorGrace, clusterv1alpha1.ClusterStatusUnknownReason, silent
+	if current == nil {
+		grace, reason, message = r.options.StartupGrace, clusterv1alpha1.ClusterStatusNeverUpdatedReason, neverReported
+	} else if current.Status == metav1.ConditionUnknown {
+		return loop.Next{}, nil // the agent turns it when it is back
+	}
+	now := r.options.Clock.Now()
+	if left := last.Add(grace).Sub(now); left > 0 {
+		return loop.Next{After: left}, nil
+	}
+	meta.SetStatusCondition(&s.status.Conditions, metav1.Condition{
+		Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionUnknown, Reason: reason, Message: message,
+		ObservedGeneration: s.cluster.Generation, LastTransitionTime: metav1.NewTime(now),
+	})
+	return loop.Next{}, nil
+}
+
+// pulses remember when clusters in pull mode were last heard of, by the hub's
+// own clock: the agents' clocks may be wrong. A renewed Lease wakes nobody up.
+type pulses struct {
+	clock clock.PassiveClock
+
+	mu sync.Mutex
+	of map[string]pulse
+}
+
+type pulse struct {
+	at      time.Time
+	renewed *metav1.MicroTime
+	ready   *metav1.Condition
+}
+
+func newPulses(c clock.PassiveClock) *pulses {
+	return &pulses{clock: c, of: map[string]pulse{}}
+}
+
+// last returns when the cluster was last heard of: now, if this is the first
+// time that it is asked about, or if its condition Ready is another one.
+func (p *pulses) last(cluster string, ready *metav1.Condition) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	is, ok := p.of[cluster]
+	if !ok || !equality.Semantic.DeepEqual(is.ready, ready) {
+		is.at, is.ready = p.clock.Now(), ready.DeepCopy()
+		p.of[cluster] = is
+	}
+	return is.at
+}
+
+// renewed notes a Lease as it is now.
+func (p *pulses) renewed(lease client.Object) {
+	l, ok := lease.(*coordinationv1.Lease)
+	if !ok || l.Namespace != workv1alpha2.NamespaceKarmadaCluster {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	is, known := p.of[l.Name]
+	if known && is.renewed.Equal(l.Spec.RenewTime) {
+		return
+	}
+	is.at, is.renewed = p.clock.Now(), l.Spec.RenewTime.DeepCopy()
+	p.of[l.Name] = is
+}
+
+// forget drops a cluster that is gone.
+func (p *pulses) forget(cluster string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.of, cluster)
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// Create implements handler.EventHandler.
+func (p *pulses) Create(_ context.Context, e event.CreateEvent, _ queue) { p.renewed(e.Object) }
+
+// Update implements handler.EventHandler.
+func (p *pulses) Update(_ context.Context, e event.UpdateEvent, _ queue) { p.renewed(e.ObjectNew) }
+
+// Delete implements handler.EventHandler.
+func (p *pulses) Delete(_ context.Context, e event.DeleteEvent, _ queue) {
+	if e.Object.GetNamespace() == workv1alpha2.NamespaceKarmadaCluster {
+		p.forget(e.Object.GetName())
+	}
+}
+
+// Generic implements handler.EventHandler.
+func (p *pulses) Generic(context.Context, event.GenericEvent, queue) {}

@@ -1,0 +1,130 @@
+package dependency
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+// Recorder takes Events.
+type Recorder interface {
+	Event(obj runtime.Object, eventType, reason, message string)
+}
+
+// Templates are the objects of the control plane that may be propagated.
+type Templates interface {
+	// Get returns an object, and whether it is known to be there.
+	Get(ctx context.Context, key store.Key) (*unstructured.Unstructured, store.Presence, error)
+	// List calls yield for all of a kind and namespace that are known so far.
+	List(ctx context.Context, gvk schema.GroupVersionKind, namespace string, yield func(*unstructured.Unstructured)) error
+	// Want says which kinds owner needs.
+	Want(owner any, kinds ...schema.GroupVersionKind)
+	// Listen adds a listener before the store starts.
+	Listen(l store.Listener)
+}
+
+// Interpreter knows what a template refers to.
+type Interpreter interface {
+	// Dependencies returns what obj cannot run without; known is false for kinds
+	// of which nothing is known.
+	Dependencies(obj *unstructured.Unstructured) (deps []kinds.Dependency, known bool, err error)
+}
+
+// Options tune the loops. The zero value is the default.
+type Options struct {
+	// Workers is how many bindings each of the two loops looks at at the same time;
+	// zero means 8.
+	Workers int
+	// Off takes nothing along, whatever policies say, and lets go what was.
+	Off bool
+	// Skip says what is never propagated, beyond what can never be.
+	Skip propagation.SkipRules
+	// Carried says whether a policy carries obj or is about to: where its users
+	// leave, its binding then waits for that policy. Nil: none ever is.
+	Carried func(ctx context.Context, obj *unstructured.Unstructured) bool
+	// Clock is the real one if nil.
+	Clock clock.PassiveClock
+}
+
+// behind is how long to wait for a cache that lags behind a binding.
+const behind = 50 * time.Millisecond
+
+// Reconciler takes along what templates refer to. Use New.
+type Reconciler struct {
+	hub         client.Client
+	live        client.Reader
+	templates   Templates
+	interpreter Interpreter
+	events      Recorder
+	opts        Options
+
+	ledger  *ledger
+	written *echo.Echo[workv1alpha2.Binding]
+	// users and objects are what the two loops should look at.
+	users    store.Inbox[reconcile.Request]
+	objects  store.Inbox[store.Key]
+	failures echo.Said[any]
+	handed   waiting
+	newID    func() string
+}
+
+// New returns the loops. hub reads from a cache with the indexes of bindings, live
+// from the control plane itself.
+func New(hub client.Client, live client.Reader, templates Templates, interpreter Interpreter, events Recorder, opts Options) *Reconciler {
+	if opts.Clock == nil {
+		opts.Clock = clock.RealClock{}
+	}
+	if opts.Workers == 0 {
+		opts.Workers = 8
+	}
+	return &Reconciler{
+		hub: hub, live: live, templates: templates, interpreter: interpreter, events: events, opts: opts,
+		ledger:  newLedger(),
+		written: echo.New[workv1alpha2.Binding](opts.Clock),
+		newID:   uuid.NewString,
+	}
+}
+
+// Reconcile finds out what the template of one binding needs.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	s := use{key: req.NamespacedName}
+	next, err := loop.Run(ctx, &s, r.readUser, r.leave, r.interpret, r.enter, r.note)
+	r.tellUser(&s, err)
+	return loop.Result(next, err)
+}
+
+// attach is the loop that brings the bindings of what is needed up to date.
+type attach struct{ *Reconciler }
+
+// Reconcile brings the binding of one object up to date.
+func (r attach) Reconcile(ctx context.Context, key store.Key) (reconcile.Result, error) {
+	s := attachment{key: key}
+	next, err := loop.Run(ctx, &s, r.readObject, r.decide, r.write)
+	r.tellUsers(ctx, &s, err)
+	return loop.Result(next, err)
+}
+
+// binding returns the binding under key, own writes included.
+func (r *Reconciler) binding(ctx context.Context, key client.ObjectKey) (workv1alpha2.Binding, bool, error) {
+	cached, found, err := bindings.Get(ctx, r.hub, key)
+	if err != nil {
+		return nil, false, err
+	}
+	b, found := r.written.Latest(key, cached, found)
+	return b, found, nil
+}

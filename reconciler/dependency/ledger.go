@@ -1,0 +1,152 @@
+package dependency
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-io/flotilla/policies/dependency"
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+// ledger knows which templates need what. It is safe for use by several
+// goroutines.
+type ledger struct {
+	mu      sync.RWMutex
+	entries map[dependency.Ref]*entry
+	// named has the users of an object by its name, wide those that find objects
+	// of a kind and namespace by labels.
+	named, wide map[object]map[dependency.Ref]bool
+}
+
+// entry is what is known of one user. It is not changed once it is in the ledger.
+type entry struct {
+	dependency.User
+	// known is false where nobody could tell yet what the user needs.
+	known bool
+	// deps are what its needs were read from.
+	deps []kinds.Dependency
+}
+
+// object names an object in whatever version; without a name, all of the kind.
+type object struct {
+	schema.GroupKind
+	namespace, name string
+}
+
+func newLedger() *ledger {
+	return &ledger{entries: map[dependency.Ref]*entry{}, named: map[object]map[dependency.Ref]bool{}, wide: map[object]map[dependency.Ref]bool{}}
+}
+
+// put writes what is known of a user and returns what was before; nil if that
+// was nothing.
+func (l *ledger) put(e *entry) *entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.remove(e.Ref)
+	l.entries[e.Ref] = e
+	for i := range e.Needs {
+		index, at := l.index(&e.Needs[i])
+		if index[at] == nil {
+			index[at] = map[dependency.Ref]bool{}
+		}
+		index[at][e.Ref] = true
+	}
+	return before
+}
+
+// drop forgets a user and returns what was known; nil if that was nothing.
+func (l *ledger) drop(ref dependency.Ref) *entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.remove(ref)
+}
+
+func (l *ledger) remove(ref dependency.Ref) *entry {
+	before := l.entries[ref]
+	if before == nil {
+		return nil
+	}
+	delete(l.entries, ref)
+	for i := range before.Needs {
+		index, at := l.index(&before.Needs[i])
+		if delete(index[at], ref); len(index[at]) == 0 {
+			delete(index, at)
+		}
+	}
+	return before
+}
+
+func (l *ledger) index(n *dependency.Need) (map[object]map[dependency.Ref]bool, object) {
+	at := object{n.GroupKind(), n.Namespace, n.Name}
+	if n.Name == "" {
+		return l.wide, at
+	}
+	return l.named, at
+}
+
+// get returns what is known of a user; nil for nothing.
+func (l *ledger) get(ref dependency.Ref) *entry {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.entries[ref]
+}
+
+// concerns says whether anybody may need an object, going by all but its labels.
+func (l *ledger) concerns(key store.Key) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return len(l.named[object{key.GroupKind(), key.Namespace, key.Name}]) > 0 || len(l.wide[object{key.GroupKind(), key.Namespace, ""}]) > 0
+}
+
+// usersOf returns those that need r.
+func (l *ledger) usersOf(r selector.Resource) []dependency.User {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	gk := schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()
+	var out []dependency.User
+	for ref := range l.named[object{gk, r.Namespace, r.Name}] {
+		out = append(out, l.entries[ref].User)
+	}
+	for ref := range l.wide[object{gk, r.Namespace, ""}] {
+		e := l.entries[ref]
+		if !l.named[object{gk, r.Namespace, r.Name}][ref] && e.Means(r) {
+			out = append(out, e.User)
+		}
+	}
+	return out
+}
+
+// same says whether two entries mean the same for the bindings of what is needed.
+func (e *entry) same(other *entry) bool {
+	return other != nil && e.known == other.known && e.ID == other.ID && slices.Equal(e.Clusters, other.Clusters) &&
+		e.Overwrites == other.Overwrites && e.Preserves == other.Preserves && e.Reports == other.Reports &&
+		equality.Semantic.DeepEqual(e.deps, other.deps)
+}
+
+// mayNeed says whether the user needs the object under key; where obj is nil, and
+// its labels thus are not known, whether it could.
+func (e *entry) mayNeed(key store.Key, obj *unstructured.Unstructured) bool {
+	if obj != nil {
+		return e.Means(selector.ResourceOf(obj))
+	}
+	return slices.ContainsFunc(e.Needs, func(n dependency.Need) bool {
+		return n.GroupKind() == key.GroupKind() && n.Namespace == key.Namespace && (n.Name == "" || n.Name == key.Name)
+	})
+}
+
+// kinds returns the kinds that the user needs, each of them once.
+func (e *entry) kinds() []schema.GroupVersionKind {
+	var out []schema.GroupVersionKind
+	for i := range e.Needs {
+		if gvk := e.Needs[i].GroupVersionKind; !slices.Contains(out, gvk) {
+			out = append(out, gvk)
+		}
+	}
+	return out
+}

@@ -1,0 +1,56 @@
+package dependency
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/scheduler"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+// told is how many users of one object are told of what is wrong with it.
+const told = 10
+
+// conflict is what an Event about users that do not agree was about.
+type conflict store.Key
+
+// tellUser tells of a failure on the template and its binding, once.
+func (r *Reconciler) tellUser(s *use, err error) {
+	var known *loop.Error
+	if s.binding == nil || !errors.As(err, &known) {
+		r.failures.Forget(s.key)
+		return
+	}
+	if r.failures.New(s.key, known.Error()) {
+		r.events.Event(scheduler.TemplateRef(s.binding), corev1.EventTypeWarning, known.Reason, known.Error())
+		r.events.Event(s.binding, corev1.EventTypeWarning, known.Reason, known.Error())
+	}
+}
+
+// tellUsers tells users that something that they need cannot go along, and the
+// attached binding that its users do not agree; both once.
+func (r attach) tellUsers(ctx context.Context, s *attachment, err error) {
+	var known *loop.Error
+	switch {
+	case !errors.As(err, &known):
+		r.failures.Forget(s.key)
+	case r.failures.New(s.key, known.Error()):
+		for i := range s.users[:min(len(s.users), told)] {
+			b, found, _ := r.binding(ctx, client.ObjectKey{Namespace: s.users[i].Namespace, Name: s.users[i].Name})
+			if found {
+				r.events.Event(b, corev1.EventTypeWarning, known.Reason, known.Error())
+			}
+		}
+	}
+	switch text := s.decision.Conflict; {
+	case text == "":
+		r.failures.Forget(conflict(s.key))
+	case err == nil && s.decision.Binding != nil && r.failures.New(conflict(s.key), text):
+		r.events.Event(s.decision.Binding, corev1.EventTypeWarning, workv1alpha2.EventReasonDependencyPolicyConflict, text)
+	}
+}

@@ -1,0 +1,330 @@
+package dependency
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/interpreters"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/dependency"
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+// use is what the phases about one user hand on.
+type use struct {
+	key client.ObjectKey
+	// binding of the template.
+	binding workv1alpha2.Binding
+	// holders are the clusters that have a Work of it.
+	holders []string
+	// deps are what it needs; known is false where that cannot be told at all.
+	deps  []kinds.Dependency
+	known bool
+	// settled: deps are to be noted on the binding.
+	settled bool
+	// asked: the interpreter has answered, with fault or without.
+	asked bool
+	fault error
+}
+
+func (s *use) ref() dependency.Ref {
+	return dependency.Ref{Namespace: s.key.Namespace, Name: s.key.Name}
+}
+
+// readUser reads the binding. One that is gone needs nothing.
+func (r *Reconciler) readUser(ctx context.Context, s *use) (loop.Next, error) {
+	b, found, err := r.binding(ctx, s.key)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	if !found {
+		return loop.Next{Done: true}, r.forget(ctx, s.ref())
+	}
+	s.binding = b
+	s.holders, err = bindings.Holders(ctx, r.hub, b)
+	return loop.Next{}, err
+}
+
+// leave ends the pass for a binding whose template takes nothing along, or not
+// any more. What was noted goes once no binding names it.
+func (r *Reconciler) leave(ctx context.Context, s *use) (loop.Next, error) {
+	if r.uses(s.binding) {
+		return loop.Next{}, nil
+	}
+	if err := r.forget(ctx, s.ref()); err != nil {
+		return loop.Next{}, err
+	}
+	left, err := r.naming(ctx, s.ref())
+	if err != nil || len(left) > 0 || r.written.Ended(s.binding) {
+		return loop.Next{Done: true}, err // they bring it back
+	}
+	if s.binding.GetDeletionTimestamp() != nil {
+		return loop.Next{Done: true}, r.release(ctx, s.binding)
+	}
+	desired := s.binding.DeepCopyObject().(workv1alpha2.Binding)
+	controllerutil.RemoveFinalizer(desired, workv1alpha2.BindingDependenciesDistributorFinalizer)
+	mark(desired, workv1alpha2.BindingDependenciesAnnotationKey, "")
+	mark(desired, dependency.FaultAnnotation, "")
+	next, err := r.patchUser(ctx, s.binding, desired)
+	next.Done = true
+	return next, err
+}
+
+// uses says whether b's template takes along what it needs.
+func (r *Reconciler) uses(b workv1alpha2.Binding) bool { return !r.opts.Off && dependency.Uses(b) }
+
+// release lets a binding go that is being deleted.
+func (r *Reconciler) release(ctx context.Context, b workv1alpha2.Binding) error {
+	patch, held := bindings.WithoutFinalizer(b, workv1alpha2.BindingDependenciesDistributorFinalizer)
+	if !held {
+		return nil
+	}
+	switch err := r.hub.Patch(ctx, b.DeepCopyObject().(client.Object), patch); {
+	case err == nil:
+		r.written.Deleted(b)
+	case !bindings.IsStale(err):
+		return fmt.Errorf("let the binding go: %w", err)
+	}
+	return nil
+}
+
+// interpret finds out what the template needs. While that cannot be told, it
+// needs what it needed before.
+func (r *Reconciler) interpret(ctx context.Context, s *use) (loop.Next, error) {
+	last, had := r.last(s)
+	s.deps, s.known = last, had
+	template, presence, err := r.templates.Get(ctx, bindings.TemplateOf(s.binding))
+	if err != nil {
+		return loop.Next{}, err
+	}
+	if uid := s.binding.BindingSpec().Resource.UID; presence != store.Present || uid != "" && uid != template.GetUID() {
+		return loop.Next{}, nil // its event brings it back
+	}
+	deps, _, err := r.interpreter.Dependencies(template)
+	if after, awaits := kinds.Awaits(err); awaits {
+		return loop.Next{After: after}, nil
+	}
+	if s.asked = true; err != nil {
+		err = fmt.Errorf("find out what it refers to: %w", err)
+		s.fault = loop.Retry(workv1alpha2.EventReasonGetDependenciesFailed, err)
+		if after := interpreters.Costs(err); after > 0 {
+			s.fault = loop.Waiting(workv1alpha2.EventReasonGetDependenciesFailed, max(after, longestPause), err)
+		}
+		return loop.Next{}, nil
+	}
+	deps, err = dependency.Check(deps, last, selector.ResourceOf(template), r.opts.Skip)
+	if err != nil {
+		s.fault = loop.Stalled(workv1alpha2.EventReasonGetDependenciesFailed, fmt.Errorf("what it refers to makes no sense: %w", err))
+	}
+	if _, err := dependency.Note(deps); err != nil {
+		s.fault = loop.Stalled(workv1alpha2.EventReasonGetDependenciesFailed, err)
+		return loop.Next{}, nil
+	}
+	s.known = true
+	return loop.Next{}, s.choose(template, last, deps, had)
+}
+
+// last returns what the template needed when that was last known.
+func (r *Reconciler) last(s *use) ([]kinds.Dependency, bool) {
+	if e := r.ledger.get(s.ref()); e != nil && e.known {
+		return e.deps, true
+	}
+	return dependency.Noted(s.binding)
+}
+
+// choose sets what the template needs in the version that clusters hold or are
+// to hold. What a new version needs goes along at once; what only the one before
+// needed stays until the binding is for the new one, and no cluster is kept from
+// it.
+func (s *use) choose(template *unstructured.Unstructured, last, deps []kinds.Dependency, had bool) error {
+	stands := s.binding.GetAnnotations()[propagation.DigestAnnotation]
+	same := stands == ""
+	if !same {
+		digest, err := propagation.Digest(template)
+		if err != nil {
+			return fmt.Errorf("digest of the template: %w", err)
+		}
+		same = digest == stands
+	}
+	_, claimed := propagation.Claimed(s.binding)
+	switch {
+	case same && (suspended(s.binding) || lingers(s.binding, s.holders)):
+		s.deps, s.settled = dependency.Union(last, deps), true
+		if _, err := dependency.Note(s.deps); err != nil {
+			s.deps = deps
+		}
+	case same:
+		s.deps, s.settled = deps, true
+	case claimed || !had:
+		s.deps = dependency.Union(last, deps)
+	default:
+		s.deps = last // its policy let it go: clusters hold the version of then
+	}
+	return nil
+}
+
+func suspended(b workv1alpha2.Binding) bool {
+	s := b.BindingSpec().Suspension
+	return s != nil && (ptr.Deref(s.Dispatching, false) || s.DispatchingOnClusters != nil && len(s.DispatchingOnClusters.ClusterNames) > 0)
+}
+
+// lingers says whether a cluster has a Work of b that b has no place for any more:
+// of whatever version that is.
+func lingers(b workv1alpha2.Binding, holders []string) bool {
+	spec := b.BindingSpec()
+	return slices.ContainsFunc(holders, func(name string) bool {
+		return !slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool { return t.Name == name })
+	})
+}
+
+// enter writes what was found into the ledger, and looks at the bindings that it
+// is about.
+func (r *Reconciler) enter(ctx context.Context, s *use) (loop.Next, error) {
+	now := &entry{User: dependency.UserOf(s.binding, s.holders...), known: s.known, deps: s.deps}
+	now.Needs = dependency.Needs(s.deps)
+	before := r.ledger.put(now)
+	if now.same(before) {
+		return loop.Next{}, nil
+	}
+	r.templates.Want(wish(now.Ref), now.kinds()...)
+	return loop.Next{}, r.alert(ctx, now.Ref, before, now)
+}
+
+// wish is the owner of the wish to watch the kinds that a user needs.
+type wish dependency.Ref
+
+// forget takes a user out of the ledger.
+func (r *Reconciler) forget(ctx context.Context, ref dependency.Ref) error {
+	before := r.ledger.drop(ref)
+	if before != nil {
+		r.templates.Want(wish(ref))
+	}
+	return r.alert(ctx, ref, before)
+}
+
+// alert looks at the bindings of all that a user needs or needed, and at those
+// that name it.
+func (r *Reconciler) alert(ctx context.Context, ref dependency.Ref, entries ...*entry) error {
+	for _, e := range entries {
+		if e == nil {
+			continue
+		}
+		for i := range e.Needs {
+			n := &e.Needs[i]
+			if n.Name != "" {
+				r.objects.Add(store.Key{GroupVersionKind: n.GroupVersionKind, Namespace: n.Namespace, Name: n.Name}, false)
+				continue
+			}
+			err := r.templates.List(ctx, n.GroupVersionKind, n.Namespace, func(obj *unstructured.Unstructured) {
+				if n.Means(selector.ResourceOf(obj)) {
+					r.objects.Add(store.KeyOf(obj), false)
+				}
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	named, err := r.naming(ctx, ref)
+	for _, b := range named {
+		r.objects.Add(bindings.TemplateOf(b), false)
+	}
+	return err
+}
+
+// note writes on the binding what its template needs and why that cannot be
+// told, if anything of it has changed.
+func (r *Reconciler) note(ctx context.Context, s *use) (loop.Next, error) {
+	desired := s.binding.DeepCopyObject().(workv1alpha2.Binding)
+	if s.asked {
+		mark(desired, dependency.FaultAnnotation, faultText(s.fault))
+	}
+	if s.settled {
+		text := ""
+		if len(s.deps) > 0 {
+			var err error
+			if text, err = dependency.Note(s.deps); err != nil {
+				return loop.Next{}, errors.Join(s.fault, err)
+			}
+			controllerutil.AddFinalizer(desired, workv1alpha2.BindingDependenciesDistributorFinalizer)
+		}
+		mark(desired, workv1alpha2.BindingDependenciesAnnotationKey, text)
+	}
+	next, err := r.patchUser(ctx, s.binding, desired)
+	return next, errors.Join(s.fault, err)
+}
+
+// patchUser brings a user's binding from what it is to what is desired.
+func (r *Reconciler) patchUser(ctx context.Context, current, desired workv1alpha2.Binding) (loop.Next, error) {
+	patch, some, err := bindings.Patch(current, desired)
+	if err != nil || !some {
+		return loop.Next{}, err
+	}
+	switch err := r.hub.Patch(ctx, desired, patch); {
+	case err != nil && bindings.IsStale(err):
+		return loop.Next{After: behind}, nil
+	case err != nil:
+		return loop.Next{}, fmt.Errorf("note what the template refers to: %w", err)
+	}
+	r.written.Wrote(desired)
+	log.FromContext(ctx).Info("noted what a template refers to", "binding", client.ObjectKeyFromObject(desired))
+	return loop.Next{}, nil
+}
+
+// naming returns the bindings that name ref as one that needs them.
+func (r *Reconciler) naming(ctx context.Context, ref dependency.Ref) ([]workv1alpha2.Binding, error) {
+	var out []workv1alpha2.Binding
+	seen := map[client.ObjectKey]bool{}
+	err := bindings.Each(ctx, r.hub, func(b workv1alpha2.Binding) {
+		key := client.ObjectKeyFromObject(b)
+		seen[key] = true
+		if latest, _ := r.written.Latest(key, b, true); names(latest, ref) && !r.written.Ended(latest) {
+			out = append(out, latest)
+		}
+	}, client.MatchingFields{byUser: ref.String()})
+	for _, b := range r.written.Unseen(func(b workv1alpha2.Binding) bool { return names(b, ref) }) {
+		if !seen[client.ObjectKeyFromObject(b)] {
+			out = append(out, b)
+		}
+	}
+	return out, err
+}
+
+// mark sets an annotation, or removes it where there is nothing to say.
+func mark(b workv1alpha2.Binding, key, text string) {
+	if b.GetAnnotations()[key] == text {
+		return
+	}
+	annotations := maps.Clone(b.GetAnnotations())
+	if delete(annotations, key); text != "" {
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[key] = text
+	}
+	b.SetAnnotations(annotations)
+}
+
+// faultText returns what is noted of a fault.
+func faultText(err error) string {
+	if err == nil {
+		return ""
+	}
+	text := err.Error()
+	return strings.ToValidUTF8(text[:min(len(text), propagation.MaxFault)], "")
+}

@@ -1,0 +1,216 @@
+package dependency
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/policies/dependency"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+// A question that the interpreter fails to answer is asked again after pauses
+// that grow from the first to the longest.
+const (
+	firstPause   = 100 * time.Millisecond
+	longestPause = 5 * time.Minute
+)
+
+// byUser is the index of bindings by those that need them, as Ref prints them.
+const byUser = "requiredBy"
+
+// Index adds the index that the loops need to indexer.
+func Index(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, kind := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
+		err := indexer.IndexField(ctx, kind, byUser, func(obj client.Object) []string {
+			return words(dependency.Refs(obj.(workv1alpha2.Binding)))
+		})
+		if err != nil {
+			return fmt.Errorf("index bindings by who needs them: %w", err)
+		}
+	}
+	return nil
+}
+
+// Register adds the two loops to mgr.
+func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
+	if err := Index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	r.templates.Listen(store.Listener{Changed: r.changed})
+	users, err := controller.New("dependent", mgr, controller.Options{
+		Reconciler: r, MaxConcurrentReconciles: r.opts.Workers, NewQueue: lanes.New[reconcile.Request],
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstPause, longestPause),
+	})
+	if err != nil {
+		return fmt.Errorf("set up the loop of dependents: %w", err)
+	}
+	objects, err := controller.NewTyped("dependency", mgr, controller.TypedOptions[store.Key]{
+		Reconciler: attach{r}, MaxConcurrentReconciles: r.opts.Workers, NewQueue: lanes.New[store.Key],
+	})
+	if err != nil {
+		return fmt.Errorf("set up the loop of dependencies: %w", err)
+	}
+	for _, s := range []source.Source{
+		&r.users,
+		source.Kind(mgr.GetCache(), client.Object(&workv1alpha2.ResourceBinding{}), r.userEvents()),
+		source.Kind(mgr.GetCache(), client.Object(&workv1alpha2.ClusterResourceBinding{}), r.userEvents()),
+		source.Kind(mgr.GetCache(), &workv1alpha1.Work{}, r.workEvents()),
+	} {
+		if err := users.Watch(s); err != nil {
+			return fmt.Errorf("watch the bindings of dependents: %w", err)
+		}
+	}
+	for _, s := range []source.TypedSource[store.Key]{
+		&r.objects,
+		source.TypedKind(mgr.GetCache(), client.Object(&workv1alpha2.ResourceBinding{}), attach{r}.objectEvents()),
+		source.TypedKind(mgr.GetCache(), client.Object(&workv1alpha2.ClusterResourceBinding{}), attach{r}.objectEvents()),
+	} {
+		if err := objects.Watch(s); err != nil {
+			return fmt.Errorf("watch the bindings of dependencies: %w", err)
+		}
+	}
+	return nil
+}
+
+func requestFor(ref dependency.Ref) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}}
+}
+
+// changed looks at what a template needs that changed, and at the binding of an
+// object that somebody may need.
+func (r *Reconciler) changed(key store.Key, _, _ *unstructured.Unstructured, first bool) {
+	b := bindings.KeyOf(key)
+	if r.ledger.get(dependency.Ref{Namespace: b.Namespace, Name: b.Name}) != nil {
+		r.users.Add(reconcile.Request{NamespacedName: b}, first)
+	}
+	if r.ledger.concerns(key) {
+		r.objects.Add(key, first)
+	}
+}
+
+// userEvents looks at bindings that may need something, or that say so.
+func (r *Reconciler) userEvents() handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	add := func(q queue, b workv1alpha2.Binding) {
+		q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+			if b := e.Object.(workv1alpha2.Binding); involved(b) {
+				add(q, b)
+			}
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			before, after := e.ObjectOld.(workv1alpha2.Binding), e.ObjectNew.(workv1alpha2.Binding)
+			if (involved(before) || involved(after)) && edited(before, after) {
+				add(q, after)
+			}
+			for _, ref := range dependency.Refs(before) {
+				if !names(after, ref) {
+					q.Add(requestFor(ref)) // it may be let go
+				}
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			b := e.Object.(workv1alpha2.Binding)
+			add(q, b)
+			for _, ref := range dependency.Refs(b) {
+				q.Add(requestFor(ref))
+			}
+		},
+	}
+}
+
+// workEvents looks at users of which a cluster has a Work that it is not to have,
+// as soon as that is known, and once it is gone. The Works of clusters where a user
+// is to run say nothing new.
+func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, reconcile.Request] {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	look := func(ctx context.Context, w *workv1alpha1.Work, q queue) {
+		key, owned := bindings.OwnerOf(w)
+		cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
+		if !owned || !ok {
+			return
+		}
+		b, found, err := bindings.Get(ctx, r.hub, key)
+		if err != nil || found && r.uses(b) && lingers(b, []string{cluster}) {
+			q.Add(reconcile.Request{NamespacedName: key})
+		}
+	}
+	return handler.TypedFuncs[*workv1alpha1.Work, reconcile.Request]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*workv1alpha1.Work], q queue) {
+			look(ctx, e.Object, q)
+		},
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*workv1alpha1.Work], q queue) {
+			look(ctx, e.Object, q)
+		},
+	}
+}
+
+// involved says whether b's template takes along what it needs, or b says that
+// it did.
+func involved(b workv1alpha2.Binding) bool {
+	if b.BindingSpec().PropagateDeps || slices.Contains(b.GetFinalizers(), workv1alpha2.BindingDependenciesDistributorFinalizer) {
+		return true
+	}
+	_, noted := b.GetAnnotations()[workv1alpha2.BindingDependenciesAnnotationKey]
+	_, fault := b.GetAnnotations()[dependency.FaultAnnotation]
+	return noted || fault
+}
+
+// edited says whether anything but the status differs.
+func edited(before, after workv1alpha2.Binding) bool {
+	return before.GetGeneration() != after.GetGeneration() ||
+		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+		!maps.Equal(before.GetLabels(), after.GetLabels()) ||
+		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+		!slices.Equal(before.GetFinalizers(), after.GetFinalizers()) ||
+		!equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
+}
+
+// objectEvents looks at the objects whose binding says that others need it, or
+// should say so.
+func (r attach) objectEvents() handler.TypedEventHandler[client.Object, store.Key] {
+	type queue = workqueue.TypedRateLimitingInterface[store.Key]
+	concerned := func(b workv1alpha2.Binding) bool {
+		return dependency.Tied(b) || r.ledger.concerns(bindings.TemplateOf(b))
+	}
+	return handler.TypedFuncs[client.Object, store.Key]{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+			if b := e.Object.(workv1alpha2.Binding); !r.written.Observed(b) && concerned(b) {
+				q.Add(bindings.TemplateOf(b))
+			}
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			before, after := e.ObjectOld.(workv1alpha2.Binding), e.ObjectNew.(workv1alpha2.Binding)
+			if own := r.written.Observed(after); !own && edited(before, after) && (concerned(before) || concerned(after)) {
+				q.Add(bindings.TemplateOf(after))
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			b := e.Object.(workv1alpha2.Binding)
+			r.written.Gone(client.ObjectKeyFromObject(b))
+			if concerned(b) {
+				q.Add(bindings.TemplateOf(b))
+			}
+		},
+	}
+}

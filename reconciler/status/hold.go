@@ -1,0 +1,118 @@
+package status
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/members"
+)
+
+// hold leaves what has not changed alone, and holds back what can wait for more.
+// What the template tells anyway, the binding may tell later: of a status that
+// moves, it shows fewer steps.
+func (r *Reconciler) hold(_ context.Context, s *state) (loop.Next, error) {
+	was, is := s.binding.BindingStatus(), &s.status
+	s.news = !members.Same(*was, *is)
+	if s.total == nil && !s.news {
+		r.clear(s.key)
+		return loop.Next{Done: true}, nil
+	}
+	form := form(s)
+	trails := s.news && trailing(was, is)
+	if s.total == nil && trails && r.behind.Holds(s.key) {
+		wait := r.behind.Hold(s.key, form)
+		return loop.Next{Done: wait > 0, After: max(wait, 0)}, nil
+	}
+	wait := r.partial.Hold(s.key, form)
+	if urgent(was, is) {
+		wait = min(wait, r.urgent.Hold(s.key, ""))
+	}
+	if wait > 0 {
+		return loop.Next{Done: true, After: wait}, nil
+	}
+	if s.total != nil && trails {
+		wait = r.behind.Hold(s.key, form)
+		s.news = wait <= 0
+	}
+	return loop.Next{After: max(wait, 0)}, nil
+}
+
+// form tells one change from another by what was reported.
+func form(s *state) string {
+	var out bytes.Buffer
+	for i := range s.items {
+		item := &s.items[i]
+		_, _ = fmt.Fprintf(&out, "%s %t %s ", item.ClusterName, item.Applied, item.Health)
+		if item.Status != nil {
+			_, _ = out.Write(item.Status.Raw)
+		}
+	}
+	return members.Hash(out.Bytes())
+}
+
+// trailing says whether two statuses differ in nothing but what members say of
+// their own state.
+func trailing(was, is *workv1alpha2.ResourceBindingStatus) bool {
+	return members.Same(told(was), told(is))
+}
+
+// told is what a binding's status says without what members say of their own
+// state.
+func told(status *workv1alpha2.ResourceBindingStatus) workv1alpha2.ResourceBindingStatus {
+	out := *status
+	out.AggregatedStatus = slices.Clone(status.AggregatedStatus)
+	for i := range out.AggregatedStatus {
+		out.AggregatedStatus[i].Health, out.AggregatedStatus[i].Status = "", nil
+	}
+	return out
+}
+
+// urgent says whether somebody waits for the change: it completes something, or
+// it is bad news.
+func urgent(was, is *workv1alpha2.ResourceBindingStatus) bool {
+	if complete(was) != complete(is) ||
+		healthy(was) != healthy(is) ||
+		turned(was, is, workv1alpha2.Scheduled) || turned(was, is, workv1alpha2.Interpreted) {
+		return true
+	}
+	before := make(map[string]*workv1alpha2.AggregatedStatusItem, len(was.AggregatedStatus))
+	for i := range was.AggregatedStatus {
+		before[was.AggregatedStatus[i].ClusterName] = &was.AggregatedStatus[i]
+	}
+	return slices.ContainsFunc(is.AggregatedStatus, func(now workv1alpha2.AggregatedStatusItem) bool {
+		item := before[now.ClusterName]
+		return item != nil && (item.Applied && !now.Applied ||
+			item.Health == workv1alpha2.ResourceHealthy && now.Health != workv1alpha2.ResourceHealthy)
+	})
+}
+
+// turned says whether a condition has become False.
+func turned(was, is *workv1alpha2.ResourceBindingStatus, kind string) bool {
+	return conditionStatus(is, kind) == metav1.ConditionFalse && conditionStatus(was, kind) != metav1.ConditionFalse
+}
+
+func conditionStatus(status *workv1alpha2.ResourceBindingStatus, kind string) metav1.ConditionStatus {
+	if c := meta.FindStatusCondition(status.Conditions, kind); c != nil {
+		return c.Status
+	}
+	return ""
+}
+
+// complete says whether every cluster of the placement has the manifest.
+func complete(status *workv1alpha2.ResourceBindingStatus) bool {
+	return conditionStatus(status, workv1alpha2.FullyApplied) == metav1.ConditionTrue
+}
+
+// healthy says whether every cluster of a complete binding reports health.
+func healthy(status *workv1alpha2.ResourceBindingStatus) bool {
+	return complete(status) && !slices.ContainsFunc(status.AggregatedStatus, func(item workv1alpha2.AggregatedStatusItem) bool {
+		return item.Health != workv1alpha2.ResourceHealthy
+	})
+}

@@ -1,0 +1,117 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+)
+
+// write sends what changed: the template's status, and the binding's. Each is
+// written by this loop alone, so neither names a resource version. A template's
+// status that the server refuses is a fault of the rule that made it, which the
+// binding tells.
+func (r *Reconciler) write(ctx context.Context, s *state) (next loop.Next, err error) {
+	r.sent(s)
+	if s.total != nil {
+		if next.After, err = r.settled(s, r.writeTemplate(ctx, s.template, s.total)); next.After > 0 {
+			s.news = true
+			if _, err := r.collect(ctx, s); err != nil {
+				return next, err
+			}
+		}
+	}
+	was := s.binding.BindingStatus()
+	if !s.news || members.Same(*was, s.status) {
+		return next, err
+	}
+	if failed := r.writeBinding(ctx, s.key, was, &s.status); failed != nil {
+		err = errors.Join(err, fmt.Errorf("write the status of binding %s: %w", s.key, failed))
+	}
+	return next, err
+}
+
+// settled takes note of how the write of a template's status went, and returns
+// when to ask its rule again: a status that is refused is the rule's fault.
+func (r *Reconciler) settled(s *state, failed error) (time.Duration, error) {
+	switch {
+	case failed == nil:
+		r.faults.Forget(s.key)
+		return 0, nil
+	case refused(failed):
+		s.outcome.Fault = fmt.Sprintf("the status of %s %s is refused: %v", s.template.GetKind(), s.template.GetName(), failed)
+		return r.faults.When(s.key), nil
+	default:
+		return 0, fmt.Errorf("write the status of %s %s: %w", s.template.GetKind(), client.ObjectKeyFromObject(s.template), failed)
+	}
+}
+
+// sent ends what was held back: the template's status goes out with every write,
+// the binding's with those that have news.
+func (r *Reconciler) sent(s *state) {
+	r.urgent.Clear(s.key)
+	r.partial.Clear(s.key)
+	if s.news {
+		r.behind.Clear(s.key)
+	}
+}
+
+// refused says whether the server will never take what was sent.
+func refused(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// writeBinding sends what differs of a binding's status. Patches are made of
+// statuses alone: the objects around them are large, and are no news.
+func (r *Reconciler) writeBinding(ctx context.Context, key client.ObjectKey, was, is *workv1alpha2.ResourceBindingStatus) error {
+	before, after := bindings.New(key.Namespace), bindings.New(key.Namespace)
+	*before.BindingStatus(), *after.BindingStatus() = *was, *is
+	data, err := client.MergeFrom(before).Data(after)
+	if err != nil {
+		return err
+	}
+	updated := bindings.New(key.Namespace)
+	updated.SetNamespace(key.Namespace)
+	updated.SetName(key.Name)
+	if err := r.hub.Status().Patch(ctx, updated, client.RawPatch(types.MergePatchType, data)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	r.wrote.Wrote(updated)
+	return nil
+}
+
+// writeTemplate sends what differs of a template's status.
+func (r *Reconciler) writeTemplate(ctx context.Context, template *unstructured.Unstructured, status map[string]any) error {
+	data, err := client.MergeFrom(statusOnly(template, template.Object["status"])).Data(statusOnly(template, status))
+	if err != nil {
+		return err
+	}
+	updated := statusOnly(template, nil)
+	updated.SetNamespace(template.GetNamespace())
+	updated.SetName(template.GetName())
+	if err := r.hub.Status().Patch(ctx, updated, client.RawPatch(types.MergePatchType, data)); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	r.templates.Put(updated)
+	return nil
+}
+
+// statusOnly returns an object of the template's kind that has a status at most.
+func statusOnly(template *unstructured.Unstructured, status any) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{}}
+	out.SetGroupVersionKind(template.GroupVersionKind())
+	if status != nil {
+		out.Object["status"] = status
+	}
+	return out
+}

@@ -1,0 +1,290 @@
+package unifiedauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/access"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
+)
+
+// Recorder emits Events.
+type Recorder interface {
+	Event(obj runtime.Object, eventType, reason, message string)
+}
+
+// Options tune the loop. The zero value is what production uses.
+type Options struct {
+	// Workers is how many clusters are worked on side by side; zero means 2.
+	Workers int
+	// Clock is the time; nil means the machine's.
+	Clock clock.PassiveClock
+}
+
+const defaultWorkers = 2
+
+// Reconciler writes the Works by which the hub may impersonate.
+type Reconciler struct {
+	hub      client.Client
+	recorder Recorder
+	options  Options
+	wrote    *echo.Echo[*workv1alpha1.Work]
+	said     echo.Said[string] // failures, by cluster
+}
+
+// New returns the loop.
+func New(hub client.Client, recorder Recorder, o Options) *Reconciler {
+	if o.Workers == 0 {
+		o.Workers = defaultWorkers
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return &Reconciler{hub: hub, recorder: recorder, options: o, wrote: echo.New[*workv1alpha1.Work](o.Clock)}
+}
+
+// Register adds the loop to mgr.
+func (r *Reconciler) Register(mgr ctrl.Manager) error {
+	all := handler.EnqueueRequestsFromMapFunc(r.all)
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("unifiedauth").
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.options.Workers, NewQueue: lanes.New[reconcile.Request]}).
+		Watches(&clusterv1alpha1.Cluster{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(impersonatorChanges())).
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOfSpace), builder.WithPredicates(newOnly())).
+		Watches(&rbacv1.ClusterRole{}, all, builder.WithPredicates(granting())).
+		Watches(&rbacv1.ClusterRoleBinding{}, all, builder.WithPredicates(subjectChanges())).
+		Watches(&workv1alpha1.Work{}, handler.EnqueueRequestsFromMapFunc(clusterOfWork), builder.WithPredicates(r.workEvents())).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("register the unified auth loop: %w", err)
+	}
+	return nil
+}
+
+// Reconcile makes the Works of one cluster what they should be.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := r.hub.Get(ctx, req.NamespacedName, cluster, client.UnsafeDisableDeepCopy); err != nil {
+		r.said.Forget(req.Name)
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	open, err := r.open(ctx, cluster)
+	if err != nil || !open {
+		return reconcile.Result{}, err
+	}
+	changed, err := r.bring(ctx, cluster)
+	r.tell(cluster, changed, err)
+	return reconcile.Result{}, err
+}
+
+// open says whether the cluster has room for Works.
+func (r *Reconciler) open(ctx context.Context, cluster *clusterv1alpha1.Cluster) (bool, error) {
+	if !cluster.DeletionTimestamp.IsZero() {
+		return false, nil
+	}
+	space := &corev1.Namespace{}
+	err := r.hub.Get(ctx, client.ObjectKey{Name: workv1alpha2.ExecutionNamespace(cluster.Name)}, space, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) {
+		return false, nil // it is heard of when it is made
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the execution namespace of cluster %s: %w", cluster.Name, err)
+	}
+	return space.DeletionTimestamp.IsZero(), nil
+}
+
+// bring writes what differs and says whether anything did.
+func (r *Reconciler) bring(ctx context.Context, cluster *clusterv1alpha1.Cluster) (bool, error) {
+	subjects, err := r.subjects(ctx, cluster.Name)
+	if err != nil {
+		return false, err
+	}
+	works, err := access.Works(cluster, subjects)
+	if err != nil {
+		return false, err
+	}
+	changed := false
+	var errs []error
+	for _, work := range works {
+		wrote, err := r.put(ctx, work)
+		changed = changed || wrote
+		errs = append(errs, err)
+	}
+	if len(works) == 0 {
+		errs = append(errs, r.withdraw(ctx, cluster))
+	}
+	return changed, errors.Join(errs...)
+}
+
+// subjects are who may reach the cluster.
+func (r *Reconciler) subjects(ctx context.Context, cluster string) (access.Subjects, error) {
+	var roles rbacv1.ClusterRoleList
+	if err := r.hub.List(ctx, &roles, client.UnsafeDisableDeepCopy); err != nil {
+		return access.Subjects{}, fmt.Errorf("list cluster roles: %w", err)
+	}
+	var bindings rbacv1.ClusterRoleBindingList
+	if err := r.hub.List(ctx, &bindings, client.UnsafeDisableDeepCopy); err != nil {
+		return access.Subjects{}, fmt.Errorf("list cluster role bindings: %w", err)
+	}
+	return access.Of(cluster, pointers(roles.Items), pointers(bindings.Items)), nil
+}
+
+func pointers[T any](items []T) []*T {
+	out := make([]*T, len(items))
+	for i := range items {
+		out[i] = &items[i]
+	}
+	return out
+}
+
+// put makes one Work what is planned, and says whether it wrote.
+func (r *Reconciler) put(ctx context.Context, planned *workv1alpha1.Work) (bool, error) {
+	key := client.ObjectKeyFromObject(planned)
+	cached := &workv1alpha1.Work{}
+	err := r.hub.Get(ctx, key, cached, client.UnsafeDisableDeepCopy)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read work %s: %w", key, err)
+	}
+	current, found := r.wrote.Latest(key, cached, err == nil)
+	if !found {
+		return r.create(ctx, planned)
+	}
+	if !current.DeletionTimestamp.IsZero() {
+		return false, nil // its end brings the cluster back
+	}
+	desired := current.DeepCopy()
+	if !brought(desired, planned) {
+		return false, nil
+	}
+	if err := r.hub.Patch(ctx, desired, client.MergeFrom(current)); err != nil {
+		if apierrors.IsNotFound(err) {
+			return false, nil // its end brings the cluster back
+		}
+		return false, fmt.Errorf("change work %s: %w", key, err)
+	}
+	r.wrote.Wrote(desired)
+	log.FromContext(ctx).Info("Changed who may be impersonated", "work", desired.Name)
+	return true, nil
+}
+
+// brought makes a Work what is planned and says whether that changed it.
+func brought(work, planned *workv1alpha1.Work) bool {
+	changed := false
+	for key, value := range planned.Labels {
+		if work.Labels[key] != value {
+			metav1.SetMetaDataLabel(&work.ObjectMeta, key, value)
+			changed = true
+		}
+	}
+	same := func(a, b workv1alpha1.Manifest) bool { return members.SameJSON(a.RawExtension, b.RawExtension) }
+	if !slices.EqualFunc(work.Spec.Workload.Manifests, planned.Spec.Workload.Manifests, same) {
+		work.Spec.Workload = planned.Spec.Workload
+		changed = true
+	}
+	return changed
+}
+
+func (r *Reconciler) create(ctx context.Context, planned *workv1alpha1.Work) (bool, error) {
+	work := planned.DeepCopy()
+	err := r.hub.Create(ctx, work)
+	switch {
+	case apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return false, nil // the cache lags: an event of the Work or of the execution namespace comes
+	case err != nil:
+		return false, fmt.Errorf("create work %s: %w", client.ObjectKeyFromObject(planned), err)
+	}
+	r.wrote.Wrote(work)
+	log.FromContext(ctx).Info("Let users be impersonated", "work", work.Name)
+	return true, nil
+}
+
+// withdraw removes the Works of a cluster that has no impersonator any more.
+func (r *Reconciler) withdraw(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	var errs []error
+	for _, name := range access.WorkNames() {
+		work := &workv1alpha1.Work{}
+		key := client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(cluster.Name), Name: name}
+		err := r.hub.Get(ctx, key, work, client.UnsafeDisableDeepCopy)
+		if err != nil || !metav1.IsControlledBy(work, cluster) || !work.DeletionTimestamp.IsZero() {
+			errs = append(errs, client.IgnoreNotFound(err))
+			continue
+		}
+		err = r.hub.Delete(ctx, work.DeepCopy(), client.Preconditions{UID: ptr.To(work.UID)})
+		errs = append(errs, client.IgnoreNotFound(err))
+		log.FromContext(ctx).Info("Let nobody be impersonated any more", "work", name)
+	}
+	return errors.Join(errs...)
+}
+
+// tell says on the Cluster what changed, and what goes wrong once.
+func (r *Reconciler) tell(cluster *clusterv1alpha1.Cluster, changed bool, err error) {
+	switch {
+	case err != nil:
+		if r.said.New(cluster.Name, err.Error()) {
+			r.recorder.Event(cluster, corev1.EventTypeWarning, clusterv1alpha1.EventReasonSyncImpersonationConfigFailed, err.Error())
+		}
+	case changed:
+		r.said.Forget(cluster.Name)
+		r.recorder.Event(cluster, corev1.EventTypeNormal, clusterv1alpha1.EventReasonSyncImpersonationConfigSucceed, "users of the hub who may reach the cluster can be impersonated in it")
+	default:
+		r.said.Forget(cluster.Name)
+	}
+}
+
+// all names every cluster.
+func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
+	var list clusterv1alpha1.ClusterList
+	if err := r.hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "list clusters")
+		return nil
+	}
+	out := make([]reconcile.Request, len(list.Items))
+	for i := range list.Items {
+		out[i].Name = list.Items[i].Name
+	}
+	return out
+}
+
+// clusterOfSpace names the cluster of an execution namespace.
+func clusterOfSpace(_ context.Context, namespace client.Object) []reconcile.Request {
+	return named(workv1alpha2.ClusterOfExecutionNamespace(namespace.GetName()))
+}
+
+// clusterOfWork names the cluster of a Work of ours.
+func clusterOfWork(_ context.Context, work client.Object) []reconcile.Request {
+	if !slices.Contains(access.WorkNames(), work.GetName()) {
+		return nil
+	}
+	return named(workv1alpha2.ClusterOfExecutionNamespace(work.GetNamespace()))
+}
+
+func named(cluster string, ok bool) []reconcile.Request {
+	if !ok {
+		return nil
+	}
+	request := reconcile.Request{}
+	request.Name = cluster
+	return []reconcile.Request{request}
+}

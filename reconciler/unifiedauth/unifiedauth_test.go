@@ -1,0 +1,215 @@
+package unifiedauth_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/controlplane/servertest"
+	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/policies/access"
+	"github.com/flotilla-io/flotilla/reconciler/unifiedauth"
+)
+
+var shared servertest.Shared
+
+func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+
+// told collects Events.
+type told struct {
+	mu      sync.Mutex
+	reasons map[string]int
+}
+
+func (r *told) Event(_ runtime.Object, _, reason, _ string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reasons == nil {
+		r.reasons = map[string]int{}
+	}
+	r.reasons[reason]++
+}
+
+func (r *told) seen() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := map[string]int{}
+	for reason, n := range r.reasons {
+		out[reason] = n
+	}
+	return out
+}
+
+// run runs the loop until stop is called.
+func run(t *testing.T, env *servertest.Env) (events *told, stop func()) {
+	t.Helper()
+	mgr, err := hub.NewManager(env.Config, scheme.New(), hub.Options{SeveralPerProcess: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events = &told{}
+	if err := unifiedauth.New(mgr.GetClient(), events, unifiedauth.Options{}).Register(mgr); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("manager: %v", err)
+		}
+	})
+	t.Cleanup(stop)
+	return events, stop
+}
+
+func create(t *testing.T, env *servertest.Env, obj client.Object) {
+	t.Helper()
+	if err := env.Hub.Create(t.Context(), obj); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// users waits until the cluster's Work names these users and no others.
+func users(t *testing.T, env *servertest.Env, cluster string, want ...string) {
+	t.Helper()
+	var got []string
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		work := &workv1alpha1.Work{}
+		if err := env.Hub.Get(ctx, client.ObjectKey{Namespace: "karmada-es-" + cluster, Name: access.RoleWorkName()}, work); err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+		var role rbacv1.ClusterRole
+		if err := json.Unmarshal(work.Spec.Workload.Manifests[0].Raw, &role); err != nil {
+			return false, err
+		}
+		got = role.Rules[0].ResourceNames
+		return cmp.Equal(want, got), nil
+	})
+	if err != nil {
+		t.Fatalf("%s: users %v, want %v: %v", cluster, got, want, err)
+	}
+}
+
+// works waits until the cluster has so many Works.
+func works(t *testing.T, env *servertest.Env, cluster string, want int) {
+	t.Helper()
+	var list workv1alpha1.WorkList
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		err := env.Hub.List(ctx, &list, client.InNamespace("karmada-es-"+cluster))
+		return len(list.Items) == want, err
+	})
+	if err != nil {
+		t.Fatalf("%s: %d works, want %d: %v", cluster, len(list.Items), want, err)
+	}
+}
+
+// TestUsersComeAndGo follows who may reach two clusters.
+func TestUsersComeAndGo(t *testing.T) {
+	env := shared.Env(t)
+	events, stop := run(t, env)
+	for _, name := range []string{"a", "b"} {
+		create(t, env, &clusterv1alpha1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: clusterv1alpha1.ClusterSpec{
+				SyncMode: clusterv1alpha1.Push, APIEndpoint: "https://127.0.0.1:1",
+				ImpersonatorSecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: "karmada-cluster", Name: name + "-impersonator"},
+			},
+		})
+		create(t, env, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-" + name}})
+		works(t, env, name, 3)
+		users(t, env, name, "system:admin")
+	}
+
+	reach := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "reach-a"}, Rules: []rbacv1.PolicyRule{{
+		Verbs: []string{"get"}, APIGroups: []string{"cluster.karmada.io"}, Resources: []string{"clusters/proxy"}, ResourceNames: []string{"a"},
+	}}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "reach-a"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "reach-a"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "alice"}},
+	}
+	create(t, env, binding) // before its role
+	create(t, env, reach)
+	users(t, env, "a", "alice", "system:admin")
+	users(t, env, "b", "system:admin")
+
+	reach.Rules[0].ResourceNames = []string{"b"}
+	if err := env.Hub.Update(t.Context(), reach); err != nil {
+		t.Fatal(err)
+	}
+	users(t, env, "b", "alice", "system:admin")
+	users(t, env, "a", "system:admin")
+
+	work := &workv1alpha1.Work{}
+	if err := env.Hub.Get(t.Context(), client.ObjectKey{Namespace: "karmada-es-b", Name: access.RoleWorkName()}, work); err != nil {
+		t.Fatal(err)
+	}
+	edited := work.DeepCopy()
+	edited.Spec.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"karmada-impersonator"},"rules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"],"resourceNames":["x"]}]}`)
+	if err := env.Hub.Patch(t.Context(), edited, client.MergeFrom(work)); err != nil {
+		t.Fatal(err)
+	}
+	users(t, env, "b", "alice", "system:admin")
+
+	if err := env.Hub.Delete(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	users(t, env, "b", "system:admin")
+	stop()
+	if seen := events.seen(); seen[clusterv1alpha1.EventReasonSyncImpersonationConfigFailed] != 0 || seen[clusterv1alpha1.EventReasonSyncImpersonationConfigSucceed] < 2 {
+		t.Errorf("events: %v", seen)
+	}
+
+	before := env.QuietRevision(t)
+	_, stop = run(t, env)
+	if after := env.QuietRevision(t); after != before {
+		t.Errorf("a restart wrote %d times: %v", after-before, env.Written(t, before))
+	}
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := env.Hub.Get(t.Context(), client.ObjectKey{Name: "b"}, cluster); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Spec.ImpersonatorSecretRef = nil
+	if err := env.Hub.Update(t.Context(), cluster); err != nil {
+		t.Fatal(err)
+	}
+	leaving(t, env, "b")
+	works(t, env, "a", 3)
+	stop()
+}
+
+// leaving waits until all Works of a cluster are being deleted: nobody runs who
+// would let them go.
+func leaving(t *testing.T, env *servertest.Env, cluster string) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		var list workv1alpha1.WorkList
+		if err := env.Hub.List(ctx, &list, client.InNamespace("karmada-es-"+cluster)); err != nil {
+			return false, err
+		}
+		for i := range list.Items {
+			if list.Items[i].DeletionTimestamp.IsZero() {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		t.Fatalf("works of %s stay: %v", cluster, err)
+	}
+}
