@@ -1,0 +1,82 @@
+package credentials
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// File keeps the kubeconfig in a file that its owner alone can read.
+type File struct{ Path string }
+
+var _ Store = File{}
+
+// Load implements Store.
+func (f File) Load(context.Context) ([]byte, error) { return os.ReadFile(f.Path) }
+
+// Save implements Store: the file is replaced as a whole.
+func (f File) Save(_ context.Context, kubeconfig []byte) (err error) {
+	dir := filepath.Dir(f.Path)
+	file, err := os.CreateTemp(dir, ".kubeconfig-")
+	if err != nil {
+		return fmt.Errorf("keep the kubeconfig of the hub: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("keep the kubeconfig of the hub: %w", err), os.Remove(file.Name()))
+		}
+	}()
+	_, err = file.Write(kubeconfig)
+	if err == nil {
+		err = file.Sync()
+	}
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), f.Path)
+}
+
+// Secret keeps the kubeconfig in a Secret of the member, from which an agent that
+// runs there has it.
+type Secret struct {
+	// Member is a client of the member.
+	Member client.Client
+	// Namespace, Name and Key say where it is.
+	Namespace, Name, Key string
+}
+
+var _ Store = Secret{}
+
+// Load implements Store.
+func (s Secret) Load(ctx context.Context) ([]byte, error) {
+	secret := &corev1.Secret{}
+	if err := s.Member.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Name}, secret); err != nil {
+		return nil, fmt.Errorf("read secret %s/%s of the member: %w", s.Namespace, s.Name, err)
+	}
+	return secret.Data[s.Key], nil
+}
+
+// Save implements Store.
+func (s Secret) Save(ctx context.Context, kubeconfig []byte) error {
+	secret := &corev1.Secret{}
+	secret.Namespace, secret.Name = s.Namespace, s.Name
+	updated := secret.DeepCopy()
+	updated.Data = map[string][]byte{s.Key: kubeconfig}
+	patch, err := client.MergeFrom(secret).Data(updated)
+	if err != nil {
+		return err
+	}
+	if err := s.Member.Patch(ctx, secret, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return fmt.Errorf("keep the kubeconfig of the hub in secret %s/%s of the member: %w", s.Namespace, s.Name, err)
+	}
+	return nil
+}

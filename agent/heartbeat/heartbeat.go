@@ -1,0 +1,170 @@
+// Package heartbeat tells the hub that a site is alive, by renewing the Lease that
+// has the cluster's name.
+//
+// In go a client of the hub and how often; out come renewals, one request each. It
+// says nothing about how the member is: that is for the Cluster's status. It tries
+// nothing while the hub is away, and never makes up for what it missed.
+package heartbeat
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// Options say whose heart beats, and how. Cluster, Own and Back are required.
+type Options struct {
+	// Cluster is the name of the cluster.
+	Cluster string
+	// Own returns the cluster as the hub has it; nil while it is not registered.
+	Own func(context.Context) *clusterv1alpha1.Cluster
+	// Back returns what is closed while the hub is there.
+	Back func() <-chan struct{}
+	// Duration is how long the Lease holds; zero means 40 s.
+	Duration time.Duration
+	// Fraction of Duration after which the Lease is renewed; zero means a quarter.
+	Fraction float64
+	// Clock is the time; nil means the machine's.
+	Clock clock.WithTicker
+}
+
+// Heart renews one Lease. Use New.
+type Heart struct {
+	hub     client.Client
+	options Options
+	lease   *coordinationv1.Lease // as last written; nil: to be read
+	failing string
+}
+
+// New returns a heart that beats once it runs.
+func New(hub client.Client, o Options) *Heart {
+	if o.Duration == 0 {
+		o.Duration = 40 * time.Second
+	}
+	if o.Fraction == 0 {
+		o.Fraction = 0.25
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return &Heart{hub: hub, options: o}
+}
+
+// Run beats until ctx ends.
+func (h *Heart) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.options.Back():
+		}
+		if cluster := h.options.Own(ctx); cluster != nil {
+			h.tell(ctx, h.beat(ctx, cluster))
+		}
+		timer := h.options.Clock.NewTimer(h.every())
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C():
+		}
+	}
+}
+
+// beat renews the Lease: from what was written last, and from what the hub has if
+// somebody else wrote it, or an answer was lost. What takes until the next beat, and
+// some seconds at least, is left to that.
+func (h *Heart) beat(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	ctx, cancel := context.WithTimeout(ctx, max(h.every(), leastTime))
+	defer cancel()
+	err := h.renew(ctx, cluster)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		err = h.renew(ctx, cluster)
+	}
+	return err
+}
+
+// leastTime is what the hub is given to answer, however often the heart beats.
+const leastTime = 5 * time.Second
+
+func (h *Heart) every() time.Duration {
+	return time.Duration(float64(h.options.Duration) * h.options.Fraction)
+}
+
+func (h *Heart) renew(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	if h.lease == nil {
+		current := &coordinationv1.Lease{}
+		err := h.hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaCluster, Name: h.options.Cluster}, current)
+		switch {
+		case apierrors.IsNotFound(err):
+			return h.create(ctx, cluster)
+		case err != nil:
+			return fmt.Errorf("read the lease of the cluster: %w", err)
+		}
+		h.lease = current
+	}
+	next := h.lease.DeepCopy()
+	h.fill(next, cluster)
+	err := h.hub.Update(ctx, next)
+	switch {
+	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
+		h.lease = nil
+		return err
+	case err != nil:
+		return fmt.Errorf("renew the lease of the cluster: %w", err)
+	}
+	h.lease = next
+	return nil
+}
+
+func (h *Heart) create(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.NamespaceKarmadaCluster, Name: h.options.Cluster}}
+	h.fill(lease, cluster)
+	if err := h.hub.Create(ctx, lease); err != nil {
+		return fmt.Errorf("make the lease of the cluster: %w", err)
+	}
+	h.lease = lease
+	return nil
+}
+
+func (h *Heart) fill(lease *coordinationv1.Lease, cluster *clusterv1alpha1.Cluster) {
+	lease.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: clusterv1alpha1.ResourceKindCluster, Name: cluster.Name, UID: cluster.UID,
+	}}
+	lease.Spec.HolderIdentity = ptr.To(h.options.Cluster)
+	lease.Spec.LeaseDurationSeconds = ptr.To(int32(h.options.Duration.Seconds()))
+	lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(h.options.Clock.Now()))
+}
+
+// tell logs what is wrong once, and not while the hub is away: that is said
+// elsewhere.
+func (h *Heart) tell(ctx context.Context, err error) {
+	text := ""
+	if err != nil && !apierrors.IsConflict(err) && isOpen(h.options.Back()) {
+		text = err.Error()
+	}
+	if text != "" && text != h.failing {
+		log.FromContext(ctx).Error(err, "the hub does not take the sign of life")
+	}
+	h.failing = text
+}
+
+func isOpen(back <-chan struct{}) bool {
+	select {
+	case <-back:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,15 @@
+// Package shelf keeps on disk what the hub says about a site, so that the site can
+// start, and go on, without it.
+//
+// In go the lists and watches of a cache; out come lists and watches that answer
+// from disk until the hub has answered once, and from the hub from then on. What
+// the hub says is on disk before anybody in the program sees it; only statuses,
+// which the program writes itself, follow a little later. When the hub answers
+// after a start without it, everything is listed anew: what is taken over is the
+// latest state, never the steps between.
+//
+// Every file is written under another name, synced and renamed, carries the hash
+// of its content, and can be read by its owner alone. One that is damaged counts as
+// not there. An object that is not there means nothing to anybody: nothing is
+// removed from a member for it.
+package shelf

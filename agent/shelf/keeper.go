@@ -1,0 +1,208 @@
+package shelf
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// keeper lists and watches a kind, and keeps what it sees.
+type keeper struct {
+	rack   *rack
+	source cache.ListerWatcherWithContext
+
+	mu      sync.Mutex
+	offline bool            // what was listed last is from disk
+	met     <-chan struct{} // closed since the hub came back that was listed or watched last
+}
+
+var (
+	_ cache.ListerWatcherWithContext = (*keeper)(nil)
+	_ cache.ListerWatcher            = (*keeper)(nil)
+)
+
+// IsWatchListSemanticsUnSupported has lists be lists: only of them it is known
+// when they are whole.
+func (*keeper) IsWatchListSemanticsUnSupported() bool { return true }
+
+// List implements cache.Lister. Nobody calls it: informers prefer the one with a
+// context.
+func (*keeper) List(metav1.ListOptions) (runtime.Object, error) { return nil, errNoContext }
+
+// Watch implements cache.Watcher, for nobody either.
+func (*keeper) Watch(metav1.ListOptions) (watch.Interface, error) { return nil, errNoContext }
+
+var errNoContext = errors.New("lists and watches take a context")
+
+// ListWithContext implements cache.ListerWithContext.
+func (k *keeper) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	var kept held
+	first := !k.rack.answered()
+	if first {
+		var err error
+		if kept, err = k.rack.load(); err != nil {
+			k.rack.tell(err)
+		}
+	}
+	o.Limit = 0 // in one piece: what is not in it is gone
+	// The latest: what was seen before may be from a hub that was restored since, and
+	// is older now.
+	o.ResourceVersion, o.ResourceVersionMatch = "", ""
+	asking, cancel := ctx, context.CancelFunc(func() {})
+	switch {
+	case !first:
+		if err := k.await(ctx); err != nil {
+			return nil, err
+		}
+	case kept.whole:
+		asking, cancel = context.WithTimeout(ctx, k.rack.shelf.options.Patience)
+	}
+	defer cancel()
+	met := k.rack.shelf.options.Back()
+	list, err := k.source.ListWithContext(asking, o)
+	if err == nil {
+		k.rack.tell(k.rack.replace(list))
+		k.from(false)
+		k.meet(met)
+		return list, nil
+	}
+	if !kept.whole || ctx.Err() != nil {
+		return nil, err
+	}
+	k.rack.shelf.options.Log.Info("Starting from disk", "kind", k.rack.gvk.Kind, "objects", len(kept.objects), "reason", err.Error())
+	k.from(true)
+	return kept.list(k.rack.shelf.options.Scheme, k.rack.gvk)
+}
+
+func (k *keeper) from(disk bool) {
+	k.mu.Lock()
+	k.offline = disk
+	k.mu.Unlock()
+	k.rack.mu.Lock()
+	k.rack.listed = true
+	k.rack.mu.Unlock()
+}
+
+// answered says whether there was a list in this run, so that there is no need for
+// the disk's.
+func (r *rack) answered() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.listed
+}
+
+// WatchWithContext implements cache.WatcherWithContext.
+func (k *keeper) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	k.mu.Lock()
+	offline := k.offline
+	k.mu.Unlock()
+	if offline {
+		return k.idle(ctx), nil
+	}
+	if err := k.await(ctx); err != nil {
+		return nil, err
+	}
+	if err := k.compare(ctx, o.ResourceVersion); err != nil {
+		return nil, err
+	}
+	inner, err := k.source.WatchWithContext(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return newTee(inner, k.rack), nil
+}
+
+func (k *keeper) meet(back <-chan struct{}) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.met = back
+}
+
+// compare refuses to go on from a version that a hub which was away is yet to
+// reach: it was restored from an earlier time, and would show nothing until then.
+func (k *keeper) compare(ctx context.Context, version string) error {
+	back := k.rack.shelf.options.Back()
+	k.mu.Lock()
+	met := k.met
+	k.mu.Unlock()
+	if back == met {
+		return nil
+	}
+	list, err := k.source.ListWithContext(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return err
+	}
+	now, err := meta.ListAccessor(list)
+	if err != nil {
+		return err
+	}
+	order, err := resourceversion.CompareResourceVersion(now.GetResourceVersion(), version)
+	if err == nil && order < 0 {
+		return apierrors.NewResourceExpired("the hub was restored from an earlier time")
+	}
+	k.meet(back)
+	return nil
+}
+
+// await waits for a hub that is away, so that it is asked the moment that it is
+// back.
+func (k *keeper) await(ctx context.Context) error {
+	back := k.rack.shelf.options.Back()
+	if back == nil {
+		return nil
+	}
+	select {
+	case <-back:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// idle returns a watch that shows nothing, and expires once the hub may be there,
+// which has everything listed anew.
+func (k *keeper) idle(ctx context.Context) watch.Interface {
+	quit, out := make(chan struct{}), make(chan watch.Event)
+	options := k.rack.shelf.options
+	go func() {
+		defer close(out)
+		timer := options.Clock.NewTimer(options.Again)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return
+		case <-quit:
+			return
+		case <-options.Back():
+		case <-timer.C():
+		}
+		expired := apierrors.NewResourceExpired("what is known is from disk").Status()
+		select {
+		case out <- watch.Event{Type: watch.Error, Object: &expired}:
+		case <-quit:
+		case <-ctx.Done():
+		}
+	}()
+	return &stream{out: out, quit: quit}
+}
+
+// stream is a watch that somebody else feeds.
+type stream struct {
+	out  chan watch.Event
+	quit chan struct{}
+	once sync.Once
+}
+
+// ResultChan implements watch.Interface.
+func (s *stream) ResultChan() <-chan watch.Event { return s.out }
+
+// Stop implements watch.Interface.
+func (s *stream) Stop() { s.once.Do(func() { close(s.quit) }) }

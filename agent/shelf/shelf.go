@@ -1,0 +1,205 @@
+package shelf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// ErrInUse says that another process has the folder.
+var ErrInUse = errors.New("another process uses the folder")
+
+// Options say what a shelf is for. Dir and Scheme are required.
+type Options struct {
+	// Dir is the folder; it is made when it is missing.
+	Dir string
+	// Scheme knows the kinds that are kept.
+	Scheme *runtime.Scheme
+	// Back returns what is closed while the hub is there. Nil: that is not known, and
+	// the hub is just asked.
+	Back func() <-chan struct{}
+	// Patience is how long the hub may take to answer the first list of a kind that
+	// is on disk; zero means 10 s.
+	Patience time.Duration
+	// Again is how often a hub that gives no list is asked again after a start
+	// without it; zero means 30 s.
+	Again time.Duration
+	// Late is how much later statuses are written than they are known; zero means
+	// 15 s.
+	Late time.Duration
+	// Clock is the time; nil means the machine's.
+	Clock clock.WithTicker
+	// Log receives what is wrong with the disk.
+	Log logr.Logger
+}
+
+// Shelf keeps objects by their kinds. Use Open.
+type Shelf struct {
+	options Options
+	lock    *os.File
+
+	mu     sync.Mutex
+	racks  map[string]*rack
+	closed bool
+}
+
+const identityFile = "hub"
+
+// Open takes a folder. Errors: ErrInUse, or of the disk.
+func Open(o Options) (*Shelf, error) {
+	set := func(d *time.Duration, value time.Duration) {
+		if *d == 0 {
+			*d = value
+		}
+	}
+	set(&o.Patience, 10*time.Second)
+	set(&o.Again, 30*time.Second)
+	set(&o.Late, 15*time.Second)
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Back == nil {
+		o.Back = func() <-chan struct{} { return nil }
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of what is kept: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(o.Dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the folder of what is kept: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = lock.Close()
+		return nil, fmt.Errorf("%w %s: each cluster has one agent", ErrInUse, o.Dir)
+	}
+	if err := sweep(o.Dir); err != nil {
+		_ = lock.Close()
+		return nil, fmt.Errorf("clean up the folder of what is kept: %w", err)
+	}
+	return &Shelf{options: o, lock: lock, racks: map[string]*rack{}}, nil
+}
+
+// Close gives the folder free. Lists and watches that have not ended by then are
+// not kept any more. It may be called twice.
+func (s *Shelf) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	for _, r := range s.racks {
+		r.close()
+	}
+	return s.lock.Close()
+}
+
+// Hub returns the identity of the hub that the shelf's content is from; empty if
+// there was none yet. One that is damaged is an error: without it content could
+// be taken for another hub's.
+func (s *Shelf) Hub() (string, error) {
+	content, err := readFile(filepath.Join(s.options.Dir, identityFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read which hub the shelf is of: %w", err)
+	}
+	return string(content), nil
+}
+
+// Learn keeps the identity of the hub.
+func (s *Shelf) Learn(identity string) error {
+	if err := writeFile(filepath.Join(s.options.Dir, identityFile), []byte(identity)); err != nil {
+		return err
+	}
+	return syncDir(s.options.Dir)
+}
+
+// Each calls f for every object of a kind that is on disk. Damaged ones are left
+// out.
+func (s *Shelf) Each(example runtime.Object, f func(runtime.Object)) error {
+	r, err := s.rack(example)
+	if err != nil {
+		return err
+	}
+	held, err := r.load()
+	if err != nil {
+		return err
+	}
+	for _, obj := range held.objects {
+		f(obj)
+	}
+	return nil
+}
+
+// NewInformer returns an informer that lists and watches through the shelf. It has
+// the form of the option of controller-runtime's cache.
+func (s *Shelf) NewInformer(source cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+	r, err := s.rack(example)
+	if err != nil {
+		s.options.Log.Error(err, "a kind is not kept on disk")
+		return cache.NewSharedIndexInformer(source, example, resync, indexers)
+	}
+	informer := cache.NewSharedIndexInformer(&keeper{rack: r, source: cache.ToListerWatcherWithContext(source)}, example, resync, indexers)
+	r.attach(informer.GetStore())
+	return informer
+}
+
+// rack returns the rack of a kind.
+func (s *Shelf) rack(example runtime.Object) (*rack, error) {
+	gvk, err := apiutil.GVKForObject(example, s.options.Scheme)
+	if err != nil {
+		return nil, err
+	}
+	name := strings.ToLower(gvk.Kind + "." + gvk.Version + "." + gvk.Group)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, ok := s.racks[name]; ok {
+		return r, nil
+	}
+	r := &rack{shelf: s, closed: s.closed, gvk: gvk, dir: filepath.Join(s.options.Dir, name), marks: map[string]mark{}, late: map[string]bool{}}
+	s.racks[name] = r
+	return r, nil
+}
+
+// Run writes what may be late, until ctx ends, and then what is left.
+func (s *Shelf) Run(ctx context.Context) {
+	ticker := s.options.Clock.NewTicker(s.options.Late)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			s.Flush()
+			return
+		case <-ticker.C():
+			s.Flush()
+		}
+	}
+}
+
+// Flush writes what was to be written later.
+func (s *Shelf) Flush() {
+	s.mu.Lock()
+	racks := make([]*rack, 0, len(s.racks))
+	for _, r := range s.racks {
+		racks = append(racks, r)
+	}
+	s.mu.Unlock()
+	for _, r := range racks {
+		r.flush()
+	}
+}

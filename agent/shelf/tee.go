@@ -1,0 +1,111 @@
+package shelf
+
+import (
+	"errors"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// mostPending is how many events may wait for the disk before the hub has to wait.
+const mostPending = 256
+
+// tee passes a watch on once what it shows is on disk. Events that come while the
+// disk is busy are written together.
+type tee struct {
+	inner watch.Interface
+	rack  *rack
+	out   chan watch.Event
+	quit  chan struct{}
+	once  sync.Once
+}
+
+func newTee(inner watch.Interface, r *rack) *tee {
+	t := &tee{inner: inner, rack: r, out: make(chan watch.Event), quit: make(chan struct{})}
+	pending := make(chan watch.Event, mostPending)
+	go t.collect(pending)
+	go t.pass(pending)
+	return t
+}
+
+// ResultChan implements watch.Interface.
+func (t *tee) ResultChan() <-chan watch.Event { return t.out }
+
+// Stop implements watch.Interface.
+func (t *tee) Stop() {
+	t.once.Do(func() {
+		close(t.quit)
+		t.inner.Stop()
+	})
+}
+
+func (t *tee) collect(pending chan<- watch.Event) {
+	defer close(pending)
+	for event := range t.inner.ResultChan() {
+		select {
+		case pending <- event:
+		case <-t.quit:
+			return
+		}
+	}
+}
+
+func (t *tee) pass(pending <-chan watch.Event) {
+	defer close(t.out)
+	for event := range pending {
+		batch := []watch.Event{event}
+		for more := true; more && len(batch) < mostPending; {
+			select {
+			case next, open := <-pending:
+				if more = open; open {
+					batch = append(batch, next)
+				}
+			default:
+				more = false
+			}
+		}
+		t.keep(batch)
+		for _, event := range batch {
+			select {
+			case t.out <- event:
+			case <-t.quit:
+				return
+			}
+		}
+	}
+}
+
+// keep writes the last that a batch says of each object.
+func (t *tee) keep(batch []watch.Event) {
+	last := map[string]watch.Event{}
+	for _, event := range batch {
+		if obj, ok := event.Object.(metav1.Object); ok && event.Type != watch.Bookmark && event.Type != watch.Error {
+			last[keyOf(obj)] = event
+		}
+	}
+	t.rack.writing.Lock()
+	defer t.rack.writing.Unlock()
+	if t.rack.closed {
+		return
+	}
+	var group errgroup.Group
+	group.SetLimit(writers)
+	wrote := false
+	for key, event := range last {
+		if obj, ok := event.Object.(metav1.Object); ok && event.Type != watch.Deleted && t.rack.waits(obj) {
+			continue
+		}
+		wrote = true
+		group.Go(func() error {
+			if event.Type == watch.Deleted {
+				return t.rack.remove(key)
+			}
+			return t.rack.put(event.Object)
+		})
+	}
+	if err := group.Wait(); wrote {
+		t.rack.tell(errors.Join(err, syncDir(t.rack.dir)))
+	}
+}

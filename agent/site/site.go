@@ -1,0 +1,270 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/join"
+)
+
+// ErrRefused says that the site cannot be what it is told to be, and that asking
+// again changes nothing.
+var ErrRefused = errors.New("the cluster cannot be registered")
+
+// What a site may report, as in --report-secrets.
+const (
+	KubeCredentials  = "KubeCredentials"
+	KubeImpersonator = "KubeImpersonator"
+	None             = "None"
+)
+
+// Options say who the site is. Name, Hub and Member are required.
+type Options struct {
+	// Name of the cluster.
+	Name string
+	// Hub and Member are clients of the two sides. What the hub's may do is little.
+	Hub, Member client.Client
+	// Namespace holds accounts in the member; empty means karmada-cluster.
+	Namespace string
+	// Endpoint is where the hub reaches the member, if it does; empty leaves what the
+	// hub has.
+	Endpoint string
+	// Proxy is the URL of a proxy on that way; empty leaves what the hub has.
+	Proxy string
+	// Insecure has the hub not verify who answers there.
+	Insecure bool
+	// Report lists what is handed out: KubeCredentials, KubeImpersonator or None.
+	Report []string
+	// Provider, Region and Zones say where the cluster is; empty leaves what the
+	// hub has.
+	Provider, Region string
+	Zones            []string
+	// Version of this program; empty and "devel" fit every hub.
+	Version string
+}
+
+// Site is one cluster's entry. Use New.
+type Site struct{ options Options }
+
+// New returns a site that is not registered yet.
+func New(o Options) *Site {
+	if o.Namespace == "" {
+		o.Namespace = workv1alpha2.NamespaceKarmadaCluster
+	}
+	return &Site{options: o}
+}
+
+// Check refuses what can be seen to be wrong before anybody is asked.
+func Check(report []string) error {
+	for _, what := range report {
+		if !slices.Contains([]string{KubeCredentials, KubeImpersonator, None}, what) {
+			return fmt.Errorf("%q is not what a cluster may report: use %s, %s or %s", what, KubeCredentials, KubeImpersonator, None)
+		}
+	}
+	if slices.Contains(report, None) && len(report) > 1 {
+		return fmt.Errorf("%s goes with nothing else", None)
+	}
+	return nil
+}
+
+func (s *Site) reports(what string) bool { return slices.Contains(s.options.Report, what) }
+
+// Register makes the entry on the hub what it should be. It may be run again.
+// Errors: ErrRefused, or what either side answered.
+func (s *Site) Register(ctx context.Context) error {
+	if err := s.fits(ctx); err != nil {
+		return err
+	}
+	id, err := s.identity(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.unique(ctx, id); err != nil {
+		return err
+	}
+	cluster, err := s.cluster(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !s.reports(KubeCredentials) && !s.reports(KubeImpersonator) {
+		return nil
+	}
+	return s.handOut(ctx, cluster)
+}
+
+func (s *Site) identity(ctx context.Context) (string, error) {
+	system := &corev1.Namespace{}
+	if err := s.options.Member.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+		return "", fmt.Errorf("read the identity of the member: %w", err)
+	}
+	return string(system.UID), nil
+}
+
+// unique refuses a cluster that the hub has under another name. A hub that does
+// not show its clusters to agents looks at that itself.
+func (s *Site) unique(ctx context.Context, id string) error {
+	var clusters clusterv1alpha1.ClusterList
+	err := s.options.Hub.List(ctx, &clusters)
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("list the clusters of the hub: %w", err)
+	}
+	for i := range clusters.Items {
+		if c := &clusters.Items[i]; c.Name != s.options.Name && c.Spec.ID == id {
+			return fmt.Errorf("%w: it is registered as %s: unregister that first, or use that name", ErrRefused, c.Name)
+		}
+	}
+	return nil
+}
+
+// cluster makes the Cluster, or brings the one that is there up to date.
+func (s *Site) cluster(ctx context.Context, id string) (*clusterv1alpha1.Cluster, error) {
+	current := &clusterv1alpha1.Cluster{}
+	err := s.options.Hub.Get(ctx, client.ObjectKey{Name: s.options.Name}, current)
+	if apierrors.IsNotFound(err) {
+		return s.create(ctx, id)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read cluster %s: %w", s.options.Name, err)
+	}
+	switch {
+	case current.Spec.SyncMode != clusterv1alpha1.Pull:
+		return nil, fmt.Errorf("%w: %s is in push mode on the hub: unjoin it first, or choose another name", ErrRefused, s.options.Name)
+	case current.Spec.ID != "" && current.Spec.ID != id:
+		return nil, fmt.Errorf("%w: the name %s is that of another cluster, with the id %s, and this one has %s: choose another name, or unregister that one first",
+			ErrRefused, s.options.Name, current.Spec.ID, id)
+	case !current.DeletionTimestamp.IsZero():
+		return current, nil
+	}
+	updated := current.DeepCopy()
+	if updated.Spec.ID == "" {
+		updated.Spec.ID = id
+	}
+	s.fill(updated)
+	if equality.Semantic.DeepEqual(current.Spec, updated.Spec) && maps.Equal(current.Annotations, updated.Annotations) {
+		return current, nil
+	}
+	if err := s.options.Hub.Patch(ctx, updated, client.MergeFromWithOptions(current, client.MergeFromWithOptimisticLock{})); err != nil {
+		return nil, s.explain("update cluster "+s.options.Name, err)
+	}
+	log.FromContext(ctx).Info("Updated the cluster on the hub", "cluster", s.options.Name)
+	return updated, nil
+}
+
+func (s *Site) create(ctx context.Context, id string) (*clusterv1alpha1.Cluster, error) {
+	cluster := &clusterv1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: s.options.Name},
+		Spec:       clusterv1alpha1.ClusterSpec{ID: id, SyncMode: clusterv1alpha1.Pull},
+	}
+	s.fill(cluster)
+	if err := s.options.Hub.Create(ctx, cluster); err != nil {
+		return nil, s.explain("register cluster "+s.options.Name, err)
+	}
+	log.FromContext(ctx).Info("Registered the cluster on the hub", "cluster", s.options.Name, "id", id)
+	return cluster, nil
+}
+
+// fill writes what the site says of itself.
+func (s *Site) fill(cluster *clusterv1alpha1.Cluster) {
+	o, spec := s.options, &cluster.Spec
+	// The Secret's namespace is the hub's to say, the account's the member's.
+	delete(cluster.Annotations, clusterv1alpha1.AccountsNamespaceAnnotation)
+	if s.reports(KubeImpersonator) && o.Namespace != workv1alpha2.NamespaceKarmadaCluster {
+		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1alpha1.AccountsNamespaceAnnotation, o.Namespace)
+	}
+	if o.Endpoint != "" {
+		spec.APIEndpoint, spec.InsecureSkipTLSVerification = o.Endpoint, o.Insecure
+	}
+	if o.Proxy != "" {
+		spec.ProxyURL = o.Proxy
+	}
+	spec.SecretRef, spec.ImpersonatorSecretRef = nil, nil
+	if s.reports(KubeCredentials) {
+		spec.SecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: workv1alpha2.NamespaceKarmadaCluster, Name: o.Name}
+	}
+	if s.reports(KubeImpersonator) {
+		spec.ImpersonatorSecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: workv1alpha2.NamespaceKarmadaCluster, Name: join.ImpersonatorSecret(o.Name)}
+	}
+	if o.Provider != "" {
+		spec.Provider = o.Provider
+	}
+	if o.Region != "" {
+		spec.Region = o.Region
+	}
+	if len(o.Zones) > 0 {
+		spec.Zones = o.Zones
+	}
+}
+
+// explain tells what the hub refuses for good from what may work later.
+func (s *Site) explain(what string, err error) error {
+	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), "already registered") {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// handOut makes the accounts in the member, and brings their tokens to the hub.
+func (s *Site) handOut(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	if !cluster.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	secrets, err := join.Issue(ctx, join.IssueOptions{
+		Name: s.options.Name, Member: s.options.Member, Namespace: s.options.Namespace,
+		Own: s.reports(KubeCredentials), Impersonator: s.reports(KubeImpersonator),
+	})
+	if err != nil {
+		return err
+	}
+	for _, secret := range secrets {
+		secret.Namespace = workv1alpha2.NamespaceKarmadaCluster
+		secret.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: clusterv1alpha1.ResourceKindCluster, Name: cluster.Name, UID: cluster.UID,
+		}}
+		if err := s.put(ctx, secret); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put makes a Secret on the hub what it should be.
+func (s *Site) put(ctx context.Context, secret *corev1.Secret) error {
+	name := client.ObjectKeyFromObject(secret)
+	current := &corev1.Secret{}
+	err := s.options.Hub.Get(ctx, name, current)
+	switch {
+	case apierrors.IsNotFound(err):
+		if err := s.options.Hub.Create(ctx, secret); err != nil {
+			return fmt.Errorf("bring secret %s to the hub: %w", name, err)
+		}
+		log.FromContext(ctx).Info("Brought credentials of the member to the hub", "secret", name.String())
+		return nil
+	case err != nil:
+		return fmt.Errorf("read secret %s on the hub: %w", name, err)
+	case equality.Semantic.DeepEqual(current.Data, secret.Data) && equality.Semantic.DeepEqual(current.OwnerReferences, secret.OwnerReferences):
+		return nil
+	}
+	updated := current.DeepCopy()
+	updated.Data, updated.OwnerReferences = secret.Data, secret.OwnerReferences
+	if err := s.options.Hub.Patch(ctx, updated, client.MergeFrom(current)); err != nil {
+		return fmt.Errorf("bring secret %s to the hub: %w", name, err)
+	}
+	log.FromContext(ctx).Info("Brought credentials of the member to the hub", "secret", name.String())
+	return nil
+}

@@ -1,0 +1,100 @@
+package uplink
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var (
+	// ErrOtherHub says that what answers is not the hub that was there before.
+	ErrOtherHub = errors.New("another hub answers")
+	// ErrRefused says that the hub does not take the program's credentials.
+	ErrRefused = errors.New("the hub refuses the credentials")
+)
+
+// mostIdentity is how many bytes of an answer to the question who the hub is are
+// read.
+const mostIdentity = 1 << 20
+
+// look asks the hub who it is. Nil says that it is there, and the one it was.
+func (l *Link) look(ctx context.Context) error {
+	identity, err := l.ask(ctx)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	known := l.known
+	l.mu.Unlock()
+	switch {
+	case known == identity || identity == "" && known == "":
+		return nil
+	case known != "":
+		return fmt.Errorf("%w at %s: its kube-system namespace has the UID %s, and it was %s before", ErrOtherHub, l.options.Server, identity, known)
+	}
+	if err := l.options.Learned(identity); err != nil {
+		return fmt.Errorf("keep the identity of the hub: %w", err)
+	}
+	l.mu.Lock()
+	l.known = identity
+	l.mu.Unlock()
+	return nil
+}
+
+// ask returns the identity of the hub; empty if it never told.
+func (l *Link) ask(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.options.Timeout)
+	defer cancel()
+	url := strings.TrimSuffix(l.options.Server, "/") + "/api/v1/namespaces/" + metav1.NamespaceSystem
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", fmt.Errorf("the address of the hub is no URL: %w", err)
+	}
+	req.Header.Set("Accept", "application/json")
+	answer, err := l.options.Probe.RoundTrip(req)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	l.compareClocks(answer)
+	body, err := io.ReadAll(io.LimitReader(answer.Body, mostIdentity))
+	if err != nil {
+		return "", fmt.Errorf("read who the hub is: %w", err)
+	}
+	switch answer.StatusCode {
+	case http.StatusOK:
+	case http.StatusUnauthorized:
+		return "", ErrRefused
+	case http.StatusForbidden:
+		if l.Identity() == "" {
+			return "", nil // one that shows its identity to nobody
+		}
+		return "", fmt.Errorf("%w: it does not say who it is any more", ErrRefused)
+	default:
+		return "", fmt.Errorf("it answers %q when asked for its kube-system namespace", answer.Status)
+	}
+	var system metav1.PartialObjectMetadata
+	if err := json.Unmarshal(body, &system); err != nil || system.UID == "" {
+		return "", errors.New("what answers is no Kubernetes API: it has no kube-system namespace")
+	}
+	return string(system.UID), nil
+}
+
+// compareClocks keeps how far the hub's clock is ahead.
+func (l *Link) compareClocks(answer *http.Response) {
+	theirs, err := http.ParseTime(answer.Header.Get("Date"))
+	if err != nil {
+		return
+	}
+	skew := theirs.Sub(l.options.Clock.Now())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.skew = skew.Round(time.Second)
+}

@@ -1,0 +1,94 @@
+package uplink
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// transport sends requests while the hub is there.
+type transport struct {
+	link *Link
+	next http.RoundTripper
+}
+
+var _ utilnet.RoundTripperWrapper = (*transport)(nil)
+
+// WrappedRoundTripper implements utilnet.RoundTripperWrapper.
+func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// RoundTrip implements http.RoundTripper. Requests that come before the first look
+// wait for what it finds.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	select {
+	case <-t.link.asked:
+	case <-req.Context().Done():
+	}
+	if away := t.link.Away(); away != nil {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+		if err := req.Context().Err(); err != nil {
+			return nil, err
+		}
+		return nil, &awayError{why: away}
+	}
+	asked := req.Context()
+	if req.URL.Query().Get("watch") == "" {
+		ctx, cancel := context.WithTimeout(asked, t.link.options.Timeout)
+		answer, err := t.next.RoundTrip(req.WithContext(ctx))
+		if err != nil {
+			cancel()
+			return nil, t.judge(asked, err)
+		}
+		answer.Body = &body{ReadCloser: answer.Body, cancel: sync.OnceFunc(cancel)}
+		return t.weigh(answer)
+	}
+	answer, err := t.next.RoundTrip(req)
+	if err != nil {
+		return nil, t.judge(asked, err)
+	}
+	return t.weigh(answer)
+}
+
+// judge tells a hub that is away from a caller who has lost interest.
+func (t *transport) judge(asked context.Context, err error) error {
+	if asked.Err() != nil {
+		return err
+	}
+	t.link.lost(err)
+	return &awayError{why: err}
+}
+
+// weigh looks for answers that say that the hub is away: those of who stands
+// before it, and those that all requests would get.
+func (t *transport) weigh(answer *http.Response) (*http.Response, error) {
+	var why error
+	switch answer.StatusCode {
+	case http.StatusUnauthorized:
+		why = ErrRefused
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		why = errors.New("it answers " + answer.Status)
+	default:
+		return answer, nil
+	}
+	_ = answer.Body.Close()
+	t.link.lost(why)
+	return nil, &awayError{why: why}
+}
+
+// body ends the time of its request when it is closed.
+type body struct {
+	io.ReadCloser
+	cancel func()
+}
+
+// Close implements io.Closer.
+func (b *body) Close() error {
+	defer b.cancel()
+	return b.ReadCloser.Close()
+}

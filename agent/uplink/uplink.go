@@ -1,0 +1,282 @@
+package uplink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-io/flotilla/internal/hub"
+)
+
+// Options tune a Link. The zero value is what production uses.
+type Options struct {
+	// Server is the URL of the hub. Required.
+	Server string
+	// Probe sends what finds out whether the hub is there, with the credentials of
+	// the program. Required.
+	Probe http.RoundTripper
+	// Known is the identity of the hub that was there before; empty takes the
+	// first one that answers.
+	Known string
+	// Learned is told the identity of the hub when Known was empty. Nothing is let
+	// through before it returns nil.
+	Learned func(identity string) error
+	// FirstPause and LongestPause bound the time between two looks for a hub that
+	// is away; zero means 1 s and 30 s. Pauses double, and vary by a fifth.
+	FirstPause, LongestPause time.Duration
+	// Timeout is how long a request may take, watches aside; zero means 30 s.
+	Timeout time.Duration
+	// Clock is the time; nil means the machine's.
+	Clock clock.WithTicker
+}
+
+func defaults(o Options) Options {
+	set := func(d *time.Duration, value time.Duration) {
+		if *d == 0 {
+			*d = value
+		}
+	}
+	set(&o.FirstPause, time.Second)
+	set(&o.LongestPause, 30*time.Second)
+	set(&o.Timeout, 30*time.Second)
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Learned == nil {
+		o.Learned = func(string) error { return nil }
+	}
+	return o
+}
+
+// Link knows whether the hub is there. Use New.
+type Link struct {
+	options Options
+	suspect chan struct{} // a request had no answer
+	hint    chan struct{} // something has changed that may bring the hub back
+
+	mu       sync.Mutex
+	known    string
+	away     error         // nil: the hub is there
+	back     chan struct{} // closed when it is
+	skew     time.Duration
+	asked    chan struct{} // closed when the first look is over
+	watchers []func(away error)
+}
+
+// New returns a link that has yet to find its hub. Run does.
+func New(o Options) *Link {
+	o = defaults(o)
+	return &Link{
+		options: o,
+		suspect: make(chan struct{}, 1),
+		hint:    make(chan struct{}, 1),
+		known:   o.Known,
+		away:    errors.New("it was not asked yet"),
+		back:    make(chan struct{}),
+		asked:   make(chan struct{}),
+	}
+}
+
+// OnChange adds one who is told when the hub is there, with nil, and when it is
+// not, with why. It must not block, and is called before Run.
+func (l *Link) OnChange(told func(away error)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.watchers = append(l.watchers, told)
+}
+
+// Away is why the hub is out of reach; nil if it is there.
+func (l *Link) Away() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.away
+}
+
+// Identity is that of the hub; empty until it is known.
+func (l *Link) Identity() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.known
+}
+
+// Skew is how far the hub's clock was ahead of this one at the last look.
+func (l *Link) Skew() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.skew
+}
+
+// Back is closed while the hub is there.
+func (l *Link) Back() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.back
+}
+
+// Await waits until the hub is there.
+func (l *Link) Await(ctx context.Context) error {
+	select {
+	case <-l.Back():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Wrap returns the transport that the program's requests go through.
+func (l *Link) Wrap(next http.RoundTripper) http.RoundTripper {
+	return &transport{link: l, next: next}
+}
+
+// Hint has a hub that is away looked for now: there is a reason to think that it
+// will answer.
+func (l *Link) Hint() {
+	select {
+	case l.hint <- struct{}{}:
+	default:
+	}
+}
+
+// Suspect has the hub looked at again before anything else is sent: its answers
+// say that something is wrong.
+func (l *Link) Suspect() {
+	select {
+	case l.suspect <- struct{}{}:
+	default:
+	}
+}
+
+// Run looks for the hub while it is away, until ctx ends. One that was there for a
+// while and gives no answer is asked again at once; one that comes and goes is
+// asked less and less often.
+func (l *Link) Run(ctx context.Context) {
+	pause := time.Duration(0)
+	for {
+		err := l.look(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		l.set(err)
+		if err == nil {
+			since := l.options.Clock.Now()
+			if !l.stay(ctx) {
+				return
+			}
+			if l.options.Clock.Since(since) >= l.options.LongestPause {
+				pause = 0
+				continue
+			}
+		}
+		pause = min(max(2*pause, l.options.FirstPause), l.options.LongestPause)
+		if !l.sleep(ctx, vary(pause)) {
+			return
+		}
+		select { // what is about to be looked at needs no reminder
+		case <-l.suspect:
+		default:
+		}
+	}
+}
+
+// stay waits until there is a reason to look at a hub that is there: it is suspect,
+// or did not say who it is yet, as before an agent has its rights. Until it has, it
+// could not be told from another one.
+func (l *Link) stay(ctx context.Context) bool {
+	var again <-chan time.Time
+	if l.Identity() == "" {
+		timer := l.options.Clock.NewTimer(l.options.LongestPause)
+		defer timer.Stop()
+		again = timer.C()
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-l.suspect:
+	case <-again:
+	}
+	return true
+}
+
+// vary keeps many who lost one hub from coming back in one moment.
+func vary(d time.Duration) time.Duration {
+	return d - d/10 + rand.N(d/5+1)
+}
+
+func (l *Link) sleep(ctx context.Context, d time.Duration) bool {
+	timer := l.options.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-l.hint:
+		return true
+	case <-timer.C():
+		return true
+	}
+}
+
+// set keeps what a look found, and tells of a change.
+func (l *Link) set(away error) {
+	l.mu.Lock()
+	was, first := l.away, false
+	l.away = away
+	select {
+	case <-l.asked:
+	default:
+		first = true
+		close(l.asked)
+	}
+	switch {
+	case away == nil && was != nil:
+		close(l.back)
+	case away != nil && was == nil:
+		l.back = make(chan struct{})
+	}
+	told := l.watchers
+	l.mu.Unlock()
+	if first || kindOf(was) != kindOf(away) {
+		for _, tell := range told {
+			tell(away)
+		}
+	}
+}
+
+// kindOf tells apart what is told: the words of faults of the network differ each
+// time.
+func kindOf(away error) string {
+	switch {
+	case away == nil:
+		return "there"
+	case errors.Is(away, ErrOtherHub):
+		return away.Error()
+	case errors.Is(away, ErrRefused):
+		return ErrRefused.Error()
+	default:
+		return "away"
+	}
+}
+
+// lost keeps that a request had no answer, and has the hub looked for.
+func (l *Link) lost(err error) {
+	if l.Away() == nil {
+		l.set(err)
+		l.Suspect()
+	}
+}
+
+// Asked is closed once the first look is over, whatever it found.
+func (l *Link) Asked() <-chan struct{} { return l.asked }
+
+// awayError is what requests end with while the hub is away. It counts as a
+// refused connection, so that watches are taken up again where they ended.
+type awayError struct{ why error }
+
+func (e *awayError) Error() string   { return fmt.Sprintf("%s: %s", hub.ErrAway, e.why) }
+func (e *awayError) Unwrap() []error { return []error{hub.ErrAway, syscall.ECONNREFUSED, e.why} }

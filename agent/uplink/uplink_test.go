@@ -1,0 +1,318 @@
+package uplink_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-io/flotilla/agent/uplink"
+	"github.com/flotilla-io/flotilla/internal/hub"
+)
+
+// wire is a hub as seen from its wire.
+type wire struct {
+	mu    sync.Mutex
+	sent  int
+	reply func(*http.Request) (*http.Response, error)
+}
+
+func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
+	w.mu.Lock()
+	w.sent++
+	reply := w.reply
+	w.mu.Unlock()
+	return reply(req)
+}
+
+func (w *wire) set(reply func(*http.Request) (*http.Response, error)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reply = reply
+}
+
+func (w *wire) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sent
+}
+
+var errCut = errors.New("the cable is cut")
+
+func cut(*http.Request) (*http.Response, error) { return nil, errCut }
+
+func answer(code int, content string) *http.Response {
+	return &http.Response{
+		StatusCode: code, Status: http.StatusText(code), Body: io.NopCloser(strings.NewReader(content)),
+		Header: http.Header{"Date": []string{time.Now().Add(10 * time.Minute).UTC().Format(http.TimeFormat)}},
+	}
+}
+
+// is is a hub with an identity.
+func is(uid string) func(*http.Request) (*http.Response, error) {
+	return func(*http.Request) (*http.Response, error) {
+		return answer(http.StatusOK, `{"metadata":{"name":"kube-system","uid":"`+uid+`"}}`), nil
+	}
+}
+
+func says(code int) func(*http.Request) (*http.Response, error) {
+	return func(*http.Request) (*http.Response, error) { return answer(code, "{}"), nil }
+}
+
+// bench is a link under test with both of its wires.
+type bench struct {
+	*uplink.Link
+	probe, use wire
+	through    http.RoundTripper
+	mu         sync.Mutex
+	told       []string
+}
+
+func start(t *testing.T, o uplink.Options, probe func(*http.Request) (*http.Response, error)) *bench {
+	t.Helper()
+	b := &bench{}
+	b.probe.set(probe)
+	b.use.set(says(http.StatusOK))
+	o.Server, o.Probe = "https://hub", &b.probe
+	b.Link = uplink.New(o)
+	b.through = b.Wrap(&b.use)
+	b.OnChange(func(away error) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if away == nil {
+			b.told = append(b.told, "there")
+		} else {
+			b.told = append(b.told, away.Error())
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	synctest.Wait()
+	return b
+}
+
+func (b *bench) ask(ctx context.Context, query string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://hub/apis/x"+query, nil)
+	if err != nil {
+		return err
+	}
+	got, err := b.through.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	return got.Body.Close()
+}
+
+func (b *bench) changes(t *testing.T, want ...string) {
+	t.Helper()
+	synctest.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if diff := cmp.Diff(want, b.told); diff != "" {
+		t.Errorf("what was told (-want +got):\n%s", diff)
+	}
+}
+
+// pass lets time go by in the bubble of a test.
+func pass(d time.Duration) { <-time.After(d) }
+
+func TestHowOftenAHubThatIsAwayIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, uplink.Options{}, cut)
+		const hours = 24 * 7
+		for range hours * 60 {
+			for range 20 {
+				err := b.ask(t.Context(), "")
+				if !errors.Is(err, hub.ErrAway) || !errors.Is(err, syscall.ECONNREFUSED) || !errors.Is(err, errCut) {
+					t.Fatalf("a request ended with %v", err)
+				}
+			}
+			pass(time.Minute)
+		}
+		if sent := b.use.count(); sent != 0 {
+			t.Errorf("%d requests were sent to a hub that is away", sent)
+		}
+		if most, sent := hours*3600/27+10, b.probe.count(); sent > most || sent < most/2 {
+			t.Errorf("the hub was looked for %d times in %d hours, want about every 30 s", sent, hours)
+		}
+		b.changes(t, errCut.Error())
+		b.probe.set(is("a"))
+		pass(33 * time.Second)
+		if err := b.ask(t.Context(), ""); err != nil {
+			t.Errorf("a request after the hub is back: %v", err)
+		}
+		if off := b.Skew() - 10*time.Minute; off.Abs() > 2*time.Second { // dates have whole seconds
+			t.Errorf("skew %s", b.Skew())
+		}
+		b.changes(t, errCut.Error(), "there")
+	})
+}
+
+func TestWhatTurnsAHubAway(t *testing.T) {
+	const other = `another hub answers at https://hub: its kube-system namespace has the UID b, and it was a before`
+	cases := map[string]struct {
+		probe, use func(*http.Request) (*http.Response, error)
+		known      string
+		want       []string
+		reaches    bool
+	}{
+		"one that is well":                        {probe: is("a"), use: says(200), want: []string{"there"}, reaches: true},
+		"one that is the one it was":              {probe: is("a"), use: says(200), known: "a", want: []string{"there"}, reaches: true},
+		"one that refuses a single request":       {probe: is("a"), use: says(403), want: []string{"there"}, reaches: true},
+		"one that has too much to do":             {probe: is("a"), use: says(429), want: []string{"there"}, reaches: true},
+		"one that shows its identity to nobody":   {probe: says(403), use: says(200), want: []string{"there"}, reaches: true},
+		"another one":                             {probe: is("b"), use: says(200), known: "a", want: []string{other}},
+		"one that does not say any more":          {probe: says(403), use: says(200), known: "a", want: []string{"the hub refuses the credentials: it does not say who it is any more"}},
+		"one that refuses the credentials":        {probe: says(401), use: says(200), want: []string{"the hub refuses the credentials"}},
+		"one that is not there any more":          {probe: says(404), use: says(200), known: "a", want: []string{`it answers "Not Found" when asked for its kube-system namespace`}},
+		"something else at its address":           {probe: says(200), use: says(200), want: []string{"what answers is no Kubernetes API: it has no kube-system namespace"}},
+		"a proxy before one that is away":         {probe: says(502), use: says(200), want: []string{`it answers "Bad Gateway" when asked for its kube-system namespace`}},
+		"one that ceases to take the credentials": {probe: is("a"), use: says(401), want: []string{"there", "the hub refuses the credentials"}},
+		"one whose proxy finds it no more":        {probe: is("a"), use: says(503), want: []string{"there", "it answers Service Unavailable"}},
+		"one whose cable is cut":                  {probe: is("a"), use: cut, want: []string{"there", errCut.Error()}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := start(t, uplink.Options{Known: c.known}, c.probe)
+				b.use.set(c.use)
+				err := b.ask(t.Context(), "")
+				if reached := err == nil; reached != c.reaches || !reached && !errors.Is(err, hub.ErrAway) {
+					t.Errorf("a request ended with %v", err)
+				}
+				b.changes(t, c.want...)
+			})
+		})
+	}
+}
+
+func TestAHubThatComesAndGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, uplink.Options{}, is("a"))
+		b.use.set(says(http.StatusServiceUnavailable))
+		for range 3600 {
+			_ = b.ask(t.Context(), "")
+			pass(time.Second)
+		}
+		if sent := b.use.count() + b.probe.count(); sent > 300 {
+			t.Errorf("%d requests in an hour to a hub that serves nothing", sent)
+		}
+	})
+}
+
+func TestAHintIsFollowedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, uplink.Options{}, says(http.StatusUnauthorized))
+		pass(10 * time.Minute)
+		b.probe.set(is("a"))
+		b.Hint()
+		synctest.Wait()
+		if err := b.ask(t.Context(), ""); err != nil {
+			t.Errorf("a request after a hint: %v", err)
+		}
+	})
+}
+
+func TestAnIdentityThatCannotBeKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, uplink.Options{Learned: func(string) error { return errors.New("the disk is full") }}, is("a"))
+		if err := b.ask(t.Context(), ""); !errors.Is(err, hub.ErrAway) {
+			t.Errorf("a request to a hub that could not be told from another: %v", err)
+		}
+		b.changes(t, "keep the identity of the hub: the disk is full")
+	})
+}
+
+// An agent may be heard before its rights are there: the hub's identity is asked for
+// again, or any other hub would do later.
+func TestAHubThatSaysLaterWhoItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		learned := ""
+		b := start(t, uplink.Options{Learned: func(identity string) error {
+			learned = identity
+			return nil
+		}}, says(http.StatusForbidden))
+		if err := b.ask(t.Context(), ""); err != nil {
+			t.Errorf("a request to a hub that does not say who it is: %v", err)
+		}
+		pass(10 * time.Minute)
+		if sent := b.probe.count(); sent > 25 {
+			t.Errorf("asked %d times in ten minutes", sent)
+		}
+		b.probe.set(is("a"))
+		pass(time.Minute)
+		sent := b.probe.count()
+		pass(10 * time.Minute)
+		synctest.Wait()
+		if learned != "a" || b.Identity() != "a" || b.probe.count() != sent {
+			t.Errorf("learned %q and asked %d times more", learned, b.probe.count()-sent)
+		}
+		b.changes(t, "there")
+	})
+}
+
+func TestHowLongAnAnswerMayTake(t *testing.T) {
+	never := func(req *http.Request) (*http.Response, error) {
+		<-req.Context().Done()
+		return nil, req.Context().Err()
+	}
+	cases := map[string]struct {
+		query string
+		after time.Duration // the caller gives up; zero: never
+		want  time.Duration
+		away  bool
+	}{
+		"of a request":                         {want: 30 * time.Second, away: true},
+		"of a watch":                           {query: "?watch=true", after: time.Hour, want: time.Hour},
+		"of a request that nobody needs more":  {after: time.Second, want: time.Second},
+		"of a watch that nobody looks at more": {query: "?watch=1", after: time.Second, want: time.Second},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := start(t, uplink.Options{}, is("a"))
+				b.use.set(never)
+				ctx, cancel := t.Context(), context.CancelFunc(func() {})
+				if c.after > 0 {
+					ctx, cancel = context.WithTimeout(ctx, c.after)
+				}
+				defer cancel()
+				since := time.Now()
+				err := b.ask(ctx, c.query)
+				if took := time.Since(since); took != c.want || errors.Is(err, hub.ErrAway) != c.away {
+					t.Errorf("ended after %s with %v, want %s, away %t", took, err, c.want, c.away)
+				}
+			})
+		})
+	}
+}
+
+func TestRequestsBeforeTheFirstLookWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(req *http.Request) (*http.Response, error) {
+			pass(3 * time.Second)
+			return is("a")(req)
+		}
+		b := start(t, uplink.Options{}, slow)
+		since := time.Now()
+		if err := b.ask(t.Context(), ""); err != nil || time.Since(since) != 3*time.Second {
+			t.Errorf("ended after %s with %v", time.Since(since), err)
+		}
+	})
+}

@@ -1,0 +1,256 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/agent/credentials"
+	"github.com/flotilla-io/flotilla/agent/heartbeat"
+	"github.com/flotilla-io/flotilla/agent/kinds"
+	"github.com/flotilla-io/flotilla/agent/shelf"
+	"github.com/flotilla-io/flotilla/agent/site"
+	"github.com/flotilla-io/flotilla/agent/uplink"
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/internal/telemetry"
+)
+
+// agent is what the parts of the program share.
+type agent struct {
+	options *options
+	log     logr.Logger
+	scheme  *runtime.Scheme
+	keeper  *credentials.Keeper
+	link    *uplink.Link
+	shelf   *shelf.Shelf
+	hub     *rest.Config // through the link
+	member  *rest.Config
+	mgr     ctrl.Manager
+	back    func() // tells the loops that the hub is there
+	awake   atomic.Bool
+}
+
+// run runs the agent until ctx ends.
+func (o *options) run(ctx context.Context, log logr.Logger) error {
+	ctx = logr.NewContext(ctx, log)
+	a := &agent{options: o, log: log, scheme: kinds.Scheme(), back: func() {}}
+	var err error
+	if a.member, err = readConfig("--kubeconfig", o.member.kubeconfig, o.member.context); err != nil {
+		return err
+	}
+	if err := o.enroll(ctx, a.member); err != nil {
+		return err
+	}
+	way, err := readConfig("--karmada-kubeconfig", o.hubFile(), o.hub.context)
+	if err != nil {
+		return err
+	}
+	if err := a.open(way); err != nil {
+		return err
+	}
+	defer func() { _ = a.shelf.Close() }()
+	if err := a.wire(ctx); err != nil {
+		return err
+	}
+	return a.start(ctx)
+}
+
+// open opens what there is one of: the folder, the certificate, and the way to the
+// hub.
+func (a *agent) open(way *rest.Config) error {
+	store, err := a.store()
+	if err != nil {
+		return err
+	}
+	a.keeper, err = credentials.New(way, credentials.Options{
+		Cluster: a.options.clusterName, Context: a.options.hub.context, Store: store,
+		Threshold: a.options.hub.threshold, Interval: a.options.hub.checking,
+		Skew: func() time.Duration { return a.link.Skew() }, Renewed: func() { a.link.Hint() },
+	})
+	if err != nil {
+		return err
+	}
+	a.hub = hub.Unlimited(a.keeper.Config())
+	a.hub.UserAgent = "flotilla-agent/" + telemetry.BuildVersion(a.options.version).Program
+	probe, err := rest.TransportFor(a.hub)
+	if err != nil {
+		return fmt.Errorf("set up the connection to the hub: %w", err)
+	}
+	a.shelf, err = shelf.Open(shelf.Options{
+		Dir: a.options.dataDir, Scheme: a.scheme, Log: a.log,
+		Back: func() <-chan struct{} { return a.link.Back() },
+	})
+	if err != nil {
+		return err
+	}
+	known, err := a.shelf.Hub()
+	if err != nil {
+		return errors.Join(fmt.Errorf("%w: remove %s to start anew, once the hub is there", err, a.options.dataDir), a.shelf.Close())
+	}
+	a.link = uplink.New(uplink.Options{Server: a.hub.Host, Probe: probe, Known: known, Learned: a.shelf.Learn, LongestPause: a.options.hub.pause})
+	a.link.OnChange(a.changed)
+	a.hub.Wrap(a.link.Wrap)
+	return nil
+}
+
+// store returns who keeps the kubeconfig of the hub: the member, where the agent
+// runs in it and has it from there, or the file, where it is one of its own.
+func (a *agent) store() (credentials.Store, error) {
+	if a.options.member.kubeconfig != "" || a.options.hub.enrolment.Token != "" {
+		return credentials.File{Path: a.options.hubFile()}, nil
+	}
+	member, err := a.client(a.member)
+	if err != nil {
+		return nil, fmt.Errorf("set up the connection to the member: %w", err)
+	}
+	return credentials.Secret{Member: member, Namespace: a.options.hub.namespace, Name: hubSecret, Key: hubSecret}, nil
+}
+
+// hubSecret is the Secret in the member, and the key in it, with the kubeconfig of
+// the hub.
+const hubSecret = "karmada-kubeconfig"
+
+// mostSkew is how far the clocks of the two sides may be apart before it is told.
+const mostSkew = 5 * time.Minute
+
+// changed tells once that the hub is there, and once that it is not.
+func (a *agent) changed(away error) {
+	switch {
+	case errors.Is(away, uplink.ErrOtherHub):
+		a.log.Error(away, "nothing is taken from this hub: if it is the right one, stop the agent, remove its --data-dir and start it again")
+	case errors.Is(away, uplink.ErrRefused):
+		a.keeper.Check()
+		a.log.Error(away, "going on without the hub: register the cluster anew if its certificate cannot be renewed")
+	case away != nil:
+		a.log.Info("Going on without the hub", "reason", away.Error())
+	default:
+		if skew := a.link.Skew(); skew.Abs() > mostSkew {
+			a.log.Info("The clocks differ: set this machine's, certificates and heartbeats depend on it", "hub is ahead by", skew.String())
+		}
+		a.log.Info("The hub is there")
+		a.back()
+	}
+}
+
+// client returns a client of one side, without a cache.
+func (a *agent) client(cfg *rest.Config) (client.Client, error) {
+	return client.New(cfg, client.Options{Scheme: a.scheme, Mapper: kinds.Mapper()})
+}
+
+// start runs all parts until ctx ends or one of them cannot go on.
+func (a *agent) start(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	direct, err := a.client(a.hub)
+	if err != nil {
+		return fmt.Errorf("set up the connection to the hub: %w", err)
+	}
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	parts.Go(func() { a.shelf.Run(ctx) })
+	parts.Go(func() { a.link.Run(ctx) })
+	parts.Go(func() { a.keeper.Run(ctx) })
+	parts.Go(func() {
+		if err := a.register(ctx, direct); err != nil && ctx.Err() == nil {
+			cancel(err)
+		}
+	})
+	parts.Go(func() {
+		heartbeat.New(direct, heartbeat.Options{
+			Cluster: a.options.clusterName, Own: a.own, Back: a.link.Back,
+			Duration: a.options.lease.duration, Fraction: a.options.lease.fraction,
+		}).Run(ctx)
+	})
+	a.log.Info("Starting", "cluster", a.options.clusterName, "version", telemetry.BuildVersion(a.options.version).Program, "hub", a.hub.Host, "folder", a.options.dataDir)
+	err = a.mgr.Start(ctx)
+	cancel(err)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+// own returns the cluster as the hub has it; nil while it is not registered.
+func (a *agent) own(ctx context.Context) *clusterv1alpha1.Cluster {
+	if !a.awake.Load() {
+		return nil // there is nothing to read from yet
+	}
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := a.mgr.GetClient().Get(ctx, client.ObjectKey{Name: a.options.clusterName}, cluster, client.UnsafeDisableDeepCopy); err != nil {
+		return nil
+	}
+	return cluster
+}
+
+// Pauses between attempts to register, which doubles.
+const (
+	firstAttempt = time.Second
+	lastAttempt  = time.Minute
+)
+
+// register registers the cluster once the hub is there. What is wrong for good ends
+// the program.
+func (a *agent) register(ctx context.Context, direct client.Client) error {
+	member, err := a.client(a.member)
+	if err != nil {
+		return fmt.Errorf("set up the connection to the member: %w", err)
+	}
+	entry := site.New(site.Options{
+		Name: a.options.clusterName, Hub: direct, Member: member, Namespace: a.options.member.namespace,
+		Endpoint: a.endpoint(), Proxy: a.options.member.proxy, Insecure: a.member.Insecure, Report: a.options.member.report,
+		Provider: a.options.member.provider, Region: a.options.member.region, Zones: a.options.member.zones,
+		Version: a.options.version,
+	})
+	last := ""
+	for pause := firstAttempt; ; pause = min(2*pause, lastAttempt) {
+		if err := a.link.Await(ctx); err != nil {
+			return err
+		}
+		err := entry.Register(ctx)
+		if err == nil || errors.Is(err, site.ErrRefused) {
+			return err
+		}
+		if text := err.Error(); text != last && !errors.Is(err, hub.ErrAway) && ctx.Err() == nil {
+			a.log.Error(err, "the cluster is not registered yet")
+			last = text
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
+// endpoint is where the hub would reach the member. The address that pods have for
+// it is of no use outside.
+func (a *agent) endpoint() string {
+	if a.options.member.endpoint != "" || a.options.member.kubeconfig == "" {
+		return a.options.member.endpoint
+	}
+	return a.member.Host
+}
+
+// readyz says whether the loops have what they work with.
+func (a *agent) readyz(*http.Request) error {
+	if !a.awake.Load() {
+		if away := a.link.Away(); away != nil {
+			return fmt.Errorf("nothing is known of this cluster yet, and the hub is away: %w", away)
+		}
+		return errors.New("what the hub says is being read")
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/flotilla-io/flotilla/agent/credentials"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/registration"
+)
+
+// enroll gets the first certificate by a bootstrap token, unless there is one that
+// is good. Where one has expired and the token is of no use, the hub may still
+// renew it.
+func (o *options) enroll(ctx context.Context, member *rest.Config) error {
+	if o.hub.enrolment.Token == "" {
+		return nil
+	}
+	there, good, err := o.certificate()
+	if err != nil || good {
+		return err
+	}
+	err = o.request(ctx, member)
+	if err != nil && there && ctx.Err() == nil {
+		log.FromContext(ctx).Error(err, "the token is of no use: going on with the certificate that has expired")
+		return nil
+	}
+	return err
+}
+
+// certificate says whether there is a kubeconfig of the hub, and whether the
+// certificate in it is good by this machine's clock.
+func (o *options) certificate() (there, good bool, err error) {
+	if _, err := os.Stat(o.hubFile()); errors.Is(err, fs.ErrNotExist) {
+		return false, false, nil
+	}
+	cfg, err := readConfig("--karmada-kubeconfig", o.hubFile(), o.hub.context)
+	if err != nil {
+		return true, false, err
+	}
+	if err := rest.LoadTLSFiles(cfg); err != nil || len(cfg.CertData) == 0 {
+		return true, true, err
+	}
+	_, to, err := registration.Life(cfg.CertData)
+	return true, time.Now().Before(to), err
+}
+
+func (o *options) request(ctx context.Context, member *rest.Config) error {
+	clients, err := kubernetes.NewForConfig(member)
+	if err != nil {
+		return fmt.Errorf("set up the connection to the member: %w", err)
+	}
+	id, err := members.Identity(ctx, clients)
+	if err != nil {
+		return err
+	}
+	cfg, err := registration.Discover(ctx, o.hub.enrolment)
+	if err != nil {
+		return fmt.Errorf("find the hub: %w", err)
+	}
+	wanted := registration.Options{Cluster: o.clusterName, ClusterID: id, Expiration: registration.DefaultExpiration}
+	given, err := registration.Request(ctx, cfg, wanted)
+	for errors.Is(err, registration.ErrNotNow) && ctx.Err() == nil { // a person may have to approve it
+		log.FromContext(ctx).Error(err, "no certificate yet, asking again")
+		given, err = registration.Request(ctx, cfg, wanted)
+	}
+	if err != nil {
+		return fmt.Errorf("get the first certificate: %w", err)
+	}
+	kubeconfig, err := registration.Kubeconfig(cfg, o.clusterName, given)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(o.hubFile()), 0o700); err != nil {
+		return fmt.Errorf("keep the kubeconfig of the hub: %w", err)
+	}
+	log.FromContext(ctx).Info("Got the first certificate", "hub", cfg.Host)
+	return credentials.File{Path: o.hubFile()}.Save(ctx, kubeconfig)
+}

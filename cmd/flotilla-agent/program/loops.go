@@ -1,0 +1,172 @@
+package program
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/flotilla-io/flotilla/agent/kinds"
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/interpreters"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/reconciler/cluster"
+	"github.com/flotilla-io/flotilla/reconciler/execution"
+)
+
+// shutdownGrace is how long loops may take to finish what they are doing.
+const shutdownGrace = 10 * time.Second
+
+// forever is how long loops wait for what they read: a site that was never in touch
+// with its hub has nothing else to do.
+const forever = 100 * 365 * 24 * time.Hour
+
+// newManager returns a manager whose cache holds what concerns the one cluster, and
+// comes from the shelf when the hub is away.
+func (a *agent) newManager() (ctrl.Manager, error) {
+	name := a.options.clusterName
+	mgr, err := ctrl.NewManager(a.hub, ctrl.Options{
+		Scheme:         a.scheme,
+		Logger:         a.log,
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return kinds.Mapper(), nil },
+		Cache: cache.Options{
+			DefaultTransform:            cache.TransformStripManagedFields(),
+			NewInformer:                 a.shelf.NewInformer,
+			ReaderFailOnMissingInformer: true,
+			DefaultWatchErrorHandler:    func(context.Context, *toolscache.Reflector, error) {}, // the link tells
+			ByObject: map[client.Object]cache.ByObject{
+				&clusterv1alpha1.Cluster{}: {Field: fields.OneTermEqualSelector("metadata.name", name)},
+				&workv1alpha1.Work{}:       {Namespaces: map[string]cache.Config{workv1alpha2.ExecutionNamespace(name): {}}},
+			},
+		},
+		Client: client.Options{
+			FieldValidation: metav1.FieldValidationIgnore,
+			Cache:           &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}, &corev1.Service{}}},
+		},
+		Controller:              config.Controller{UsePriorityQueue: ptr.To(true), CacheSyncTimeout: forever, SkipNameValidation: ptr.To(true)},
+		Metrics:                 metricsserver.Options{BindAddress: orOff(a.options.metrics)},
+		HealthProbeBindAddress:  orOff(a.options.health),
+		GracefulShutdownTimeout: ptr.To(shutdownGrace),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up the loops: %w", err)
+	}
+	return mgr, nil
+}
+
+// orOff knows the ways to say "nowhere".
+func orOff(address string) string {
+	if address == "" {
+		return "0"
+	}
+	return address
+}
+
+// wire builds the loops of push mode for the one cluster.
+func (a *agent) wire(ctx context.Context) error {
+	mgr, err := a.newManager()
+	if err != nil {
+		return err
+	}
+	a.mgr = mgr
+	name := a.options.clusterName
+	knowledge := interpreters.New(interpreters.Options{Metrics: metrics.Registry})
+	registry := members.New(members.Options{Interpreter: knowledge.Interpreter()})
+	if err := mgr.Add(registry); err != nil {
+		return err
+	}
+	knowledge.OnChange(func(_ context.Context, affects func(schema.GroupVersionKind) bool) { registry.Reinterpret(affects) })
+	events := &recorder{next: mgr.GetEventRecorderFor("flotilla-agent"), namespace: workv1alpha2.ExecutionNamespace(name), away: a.link.Away} //nolint:staticcheck // Karmada's clients read core/v1 Events
+
+	carry := execution.New(mgr.GetClient(), registry, knowledge.Interpreter(), events, execution.Options{
+		Serves:  func(c *clusterv1alpha1.Cluster) bool { return c.Name == name },
+		Workers: a.options.workers,
+	})
+	if err := carry.Register(mgr); err != nil {
+		return err
+	}
+	a.back = func() { carry.Proven(name) } // Works whose statuses the hub could not take
+	err = cluster.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, cluster.Options{
+		Own: name, Target: a.target,
+		Period: a.options.status.period, FailureThreshold: a.options.status.failure, SuccessThreshold: a.options.status.success,
+	}).Register(mgr)
+	if err != nil {
+		return err
+	}
+	if err := knowledge.Register(ctx, mgr); err != nil {
+		return err
+	}
+	err = mgr.Add(manager.RunnableFunc(func(context.Context) error {
+		a.awake.Store(true) // caches are read before anything else starts
+		return nil
+	}))
+	if err != nil {
+		return err
+	}
+	a.count()
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	return mgr.AddReadyzCheck("loops", a.readyz)
+}
+
+// count has the metrics tell whether the hub is there.
+func (a *agent) count() {
+	up := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "flotilla_agent_hub_up", Help: "Whether the agent's hub is there: 1, or 0 while it goes on without",
+	}, func() float64 {
+		if a.link.Away() == nil {
+			return 1
+		}
+		return 0
+	})
+	metrics.Registry.Unregister(up) // that of an earlier agent of this process
+	metrics.Registry.MustRegister(up)
+}
+
+// target says how to reach the member: as this program does.
+func (a *agent) target(_ context.Context, c *clusterv1alpha1.Cluster) (members.Target, error) {
+	if c.Name != a.options.clusterName {
+		return members.Target{}, fmt.Errorf("%w: this agent is that of %s", members.ErrCredentials, a.options.clusterName)
+	}
+	return members.Target{Name: c.Name, ID: c.Spec.ID, Config: a.member}, nil
+}
+
+// recorder emits Events where an agent may: in its cluster's namespace on the hub,
+// and while there is a hub.
+type recorder struct {
+	next      record.EventRecorder
+	namespace string
+	away      func() error
+}
+
+// Event implements execution.Recorder and cluster.Recorder.
+func (r *recorder) Event(obj runtime.Object, eventType, reason, message string) {
+	named, err := meta.Accessor(obj)
+	if err != nil || named.GetNamespace() != r.namespace || r.away() != nil {
+		return
+	}
+	r.next.Event(obj, eventType, reason, message)
+}

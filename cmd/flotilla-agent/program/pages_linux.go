@@ -1,0 +1,61 @@
+package program
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// unloadProgram gives back the memory of those parts of the program that nothing
+// has needed since: half of it runs when it starts and never again. What is needed
+// comes back from the file, a page at a time.
+func unloadProgram() {
+	program, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return
+	}
+	mappings, err := os.Open("/proc/self/smaps")
+	if err != nil {
+		return
+	}
+	defer mappings.Close()
+	for _, part := range asInFile(mappings, program) {
+		_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, part.from, part.to-part.from, syscall.MADV_DONTNEED)
+	}
+}
+
+// span is a range of addresses.
+type span struct{ from, to uintptr }
+
+// asInFile returns the mappings of a program's own file that hold nothing but what
+// the file holds: those that can be read and not written, and of which no page was
+// changed before that, as the loader does where addresses are not those of the
+// file. Where that cannot be told, there are none.
+func asInFile(mappings io.Reader, program string) []span {
+	var out []span
+	var is *span // the mapping that is being read of, if it may be one
+	for lines := bufio.NewScanner(mappings); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) == 0 {
+			continue
+		}
+		if !strings.HasSuffix(fields[0], ":") {
+			is = nil
+			var s span
+			if len(fields) != 6 || fields[5] != program || fields[1] != "r-xp" && fields[1] != "r--p" {
+				continue
+			}
+			if _, err := fmt.Sscanf(fields[0], "%x-%x", &s.from, &s.to); err == nil && s.to > s.from {
+				is = &s
+			}
+			continue
+		}
+		if is != nil && fields[0] == "Anonymous:" && len(fields) == 3 && fields[1] == "0" {
+			out = append(out, *is)
+		}
+	}
+	return out
+}

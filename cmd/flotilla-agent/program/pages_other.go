@@ -1,0 +1,6 @@
+//go:build !linux
+
+package program
+
+// unloadProgram is left to the system.
+func unloadProgram() {}
