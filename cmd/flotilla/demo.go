@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 	"k8s.io/utils/clock"
 
+	"github.com/flotilla-io/flotilla/cmd/flotilla/registration"
 	"github.com/flotilla-io/flotilla/internal/demo"
 )
 
@@ -22,7 +23,8 @@ func newDemoCommand() *cobra.Command {
 		Long: `Run an example fleet on this machine: a control plane, three clusters and a Git
 server. It commits an application, shows how it reaches every cluster, and then
 stays for you to look around. Ctrl-C stops and removes everything.`,
-		Args: cobra.NoArgs,
+		Example: `  flotilla demo`,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flotillad, err := besides("flotillad")
 			if err != nil {
@@ -46,7 +48,7 @@ stays for you to look around. Ctrl-C stops and removes everything.`,
 				Out:       cmd.OutOrStdout(),
 				Terminal:  isFile && term.IsTerminal(int(out.Fd())),
 				Clock:     clock.RealClock{},
-				Join:      joinQuietly,
+				Join:      registration.Join,
 			})
 		},
 	}

@@ -11,43 +11,36 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	kubectlexplain "k8s.io/kubectl/pkg/cmd/explain"
-	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 	"k8s.io/kubectl/pkg/util/completion"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/policies/explain"
 )
 
-// explainTimeout is how long one request may take, and completionTimeout how
-// long one that completes a word.
-const (
-	explainTimeout    = 30 * time.Second
-	completionTimeout = "3s"
-)
+// explainTimeout is how long one request may take.
+const explainTimeout = 30 * time.Second
 
 // explainFlags are all flags of explain; those of kubectl's count for a plain
 // word.
 type explainFlags struct {
-	hub       hubFlags
-	namespace string
-	output    string
-	files     []string
-	clusters  []string
-	all       bool
+	hub    *fleet.Flags
+	scope  fleet.Scope
+	output string
+	files  []string
+	all    bool
 
 	recursive  bool
 	apiVersion string
 }
 
-func newExplainCommand() *cobra.Command {
-	f := &explainFlags{}
+func newExplainCommand(hub *fleet.Flags) *cobra.Command {
+	f := &explainFlags{hub: hub}
 	cmd := &cobra.Command{
 		Use:   "explain KIND/NAME | KIND NAME | RESOURCE[.FIELD]",
 		Short: "Say why something runs where it runs; or describe the fields of a kind",
@@ -61,11 +54,13 @@ With -f a manifest is explained that the control plane does not hold, or a new
 version of one that it holds; policies and overrides in the files are taken for
 those of the control plane.
 
-With one plain word this is kubectl explain: it describes the fields of a kind.`,
+With one plain word this is kubectl explain: it describes the fields of a kind, as
+the control plane knows it, or as the member does that --cluster names.`,
 		Example: `  flotilla explain deployment/web -n shop
   flotilla explain deployment web -n shop --cluster eu-3
   flotilla explain -f app.yaml -f policy.yaml
-  flotilla explain propagationpolicy.spec.placement`,
+  flotilla explain propagationpolicy.spec.placement
+  flotilla explain pod.spec.containers -C eu-3`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && !strings.Contains(args[0], "/") && len(f.files) == 0 {
 				return f.fields(cmd, args)
@@ -74,11 +69,11 @@ With one plain word this is kubectl explain: it describes the fields of a kind.`
 		},
 	}
 	flags := cmd.Flags()
-	f.hub.addFlags(flags)
-	flags.StringVarP(&f.namespace, "namespace", "n", "", "namespace; default is that of the context")
+	f.scope.AddTo(cmd, hub, fleet.ScopeHub, fleet.ScopeMembers)
+	flags.Lookup("clusters").Usage = "say only what is about these clusters; fields of a kind: ask this one"
+	flags.Lookup("operation-scope").Usage = "fields of a kind: karmada or members; default is karmada, or members with --cluster"
 	flags.StringVarP(&f.output, "output", "o", "", "text, json or yaml; for the fields of a kind plaintext or plaintext-openapiv2")
 	flags.StringSliceVarP(&f.files, "filename", "f", nil, "file of manifests to explain, or to explain with; - reads standard input")
-	flags.StringSliceVar(&f.clusters, "cluster", nil, "say only what is about these clusters")
 	flags.BoolVar(&f.all, "all", false, "list every cluster on a line of its own")
 	flags.BoolVarP(&f.recursive, "recursive", "R", false, "fields of a kind: with the fields of fields")
 	flags.StringVar(&f.apiVersion, "api-version", "", "fields of a kind: in this version of its API")
@@ -88,46 +83,26 @@ With one plain word this is kubectl explain: it describes the fields of a kind.`
 
 // complete offers kinds, names, clusters and formats.
 func (f *explainFlags) complete(cmd *cobra.Command) {
-	type completer = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 1 || len(args) == 1 && strings.Contains(args[0], "/") {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return completion.SpecifiedResourceTypeAndNameNoRepeatCompletionFunc(f.factory(), nil)(cmd, args, word)
+		return completion.SpecifiedResourceTypeAndNameNoRepeatCompletionFunc(f.hub.Server(fleet.Hub, fleet.CompletionTimeout), nil)(cmd, args, word)
 	}
-	resources := func(kind string) completer {
-		return func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-			return completion.CompGetResource(f.factory(), kind, word), cobra.ShellCompDirectiveNoFileComp
-		}
+	formats := cobra.FixedCompletions([]string{"text", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp)
+	if err := cmd.RegisterFlagCompletionFunc("output", formats); err != nil {
+		panic(err) // the flag was defined above
 	}
-	for flag, fn := range map[string]completer{
-		"cluster":   resources("clusters.cluster.karmada.io"),
-		"namespace": resources("namespaces"),
-		"output":    cobra.FixedCompletions([]string{"text", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp),
-	} {
-		if err := cmd.RegisterFlagCompletionFunc(flag, fn); err != nil {
-			panic(err) // the flag was defined above
-		}
-	}
-}
-
-// config leads to the control plane as kubectl would find it.
-func (f *explainFlags) config() *genericclioptions.ConfigFlags {
-	config := genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50)
-	config.KubeConfig, config.Context, config.Namespace = &f.hub.kubeconfig, &f.hub.context, &f.namespace
-	return config
-}
-
-func (f *explainFlags) factory() cmdutil.Factory {
-	config := f.config()
-	config.Timeout = ptr.To(completionTimeout)
-	return cmdutil.NewFactory(config)
 }
 
 // fields is kubectl explain.
 func (f *explainFlags) fields(cmd *cobra.Command, args []string) error {
-	if slices.Contains([]string{"text", "json", "yaml"}, f.output) || len(f.clusters) > 0 || f.all {
+	if slices.Contains([]string{"text", "json", "yaml"}, f.output) || f.all {
 		return command.Usage(fmt.Errorf("a name is missing: say %s/NAME to have an object explained", args[0]))
+	}
+	cluster, err := f.scope.One()
+	if err != nil {
+		return err
 	}
 	streams := genericiooptions.IOStreams{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), ErrOut: cmd.ErrOrStderr()}
 	flags := kubectlexplain.NewExplainFlags(streams)
@@ -135,14 +110,14 @@ func (f *explainFlags) fields(cmd *cobra.Command, args []string) error {
 	if f.output != "" {
 		flags.OutputFormat = f.output
 	}
-	opts, err := flags.ToOptions(cmdutil.NewFactory(f.config()), cmd.Root().Name(), args)
+	opts, err := flags.ToOptions(f.hub.Server(cluster, explainTimeout), cmd.Root().Name(), args)
 	if err != nil {
-		return f.describe(err)
+		return fleet.DescribeOf(cluster, err)
 	}
 	if err := opts.Validate(); err != nil {
 		return command.Usage(err)
 	}
-	return f.describe(opts.Run())
+	return fleet.DescribeOf(cluster, fleet.Until(cmd.Context(), opts.Run))
 }
 
 // run explains one template.
@@ -161,26 +136,29 @@ func (f *explainFlags) run(ctx context.Context, stdin io.Reader, out io.Writer, 
 	}
 	r, err := f.connect()
 	if err != nil {
-		return f.describe(err)
+		return fleet.Describe(err)
 	}
 	in, err := r.read(ctx, kind, name, files)
 	if err != nil {
-		return f.describe(err)
+		return fleet.Describe(err)
 	}
-	for _, name := range f.clusters {
+	for _, name := range f.scope.Named() {
 		if !knows(in, name) {
-			return fmt.Errorf("there is no cluster %s: flotilla kubectl get clusters lists them", name)
+			return fmt.Errorf("there is no cluster %s: flotilla get clusters lists them", name)
 		}
 	}
 	e := explain.Explain(in)
-	if len(f.clusters) > 0 {
-		e = e.Only(f.clusters)
+	if len(f.scope.Named()) > 0 {
+		e = e.Only(f.scope.Named())
 	}
 	return write(out, e)
 }
 
 // target returns what the arguments name; empty where only files do.
 func (f *explainFlags) target(args []string) (kind, name string, err error) {
+	if f.scope.Given() {
+		return "", "", errors.New("--operation-scope is for the fields of a kind: name no object")
+	}
 	if f.recursive || f.apiVersion != "" {
 		return "", "", errors.New("--recursive and --api-version are for the fields of a kind: name no object")
 	}
@@ -208,7 +186,7 @@ func (f *explainFlags) printer() (func(io.Writer, explain.Explanation) error, er
 	switch f.output {
 	case "", "text":
 		return func(out io.Writer, e explain.Explanation) error {
-			_, err := io.WriteString(out, e.Text(explain.TextOptions{All: f.all || len(f.clusters) > 0}))
+			_, err := io.WriteString(out, e.Text(explain.TextOptions{All: f.all || len(f.scope.Named()) > 0}))
 			return err
 		}, nil
 	case "json":
@@ -234,18 +212,17 @@ func (f *explainFlags) printer() (func(io.Writer, explain.Explanation) error, er
 
 // connect returns a reader of the control plane.
 func (f *explainFlags) connect() (*explainReader, error) {
-	cfg, err := loadConfig(f.hub.kubeconfig, f.hub.context)
-	if err != nil {
-		return nil, fmt.Errorf("find the control plane: %w; --kubeconfig names the file that leads to it", err)
-	}
-	cfg.Timeout = explainTimeout
-	config := f.config()
-	config.Timeout = ptr.To(explainTimeout.String())
-	mapper, err := config.ToRESTMapper()
+	factory := f.hub.Server(fleet.Hub, explainTimeout)
+	cfg, err := f.hub.Config()
 	if err != nil {
 		return nil, err
 	}
-	namespace, _, err := config.ToRawKubeConfigLoader().Namespace()
+	cfg.Timeout = explainTimeout
+	mapper, err := factory.ToRESTMapper()
+	if err != nil {
+		return nil, err
+	}
+	namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,10 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/customization"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/policies/explain"
+	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
@@ -57,7 +60,7 @@ func (r *explainReader) read(ctx context.Context, kind, name string, files manif
 	}
 	group, side := errgroup.WithContext(ctx)
 	for _, f := range []func(context.Context) error{
-		r.binding, r.policies, r.clusterPolicies, r.overrides, r.clusterOverrides, r.clusters,
+		r.binding, r.policies, r.clusterPolicies, r.overrides, r.clusterOverrides, r.clusters, r.customizations,
 	} {
 		group.Go(func() error { return f(side) })
 	}
@@ -70,8 +73,45 @@ func (r *explainReader) read(ctx context.Context, kind, name string, files manif
 	if err := r.peers(ctx); err != nil {
 		return explain.Input{}, err
 	}
+	if r.in.Definition, err = definitionOf(ctx, r.hub, r.mapper, r.in.Template.GroupVersionKind()); apierrors.IsForbidden(err) {
+		r.unread(explain.UnreadDefinition, "where the definition of its kind goes")
+	} else if err != nil {
+		return explain.Input{}, err
+	}
 	err = r.priorities(ctx)
 	return r.in, err
+}
+
+// definitionOf returns the binding of the definition of a kind; nil where there
+// is none.
+func definitionOf(ctx context.Context, hub client.Reader, mapper meta.RESTMapper, gvk schema.GroupVersionKind) (workv1alpha2.Binding, error) {
+	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	name, ok := placement.Definition(mapping.Resource.GroupResource())
+	if !ok {
+		return nil, nil
+	}
+	b := &workv1alpha2.ClusterResourceBinding{}
+	if err := hub.Get(ctx, client.ObjectKey{Name: name}, b); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return b, nil
+}
+
+// customizations reads what the control plane has been taught about kinds. An
+// older one has no such kind.
+func (r *explainReader) customizations(ctx context.Context) error {
+	all, err := customizationsOf(ctx, r.hub)
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		err = nil
+	}
+	r.in.Interpreter = customization.NewStack(machine(), all).Interpreter()
+	return r.tolerate(err, explain.UnreadCustomizations, "the ResourceInterpreterCustomizations")
 }
 
 // priorities reads the PriorityClasses where a policy names one.
@@ -165,7 +205,7 @@ func (r *explainReader) resolve(word string) (*meta.RESTMapping, error) {
 		slices.Sort(names)
 		return nil, fmt.Errorf("%q may mean several kinds: say which of %s", word, strings.Join(slices.Compact(names), ", "))
 	case meta.IsNoMatchError(err):
-		return nil, unknownKind(word)
+		return nil, fleet.UnknownKind(word)
 	default:
 		return nil, err
 	}
@@ -189,7 +229,7 @@ func (r *explainReader) get(ctx context.Context, mapping *meta.RESTMapping, name
 		if namespace != "" {
 			where, flag = " in namespace "+namespace, " -n "+namespace
 		}
-		return nil, notThereError{fmt.Errorf("there is no %s %s%s: flotilla kubectl get %s%s lists them; -f explains a manifest that is not there yet",
+		return nil, notThereError{fmt.Errorf("there is no %s %s%s: flotilla get %s%s lists them; -f explains a manifest that is not there yet",
 			mapping.GroupVersionKind.Kind, name, where, mapping.Resource.GroupResource(), flag)}
 	}
 	return obj, err

@@ -74,12 +74,13 @@ func TestExplainServer(t *testing.T) {
 	})
 	t.Run("files", func(t *testing.T) { testFiles(t, env, ask) })
 	t.Run("rights", func(t *testing.T) { testRights(t, env, ask) })
+	t.Run("interpret", func(t *testing.T) { testInterpret(t, env) })
 	t.Run("calls", func(t *testing.T) {
 		for call, says := range map[string]string{
-			"deployment/gone -n shop": "there is no Deployment gone in namespace shop: flotilla kubectl get deployments.apps -n shop lists them",
-			"clusterrole/gone":        "there is no ClusterRole gone: flotilla kubectl get clusterroles.rbac.authorization.k8s.io lists them",
-			"boat/web":                `the control plane knows no kind "boat": flotilla kubectl api-resources lists them`,
-			"boat":                    `the control plane knows no kind "boat": flotilla kubectl api-resources lists them`,
+			"deployment/gone -n shop": "there is no Deployment gone in namespace shop: flotilla get deployments.apps -n shop lists them",
+			"clusterrole/gone":        "there is no ClusterRole gone: flotilla get clusterroles.rbac.authorization.k8s.io lists them",
+			"boat/web":                `the control plane knows no kind "boat": flotilla api-resources lists them`,
+			"boat":                    `the control plane knows no kind "boat": flotilla api-resources lists them`,
 		} {
 			if code, _, errOut := ask(t, env.Kubeconfig, "", strings.Fields(call)...); code != 1 || !strings.Contains(errOut, says) {
 				t.Errorf("%s: code %d, error %q, want %q", call, code, errOut, says)
@@ -271,11 +272,11 @@ func testRights(t *testing.T, env *servertest.Env, ask asker) {
 			unread++
 		}
 	}
-	if code != 0 || errOut != "" || unread != 6 || e.Carried.By == nil || e.Carried.By.Name != "web" {
+	if code != 0 || errOut != "" || unread != 7 || e.Carried.By == nil || e.Carried.By.Name != "web" {
 		t.Errorf("code %d, error %q, output:\n%s", code, errOut, out)
 	}
 	code, out, errOut = ask(t, kubeconfigAs(t, env.Kubeconfig, "john"), "", "deployment/web", "-n", "shop")
-	if code != 1 || out != "" || !strings.Contains(errOut, `"john" cannot get resource "deployments"`) || !strings.HasSuffix(errOut, ": ask for the right to get it\n") {
+	if code != 1 || out != "" || !strings.Contains(errOut, `"john" cannot get resource "deployments"`) || !strings.HasSuffix(errOut, ": ask for the right to do it\n") {
 		t.Errorf("code %d, error %q, output:\n%s", code, errOut, out)
 	}
 }

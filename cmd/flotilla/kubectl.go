@@ -37,13 +37,15 @@ func runKubectl(args []string) int {
 	return cli.Run(cmd)
 }
 
-// newKubectlCommand is what help and completion see; main hands a real call
-// over before flags are read.
+// newKubectlCommand is what help and completion see, and what runs when flags
+// come before it; main hands other calls over before flags are read.
 func newKubectlCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                "kubectl [command]",
 		Short:              "kubectl itself: every command and flag of it",
 		DisableFlagParsing: true,
-		Run:                func(*cobra.Command, []string) {},
+		Run: func(_ *cobra.Command, args []string) {
+			os.Exit(runKubectl(append([]string{"kubectl"}, args...)))
+		},
 	}
 }

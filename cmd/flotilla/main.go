@@ -2,7 +2,8 @@
 // them, and kubectl itself. Installed as kubectl-flotilla it is a plugin.
 //
 // In go arguments and kubeconfigs; out come tables and one exit code: 0 done,
-// 1 it did not work, 2 it was called wrongly. It never serves anything.
+// 1 it did not work, 2 it was called wrongly, 130 the user ended it. It never
+// serves anything.
 package main
 
 import (
@@ -13,11 +14,18 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/telemetry"
 )
+
+// pluginCompletion is what kubectl calls to complete the words of its plugin
+// kubectl-flotilla.
+const pluginCompletion = "kubectl_complete-flotilla"
 
 // version is set by the linker.
 var version string
@@ -26,8 +34,17 @@ func main() {
 	if args, ok := kubectlArguments(os.Args); ok {
 		os.Exit(runKubectl(args))
 	}
+	// What libraries log says nothing to users; what matters comes as an error.
+	klog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := command.Run(ctx, newCommand(filepath.Base(os.Args[0])))
+	// A second signal ends what does not heed the first.
+	context.AfterFunc(ctx, stop)
+	calledAs := filepath.Base(os.Args[0])
+	cmd := newCommand(calledAs)
+	if calledAs == pluginCompletion {
+		cmd.SetArgs(append([]string{cobra.ShellCompRequestCmd}, os.Args[1:]...))
+	}
+	code := command.Run(ctx, cmd)
 	stop()
 	os.Exit(code)
 }
@@ -45,7 +62,18 @@ Commands talk to the control plane named by --kubeconfig, or $KUBECONFIG, or
 	}
 	if strings.HasPrefix(calledAs, "kubectl-") {
 		cmd.Use = calledAs
+		cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: strings.Replace(calledAs, "-", " ", 1)}
 	}
-	cmd.AddCommand(newKubectlCommand(), newExplainCommand(), newJoinCommand(), newUnjoinCommand(), newDemoCommand(), newValidateCommand())
+	f := &fleet.Flags{}
+	cmd.PersistentPreRun = func(cmd *cobra.Command, _ []string) { f.Interrupt(cmd.Context()) }
+	f.AddTo(cmd.PersistentFlags())
+	f.AddConnectionTo(cmd.PersistentFlags())
+	f.Complete(cmd)
+	cmd.AddCommand(newKubectlCommand(), newCompletionCommand(), newExplainCommand(f), newInterpretCommand(f), newDemoCommand(), newValidateCommand())
+	for _, commands := range packages {
+		cmd.AddCommand(commands(f)...)
+	}
+	group(cmd)
+	cmd.SetUsageTemplate(usageTemplate(cmd))
 	return cmd
 }

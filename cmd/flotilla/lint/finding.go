@@ -53,11 +53,11 @@ func (f Finding) String() string {
 		b.WriteString(f.Field + ": ")
 	}
 	b.WriteString(f.Message)
-	return visible(b.String())
+	return Visible(b.String())
 }
 
-// visible shows characters that would spoil a terminal or a log as their codes.
-func visible(s string) string {
+// Visible shows characters that would spoil a terminal or a log as their codes.
+func Visible(s string) string {
 	if !strings.ContainsFunc(s, hidden) {
 		return s
 	}

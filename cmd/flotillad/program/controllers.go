@@ -16,7 +16,8 @@ import (
 // newControllersCommand runs the loops apart from the control plane.
 func newControllersCommand(own Options) *cobra.Command {
 	var kubeconfig string
-	loops := loopOptions{metricsAddress: "127.0.0.1:8080", healthAddress: "127.0.0.1:10357"}
+	loops := loopOptions{}
+	loops.addresses.metrics, loops.addresses.health = "127.0.0.1:8080", "127.0.0.1:10357"
 	loops.scheduling.Plugins = own.Plugins
 	logs := telemetry.LogOptions{}
 	cmd := &cobra.Command{

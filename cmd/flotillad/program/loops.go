@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/cli/flag"
 
@@ -36,18 +37,21 @@ type loopOptions struct {
 	artifactAddress     string
 	controllers         []string
 	leaderElect         bool
-	metricsAddress      string
-	healthAddress       string
+	addresses           struct{ metrics, health string }
 	allowCrossNamespace bool
 	skippedNamespaces   []string
 	skippedAPIs         string
 	skip                propagation.SkipRules
 	scheduling          reconciler.Scheduling
+	silence             reconciler.Silence
 	gates               map[string]bool
 	// features are what the gates mean, once they are validated.
 	features features.Gates
 	// claims is told which policy carries which object; nil if nobody asks.
 	claims *reconciler.Claims
+	// shared returns what was read from the control plane made of what this process
+	// has of it anyway; nil where it runs elsewhere.
+	shared func(ctx context.Context, obj runtime.Object) runtime.Object
 	log    logr.Logger
 }
 
@@ -68,10 +72,14 @@ func (o *loopOptions) addFlags(flags *pflag.FlagSet) {
 		"which plugins choose clusters: names, * for all, -name for all but that one; there are "+strings.Join(o.scheduling.PluginNames(), ", "))
 	flags.BoolVar(&o.scheduling.KeepEmpty, "enable-empty-workload-propagation", false,
 		"carry a workload to clusters that were chosen for it and get no replicas, too")
+	flags.DurationVar(&o.silence.Grace, "cluster-monitor-grace-period", reconciler.DefaultGrace,
+		"how long a cluster in pull mode may be silent before it counts as not known to be ready")
+	flags.DurationVar(&o.silence.Startup, "cluster-startup-grace-period", reconciler.DefaultStartup,
+		"the same for a cluster that has never been heard of")
 	flags.Var(flag.NewMapStringBool(&o.gates), "feature-gates",
 		"what to switch on or off, as name=true or name=false; there are "+strings.Join(features.Names(), ", ")+", and in serve those of Kubernetes")
-	flags.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress, "where the loops serve /metrics; 0 or nothing turns it off")
-	flags.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress, "where the loops serve /healthz and /readyz; 0 or nothing turns it off")
+	flags.StringVar(&o.addresses.metrics, "metrics-bind-address", o.addresses.metrics, "where the loops serve /metrics; 0 or nothing turns it off")
+	flags.StringVar(&o.addresses.health, "health-probe-bind-address", o.addresses.health, "where the loops serve /healthz and /readyz; 0 or nothing turns it off")
 }
 
 // validate refuses what can be seen to be wrong before anything starts.
@@ -89,6 +97,9 @@ func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 	if o.features, err = features.Read(o.gates, kubernetes); err != nil {
 		return command.Usage(fmt.Errorf("--feature-gates: %w", err))
 	}
+	if o.silence.Grace < time.Second || o.silence.Startup < time.Second {
+		return command.Usage(errors.New("--cluster-monitor-grace-period and --cluster-startup-grace-period must be at least 1s: agents report every few seconds"))
+	}
 	o.scheduling.Off = reconciler.Off{
 		Preemption:       !o.features.Preemption,
 		Priority:         !o.features.PriorityScheduling,
@@ -96,6 +107,7 @@ func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 		Components:       !o.features.MultiplePodTemplates,
 		Models:           !o.features.ResourceModeling,
 		Promises:         !o.features.OvercommitProtection,
+		Dependencies:     !o.features.PropagateDeps,
 	}
 	return nil
 }
@@ -111,12 +123,16 @@ func (o *loopOptions) run(ctx context.Context, cfg *rest.Config) error {
 		return err
 	}
 	defer stop()
-	mgr, err := hub.NewManager(cfg, scheme.New(), hub.Options{
+	options := hub.Options{
 		Log:            o.log,
 		LeaderElection: o.leaderElect,
-		MetricsAddress: o.metricsAddress,
-		HealthAddress:  o.healthAddress,
-	})
+		MetricsAddress: o.addresses.metrics,
+		HealthAddress:  o.addresses.health,
+	}
+	if o.shared != nil {
+		options.Shared = func(obj runtime.Object) runtime.Object { return o.shared(ctx, obj) }
+	}
+	mgr, err := hub.NewManager(cfg, scheme.New(), options)
 	if err != nil {
 		return err
 	}
@@ -127,6 +143,7 @@ func (o *loopOptions) run(ctx context.Context, cfg *rest.Config) error {
 		Claims:              o.claims,
 		AllowCrossNamespace: o.allowCrossNamespace,
 		Scheduling:          o.scheduling,
+		Silence:             o.silence,
 	})
 	if err != nil {
 		return err

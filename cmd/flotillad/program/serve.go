@@ -28,17 +28,28 @@ import (
 // it collects, as long as that is more than what lives.
 const serveGarbage = 512 << 20
 
+// shortestCertificate leaves an agent time to ask for the next one.
+const shortestCertificate = 10 * time.Second
+
+// allowLoopback is the flag about clusters on the control plane's own machine.
+const allowLoopback = "allow-loopback-clusters"
+
 // serveOptions are the flags of serve.
 type serveOptions struct {
 	plane controlplane.Options
 	loops loopOptions
 	logs  telemetry.LogOptions
 	hosts []string
+	// loopbackClusters lets requests through to clusters on this machine; without
+	// the flag that is so where the server itself is for this machine alone.
+	loopbackClusters bool
+	flags            *pflag.FlagSet
 }
 
 // newServeCommand runs a whole control plane in this process.
 func newServeCommand(own Options) *cobra.Command {
 	opts := &serveOptions{}
+	opts.plane.Version = telemetry.BuildVersion(own.Version).Program
 	opts.loops.scheduling.Plugins = own.Plugins
 	cmd := &cobra.Command{
 		Use:   "serve --data-dir DIR",
@@ -68,7 +79,14 @@ func (o *serveOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.plane.Etcd.CAFile, "etcd-cafile", "", "CA of the etcd cluster")
 	flags.StringVar(&o.plane.Etcd.CertFile, "etcd-certfile", "", "client certificate for the etcd cluster")
 	flags.StringVar(&o.plane.Etcd.KeyFile, "etcd-keyfile", "", "key of the client certificate")
-	flags.BoolVar(&o.plane.AllowNoExecuteTaintPolicy, "allow-no-execute-taint-policy", false, "accept ClusterTaintPolicies whose taints evict workloads (effect NoExecute)")
+	flags.BoolVar(&o.plane.Rules.AllowNoExecuteTaintPolicy, "allow-no-execute-taint-policy", false, "accept ClusterTaintPolicies whose taints evict workloads (effect NoExecute)")
+	flags.DurationVar(&o.plane.AgentCertificateDuration, "agent-certificate-duration", controlplane.DefaultAgentCertificateDuration,
+		"the most that certificates are good for that are signed on request, as those of agents are; agents of Flotilla ask for 90 days")
+	flags.DurationVar(&o.plane.ExpiredAgentGrace, "expired-agent-grace", controlplane.DefaultExpiredAgentGrace,
+		"how long after its end the certificate of an agent still gets the next one, and nothing else")
+	flags.BoolVar(&o.loopbackClusters, allowLoopback, false,
+		"let requests through to clusters on this machine (default: if --bind-address is a loopback address)")
+	o.flags = flags
 	o.loops.addFlags(flags)
 	o.logs.AddFlags(flags)
 }
@@ -97,6 +115,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	o.loops.dataDir, o.loops.log = o.plane.DataDir, logger
+	o.loops.shared = plane.Shared
 	o.loops.leaderElect = len(o.plane.Etcd.Servers) > 0
 	go func() {
 		select {
@@ -120,11 +139,21 @@ func (o *serveOptions) validate() error {
 	case o.plane.SecurePort < 0 || o.plane.SecurePort > 65535:
 		return command.Usage(fmt.Errorf("--secure-port %d is no port", o.plane.SecurePort))
 	}
+	switch {
+	case o.plane.AgentCertificateDuration < shortestCertificate:
+		return command.Usage(fmt.Errorf("--agent-certificate-duration %s is too short: agents could not renew in time; at least %s", o.plane.AgentCertificateDuration, shortestCertificate))
+	case o.plane.ExpiredAgentGrace < time.Second:
+		return command.Usage(fmt.Errorf("--expired-agent-grace %s is too short: at least 1s", o.plane.ExpiredAgentGrace))
+	}
 	if err := o.loops.validate(ofKubernetes); err != nil {
 		return err
 	}
+	o.plane.Rules.RefuseLoopbackClusters = !o.loopbackClusters
+	if !o.flags.Changed(allowLoopback) {
+		o.plane.Rules.RefuseLoopbackClusters = !net.ParseIP(o.plane.BindAddress).IsLoopback()
+	}
 	o.plane.FeatureGates = o.loops.features.Kubernetes
-	o.plane.IgnoreQuotas = !o.loops.features.QuotaEnforcement
+	o.plane.Rules.IgnoreQuotas = !o.loops.features.QuotaEnforcement
 	return nil
 }
 

@@ -1,0 +1,197 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/kubectl/pkg/cmd/apply"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/selector"
+)
+
+// applyFlags are the flags of apply that are not kubectl's.
+type applyFlags struct {
+	fleet    *fleet.Flags
+	kubectl  *apply.ApplyFlags
+	late     *lateStreams
+	clusters []string
+	all      bool
+}
+
+func newApply(f *fleet.Flags) *cobra.Command {
+	a := &applyFlags{fleet: f, late: &lateStreams{}}
+	a.kubectl = apply.NewApplyFlags(a.late.streams())
+	cmd := &cobra.Command{
+		Use:   "apply (-f FILENAME | -k DIRECTORY) [-C CLUSTER,... | --all-clusters]",
+		Short: "Apply manifests to the control plane, and say where they run",
+		Long: `Apply manifests to the control plane, as kubectl apply does.
+
+With --cluster or --all-clusters a policy is applied for each object that carries it
+to these clusters: a PropagationPolicy in its namespace, or a
+ClusterPropagationPolicy. It bears the name of the object and a hash, the same each
+time, so that applying again with other clusters moves it.`,
+		Example: `  # policies are among the manifests, or there already
+  flotilla apply -f app.yaml
+
+  # carry everything in the file to two clusters
+  flotilla apply -f app.yaml --cluster east,west
+
+  # carry it to all clusters that there are now
+  flotilla apply -f app.yaml --all-clusters`,
+		Args:                  cobra.ArbitraryArgs,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a.late.take(cmd)
+			return fleet.Until(cmd.Context(), func() error { return a.run(cmd, args) })
+		},
+	}
+	a.kubectl.AddFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringSliceVarP(&a.clusters, "cluster", "C", nil, "clusters that run what is applied")
+	flags.BoolVar(&a.all, "all-clusters", false, "all clusters run what is applied")
+	if err := cmd.RegisterFlagCompletionFunc("cluster", f.CompleteClusters); err != nil {
+		panic(err) // it was defined above
+	}
+	adapt(cmd, a.late)
+	for _, sub := range apply.NewCmdApply(program, f.Factory(), a.late.streams()).Commands() {
+		adapt(sub, a.late)
+		cmd.AddCommand(sub)
+	}
+	return cmd
+}
+
+func (a *applyFlags) run(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) > 0:
+		return command.Usage(fmt.Errorf("%q is too much: files are named by -f", args[0]))
+	case cmd.Flags().Changed("cluster") && len(a.clusters) == 0:
+		return command.Usage(errors.New("--cluster names no cluster"))
+	case a.all && len(a.clusters) > 0:
+		return command.Usage(errors.New("--all-clusters and --cluster cannot be used together"))
+	}
+	clusters, err := a.chosen(cmd.Context())
+	if err != nil {
+		return err
+	}
+	return guard(func() {
+		o, err := a.kubectl.ToOptions(a.fleet.Factory(), cmd, program, nil)
+		cmdutil.CheckErr(err)
+		cmdutil.CheckErr(o.Validate())
+		if len(clusters) > 0 {
+			o.PreProcessorFn = func() error { return a.addPolicies(o, clusters) }
+		}
+		cmdutil.CheckErr(o.Run())
+	})
+}
+
+// chosen are the clusters that policies are made for; none where none are.
+func (a *applyFlags) chosen(ctx context.Context) ([]string, error) {
+	if !a.all && len(a.clusters) == 0 {
+		return nil, nil
+	}
+	known, err := a.fleet.Clusters(ctx)
+	if err != nil {
+		return nil, fleet.Describe(err)
+	}
+	if a.all {
+		if len(known) == 0 {
+			return nil, errors.New("there are no clusters: flotilla join adds one")
+		}
+		return known, nil
+	}
+	for _, name := range a.clusters {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("there is no cluster %s: flotilla get clusters lists them", name)
+		}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(a.clusters))), nil
+}
+
+// addPolicies puts a policy behind each object that can go to clusters.
+func (a *applyFlags) addPolicies(o *apply.ApplyOptions, clusters []string) error {
+	infos, err := o.GetObjects()
+	if err != nil {
+		return err
+	}
+	var all []*resource.Info
+	for _, info := range infos {
+		all = append(all, info)
+		obj, ok := info.Object.(*unstructured.Unstructured)
+		if !ok || !placeable(obj) {
+			continue
+		}
+		policy, err := a.policy(obj, info, clusters)
+		if err != nil {
+			return err
+		}
+		all = append(all, policy)
+	}
+	o.SetObjects(all)
+	return nil
+}
+
+// placeable says whether policies carry an object: namespaces are everywhere by
+// themselves.
+func placeable(obj *unstructured.Unstructured) bool {
+	namespace := obj.GetAPIVersion() == "v1" && obj.GetKind() == "Namespace"
+	return !namespace && obj.GetName() != "" && propagation.Propagates(selector.ResourceOf(obj), propagation.SkipRules{})
+}
+
+// policy makes the policy of an object, as something to apply.
+func (a *applyFlags) policy(obj *unstructured.Unstructured, info *resource.Info, clusters []string) (*resource.Info, error) {
+	gvk := obj.GroupVersionKind()
+	made := policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{
+		Namespace: info.Namespace, Name: workv1alpha2.PolicyName(gvk, info.Namespace, info.Name),
+	}}
+	kind := "PropagationPolicy"
+	if info.Namespace == "" {
+		kind = "ClusterPropagationPolicy"
+	}
+	made.TypeMeta = metav1.TypeMeta{APIVersion: policyv1alpha1.GroupVersion.String(), Kind: kind}
+	made.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: obj.GetAPIVersion(), Kind: gvk.Kind, Namespace: info.Namespace, Name: info.Name}}
+	made.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: clusters}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&made)
+	if err != nil {
+		return nil, err
+	}
+	policy := &unstructured.Unstructured{Object: content}
+	delete(policy.Object, "status")
+	unstructured.RemoveNestedField(policy.Object, "metadata", "creationTimestamp")
+	mapper, err := a.fleet.Factory().ToRESTMapper()
+	if err != nil {
+		return nil, err
+	}
+	mapping, err := mapper.RESTMapping(schema.GroupKind{Group: policyv1alpha1.GroupVersion.Group, Kind: kind}, policyv1alpha1.GroupVersion.Version)
+	if err != nil {
+		return nil, unlessPolicies(err)
+	}
+	to, err := a.fleet.Factory().UnstructuredClientForMapping(mapping)
+	if err != nil {
+		return nil, err
+	}
+	return &resource.Info{Client: to, Mapping: mapping, Namespace: made.Namespace, Name: made.Name, Source: strings.TrimSpace("policy for " + info.Source), Object: policy}, nil
+}
+
+// unlessPolicies says what a server is that has no policies.
+func unlessPolicies(err error) error {
+	if meta.IsNoMatchError(err) {
+		return errors.New("the server has no policies: is this the control plane of a fleet?")
+	}
+	return err
+}

@@ -1,0 +1,126 @@
+package change
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/internal/command"
+)
+
+// adapt makes a command of kubectl one of ours, with all that are below it: it
+// returns its errors instead of ending the process, ends when the user wants it
+// to, and speaks of this program in its examples.
+func adapt(cmd *cobra.Command, late *lateStreams) {
+	cmd.Long, cmd.Example = renamed(cmd.Long), renamed(cmd.Example)
+	cmd.DisableFlagsInUseLine = true
+	if run := cmd.Run; run != nil {
+		cmd.Run = nil
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			late.take(cmd)
+			return fleet.Until(cmd.Context(), func() error { return guard(func() { run(cmd, args) }) })
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		adapt(sub, late)
+	}
+}
+
+var kubectl = regexp.MustCompile(`\bkubectl\b( |$)`)
+
+func renamed(text string) string { return kubectl.ReplaceAllString(text, program+"$1") }
+
+// fatal is how kubectl ends.
+type fatal struct {
+	message string
+	code    int
+}
+
+// guard runs what would end the process when it fails, and returns its error.
+func guard(run func()) (err error) {
+	cmdutil.BehaviorOnFatal(func(message string, code int) { panic(fatal{message, code}) })
+	defer cmdutil.DefaultBehaviorOnFatal()
+	defer func() {
+		switch end := recover().(type) {
+		case nil:
+		case fatal:
+			err = end.error()
+		default:
+			panic(end)
+		}
+	}()
+	run()
+	return nil
+}
+
+// error is what the message says, in the form of our errors.
+func (f fatal) error() error {
+	message := strings.TrimSpace(strings.TrimPrefix(f.message, "error: "))
+	if message == "" {
+		return errors.New("it did not work")
+	}
+	if where, found := unreachable(message); found {
+		return fmt.Errorf("no control plane answers at %s; --kubeconfig names the file that leads to it", where)
+	}
+	if typed, found := strings.CutPrefix(message, "Error from server: "); found {
+		return errors.New(discreet(typed))
+	}
+	if strings.HasPrefix(message, "Error from server") {
+		message = strings.TrimPrefix(message, "Error from server ")
+		if reason, rest, ok := strings.Cut(message, "): "); ok {
+			return errors.New(discreet(rest) + " (" + strings.TrimPrefix(reason, "(") + ")")
+		}
+		return errors.New(discreet(message))
+	}
+	if strings.HasPrefix(message, "You must provide one or more resources") {
+		return command.Usage(errors.New("what is meant is missing: name a kind and a name, or files with --filename"))
+	}
+	err := errors.New(discreet(message))
+	for _, sign := range wrongCalls {
+		if strings.Contains(message, sign) {
+			return command.Usage(err)
+		}
+	}
+	return err
+}
+
+// unanswered are the forms in which kubectl says that no server answers.
+var unanswered = []*regexp.Regexp{
+	regexp.MustCompile(`^The connection to the server (\S+) was refused`),
+	regexp.MustCompile(`failed to download openapi: \w+ "(https?://[^/"]+)[^"]*": (?:.*; if you choose)`),
+	regexp.MustCompile(`^Unable to connect to the server: (.*)$`),
+}
+
+// unreachable returns which server does not answer, if a message says so.
+func unreachable(message string) (string, bool) {
+	for _, form := range unanswered {
+		if found := form.FindStringSubmatch(message); found != nil {
+			return found[1], true
+		}
+	}
+	return "", false
+}
+
+// wrongCalls are parts of the messages by which kubectl says that it was called
+// wrongly.
+var wrongCalls = []string{
+	"' for help and examples", "must specify", "must be specified", "is required", "resource(s) were provided, but no name", "at least one ",
+	"unknown shorthand flag", "invalid argument", "Unexpected args", "cannot be used with", "can not be used with", "mutually exclusive",
+	"resource name may not be empty", "there is no need to specify a resource type", "Invalid dry-run value", "invalid dry-run value", "name must be specified",
+}
+
+// patches are what kubectl says about a patch that was refused: all of it.
+var patches = regexp.MustCompile(`(?s)(applying|patching with) ?(patch)?:\n.*\nto:\n.*?\nfor: `)
+
+// contents are what servers repeat of objects and patches that do not fit.
+var contents = regexp.MustCompile(`(?s)(Invalid value: )"map\[.*\]"|(got )&value\..*\}`)
+
+// discreet leaves contents out of a message: they may be those of a Secret.
+func discreet(message string) string {
+	return contents.ReplaceAllString(patches.ReplaceAllString(message, "change "), "${1}${2}(not shown)")
+}

@@ -1,0 +1,100 @@
+package change
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-io/flotilla/internal/promotion"
+	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+// report prints what was made, or would be.
+func (p *promoteFlags) report(cmd *cobra.Command, planned *promotion.Promotion) error {
+	if p.output != "" {
+		return p.print(cmd, planned)
+	}
+	out := cmd.OutOrStdout()
+	for i, item := range planned.Items {
+		what, along := title(item.Template), "promoted from cluster "+p.cluster
+		if i > 0 {
+			along = "promoted along with it"
+		}
+		if item.There {
+			along = "is in the control plane already"
+		}
+		if _, err := fmt.Fprintf(out, "%s %s%s\n", what, along, p.suffix()); err != nil {
+			return err
+		}
+	}
+	if planned.Policy == nil {
+		return nil
+	}
+	_, err := fmt.Fprintf(out, "%s carries it to cluster %s%s\n", propagation.Title(planned.Policy), p.cluster, p.suffix())
+	return err
+}
+
+func title(obj *unstructured.Unstructured) string {
+	return promotion.Object{GroupVersionKind: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}.String()
+}
+
+// print prints what was made as manifests, for files: what Secrets hold does not
+// belong there.
+func (p *promoteFlags) print(cmd *cobra.Command, planned *promotion.Promotion) error {
+	var all []map[string]any
+	for _, item := range planned.Items {
+		if item.Template.GetAPIVersion() == "v1" && item.Template.GetKind() == "Secret" {
+			if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s is not printed: what it holds stays out of files\n", title(item.Template)); err != nil {
+				return err
+			}
+			continue
+		}
+		manifest := item.Template.DeepCopy()
+		plan.Prune(manifest)
+		all = append(all, manifest.Object)
+	}
+	if planned.Policy != nil {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(planned.Policy)
+		if err != nil {
+			return err
+		}
+		delete(content, "status")
+		all = append(all, content)
+	}
+	for _, content := range all {
+		for _, field := range []string{"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid", "finalizers"} {
+			unstructured.RemoveNestedField(content, "metadata", field)
+		}
+	}
+	return write(cmd, p.output, all)
+}
+
+func write(cmd *cobra.Command, format string, all []map[string]any) error {
+	out := cmd.OutOrStdout()
+	if format == "json" {
+		data, err := json.MarshalIndent(map[string]any{"apiVersion": "v1", "kind": "List", "items": all}, "", "    ")
+		if err == nil {
+			_, err = fmt.Fprintf(out, "%s\n", data)
+		}
+		return err
+	}
+	for i, content := range all {
+		data, err := yaml.Marshal(content)
+		if err != nil {
+			return err
+		}
+		separator := "---\n"
+		if i == 0 {
+			separator = ""
+		}
+		if _, err := fmt.Fprintf(out, "%s%s", separator, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}

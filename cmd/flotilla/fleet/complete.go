@@ -1,0 +1,65 @@
+package fleet
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/kubectl/pkg/util/completion"
+)
+
+// CompletionTimeout is how long a request may take that completes a word: who
+// presses a key does not wait for a control plane that is gone.
+const CompletionTimeout = 3 * time.Second
+
+// Complete registers how the flags of AddTo are completed on root.
+func (f *Flags) Complete(root *cobra.Command) {
+	complete(root, "namespace", f.CompleteNames("namespaces"))
+	complete(root, "karmada-context", f.completeContexts)
+}
+
+// CompleteNames offers the names of the objects of a kind on the control plane.
+func (f *Flags) CompleteNames(kind string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+		return completion.CompGetResource(f.Server(Hub, CompletionTimeout), kind, word), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// CompleteClusters offers the names of clusters to the shell, also for the last of
+// several that are divided by commas.
+func (f *Flags) CompleteClusters(cmd *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+	names, err := f.clusters(cmd.Context(), CompletionTimeout)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	given, word := "", toComplete
+	if i := strings.LastIndexByte(toComplete, ','); i >= 0 {
+		given, word = toComplete[:i+1], toComplete[i+1:]
+	}
+	chosen := strings.Split(given, ",")
+	var offers []string
+	for _, name := range names {
+		if strings.HasPrefix(name, word) && !slices.Contains(chosen, name) {
+			offers = append(offers, given+name)
+		}
+	}
+	return offers, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (f *Flags) completeContexts(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+	config, err := f.Factory().ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := slices.Sorted(maps.Keys(config.Contexts))
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, word) }), cobra.ShellCompDirectiveNoFileComp
+}
+
+// complete registers how a flag is completed that was defined just now.
+func complete(cmd *cobra.Command, flag string, fn cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, fn); err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,174 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/clientcmd"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/command"
+)
+
+// Describe says what an error of the control plane means for who asked, and what
+// to do. It returns nil for nil, and what it does not know as it is.
+func Describe(err error) error { return DescribeOf(Hub, err) }
+
+// DescribeOf is Describe for any server, by its name: what a member behind the
+// control plane said. "" and Hub mean the control plane.
+func DescribeOf(server string, err error) error {
+	if server == "" {
+		server = Hub
+	}
+	var several utilerrors.Aggregate
+	if errors.As(err, &several) {
+		var all []error
+		for _, e := range utilerrors.Flatten(several).Errors() {
+			all = append(all, describe(server, e))
+		}
+		return errors.Join(all...)
+	}
+	return describe(server, err)
+}
+
+func describe(server string, err error) error {
+	var request *url.Error
+	var network net.Error
+	var file *fs.PathError
+	var refused *proxyError
+	var nothing *meta.NoResourceMatchError
+	switch {
+	case err == nil, errors.Is(err, context.Canceled):
+		return err
+	case clientcmd.IsEmptyConfig(err):
+		return errors.New("no control plane is known: --kubeconfig names the file that leads to it")
+	case errors.As(err, &file):
+		return fmt.Errorf("find the control plane: %w; --kubeconfig names the file that leads to it", err)
+	case errors.As(err, &refused):
+		return refused.describe()
+	case IsUnknownKind(err):
+		return unknownKindOf(server, strings.Trim(strings.TrimPrefix(err.Error(), unknownKind), ` "`))
+	case absent(err) != "":
+		return fmt.Errorf("%w: flotilla get %s%s lists what there is", &apierrors.StatusError{ErrStatus: statusOf(err)}, absent(err), at(server))
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("the control plane does not accept these credentials (%w): --kubeconfig names a file with others", err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w: ask for the right to do it", err)
+	case errors.As(err, &nothing) && nothing.PartialResource.Version == "":
+		return unknownKindOf(server, nothing.PartialResource.Resource)
+	case meta.IsNoMatchError(err) && server != Hub:
+		return fmt.Errorf("cluster %s does not serve it (%w): flotilla api-resources -C %[1]s lists what it serves", server, err)
+	case meta.IsNoMatchError(err):
+		return fmt.Errorf("the control plane does not serve it (%w): is this the control plane of a fleet, and is the CustomResourceDefinition there?", err)
+	case errors.As(err, &request) && request.Timeout() && memberOf(request.URL) != "":
+		return fmt.Errorf("cluster %s does not answer in time: flotilla describe cluster %[1]s says how it is", memberOf(request.URL))
+	case errors.As(err, &request) && hostOf(request.URL) == nowhere:
+		return fmt.Errorf("no control plane is known, and none answers at %s: --kubeconfig names the file that leads to it", nowhere)
+	case errors.As(err, &request):
+		return fmt.Errorf("no control plane answers at %s: %w; --kubeconfig names the file that leads to it", hostOf(request.URL), request.Err)
+	case errors.As(err, &network):
+		return fmt.Errorf("no control plane answers: %w", err)
+	default:
+		return err
+	}
+}
+
+// nowhere is where kubectl looks when no kubeconfig leads anywhere.
+const nowhere = "http://localhost:8080"
+
+// Completed sorts out what kubectl's Complete says: what a server or a kubeconfig
+// is the reason of did not work, all else was called wrongly.
+func Completed(err error) error { return CompletedOf(Hub, err) }
+
+// CompletedOf is Completed for any server, by its name.
+func CompletedOf(server string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var status apierrors.APIStatus
+	var request *url.Error
+	var network net.Error
+	var partly *discovery.ErrGroupDiscoveryFailed
+	if errors.As(err, &status) || errors.As(err, &request) || errors.As(err, &network) || errors.As(err, &partly) ||
+		errors.Is(err, context.Canceled) || meta.IsNoMatchError(err) || clientcmd.IsEmptyConfig(err) || clientcmd.IsConfigurationInvalid(err) ||
+		strings.Contains(err.Error(), "error loading config file") { // has no type
+		return DescribeOf(server, err)
+	}
+	return command.Usage(err)
+}
+
+// UnknownKind says that the control plane has no kind of this name.
+func UnknownKind(word string) error { return unknownKindOf(Hub, word) }
+
+func unknownKindOf(server, word string) error {
+	if server == Hub {
+		return fmt.Errorf("the control plane knows no kind %q: flotilla api-resources lists them", word)
+	}
+	return fmt.Errorf("cluster %s knows no kind %q: flotilla api-resources%s lists them", server, word, at(server))
+}
+
+// at is the flag that names a server.
+func at(server string) string {
+	if server == Hub {
+		return ""
+	}
+	return " -C " + server
+}
+
+// unknownKind is how kubectl begins to say so; it has no type.
+const unknownKind = "the server doesn't have a resource type"
+
+// IsUnknownKind says whether kubectl found that a server knows no such kind.
+func IsUnknownKind(err error) bool {
+	return err != nil && strings.HasPrefix(err.Error(), unknownKind)
+}
+
+// statusOf returns what a server said.
+func statusOf(err error) metav1.Status {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return metav1.Status{}
+	}
+	return status.Status()
+}
+
+// memberOf returns the member that an address leads to through the control plane.
+func memberOf(address string) string {
+	_, rest, found := strings.Cut(address, "/apis/"+clusterv1alpha1.GroupVersion.String()+"/clusters/")
+	name, _, proxy := strings.Cut(rest, "/proxy")
+	if !found || !proxy || strings.Contains(name, "/") {
+		return ""
+	}
+	return name
+}
+
+// absent returns the kind of an object that is not there.
+func absent(err error) string {
+	details := statusOf(err).Details
+	if !apierrors.IsNotFound(err) || details == nil || details.Name == "" || details.Kind == "" {
+		return ""
+	}
+	if details.Group == "" {
+		return details.Kind
+	}
+	return details.Kind + "." + details.Group
+}
+
+// hostOf returns scheme and host of an address: the path says nothing to users.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return strings.SplitN(address, "?", 2)[0]
+	}
+	return u.Scheme + "://" + u.Host
+}

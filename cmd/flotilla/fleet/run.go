@@ -1,0 +1,69 @@
+package fleet
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// sideBySide is how many clusters are asked at the same time: enough that some
+// dozens that are away are waited for together.
+const sideBySide = 64
+
+// Answer is what one cluster said.
+type Answer[T any] struct {
+	// Cluster is the name of the member.
+	Cluster string
+	// Value is what ask returned; without meaning when Err is set.
+	Value T
+	// Err is why there is no answer.
+	Err error
+}
+
+// Each asks the clusters side by side, a bounded number at a time, and returns
+// their answers in the order of the names. One that fails takes nothing from the
+// others. When ctx ends, those that have not answered by then fail with its error.
+func Each[T any](ctx context.Context, clusters []string, ask func(ctx context.Context, cluster string) (T, error)) []Answer[T] {
+	answers := make([]Answer[T], len(clusters))
+	var group errgroup.Group
+	group.SetLimit(sideBySide)
+	for i, cluster := range clusters {
+		group.Go(func() error {
+			value, err := until(ctx, func() (T, error) { return ask(ctx, cluster) })
+			answers[i] = Answer[T]{Cluster: cluster, Value: value, Err: err}
+			return nil
+		})
+	}
+	_ = group.Wait() // errors are in the answers
+	return answers
+}
+
+// Until runs what takes no context, as most of kubectl does, and returns the error
+// of ctx when that ends first. What runs then is left behind: it is for the last
+// thing that a program does.
+func Until(ctx context.Context, run func() error) error {
+	_, err := until(ctx, func() (struct{}, error) { return struct{}{}, run() })
+	return err
+}
+
+func until[T any](ctx context.Context, run func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	var nothing T
+	if err := ctx.Err(); err != nil {
+		return nothing, err
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		value, err := run()
+		done <- outcome{value, err}
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+		return nothing, ctx.Err()
+	}
+}

@@ -1,0 +1,179 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/flotilla-io/flotilla/internal/command"
+)
+
+// What --operation-scope may say.
+const (
+	// ScopeHub is the control plane alone.
+	ScopeHub = "karmada"
+	// ScopeMembers is the member clusters.
+	ScopeMembers = "members"
+	// ScopeAll is both.
+	ScopeAll = "all"
+)
+
+// Hub is the name of the control plane among clusters. No cluster can have it.
+const Hub = "Karmada"
+
+// Patience is how long a request may take where many servers are asked: one that
+// is gone does not hold up what the others say for longer.
+const Patience = 15 * time.Second
+
+// Scope says which servers a command asks. The zero value is the control plane.
+type Scope struct {
+	operation string
+	clusters  []string
+}
+
+// AddTo adds --operation-scope, with the values that are allowed, and
+// -C/--clusters, which may be written --cluster, too.
+func (s *Scope) AddTo(cmd *cobra.Command, f *Flags, allowed ...string) {
+	flags := cmd.Flags()
+	flags.StringVarP(&s.operation, "operation-scope", "s", "", "where to look: "+alternatives(allowed)+"; default is karmada, or members with --clusters")
+	s.AddClustersTo(cmd, f, "member clusters to ask; default is all of them")
+	complete(cmd, "operation-scope", cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp))
+	check := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if s.operation != "" && !slices.Contains(allowed, s.operation) {
+			return command.Usage(fmt.Errorf("there is no --operation-scope %q here: it is %s", s.operation, alternatives(allowed)))
+		}
+		if s.operation == ScopeHub && len(s.clusters) > 0 {
+			return command.Usage(errors.New("--operation-scope karmada asks no cluster: leave it out, or --clusters"))
+		}
+		if check == nil {
+			return nil
+		}
+		return check(cmd, args)
+	}
+}
+
+// AddClustersTo adds -C/--clusters alone.
+func (s *Scope) AddClustersTo(cmd *cobra.Command, f *Flags, usage string) {
+	cmd.Flags().VarP(&names{of: &s.clusters}, "clusters", "C", usage)
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "cluster" {
+			name = "clusters"
+		}
+		return pflag.NormalizedName(name)
+	})
+	complete(cmd, "clusters", f.CompleteClusters)
+}
+
+// names are names of clusters, divided by commas. None is empty: what a script left
+// out would mean another server.
+type names struct{ of *[]string }
+
+// Type is what help calls the value.
+func (n *names) Type() string { return "strings" }
+
+// String is the value.
+func (n *names) String() string {
+	if n.of == nil {
+		return ""
+	}
+	return strings.Join(*n.of, ",")
+}
+
+// Set adds names.
+func (n *names) Set(value string) error {
+	for _, name := range strings.Split(value, ",") {
+		if faults := validation.IsDNS1123Subdomain(name); len(faults) > 0 {
+			return fmt.Errorf("%q is no name of a cluster", name)
+		}
+		*n.of = append(*n.of, name)
+	}
+	return nil
+}
+
+// HubOnly says whether the control plane alone is asked.
+func (s *Scope) HubOnly() bool {
+	return len(s.clusters) == 0 && (s.operation == "" || s.operation == ScopeHub)
+}
+
+// Hub says whether the call names the control plane itself.
+func (s *Scope) Hub() bool { return s.operation == ScopeHub }
+
+// Given says whether --operation-scope was.
+func (s *Scope) Given() bool { return s.operation != "" }
+
+// Named are the clusters that --clusters names.
+func (s *Scope) Named() []string { return s.clusters }
+
+// One returns the only cluster that is meant, or "" for the control plane. Whether
+// there is such a cluster shows with the first request.
+func (s *Scope) One() (string, error) {
+	switch {
+	case len(s.clusters) > 1:
+		return "", command.Usage(fmt.Errorf("--clusters names %d clusters: one at a time is asked", len(s.clusters)))
+	case len(s.clusters) == 1:
+		return s.clusters[0], nil
+	case s.HubOnly():
+		return "", nil
+	default:
+		return "", command.Usage(errors.New("--clusters is missing: name the cluster to ask"))
+	}
+}
+
+// Servers returns all servers that are meant, the control plane first and under
+// the name Hub, and clusters in order.
+func (s *Scope) Servers(ctx context.Context, f *Flags) ([]string, error) {
+	if s.HubOnly() {
+		return []string{Hub}, nil
+	}
+	clusters, err := s.Members(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	if s.operation == ScopeAll {
+		clusters = append([]string{Hub}, clusters...)
+	}
+	return clusters, nil
+}
+
+// Members returns the clusters that are named, in order, or else all that there
+// are. Whether there is one that is named shows with the first request.
+func (s *Scope) Members(ctx context.Context, f *Flags) ([]string, error) {
+	if len(s.clusters) > 0 {
+		return slices.Compact(slices.Sorted(slices.Values(s.clusters))), nil
+	}
+	clusters, err := f.clusters(ctx, Patience)
+	if apierrors.IsForbidden(err) {
+		return nil, fmt.Errorf("%w: name clusters with --clusters, or ask for the right to list them", err)
+	}
+	return clusters, Describe(err)
+}
+
+// Server is kubectl's factory on a server by name; "" and Hub mean the control
+// plane. Each request ends after timeout; 0 sets no end.
+func (f *Flags) Server(name string, timeout time.Duration) cmdutil.Factory {
+	if name == Hub {
+		name = ""
+	}
+	if timeout == 0 {
+		return f.kept(name)
+	}
+	return f.factory(name, timeout)
+}
+
+func alternatives(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}

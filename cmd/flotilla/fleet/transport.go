@@ -1,0 +1,75 @@
+package fleet
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+)
+
+// proxyError is what the control plane itself answers in the place of a member:
+// that there is no such cluster, that the caller may not reach it, that it is away.
+//
+// It is no API status on purpose. Discovery takes a member that is not found, or
+// may not be seen, for one that serves nothing.
+type proxyError struct{ status metav1.Status }
+
+func (e *proxyError) Error() string { return e.status.Message }
+
+// describe says what to do about it.
+func (e *proxyError) describe() error {
+	switch e.status.Code {
+	case http.StatusNotFound:
+		return fmt.Errorf("there is no cluster %s: flotilla get clusters lists them", e.status.Details.Name)
+	case http.StatusForbidden:
+		return fmt.Errorf("%w: ask for the right to do it", e)
+	case http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusBadGateway:
+		return fmt.Errorf("%w: flotilla describe cluster %s says how it is", e, e.status.Details.Name)
+	default:
+		return e
+	}
+}
+
+// heedProxy makes errors of the control plane's proxy errors of the transport.
+func heedProxy(next http.RoundTripper) http.RoundTripper { return &attentive{next: next} }
+
+type attentive struct{ next http.RoundTripper }
+
+// WrappedRoundTripper lets others find the TLS settings below.
+func (a *attentive) WrappedRoundTripper() http.RoundTripper { return a.next }
+
+// RoundTrip sends a request.
+func (a *attentive) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := a.next.RoundTrip(req)
+	if err != nil || resp.StatusCode < http.StatusBadRequest || !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
+		return resp, err
+	}
+	const enough = 64 << 10 // statuses are short
+	head, err := io.ReadAll(io.LimitReader(resp.Body, enough))
+	if err != nil {
+		_ = resp.Body.Close()
+		return nil, err
+	}
+	status := metav1.Status{}
+	if json.Unmarshal(head, &status) == nil && ofProxy(status) {
+		_ = resp.Body.Close()
+		return nil, &proxyError{status: status}
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), resp.Body), resp.Body}
+	return resp, nil
+}
+
+// ofProxy says whether a status is about a cluster. Members know no such kind.
+func ofProxy(status metav1.Status) bool {
+	return status.Kind == "Status" && status.Details != nil && status.Details.Group == clusterv1alpha1.GroupName &&
+		status.Details.Kind == "clusters" && status.Details.Name != ""
+}

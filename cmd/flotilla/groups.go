@@ -1,0 +1,77 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/change"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/inspection"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/management"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/registration"
+)
+
+// packages have the commands of a group each.
+var packages = []func(*fleet.Flags) []*cobra.Command{
+	inspection.Commands,
+	change.Commands,
+	management.Commands(version),
+	overview.Commands,
+	registration.Commands(version),
+}
+
+// groups are the headings of help in their order, with the commands under each.
+// What is not listed is under the last.
+var groups = []struct {
+	id, title string
+	commands  []string
+}{
+	{"basic", "Basic Commands:", []string{"explain", "get", "create", "delete", "edit"}},
+	{"registration", "Cluster Registration Commands:", []string{"join", "unjoin", "token", "register", "unregister"}},
+	{"management", "Cluster Management Commands:", []string{"cordon", "uncordon", "taint"}},
+	{"delivery", "Delivery Commands:", []string{"status", "trace", "tree", "events", "reconcile", "suspend", "resume"}},
+	{"debugging", "Troubleshooting and Debugging Commands:", []string{"attach", "logs", "exec", "port-forward", "describe", "interpret", "validate"}},
+	{"advanced", "Advanced Commands:", []string{"apply", "promote", "top", "patch"}},
+	{"settings", "Settings Commands:", []string{"label", "annotate", "completion"}},
+	{"other", "Other Commands:", []string{"api-resources", "api-versions", "version", "options", "kubectl", "demo", "help"}},
+}
+
+// group puts the commands of root under the headings.
+func group(root *cobra.Command) {
+	used := map[string]bool{groupOf("help"): true}
+	for _, cmd := range root.Commands() {
+		cmd.GroupID = groupOf(cmd.Name())
+		used[cmd.GroupID] = true
+	}
+	for _, g := range groups {
+		if used[g.id] {
+			root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		}
+	}
+	root.SetHelpCommandGroupID(groupOf("help"))
+}
+
+func groupOf(command string) string {
+	for _, g := range groups {
+		if slices.Contains(g.commands, command) {
+			return g.id
+		}
+	}
+	return groups[len(groups)-1].id
+}
+
+// usageTemplate is cobra's, with one line in the place of the many flags that all
+// commands have.
+func usageTemplate(root *cobra.Command) string {
+	const ifGlobal, end = "{{if .HasAvailableInheritedFlags}}", "{{end}}"
+	template := strings.Replace(root.UsageTemplate(), "{{if .HasAvailableLocalFlags}}", "{{if and .HasParent .HasAvailableLocalFlags}}", 1)
+	before, rest, found := strings.Cut(template, ifGlobal)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		return template
+	}
+	return before + "\n\n" + `Use "{{.Root.CommandPath}} options" for the flags that all commands have.` + after
+}

@@ -1,0 +1,49 @@
+package inspection
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+	"k8s.io/kubectl/pkg/util/completion"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+)
+
+// completeObjects offers kinds and then names, of the server that is asked: the
+// first cluster that is named, or the control plane.
+func completeObjects(f *fleet.Flags, scope *fleet.Scope) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		return completion.ResourceTypeAndNameCompletionFunc(server(f, scope))(cmd, args, word)
+	}
+}
+
+// completePods offers the pods, or other objects with pods, of the cluster that is
+// named.
+func completePods(f *fleet.Flags, scope *fleet.Scope) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(scope.Named()) == 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return completion.PodResourceNameCompletionFunc(server(f, scope))(cmd, args, word)
+	}
+}
+
+// completeNames offers the names of one kind.
+func completeNames(f *fleet.Flags, scope *fleet.Scope, kind string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 || len(scope.Named()) == 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return completion.CompGetResource(server(f, scope), kind, word), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// server is who is asked while a word is completed.
+func server(f *fleet.Flags, scope *fleet.Scope) cmdutil.Factory {
+	name := fleet.Hub
+	if named := scope.Named(); len(named) > 0 {
+		name = strings.TrimSpace(named[0])
+	}
+	return f.Server(name, fleet.CompletionTimeout)
+}

@@ -1,0 +1,85 @@
+package inspection
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/internal/command"
+)
+
+// locate returns the cluster that a command for pods is about: the one that is
+// named, or else the only one that has the object.
+func locate(ctx context.Context, f *fleet.Flags, scope *fleet.Scope, errOut io.Writer, object []string) (string, error) {
+	if len(scope.Named()) > 0 || scope.Hub() {
+		return scope.One()
+	}
+	if len(object) == 0 {
+		return "", command.Usage(fmt.Errorf("--cluster is missing: name the cluster to ask"))
+	}
+	clusters, err := scope.Members(ctx, f)
+	if err != nil {
+		return "", err
+	}
+	namespace, _, err := f.Factory().ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return "", fleet.Completed(err)
+	}
+	waiting := newProgress(errOut, clusters)
+	answers := fleet.Each(ctx, clusters, func(_ context.Context, cluster string) (bool, error) {
+		defer waiting.done(cluster)
+		b := f.Server(cluster, fleet.Patience).NewBuilder().Unstructured().NamespaceParam(namespace).DefaultNamespace()
+		if len(object) == 1 {
+			b.ResourceNames("pods", object[0])
+		} else {
+			b.ResourceNames(object[0], object[1])
+		}
+		_, err := b.Do().Infos()
+		if isAbsent(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+	waiting.end()
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	return only(answers, errOut, strings.Join(object, " "), namespace)
+}
+
+// only returns the cluster that has the object.
+func only(answers []fleet.Answer[bool], errOut io.Writer, object, namespace string) (string, error) {
+	var have, away []string
+	for _, a := range answers {
+		switch {
+		case a.Err != nil:
+			warn(errOut, a.Cluster, a.Err)
+			away = append(away, a.Cluster)
+		case a.Value:
+			have = append(have, a.Cluster)
+		}
+	}
+	switch {
+	case len(have) == 1 && len(away) > 0 && !isPod(object):
+		// What runs under one name in several clusters is none of them by chance.
+		return "", command.Usage(fmt.Errorf("%s is in cluster %s, and may be in others that do not answer (%s): name one with --cluster", object, have[0], strings.Join(away, ", ")))
+	case len(have) == 1:
+		_, _ = fmt.Fprintf(errOut, "in cluster %s\n", have[0])
+		return have[0], nil
+	case len(have) > 1:
+		return "", command.Usage(fmt.Errorf("%s is in several clusters (%s): name one with --cluster", object, strings.Join(have, ", ")))
+	case len(away) > 0:
+		return "", unanswered(away, len(answers))
+	default:
+		return "", fmt.Errorf("no cluster has %s in namespace %s: flotilla get pods -n %[2]s -s members lists what there is", object, namespace)
+	}
+}
+
+// isPod says whether what is looked for is a pod, by a name that hardly another
+// cluster has.
+func isPod(object string) bool {
+	kind, _, found := strings.Cut(strings.Replace(object, " ", "/", 1), "/")
+	return !found || kind == "pod" || kind == "pods" || kind == "po"
+}

@@ -1,0 +1,134 @@
+package inspection
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+)
+
+// streams are those of the call.
+func streams(cmd *cobra.Command) genericiooptions.IOStreams {
+	return genericiooptions.IOStreams{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), ErrOut: cmd.ErrOrStderr()}
+}
+
+// report names the servers that did not answer, and returns an error if there are
+// some, or if no server has what was asked for by name.
+func report(errOut io.Writer, answers []fleet.Answer[found]) error {
+	if err := alike(answers); err != nil {
+		return err
+	}
+	var away []string
+	absent := map[string]int{}
+	var order []error
+	for _, a := range answers {
+		if a.Err != nil {
+			away = append(away, a.Cluster)
+			warn(errOut, a.Cluster, a.Err)
+			continue
+		}
+		for _, err := range a.Value.absent {
+			if absent[err.Error()] == 0 {
+				order = append(order, err)
+			}
+			absent[err.Error()]++
+		}
+	}
+	if len(away) > 0 {
+		return unanswered(away, len(answers))
+	}
+	var nowhere []error
+	for _, err := range order {
+		if absent[err.Error()] == len(answers) {
+			nowhere = append(nowhere, nobodyHas(err, answers))
+		}
+	}
+	return errors.Join(nowhere...)
+}
+
+// alike returns the error that all servers gave in the same words: then it is the
+// call that is wrong. That of a single server is its own.
+func alike(answers []fleet.Answer[found]) error {
+	for _, a := range answers {
+		if a.Err == nil || a.Err.Error() != answers[0].Err.Error() {
+			return nil
+		}
+	}
+	switch len(answers) {
+	case 0:
+		return nil
+	case 1:
+		return of(answers[0].Cluster, answers[0].Err)
+	default:
+		return fleet.Describe(answers[0].Err)
+	}
+}
+
+// nobodyHas says that no server has what was asked for.
+func nobodyHas(err error, answers []fleet.Answer[found]) error {
+	switch {
+	case len(answers) == 1:
+		return fleet.DescribeOf(answers[0].Cluster, err)
+	case fleet.IsUnknownKind(err):
+		return fmt.Errorf("none of %d servers knows the kind: flotilla api-resources -C CLUSTER lists those of one (%w)", len(answers), err)
+	default:
+		return fmt.Errorf("%w on any of %d servers: check the name and the namespace", err, len(answers))
+	}
+}
+
+// warn says why a server did not answer, in one line.
+func warn(errOut io.Writer, server string, err error) {
+	_, _ = fmt.Fprintf(errOut, "warning: %s\n", oneLine(of(server, err)))
+}
+
+// of says which server an error is of, unless it says so itself.
+func of(server string, err error) error {
+	err = fleet.DescribeOf(server, err)
+	name := "cluster " + server
+	switch {
+	case server == fleet.Hub:
+		name = "the control plane"
+	case strings.Contains(err.Error(), name), strings.Contains(err.Error(), fmt.Sprintf("clusters.cluster.karmada.io %q", server)):
+		return err
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// unanswered says that the picture is not whole.
+func unanswered(away []string, of int) error {
+	if len(away) == of {
+		return fmt.Errorf("no answer from any of %d servers: the warnings above say why", of)
+	}
+	return fmt.Errorf("no answer from %d of %d servers (%s): what is shown is from the others", len(away), of, strings.Join(away, ", "))
+}
+
+// isAbsent says whether a server answered that it has no such object or kind.
+func isAbsent(err error) bool {
+	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || fleet.IsUnknownKind(err)
+}
+
+// flatten returns the errors that err is made of, each once.
+func flatten(err error) []error {
+	if err == nil {
+		return nil
+	}
+	var aggregate utilerrors.Aggregate
+	if !errors.As(err, &aggregate) {
+		return []error{err}
+	}
+	all := utilerrors.Flatten(aggregate).Errors()
+	return slices.CompactFunc(all, func(a, b error) bool { return a.Error() == b.Error() })
+}
+
+func oneLine(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}

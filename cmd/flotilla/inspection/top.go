@@ -1,0 +1,303 @@
+package inspection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
+	metrics "k8s.io/metrics/pkg/client/clientset/versioned/typed/metrics/v1beta1"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/internal/command"
+)
+
+// top is one call of top pods or top nodes.
+type top struct {
+	fleet *fleet.Flags
+	scope fleet.Scope
+
+	name          string
+	namespace     string
+	allNamespaces bool
+	selector      string
+	fields        string
+	protobuf      bool
+	containers    bool
+	capacity      bool
+	sheet         usageSheet
+}
+
+func newTopCommand(f *fleet.Flags) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "Show how much CPU and memory pods or nodes of members use",
+		Long: `Show how much CPU and memory pods or nodes of members use.
+
+All members are asked side by side, or those of --clusters. Each needs
+metrics-server, or another that serves metrics.k8s.io. One that does not answer takes
+nothing from the others; it is named, and the exit code is 1.`,
+		Example: `  flotilla top nodes
+  flotilla top pods -A -C eu-1,eu-2 --sum`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return command.Usage(fmt.Errorf("pods or nodes is missing: %s pods -A", cmd.CommandPath()))
+		},
+	}
+	cmd.AddCommand(newTopPodsCommand(f), newTopNodesCommand(f))
+	return cmd
+}
+
+func newTopPodsCommand(f *fleet.Flags) *cobra.Command {
+	t := &top{fleet: f}
+	cmd := &cobra.Command{
+		Use:     "pods [NAME | -l LABEL]",
+		Aliases: []string{"pod", "po"},
+		Short:   "Show how much CPU and memory pods use",
+		Example: `  flotilla top pods -A --sum
+  flotilla top pods -n shop -C eu-1,eu-2 --containers --sort-by memory`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t.sheet.columns = []string{"NAME", "CLUSTER", "CPU(cores)", "MEMORY(bytes)"}
+			if t.containers {
+				t.sheet.columns = append([]string{"POD"}, t.sheet.columns...)
+			}
+			if t.allNamespaces {
+				t.sheet.columns = append([]string{"NAMESPACE"}, t.sheet.columns...)
+			}
+			return t.run(cmd, args, t.pods)
+		},
+	}
+	t.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&t.fields, "field-selector", "", "fields that pods must have, such as metadata.name=web-1; = == and != are known")
+	flags.BoolVar(&t.containers, "containers", false, "a row for each container")
+	flags.BoolVarP(&t.allNamespaces, "all-namespaces", "A", false, "in all namespaces")
+	flags.BoolVar(&t.sheet.sum, "sum", false, "add up what is shown")
+	cmd.ValidArgsFunction = completeNames(f, &t.scope, "pods")
+	return cmd
+}
+
+func newTopNodesCommand(f *fleet.Flags) *cobra.Command {
+	t := &top{fleet: f}
+	cmd := &cobra.Command{
+		Use:     "nodes [NAME | -l LABEL]",
+		Aliases: []string{"node", "no"},
+		Short:   "Show how much CPU and memory nodes use",
+		Example: `  flotilla top nodes -C eu-1 --sort-by cpu`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t.sheet.columns = []string{"NAME", "CLUSTER", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)"}
+			t.allNamespaces = true
+			return t.run(cmd, args, t.nodes)
+		},
+	}
+	t.addFlags(cmd)
+	cmd.Flags().BoolVar(&t.capacity, "show-capacity", false, "shares of what nodes have, in the place of what pods may use of it")
+	cmd.ValidArgsFunction = completeNames(f, &t.scope, "nodes")
+	return cmd
+}
+
+func (t *top) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	t.scope.AddClustersTo(cmd, t.fleet, "member clusters to ask; default is all of them")
+	cmdutil.AddLabelSelectorFlagVar(cmd, &t.selector)
+	flags.StringVar(&t.sheet.sortBy, "sort-by", "", "cpu or memory, the most first; default is by name")
+	flags.BoolVar(&t.sheet.noHeaders, "no-headers", false, "without the line of headers")
+	flags.BoolVar(&t.protobuf, "use-protocol-buffers", true, "ask for metrics in the shorter of two encodings")
+	if err := cmd.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions([]string{sortCPU, sortMemory}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag was defined above
+	}
+}
+
+// usageOf is what one cluster answered.
+type usageOf struct {
+	rows   []usage
+	absent []error
+}
+
+// check finds what is wrong before anyone is asked.
+func (t *top) check(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("%q is too much: %s", args[1], cmd.UseLine())
+	}
+	if len(args) == 1 {
+		t.name = args[0]
+	}
+	if t.name != "" && (t.selector != "" || t.fields != "") {
+		return errors.New("NAME and a selector are given: one of them says what is meant")
+	}
+	if _, err := labels.Parse(t.selector); err != nil {
+		return fmt.Errorf("--selector: %w", err)
+	}
+	if _, err := fields.ParseSelector(t.fields); err != nil {
+		return fmt.Errorf("--field-selector: %w", err)
+	}
+	return t.sheet.check()
+}
+
+func (t *top) run(cmd *cobra.Command, args []string, ask func(context.Context, string) (usageOf, error)) (err error) {
+	if err := t.check(cmd, args); err != nil {
+		return command.Usage(err)
+	}
+	if t.namespace, _, err = t.fleet.Factory().ToRawKubeConfigLoader().Namespace(); err != nil {
+		return fleet.Completed(err)
+	}
+	ctx := cmd.Context()
+	clusters, err := t.scope.Members(ctx, t.fleet)
+	if err != nil {
+		return err
+	}
+	waiting := newProgress(cmd.ErrOrStderr(), clusters)
+	answers := fleet.Each(ctx, clusters, func(ctx context.Context, cluster string) (usageOf, error) {
+		defer waiting.done(cluster)
+		return ask(ctx, cluster)
+	})
+	waiting.end()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	summary := make([]fleet.Answer[found], 0, len(answers))
+	faults := 0
+	for _, a := range answers {
+		t.sheet.rows = append(t.sheet.rows, a.Value.rows...)
+		summary = append(summary, fleet.Answer[found]{Cluster: a.Cluster, Value: found{absent: a.Value.absent}, Err: a.Err})
+		if a.Err != nil || len(a.Value.absent) > 0 {
+			faults++
+		}
+	}
+	if len(t.sheet.rows) == 0 && faults == 0 {
+		t.nothing(cmd)
+	}
+	if err := t.sheet.print(cmd.OutOrStdout()); err != nil {
+		return err
+	}
+	return report(cmd.ErrOrStderr(), summary)
+}
+
+func (t *top) nothing(cmd *cobra.Command) {
+	if t.allNamespaces {
+		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "No resources found")
+		return
+	}
+	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "No resources found in %s namespace.\n", t.namespace)
+}
+
+// connect returns clients of a cluster that serves metrics.
+func (t *top) connect(ctx context.Context, cluster string) (metrics.MetricsV1beta1Interface, kubernetes.Interface, error) {
+	cfg, err := t.fleet.Server(cluster, fleet.Patience).ToRESTConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	known, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	version := metricsv1beta1.SchemeGroupVersion.String()
+	if _, err := known.ServerResourcesForGroupVersion(version); err != nil {
+		if apierrors.IsNotFound(err) {
+			err = fmt.Errorf("%s is not served: is metrics-server installed?", version)
+		}
+		return nil, nil, err
+	}
+	core, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	usageConfig := rest.CopyConfig(cfg)
+	if t.protobuf {
+		usageConfig.ContentType = "application/vnd.kubernetes.protobuf"
+		usageConfig.AcceptContentTypes = usageConfig.ContentType + ",application/json"
+	}
+	client, err := metrics.NewForConfig(usageConfig)
+	return client, core, err
+}
+
+// pods asks a cluster what its pods use.
+func (t *top) pods(ctx context.Context, cluster string) (usageOf, error) {
+	client, _, err := t.connect(ctx, cluster)
+	if err != nil {
+		return usageOf{}, err
+	}
+	namespace := t.namespace
+	if t.allNamespaces {
+		namespace = metav1.NamespaceAll
+	}
+	list := &metricsv1beta1.PodMetricsList{}
+	if t.name == "" {
+		list, err = client.PodMetricses(namespace).List(ctx, metav1.ListOptions{LabelSelector: t.selector, FieldSelector: t.fields})
+	} else {
+		var one *metricsv1beta1.PodMetrics
+		if one, err = client.PodMetricses(t.namespace).Get(ctx, t.name, metav1.GetOptions{}); err == nil {
+			list.Items = append(list.Items, *one)
+		}
+	}
+	if isAbsent(err) {
+		return usageOf{absent: []error{err}}, nil
+	}
+	if err != nil {
+		return usageOf{}, err
+	}
+	var answer usageOf
+	for i := range list.Items {
+		answer.rows = append(answer.rows, t.usageOfPod(cluster, &list.Items[i])...)
+	}
+	return answer, nil
+}
+
+func (t *top) usageOfPod(cluster string, pod *metricsv1beta1.PodMetrics) []usage {
+	whole := usage{cluster: cluster, namespace: pod.Namespace, name: pod.Name, used: corev1.ResourceList{}}
+	var parts []usage
+	for _, container := range pod.Containers {
+		parts = append(parts, usage{cluster: cluster, namespace: pod.Namespace, pod: pod.Name, name: container.Name, used: container.Usage})
+		whole.add(container.Usage)
+	}
+	if t.containers {
+		return parts
+	}
+	return []usage{whole}
+}
+
+// nodes asks a cluster what its nodes use.
+func (t *top) nodes(ctx context.Context, cluster string) (usageOf, error) {
+	client, core, err := t.connect(ctx, cluster)
+	if err != nil {
+		return usageOf{}, err
+	}
+	options := metav1.ListOptions{LabelSelector: t.selector}
+	if t.name != "" {
+		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, t.name).String()
+	}
+	nodes, err := core.CoreV1().Nodes().List(ctx, options)
+	if err != nil {
+		return usageOf{}, err
+	}
+	if t.name != "" && len(nodes.Items) == 0 {
+		return usageOf{absent: []error{apierrors.NewNotFound(corev1.Resource("nodes"), t.name)}}, nil
+	}
+	list, err := client.NodeMetricses().List(ctx, metav1.ListOptions{LabelSelector: t.selector})
+	if err != nil {
+		return usageOf{}, err
+	}
+	used := map[string]corev1.ResourceList{}
+	for _, item := range list.Items {
+		used[item.Name] = item.Usage
+	}
+	var answer usageOf
+	for _, node := range nodes.Items {
+		available := node.Status.Allocatable
+		if t.capacity {
+			available = node.Status.Capacity
+		}
+		answer.rows = append(answer.rows, usage{cluster: cluster, name: node.Name, used: used[node.Name], available: available})
+	}
+	return answer, nil
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"github.com/flotilla-io/flotilla/internal/command"
+)
+
+// run runs the whole command line as a shell would.
+func run(t *testing.T, calledAs string, args ...string) (code int, out, errOut string) {
+	t.Helper()
+	t.Setenv("HOME", "/home/user") // the default of a flag is in it
+	t.Setenv("KUBECACHEDIR", t.TempDir())
+	root := newCommand(calledAs)
+	var stdout, stderr bytes.Buffer
+	root.SetOut(&stdout)
+	root.SetErr(&stderr)
+	root.SetArgs(args)
+	code = command.Run(t.Context(), root)
+	return code, stdout.String(), stderr.String()
+}
+
+// TestHelp: what a user sees first.
+func TestHelp(t *testing.T) {
+	for name, args := range map[string][]string{
+		"help":         {"--help"},
+		"help-get":     {"get", "--help"},
+		"help-top":     {"top", "--help"},
+		"help-explain": {"explain", "--help"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, errOut := run(t, "flotilla", args...)
+			if code != 0 || errOut != "" {
+				t.Errorf("code %d, error %q", code, errOut)
+			}
+			path := filepath.Join("testdata", "main", name+".txt")
+			if *update {
+				if err := os.WriteFile(path, []byte(out), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), out); diff != "" {
+				t.Errorf("output (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestCommands: each has its heading, says what it does, and can be called with
+// the flags that all have.
+func TestCommands(t *testing.T) {
+	root := newCommand("flotilla")
+	root.InitDefaultHelpCmd()
+	seen := map[string]bool{}
+	for _, cmd := range root.Commands() {
+		if seen[cmd.Name()] {
+			t.Errorf("%s is there twice", cmd.Name())
+		}
+		seen[cmd.Name()] = true
+		listed := slices.ContainsFunc(groups, func(g struct {
+			id, title string
+			commands  []string
+		}) bool {
+			return slices.Contains(g.commands, cmd.Name())
+		})
+		if !listed {
+			t.Errorf("%s has no heading in groups", cmd.Name())
+		}
+		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("%s says %q of itself", cmd.Name(), cmd.Short)
+		}
+	}
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		cmd.InheritedFlags() // panics where two flags have the same letter
+		for _, child := range cmd.Commands() {
+			walk(child)
+		}
+	}
+	walk(root)
+}
+
+func TestPlugin(t *testing.T) {
+	_, out, _ := run(t, "kubectl-flotilla", "get", "--help")
+	if !strings.Contains(out, "kubectl flotilla get KIND") {
+		t.Errorf("as a plugin it calls itself:\n%s", out)
+	}
+	if code, out, _ := run(t, "flotilla", "__complete", "get", "-s", ""); code != 0 || !strings.HasPrefix(out, "karmada\nmembers\nall\n:4\n") {
+		t.Errorf("code %d, offered %q", code, out)
+	}
+}
+
+func TestCompletionScripts(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if code, out, errOut := run(t, "flotilla", "completion", shell); code != 0 || errOut != "" || !strings.Contains(out, "__complete") {
+			t.Errorf("%s: code %d, error %q, %d bytes", shell, code, errOut, len(out))
+		}
+	}
+	if code, _, errOut := run(t, "flotilla", "completion", "tcsh"); code != 2 {
+		t.Errorf("a shell that there is not: code %d, error %q", code, errOut)
+	}
+}
+
+func TestWrongCalls(t *testing.T) {
+	for line, says := range map[string]string{
+		"boat":       `error: unknown command "boat" for "flotilla"` + "\n",
+		"get --boat": "error: unknown flag: --boat; flotilla get --help lists the flags\n",
+		"gett":       `error: unknown command "gett" for "flotilla"; Did you mean this?; get` + "\n",
+	} {
+		if code, _, errOut := run(t, "flotilla", strings.Fields(line)...); code != 2 || errOut != says {
+			t.Errorf("%s: code %d, error %q", line, code, errOut)
+		}
+	}
+}

@@ -1,0 +1,14 @@
+package management
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+)
+
+// Commands are the commands about clusters, and about the program of this version.
+func Commands(version string) func(f *fleet.Flags) []*cobra.Command {
+	return func(f *fleet.Flags) []*cobra.Command {
+		return []*cobra.Command{newCordon(f), newUncordon(f), newTaint(f), newVersion(f, version), newOptions()}
+	}
+}

@@ -1,0 +1,98 @@
+package overview
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/request"
+	"github.com/flotilla-io/flotilla/internal/command"
+)
+
+// Commands are those of this package.
+func Commands(f *fleet.Flags) []*cobra.Command {
+	return commands(f, clock.RealClock{})
+}
+
+func commands(f *fleet.Flags, now clock.WithTicker) []*cobra.Command {
+	return append([]*cobra.Command{
+		newStatusCommand(f, now), newTraceCommand(f), newTreeCommand(f), newEventsCommand(f, now),
+	}, request.Commands(f, now)...)
+}
+
+// output is what -o says.
+type output struct {
+	format  string
+	allowed []string
+}
+
+// What -o may say.
+const (
+	asText = ""
+	asWide = "wide"
+	asJSON = "json"
+	asYAML = "yaml"
+)
+
+func (o *output) addTo(cmd *cobra.Command, allowed ...string) {
+	o.allowed = allowed
+	cmd.Flags().StringVarP(&o.format, "output", "o", "", "how to print: "+strings.Join(allowed, ", ")+"; default is text")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp))
+	check := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if o.format != asText && !slices.Contains(o.allowed, o.format) {
+			return command.Usage(fmt.Errorf("there is no -o %q here: it is one of %s", o.format, strings.Join(o.allowed, ", ")))
+		}
+		if check == nil {
+			return nil
+		}
+		return check(cmd, args)
+	}
+}
+
+// structured writes a value where -o asks for one that programs read.
+func (o *output) structured(w io.Writer, value any) (done bool, err error) {
+	var content []byte
+	switch o.format {
+	case asJSON:
+		content, err = json.MarshalIndent(value, "", "  ")
+		content = append(content, '\n')
+	case asYAML:
+		content, err = yaml.Marshal(value)
+	default:
+		return false, nil
+	}
+	if err == nil {
+		_, err = w.Write(content)
+	}
+	return true, err
+}
+
+// isTerminal says whether somebody looks at w who sees it change.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(interface{ Fd() uintptr })
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// object is what KIND/NAME or KIND NAME says.
+func object(args []string) (kind, name string, err error) {
+	switch {
+	case len(args) == 1 && strings.Count(args[0], "/") == 1:
+		kind, name, _ = strings.Cut(args[0], "/")
+	case len(args) == 2 && !strings.Contains(args[0]+args[1], "/"):
+		kind, name = args[0], args[1]
+	}
+	if kind == "" || name == "" {
+		return "", "", command.Usage(errors.New("one object is needed: KIND/NAME or KIND NAME, such as deployment/web"))
+	}
+	return kind, name, nil
+}

@@ -1,0 +1,203 @@
+package overview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+)
+
+// states are what a rollup calls them.
+var states = map[rollup.State]situation.State{
+	rollup.Healthy: situation.Ready, rollup.Progressing: situation.Progressing, rollup.Failed: situation.Failed,
+}
+
+// deliveriesOf says how a template fares in each of its clusters.
+func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work) []lineage.Delivery {
+	if works == nil {
+		works = []*workv1alpha1.Work{} // nil would mean that they are not known
+	}
+	byCluster := map[string]*workv1alpha1.Work{}
+	for _, w := range works {
+		if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace); ok {
+			byCluster[cluster] = w
+		}
+	}
+	judged := map[string]rollup.ClusterPart{}
+	for _, part := range rollup.PartOf(template, b, works).Clusters {
+		judged[part.Name] = part
+	}
+	var out []lineage.Delivery
+	for _, target := range plan.Targets(b.BindingSpec()) {
+		d := lineage.Delivery{Cluster: target.Name, Replicas: target.Replicas, State: situation.Progressing, Applied: "not yet"}
+		if part, ok := judged[target.Name]; ok {
+			d.State, d.Message = states[part.State], part.Reason
+			if d.Message == "" {
+				d.Message = part.Note
+			}
+		}
+		fill(&d, byCluster[target.Name])
+		delete(byCluster, target.Name)
+		out = append(out, d)
+	}
+	for cluster, w := range byCluster {
+		d := lineage.Delivery{Cluster: cluster, State: situation.Progressing, Message: "it is being taken out of this cluster"}
+		fill(&d, w)
+		out = append(out, d)
+	}
+	slices.SortFunc(out, byName)
+	return out
+}
+
+// deliveriesOfWorks says the same where there is no binding.
+func deliveriesOfWorks(works []*workv1alpha1.Work) []lineage.Delivery {
+	var out []lineage.Delivery
+	for _, w := range works {
+		cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
+		if !ok {
+			continue
+		}
+		d := lineage.Delivery{Cluster: cluster, State: stateOfWork(w)}
+		fill(&d, w)
+		if c := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied); c != nil && c.Status == metav1.ConditionFalse {
+			d.Message = c.Message
+		}
+		out = append(out, d)
+	}
+	slices.SortFunc(out, byName)
+	return out
+}
+
+func byName(a, b lineage.Delivery) int {
+	if a.Cluster < b.Cluster {
+		return -1
+	}
+	return 1
+}
+
+// stateOfWork judges a Work by what it says of itself.
+func stateOfWork(w *workv1alpha1.Work) situation.State {
+	applied := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
+	switch {
+	case applied == nil:
+		return situation.Progressing
+	case applied.Status == metav1.ConditionFalse:
+		return situation.Failed
+	case healthOf(w) == string(workv1alpha1.ResourceUnhealthy):
+		return situation.Progressing
+	default:
+		return situation.Ready
+	}
+}
+
+// fill adds what a Work says; nil is one that there is not yet.
+func fill(d *lineage.Delivery, w *workv1alpha1.Work) {
+	if w == nil {
+		d.Applied = "not yet"
+		return
+	}
+	d.Work = &lineage.Object{APIVersion: workv1alpha1.GroupVersion.String(), Kind: workv1alpha1.ResourceKindWork, Namespace: w.Namespace, Name: w.Name}
+	d.Health = healthOf(w)
+	switch applied := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied); {
+	case applied == nil:
+		d.Applied = "not yet"
+	case applied.Status == metav1.ConditionTrue:
+		d.Applied = "yes"
+	default:
+		d.Applied = "no"
+	}
+}
+
+func healthOf(w *workv1alpha1.Work) string {
+	if len(w.Status.ManifestStatuses) == 0 {
+		return ""
+	}
+	return string(w.Status.ManifestStatuses[0].Health)
+}
+
+// members looks at the objects that the clusters have, side by side.
+func (t *tracer) members(ctx context.Context, template *unstructured.Unstructured) error {
+	mapper, err := t.flags.Factory().ToRESTMapper()
+	if err != nil {
+		return err
+	}
+	gvk := template.GroupVersionKind()
+	mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return err
+	}
+	var clusters []string
+	at := map[string]int{}
+	for i := range t.out.Clusters {
+		if t.out.Clusters[i].Applied == "yes" {
+			at[t.out.Clusters[i].Cluster] = i
+			clusters = append(clusters, t.out.Clusters[i].Cluster)
+		}
+	}
+	answers := fleet.Each(ctx, clusters, func(ctx context.Context, cluster string) (*unstructured.Unstructured, error) {
+		return t.member(ctx, cluster, mapping.Resource, template)
+	})
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, answer := range answers {
+		t.out.Clusters[at[answer.Cluster]].Member = memberOf(answer.Value, answer.Err)
+	}
+	return nil
+}
+
+func (t *tracer) member(ctx context.Context, cluster string, resource schema.GroupVersionResource, like *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	member, err := memberClient(t.flags, cluster)
+	if err != nil {
+		return nil, err
+	}
+	return member.Resource(resource).Namespace(like.GetNamespace()).Get(ctx, like.GetName(), metav1.GetOptions{})
+}
+
+// memberClient reads a member through the proxy.
+func memberClient(f *fleet.Flags, cluster string) (dynamic.Interface, error) {
+	cfg, err := f.Server(cluster, fleet.Patience).ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	return dynamic.NewForConfig(cfg)
+}
+
+// memberOf is what is shown of a member's answer.
+func memberOf(obj *unstructured.Unstructured, err error) *lineage.Member {
+	switch {
+	case missing(err):
+		return &lineage.Member{Error: "it is not there"}
+	case err != nil:
+		return &lineage.Member{Error: "not looked at: " + fleet.Describe(err).Error()}
+	}
+	out := &lineage.Member{UID: string(obj.GetUID()), Created: obj.GetCreationTimestamp().UTC().Format(time.RFC3339), Generation: obj.GetGeneration()}
+	if wanted, counts, _ := unstructured.NestedInt64(obj.Object, "spec", "replicas"); counts {
+		ready, _, _ := unstructured.NestedInt64(obj.Object, "status", "readyReplicas")
+		out.Ready = fmt.Sprintf("%d/%d", ready, wanted)
+	}
+	return out
+}
+
+// missing says whether an answer is that there is no such object, rather than that
+// nobody knows the way to it.
+func missing(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name != ""
+}

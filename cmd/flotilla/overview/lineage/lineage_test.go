@@ -1,0 +1,116 @@
+package lineage_test
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+func golden(t *testing.T, name string, print func(io.Writer) error) {
+	t.Helper()
+	var got bytes.Buffer
+	if err := print(&got); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+func web(cluster string) lineage.Object {
+	return lineage.Object{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", Cluster: cluster}
+}
+
+func work(cluster string) *lineage.Object {
+	return &lineage.Object{Kind: "Work", Namespace: "karmada-es-" + cluster, Name: "web-c86bcfd5d"}
+}
+
+func TestTrace(t *testing.T) {
+	const revision = "main@sha1:9f2c8c1d5b7a4e3f2a1b0c9d8e7f6a5b4c3d2e1f"
+	pod := lineage.Object{APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: "web-1", Cluster: "east"}
+	template := web("")
+	source := &lineage.Source{
+		Object: lineage.Object{Kind: "GitRepository", Namespace: "default", Name: "fleet"},
+		URL:    "https://git.example.com/fleet.git", Reference: "branch main", State: situation.Ready,
+	}
+	applier := &lineage.Applier{
+		Object: lineage.Object{Kind: "Kustomization", Namespace: "default", Name: "web"}, Path: "./app", Revision: revision, State: situation.Ready,
+	}
+	cases := map[string]lineage.Trace{
+		"pod": {
+			Object: pod, Owners: []lineage.Object{{Kind: "ReplicaSet", Namespace: "shop", Name: "web-5f", Cluster: "east"}, web("east")},
+			Template: &template, Source: source, Applier: applier,
+			Commit:    &lineage.Commit{Revision: revision, Author: "Ann Other <ann@example.com>", Subject: "More replicas", Date: "2026-03-05T08:00:00Z"},
+			File:      &lineage.File{Path: "app/web.yaml", Line: 12},
+			Policy:    &lineage.Object{Kind: "PropagationPolicy", Namespace: "shop", Name: "web"},
+			Overrides: []lineage.Override{{Object: lineage.Object{Kind: "OverridePolicy", Namespace: "shop", Name: "mirror"}, Clusters: []string{"east", "west"}}},
+			Binding:   &lineage.Binding{Object: lineage.Object{Kind: "ResourceBinding", Namespace: "shop", Name: "web-deployment"}, Decided: "2026-03-05T08:00:01Z", Outcome: "Success"},
+			Clusters: []lineage.Delivery{
+				{Cluster: "east", Replicas: 2, Work: work("east"), State: situation.Ready, Applied: "yes", Health: "Healthy",
+					Member: &lineage.Member{UID: "a8c7", Created: "2026-03-05T08:00:02Z", Generation: 3, Ready: "2/2"}},
+				{Cluster: "far-away", Replicas: 1, Work: work("far-away"), State: situation.Failed, Applied: "no", Message: "forbidden:\nexceeded quota"},
+				{Cluster: "new", Replicas: 1, State: situation.Progressing, Applied: "not yet", Message: "not sent yet"},
+				{Cluster: "west", Replicas: 1, Work: work("west"), State: situation.Ready, Applied: "yes", Health: "Healthy", Member: &lineage.Member{Error: "it is not there"}},
+			},
+		},
+		"unknown": {
+			Object: template, Applier: applier,
+			Source: &lineage.Source{Object: source.Object, URL: source.URL, Reference: "tag v1", State: situation.Failed, Message: "refused"},
+			Commit: &lineage.Commit{Revision: revision, Unknown: "author and subject are not recorded: git show 9f2c"},
+			File:   &lineage.File{Unknown: "the control plane's artifact server cannot be reached from here (hub:8080)"},
+			Notes:  []string{"No policy carries it to clusters: flotilla explain deployment/web -n shop says why."},
+		},
+		"byhand": {
+			Object: template, Managers: []string{"kubectl", "team-tool"},
+			Binding: &lineage.Binding{Object: lineage.Object{Kind: "ResourceBinding", Namespace: "shop", Name: "web-deployment"},
+				Decided: "2026-03-05T08:00:01Z", Outcome: "NoClusterFit", Message: "0/3 clusters are available"},
+		},
+	}
+	for name, trace := range cases {
+		t.Run(name, func(t *testing.T) { golden(t, "trace-"+name+".txt", trace.Text) })
+	}
+}
+
+func TestTree(t *testing.T) {
+	leaf := func(cluster, text string) lineage.Node {
+		return lineage.Node{Object: *work(cluster), State: situation.Ready, Children: []lineage.Node{{Object: web(cluster), Text: text}}}
+	}
+	binding := lineage.Node{
+		Object: lineage.Object{Kind: "ResourceBinding", Namespace: "shop", Name: "web-deployment"}, Text: "east 2, west 1",
+		Children: []lineage.Node{leaf("east", "Healthy"), leaf("west", "not applied")},
+	}
+	root := lineage.Node{
+		Object: lineage.Object{Kind: "Kustomization", Namespace: "default", Name: "web"}, State: situation.Progressing, Text: "main@sha1:9f2c8c1d",
+		Children: []lineage.Node{
+			{Object: lineage.Object{Kind: "Namespace", Name: "shop"}},
+			{Object: web(""), State: situation.Progressing, Text: "1/2 clusters: west: \x1b[31mno", Children: []lineage.Node{binding}},
+			{Object: lineage.Object{Kind: "PropagationPolicy", Namespace: "shop", Name: "web"}},
+		},
+	}
+	draw := func(n lineage.Node, ascii bool) func(io.Writer) error {
+		return func(w io.Writer) error { return n.Draw(w, lineage.TreeOptions{ASCII: ascii}) }
+	}
+	golden(t, "tree.txt", draw(root, false))
+	golden(t, "tree-ascii.txt", draw(root, true))
+	golden(t, "tree-compact.txt", draw(root.Compact(), false))
+}

@@ -1,0 +1,291 @@
+package lineage
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+)
+
+// Object names an object.
+type Object struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	// Cluster that it is in; empty for the control plane.
+	Cluster string `json:"cluster,omitempty"`
+}
+
+// String is "Deployment shop/web", or "Deployment shop/web in east".
+func (o Object) String() string {
+	out := o.Kind + " " + o.path()
+	if o.Cluster != "" {
+		out += " in " + o.Cluster
+	}
+	return out
+}
+
+func (o Object) path() string {
+	if o.Namespace == "" {
+		return o.Name
+	}
+	return o.Namespace + "/" + o.Name
+}
+
+// Trace leads from the commit that an object was written in to the clusters that
+// it runs in.
+type Trace struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"` // ObjectTrace
+	// Object is what was asked for.
+	Object Object `json:"object"`
+	// Owners lead from a member's object to the one that the fleet put there.
+	Owners []Object `json:"owners,omitempty"`
+	// Template is the object on the control plane; nil if that was asked for.
+	Template *Object `json:"template,omitempty"`
+	Source   *Source `json:"source,omitempty"`
+	Commit   *Commit `json:"commit,omitempty"`
+	File     *File   `json:"file,omitempty"`
+	// Applier is the Kustomization that put the template on the control plane.
+	Applier *Applier `json:"kustomization,omitempty"`
+	// Managers are who wrote a template that no Kustomization applies.
+	Managers  []string   `json:"managers,omitempty"`
+	Policy    *Object    `json:"policy,omitempty"`
+	Overrides []Override `json:"overrides,omitempty"`
+	Binding   *Binding   `json:"binding,omitempty"`
+	Clusters  []Delivery `json:"clusters,omitempty"`
+	// Notes say what could not be found out, and what that means.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Source is where commits come from.
+type Source struct {
+	Object
+	URL string `json:"url"`
+	// Reference is what is followed, such as "branch main".
+	Reference string          `json:"reference"`
+	State     situation.State `json:"state"`
+	Message   string          `json:"message,omitempty"`
+}
+
+// Commit is the one that was applied.
+type Commit struct {
+	// Revision as Flux writes it: main@sha1:9f2c….
+	Revision string `json:"revision"`
+	Author   string `json:"author,omitempty"`
+	Subject  string `json:"subject,omitempty"`
+	Date     string `json:"date,omitempty"`
+	// Unknown says why author and subject are not known.
+	Unknown string `json:"unknown,omitempty"`
+}
+
+// File is where in the repository the object is written.
+type File struct {
+	Path string `json:"path,omitempty"`
+	// Line that it begins in, from 1; 0 where it is made out of the file.
+	Line int `json:"line,omitempty"`
+	// Unknown says why the file is not known.
+	Unknown string `json:"unknown,omitempty"`
+}
+
+// Applier is a Kustomization.
+type Applier struct {
+	Object
+	Path     string          `json:"path"`
+	Revision string          `json:"revision,omitempty"`
+	State    situation.State `json:"state"`
+	Message  string          `json:"message,omitempty"`
+}
+
+// Override is a policy that changed the manifests of clusters.
+type Override struct {
+	Object
+	Clusters []string `json:"clusters"`
+}
+
+// Binding says where the template was placed.
+type Binding struct {
+	Object
+	// Decided is when, as RFC 3339; empty where that is not recorded.
+	Decided string `json:"decided,omitempty"`
+	// Outcome is the reason of the decision: Success, NoClusterFit, …
+	Outcome string `json:"outcome,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// Delivery is the template in one cluster.
+type Delivery struct {
+	Cluster  string `json:"cluster"`
+	Replicas int32  `json:"replicas,omitempty"`
+	// Work carries the manifest; nil where there is none.
+	Work    *Object         `json:"work,omitempty"`
+	State   situation.State `json:"state"`
+	Applied string          `json:"applied"` // yes, no, or not yet
+	Health  string          `json:"health,omitempty"`
+	Message string          `json:"message,omitempty"`
+	// Member is the object that the member has; nil where nobody looked.
+	Member *Member `json:"member,omitempty"`
+}
+
+// Member is what a member answers for an object.
+type Member struct {
+	UID     string `json:"uid,omitempty"`
+	Created string `json:"created,omitempty"`
+	// Generation is the member's.
+	Generation int64 `json:"generation,omitempty"`
+	// Ready is such as "2/2", where the object counts replicas.
+	Ready string `json:"ready,omitempty"`
+	// Error says why there is no answer.
+	Error string `json:"error,omitempty"`
+}
+
+// Text writes the trace for people.
+func (t Trace) Text(w io.Writer) error {
+	var out strings.Builder
+	title := t.Object.String()
+	if t.Object.APIVersion != "" {
+		title += " (" + t.Object.APIVersion + ")"
+	}
+	fmt.Fprintf(&out, "%s\n\n", title)
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	for _, line := range t.lines() {
+		fmt.Fprintf(table, "  %s\t%s\n", line.title, situation.Clean(line.text))
+	}
+	_ = table.Flush() // into memory
+	t.clusters(&out)
+	for _, note := range t.Notes {
+		fmt.Fprintf(&out, "\n%s\n", situation.Clean(note))
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+type line struct{ title, text string }
+
+// lines are all but the clusters, from the repository to the placement.
+func (t Trace) lines() []line {
+	var out []line
+	add := func(title, format string, args ...any) { out = append(out, line{title, fmt.Sprintf(format, args...)}) }
+	if s := t.Source; s != nil {
+		add("repository", "%s, %s, %s%s", s.URL, s.Reference, s.Object, unless(s.State, s.Message))
+	}
+	if c := t.Commit; c != nil {
+		add("commit", "%s", c.Revision)
+		if c.Unknown != "" {
+			add("", "%s", c.Unknown)
+		} else {
+			add("", "%q by %s, %s", c.Subject, orNobody(c.Author), c.Date)
+		}
+	}
+	if f := t.File; f != nil {
+		switch {
+		case f.Unknown != "":
+			add("file", "not known: %s", f.Unknown)
+		case f.Line > 0:
+			add("file", "%s:%d", f.Path, f.Line)
+		default:
+			add("file", "%s", f.Path)
+		}
+	}
+	if a := t.Applier; a != nil {
+		add("applied by", "%s, path %s%s", a.Object, a.Path, unless(a.State, a.Message))
+	}
+	if len(t.Managers) > 0 {
+		add("written by", "%s; no Kustomization applies it", strings.Join(t.Managers, ", "))
+	}
+	if t.Template != nil {
+		add("template", "%s", t.Template)
+	}
+	if t.Policy != nil {
+		add("policy", "%s", t.Policy)
+	}
+	for _, o := range t.Overrides {
+		add("override", "%s in %s", o.Object, strings.Join(o.Clusters, ", "))
+	}
+	if b := t.Binding; b != nil {
+		text := b.String()
+		if b.Outcome != "" {
+			text += ", decided " + b.Decided + ": " + b.Outcome
+		}
+		if b.Message != "" && b.Outcome != "Success" {
+			text += ": " + b.Message
+		}
+		add("binding", "%s", text)
+	}
+	for _, o := range slices.Backward(t.Owners) { // from the fleet's on down
+		add("owner", "%s", o)
+	}
+	return out
+}
+
+func orNobody(author string) string {
+	if author == "" {
+		return "somebody unnamed"
+	}
+	return author
+}
+
+// unless says what is wrong with something that is not ready.
+func unless(state situation.State, message string) string {
+	if state == situation.Ready {
+		return ""
+	}
+	if message == "" {
+		return ", " + string(state)
+	}
+	return ", " + string(state) + ": " + message
+}
+
+func (t Trace) clusters(out *strings.Builder) {
+	if len(t.Clusters) == 0 {
+		return
+	}
+	out.WriteString("\n")
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "  CLUSTER\tREPLICAS\tWORK\tAPPLIED\tHEALTH\tIN THE MEMBER")
+	for _, c := range t.Clusters {
+		work, replicas := "-", "-"
+		if c.Work != nil {
+			work = c.Work.path()
+		}
+		if c.Replicas > 0 {
+			replicas = fmt.Sprint(c.Replicas)
+		}
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\n", c.Cluster, replicas, work, c.Applied, orDash(c.Health), situation.Clean(c.Member.text()))
+	}
+	_ = table.Flush() // into memory
+	for _, c := range t.Clusters {
+		if c.State != situation.Ready && c.Message != "" {
+			fmt.Fprintf(out, "  %s: %s\n", c.Cluster, situation.Clean(c.Message))
+		}
+	}
+}
+
+// text is what a member answered, in a few words.
+func (m *Member) text() string {
+	switch {
+	case m == nil:
+		return "not looked at"
+	case m.Error != "":
+		return m.Error
+	}
+	parts := []string{"uid " + m.UID}
+	if m.Generation > 0 {
+		parts = append(parts, fmt.Sprintf("generation %d", m.Generation))
+	}
+	if m.Ready != "" {
+		parts = append(parts, m.Ready+" ready")
+	}
+	return strings.Join(append(parts, "since "+m.Created), ", ")
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

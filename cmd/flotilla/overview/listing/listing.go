@@ -1,0 +1,69 @@
+// Package listing reads the control plane in few requests.
+//
+// In go the flags of a call; out come a client that knows from kubectl's cache what
+// is served, and the objects of lists, page by page. It writes nothing by itself
+// and keeps nothing.
+package listing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+)
+
+// Hub reads and writes the control plane. It knows what the control plane serves
+// from the cache that kubectl keeps, so that it needs few requests.
+func Hub(f *fleet.Flags) (client.WithWatch, error) {
+	cfg, err := f.Config()
+	if err != nil {
+		return nil, err
+	}
+	mapper, err := f.Factory().ToRESTMapper()
+	if err != nil {
+		return nil, err
+	}
+	return client.NewWithWatch(cfg, client.Options{Scheme: scheme.New(), Mapper: mapper})
+}
+
+// PageSize is how many objects one answer of the control plane holds.
+const PageSize = 500
+
+// Pages calls each with list, page by page.
+func Pages[L client.ObjectList](ctx context.Context, hub client.Reader, list L, each func(L), opts ...client.ListOption) error {
+	for next := ""; ; {
+		page := list.DeepCopyObject().(L)
+		if err := hub.List(ctx, page, append(slices.Clone(opts), client.Limit(PageSize), client.Continue(next))...); err != nil {
+			return err
+		}
+		each(page)
+		if next = page.GetContinue(); next == "" {
+			return nil
+		}
+	}
+}
+
+// Each returns what hands every object of a list on, page by page.
+func Each[L client.ObjectList, T any](ctx context.Context, hub client.Reader, list L, take func(*T), opts ...client.ListOption) func() error {
+	return func() error {
+		var wrong error
+		err := Pages(ctx, hub, list, func(page L) {
+			wrong = errors.Join(wrong, apimeta.EachListItem(page, func(obj runtime.Object) error {
+				item, ok := any(obj).(*T)
+				if !ok {
+					return fmt.Errorf("%T in %T", obj, page)
+				}
+				take(item)
+				return nil
+			}))
+		}, opts...)
+		return errors.Join(err, wrong)
+	}
+}

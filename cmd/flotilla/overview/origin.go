@@ -1,0 +1,213 @@
+package overview
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+// ownerName and ownerNamespace are the labels of what a Kustomization applies.
+const (
+	ownerName      = "kustomize.toolkit.fluxcd.io/name"
+	ownerNamespace = "kustomize.toolkit.fluxcd.io/namespace"
+)
+
+// origin finds the Kustomization of a template, and the commit and file behind it.
+func (t *tracer) origin(ctx context.Context, template *unstructured.Unstructured) error {
+	key := client.ObjectKey{Namespace: template.GetLabels()[ownerNamespace], Name: template.GetLabels()[ownerName]}
+	if key.Name == "" || key.Namespace == "" {
+		t.out.Managers = managersOf(template)
+		return nil
+	}
+	var ks kustomizev1.Kustomization
+	switch err := t.hub.Get(ctx, key, &ks); {
+	case apierrors.IsNotFound(err):
+		t.note("Its labels say that Kustomization %s applied it, and there is no such Kustomization.", key)
+		t.out.Managers = managersOf(template)
+		return nil
+	case apierrors.IsForbidden(err):
+		t.note("You may not read Kustomization %s, which applied it.", key)
+		return nil
+	case err != nil:
+		return err
+	}
+	if entries, err := inventory.Read(ks.Status.Inventory); err == nil && !slices.ContainsFunc(entries, func(e inventory.Entry) bool { return e.ID == inventory.IDOf(template) }) {
+		t.note("Its labels say that Kustomization %s applied it, and that does not know it: the labels may be copied.", key)
+		t.out.Managers = managersOf(template)
+		return nil
+	}
+	source, err := t.applier(ctx, &ks)
+	if err != nil || source == nil {
+		return err
+	}
+	t.out.File = t.file(ctx, &ks, source, template)
+	return nil
+}
+
+// managersOf are the names under which the template was written, but for its
+// status.
+func managersOf(template *unstructured.Unstructured) []string {
+	var out []string
+	for _, m := range template.GetManagedFields() {
+		if m.Subresource == "" && m.Manager != "" && m.Manager != "flotillad" {
+			out = append(out, m.Manager)
+		}
+	}
+	slices.Sort(out)
+	if out = slices.Compact(out); len(out) == 0 {
+		return []string{"somebody unnamed"}
+	}
+	return out
+}
+
+// applier shows a Kustomization with its source and the commit that it applied. It
+// returns the source; nil where that is not there.
+func (t *tracer) applier(ctx context.Context, ks *kustomizev1.Kustomization) (*sourcev1.GitRepository, error) {
+	s := situation.NewSurvey(ks.CreationTimestamp.Time, "")
+	s.Kustomization(ks)
+	judged := s.Fleet().Kustomizations[0]
+	t.out.Applier = &lineage.Applier{
+		Object: lineage.Object{APIVersion: kustomizev1.GroupVersion.String(), Kind: kustomizev1.KustomizationKind, Namespace: ks.Namespace, Name: ks.Name},
+		Path:   judged.Path, Revision: judged.Revision, State: judged.State, Message: judged.Message,
+	}
+	ref := ks.Spec.SourceRef
+	if ref.Kind != sourcev1.GitRepositoryKind {
+		t.note("Its source is a %s, which the fleet does not follow yet.", ref.Kind)
+		return nil, nil
+	}
+	namespace := ref.Namespace
+	if namespace == "" {
+		namespace = ks.Namespace
+	}
+	var source sourcev1.GitRepository
+	err := t.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, &source)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		t.note("Its source, GitRepository %s/%s, is not there, or you may not read it.", namespace, ref.Name)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.source(&source)
+	t.out.Commit = commitOf(ks, &source)
+	return &source, nil
+}
+
+func (t *tracer) source(r *sourcev1.GitRepository) {
+	s := situation.NewSurvey(r.CreationTimestamp.Time, "")
+	s.Repository(r)
+	judged := s.Fleet().Sources[0]
+	t.out.Source = &lineage.Source{
+		Object: lineage.Object{APIVersion: sourcev1.GroupVersion.String(), Kind: sourcev1.GitRepositoryKind, Namespace: r.Namespace, Name: r.Name},
+		URL:    judged.URL, Reference: referenceOf(r.Spec.Reference), State: judged.State, Message: judged.Message,
+	}
+}
+
+// referenceOf is what is followed, the strongest first.
+func referenceOf(ref *sourcev1.GitRepositoryRef) string {
+	if ref == nil {
+		ref = &sourcev1.GitRepositoryRef{}
+	}
+	for _, r := range []struct{ title, value string }{
+		{"commit", ref.Commit}, {"ref", ref.Name}, {"versions", ref.SemVer}, {"tag", ref.Tag}, {"branch", ref.Branch},
+	} {
+		if r.value != "" {
+			return r.title + " " + r.value
+		}
+	}
+	return "branch master"
+}
+
+// standing is the revision that is on the control plane. One whose health is being
+// waited for, or did not come, is not "applied" yet, and its objects are there.
+func standing(ks *kustomizev1.Kustomization) string {
+	ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition)
+	if ready == nil || ks.Status.LastAttemptedRevision == "" {
+		return ks.Status.LastAppliedRevision
+	}
+	waits := ready.Reason == meta.ProgressingReason && strings.HasPrefix(ready.Message, "Running health checks ")
+	if waits || ready.Reason == meta.HealthCheckFailedReason {
+		return ks.Status.LastAttemptedRevision
+	}
+	return ks.Status.LastAppliedRevision
+}
+
+// commitOf is the commit that is on the control plane, with what the Kustomization
+// recorded of it, or the source where that is still at the same commit.
+func commitOf(ks *kustomizev1.Kustomization, source *sourcev1.GitRepository) *lineage.Commit {
+	revision := standing(ks)
+	if revision == "" {
+		return nil
+	}
+	for _, h := range ks.Status.History {
+		if h.Metadata["revision"] == revision && h.Metadata[gitopsv1alpha1.CommitSubjectKey]+h.Metadata[gitopsv1alpha1.CommitAuthorKey] != "" {
+			return described(revision, h.Metadata)
+		}
+	}
+	return fromArtifact(revision, source)
+}
+
+// fromArtifact is a commit with what the source records of it.
+func fromArtifact(revision string, source *sourcev1.GitRepository) *lineage.Commit {
+	a := source.Status.Artifact
+	switch {
+	case a == nil || a.Revision != revision:
+		return &lineage.Commit{Revision: revision, Unknown: "author and subject are not recorded, and the source is at another commit: git show " + hashOf(revision)}
+	case a.Metadata[gitopsv1alpha1.CommitSubjectKey]+a.Metadata[gitopsv1alpha1.CommitAuthorKey] == "":
+		return &lineage.Commit{Revision: revision, Unknown: "author and subject were not recorded when it was fetched: git show " + hashOf(revision)}
+	}
+	return described(revision, a.Metadata)
+}
+
+func described(revision string, metadata map[string]string) *lineage.Commit {
+	return &lineage.Commit{
+		Revision: revision, Author: metadata[gitopsv1alpha1.CommitAuthorKey],
+		Subject: metadata[gitopsv1alpha1.CommitSubjectKey], Date: metadata[gitopsv1alpha1.CommitDateKey],
+	}
+}
+
+// hashOf is the commit in a revision.
+func hashOf(revision string) string { return revision[strings.LastIndexByte(revision, ':')+1:] }
+
+// repository traces a GitRepository: its commit.
+func (t *tracer) repository(obj *unstructured.Unstructured) error {
+	var r sourcev1.GitRepository
+	if err := into(obj, &r); err != nil {
+		return err
+	}
+	t.source(&r)
+	if a := r.Status.Artifact; a != nil {
+		t.out.Commit = fromArtifact(a.Revision, &r)
+	}
+	return nil
+}
+
+// kustomization traces a Kustomization: what it applies, and what applies itself.
+func (t *tracer) kustomization(ctx context.Context, obj *unstructured.Unstructured) error {
+	var ks kustomizev1.Kustomization
+	if err := into(obj, &ks); err != nil {
+		return err
+	}
+	if _, err := t.applier(ctx, &ks); err != nil {
+		return err
+	}
+	if name := ks.Labels[ownerName]; name != "" {
+		t.note("It is applied by Kustomization %s/%s itself: flotilla trace kustomization/%s -n %s.", ks.Labels[ownerNamespace], name, name, ks.Labels[ownerNamespace])
+	}
+	t.note("What it applies: %s.", fmt.Sprintf("flotilla tree kustomization/%s -n %s", ks.Name, ks.Namespace))
+	return nil
+}

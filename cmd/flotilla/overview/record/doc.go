@@ -1,0 +1,6 @@
+// Package record shows Events of the control plane and of members in one row of
+// time.
+//
+// In go Events with the server that each is from; out come entries in order, as
+// text or as fields for scripts. It reads nothing itself.
+package record

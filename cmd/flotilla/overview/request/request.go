@@ -1,0 +1,266 @@
+package request
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+)
+
+// followed is a kind of Flux that can be asked to look again, and be suspended.
+type followed struct {
+	kind   string
+	words  []string // on the command line
+	object func() client.Object
+	list   func() client.ObjectList
+	// read returns what the loops wrote.
+	read func(client.Object) progress
+	done string // "fetched revision %s"
+}
+
+// progress is how far a loop is with an object.
+type progress struct {
+	suspended  bool
+	handled    string
+	observed   int64
+	revision   string
+	conditions []metav1.Condition
+}
+
+var gitRepositories = &followed{
+	kind: sourcev1.GitRepositoryKind, words: []string{"git"}, done: "fetched",
+	object: func() client.Object { return &sourcev1.GitRepository{} },
+	list:   func() client.ObjectList { return &sourcev1.GitRepositoryList{} },
+	read: func(obj client.Object) progress {
+		r := obj.(*sourcev1.GitRepository)
+		p := progress{suspended: r.Spec.Suspend, handled: r.Status.LastHandledReconcileAt, observed: r.Status.ObservedGeneration, conditions: r.Status.Conditions}
+		if r.Status.Artifact != nil {
+			p.revision = r.Status.Artifact.Revision
+		}
+		return p
+	},
+}
+
+var kustomizations = &followed{
+	kind: kustomizev1.KustomizationKind, words: []string{"kustomization", "ks", "kustomizations"}, done: "applied",
+	object: func() client.Object { return &kustomizev1.Kustomization{} },
+	list:   func() client.ObjectList { return &kustomizev1.KustomizationList{} },
+	read: func(obj client.Object) progress {
+		ks := obj.(*kustomizev1.Kustomization)
+		return progress{suspended: ks.Spec.Suspend, handled: ks.Status.LastHandledReconcileAt, observed: ks.Status.ObservedGeneration,
+			revision: ks.Status.LastAppliedRevision, conditions: ks.Status.Conditions}
+	},
+}
+
+// requester asks loops to do something and waits until they have.
+type requester struct {
+	hub       client.WithWatch
+	clock     clock.Clock
+	out       io.Writer
+	namespace string
+	timeout   time.Duration
+}
+
+func (r *requester) say(glyph, format string, args ...any) {
+	_, _ = fmt.Fprintf(r.out, glyph+" "+format+"\n", args...)
+}
+
+// Glyphs before a line, as Flux's command line has them.
+const (
+	acts, done, waits = "►", "✔", "◎"
+)
+
+// get reads one object.
+func (r *requester) get(ctx context.Context, what *followed, namespace, name string) (client.Object, error) {
+	obj := what.object()
+	err := r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("there is no %s %s in namespace %s: flotilla status -A lists them", what.kind, name, namespace)
+	}
+	return obj, fleet.Describe(err)
+}
+
+// reconcile asks for a look at an object now, and waits for its outcome.
+func (r *requester) reconcile(ctx context.Context, what *followed, namespace, name string) error {
+	obj, err := r.get(ctx, what, namespace, name)
+	if err != nil {
+		return err
+	}
+	if what.read(obj).suspended {
+		return fmt.Errorf("%s %s/%s is suspended: flotilla resume %s %s -n %s", what.kind, namespace, name, what.command(), name, namespace)
+	}
+	r.say(acts, "asking for a look at %s %s/%s", what.kind, namespace, name)
+	token := r.clock.Now().Format(time.RFC3339Nano)
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, meta.ReconcileRequestAnnotation, token)
+	if err := r.hub.Patch(ctx, obj, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+		return fleet.Describe(err)
+	}
+	return r.wait(ctx, what, obj, func(_ client.Object, p progress) bool { return p.handled == token })
+}
+
+// wait waits until the object is handled and says what came of it.
+func (r *requester) wait(ctx context.Context, what *followed, obj client.Object, handled func(client.Object, progress) bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, r.timeout, errTimeout)
+	defer cancel()
+	r.say(waits, "waiting for %s", nameOf(what, obj))
+	w := &waiting{requester: r, what: what, obj: obj, handled: handled}
+	for {
+		ended, err := w.watch(ctx)
+		switch {
+		case ended:
+			return err
+		case ctx.Err() != nil:
+			return w.gaveUp(ctx)
+		case err != nil:
+			return fleet.Describe(err)
+		}
+	}
+}
+
+// waiting is one wait for one object.
+type waiting struct {
+	*requester
+	what    *followed
+	obj     client.Object
+	handled func(client.Object, progress) bool
+	said    string
+}
+
+// watch follows the object until its end, or that of the connection.
+func (w *waiting) watch(ctx context.Context) (ended bool, err error) {
+	watcher, err := w.hub.Watch(ctx, w.what.list(), client.InNamespace(w.obj.GetNamespace()), client.MatchingFields{"metadata.name": w.obj.GetName()})
+	if err != nil {
+		return false, err
+	}
+	defer watcher.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false, nil
+		case event, open := <-watcher.ResultChan():
+			if !open || event.Type == watch.Error {
+				return false, nil
+			}
+			now, ok := event.Object.(client.Object)
+			if !ok {
+				continue
+			}
+			if event.Type == watch.Deleted {
+				return true, fmt.Errorf("%s was deleted meanwhile", nameOf(w.what, w.obj))
+			}
+			if ended, err := w.judge(now); ended {
+				return true, err
+			}
+		}
+	}
+}
+
+// judge says whether the wait is over, and how it ended.
+func (w *waiting) judge(now client.Object) (ended bool, err error) {
+	p := w.what.read(now)
+	if p.suspended {
+		return true, fmt.Errorf("%s was suspended meanwhile", nameOf(w.what, w.obj))
+	}
+	ready := apimeta.FindStatusCondition(p.conditions, meta.ReadyCondition)
+	if ready == nil {
+		return false, nil
+	}
+	if ready.Status == metav1.ConditionUnknown && ready.Message != w.said {
+		w.say(waits, "%s", situation.Clean(ready.Message))
+	}
+	w.said = ready.Message
+	switch {
+	case !w.handled(now, p):
+		return false, nil
+	case ready.Status == metav1.ConditionTrue && p.observed == now.GetGeneration():
+		w.say(done, "%s revision %s", w.what.done, p.revision)
+		return true, nil
+	case ready.Status == metav1.ConditionFalse:
+		return true, fmt.Errorf("%s is not ready: %s: %s", nameOf(w.what, w.obj), ready.Reason, ready.Message)
+	default:
+		return false, nil
+	}
+}
+
+// gaveUp is the error of a wait that a deadline or the user ended.
+func (w *waiting) gaveUp(ctx context.Context) error {
+	if !errors.Is(context.Cause(ctx), errTimeout) {
+		return ctx.Err()
+	}
+	said := w.said
+	if said == "" {
+		said = "nobody has looked at it: does the control plane run its controller?"
+	}
+	return fmt.Errorf("%s is not ready after %s: %s", nameOf(w.what, w.obj), w.timeout, said)
+}
+
+// nameOf is "Kind namespace/name".
+func nameOf(what *followed, obj client.Object) string {
+	return what.kind + " " + obj.GetNamespace() + "/" + obj.GetName()
+}
+
+var errTimeout = errors.New("the time of --timeout is over")
+
+// suspend sets or removes spec.suspend.
+func (r *requester) suspend(ctx context.Context, what *followed, obj client.Object, suspend bool) error {
+	verb := map[bool]string{true: "suspended", false: "resumed"}[suspend]
+	if what.read(obj).suspended == suspend {
+		r.say(done, "%s is %s already", nameOf(what, obj), verb)
+		return nil
+	}
+	patch := fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, suspend)
+	if err := r.hub.Patch(ctx, obj, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+		return fleet.Describe(err)
+	}
+	r.say(done, "%s %s", verb, nameOf(what, obj))
+	return nil
+}
+
+// chosen are the objects that are named, or all of the namespace.
+func (r *requester) chosen(ctx context.Context, what *followed, names []string, all bool) ([]client.Object, error) {
+	var out []client.Object
+	for _, name := range names {
+		obj, err := r.get(ctx, what, r.namespace, name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, obj)
+	}
+	if !all {
+		return out, nil
+	}
+	err := listing.Pages(ctx, r.hub, what.list(), func(list client.ObjectList) {
+		items, _ := apimeta.ExtractList(list) // what was decoded into a list is one
+		for _, item := range items {
+			out = append(out, item.(client.Object))
+		}
+	}, client.InNamespace(r.namespace))
+	if err == nil && len(out) == 0 {
+		err = fmt.Errorf("there is no %s in namespace %s: flotilla status -A lists them", what.kind, r.namespace)
+	}
+	return out, fleet.Describe(err)
+}
+
+// command is how the kind is called on the command line.
+func (w *followed) command() string {
+	if slices.Contains(w.words, "git") {
+		return "source git"
+	}
+	return w.words[0]
+}

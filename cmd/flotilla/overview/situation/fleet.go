@@ -1,0 +1,140 @@
+package situation
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// APIVersion is that of a Fleet for scripts. Fields may be added; none changes
+// its meaning.
+const APIVersion = "cli.flotilla.io/v1alpha1"
+
+// State of an object.
+type State string
+
+// States, best first.
+const (
+	// Ready means that it is as it should be.
+	Ready State = "Ready"
+	// Suspended means that somebody told the fleet to leave it alone.
+	Suspended State = "Suspended"
+	// Progressing means that it may become ready by itself.
+	Progressing State = "Progressing"
+	// Failed means that somebody has to act.
+	Failed State = "Failed"
+)
+
+// word is how tables show a state: as the condition Ready does.
+func (s State) word() string {
+	switch s {
+	case Ready:
+		return "True"
+	case Suspended:
+		return "suspended"
+	case Progressing:
+		return "Unknown"
+	default:
+		return "False"
+	}
+}
+
+// Fleet is the state of a fleet.
+type Fleet struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"` // FleetStatus
+	// Ready says that there is no problem, and that all could be read.
+	Ready          bool            `json:"ready"`
+	Sources        []Source        `json:"sources"`
+	Kustomizations []Kustomization `json:"kustomizations"`
+	Clusters       []Cluster       `json:"clusters"`
+	// Templates counts what policies propagate.
+	Templates Count `json:"templates"`
+	// Problems are ordered: failed before progressing, and what may be the reason
+	// of others first.
+	Problems []Problem `json:"problems"`
+	// Unread names what the caller may not read, so that nothing is said of it.
+	Unread []string `json:"unread,omitempty"`
+}
+
+// Count says how many of something there are, and how many are ready.
+type Count struct {
+	Total int `json:"total"`
+	Ready int `json:"ready"`
+}
+
+// Source is a GitRepository.
+type Source struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	URL       string `json:"url"` // without user and password
+	// Revision is that of the artifact; empty where there is none yet.
+	Revision string `json:"revision,omitempty"`
+	// Fetched is when the artifact was made; nil where there is none.
+	Fetched *metav1.Time `json:"fetched,omitempty"`
+	State   State        `json:"state"`
+	Message string       `json:"message,omitempty"`
+}
+
+// Kustomization is one that applies a source.
+type Kustomization struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Source is "GitRepository/name", with the namespace where it is another.
+	Source string `json:"source"`
+	Path   string `json:"path"`
+	// Revision is the last that was applied; empty for none.
+	Revision string `json:"revision,omitempty"`
+	State    State  `json:"state"`
+	Message  string `json:"message,omitempty"`
+	// Objects is how many it owns on the control plane.
+	Objects int `json:"objects"`
+	// Clusters counts those that its templates run in: ready are the ones in
+	// which all of them are.
+	Clusters Count `json:"clusters"`
+}
+
+// Cluster is a member.
+type Cluster struct {
+	Name     string `json:"name"`
+	State    State  `json:"state"`
+	Reason   string `json:"reason,omitempty"`
+	Message  string `json:"message,omitempty"`
+	Version  string `json:"version,omitempty"`
+	Mode     string `json:"mode"`
+	Provider string `json:"provider,omitempty"`
+	Region   string `json:"region,omitempty"`
+	// Cordoned says that nothing new is placed there.
+	Cordoned bool `json:"cordoned,omitempty"`
+	// Leaving says that it is being taken out of the fleet.
+	Leaving bool `json:"leaving,omitempty"`
+	// Nodes is nil where their number is not known.
+	Nodes *Count `json:"nodes,omitempty"`
+	// Heard is when the agent of a cluster in pull mode last reported; nil for
+	// never, and in push mode.
+	Heard *metav1.Time `json:"heard,omitempty"`
+	// Templates counts what is placed there.
+	Templates Count `json:"templates"`
+	// CPU and Memory are what is taken of what there is, such as "3/8"; empty
+	// where it is not known.
+	CPU    string `json:"cpu,omitempty"`
+	Memory string `json:"memory,omitempty"`
+}
+
+// Problem is something that is not ready, and the next step.
+type Problem struct {
+	State State `json:"state"`
+	// Kind, Namespace and Name are of the object.
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Clusters that it concerns, sorted; none where it concerns the control plane.
+	Clusters []string `json:"clusters,omitempty"`
+	Message  string   `json:"message"`
+	// Next is what to do, or where to look.
+	Next string `json:"next"`
+}
+
+// Object is "Deployment shop/web".
+func (p Problem) Object() string {
+	if p.Namespace == "" {
+		return p.Kind + " " + p.Name
+	}
+	return p.Kind + " " + p.Namespace + "/" + p.Name
+}

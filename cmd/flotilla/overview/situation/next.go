@@ -1,0 +1,117 @@
+package situation
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+)
+
+// rank orders problems by kind: what may be the reason of others first.
+var rank = map[string]int{
+	clusterv1alpha1.ResourceKindCluster: 1, sourcev1.GitRepositoryKind: 2, kustomizev1.KustomizationKind: 3,
+	"ClusterPropagationPolicy": 4, "PropagationPolicy": 5,
+}
+
+const lastRank = 6
+
+func compareProblems(a, b Problem) int {
+	place := func(p Problem) int {
+		if r, ok := rank[p.Kind]; ok {
+			return r
+		}
+		return lastRank
+	}
+	return cmp.Or(
+		cmp.Compare(urgency(a.State), urgency(b.State)), cmp.Compare(place(a), place(b)),
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name),
+		slices.Compare(a.Clusters, b.Clusters), cmp.Compare(a.Message, b.Message),
+	)
+}
+
+func urgency(s State) int {
+	if s == Failed {
+		return 0
+	}
+	return 1
+}
+
+// repositoryNext is what to do about a GitRepository.
+func repositoryNext(r *sourcev1.GitRepository, ready *metav1.Condition) string {
+	again := "flotilla reconcile source git " + r.Name + inNamespace(r.Namespace)
+	if ready == nil {
+		return "wait a moment; if it stays so, see whether the control plane runs the controller gitrepository"
+	}
+	switch ready.Reason {
+	case sourcev1.AuthenticationFailedReason:
+		return "correct the Secret that spec.secretRef names, then: " + again
+	case sourcev1.URLInvalidReason, "UnsupportedField":
+		return "correct its spec: flotilla edit gitrepository " + r.Name + inNamespace(r.Namespace)
+	case "HostKeyNotTrusted":
+		return "compare the server's key with what its operator says, and put it into known_hosts"
+	default:
+		return "put right what it says, then: " + again
+	}
+}
+
+// kustomizationNext is what to do about a Kustomization.
+func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) string {
+	if ready == nil {
+		return "wait a moment; if it stays so, see whether the control plane runs the controller kustomization"
+	}
+	object := ks.Name + inNamespace(ks.Namespace)
+	switch ready.Reason {
+	case meta.ArtifactFailedReason:
+		return "see its source: flotilla trace kustomization/" + object
+	case meta.DependencyNotReadyReason:
+		return "see what it depends on: flotilla get kustomizations -A"
+	case meta.HealthCheckFailedReason, meta.ProgressingReason:
+		return "see which objects: flotilla tree kustomization/" + object
+	case meta.BuildFailedReason, "PathNotFound", "EmptyBuild", "DuplicateObject":
+		return "correct the files and commit; the last revision keeps running. flotilla trace kustomization/" + object
+	default:
+		return "put right what it says, then: flotilla reconcile kustomization " + object
+	}
+}
+
+// clusterNext is what to do about a cluster.
+func clusterNext(c *clusterv1alpha1.Cluster) string {
+	if c.Spec.SyncMode == clusterv1alpha1.Pull {
+		return fmt.Sprintf("see whether flotilla-agent runs for %s and reaches the control plane: flotilla describe cluster %s", c.Name, c.Name)
+	}
+	return fmt.Sprintf("see whether %s is up and accepts the fleet's credentials: flotilla describe cluster %s", c.Name, c.Name)
+}
+
+func isCordon(t corev1.Taint) bool {
+	return t.Key == clusterv1alpha1.TaintClusterUnscheduler && t.Effect == corev1.TaintEffectNoSchedule
+}
+
+// taken is how much CPU and memory is taken of what there is.
+func taken(r *clusterv1alpha1.ResourceSummary) (cpu, memory string) {
+	if r == nil {
+		return "", ""
+	}
+	share := func(name corev1.ResourceName) string {
+		all, ok := r.Allocatable[name]
+		if !ok {
+			return ""
+		}
+		used := r.Allocated[name]
+		return used.String() + "/" + all.String()
+	}
+	return share(corev1.ResourceCPU), share(corev1.ResourceMemory)
+}
+
+// ago is how long ago something was, for people.
+func ago(now, then time.Time) string {
+	return duration.HumanDuration(max(now.Sub(then), 0)) + " ago"
+}

@@ -1,0 +1,267 @@
+package situation
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+// readyCondition is the type that all kinds here share.
+const readyCondition = "Ready"
+
+// Survey takes the objects of a control plane, in any order, and sums them up. It
+// keeps of each no more than it shows, so that pages can be read one by one. It is
+// not for use from several goroutines.
+type Survey struct {
+	now     time.Time
+	within  string
+	fleet   Fleet
+	reach   map[inventory.ID]*reach
+	owned   map[int][]inventory.ID // by the place of the Kustomization
+	members map[string]*Count
+}
+
+// reach is where a template should be, and where it is as it should be.
+type reach struct{ clusters, ready []string }
+
+// NewSurvey returns one that has seen nothing. With a namespace it counts
+// templates only that are there, or that its Kustomizations own: these are to be
+// added first.
+func NewSurvey(now time.Time, namespace string) *Survey {
+	return &Survey{
+		now: now, within: namespace,
+		fleet: Fleet{APIVersion: APIVersion, Kind: "FleetStatus", Sources: []Source{}, Kustomizations: []Kustomization{}, Clusters: []Cluster{}, Problems: []Problem{}},
+		reach: map[inventory.ID]*reach{}, owned: map[int][]inventory.ID{}, members: map[string]*Count{},
+	}
+}
+
+// Unread says that the caller may not read something.
+func (s *Survey) Unread(what string) { s.fleet.Unread = append(s.fleet.Unread, what) }
+
+// Namespaces are those in which there may be templates that count, sorted; one
+// empty name means all.
+func (s *Survey) Namespaces() []string {
+	if s.within == "" {
+		return []string{""}
+	}
+	out := []string{s.within}
+	for _, ids := range s.owned {
+		for _, id := range ids {
+			if id.Namespace != "" {
+				out = append(out, id.Namespace)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// counts says whether a template is one that this is about.
+func (s *Survey) counts(id inventory.ID) bool {
+	if s.within == "" || id.Namespace == s.within {
+		return true
+	}
+	for _, ids := range s.owned {
+		if slices.Contains(ids, id) {
+			return true
+		}
+	}
+	return false
+}
+
+// judge returns the state that conditions tell, and the message of Ready. observed
+// says that they are about the object as it is now.
+func judge(conditions []metav1.Condition, observed bool) (State, *metav1.Condition) {
+	ready := apimeta.FindStatusCondition(conditions, readyCondition)
+	switch {
+	case ready == nil:
+		return Progressing, nil
+	case ready.Status == metav1.ConditionFalse:
+		return Failed, ready
+	case ready.Status == metav1.ConditionTrue && observed:
+		return Ready, ready
+	default:
+		return Progressing, ready
+	}
+}
+
+// Repository adds a GitRepository.
+func (s *Survey) Repository(r *sourcev1.GitRepository) {
+	state, ready := judge(r.Status.Conditions, r.Status.ObservedGeneration == r.Generation)
+	out := Source{Namespace: r.Namespace, Name: r.Name, URL: withoutUser(r.Spec.URL), State: state}
+	if ready != nil {
+		out.Message = ready.Message
+	}
+	if a := r.Status.Artifact; a != nil {
+		out.Revision, out.Fetched = a.Revision, a.LastUpdateTime.DeepCopy()
+	}
+	if r.Spec.Suspend {
+		out.State = Suspended
+	}
+	s.fleet.Sources = append(s.fleet.Sources, out)
+	s.problem(Problem{State: out.State, Kind: sourcev1.GitRepositoryKind, Namespace: r.Namespace, Name: r.Name,
+		Message: orElse(out.Message, "nobody has looked at it yet"), Next: repositoryNext(r, ready)})
+}
+
+// Kustomization adds a Kustomization.
+func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
+	state, ready := judge(ks.Status.Conditions, ks.Status.ObservedGeneration == ks.Generation)
+	out := Kustomization{
+		Namespace: ks.Namespace, Name: ks.Name, Path: orElse(ks.Spec.Path, "./"),
+		Source: ks.Spec.SourceRef.Kind + "/" + ks.Spec.SourceRef.Name, Revision: ks.Status.LastAppliedRevision, State: state,
+	}
+	if ns := ks.Spec.SourceRef.Namespace; ns != "" && ns != ks.Namespace {
+		out.Source = ks.Spec.SourceRef.Kind + "/" + ns + "/" + ks.Spec.SourceRef.Name
+	}
+	if ready != nil {
+		out.Message = ready.Message
+	}
+	if ks.Spec.Suspend {
+		out.State = Suspended
+	}
+	if entries, err := inventory.Read(ks.Status.Inventory); err == nil { // one that nobody can read owns nothing that is known
+		out.Objects = len(entries)
+		for _, e := range entries {
+			s.owned[len(s.fleet.Kustomizations)] = append(s.owned[len(s.fleet.Kustomizations)], e.ID)
+		}
+	}
+	s.fleet.Kustomizations = append(s.fleet.Kustomizations, out)
+	s.problem(Problem{State: out.State, Kind: kustomizev1.KustomizationKind, Namespace: ks.Namespace, Name: ks.Name,
+		Message: orElse(out.Message, "nobody has looked at it yet"), Next: kustomizationNext(ks, ready)})
+}
+
+// Cluster adds a member. heard is when its agent last reported; zero where it
+// never did or has none.
+func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
+	state, ready := judge(c.Status.Conditions, true)
+	out := Cluster{
+		Name: c.Name, State: state, Version: c.Status.KubernetesVersion, Mode: string(c.Spec.SyncMode),
+		Provider: c.Spec.Provider, Region: c.Spec.Region, Leaving: !c.DeletionTimestamp.IsZero(),
+		Cordoned: slices.ContainsFunc(c.Spec.Taints, isCordon),
+	}
+	if ready != nil {
+		out.Reason, out.Message = ready.Reason, ready.Message
+		if ready.Status == metav1.ConditionUnknown {
+			out.State = Failed // it is silent: that does not pass by itself
+		}
+	}
+	if n := c.Status.NodeSummary; n != nil {
+		out.Nodes = &Count{Total: int(n.TotalNum), Ready: int(n.ReadyNum)}
+	}
+	if c.Spec.SyncMode == clusterv1alpha1.Pull && !heard.IsZero() {
+		out.Heard = &metav1.Time{Time: heard}
+	}
+	out.CPU, out.Memory = taken(c.Status.ResourceSummary)
+	s.fleet.Clusters = append(s.fleet.Clusters, out)
+	message := orElse(out.Message, "it has not reported yet")
+	if out.Heard != nil && out.State != Ready {
+		message += "; its agent was last heard " + ago(s.now, out.Heard.Time)
+	}
+	s.problem(Problem{State: out.State, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: message, Next: clusterNext(c)})
+}
+
+// Policy adds a policy. Only those that cannot act are shown.
+func (s *Survey) Policy(p policyv1alpha1.Policy) {
+	status := p.PropagationStatus()
+	ready := apimeta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
+	if ready == nil || ready.Status != metav1.ConditionFalse {
+		return
+	}
+	kind := "PropagationPolicy"
+	if p.GetNamespace() == "" {
+		kind = "ClusterPropagationPolicy"
+	}
+	s.problem(Problem{State: Failed, Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(), Message: ready.Message,
+		Next: "put right what it says: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + inNamespace(p.GetNamespace())})
+}
+
+// Fleet returns what was found. The Survey must not be used after.
+func (s *Survey) Fleet() Fleet {
+	f := s.fleet
+	for i := range f.Kustomizations {
+		f.Kustomizations[i].Clusters = s.clustersOf(s.owned[i])
+	}
+	for i := range f.Clusters {
+		if count := s.members[f.Clusters[i].Name]; count != nil {
+			f.Clusters[i].Templates = *count
+		}
+	}
+	slices.SortFunc(f.Sources, func(a, b Source) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(f.Kustomizations, func(a, b Kustomization) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(f.Clusters, func(a, b Cluster) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(f.Problems, compareProblems)
+	slices.Sort(f.Unread)
+	f.Ready = len(f.Problems)+len(f.Unread) == 0
+	return f
+}
+
+// clustersOf counts the clusters of templates.
+func (s *Survey) clustersOf(ids []inventory.ID) Count {
+	wants := map[string]int{}
+	for _, id := range ids {
+		r := s.reach[id]
+		if r == nil {
+			continue
+		}
+		for _, cluster := range r.clusters {
+			wants[cluster]++
+		}
+		for _, cluster := range r.ready {
+			wants[cluster]--
+		}
+	}
+	count := Count{Total: len(wants)}
+	for missing := range maps.Values(wants) {
+		if missing == 0 {
+			count.Ready++
+		}
+	}
+	return count
+}
+
+func (s *Survey) problem(p Problem) {
+	if p.State == Failed || p.State == Progressing {
+		s.fleet.Problems = append(s.fleet.Problems, p)
+	}
+}
+
+// withoutUser is an address without user and password.
+func withoutUser(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "(not an address)"
+	}
+	u.User = nil
+	return u.String()
+}
+
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+func inNamespace(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return fmt.Sprintf(" -n %s", namespace)
+}

@@ -1,0 +1,103 @@
+package situation
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+// states are what a rollup calls them.
+var states = map[rollup.State]State{rollup.Healthy: Ready, rollup.Progressing: Progressing, rollup.Failed: Failed}
+
+// Binding adds a template by its binding.
+func (s *Survey) Binding(b workv1alpha2.Binding) {
+	ref := b.BindingSpec().Resource
+	if !s.counts(idOf(ref)) {
+		return
+	}
+	s.fleet.Templates.Total++
+	part := PartOf(b)
+	found := &reach{}
+	problems := map[string]*Problem{}
+	note := func(state rollup.State, cluster, reason string) {
+		key := states[state].word() + reason
+		if problems[key] == nil {
+			problems[key] = &Problem{State: states[state], Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Message: reason}
+		}
+		if cluster != "" {
+			problems[key].Clusters = append(problems[key].Clusters, cluster)
+		}
+	}
+	if part.State != rollup.Healthy {
+		note(part.State, "", part.Reason)
+	}
+	for _, c := range part.Clusters {
+		found.clusters = append(found.clusters, c.Name)
+		count := s.member(c.Name)
+		count.Total++
+		if c.State == rollup.Healthy {
+			count.Ready++
+			found.ready = append(found.ready, c.Name)
+			continue
+		}
+		note(c.State, c.Name, c.Reason)
+	}
+	s.reach[idOf(ref)] = found
+	if len(problems) == 0 {
+		s.fleet.Templates.Ready++
+	}
+	for _, key := range slices.Sorted(maps.Keys(problems)) {
+		p := problems[key]
+		p.Next = templateNext(*p)
+		s.problem(*p)
+	}
+}
+
+// PartOf judges a template by its binding alone. Whether clusters hold the latest
+// version is not known that way; what they hold is.
+func PartOf(b workv1alpha2.Binding) rollup.Part {
+	ref := b.BindingSpec().Resource
+	template := &unstructured.Unstructured{}
+	template.SetAPIVersion(ref.APIVersion)
+	template.SetKind(ref.Kind)
+	template.SetNamespace(ref.Namespace)
+	template.SetName(ref.Name)
+	blind := b.DeepCopyObject().(workv1alpha2.Binding)
+	annotations := blind.GetAnnotations()
+	delete(annotations, propagation.DigestAnnotation) // it could be compared with the template only
+	blind.SetAnnotations(annotations)
+	return rollup.PartOf(template, blind, nil)
+}
+
+func (s *Survey) member(name string) *Count {
+	if s.members[name] == nil {
+		s.members[name] = &Count{}
+	}
+	return s.members[name]
+}
+
+func idOf(ref workv1alpha2.ObjectReference) inventory.ID {
+	gvk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
+	return inventory.ID{Namespace: ref.Namespace, Name: ref.Name, GroupKind: gvk.GroupKind()}
+}
+
+// templateNext is what to do about a template.
+func templateNext(p Problem) string {
+	args := strings.ToLower(p.Kind) + "/" + p.Name + inNamespace(p.Namespace)
+	switch {
+	case len(p.Clusters) == 0:
+		return "flotilla explain " + args
+	case p.State == Failed:
+		return "put right what the cluster says; it is tried again. flotilla explain " + args + " --cluster " + p.Clusters[0]
+	default:
+		return "flotilla events --for " + p.Kind + "/" + p.Name + inNamespace(p.Namespace) + " -C " + strings.Join(p.Clusters[:min(len(p.Clusters), 3)], ",")
+	}
+}

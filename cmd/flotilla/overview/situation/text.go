@@ -1,0 +1,266 @@
+package situation
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+)
+
+// TextOptions change what Text shows.
+type TextOptions struct {
+	// Wide adds columns and leaves no row out.
+	Wide bool
+	// Now is what ages are counted from.
+	Now time.Time
+}
+
+// What one screen has room for.
+const (
+	mostRows     = 15
+	mostProblems = 10
+	mostClusters = 5
+	mostMessage  = 160
+)
+
+// Text writes the fleet for people.
+func (f Fleet) Text(w io.Writer, opts TextOptions) error {
+	t := text{opts: opts}
+	t.summary(f)
+	for _, table := range []table{f.sources(opts), f.kustomizations(opts), f.clusters(opts)} {
+		t.table(table)
+	}
+	t.problems(f.Problems)
+	for _, what := range f.Unread {
+		t.line("You may not read %s: nothing is said of them.", what)
+	}
+	_, err := io.WriteString(w, t.out.String())
+	return err
+}
+
+// table is one section. Rows that are not ready stay when some are left out.
+type table struct {
+	title  string
+	header []string
+	rows   []row
+}
+
+type row struct {
+	cells []string
+	ready bool
+}
+
+type text struct {
+	out  strings.Builder
+	opts TextOptions
+}
+
+func (t *text) line(format string, args ...any) { fmt.Fprintf(&t.out, format+"\n", args...) }
+
+func (t *text) summary(f Fleet) {
+	ready := func(states []State) Count {
+		c := Count{Total: len(states)}
+		for _, s := range states {
+			if s == Ready {
+				c.Ready++
+			}
+		}
+		return c
+	}
+	var clusters, sources, applies []State
+	for i := range f.Clusters {
+		clusters = append(clusters, f.Clusters[i].State)
+	}
+	for i := range f.Sources {
+		sources = append(sources, f.Sources[i].State)
+	}
+	for i := range f.Kustomizations {
+		applies = append(applies, f.Kustomizations[i].State)
+	}
+	verdict := "All is ready"
+	if len(f.Unread) > 0 {
+		verdict = "What you may read is ready"
+	}
+	if n := len(f.Problems); n > 0 {
+		verdict = fmt.Sprintf("%d %s not ready", n, plural(n, "thing is", "things are"))
+	}
+	t.line("%s: clusters %s, sources %s, Kustomizations %s, templates %s.",
+		verdict, ready(clusters).text(), ready(sources).text(), ready(applies).text(), f.Templates.text())
+}
+
+func (c Count) text() string { return fmt.Sprintf("%d/%d", c.Ready, c.Total) }
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+func (t *text) table(s table) {
+	if len(s.rows) == 0 {
+		return
+	}
+	shown, left := s.rows, 0
+	if !t.opts.Wide && len(shown) > mostRows {
+		shown = slices.Clone(shown)
+		slices.SortStableFunc(shown, func(a, b row) int { return order(a.ready) - order(b.ready) })
+		shown, left = shown[:mostRows], len(shown)-mostRows
+	}
+	t.line("\n%s", s.title)
+	w := tabwriter.NewWriter(&t.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "  "+strings.Join(s.header, "\t"))
+	for _, r := range shown {
+		fmt.Fprintln(w, "  "+strings.Join(r.cells, "\t"))
+	}
+	_ = w.Flush() // into memory
+	if left > 0 {
+		t.line("  and %d more: -o wide shows all", left)
+	}
+}
+
+func order(ready bool) int {
+	if ready {
+		return 1
+	}
+	return 0
+}
+
+func (f Fleet) sources(opts TextOptions) table {
+	s := table{title: "SOURCES", header: []string{"NAMESPACE", "NAME", "REVISION", "READY", "FETCHED", "URL"}}
+	for i := range f.Sources {
+		r := &f.Sources[i]
+		fetched := "-"
+		if r.Fetched != nil {
+			fetched = ago(opts.Now, r.Fetched.Time)
+		}
+		s.rows = append(s.rows, row{[]string{r.Namespace, r.Name, ShortRevision(r.Revision), r.State.word(), fetched, Clean(r.URL)}, r.State == Ready})
+	}
+	return s
+}
+
+func (f Fleet) kustomizations(opts TextOptions) table {
+	s := table{title: "KUSTOMIZATIONS", header: []string{"NAMESPACE", "NAME", "REVISION", "READY", "CLUSTERS", "OBJECTS", "SOURCE"}}
+	if opts.Wide {
+		s.header = append(s.header, "PATH", "MESSAGE")
+	}
+	for i := range f.Kustomizations {
+		k := &f.Kustomizations[i]
+		cells := []string{k.Namespace, k.Name, ShortRevision(k.Revision), k.State.word(), k.Clusters.text(), fmt.Sprint(k.Objects), k.Source}
+		if opts.Wide {
+			cells = append(cells, k.Path, orElse(Clean(k.Message), "-"))
+		}
+		s.rows = append(s.rows, row{cells, k.State == Ready})
+	}
+	return s
+}
+
+func (f Fleet) clusters(opts TextOptions) table {
+	s := table{title: "CLUSTERS", header: []string{"NAME", "READY", "VERSION", "MODE", "NODES", "TEMPLATES", "AGENT"}}
+	if opts.Wide {
+		s.header = append(s.header, "CPU", "MEMORY", "PROVIDER", "REGION", "MESSAGE")
+	}
+	for i := range f.Clusters {
+		c := &f.Clusters[i]
+		cells := []string{c.Name, c.word(), orElse(c.Version, "-"), orElse(c.Mode, "-"), "-", c.Templates.text(), c.agent(opts.Now)}
+		if c.Nodes != nil {
+			cells[4] = c.Nodes.text()
+		}
+		if opts.Wide {
+			cells = append(cells, orElse(c.CPU, "-"), orElse(c.Memory, "-"), orElse(c.Provider, "-"), orElse(c.Region, "-"), orElse(Clean(c.Message), "-"))
+		}
+		s.rows = append(s.rows, row{cells, c.State == Ready})
+	}
+	return s
+}
+
+func (c *Cluster) word() string {
+	word := c.State.word()
+	if c.Reason == clusterv1alpha1.ClusterStatusUnknownReason || c.Reason == clusterv1alpha1.ClusterStatusNeverUpdatedReason {
+		word = Progressing.word() // nobody knows
+	}
+	if c.Cordoned {
+		word += ",cordoned"
+	}
+	if c.Leaving {
+		word += ",leaving"
+	}
+	return word
+}
+
+// agent says when an agent was last heard; "-" for a cluster that has none.
+func (c *Cluster) agent(now time.Time) string {
+	switch {
+	case c.Mode != "Pull":
+		return "-"
+	case c.Heard == nil:
+		return "never heard"
+	case c.State != Ready:
+		return "silent since " + strings.TrimSuffix(ago(now, c.Heard.Time), " ago")
+	default:
+		return "heard " + ago(now, c.Heard.Time)
+	}
+}
+
+func (t *text) problems(problems []Problem) {
+	if len(problems) == 0 {
+		return
+	}
+	t.line("\nNOT READY")
+	most := mostProblems
+	if t.opts.Wide {
+		most = len(problems)
+	}
+	for i, p := range problems[:min(most, len(problems))] {
+		where := ""
+		if len(p.Clusters) > 0 {
+			where = " in " + t.names(p.Clusters)
+		}
+		t.line("  %2d  %s%s: %s", i+1, p.Object(), where, clip(Clean(p.Message), t.opts.Wide))
+		t.line("      next: %s", p.Next)
+	}
+	if left := len(problems) - most; left > 0 {
+		t.line("  and %d more: -o wide shows all", left)
+	}
+}
+
+func (t *text) names(clusters []string) string {
+	if t.opts.Wide || len(clusters) <= mostClusters {
+		return strings.Join(clusters, ", ")
+	}
+	return fmt.Sprintf("%s and %d more clusters", strings.Join(clusters[:mostClusters], ", "), len(clusters)-mostClusters)
+}
+
+// Clean makes one line of foreign text, without what a terminal would obey.
+func Clean(s string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
+	}), " ")
+}
+
+func clip(s string, wide bool) string {
+	if runes := []rune(s); !wide && len(runes) > mostMessage {
+		return strings.TrimSpace(string(runes[:mostMessage])) + "…"
+	}
+	return s
+}
+
+// shortCommit is how much of a commit people read.
+const shortCommit = 8
+
+// ShortRevision is a revision with a short commit, as Flux shows it; "-" for none.
+func ShortRevision(revision string) string {
+	if revision == "" {
+		return "-"
+	}
+	i := strings.LastIndexByte(revision, ':')
+	if i < 0 || len(revision)-i-1 <= shortCommit {
+		return revision
+	}
+	return revision[:i+1+shortCommit]
+}

@@ -1,0 +1,84 @@
+package overview
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+)
+
+// surveyOf reads what a status shows, of one namespace or, where that is empty, of
+// all. Lists are read in pages and one after the other, and forgotten: a large
+// fleet costs time, not memory.
+func surveyOf(ctx context.Context, hub client.Reader, namespace string, now time.Time) (situation.Fleet, error) {
+	s := situation.NewSurvey(now, namespace)
+	within := client.InNamespace(namespace)
+	for _, part := range []struct {
+		what string
+		read func() error
+	}{
+		{"clusters", func() error { return surveyClusters(ctx, hub, s) }},
+		{"GitRepositories", listing.Each(ctx, hub, &sourcev1.GitRepositoryList{}, s.Repository, within)},
+		{"Kustomizations", listing.Each(ctx, hub, &kustomizev1.KustomizationList{}, s.Kustomization, within)},
+		{"PropagationPolicies", listing.Each(ctx, hub, &policyv1alpha1.PropagationPolicyList{}, func(p *policyv1alpha1.PropagationPolicy) { s.Policy(p) }, within)},
+		{"ClusterPropagationPolicies", listing.Each(ctx, hub, &policyv1alpha1.ClusterPropagationPolicyList{}, func(p *policyv1alpha1.ClusterPropagationPolicy) { s.Policy(p) })},
+		{"ResourceBindings", func() error {
+			for _, ns := range s.Namespaces() {
+				if err := listing.Each(ctx, hub, &workv1alpha2.ResourceBindingList{}, func(b *workv1alpha2.ResourceBinding) { s.Binding(b) }, client.InNamespace(ns))(); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		{"ClusterResourceBindings", listing.Each(ctx, hub, &workv1alpha2.ClusterResourceBindingList{}, func(b *workv1alpha2.ClusterResourceBinding) { s.Binding(b) })},
+	} {
+		switch err := part.read(); {
+		case apierrors.IsForbidden(err):
+			s.Unread(part.what)
+		case err != nil:
+			return situation.Fleet{}, err
+		}
+	}
+	return s.Fleet(), nil
+}
+
+// surveyClusters reads the clusters, and when their agents were last heard, if any
+// has one.
+func surveyClusters(ctx context.Context, hub client.Reader, s *situation.Survey) error {
+	var clusters []*clusterv1alpha1.Cluster
+	err := listing.Each(ctx, hub, &clusterv1alpha1.ClusterList{}, func(c *clusterv1alpha1.Cluster) {
+		c.Status.APIEnablements = nil // by far the largest, and not shown
+		clusters = append(clusters, c)
+	})()
+	if err != nil {
+		return err
+	}
+	heard := map[string]time.Time{}
+	if slices.ContainsFunc(clusters, func(c *clusterv1alpha1.Cluster) bool { return c.Spec.SyncMode == clusterv1alpha1.Pull }) {
+		err := listing.Each(ctx, hub, &coordinationv1.LeaseList{}, func(l *coordinationv1.Lease) {
+			if l.Spec.RenewTime != nil {
+				heard[l.Name] = l.Spec.RenewTime.Time
+			}
+		}, client.InNamespace(workv1alpha2.NamespaceKarmadaCluster))()
+		if apierrors.IsForbidden(err) {
+			s.Unread("Leases of agents")
+		} else if err != nil {
+			return err
+		}
+	}
+	for _, c := range clusters {
+		s.Cluster(c, heard[c.Name])
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+package overview
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/policies/override"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/selector"
+)
+
+func newTraceCommand(f *fleet.Flags) *cobra.Command {
+	var scope fleet.Scope
+	var out output
+	cmd := &cobra.Command{
+		Use:   "trace KIND/NAME",
+		Short: "Show where an object comes from, and where it runs",
+		Long: `Show where an object comes from, and where it runs: repository, commit and its
+author, file, Kustomization, policy, overrides, binding, and for each cluster the
+Work and the object that the cluster has.
+
+With --cluster the way begins at an object in that member, such as a Pod.`,
+		Example: `  flotilla trace deployment/web -n shop
+  flotilla trace pod/web-5d4f8c7b9-x2x9k -n shop --cluster east
+  flotilla trace kustomization/web -o json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kind, name, err := object(args)
+			if err != nil {
+				return err
+			}
+			cluster, err := scope.One()
+			if err != nil {
+				return err
+			}
+			return runTrace(cmd.Context(), f, cmd.OutOrStdout(), &out, place{cluster, kind, name})
+		},
+	}
+	scope.AddClustersTo(cmd, f, "member that the object is in")
+	out.addTo(cmd, asJSON, asYAML)
+	return cmd
+}
+
+// place is where an object is, in the words of a command line.
+type place struct{ cluster, kind, name string }
+
+func runTrace(ctx context.Context, f *fleet.Flags, w io.Writer, out *output, at place) error {
+	hub, err := listing.Hub(f)
+	if err != nil {
+		return fleet.Describe(err)
+	}
+	t := &tracer{reader: reader{hub}, flags: f, files: artifacts{&http.Client{Timeout: artifactPatience}}}
+	if err := t.run(ctx, at); err != nil {
+		return fleet.Describe(err)
+	}
+	if done, err := out.structured(w, t.out); done {
+		return err
+	}
+	return t.out.Text(w)
+}
+
+// tracer follows one object in both directions.
+type tracer struct {
+	reader
+	flags *fleet.Flags
+	files artifacts
+	out   lineage.Trace
+}
+
+func (t *tracer) note(format string, args ...any) {
+	t.out.Notes = append(t.out.Notes, fmt.Sprintf(format, args...))
+}
+
+func (t *tracer) run(ctx context.Context, at place) error {
+	obj, err := lookup(ctx, t.flags, at.cluster, at.kind, at.name)
+	if err != nil {
+		return err
+	}
+	t.out = lineage.Trace{APIVersion: situation.APIVersion, Kind: "ObjectTrace", Object: objectOf(obj, at.cluster)}
+	template := obj
+	switch gk := obj.GroupVersionKind().GroupKind(); {
+	case at.cluster != "":
+		template, err = t.climb(ctx, obj, at.cluster)
+	case gk == sourcev1.GroupVersion.WithKind(sourcev1.GitRepositoryKind).GroupKind():
+		return t.repository(obj)
+	case gk == kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind():
+		return t.kustomization(ctx, obj)
+	case gk.Group == workv1alpha2.GroupVersion.Group:
+		template, err = t.carried(ctx, obj)
+	}
+	if err != nil || template == nil {
+		return err
+	}
+	if template != obj {
+		o := objectOf(template, "")
+		t.out.Template = &o
+	}
+	if err := t.origin(ctx, template); err != nil {
+		return err
+	}
+	return t.delivery(ctx, template)
+}
+
+// carried returns the template of a binding or Work.
+func (t *tracer) carried(ctx context.Context, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if obj.GetKind() == workv1alpha1.ResourceKindWork {
+		var w workv1alpha1.Work
+		if err := into(obj, &w); err != nil {
+			return nil, err
+		}
+		return t.templateOrNote(t.templateOf(ctx, &w))
+	}
+	var b workv1alpha2.ResourceBinding // both scopes have the same spec
+	if err := into(obj, &b); err != nil {
+		return nil, err
+	}
+	ref := b.Spec.Resource
+	return t.templateOrNote(t.get(ctx, ref.APIVersion, ref.Kind, ref.Namespace, ref.Name))
+}
+
+// templateOrNote turns a template that is gone into a note.
+func (t *tracer) templateOrNote(template *unstructured.Unstructured, err error) (*unstructured.Unstructured, error) {
+	if apierrors.IsNotFound(err) {
+		t.note("Its template is not on the control plane any more: what is in the clusters will go.")
+		return nil, nil
+	}
+	return template, err
+}
+
+// delivery finds policy, binding, Works and members' objects.
+func (t *tracer) delivery(ctx context.Context, template *unstructured.Unstructured) error {
+	if ref, ok := propagation.Claimed(template); ok {
+		kind := "PropagationPolicy"
+		if ref.Namespace == "" {
+			kind = "ClusterPropagationPolicy"
+		}
+		t.out.Policy = &lineage.Object{APIVersion: policyv1alpha1.GroupVersion.String(), Kind: kind, Namespace: ref.Namespace, Name: ref.Name}
+	}
+	if template.GroupVersionKind().GroupKind().String() == "Namespace" {
+		works, err := t.worksOfNamespace(ctx, template.GetName())
+		if err != nil {
+			return err
+		}
+		t.out.Clusters = deliveriesOfWorks(works)
+		return t.members(ctx, template)
+	}
+	b, err := t.binding(ctx, template)
+	if err != nil {
+		return err
+	}
+	if b == nil && !propagation.Propagates(selector.ResourceOf(template), propagation.SkipRules{}) {
+		t.note("Objects of this kind, or in this namespace, stay on the control plane.")
+		return nil
+	}
+	if b == nil {
+		t.note("No policy carries it to clusters: flotilla explain %s/%s%s says why.", strings.ToLower(template.GetKind()), template.GetName(), inNamespace(template.GetNamespace()))
+		return nil
+	}
+	works, err := t.worksOf(ctx, []workv1alpha2.Binding{b})
+	if err != nil {
+		return err
+	}
+	mine := works[b.GetLabels()[idLabel(b)]]
+	t.placed(b)
+	t.out.Overrides = overridesOf(b, mine)
+	t.out.Clusters = deliveriesOf(template, b, mine)
+	return t.members(ctx, template)
+}
+
+// placed says what the binding was decided to be.
+func (t *tracer) placed(b workv1alpha2.Binding) {
+	out := &lineage.Binding{Object: objectOf(b, "")}
+	if record, ok := placement.RecordOf(b); ok {
+		out.Decided, out.Outcome, out.Message = record.At.UTC().Format(time.RFC3339), record.Reason, record.Message
+	}
+	t.out.Binding = out
+	if t.out.Policy == nil {
+		for _, by := range b.BindingSpec().RequiredBy {
+			t.note("It goes along with what needs it: binding %s/%s.", by.Namespace, by.Name)
+		}
+	}
+}
+
+// overridesOf are the policies that changed manifests, by what the Works say.
+func overridesOf(b workv1alpha2.Binding, works []*workv1alpha1.Work) []lineage.Override {
+	found := map[lineage.Object][]string{}
+	for _, w := range works {
+		cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
+		if !ok {
+			continue
+		}
+		for _, kind := range []struct{ annotation, kind, namespace string }{
+			{policyv1alpha1.AppliedClusterOverrides, "ClusterOverridePolicy", ""},
+			{policyv1alpha1.AppliedOverrides, "OverridePolicy", b.GetNamespace()},
+		} {
+			var items []override.Item
+			if json.Unmarshal([]byte(w.Annotations[kind.annotation]), &items) != nil {
+				continue // none, or what somebody else wrote there
+			}
+			for _, item := range items {
+				o := lineage.Object{APIVersion: policyv1alpha1.GroupVersion.String(), Kind: kind.kind, Namespace: kind.namespace, Name: item.PolicyName}
+				if !slices.Contains(found[o], cluster) {
+					found[o] = append(found[o], cluster)
+				}
+			}
+		}
+	}
+	var out []lineage.Override
+	for o, clusters := range found {
+		slices.Sort(clusters)
+		out = append(out, lineage.Override{Object: o, Clusters: clusters})
+	}
+	slices.SortFunc(out, func(a, b lineage.Override) int { return strings.Compare(a.String(), b.String()) })
+	return out
+}
+
+func inNamespace(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return " -n " + namespace
+}

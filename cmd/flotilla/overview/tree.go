@@ -1,0 +1,329 @@
+package overview
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/spf13/cobra"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+func newTreeCommand(f *fleet.Flags) *cobra.Command {
+	var out output
+	var compact bool
+	cmd := &cobra.Command{
+		Use:   "tree KIND/NAME",
+		Short: "Show what hangs below an object: templates, bindings, Works, members' objects",
+		Long: `Show what hangs below a Kustomization or a template: what it applies, where that
+was placed, and what each cluster has of it, as the clusters last reported.`,
+		Example: `  flotilla tree kustomization/web
+  flotilla tree deployment/web -n shop --compact
+  flotilla tree ks/web -o json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kind, name, err := object(args)
+			if err != nil {
+				return err
+			}
+			root, err := grow(cmd.Context(), f, kind, name)
+			if err != nil {
+				return fleet.Describe(err)
+			}
+			if compact {
+				root = root.Compact()
+			}
+			return printTree(cmd.OutOrStdout(), &out, root)
+		},
+	}
+	out.addTo(cmd, asJSON, asYAML)
+	cmd.Flags().BoolVar(&compact, "compact", false, "leave bindings and Works out")
+	return cmd
+}
+
+func printTree(w io.Writer, out *output, root lineage.Node) error {
+	value := struct {
+		APIVersion string       `json:"apiVersion"`
+		Kind       string       `json:"kind"`
+		Root       lineage.Node `json:"root"`
+	}{situation.APIVersion, "ObjectTree", root}
+	if done, err := out.structured(w, value); done {
+		return err
+	}
+	return root.Draw(w, lineage.TreeOptions{ASCII: os.Getenv("TERM") == "dumb"})
+}
+
+// grow reads the tree of an object.
+func grow(ctx context.Context, f *fleet.Flags, kind, name string) (lineage.Node, error) {
+	hub, err := listing.Hub(f)
+	if err != nil {
+		return lineage.Node{}, err
+	}
+	obj, err := lookup(ctx, f, "", kind, name)
+	if err != nil {
+		return lineage.Node{}, err
+	}
+	g := &grower{reader: reader{hub}, met: map[client.ObjectKey]bool{}}
+	gk := obj.GroupVersionKind().GroupKind()
+	switch {
+	case gk == kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind():
+		var ks kustomizev1.Kustomization
+		if err := into(obj, &ks); err != nil {
+			return lineage.Node{}, err
+		}
+		return g.kustomization(ctx, &ks)
+	case gk.Group == workv1alpha2.GroupVersion.Group:
+		t := &tracer{reader: g.reader}
+		template, err := t.carried(ctx, obj)
+		if err != nil {
+			return lineage.Node{}, err
+		}
+		if template == nil {
+			return lineage.Node{Object: objectOf(obj, ""), Text: "its template is gone"}, nil
+		}
+		obj = template
+	}
+	nodes, err := g.templates(ctx, []inventory.Entry{{ID: inventory.IDOf(obj), Version: obj.GroupVersionKind().Version}})
+	if err != nil {
+		return lineage.Node{}, err
+	}
+	return nodes[0], nil
+}
+
+// grower reads trees. A Kustomization that hangs below itself is met once.
+type grower struct {
+	reader
+	met map[client.ObjectKey]bool
+}
+
+// kustomization reads the tree of a Kustomization: what its inventory lists.
+func (g *grower) kustomization(ctx context.Context, ks *kustomizev1.Kustomization) (lineage.Node, error) {
+	g.met[client.ObjectKeyFromObject(ks)] = true
+	s := situation.NewSurvey(ks.CreationTimestamp.Time, "")
+	s.Kustomization(ks)
+	judged := s.Fleet().Kustomizations[0]
+	node := lineage.Node{
+		Object: lineage.Object{APIVersion: kustomizev1.GroupVersion.String(), Kind: kustomizev1.KustomizationKind, Namespace: ks.Namespace, Name: ks.Name},
+		State:  judged.State, Text: situation.ShortRevision(judged.Revision),
+	}
+	if judged.State != situation.Ready {
+		node.Text += "  " + judged.Message
+	}
+	entries, err := inventory.Read(ks.Status.Inventory)
+	if err != nil {
+		return node, fmt.Errorf("read the inventory of Kustomization %s/%s: %w", ks.Namespace, ks.Name, err)
+	}
+	node.Children, err = g.templates(ctx, entries)
+	return node, err
+}
+
+// templates reads the trees of templates, in the order of the entries.
+func (g *grower) templates(ctx context.Context, entries []inventory.Entry) ([]lineage.Node, error) {
+	bindings, err := g.bindings(ctx, entries)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]workv1alpha2.Binding, 0, len(bindings))
+	for _, b := range bindings {
+		all = append(all, b)
+	}
+	works, err := g.worksOf(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]lineage.Node, 0, len(entries))
+	for _, e := range entries {
+		node := lineage.Node{Object: lineage.Object{
+			APIVersion: schema.GroupVersion{Group: e.ID.GroupKind.Group, Version: e.Version}.String(),
+			Kind:       e.ID.GroupKind.Kind, Namespace: e.ID.Namespace, Name: e.ID.Name,
+		}}
+		switch b := bindings[e.ID]; {
+		case b != nil:
+			grown(&node, b, works[b.GetLabels()[idLabel(b)]])
+		case e.ID.GroupKind == (schema.GroupKind{Kind: "Namespace"}):
+			carriers, err := g.worksOfNamespace(ctx, e.ID.Name)
+			if err != nil {
+				return nil, err
+			}
+			node.Children = worksNodes(carriers)
+		case e.ID.GroupKind == kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind():
+			if node, err = g.nested(ctx, node); err != nil {
+				return nil, err
+			}
+		}
+		nodes = append(nodes, node)
+	}
+	return nodes, nil
+}
+
+// nested reads the tree of a Kustomization that another applies.
+func (g *grower) nested(ctx context.Context, node lineage.Node) (lineage.Node, error) {
+	key := client.ObjectKey{Namespace: node.Namespace, Name: node.Name}
+	if g.met[key] {
+		node.Text = "see above"
+		return node, nil
+	}
+	var ks kustomizev1.Kustomization
+	if err := g.hub.Get(ctx, key, &ks); err != nil {
+		return node, client.IgnoreNotFound(err)
+	}
+	return g.kustomization(ctx, &ks)
+}
+
+// fewObjects is up to how many bindings are asked for one by one; more are listed.
+const fewObjects = 5
+
+// bindings returns the bindings of what the entries list.
+func (g *grower) bindings(ctx context.Context, entries []inventory.Entry) (map[inventory.ID]workv1alpha2.Binding, error) {
+	out := map[inventory.ID]workv1alpha2.Binding{}
+	if len(entries) <= fewObjects {
+		for _, e := range entries {
+			obj := &unstructured.Unstructured{}
+			obj.SetGroupVersionKind(e.ID.GroupKind.WithVersion(e.Version))
+			obj.SetNamespace(e.ID.Namespace)
+			obj.SetName(e.ID.Name)
+			b, err := g.binding(ctx, obj)
+			if err != nil {
+				return nil, err
+			}
+			if b != nil {
+				out[e.ID] = b
+			}
+		}
+		return out, nil
+	}
+	var namespaces []string
+	for _, e := range entries {
+		namespaces = append(namespaces, e.ID.Namespace)
+	}
+	slices.Sort(namespaces)
+	for _, ns := range slices.Compact(namespaces) {
+		read := listing.Each(ctx, g.hub, &workv1alpha2.ResourceBindingList{}, func(b *workv1alpha2.ResourceBinding) { out[templateID(b)] = b }, client.InNamespace(ns))
+		if ns == "" {
+			read = listing.Each(ctx, g.hub, &workv1alpha2.ClusterResourceBindingList{}, func(b *workv1alpha2.ClusterResourceBinding) { out[templateID(b)] = b })
+		}
+		if err := read(); err != nil {
+			return nil, err
+		}
+	}
+	listed := map[inventory.ID]bool{}
+	for _, e := range entries {
+		listed[e.ID] = true
+	}
+	for id := range out {
+		if !listed[id] {
+			delete(out, id)
+		}
+	}
+	return out, nil
+}
+
+func templateID(b workv1alpha2.Binding) inventory.ID {
+	ref := b.BindingSpec().Resource
+	return inventory.ID{Namespace: ref.Namespace, Name: ref.Name, GroupKind: schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()}
+}
+
+// grown hangs a binding and its Works below a template.
+func grown(node *lineage.Node, b workv1alpha2.Binding, works []*workv1alpha1.Work) {
+	part := situation.PartOf(b)
+	kind := workv1alpha2.ResourceKindResourceBinding
+	if b.GetNamespace() == "" {
+		kind = workv1alpha2.ResourceKindClusterResourceBinding
+	}
+	child := lineage.Node{
+		Object:   lineage.Object{APIVersion: workv1alpha2.GroupVersion.String(), Kind: kind, Namespace: b.GetNamespace(), Name: b.GetName()},
+		Text:     placementText(b),
+		Children: worksNodes(works),
+	}
+	node.State = states[part.State]
+	ready := 0
+	for _, c := range part.Clusters {
+		if c.State == rollup.Healthy {
+			ready++
+			continue
+		}
+		if states[c.State] == situation.Failed || node.State == situation.Ready {
+			node.State = states[c.State]
+		}
+	}
+	node.Text = fmt.Sprintf("%d/%d clusters", ready, len(part.Clusters))
+	if part.State != rollup.Healthy {
+		node.Text = part.Reason
+	}
+	for _, c := range part.Clusters {
+		if c.State != rollup.Healthy {
+			node.Text += fmt.Sprintf(": %s: %s", c.Name, c.Reason)
+			break
+		}
+	}
+	node.Children = []lineage.Node{child}
+}
+
+// placementText is "east 2, west 1".
+func placementText(b workv1alpha2.Binding) string {
+	var out []string
+	for _, target := range plan.Targets(b.BindingSpec()) {
+		text := target.Name
+		if target.Replicas > 0 {
+			text += fmt.Sprintf(" %d", target.Replicas)
+		}
+		out = append(out, text)
+	}
+	if len(out) == 0 {
+		return "nowhere"
+	}
+	return strings.Join(out, ", ")
+}
+
+// worksNodes are Works with the objects that they put into members.
+func worksNodes(works []*workv1alpha1.Work) []lineage.Node {
+	var out []lineage.Node
+	for _, w := range works {
+		cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
+		if !ok {
+			continue
+		}
+		node := lineage.Node{
+			Object: lineage.Object{APIVersion: workv1alpha1.GroupVersion.String(), Kind: workv1alpha1.ResourceKindWork, Namespace: w.Namespace, Name: w.Name},
+			State:  stateOfWork(w),
+		}
+		if c := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied); c != nil && c.Status == metav1.ConditionFalse {
+			node.Text = c.Message
+		}
+		if manifest, err := manifestOf(w); err == nil {
+			node.Children = []lineage.Node{{Object: objectOf(manifest, cluster), Text: memberText(w)}}
+		}
+		out = append(out, node)
+	}
+	return out
+}
+
+// memberText is what a member last reported of an object.
+func memberText(w *workv1alpha1.Work) string {
+	applied := apimeta.IsStatusConditionTrue(w.Status.Conditions, workv1alpha1.WorkApplied)
+	switch health := healthOf(w); {
+	case !applied:
+		return "not applied"
+	case health == "":
+		return "applied"
+	default:
+		return health
+	}
+}

@@ -1,0 +1,56 @@
+package overview
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+)
+
+// TestWatchShowsWhatChanges steps the clock: a look at which nothing has changed
+// prints nothing, one at which something has prints all of it.
+func TestWatchShowsWhatChanges(t *testing.T) {
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).Build()
+	now := clocktesting.NewFakeClock(time.Date(2026, 3, 5, 9, 30, 0, 0, time.UTC))
+	o := &statusOptions{flags: &fleet.Flags{}, clock: now, interval: 2 * time.Second}
+	ctx, cancel := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		err := o.follow(ctx, hub, in)
+		_ = in.Close()
+		done <- err
+	}()
+	lines := bufio.NewScanner(out)
+	next := func(want string) {
+		t.Helper()
+		if !lines.Scan() || !strings.HasPrefix(lines.Text(), want) {
+			t.Fatalf("the next line is %q, want %q", lines.Text(), want)
+		}
+	}
+	next("All is ready: clusters 0/0")
+	now.Step(o.interval) // nothing new, and nothing printed: the next line is of what follows
+	if err := hub.Create(t.Context(), &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}}); err != nil {
+		t.Fatal(err)
+	}
+	now.Step(o.interval) // it is taken, or the one before still is to be: either comes after the change
+	next("---")
+	next("1 thing is not ready: clusters 0/1")
+	cancel()
+	for lines.Scan() { // whatever is left of it
+	}
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("follow = %v, want that it was canceled", err)
+	}
+}

@@ -1,0 +1,96 @@
+package registration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/internal/join"
+)
+
+// Commands are the commands of this package, in a program of this version.
+func Commands(version string) func(f *fleet.Flags) []*cobra.Command {
+	return func(f *fleet.Flags) []*cobra.Command {
+		return []*cobra.Command{newJoin(f), newUnjoin(f), newToken(f), newRegister(version), newUnregister(f)}
+	}
+}
+
+// memberFlags lead to a member cluster, as join, unjoin and unregister have them.
+type memberFlags struct {
+	kubeconfig, context, namespace string
+	allow                          join.Allow
+}
+
+func (m *memberFlags) addTo(flags *pflag.FlagSet) {
+	flags.StringVar(&m.kubeconfig, "cluster-kubeconfig", "", "file that leads to the member cluster")
+	flags.StringVar(&m.context, "cluster-context", "", "context of the member cluster in that file; default is the current one")
+	flags.StringVar(&m.namespace, "cluster-namespace", workv1alpha2.NamespaceKarmadaCluster, "namespace for accounts in the member and for credentials in the control plane")
+	flags.BoolVar(&m.allow.Programs, "allow-exec", false, "accept a kubeconfig that runs a program on this machine to log in")
+	flags.BoolVar(&m.allow.Insecure, "allow-insecure-tls", false, "accept a kubeconfig that does not check the member's certificate")
+}
+
+func (m *memberFlags) connect() (*rest.Config, client.Client, error) {
+	cfg, err := join.Load(m.kubeconfig, m.context, m.allow)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := join.Connect(cfg)
+	return cfg, c, err
+}
+
+// connect leads to what is called so, by one context of a kubeconfig. Without a
+// path it looks where kubectl does.
+func connect(what, path, context string) (*rest.Config, client.Client, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = path
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
+	if err != nil {
+		return nil, nil, fmt.Errorf("find %s: %w", what, err)
+	}
+	cfg.QPS = -1
+	c, err := client.New(cfg, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect to %s at %s: %w", what, cfg.Host, err)
+	}
+	return cfg, c, nil
+}
+
+// described says what an error of the control plane means. Those of the member are
+// left as they are.
+func described(f *fleet.Flags, err error) error {
+	var request *url.Error
+	cfg, failed := f.Config()
+	if failed != nil || !errors.As(err, &request) || !strings.HasPrefix(request.URL, cfg.Host) {
+		return err
+	}
+	return fleet.Describe(err)
+}
+
+// noCluster says what to do where a cluster is not there.
+func noCluster(name string, err error) error {
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("there is no cluster %s: flotilla get clusters lists them", name)
+	}
+	return err
+}
+
+// interrupted says whether the user has enough of waiting.
+func interrupted(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
+
+func warn(out io.Writer, err error) error {
+	_, err = fmt.Fprintf(out, "warning: %s\n", err)
+	return err
+}

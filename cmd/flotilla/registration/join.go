@@ -1,0 +1,100 @@
+package registration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/internal/join"
+)
+
+// joining is a call of join.
+type joining struct {
+	fleet  *fleet.Flags
+	member memberFlags
+	opts   join.Options
+	within time.Duration
+}
+
+func newJoin(f *fleet.Flags) *cobra.Command {
+	j := &joining{fleet: f}
+	cmd := &cobra.Command{
+		Use:   "join NAME",
+		Short: "Add a cluster to the fleet, in push mode",
+		Long: `Add a cluster to the fleet, in push mode: the control plane reaches into it.
+
+Join makes accounts for the control plane in the cluster, keeps their tokens as
+Secrets in the control plane, and registers the cluster under NAME. It may be run
+again: after an interruption it finishes, and a cluster that has joined gets its
+accounts, its tokens and its address brought up to date.`,
+		Example: `  flotilla join east --cluster-kubeconfig ~/.kube/config --cluster-context east`,
+		Args:    command.Exactly("NAME"),
+		RunE:    j.run,
+	}
+	flags := cmd.Flags()
+	j.member.addTo(flags)
+	flags.StringVar(&j.opts.Provider, "cluster-provider", "", "who runs the cluster, for policies to select by")
+	flags.StringVar(&j.opts.Region, "cluster-region", "", "region of the cluster, for policies to select by")
+	flags.StringSliceVar(&j.opts.Zones, "cluster-zones", nil, "zones of the cluster, for policies to select by")
+	flags.BoolVar(&j.opts.DryRun, "dry-run", false, "print what would be done")
+	flags.DurationVar(&j.within, "wait", 30*time.Second, "how long to wait until the control plane finds the cluster ready; 0 does not wait")
+	return cmd
+}
+
+func (j *joining) run(cmd *cobra.Command, args []string) (err error) {
+	j.opts.Name, j.opts.Namespace, j.opts.Allow = args[0], j.member.namespace, j.member.allow
+	if j.member.kubeconfig == "" {
+		return command.Usage(errors.New("--cluster-kubeconfig is missing: name the file that leads to the member cluster"))
+	}
+	if j.opts.Hub, err = j.fleet.Client(); err != nil {
+		return fleet.Describe(err)
+	}
+	if j.opts.MemberConfig, j.opts.Member, err = j.member.connect(); err != nil {
+		return err
+	}
+	if j.opts.DryRun {
+		j.opts.Progress = printSteps(cmd.OutOrStdout())
+	}
+	if err := join.Join(cmd.Context(), j.opts); err != nil {
+		return described(j.fleet, err)
+	}
+	if j.opts.DryRun {
+		return nil
+	}
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s joined\n", j.opts.Name); err != nil || j.within == 0 {
+		return err
+	}
+	err = join.Ready(cmd.Context(), j.opts.Hub, j.opts.Name, j.within)
+	if err == nil || interrupted(cmd.Context()) {
+		return err
+	}
+	return warn(cmd.ErrOrStderr(), err)
+}
+
+func printSteps(out io.Writer) func(join.Step) {
+	return func(step join.Step) { _, _ = fmt.Fprintln(out, step) }
+}
+
+// Join joins a member whose kubeconfig has a context of its name, and waits until
+// it is ready. It tells nothing.
+func Join(ctx context.Context, hubKubeconfig, name, memberKubeconfig string) error {
+	_, hub, err := connect("the control plane", hubKubeconfig, "")
+	if err != nil {
+		return err
+	}
+	cfg, member, err := connect("the member cluster", memberKubeconfig, name)
+	if err != nil {
+		return err
+	}
+	if err := join.Join(ctx, join.Options{Name: name, Hub: hub, Member: member, MemberConfig: cfg}); err != nil {
+		return err
+	}
+	const patience = 30 * time.Second
+	return join.Ready(ctx, hub, name, patience)
+}

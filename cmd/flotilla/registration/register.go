@@ -1,0 +1,299 @@
+package registration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/internal/join"
+	"github.com/flotilla-io/flotilla/internal/registration"
+	"github.com/flotilla-io/flotilla/internal/registration/identity"
+	"github.com/flotilla-io/flotilla/internal/registration/installation"
+)
+
+// registering is a call of register.
+type registering struct {
+	hub        registration.Discovery
+	expiration int32
+	member     struct{ kubeconfig, context string }
+	cluster    clusterFlags
+	agent      installation.Options
+	standalone string
+	within     time.Duration
+}
+
+// clusterFlags are what the agent is told about its cluster.
+type clusterFlags struct {
+	name, namespace, provider, region string
+	zones                             []string
+	proxy                             string
+}
+
+func newRegister(version string) *cobra.Command {
+	r := &registering{}
+	cmd := &cobra.Command{
+		Use:   "register ENDPOINT",
+		Short: "Make a cluster a member of the fleet, in pull mode",
+		Long: `Make a cluster a member of the fleet, in pull mode: its agent reaches out to the
+control plane at ENDPOINT, which need not reach the cluster.
+
+Register finds the control plane by a token, checks that it is the one that was
+meant, gets a certificate for the agent, and installs the agent in the cluster. It
+runs beside the cluster, with the kubeconfig of the cluster; the line to run is
+printed by flotilla token create --print-register-command.
+
+With --standalone the agent is not installed: its way to the control plane is
+written to a folder, for a flotilla-agent that runs where you like.`,
+		Example: `  flotilla register hub.example.org:6443 --token 3a4b5c.0123456789abcdef \
+    --discovery-token-ca-cert-hash sha256:... --cluster-name north`,
+		Args: command.Exactly("ENDPOINT"),
+		RunE: r.run,
+	}
+	r.addFlags(cmd, version)
+	return cmd
+}
+
+func (r *registering) addFlags(cmd *cobra.Command, version string) {
+	flags := cmd.Flags()
+	flags.StringVar(&r.hub.Token, "token", "", "bootstrap token, from flotilla token create (required)")
+	flags.StringSliceVar(&r.hub.CAHashes, "discovery-token-ca-cert-hash", nil, "hash of the control plane's authority, as sha256:HEX; one of several must fit")
+	flags.BoolVar(&r.hub.UnsafeSkipCAVerification, "discovery-token-unsafe-skip-ca-verification", false, "trust whoever knows the token to be the control plane")
+	flags.DurationVar(&r.hub.Timeout, "discovery-timeout", registration.DefaultTimeout, "how long to look for the control plane, and then to wait for the certificate")
+	flags.Int32Var(&r.expiration, "cert-expiration-seconds", int32(registration.DefaultExpiration/time.Second), "how long the agent's certificate is to be good; the agent renews it in time")
+	flags.StringVar(&r.member.kubeconfig, "kubeconfig", "", "file that leads to the member cluster; default is $KUBECONFIG or ~/.kube/config")
+	flags.StringVar(&r.member.context, "context", "", "context of the member cluster in that file; default is the current one")
+	flags.StringVarP(&r.agent.Namespace, "namespace", "n", workv1alpha2.NamespaceKarmadaSystem, "namespace in the member that the agent runs in")
+	flags.StringVar(&r.cluster.name, "cluster-name", "", "name of the cluster in the fleet; default is what the kubeconfig calls it")
+	flags.StringVar(&r.cluster.namespace, "cluster-namespace", workv1alpha2.NamespaceKarmadaCluster, "namespace for accounts in the member")
+	flags.StringVar(&r.cluster.provider, "cluster-provider", "", "who runs the cluster, for policies to select by")
+	flags.StringVar(&r.cluster.region, "cluster-region", "", "region of the cluster, for policies to select by")
+	flags.StringSliceVar(&r.cluster.zones, "cluster-zones", nil, "zones of the cluster, for policies to select by")
+	flags.StringVar(&r.cluster.proxy, "proxy-server-address", "", "URL of a proxy between the control plane and the cluster")
+	flags.StringVar(&r.agent.Image, "karmada-agent-image", "flotilla-agent:"+imageTag(version), "image of the agent")
+	flags.Int32Var(&r.agent.Replicas, "karmada-agent-replicas", 1, "how many agents run; 1, since each keeps what it knows to itself")
+	flags.StringVar(&r.standalone, "standalone", "", "folder to write the agent's kubeconfig to, instead of installing the agent")
+	flags.DurationVar(&r.within, "wait", 30*time.Second, "how long to wait until the cluster is ready; 0 does not wait")
+	flags.BoolVar(&r.agent.DryRun, "dry-run", false, "print what would be done, and ask nobody")
+	// Scripts for karmadactl have them.
+	flags.Bool("enable-cert-rotation", true, "ignored: the agent always renews its certificate")
+	flags.String("ca-cert-path", "", "ignored: the authority is kept in the agent's kubeconfig")
+	for _, name := range []string{"enable-cert-rotation", "ca-cert-path"} {
+		if err := flags.MarkHidden(name); err != nil {
+			panic(err) // it is defined above
+		}
+	}
+}
+
+func imageTag(version string) string {
+	if version == "" {
+		return "latest"
+	}
+	return version
+}
+
+func (r *registering) run(cmd *cobra.Command, args []string) error {
+	r.hub.Endpoint = args[0]
+	if err := r.check(); err != nil {
+		return command.Usage(err)
+	}
+	cfg, err := r.find()
+	if err != nil {
+		return err
+	}
+	if r.agent.DryRun {
+		return r.plan(cmd, cfg)
+	}
+	member, err := client.New(cfg, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		return fmt.Errorf("connect to the member cluster at %s: %w", cfg.Host, err)
+	}
+	system := &corev1.Namespace{}
+	if err := member.Get(cmd.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+		return fleet.DescribeOf("the member cluster", fmt.Errorf("read the identity of the member cluster: %w", err))
+	}
+	if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "asking the control plane at %s for the certificate of cluster %s, for up to %s\n", r.hub.Endpoint, r.cluster.name, r.hub.Timeout); err != nil {
+		return err
+	}
+	hub, kubeconfig, err := r.credentials(cmd.Context(), string(system.UID))
+	if err != nil {
+		return err
+	}
+	if r.standalone != "" {
+		return r.write(cmd, kubeconfig)
+	}
+	r.agent.Cluster, r.agent.Kubeconfig, r.agent.Args = r.cluster.name, kubeconfig, r.args(cfg)
+	if err := installation.Install(cmd.Context(), member, r.agent); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "cluster %s registered: its agent is the Deployment %s/%s\n", r.cluster.name, r.agent.Namespace, installation.DefaultName)
+	if err != nil || r.within == 0 {
+		return err
+	}
+	return r.await(cmd, hub, member)
+}
+
+// check refuses what can be seen to be wrong before anybody is asked.
+func (r *registering) check() error {
+	switch {
+	case r.hub.Token == "":
+		return errors.New("--token is missing: flotilla token create makes one, where the control plane is")
+	case len(r.hub.CAHashes) == 0 && !r.hub.UnsafeSkipCAVerification:
+		return errors.New("--discovery-token-ca-cert-hash is missing: flotilla token create --print-register-command prints it")
+	case r.cluster.name != "" && !identity.IsClusterName(r.cluster.name):
+		return fmt.Errorf("--cluster-name %q is no name for a cluster: at most 48 characters, each a-z, 0-9 or -, the first and last no -", r.cluster.name)
+	case r.agent.Replicas != 1:
+		return fmt.Errorf("--karmada-agent-replicas %d: one agent runs, since each keeps what it knows to itself", r.agent.Replicas)
+	case r.expiration < minExpiration:
+		return fmt.Errorf("--cert-expiration-seconds %d is too short: at least %d", r.expiration, minExpiration)
+	}
+	return r.hub.Check()
+}
+
+// minExpiration is the least that the API takes.
+const minExpiration = 600
+
+// find leads to the member, and names the cluster after what its kubeconfig calls
+// it unless it has a name.
+func (r *registering) find() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = r.member.kubeconfig
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: r.member.context})
+	cfg, err := loader.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the member cluster: %w", err)
+	}
+	cfg.QPS = -1
+	if r.cluster.name != "" {
+		return cfg, nil
+	}
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the member cluster: %w", err)
+	}
+	current := r.member.context
+	if current == "" {
+		current = raw.CurrentContext
+	}
+	if context := raw.Contexts[current]; context != nil {
+		r.cluster.name = context.Cluster
+	}
+	if !identity.IsClusterName(r.cluster.name) {
+		return nil, command.Usage(fmt.Errorf("--cluster-name is missing: the kubeconfig calls the cluster %q, which is no name for one in the fleet", r.cluster.name))
+	}
+	return cfg, nil
+}
+
+// args are what the agent is told about its cluster.
+func (r *registering) args(member *rest.Config) []string {
+	out := []string{"--cluster-namespace=" + r.cluster.namespace, "--cluster-api-endpoint=" + member.Host}
+	for flag, value := range map[string]string{"provider": r.cluster.provider, "region": r.cluster.region, "zones": strings.Join(r.cluster.zones, ",")} {
+		if value != "" {
+			out = append(out, "--cluster-"+flag+"="+value)
+		}
+	}
+	if r.cluster.proxy != "" {
+		out = append(out, "--proxy-server-address="+r.cluster.proxy)
+	}
+	return out
+}
+
+// credentials returns the agent's way to the control plane, and the kubeconfig
+// with it.
+func (r *registering) credentials(ctx context.Context, id string) (*rest.Config, []byte, error) {
+	byToken, err := registration.Discover(ctx, r.hub)
+	if err != nil {
+		return nil, nil, err
+	}
+	got, err := registration.Request(ctx, byToken, registration.Options{
+		Cluster: r.cluster.name, ClusterID: id, Expiration: time.Duration(r.expiration) * time.Second, Timeout: r.hub.Timeout,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	kubeconfig, err := registration.Kubeconfig(byToken, r.cluster.name, got)
+	return registration.Connection(byToken, got), kubeconfig, err
+}
+
+// plan prints what would be done.
+func (r *registering) plan(cmd *cobra.Command, member *rest.Config) error {
+	out := cmd.OutOrStdout()
+	_, err := fmt.Fprintf(out, "would ask the control plane at %s for the certificate of %s\n", r.hub.Endpoint, identity.Agent(r.cluster.name))
+	if err != nil {
+		return err
+	}
+	if r.standalone != "" {
+		_, err := fmt.Fprintf(out, "would write %s\n", r.file())
+		return err
+	}
+	r.agent.Cluster, r.agent.Args = r.cluster.name, r.args(member)
+	r.agent.Progress = func(step string) { _, _ = fmt.Fprintln(out, step+" (member)") }
+	offline, err := client.New(&rest.Config{Host: member.Host}, client.Options{Scheme: scheme.New(), DryRun: new(bool)})
+	if err != nil {
+		return err
+	}
+	return installation.Install(cmd.Context(), offline, r.agent)
+}
+
+// file is where the agent's kubeconfig goes that runs by itself.
+func (r *registering) file() string { return filepath.Join(r.standalone, installation.Secret) }
+
+// write keeps the agent's kubeconfig, whole or not at all.
+func (r *registering) write(cmd *cobra.Command, kubeconfig []byte) error {
+	if err := os.MkdirAll(r.standalone, 0o700); err != nil {
+		return fmt.Errorf("make the folder of the agent: %w", err)
+	}
+	temporary, err := os.CreateTemp(r.standalone, ".karmada-kubeconfig-") // is 0600
+	if err != nil {
+		return fmt.Errorf("write the agent's kubeconfig: %w", err)
+	}
+	defer os.Remove(temporary.Name())
+	_, err = temporary.Write(kubeconfig)
+	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
+		return fmt.Errorf("write the agent's kubeconfig: %w", err)
+	}
+	if err := os.Rename(temporary.Name(), r.file()); err != nil {
+		return fmt.Errorf("write the agent's kubeconfig: %w", err)
+	}
+	line := fmt.Sprintf("flotilla-agent --karmada-kubeconfig %s --cluster-name %s", r.file(), r.cluster.name)
+	if r.member.kubeconfig != "" {
+		line += " --kubeconfig " + r.member.kubeconfig
+	}
+	if r.member.context != "" {
+		line += " --context " + r.member.context
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "cluster %s registered; it becomes a member when its agent runs:\n%s\n", r.cluster.name, line)
+	return err
+}
+
+// await waits until the agent has made the cluster ready. It is told when that is
+// not yet so, and no error: the agent goes on.
+func (r *registering) await(cmd *cobra.Command, hub *rest.Config, member client.Client) error {
+	begin := time.Now()
+	err := installation.Ready(cmd.Context(), member, r.agent, r.within)
+	if err == nil {
+		own, failed := client.New(hub, client.Options{Scheme: scheme.New()})
+		if failed != nil {
+			return failed
+		}
+		err = join.Ready(cmd.Context(), own, r.cluster.name, max(r.within-time.Since(begin), time.Second))
+	}
+	if err == nil || interrupted(cmd.Context()) {
+		return err
+	}
+	return warn(cmd.ErrOrStderr(), err)
+}

@@ -1,0 +1,295 @@
+package registration_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/registration"
+	"github.com/flotilla-io/flotilla/controlplane/servertest"
+	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/registration/identity"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/reconciler/agents"
+	"github.com/flotilla-io/flotilla/reconciler/cluster"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// call runs the command line and returns all that it said.
+func call(t *testing.T, args ...string) (code int, out, errOut string) {
+	t.Helper()
+	root := &cobra.Command{Use: "flotilla"}
+	f := &fleet.Flags{}
+	f.AddTo(root.PersistentFlags())
+	f.AddConnectionTo(root.PersistentFlags())
+	root.AddCommand(registration.Commands("v1.2.3")(f)...)
+	root.SetArgs(args)
+	var stdout, stderr bytes.Buffer
+	root.SetOut(&stdout)
+	root.SetErr(&stderr)
+	code = command.Run(t.Context(), root)
+	return code, stdout.String(), stderr.String()
+}
+
+// script runs calls, and writes down what they said. A name in braces stands for
+// what would be different each time.
+type script struct {
+	*testing.T
+	values map[string]string
+	all    strings.Builder
+}
+
+var requests = regexp.MustCompile(`[a-z]+-[a-z0-9]{16}\b`)
+
+var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+
+// run runs one call and returns what it printed.
+func (s *script) run(line string) string {
+	s.Helper()
+	filled := line
+	for name, value := range s.values {
+		filled = strings.ReplaceAll(filled, "{"+name+"}", value)
+	}
+	code, out, errOut := call(s.T, strings.Fields(filled)...)
+	said := fmt.Sprintf("$ flotilla %s\n%s%sexit code %d\n\n", line, out, errOut, code)
+	names := slices.SortedFunc(maps.Keys(s.values), func(a, b string) int { return len(s.values[b]) - len(s.values[a]) })
+	for _, name := range names { // the longest first: one may hold another
+		said = strings.ReplaceAll(said, s.values[name], "{"+name+"}")
+	}
+	s.all.WriteString(requests.ReplaceAllString(times.ReplaceAllString(said, "{time}"), "{request}"))
+	return out
+}
+
+func (s *script) golden(name string) {
+	s.Helper()
+	path, got := filepath.Join("testdata", name), s.all.String()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			s.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		s.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+// TestWrongCalls are refused before any server is asked.
+func TestWrongCalls(t *testing.T) {
+	s := &script{T: t, values: map[string]string{"none": filepath.Join(t.TempDir(), "none"), "hash": "sha256:" + strings.Repeat("0", 64), "member": memberFile(t)}}
+	for _, line := range []string{
+		"join", "join east", "join east west", "unjoin", "join East --cluster-kubeconfig {member} --kubeconfig {member}",
+		"token make", "token create --kubeconfig {none}", "token create a b", "token create --print-register-command=maybe",
+		"token create --print-register-command=agent", "token delete",
+		"register", "register hub:6443", "register hub:6443 --token abcdef.0123456789abcdef",
+		"register http://hub --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash}",
+		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --cluster-name North",
+		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --cert-expiration-seconds 5",
+		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --karmada-agent-replicas 2",
+		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --kubeconfig {none} --cluster-name north",
+		"register 127.0.0.1:1 --token wrong --discovery-token-ca-cert-hash {hash} --kubeconfig {member} --wait 0s",
+		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --kubeconfig {member} --dry-run",
+		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --kubeconfig {member} --cluster-name east --cluster-region eu --dry-run",
+		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --kubeconfig {member} --standalone here --dry-run",
+		"unregister", "unregister North",
+	} {
+		s.run(line)
+	}
+	s.golden("wrong.txt")
+}
+
+// memberFile leads to a member that is not there.
+func memberFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "member")
+	content := "apiVersion: v1\nkind: Config\ncurrent-context: north\n" +
+		"clusters: [{name: north, cluster: {server: 'https://127.0.0.1:1'}}]\ncontexts: [{name: north, context: {cluster: north, user: north}}]\nusers: [{name: north, user: {token: secret}}]\n"
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// runLoops runs what approves agents and gives clusters their namespaces.
+func runLoops(t *testing.T, env *servertest.Env) {
+	t.Helper()
+	mgr, err := hub.NewManager(env.Config, scheme.New(), hub.Options{Log: logr.Discard(), SeveralPerProcess: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := members.New(members.Options{Interpreter: interpreter.Native()})
+	if err := mgr.Add(registry); err != nil {
+		t.Fatal(err)
+	}
+	if err := cluster.New(mgr.GetClient(), mgr.GetAPIReader(), registry, record.NewFakeRecorder(1000), cluster.Options{}).Register(mgr); err != nil {
+		t.Fatal(err)
+	}
+	if err := agents.New(mgr.GetClient(), mgr.GetAPIReader(), agents.Options{}).Register(mgr); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = mgr.Start(ctx) }()
+	t.Cleanup(func() { stop(); <-done })
+}
+
+// TestLifeOfACluster registers a control plane as a member of itself: it issues
+// tokens and knows Deployments as any cluster does, but runs none.
+func TestLifeOfACluster(t *testing.T) {
+	env := servertest.New(t)
+	runLoops(t, env)
+	cfg, err := clientcmd.BuildConfigFromFlags("", env.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	s := &script{T: t, values: map[string]string{"hub": env.Kubeconfig, "address": strings.TrimPrefix(cfg.Host, "https://"), "dir": dir}}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(s.all.String())
+		}
+	})
+
+	s.run("token list --kubeconfig {hub}")
+	s.values["t1"] = strings.TrimSpace(s.run("token create abcdef.0123456789abcdef --ttl 0 --description nobody's --kubeconfig {hub}"))
+	s.run("token create {t1} --kubeconfig {hub}")
+	s.run("token create abc --kubeconfig {hub}")
+	s.run("token create --groups system:masters --kubeconfig {hub}")
+	s.run("token create --usages everything --kubeconfig {hub}")
+	s.run("token create --ttl -1h --kubeconfig {hub}")
+	s.run("token create --cluster-name North --kubeconfig {hub}")
+	s.run("token create --cluster-id 1234 --kubeconfig {hub}")
+	s.run("token list --kubeconfig {hub}")
+	s.run("token delete abcdef --kubeconfig {hub}")
+	s.run("token delete abcdef --kubeconfig {hub}")
+	s.run("token delete ABCDEF --kubeconfig {hub}")
+
+	out := lineOf(t, "token", "create", "--cluster-name", "north", "--print-register-command", "--kubeconfig", env.Kubeconfig)
+	s.values["token"], s.values["hash"] = after(t, out, "--token "), after(t, out, "--discovery-token-ca-cert-hash ")
+	s.values["token id"] = s.values["token"][:6]
+	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name south --kubeconfig {hub}")
+	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name north --kubeconfig {hub} --wait 1s")
+	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name north --kubeconfig {hub} --discovery-timeout 2s --wait 0s")
+	if want, got := strings.Join(strings.Fields(out)[:3], " "), "flotilla register "+s.values["address"]; want != got {
+		t.Errorf("the line begins with %q, want %q", got, want)
+	}
+	d := &appsv1.Deployment{}
+	if err := env.Hub.Get(t.Context(), client.ObjectKey{Namespace: "karmada-system", Name: "karmada-agent"}, d); err != nil {
+		t.Fatal(err)
+	}
+	if image := d.Spec.Template.Spec.Containers[0].Image; image != "flotilla-agent:v1.2.3" {
+		t.Errorf("the image is %s", image)
+	}
+	s.run("unregister north --cluster-kubeconfig {hub} --kubeconfig {hub} --dry-run")
+	s.run("unregister north --cluster-kubeconfig {hub} --kubeconfig {hub}")
+	s.run("unregister north --kubeconfig {hub}")
+	gone(t, env, &appsv1.Deployment{ObjectMeta: d.ObjectMeta})
+	gone(t, env, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: identity.Role("north")}})
+
+	out = lineOf(t, "token", "create", "--cluster-name", "edge", "--print-register-command=agent", "--kubeconfig", env.Kubeconfig)
+	s.values["token2"] = after(t, out, "--bootstrap-token ")
+	s.run("register {address} --token {token2} --discovery-token-ca-cert-hash {hash} --cluster-name edge --kubeconfig {hub} --standalone {dir}")
+	agent, err := clientcmd.BuildConfigFromFlags("", filepath.Join(dir, "karmada-kubeconfig"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := client.New(agent, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	edge := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "edge"}, Spec: clusterv1alpha1.ClusterSpec{ID: systemID(t, env), SyncMode: clusterv1alpha1.Pull}}
+	eventually(t, "the agent makes its Cluster", func() bool {
+		err := own.Create(t.Context(), edge.DeepCopy())
+		return err == nil || apierrors.IsAlreadyExists(err)
+	})
+	out = lineOf(t, "token", "create", "--print-register-command", "--kubeconfig", env.Kubeconfig)
+	s.values["token3"] = after(t, out, "--token ")
+	s.values["id"] = systemID(t, env)
+	s.run("register {address} --token {token3} --discovery-token-ca-cert-hash {hash} --cluster-name edge --kubeconfig {hub}")
+	s.run("register {address} --token {token3} --discovery-token-ca-cert-hash {hash} --cluster-name other --kubeconfig {hub}")
+	s.run("register {address} --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --cluster-name other --kubeconfig {hub} --discovery-timeout 2s")
+	s.run("unjoin edge --kubeconfig {hub}")
+	s.run("unregister edge --karmada-config {dir}/karmada-kubeconfig")
+	s.run("unregister edge --kubeconfig {hub}")
+	s.run("unjoin edge --kubeconfig {hub}")
+	s.golden("life.txt")
+	for name, value := range map[string]string{"a token": s.values["token"], "another": s.values["token2"], "the third": s.values["token3"]} {
+		if _, secret, _ := strings.Cut(value, "."); strings.Contains(s.all.String(), secret) {
+			t.Errorf("%s is shown", name)
+		}
+	}
+}
+
+// lineOf returns the one line that a call printed.
+func lineOf(t *testing.T, args ...string) string {
+	t.Helper()
+	code, out, errOut := call(t, args...)
+	if code != 0 || strings.Count(out, "\n") != 1 {
+		t.Fatalf("%v: exit code %d\n%s%s", args, code, out, errOut)
+	}
+	return out
+}
+
+// after returns the word behind a flag.
+func after(t *testing.T, line, flag string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(line, flag)
+	if !found {
+		t.Fatalf("%q has no %s", line, flag)
+	}
+	return strings.Fields(rest)[0]
+}
+
+func systemID(t *testing.T, env *servertest.Env) string {
+	t.Helper()
+	system := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
+	if err := env.Hub.Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+		t.Fatal(err)
+	}
+	return string(system.UID)
+}
+
+func gone(t *testing.T, env *servertest.Env, obj client.Object) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%T %s is gone", obj, obj.GetName()), func() bool {
+		return apierrors.IsNotFound(env.Hub.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
+	})
+}
+
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return done(), nil })
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}

@@ -1,0 +1,58 @@
+package registration
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/internal/join"
+)
+
+func newUnjoin(f *fleet.Flags) *cobra.Command {
+	var member memberFlags
+	opts := join.UnjoinOptions{}
+	cmd := &cobra.Command{
+		Use:   "unjoin NAME",
+		Short: "Take a cluster out of the fleet that is in push mode",
+		Long: `Take a cluster out of the fleet: what the fleet runs there is removed, then the
+registration. With --cluster-kubeconfig the accounts in the cluster go too.`,
+		Example:           `  flotilla unjoin east --cluster-kubeconfig ~/.kube/config --cluster-context east`,
+		Args:              command.Exactly("NAME"),
+		ValidArgsFunction: f.CompleteClusters,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			opts.Name, opts.Namespace = args[0], member.namespace
+			if opts.Hub, err = f.Client(); err != nil {
+				return fleet.Describe(err)
+			}
+			if member.kubeconfig != "" {
+				if _, opts.Member, err = member.connect(); err != nil {
+					return err
+				}
+			}
+			if opts.DryRun {
+				opts.Progress = printSteps(cmd.OutOrStdout())
+			}
+			err = join.Unjoin(cmd.Context(), opts)
+			switch {
+			case errors.Is(err, join.ErrPull):
+				return fmt.Errorf("the cluster %s is in pull mode: flotilla unregister %s takes it out, or unjoin --force if its agent is gone for good", opts.Name, opts.Name)
+			case err != nil:
+				return noCluster(opts.Name, described(f, err))
+			case opts.DryRun:
+				return nil
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "cluster %s left\n", opts.Name)
+			return err
+		},
+	}
+	flags := cmd.Flags()
+	member.addTo(flags)
+	flags.DurationVar(&opts.Wait, "wait", time.Minute, "how long the cluster may take to leave")
+	flags.BoolVar(&opts.Force, "force", false, "let the cluster go although what runs in it could not be removed; it stays there")
+	flags.BoolVar(&opts.DryRun, "dry-run", false, "print what would be done")
+	return cmd
+}

@@ -1,0 +1,217 @@
+package registration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/internal/join"
+	"github.com/flotilla-io/flotilla/internal/registration/identity"
+	"github.com/flotilla-io/flotilla/internal/registration/installation"
+)
+
+// unregistering is a call of unregister.
+type unregistering struct {
+	fleet   *fleet.Flags
+	name    string
+	config  string
+	context string
+	member  memberFlags
+	agent   installation.Options
+	wait    time.Duration
+}
+
+func newUnregister(f *fleet.Flags) *cobra.Command {
+	u := &unregistering{fleet: f}
+	cmd := &cobra.Command{
+		Use:   "unregister NAME",
+		Short: "Take a cluster out of the fleet that is in pull mode",
+		Long: `Take a cluster out of the fleet that is in pull mode: its agent removes what the
+fleet runs there, then the registration goes, and with --cluster-kubeconfig the agent.
+
+The control plane is found by --karmada-config or --kubeconfig; without both, by the
+agent's own way to it, which is in the cluster.`,
+		Example: `  flotilla unregister north --cluster-kubeconfig ~/.kube/config --cluster-context north
+  flotilla unregister north --kubeconfig hub.kubeconfig`,
+		Args:              command.Exactly("NAME"),
+		ValidArgsFunction: f.CompleteClusters,
+		RunE:              u.run,
+	}
+	flags := cmd.Flags()
+	u.member.addTo(flags)
+	flags.StringVar(&u.config, "karmada-config", "", "file that leads to the control plane; default is the agent's own, from the cluster")
+	flags.StringVar(&u.context, "karmada-context", "", "context of the control plane in that file; default is the current one")
+	flags.StringVar(&u.agent.Name, "agent-name", installation.DefaultName, "name of the agent's Deployment")
+	flags.StringVarP(&u.agent.Namespace, "namespace", "n", workv1alpha2.NamespaceKarmadaSystem, "namespace in the member that the agent runs in")
+	flags.DurationVar(&u.wait, "wait", time.Minute, "how long the cluster may take to leave")
+	flags.BoolVar(&u.agent.DryRun, "dry-run", false, "print what would be done")
+	return cmd
+}
+
+func (u *unregistering) run(cmd *cobra.Command, args []string) (err error) {
+	u.name = args[0]
+	if !identity.IsClusterName(u.name) {
+		return command.Usage(fmt.Errorf("%q is no name for a cluster", u.name))
+	}
+	u.agent.Cluster = u.name
+	u.agent.Progress = func(step string) {
+		if u.agent.DryRun {
+			_, _ = fmt.Fprintln(cmd.OutOrStdout(), step+" (member)")
+		}
+	}
+	var member client.Client
+	if u.member.kubeconfig != "" {
+		if _, member, err = u.member.connect(); err != nil {
+			return err
+		}
+	}
+	hub, err := u.connect(cmd.Context(), member)
+	if err != nil {
+		return err
+	}
+	itself := member != nil && same(cmd.Context(), hub, member)
+	if err := u.leave(cmd, hub); err != nil {
+		return err
+	}
+	if member != nil {
+		if err := u.cleanUp(cmd, member, itself); err != nil {
+			return err
+		}
+	}
+	if u.agent.DryRun {
+		return nil
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "cluster %s unregistered\n", u.name)
+	return err
+}
+
+// connect leads to the control plane.
+func (u *unregistering) connect(ctx context.Context, member client.Client) (client.Client, error) {
+	switch {
+	case u.config != "":
+		_, hub, err := connect("the control plane", u.config, u.context)
+		return hub, err
+	case u.fleet.Kubeconfig != "" || member == nil:
+		own := &fleet.Flags{Kubeconfig: u.fleet.Kubeconfig, Context: u.context}
+		hub, err := own.Client()
+		return hub, fleet.Describe(err)
+	}
+	content, err := installation.Kubeconfig(ctx, member, u.agent.Namespace)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("there is no agent in %s of that cluster: --namespace says where it is, or --karmada-config leads to the control plane", u.agent.Namespace)
+	}
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := clientcmd.RESTConfigFromKubeConfig(content)
+	if err != nil {
+		return nil, errors.New("the agent's way to the control plane cannot be read: --karmada-config leads there, too")
+	}
+	return client.New(cfg, client.Options{Scheme: scheme.New()})
+}
+
+// leave removes the registration, and waits until it is gone: the agent, which
+// removes what the fleet runs, is needed until then.
+func (u *unregistering) leave(cmd *cobra.Command, hub client.Client) error {
+	cluster := &clusterv1alpha1.Cluster{}
+	err := hub.Get(cmd.Context(), client.ObjectKey{Name: u.name}, cluster)
+	switch {
+	case apierrors.IsNotFound(err):
+		return u.abandon(cmd, hub)
+	case err != nil:
+		return fleet.Describe(err)
+	case cluster.Spec.SyncMode != clusterv1alpha1.Pull:
+		return fmt.Errorf("the cluster %s is in push mode: flotilla unjoin %s takes it out", u.name, u.name)
+	case u.agent.DryRun:
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "would remove Cluster %s (hub)\n", u.name)
+		return err
+	}
+	if err := hub.Delete(cmd.Context(), cluster, client.Preconditions{UID: &cluster.UID}); client.IgnoreNotFound(err) != nil {
+		return fleet.Describe(err)
+	}
+	err = wait.PollUntilContextTimeout(cmd.Context(), leavePoll, u.wait, true, func(ctx context.Context) (bool, error) {
+		err := hub.Get(ctx, client.ObjectKey{Name: u.name}, &clusterv1alpha1.Cluster{})
+		// An agent's rights go with its cluster.
+		return apierrors.IsNotFound(err) || apierrors.IsForbidden(err), ignoreGone(err)
+	})
+	if wait.Interrupted(err) && !interrupted(cmd.Context()) {
+		return fmt.Errorf("the cluster %s has not left after %s: its agent removes what the fleet runs there; run again to wait on", u.name, u.wait)
+	}
+	return fleet.Describe(err)
+}
+
+const leavePoll = 500 * time.Millisecond
+
+func ignoreGone(err error) error {
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return nil
+	}
+	return err
+}
+
+// abandon ends a registration that no agent has followed.
+func (u *unregistering) abandon(cmd *cobra.Command, hub client.Client) error {
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: identity.Role(u.name)}}
+	err := hub.Get(cmd.Context(), client.ObjectKeyFromObject(role), role)
+	if ignoreGone(err) != nil {
+		return fleet.Describe(err)
+	}
+	if err != nil {
+		if u.member.kubeconfig != "" { // what is left in the cluster goes all the same
+			_, err := fmt.Fprintf(cmd.ErrOrStderr(), "warning: there is no cluster %s in the fleet\n", u.name)
+			return err
+		}
+		return fmt.Errorf("there is no cluster %s: flotilla get clusters lists them", u.name)
+	}
+	if u.agent.DryRun {
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "would remove the rights of %s (hub)\n", identity.Agent(u.name))
+		return err
+	}
+	return fleet.Describe(client.IgnoreNotFound(hub.Delete(cmd.Context(), role)))
+}
+
+// same says whether the control plane is its own member.
+func same(ctx context.Context, hub, member client.Reader) bool {
+	var ids [2]types.UID
+	for i, side := range []client.Reader{hub, member} {
+		system := &corev1.Namespace{}
+		if err := side.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+			return false
+		}
+		ids[i] = system.UID
+	}
+	return ids[0] == ids[1]
+}
+
+// cleanUp takes the agent out of the member, and the accounts that it made there:
+// but for those in the control plane itself, where their namespace has the
+// credentials of all clusters.
+func (u *unregistering) cleanUp(cmd *cobra.Command, member client.Client, itself bool) error {
+	if err := installation.Remove(cmd.Context(), member, u.agent); err != nil || itself {
+		return err
+	}
+	return join.CleanUp(cmd.Context(), join.UnjoinOptions{
+		Name: u.name, Member: member, Namespace: u.member.namespace, DryRun: u.agent.DryRun,
+		Progress: func(step join.Step) {
+			if u.agent.DryRun {
+				_, _ = fmt.Fprintln(cmd.OutOrStdout(), step)
+			}
+		},
+	})
+}
