@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +13,9 @@ import (
 	"github.com/prometheus/common/model"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/flotilla-io/flotilla/bench/tally"
+	"github.com/flotilla-io/flotilla/bench/usage"
 )
 
 // counters is what the control plane has done since it started.
@@ -46,10 +48,10 @@ func (b *bench) count(ctx context.Context) (counters, error) {
 	}
 	out.Events = len(events.Items)
 	for name, pid := range b.pids() {
-		if out.CPU[name], err = cpuSeconds(pid); err != nil {
+		if out.CPU[name], err = usage.CPUSeconds(pid); err != nil {
 			return out, err
 		}
-		if out.Peak[name], err = peakMiB(pid); err != nil {
+		if out.Peak[name], err = usage.PeakMiB(pid); err != nil {
 			return out, err
 		}
 	}
@@ -71,7 +73,7 @@ func (c counters) since(before counters) counters {
 		}
 	}
 	for key, value := range c.CPU {
-		out.CPU[key] = round(value - before.CPU[key])
+		out.CPU[key] = tally.Round(value - before.CPU[key])
 	}
 	return out
 }
@@ -105,8 +107,8 @@ func (b *bench) revision(ctx context.Context) (int64, error) {
 	return strconv.ParseInt(list.ResourceVersion, 10, 64)
 }
 
-// requests reads the API server's own count.
-func (b *bench) requests(ctx context.Context) (map[string]float64, error) {
+// metrics reads what the control plane counts.
+func (b *bench) metrics(ctx context.Context) (map[string]*dto.MetricFamily, error) {
 	text, err := b.kube.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the metrics of the control plane: %w", err)
@@ -115,6 +117,15 @@ func (b *bench) requests(ctx context.Context) (map[string]float64, error) {
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("read the metrics of the control plane: %w", err)
+	}
+	return families, nil
+}
+
+// requests reads the API server's own count.
+func (b *bench) requests(ctx context.Context) (map[string]float64, error) {
+	families, err := b.metrics(ctx)
+	if err != nil {
+		return nil, err
 	}
 	out := map[string]float64{}
 	family, ok := families["apiserver_request_total"]
@@ -154,33 +165,4 @@ func (b *bench) quiet(ctx context.Context, still time.Duration) (int64, error) {
 		return time.Since(at) >= still, nil
 	})
 	return last, err
-}
-
-// cpuSeconds is what the process has used, in user and system time.
-func cpuSeconds(pid int) (float64, error) {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, fmt.Errorf("read the CPU time of a process: %w", err)
-	}
-	// The name is in brackets and may hold blanks; 14 and 15 count from before it.
-	_, rest, _ := strings.Cut(string(content), ") ")
-	fields := strings.Fields(rest)
-	const clockTicks = 100
-	user, _ := strconv.ParseFloat(fields[11], 64)
-	system, _ := strconv.ParseFloat(fields[12], 64)
-	return (user + system) / clockTicks, nil
-}
-
-func peakMiB(pid int) (float64, error) {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, fmt.Errorf("read the memory of a process: %w", err)
-	}
-	for line := range strings.Lines(string(content)) {
-		if kib, found := strings.CutPrefix(line, "VmHWM:"); found {
-			value, err := strconv.ParseFloat(strings.Fields(kib)[0], 64)
-			return round(value / 1024), err
-		}
-	}
-	return 0, fmt.Errorf("process %d shows no memory", pid)
 }

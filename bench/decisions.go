@@ -18,6 +18,8 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/bench/clusters"
+	"github.com/flotilla-io/flotilla/bench/tally"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 )
 
@@ -53,7 +55,7 @@ func strategies() []strategy {
 func staticWeights(weights ...int64) *policyv1alpha1.ReplicaSchedulingStrategy {
 	list := make([]policyv1alpha1.StaticClusterWeight, len(weights))
 	for i, weight := range weights {
-		list[i] = policyv1alpha1.StaticClusterWeight{Weight: weight, TargetCluster: ofTier(tiers[i])}
+		list[i] = policyv1alpha1.StaticClusterWeight{Weight: weight, TargetCluster: ofTier(clusters.Tiers[i])}
 	}
 	return &policyv1alpha1.ReplicaSchedulingStrategy{
 		ReplicaSchedulingType:     policyv1alpha1.ReplicaSchedulingTypeDivided,
@@ -97,8 +99,8 @@ func newBinding(i int, p policyv1alpha1.Placement) *workv1alpha2.ResourceBinding
 // decisions counts the placements that can be decided per second, and what each
 // of them allocates, by what decides for the loops: with what was promised to
 // others, and the commit that may have to be repeated.
-func decisions(ctx context.Context, b *bench, r *report) error {
-	hub := remembered(manyClusters(b.clusters))
+func decisions(ctx context.Context, b *bench, r *tally.Report) error {
+	hub := remembered(clusters.Many(b.clusters))
 	for _, s := range strategies() {
 		fresh := make([]*workv1alpha2.ResourceBinding, 1000)
 		for i := range fresh {
@@ -121,9 +123,9 @@ func decisions(ctx context.Context, b *bench, r *report) error {
 			return err
 		}
 		what := fmt.Sprintf("decisions in memory, %d clusters, %s", b.clusters, s.name)
-		r.atLeast("7", what, rate, "decisions/s", 1000)
-		r.atMost("7", what+": allocated for each", cost.kib, "KiB", 100)
-		r.note("7", what+": allocations for each", cost.count, "allocations")
+		r.AtLeast("7", what, rate, "decisions/s", 1000)
+		r.AtMost("7", what+": allocated for each", cost.kib, "KiB", 100)
+		r.Note("7", what+": allocations for each", cost.count, "allocations")
 	}
 	return nil
 }

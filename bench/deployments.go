@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/bench/tally"
 )
 
 // writers is how many requests a user who makes many objects sends side by side.
@@ -54,7 +55,7 @@ func policyFor(of string) *policyv1alpha1.PropagationPolicy {
 }
 
 // oneDeployment counts what one Deployment costs until its status is back.
-func oneDeployment(ctx context.Context, b *bench, r *report) error {
+func oneDeployment(ctx context.Context, b *bench, r *tally.Report) error {
 	for _, paused := range []bool{true, false} {
 		name := map[bool]string{true: "one-paused", false: "one"}[paused]
 		if err := b.hub.Create(ctx, policyFor(name)); err != nil {
@@ -77,11 +78,11 @@ func oneDeployment(ctx context.Context, b *bench, r *report) error {
 		cost := after.since(before)
 		goal := float64(6 + 3*b.options.members)
 		label := map[bool]string{true: "paused, no pods", false: "with its pods"}[paused]
-		r.atMost("1", "writes for one Deployment, "+label, float64(cost.Revision-int64(cost.Events)), "writes", goal)
-		r.atMost("1", "Events for one Deployment, "+label, float64(cost.Events), "Events", 2)
+		r.AtMost("1", "writes for one Deployment, "+label, float64(cost.Revision-int64(cost.Events)), "writes", goal)
+		r.AtMost("1", "Events for one Deployment, "+label, float64(cost.Events), "Events", 2)
 		_, conflicts := cost.conflicts()
-		r.atMost("3", "conflicts for one Deployment, "+label, conflicts, "conflicts", 0)
-		if err := r.raw(name, cost); err != nil {
+		r.AtMost("3", "conflicts for one Deployment, "+label, conflicts, "conflicts", 0)
+		if err := r.Raw(name, cost); err != nil {
 			return err
 		}
 	}
@@ -113,7 +114,7 @@ func (b *bench) once(ctx context.Context, name, of string, paused bool) error {
 
 // latency times changes of one Deployment from the control plane's answer until
 // they stand in every member.
-func latency(ctx context.Context, b *bench, r *report) error {
+func latency(ctx context.Context, b *bench, r *tally.Report) error {
 	const name = "latency"
 	if err := b.hub.Create(ctx, policyFor(name)); err != nil {
 		return fmt.Errorf("create the policy: %w", err)
@@ -147,9 +148,9 @@ func latency(ctx context.Context, b *bench, r *report) error {
 			return err
 		}
 	}
-	r.atMost("4", "one change until it stands in all members, p50", percentile(samples, 0.5), "ms", 15)
-	r.atMost("4", "one change until it stands in all members, p99", percentile(samples, 0.99), "ms", 80)
-	return r.raw("latency-ms", samples)
+	r.AtMost("4", "one change until it stands in all members, p50", tally.Percentile(samples, 0.5), "ms", 15)
+	r.AtMost("4", "one change until it stands in all members, p99", tally.Percentile(samples, 0.99), "ms", 80)
+	return r.Raw("latency-ms", samples)
 }
 
 // sightings notes when each member's Deployment got a mark.
@@ -194,7 +195,7 @@ func (s *sightings) all(ctx context.Context, mark string) (time.Time, error) {
 }
 
 // manyDeployments times the propagation of a thousand Deployments.
-func manyDeployments(ctx context.Context, b *bench, r *report) error {
+func manyDeployments(ctx context.Context, b *bench, r *tally.Report) error {
 	const of = "many"
 	if err := b.hub.Create(ctx, policyFor(of)); err != nil {
 		return fmt.Errorf("create the policy: %w", err)
@@ -232,22 +233,22 @@ func manyDeployments(ctx context.Context, b *bench, r *report) error {
 		return err
 	}
 	b.reportMany(r, after.since(before), created, applied, settled)
-	return r.raw("many", map[string]any{"createdSeconds": created.Seconds(), "appliedSeconds": applied.Seconds(), "settledSeconds": settled.Seconds(), "counters": after.since(before)})
+	return r.Raw("many", map[string]any{"createdSeconds": created.Seconds(), "appliedSeconds": applied.Seconds(), "settledSeconds": settled.Seconds(), "counters": after.since(before)})
 }
 
-func (b *bench) reportMany(r *report, cost counters, created, applied, settled time.Duration) {
+func (b *bench) reportMany(r *tally.Report, cost counters, created, applied, settled time.Duration) {
 	what := fmt.Sprintf("%d Deployments × %d members", b.apps, len(b.members))
-	r.atMost("6", what+", all applied", applied.Seconds(), "s", 30)
-	r.note("6", what+", created by the user after", created.Seconds(), "s")
-	r.note("6", what+", every status back after", settled.Seconds(), "s")
-	r.note("6", "writes per Deployment under load", float64(cost.Revision-int64(cost.Events))/float64(b.apps), "writes")
-	r.note("6", "Events per Deployment under load", float64(cost.Events)/float64(b.apps), "Events")
+	r.AtMost("6", what+", all applied", applied.Seconds(), "s", 30)
+	r.Note("6", what+", created by the user after", created.Seconds(), "s")
+	r.Note("6", what+", every status back after", settled.Seconds(), "s")
+	r.Note("6", "writes per Deployment under load", float64(cost.Revision-int64(cost.Events))/float64(b.apps), "writes")
+	r.Note("6", "Events per Deployment under load", float64(cost.Events)/float64(b.apps), "Events")
 	share, number := cost.conflicts()
-	r.atMost("3", "conflicts under load", share*100, "%", 0.1)
-	r.note("3", "conflicts under load, number", number, "conflicts")
+	r.AtMost("3", "conflicts under load", share*100, "%", 0.1)
+	r.Note("3", "conflicts under load, number", number, "conflicts")
 	for name, seconds := range cost.CPU {
-		r.note("6", "CPU time, "+name, seconds, "s")
-		r.note("6", "peak memory, "+name, cost.Peak[name], "MiB")
+		r.Note("6", "CPU time, "+name, seconds, "s")
+		r.Note("6", "peak memory, "+name, cost.Peak[name], "MiB")
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/bench/fakes"
 	"github.com/flotilla-io/flotilla/internal/localfleet"
 )
 
@@ -27,7 +28,7 @@ type bench struct {
 	hub     client.WithWatch
 	kube    kubernetes.Interface
 	members map[string]kubernetes.Interface
-	fakes   *fakeFleet // nil where there are none
+	fakes   *fakes.Fleet // nil where there are none
 }
 
 // setup says what a fleet is made of.
@@ -62,7 +63,7 @@ func start(ctx context.Context, opts options, s setup, dir string) (_ *bench, er
 		return nil, err
 	}
 	if s.fakes > 0 {
-		if b.fakes, err = startFakes(ctx, s.fakes); err != nil {
+		if b.fakes, err = fakes.Start(ctx, s.fakes); err != nil {
 			return nil, err
 		}
 	}
@@ -73,7 +74,7 @@ func start(ctx context.Context, opts options, s setup, dir string) (_ *bench, er
 func (b *bench) stop() error {
 	err := b.fleet.Stop()
 	if b.fakes != nil {
-		err = errors.Join(err, b.fakes.stop())
+		err = errors.Join(err, b.fakes.Stop())
 	}
 	return err
 }
@@ -137,7 +138,7 @@ func (b *bench) pids() map[string]int {
 		out[name] = member.PID()
 	}
 	if b.fakes != nil {
-		out["fake members"] = b.fakes.pid()
+		out["fake members"] = b.fakes.PID()
 	}
 	return out
 }

@@ -19,6 +19,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/flotilla-io/flotilla/bench/fakes"
+	"github.com/flotilla-io/flotilla/bench/tally"
 )
 
 // options are what the command line sets.
@@ -34,6 +37,9 @@ type options struct {
 	templates int
 	changes   int
 	fakes     int
+	flips     int
+	storm     time.Duration
+	kept      int
 	compare   bool
 }
 
@@ -41,23 +47,26 @@ func main() {
 	opts := options{}
 	flag.StringVar(&opts.bin, "bin", "bin", "where the built programs are")
 	flag.StringVar(&opts.out, "out", "bench/out", "where the results go")
-	flag.StringVar(&opts.rows, "rows", "1,2,3,4,6,7,8,match", "which rows of the design's table to measure, and match for the matching of policies")
+	flag.StringVar(&opts.rows, "rows", "1,2,3,4,6,7,8,12,match,status-flip,status-storm,lua,agents", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, agents")
 	flag.IntVar(&opts.apps, "apps", 1000, "how many Deployments row 6 propagates")
 	flag.IntVar(&opts.samples, "samples", 200, "how many changes row 4 times")
 	flag.IntVar(&opts.members, "members", 3, "how many member clusters there are")
-	flag.IntVar(&opts.clusters, "clusters", 100, "how many clusters rows 7 and 8 place on")
+	flag.IntVar(&opts.clusters, "clusters", 100, "how many clusters rows 7 and 8 place on, and how many agents row agents runs: 40 MB each")
 	flag.IntVar(&opts.placed, "placed", 2000, "how many Deployments row 7 places")
 	flag.IntVar(&opts.policies, "policies", 1000, "how many policies there are to match")
 	flag.IntVar(&opts.templates, "templates", 10, "how many templates each of them carries")
 	flag.IntVar(&opts.changes, "changes", 30, "how many placements row 8 times")
 	flag.IntVar(&opts.fakes, "serve-fakes", 0, "serve that many fake members instead, until the standard input ends; row 8 runs it")
+	flag.IntVar(&opts.flips, "flips", 60, "how many changes of a status status-flip times")
+	flag.DurationVar(&opts.storm, "storm", time.Minute, "how long statuses change in status-storm")
+	flag.IntVar(&opts.kept, "kept", 1000, "for how many Deployments on ten members row 12 measures the memory")
 	flag.BoolVar(&opts.compare, "compare", false, "print two summaries side by side instead: bench -compare before.json after.json")
 	flag.Parse()
 
 	run := measure
 	switch {
 	case opts.fakes > 0:
-		run = serveFakes
+		run = func(ctx context.Context, opts options) error { return fakes.Serve(ctx, opts.fakes) }
 	case opts.compare:
 		run = compareFiles
 	}
@@ -75,12 +84,12 @@ func compareFiles(context.Context, options) error {
 	if flag.NArg() != 2 {
 		return errors.New("-compare takes two files: the summary of before and that of after")
 	}
-	return compare(os.Stdout, flag.Arg(0), flag.Arg(1))
+	return tally.Compare(os.Stdout, flag.Arg(0), flag.Arg(1))
 }
 
 // measure runs the chosen rows, stage by stage, and writes the report.
 func measure(ctx context.Context, opts options) error {
-	report := &report{dir: opts.out}
+	report := &tally.Report{Dir: opts.out}
 	for _, s := range stages(opts) {
 		s.rows = slices.DeleteFunc(s.rows, func(r row) bool { return !wanted(opts.rows, r.numbers) })
 		if len(s.rows) == 0 {
@@ -90,8 +99,8 @@ func measure(ctx context.Context, opts options) error {
 			return err
 		}
 	}
-	report.print(os.Stdout)
-	return report.write(filepath.Join(opts.out, "summary.json"))
+	report.Print(os.Stdout)
+	return report.Write(filepath.Join(opts.out, "summary.json"))
 }
 
 // stage is some rows and the fleet that they are measured on.
@@ -100,7 +109,7 @@ type stage struct {
 	rows  []row
 }
 
-func (s stage) measure(ctx context.Context, opts options, report *report) (err error) {
+func (s stage) measure(ctx context.Context, opts options, report *tally.Report) (err error) {
 	bench := &bench{options: opts}
 	if s.fleet != nil {
 		dir, err := os.MkdirTemp("", "flotilla-bench-")
@@ -128,11 +137,11 @@ func (s stage) measure(ctx context.Context, opts options, report *report) (err e
 type row struct {
 	name    string
 	numbers []string
-	run     func(ctx context.Context, b *bench, r *report) error
+	run     func(ctx context.Context, b *bench, r *tally.Report) error
 }
 
 // measure runs the row and ends the watches that it began.
-func (r row) measure(ctx context.Context, b *bench, report *report) error {
+func (r row) measure(ctx context.Context, b *bench, report *tally.Report) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	return r.run(ctx, b, report)
@@ -150,6 +159,7 @@ func stages(opts options) []stage {
 		{nil, []row{
 			{"decisions in memory", []string{"7", "7-memory"}, decisions},
 			{"policies that match, in memory", []string{"match", "match-memory"}, matching},
+			{"scripts for a kind", []string{"lua"}, scriptsTimed},
 		}},
 		{&setup{members: members}, []row{
 			{"one Deployment", []string{"1"}, oneDeployment},
@@ -164,7 +174,11 @@ func stages(opts options) []stage {
 			{"an edit of one policy among many", []string{"match", "match-edit"}, oneOfMany},
 			{"a restart with many policies", []string{"match", "match-edit"}, restart},
 		}},
+		{&setup{fakes: opts.members}, []row{{"a status that flips", []string{"status-flip"}, statusFlip}}},
+		{&setup{fakes: opts.members}, []row{{"statuses that flip all the time", []string{"status-storm", "3"}, statusStorm}}},
+		{&setup{fakes: 10}, []row{{"memory per template and cluster", []string{"12"}, memory}}},
 		{&setup{fakes: opts.clusters}, []row{{"one placement on many clusters", []string{"8"}, wide}}},
+		{&setup{fakes: opts.clusters}, []row{{"agents at rest", []string{"agents"}, idleAgents}}},
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/bench/clusters"
+	"github.com/flotilla-io/flotilla/bench/tally"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
@@ -34,7 +36,7 @@ func teamPolicy(i int) *policyv1alpha1.PropagationPolicy {
 
 // matching times how long it takes to find the policy of a template among many
 // that select by label.
-func matching(_ context.Context, b *bench, r *report) error {
+func matching(_ context.Context, b *bench, r *tally.Report) error {
 	policies := make([]policyv1alpha1.Policy, b.policies)
 	for i := range policies {
 		p := teamPolicy(i)
@@ -57,7 +59,7 @@ func matching(_ context.Context, b *bench, r *report) error {
 		}
 	}
 	each := time.Since(begin).Seconds() * 1e6 / float64(len(templates))
-	r.atMost("match", fmt.Sprintf("%d templates find their policy among %d, each", len(templates), b.policies), each, "µs", 100)
+	r.AtMost("match", fmt.Sprintf("%d templates find their policy among %d, each", len(templates), b.policies), each, "µs", 100)
 	return nil
 }
 
@@ -67,7 +69,7 @@ const touched = "a change after the edit"
 func onClusters(n int) string { return fmt.Sprintf("a placement on %d clusters", n) }
 
 // oneOfMany counts what an edit of one policy touches when there are many.
-func oneOfMany(ctx context.Context, b *bench, r *report) error {
+func oneOfMany(ctx context.Context, b *bench, r *tally.Report) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	seen := newFirsts()
@@ -83,7 +85,7 @@ func oneOfMany(ctx context.Context, b *bench, r *report) error {
 	if err != nil {
 		return err
 	}
-	if err := b.register(ctx, manyClusters(2)); err != nil {
+	if err := b.register(ctx, clusters.Many(2)); err != nil {
 		return err
 	}
 	took, err := b.fill(ctx, seen)
@@ -111,12 +113,12 @@ func oneOfMany(ctx context.Context, b *bench, r *report) error {
 	all, _ := seen.count(touched)
 	what := fmt.Sprintf("an edit of one of %d policies with %d templates each", b.policies, b.templates)
 	// Beside its bindings, the policy itself is written, and its status twice at most.
-	r.atMost("match", what+": writes", float64(cost.Revision), "writes", float64(b.templates+3))
-	r.atMost("match", what+": bindings of others that it touches", float64(all-b.templates), "bindings", 0)
-	r.note("match", what+": until the last of its bindings is placed anew", float64(last.Sub(begin).Milliseconds()), "ms")
-	r.note("match", what+": CPU time of the control plane", cost.CPU["control plane"]*1000, "ms")
-	r.note("match", fmt.Sprintf("%d policies and their %d templates made and placed", b.policies, b.policies*b.templates), took.Seconds(), "s")
-	return r.raw("one-of-many", map[string]any{"fillSeconds": took.Seconds(), "counters": cost})
+	r.AtMost("match", what+": writes", float64(cost.Revision), "writes", float64(b.templates+3))
+	r.AtMost("match", what+": bindings of others that it touches", float64(all-b.templates), "bindings", 0)
+	r.Note("match", what+": until the last of its bindings is placed anew", float64(last.Sub(begin).Milliseconds()), "ms")
+	r.Note("match", what+": CPU time of the control plane", cost.CPU["control plane"]*1000, "ms")
+	r.Note("match", fmt.Sprintf("%d policies and their %d templates made and placed", b.policies, b.policies*b.templates), took.Seconds(), "s")
+	return r.Raw("one-of-many", map[string]any{"fillSeconds": took.Seconds(), "counters": cost})
 }
 
 // fill makes the policies, and then the templates, and waits until all are

@@ -15,17 +15,19 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/bench/clusters"
+	"github.com/flotilla-io/flotilla/bench/tally"
 )
 
 // placements counts the placements that are decided and stored per second, with
 // no other loops than those that decide.
-func placements(ctx context.Context, b *bench, r *report) error {
+func placements(ctx context.Context, b *bench, r *tally.Report) error {
 	p := placing{bench: b, report: r, loops: "template+scheduler", n: b.placed, goal: true}
 	return p.run(ctx)
 }
 
 // placementsByAll does the same with all loops: what is placed becomes Works.
-func placementsByAll(ctx context.Context, b *bench, r *report) error {
+func placementsByAll(ctx context.Context, b *bench, r *tally.Report) error {
 	p := placing{bench: b, report: r, loops: "all loops, no members", n: b.placed / 4}
 	return p.run(ctx)
 }
@@ -33,7 +35,7 @@ func placementsByAll(ctx context.Context, b *bench, r *report) error {
 // placing is one measurement of how fast placements are decided and stored.
 type placing struct {
 	*bench
-	report *report
+	report *tally.Report
 	loops  string
 	n      int  // Deployments
 	goal   bool // the design's figure is judged by it
@@ -48,8 +50,8 @@ const placedGroup = "placed"
 func (p *placing) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	clusters := manyClusters(p.clusters)
-	if err := p.register(ctx, clusters); err != nil {
+	all := clusters.Many(p.clusters)
+	if err := p.register(ctx, all); err != nil {
 		return err
 	}
 	p.seen = newFirsts()
@@ -73,7 +75,7 @@ func (p *placing) run(ctx context.Context) error {
 		{"first placements, templates made meanwhile", byDynamicWeight, p.make, true},
 		{"re-placed by an edit of the policy", byStaticWeight, p.reweigh, true},
 		{"", onGold, p.gild, false},
-		{"re-placed by a cluster's label", onOneMore, func(ctx context.Context) error { return p.promote(ctx, clusters[5]) }, true},
+		{"re-placed by a cluster's label", onOneMore, func(ctx context.Context) error { return p.promote(ctx, all[5]) }, true},
 	}
 	for _, s := range steps {
 		if err := p.step(ctx, s.name, s.seen, s.change, s.measured); err != nil {
@@ -144,17 +146,17 @@ func (p *placing) tell(name string, answered, took time.Duration, cost counters)
 	what := fmt.Sprintf("persisted by %s: %s", p.loops, name)
 	rate, n := float64(p.n)/took.Seconds(), float64(p.n)
 	if p.goal {
-		p.report.atLeast("7", what, rate, "decisions/s", 300)
+		p.report.AtLeast("7", what, rate, "decisions/s", 300)
 	} else {
-		p.report.note("7", what, rate, "decisions/s")
+		p.report.Note("7", what, rate, "decisions/s")
 	}
-	p.report.note("7", what+", writes", float64(cost.Revision)/took.Seconds(), "writes/s")
-	p.report.note("7", what+", writes for each", float64(cost.Revision)/n, "writes")
-	p.report.note("7", what+", CPU time of the control plane for each", cost.CPU["control plane"]*1000/n, "ms")
+	p.report.Note("7", what+", writes", float64(cost.Revision)/took.Seconds(), "writes/s")
+	p.report.Note("7", what+", writes for each", float64(cost.Revision)/n, "writes")
+	p.report.Note("7", what+", CPU time of the control plane for each", cost.CPU["control plane"]*1000/n, "ms")
 	share, _ := cost.conflicts()
-	p.report.atMost("3", what+", conflicts", share*100, "%", 0.1)
+	p.report.AtMost("3", what+", conflicts", share*100, "%", 0.1)
 	file := strings.NewReplacer(" ", "-", ",", "", ":", "", "'", "").Replace(what)
-	return p.report.raw(file, map[string]any{
+	return p.report.Raw(file, map[string]any{
 		"decisions": p.n, "answeredSeconds": answered.Seconds(), "placedSeconds": took.Seconds(), "counters": cost,
 	})
 }
@@ -177,8 +179,8 @@ func (p *placing) reweigh(ctx context.Context) error {
 
 // gild places on the gold clusters of one region.
 func (p *placing) gild(ctx context.Context) error {
-	gold := ofTier(tiers[0])
-	gold.LabelSelector.MatchLabels["topology.kubernetes.io/region"] = regions[0]
+	gold := ofTier(clusters.Tiers[0])
+	gold.LabelSelector.MatchLabels["topology.kubernetes.io/region"] = clusters.Regions[0]
 	return p.edit(ctx, policyv1alpha1.Placement{ClusterAffinity: &gold})
 }
 
@@ -195,9 +197,26 @@ func (p *placing) edit(ctx context.Context, to policyv1alpha1.Placement) error {
 // promote makes a cluster of that region a gold one.
 func (p *placing) promote(ctx context.Context, c *clusterv1alpha1.Cluster) error {
 	promoted := c.DeepCopy()
-	promoted.Labels["tier"] = tiers[0]
+	promoted.Labels["tier"] = clusters.Tiers[0]
 	if err := p.hub.Patch(ctx, promoted, client.MergeFrom(c)); err != nil {
 		return fmt.Errorf("label the cluster %s: %w", c.Name, err)
 	}
 	return nil
+}
+
+// register makes the clusters on the control plane, ready by their status.
+func (b *bench) register(ctx context.Context, all []*clusterv1alpha1.Cluster) error {
+	return sideBySide(ctx, len(all), func(ctx context.Context, i int) error {
+		c := all[i]
+		status := c.Status
+		if err := b.hub.Create(ctx, c); err != nil {
+			return fmt.Errorf("make the cluster %s: %w", c.Name, err)
+		}
+		before := c.DeepCopy()
+		c.Status = status
+		if err := b.hub.Status().Patch(ctx, c, client.MergeFrom(before)); err != nil {
+			return fmt.Errorf("make the cluster %s ready: %w", c.Name, err)
+		}
+		return nil
+	})
 }

@@ -12,12 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/bench/tally"
+	"github.com/flotilla-io/flotilla/bench/usage"
 	"github.com/flotilla-io/flotilla/internal/gitserver"
 )
 
 // rest counts what is written while nothing happens but polls of a repository
 // that does not change.
-func rest(ctx context.Context, b *bench, r *report) error {
+func rest(ctx context.Context, b *bench, r *tally.Report) error {
 	if err := b.followRepository(ctx); err != nil {
 		return err
 	}
@@ -37,7 +39,7 @@ func rest(ctx context.Context, b *bench, r *report) error {
 	if err != nil {
 		return err
 	}
-	r.atMost("2", fmt.Sprintf("writes during %d unchanged polls", polls), float64(after-before), "writes", 0)
+	r.AtMost("2", fmt.Sprintf("writes during %d unchanged polls", polls), float64(after-before), "writes", 0)
 	return nil
 }
 
@@ -90,7 +92,7 @@ func (b *bench) followRepository(ctx context.Context) error {
 
 // restart counts what a restart of the control plane writes when nothing has
 // changed.
-func restart(ctx context.Context, b *bench, r *report) error {
+func restart(ctx context.Context, b *bench, r *tally.Report) error {
 	before, err := b.quiet(ctx, 3*time.Second)
 	if err != nil {
 		return err
@@ -114,12 +116,12 @@ func restart(ctx context.Context, b *bench, r *report) error {
 	if err := b.hub.List(ctx, &bindings); err != nil {
 		return fmt.Errorf("count the bindings: %w", err)
 	}
-	r.atMost("2", fmt.Sprintf("writes on a restart with %d bindings", len(bindings.Items)), float64(after-before), "writes", 0)
-	cpu, err := cpuSeconds(b.fleet.Hub.PID())
+	r.AtMost("2", fmt.Sprintf("writes on a restart with %d bindings", len(bindings.Items)), float64(after-before), "writes", 0)
+	cpu, err := usage.CPUSeconds(b.fleet.Hub.PID())
 	if err != nil {
 		return err
 	}
-	r.note("2", fmt.Sprintf("ready again after a restart with %d bindings", len(bindings.Items)), ready.Seconds(), "s")
-	r.note("2", fmt.Sprintf("CPU time of a restart with %d bindings and ten seconds of rest", len(bindings.Items)), cpu, "s")
+	r.Note("2", fmt.Sprintf("ready again after a restart with %d bindings", len(bindings.Items)), ready.Seconds(), "s")
+	r.Note("2", fmt.Sprintf("CPU time of a restart with %d bindings and ten seconds of rest", len(bindings.Items)), cpu, "s")
 	return nil
 }

@@ -7,10 +7,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/util/wait"
 
-	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/bench/fakes"
+	"github.com/flotilla-io/flotilla/bench/tally"
 )
 
 // wideGroup is the group of the Deployments that run in every cluster.
@@ -28,11 +28,11 @@ type placed struct {
 
 // wide times placements on many clusters, one at a time, from the control
 // plane's answer to the user on.
-func wide(ctx context.Context, b *bench, r *report) error {
+func wide(ctx context.Context, b *bench, r *tally.Report) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := &widening{bench: b, seen: newFirsts()}
-	if err := w.gather(ctx); err != nil {
+	if err := w.begin(ctx); err != nil {
 		return err
 	}
 	const warm = 3
@@ -52,7 +52,7 @@ func wide(ctx context.Context, b *bench, r *report) error {
 		return err
 	}
 	w.tell(r, samples, after.since(before))
-	return r.raw("wide", map[string]any{"milliseconds": samples, "counters": after.since(before)})
+	return r.Raw("wide", map[string]any{"milliseconds": samples, "counters": after.since(before)})
 }
 
 // widening is the measurement of placements on many clusters.
@@ -79,28 +79,9 @@ func (w *widening) place(ctx context.Context, prefix string, n int) ([]placed, e
 	return out, nil
 }
 
-// gather joins the fake members and waits until all of them are at work.
-func (w *widening) gather(ctx context.Context) error {
-	if err := w.join(ctx); err != nil {
-		return err
-	}
-	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
-		var clusters clusterv1alpha1.ClusterList
-		if err := w.hub.List(ctx, &clusters); err != nil {
-			return false, err
-		}
-		ready := 0
-		for _, c := range clusters.Items {
-			if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady) {
-				ready++
-			}
-		}
-		return ready == len(w.fakes.Members), nil
-	})
-	if err != nil {
-		return fmt.Errorf("wait until all fake members are ready: %w", err)
-	}
-	if _, err := w.fakes.arrived("/" + namespace); err != nil {
+// begin joins the fake members and follows what becomes of Deployments.
+func (w *widening) begin(ctx context.Context) error {
+	if err := w.gather(ctx); err != nil {
 		return err
 	}
 	if err := w.hub.Create(ctx, policyFor(wideGroup)); err != nil {
@@ -143,14 +124,14 @@ func (w *widening) placeOne(ctx context.Context, name string) (placed, error) {
 		return placed{}, fmt.Errorf("create the Deployment: %w", err)
 	}
 	answered := time.Now()
-	arrival, err := w.fakes.arrived(namespace + "/" + name)
+	arrival, err := w.fakes.Arrived(namespace + "/" + name)
 	if err != nil {
 		return placed{}, err
 	}
 	since := func(at time.Time) float64 { return float64(at.Sub(answered).Microseconds()) / 1000 }
 	out := placed{First: since(arrival.First), Members: since(arrival.Last)}
 	for what, into := range map[string]*float64{stored: &out.Stored, applied: &out.Applied, back: &out.Status} {
-		at, err := w.seen.all(ctx, what+name, 1, patience)
+		at, err := w.seen.all(ctx, what+name, 1, fakes.Patience)
 		if err != nil {
 			return placed{}, err
 		}
@@ -159,7 +140,7 @@ func (w *widening) placeOne(ctx context.Context, name string) (placed, error) {
 	return out, nil
 }
 
-func (w *widening) tell(r *report, samples []placed, cost counters) {
+func (w *widening) tell(r *tally.Report, samples []placed, cost counters) {
 	what := fmt.Sprintf("one placement on %d clusters, ", len(w.fakes.Members))
 	steps := []struct {
 		name string
@@ -175,19 +156,19 @@ func (w *widening) tell(r *report, samples []placed, cost counters) {
 		for i := range samples {
 			took[i] = s.of(samples[i])
 		}
-		r.note("8", what+s.name+", p50", percentile(took, 0.5), "ms")
+		r.Note("8", what+s.name+", p50", tally.Percentile(took, 0.5), "ms")
 		if s.name == "applied in all members" {
-			r.atMost("8", what+s.name+", p90", percentile(took, 0.9), "ms", 1000)
+			r.AtMost("8", what+s.name+", p90", tally.Percentile(took, 0.9), "ms", 1000)
 		} else {
-			r.note("8", what+s.name+", p90", percentile(took, 0.9), "ms")
+			r.Note("8", what+s.name+", p90", tally.Percentile(took, 0.9), "ms")
 		}
-		r.note("8", what+s.name+", p99", percentile(took, 0.99), "ms")
+		r.Note("8", what+s.name+", p99", tally.Percentile(took, 0.99), "ms")
 	}
 	n := float64(len(samples))
 	goal := float64(6 + 3*len(w.fakes.Members))
-	r.atMost("1", fmt.Sprintf("writes for one Deployment on %d clusters", len(w.fakes.Members)), float64(cost.Revision-int64(cost.Events))/n, "writes", goal)
-	r.note("8", what+"CPU time of the control plane", cost.CPU["control plane"]*1000/n, "ms")
-	r.note("8", what+"CPU time of the fake members", cost.CPU["fake members"]*1000/n, "ms")
+	r.AtMost("1", fmt.Sprintf("writes for one Deployment on %d clusters", len(w.fakes.Members)), float64(cost.Revision-int64(cost.Events))/n, "writes", goal)
+	r.Note("8", what+"CPU time of the control plane", cost.CPU["control plane"]*1000/n, "ms")
+	r.Note("8", what+"CPU time of the fake members", cost.CPU["fake members"]*1000/n, "ms")
 	_, conflicts := cost.conflicts()
-	r.atMost("3", fmt.Sprintf("conflicts for Deployments on %d clusters", len(w.fakes.Members)), conflicts, "conflicts", 0)
+	r.AtMost("3", fmt.Sprintf("conflicts for Deployments on %d clusters", len(w.fakes.Members)), conflicts, "conflicts", 0)
 }

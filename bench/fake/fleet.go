@@ -38,6 +38,7 @@ type Fleet struct {
 	// Members are in no order.
 	Members []Address
 
+	members []*Member // as Members
 	servers []*http.Server
 
 	mu       sync.Mutex
@@ -82,7 +83,7 @@ func (f *Fleet) serve(ctx context.Context, name string, all int, pair tls.Certif
 		Handler: member, TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
 		ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0),
 	}
-	f.servers = append(f.servers, server)
+	f.members, f.servers = append(f.members, member), append(f.servers, server)
 	f.Members = append(f.Members, Address{Name: name, ID: member.ID(), Endpoint: "https://" + listener.Addr().String()})
 	go func() { _ = server.ServeTLS(listener, "", "") }() // ends with Close
 	return nil

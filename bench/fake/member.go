@@ -164,10 +164,7 @@ func body(req *http.Request) (map[string]any, error) {
 
 // running is the status of a Deployment all of whose replicas are available.
 func running(object map[string]any) map[string]any {
-	replicas, found, err := unstructured.NestedInt64(object, "spec", "replicas")
-	if !found || err != nil {
-		replicas = 1
-	}
+	replicas := wanted(object)
 	generation := (&unstructured.Unstructured{Object: object}).GetGeneration()
 	return map[string]any{
 		"observedGeneration": generation, "replicas": replicas, "updatedReplicas": replicas,

@@ -1,4 +1,4 @@
-package main
+package tally
 
 import (
 	"encoding/json"
@@ -11,13 +11,13 @@ import (
 )
 
 func TestReport(t *testing.T) {
-	r := &report{dir: t.TempDir()}
-	r.atMost("1", "writes", 7, "writes", 6)
-	r.atLeast("7", "decisions", 1200.1234, "decisions/s", 1000)
-	r.atLeast("7", "stored", 299.9, "decisions/s", 300)
-	r.note("8", "until stored", 4.5, "ms")
+	r := &Report{Dir: t.TempDir()}
+	r.AtMost("1", "writes", 7, "writes", 6)
+	r.AtLeast("7", "decisions", 1200.1234, "decisions/s", 1000)
+	r.AtLeast("7", "stored", 299.9, "decisions/s", 300)
+	r.Note("8", "until stored", 4.5, "ms")
 	var table strings.Builder
-	r.print(&table)
+	r.Print(&table)
 	const want = `ROW  WHAT          VALUE                 GOAL                MET
 1    writes        7 writes              ≤ 6 writes          NO
 7    decisions     1200.123 decisions/s  ≥ 1000 decisions/s  yes
@@ -27,8 +27,8 @@ func TestReport(t *testing.T) {
 	if diff := cmp.Diff(want, table.String()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
-	path := filepath.Join(r.dir, "summary.json")
-	if err := r.write(path); err != nil {
+	path := filepath.Join(r.Dir, "summary.json")
+	if err := r.Write(path); err != nil {
 		t.Fatal(err)
 	}
 	content, err := os.ReadFile(path)
@@ -54,7 +54,7 @@ func TestPercentile(t *testing.T) {
 	samples := []float64{5, 1, 4, 2, 3}
 	got := map[float64]float64{}
 	for _, share := range []float64{0, 0.5, 0.9, 1} {
-		got[share] = percentile(samples, share)
+		got[share] = Percentile(samples, share)
 	}
 	if diff := cmp.Diff(map[float64]float64{0: 1, 0.5: 3, 0.9: 5, 1: 5}, got); diff != "" {
 		t.Errorf("percentiles (-want +got):\n%s", diff)

@@ -1,4 +1,4 @@
-package main
+package tally
 
 import (
 	"encoding/json"
@@ -8,10 +8,10 @@ import (
 	"text/tabwriter"
 )
 
-// compare prints two summaries side by side: what both have in the order of the
+// Compare prints two summaries side by side: what both have in the order of the
 // second, then what only the first has. Times may be compared only if both were
 // measured on the same machine, with nothing else going on.
-func compare(out io.Writer, before, after string) error {
+func Compare(out io.Writer, before, after string) error {
 	was, err := read(before)
 	if err != nil {
 		return err

@@ -1,40 +1,43 @@
-package main
+// Package clusters invents clusters to place on.
+//
+// In go how many, out come clusters as a fleet of that size has them; the same each
+// time. Nothing runs in them.
+package clusters
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
-// What the clusters differ in.
-var (
-	regions   = []string{"eu-central", "eu-west", "us-east", "us-west", "ap-south"}
-	providers = []string{"acme", "globex", "initech"}
-	tiers     = []string{"gold", "silver", "bronze", "iron"}
-)
+// Regions are where clusters are.
+var Regions = []string{"eu-central", "eu-west", "us-east", "us-west", "ap-south"}
 
-// manyClusters returns n clusters as a fleet of some size has them: in regions
+// Tiers are how good clusters are, as their label tier says, the best first.
+var Tiers = []string{"gold", "silver", "bronze", "iron"}
+
+var providers = []string{"acme", "globex", "initech"}
+
+// Many returns n clusters as a fleet of some size has them: in regions
 // and zones, labelled, some of them tainted, each with 40 groups of kinds and
 // sums of what it has free. They are in pull mode: no one connects to them.
-func manyClusters(n int) []*clusterv1alpha1.Cluster {
+func Many(n int) []*clusterv1alpha1.Cluster {
 	kinds := manyKinds()
 	out := make([]*clusterv1alpha1.Cluster, n)
 	for i := range out {
-		region := regions[i%len(regions)]
-		zone := fmt.Sprintf("%s-%c", region, 'a'+rune(i/len(regions)%3))
+		region := Regions[i%len(Regions)]
+		zone := fmt.Sprintf("%s-%c", region, 'a'+rune(i/len(Regions)%3))
 		out[i] = &clusterv1alpha1.Cluster{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: fmt.Sprintf("%s-%02d", region, i),
 				Labels: map[string]string{
-					"tier": tiers[i%len(tiers)], "environment": "production", "team": fmt.Sprintf("team-%d", i%7),
+					"tier": Tiers[i%len(Tiers)], "environment": "production", "team": fmt.Sprintf("team-%d", i%7),
 					"topology.kubernetes.io/region": region, "topology.kubernetes.io/zone": zone,
 				},
 			},
@@ -99,21 +102,4 @@ func sums(nodes int64) *clusterv1alpha1.ResourceSummary {
 		}
 	}
 	return &clusterv1alpha1.ResourceSummary{Allocatable: of(nodes), Allocated: of(nodes / 3)}
-}
-
-// register makes the clusters on the control plane, ready by their status.
-func (b *bench) register(ctx context.Context, clusters []*clusterv1alpha1.Cluster) error {
-	return sideBySide(ctx, len(clusters), func(ctx context.Context, i int) error {
-		c := clusters[i]
-		status := c.Status
-		if err := b.hub.Create(ctx, c); err != nil {
-			return fmt.Errorf("make the cluster %s: %w", c.Name, err)
-		}
-		before := c.DeepCopy()
-		c.Status = status
-		if err := b.hub.Status().Patch(ctx, c, client.MergeFrom(before)); err != nil {
-			return fmt.Errorf("make the cluster %s ready: %w", c.Name, err)
-		}
-		return nil
-	})
 }
