@@ -58,6 +58,16 @@ func (r *repository) write(path, content string) {
 	}
 }
 
+// read returns a file of the work tree.
+func (r *repository) read(path string) string {
+	r.t.Helper()
+	content, err := os.ReadFile(filepath.Join(r.tree, path))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return string(content)
+}
+
 // copy puts a whole file system into a folder of the work tree.
 func (r *repository) copy(files fs.FS, folder string) {
 	r.t.Helper()

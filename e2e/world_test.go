@@ -83,6 +83,7 @@ func startWorld(ctx context.Context, dir string) (*world, error) {
 		Flotillad: program("flotillad"),
 		Dir:       dir,
 		Members:   memberNames,
+		HubArgs:   pullFlags,
 	})
 	if err != nil {
 		return nil, err
@@ -116,7 +117,10 @@ func (w *world) connect(ctx context.Context) error {
 // calm errs if a program had to recover from a panic: its loops go on, later,
 // so that no test need have noticed.
 func (w *world) calm() error {
-	programs := slices.AppendSeq([]*localfleet.Process{w.Hub}, maps.Values(w.Members))
+	return calm(slices.AppendSeq([]*localfleet.Process{w.Hub}, maps.Values(w.Members))...)
+}
+
+func calm(programs ...*localfleet.Process) error {
 	var all []error
 	for _, p := range programs {
 		log, err := os.ReadFile(p.Log)

@@ -8,5 +8,5 @@ import "embed"
 
 // Files holds every example, one folder each.
 //
-//go:embed web
+//go:embed web custom-kind
 var Files embed.FS
