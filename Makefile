@@ -19,6 +19,7 @@ build: ## build the programs into bin/
 	@mkdir -p bin
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
 	@ln -sf flotilla bin/kubectl-flotilla
+	@ln -sf flotilla bin/kubectl_complete-flotilla
 
 .PHONY: demo
 demo: build ## run a fleet of three clusters on this machine; DEMO_EXIT=1 ends by itself

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/flotilla-io/flotilla/internal/addresses"
 	"github.com/flotilla-io/flotilla/sources/git"
 )
 
@@ -136,10 +136,9 @@ func New(p Provider, opts Options) (Poster, error) {
 
 // refuseReserved looks at where a host's name has led, before the connection is
 // made: what is answered there would be shown as the forge's words.
-func refuseReserved(_, address string, _ syscall.RawConn) error {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil || git.Reserved(at.Addr()) {
-		return fmt.Errorf("%w: %s is a link-local or reserved address", ErrProvider, address)
+func refuseReserved(network, address string, conn syscall.RawConn) error {
+	if err := addresses.Refuse(network, address, conn); err != nil {
+		return fmt.Errorf("%w: %w", ErrProvider, err)
 	}
 	return nil
 }

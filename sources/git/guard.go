@@ -7,8 +7,9 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"slices"
 	"sync/atomic"
+
+	"github.com/flotilla-io/flotilla/internal/addresses"
 )
 
 // dialGuard decides by address, once resolved, where connections may go. The
@@ -64,10 +65,10 @@ func (g *dialGuard) lookup(ctx context.Context, host string) ([]netip.Addr, erro
 }
 
 func (g *dialGuard) check(addr netip.Addr, own bool) error {
-	target := plain(addr)
+	target := addresses.Plain(addr)
 	local := target.IsPrivate() || target.IsLoopback() || sharedSpace.Contains(target)
 	switch {
-	case Reserved(addr):
+	case addresses.Reserved(addr):
 		return fmt.Errorf("%w: %s is a link-local or reserved address", ErrRedirect, addr)
 	case own && !local:
 		g.originPublic.Store(true)
@@ -77,29 +78,5 @@ func (g *dialGuard) check(addr netip.Addr, own bool) error {
 	return nil
 }
 
-var (
-	// sharedSpace is used like private addresses by providers and overlays.
-	sharedSpace = netip.MustParsePrefix("100.64.0.0/10")
-	// translated is where IPv4 addresses are reached by IPv6.
-	translated = netip.MustParsePrefix("64:ff9b::/96")
-	// metadata are where clouds tell machines their credentials, if not by a
-	// link-local address.
-	metadata = []netip.Addr{netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("100.100.100.200")}
-)
-
-// Reserved says whether no server that somebody names can be at an address:
-// it is link-local, where machines get their credentials, or no single host's.
-func Reserved(addr netip.Addr) bool {
-	addr = plain(addr)
-	return addr.IsLinkLocalUnicast() || addr.IsMulticast() || addr.IsUnspecified() || slices.Contains(metadata, addr)
-}
-
-// plain returns the IPv4 address that an IPv6 one stands for, if it does.
-func plain(addr netip.Addr) netip.Addr {
-	addr = addr.Unmap().WithZone("")
-	if translated.Contains(addr) {
-		bytes := addr.As16()
-		return netip.AddrFrom4([4]byte(bytes[12:]))
-	}
-	return addr
-}
+// sharedSpace is used like private addresses by providers and overlays.
+var sharedSpace = netip.MustParsePrefix("100.64.0.0/10")

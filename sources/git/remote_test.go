@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/netip"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -248,18 +247,6 @@ func TestMaskURL(t *testing.T) {
 	} {
 		if got := git.MaskURL(raw); got != want {
 			t.Errorf("MaskURL(%q) = %q, want %q", raw, got, want)
-		}
-	}
-}
-
-func TestReserved(t *testing.T) {
-	for address, want := range map[string]bool{
-		"169.254.169.254": true, "::ffff:169.254.169.254": true, "64:ff9b::a9fe:a9fe": true, "fe80::1%eth0": true,
-		"fd00:ec2::254": true, "100.100.100.200": true, "0.0.0.0": true, "224.0.0.1": true,
-		"127.0.0.1": false, "10.0.0.1": false, "100.64.0.1": false, "64:ff9b::808:808": false, "2001:db8::1": false,
-	} {
-		if got := git.Reserved(netip.MustParseAddr(address)); got != want {
-			t.Errorf("Reserved(%s) = %t, want %t", address, got, want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/git"
@@ -141,8 +143,44 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 	s.artifact = &meta.Artifact{
 		Digest: stored.Digest, Path: stored.Path, URL: stored.URL, Size: ptr.To(stored.Size),
 		Revision: s.commit.Revision().String(), LastUpdateTime: metav1.NewTime(r.opts.Clock.Now()),
+		Metadata: about(tree, s.subject),
 	}
 	return loop.Next{}, nil
+}
+
+// about is what is recorded of a commit besides its files.
+func about(tree *git.Tree, subject string) map[string]string {
+	out := map[string]string{}
+	for key, value := range map[string]string{
+		gitopsv1alpha1.CommitAuthorKey:  tree.Author,
+		gitopsv1alpha1.CommitSubjectKey: subject,
+	} {
+		if value = line(value); value != "" {
+			out[key] = value
+		}
+	}
+	if !tree.Committed.IsZero() {
+		out[gitopsv1alpha1.CommitDateKey] = tree.Committed.UTC().Format(time.RFC3339)
+	}
+	return out
+}
+
+// maxLine is how much of a line that anybody may have written is recorded, in runes.
+const maxLine = 200
+
+// line makes foreign text one line without control characters, of bounded length.
+func line(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > maxLine {
+		return strings.TrimSpace(string(runes[:maxLine-1])) + "…"
+	}
+	return text
 }
 
 // classify says what is to be done about an error: what only a change of the

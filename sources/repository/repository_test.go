@@ -126,6 +126,16 @@ func (b *bench) commit(message string, files map[string]string) string {
 	return b.run("rev-parse", "HEAD")
 }
 
+// committed is when a commit was made, as the metadata says it.
+func (b *bench) committed(commit string) string {
+	b.t.Helper()
+	at, err := time.Parse(time.RFC3339, b.run("log", "-1", "--format=%cI", commit))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
 var key = client.ObjectKey{Namespace: "shop", Name: "app"}
 
 // create makes the GitRepository of branch main.
@@ -194,7 +204,10 @@ var stored = []string{"ArtifactInStorage=True Succeeded", "Ready=True Succeeded"
 
 func TestFirstArtifact(t *testing.T) {
 	b := newBench(t, repository.Options{})
-	head := b.commit("make it\n\nlong text", map[string]string{"app.yaml": "a: 1\n", "logo.png": "x"})
+	b.commit("make it\n\nlong text", map[string]string{"app.yaml": "a: 1\n", "logo.png": "x"})
+	b.run("commit", "--quiet", "--amend", "--no-edit", "--author", "Ann\u202e Other <ann@example.com>")
+	b.run("push", "--quiet", "--force", "origin", "HEAD")
+	head := b.run("rev-parse", "HEAD")
 	b.create(func(o *sourcev1.GitRepository) {
 		o.Annotations = map[string]string{meta.ReconcileRequestAnnotation: "now"}
 	})
@@ -218,6 +231,11 @@ func TestFirstArtifact(t *testing.T) {
 		Artifact: &meta.Artifact{
 			Digest: digest, Path: path, URL: "http://hub/artifacts/" + path, Revision: "main@sha1:" + head,
 			LastUpdateTime: metav1.NewTime(start), Size: status.Artifact.Size,
+			Metadata: map[string]string{
+				"gitops.flotilla.io/commit-author":  "Ann Other <ann@example.com>", // what turns the line around is gone
+				"gitops.flotilla.io/commit-subject": "make it",
+				"gitops.flotilla.io/commit-date":    b.committed(head),
+			},
 		},
 		ReconcileRequestStatus: meta.ReconcileRequestStatus{LastHandledReconcileAt: "now"},
 	}
