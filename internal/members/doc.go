@@ -3,10 +3,9 @@
 // a member that is slow, gone or hostile delays nobody but itself.
 //
 // In go a cluster's name, identity and credentials; out come verbs on its
-// objects and a trimmed view of those that carry karmada.io/managed=true: which
-// Work they belong to, a hash over exactly the fields that Flotilla applied,
-// their reflected status and their health. A read says present, absent or
-// unknown; absent is only said by a watch that has seen the whole list.
+// objects and what is seen of them. How requests travel, and within which bounds,
+// is package wire's; what is kept of objects and how it is kept up to date,
+// package sight's.
 //
 // Nothing is written to a member before it has proved to be the cluster that
 // was registered. The package never reads or writes an object of the hub, and

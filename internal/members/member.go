@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,10 +18,10 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 
-	"github.com/flotilla-io/flotilla/internal/crew"
+	"github.com/flotilla-io/flotilla/internal/members/sight"
+	"github.com/flotilla-io/flotilla/internal/members/wire"
 	"github.com/flotilla-io/flotilla/internal/ownership"
 )
 
@@ -40,36 +37,18 @@ var (
 
 // Member is the connection to one cluster.
 type Member struct {
-	name        string
-	id          string
-	config      *rest.Config
-	clients     kubernetes.Interface
-	dynamic     dynamic.Interface
-	kinds       *catalogue
-	interpreter Interpreter
-	clock       clock.WithTicker
-	tell        Handler
-	crew        *crew.Crew
-	http        *http.Client
-	later       *later
-	wire        *wire
+	name    string
+	id      string
+	config  *rest.Config
+	clients kubernetes.Interface
+	dynamic dynamic.Interface
+	tell    Handler
+	http    *http.Client
+	wire    *wire.Wire
+	sight   *sight.View
 
 	trust    atomic.Int32
 	suspects chan struct{}
-
-	watches watches
-}
-
-// watches are the watches of one member, by kind.
-type watches struct {
-	mu sync.Mutex
-	of map[schema.GroupVersionKind]*kindWatch
-}
-
-func (w *watches) all() []*kindWatch {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Collect(maps.Values(w.of))
 }
 
 // The states of trust in a member.
@@ -107,7 +86,15 @@ func (m *Member) Doubt() { m.trust.Store(unproven) }
 // suspect withdraws the trust in the member until it has proved itself again.
 func (m *Member) suspect() {
 	if m.trust.CompareAndSwap(proven, unproven) {
-		signal(m.suspects)
+		m.alert()
+	}
+}
+
+// alert has somebody look how the member is, once however often it is called.
+func (m *Member) alert() {
+	select {
+	case m.suspects <- struct{}{}:
+	default:
 	}
 }
 
@@ -117,7 +104,7 @@ func (m *Member) suspect() {
 // say who it is, unless it cannot be reached or refuses the credentials. When
 // trust returns, watches that broke meanwhile start over.
 func (m *Member) Prove(ctx context.Context) error {
-	asked := m.wire.current.Load()
+	still := m.wire.Now()
 	id, err := Identity(ctx, m.clients)
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
 		m.trust.Store(unproven)
@@ -130,15 +117,13 @@ func (m *Member) Prove(ctx context.Context) error {
 		return fmt.Errorf("%w: it was registered as %s and answers as %s", ErrOtherCluster, m.id, id)
 	}
 	was := unproven
-	if !m.wire.still(asked, func() { was = m.trust.Swap(proven) }) {
+	if !still(func() { was = m.trust.Swap(proven) }) {
 		return m.Prove(ctx) // who answered is not who is asked by now
 	}
 	if was == proven {
 		return nil
 	}
-	for _, w := range m.watches.all() {
-		signal(w.retry)
-	}
+	m.sight.Retry()
 	m.tell.Proven(m.name)
 	return nil
 }
@@ -156,7 +141,7 @@ func Identity(ctx context.Context, clients kubernetes.Interface) (string, error)
 // Read returns what the watch of a kind knows about one object, and starts that
 // watch where there is none.
 func (m *Member) Read(gvk schema.GroupVersionKind, key types.NamespacedName) (*Observed, Presence) {
-	return m.watch(gvk).read(key)
+	return m.sight.Read(gvk, key)
 }
 
 // Get reads an object from the member itself. Errors: one that
@@ -197,17 +182,7 @@ func (m *Member) Apply(ctx context.Context, desired *unstructured.Unstructured) 
 	if err != nil {
 		return nil, m.explain(err, gvk)
 	}
-	observed, err := trim(answer, m.interpreter)
-	if err != nil {
-		return nil, err
-	}
-	w := m.watch(gvk)
-	w.note(observed)
-	if observed.Pending {
-		m.later.hold(w, answer)
-		m.later.ask(w, observed.key(), observed.after)
-	}
-	return observed, nil
+	return m.sight.Wrote(gvk, answer)
 }
 
 // Patch sends a JSON merge patch that only goes through if the object is still
@@ -218,7 +193,7 @@ func (m *Member) Patch(ctx context.Context, gvk schema.GroupVersionKind, key typ
 		return err
 	}
 	_, err = resource.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: ownership.FieldManager})
-	m.watch(gvk).drop(key)
+	m.sight.Undid(gvk, key)
 	return m.explain(err, gvk)
 }
 
@@ -235,7 +210,7 @@ func (m *Member) Delete(ctx context.Context, gvk schema.GroupVersionKind, key ty
 		PropagationPolicy: &background,
 		Preconditions:     &metav1.Preconditions{UID: &uid},
 	})
-	m.watch(gvk).drop(key)
+	m.sight.Undid(gvk, key)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -260,15 +235,12 @@ func (m *Member) Autoscaled(ctx context.Context, gvk schema.GroupVersionKind, ke
 
 // KindsChanged tells that the member may serve other kinds than before.
 func (m *Member) KindsChanged() {
-	m.kinds.reset()
-	for _, w := range m.watches.all() {
-		signal(w.retry)
-	}
+	m.sight.KindsChanged()
 	m.tell.KindsChanged(m.name)
 }
 
 func (m *Member) resource(ctx context.Context, gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
-	kind, err := m.kinds.lookup(ctx, gvk)
+	kind, err := m.sight.Lookup(ctx, gvk)
 	if meta.IsNoMatchError(err) {
 		return nil, fmt.Errorf("%w: %s", ErrNotServed, gvk)
 	}
@@ -291,7 +263,7 @@ func (m *Member) explain(err error, gvk schema.GroupVersionKind) error {
 	details := status.Status().Details
 	switch {
 	case details == nil || details.Name == "":
-		m.kinds.forget(gvk)
+		m.sight.Forget(gvk)
 		return fmt.Errorf("%w: %s", ErrNotServed, gvk)
 	case details.Kind == "namespaces" && gvk.Kind != "Namespace":
 		return fmt.Errorf("%w: %s", ErrNoNamespace, details.Name)
@@ -300,86 +272,43 @@ func (m *Member) explain(err error, gvk schema.GroupVersionKind) error {
 	}
 }
 
-func (m *Member) watch(gvk schema.GroupVersionKind) *kindWatch {
-	m.watches.mu.Lock()
-	defer m.watches.mu.Unlock()
-	if w, ok := m.watches.of[gvk]; ok {
-		return w
-	}
-	w := &kindWatch{
-		gvk:         gvk,
-		lookup:      m.kinds.lookup,
-		forget:      m.kinds.forget,
-		client:      m.dynamic,
-		interpreter: m.interpreter,
-		clock:       m.clock,
-		changed:     func(o *Observed) { m.tell.Changed(m.name, o) },
-		synced:      func(gvk schema.GroupVersionKind) { m.tell.Synced(m.name, gvk) },
-		retry:       make(chan struct{}, 1),
-		anew:        make(chan struct{}, 1),
-		later:       m.later,
-		wrote:       map[types.NamespacedName]write{},
-		late:        map[types.NamespacedName]*Observed{},
-	}
-	m.watches.of[gvk] = w
-	m.crew.Join(w.run)
-	return w
-}
-
 // run keeps the watches going until ctx ends.
 func (m *Member) run(ctx context.Context) {
-	m.crew.Run(ctx)
+	m.sight.Run(ctx)
 	m.trust.Store(unproven)
 	utilnet.CloseIdleConnectionsFor(m.http.Transport)
 }
 
 // connect builds the clients of a member. It sends nothing.
 func connect(target Target, o Options, tell Handler) (*Member, error) {
-	m := &Member{
-		name:        target.Name,
-		id:          target.ID,
-		interpreter: o.Interpreter,
-		clock:       o.Clock,
-		tell:        tell,
-		crew:        crew.New(),
-		suspects:    make(chan struct{}, 1),
-		later:       newLater(o.Interpreter, o.Clock),
-		wire:        &wire{},
-		watches:     watches{of: map[schema.GroupVersionKind]*kindWatch{}},
-	}
+	m := &Member{name: target.Name, id: target.ID, tell: tell, suspects: make(chan struct{}, 1)}
 	base, _, err := rest.DefaultServerUrlFor(target.Config)
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
 	}
-	if err := m.wire.lay(unlimited(target.Config), func() {}); err != nil {
-		return nil, err
-	}
-	traffic := newTraffic(o.Clock)
 	// One request that was not answered is no reason to keep all others from the
 	// member: somebody looks whether it is still there.
-	m.config = &rest.Config{Host: base.String(), APIPath: target.Config.APIPath, UserAgent: target.Config.UserAgent, QPS: -1, Transport: &guard{
-		next: m.wire, traffic: traffic, timeout: o.RequestTimeout, gone: m.suspect, slow: func() { signal(m.suspects) },
-	}}
+	m.wire, err = wire.New(target.Config, wire.Options{Clock: o.Clock, Timeout: o.RequestTimeout, Gone: m.suspect, Slow: m.alert})
+	if err != nil {
+		return nil, err
+	}
+	m.config = &rest.Config{Host: base.String(), APIPath: target.Config.APIPath, UserAgent: target.Config.UserAgent, QPS: -1, Transport: m.wire}
 	if m.http, err = rest.HTTPClientFor(m.config); err != nil {
 		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
 	}
-	m.http.CheckRedirect = refuseRedirect
+	m.http.CheckRedirect = wire.RefuseRedirect
 	if m.clients, err = kubernetes.NewForConfigAndClient(m.config, m.http); err != nil {
 		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
 	}
 	if m.dynamic, err = dynamic.NewForConfigAndClient(m.config, m.http); err != nil {
 		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
 	}
-	m.kinds = newCatalogue(m.clients.Discovery().RESTClient())
-	m.crew.Join(m.later.run)
+	m.sight = sight.New(sight.Options{
+		Client: m.dynamic, Discovery: m.clients.Discovery().RESTClient(), Interpreter: o.Interpreter, Clock: o.Clock,
+		Changed: func(o *Observed) { tell.Changed(m.name, o) },
+		Synced:  func(gvk schema.GroupVersionKind) { tell.Synced(m.name, gvk) },
+	})
 	return m, nil
-}
-
-// unlimited returns a copy of a config that leaves limits to the guard.
-func unlimited(config *rest.Config) *rest.Config {
-	out := rest.CopyConfig(config)
-	out.QPS, out.Burst, out.RateLimiter, out.Timeout = -1, 0, nil, 0
-	return out
 }
 
 // defaultTimeout is how long one request to a member may take.

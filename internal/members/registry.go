@@ -106,7 +106,7 @@ func (r *Registry) Connect(target Target) (*Member, error) {
 	case ok && old.print == is:
 		return old.member, nil
 	case ok && old.print.place == is.place:
-		err := old.member.wire.lay(unlimited(target.Config), func() {
+		err := old.member.wire.Lay(target.Config, func() {
 			if old.print.way != is.way {
 				old.member.Doubt()
 			}
@@ -114,7 +114,7 @@ func (r *Registry) Connect(target Target) (*Member, error) {
 		if err != nil {
 			return nil, err
 		}
-		signal(old.member.suspects) // it may be well now
+		old.member.alert() // it may be well now
 		old.print = is
 		return old.member, nil
 	}
@@ -159,11 +159,7 @@ func (r *Registry) Reinterpret(affects func(schema.GroupVersionKind) bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, e := range r.members {
-		for _, w := range e.member.watches.all() {
-			if affects(w.gvk) {
-				signal(w.anew)
-			}
-		}
+		e.member.sight.Reinterpret(affects)
 	}
 }
 

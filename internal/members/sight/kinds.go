@@ -1,4 +1,4 @@
-package members
+package sight
 
 import (
 	"context"

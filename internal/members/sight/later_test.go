@@ -1,4 +1,4 @@
-package members
+package sight
 
 import (
 	"context"
@@ -157,19 +157,19 @@ func TestObjectsThatWaitAreNotAllKept(t *testing.T) {
 }
 
 func TestARuleThatFailsIsToldWithItsError(t *testing.T) {
-	long := errors.New(string(make([]byte, 3*MostFault)))
+	long := errors.New(string(make([]byte, 3*mostFault)))
 	for name, tc := range map[string]struct {
 		answer any
 		want   string
 	}{
 		"an error":         {errors.New("health: no such field"), "health: no such field"},
-		"a long error":     {long, ownership.Clip(long.Error(), MostFault)},
+		"a long error":     {long, ownership.Clip(long.Error(), mostFault)},
 		"all is well":      {workv1alpha1.ResourceHealthy, ""},
 		"it is on its way": {&kinds.Pending{Of: "a webhook"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := trim(ship("one"), &oracle{health: map[string]any{"one": tc.answer}})
-			if err != nil || got.Fault != tc.want || len(got.Fault) > MostFault {
+			if err != nil || got.Fault != tc.want || len(got.Fault) > mostFault {
 				t.Errorf("fault = %q, %v, want %q", got.Fault, err, tc.want)
 			}
 		})

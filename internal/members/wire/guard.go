@@ -1,4 +1,4 @@
-package members
+package wire
 
 import (
 	"bytes"
@@ -237,4 +237,5 @@ func (f *frames) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func refuseRedirect(*http.Request, []*http.Request) error { return ErrRedirect }
+// RefuseRedirect is how a client of a member follows redirects: not at all.
+func RefuseRedirect(*http.Request, []*http.Request) error { return ErrRedirect }

@@ -1,4 +1,4 @@
-package members
+package wire
 
 import (
 	"context"
@@ -12,37 +12,37 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// wire carries the requests to one member. What it is made of, credentials and
+// cable carries the requests to one member. What it is made of, credentials and
 // certificates, can be replaced while it is in use: requests on their way are
 // answered, and watches end, to be taken up again where they were.
-type wire struct {
+type cable struct {
 	current atomic.Pointer[strand]
 	laying  sync.Mutex
 }
 
-// lay replaces what the wire is made of. Laid is called before anybody may act on
+// lay replaces what the cable is made of. Laid is called before anybody may act on
 // an answer that came by what it was made of until then.
-func (w *wire) lay(config *rest.Config, laid func()) error {
+func (c *cable) lay(config *rest.Config, laid func()) error {
 	carrier, err := rest.TransportFor(config)
 	if err != nil {
 		return fmt.Errorf("set up the connection: %w", err)
 	}
-	w.laying.Lock()
-	old := w.current.Swap(&strand{carrier: carrier, watches: map[*watchBody]context.CancelFunc{}})
+	c.laying.Lock()
+	old := c.current.Swap(&strand{carrier: carrier, watches: map[*watchBody]context.CancelFunc{}})
 	laid()
-	w.laying.Unlock()
+	c.laying.Unlock()
 	if old != nil {
 		old.end()
 	}
 	return nil
 }
 
-// still acts on an answer if the wire is what it was when that was asked for, and
+// still acts on an answer if the cable is what it was when that was asked for, and
 // says whether it is.
-func (w *wire) still(s *strand, act func()) bool {
-	w.laying.Lock()
-	defer w.laying.Unlock()
-	if w.current.Load() != s {
+func (c *cable) still(s *strand, act func()) bool {
+	c.laying.Lock()
+	defer c.laying.Unlock()
+	if c.current.Load() != s {
 		return false
 	}
 	act()
@@ -50,8 +50,8 @@ func (w *wire) still(s *strand, act func()) bool {
 }
 
 // RoundTrip implements http.RoundTripper.
-func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
-	s := w.current.Load()
+func (c *cable) RoundTrip(req *http.Request) (*http.Response, error) {
+	s := c.current.Load()
 	if !isWatch(req) {
 		return s.carrier.RoundTrip(req)
 	}
@@ -66,11 +66,11 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // WrappedRoundTripper lets callers find the transport below.
-func (w *wire) WrappedRoundTripper() http.RoundTripper { return w.current.Load().carrier }
+func (c *cable) WrappedRoundTripper() http.RoundTripper { return c.current.Load().carrier }
 
 func isWatch(req *http.Request) bool { return req.URL.Query().Get("watch") == "true" }
 
-// strand is what a wire is made of at a time.
+// strand is what a cable is made of at a time.
 type strand struct {
 	carrier http.RoundTripper
 

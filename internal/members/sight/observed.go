@@ -1,23 +1,16 @@
-package members
+package sight
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"time"
 	"unique"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -53,7 +46,7 @@ type Observed struct {
 	// what was known of them before stays.
 	Pending bool
 	// Fault is the error of the rule that fails for the object, at most
-	// MostFault bytes; empty where none does. Health is unknown then.
+	// mostFault bytes; empty where none does. Health is unknown then.
 	Fault string
 
 	// after is when to ask again, if Pending, or if the rule that fails may answer
@@ -68,8 +61,8 @@ func (o *Observed) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
 }
 
-// MostFault is how many bytes of the error of a rule are kept.
-const MostFault = 512
+// mostFault is how many bytes of the error of a rule are kept.
+const mostFault = 512
 
 // Interpreter reads status and health from a member's object.
 type Interpreter interface {
@@ -99,12 +92,6 @@ func Marks(obj *unstructured.Unstructured) *Observed {
 			Name:      annotations[workv1alpha2.WorkNameAnnotation],
 		},
 	}
-}
-
-// Hash returns a short hash over bytes.
-func Hash(data []byte) string {
-	sum := sha256.Sum256(data)
-	return base64.RawURLEncoding.EncodeToString(sum[:15]) // 120 bits are far beyond what chance reaches
 }
 
 // shared returns the one copy of a text that many objects have.
@@ -157,7 +144,7 @@ func (o *Observed) judge(obj *unstructured.Unstructured, interpreter Interpreter
 	o.Health = health
 }
 
-func (*Observed) bounded(text string) string { return ownership.Clip(text, MostFault) }
+func (*Observed) bounded(text string) string { return ownership.Clip(text, mostFault) }
 
 // reflected returns a status as it is kept: not at all where it is too large.
 func reflected(status *runtime.RawExtension) (*runtime.RawExtension, error) {
@@ -174,28 +161,4 @@ func reflected(status *runtime.RawExtension) (*runtime.RawExtension, error) {
 		return nil, fmt.Errorf("the status has more than %d bytes, which are the most that are reflected", mostStatus)
 	}
 	return &runtime.RawExtension{Raw: status.Raw}, nil
-}
-
-// Same says whether two values of one type are the same, semantically. What
-// members reported compares as JSON, which servers write as they like.
-func Same[T any](a, b T) bool { return semantic.DeepEqual(a, b) }
-
-var semantic = func() conversion.Equalities {
-	e := equality.Semantic.Copy()
-	if err := e.AddFunc(SameJSON); err != nil {
-		panic(err) // a constant
-	}
-	return e
-}()
-
-// SameJSON says whether two raw values are the same JSON, however it is written.
-func SameJSON(a, b runtime.RawExtension) bool {
-	if bytes.Equal(a.Raw, b.Raw) {
-		return true
-	}
-	var x, y any
-	if utiljson.Unmarshal(a.Raw, &x) != nil || utiljson.Unmarshal(b.Raw, &y) != nil {
-		return false
-	}
-	return reflect.DeepEqual(x, y)
 }

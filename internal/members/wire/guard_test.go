@@ -1,4 +1,4 @@
-package members
+package wire
 
 import (
 	"context"
@@ -20,7 +20,7 @@ func guarded(t *testing.T, answer http.HandlerFunc) (*http.Client, *guard, strin
 	t.Cleanup(server.Close)
 	doubts := new(int)
 	g := &guard{next: http.DefaultTransport, traffic: newTraffic(clock.RealClock{}), timeout: 30 * time.Second, gone: func() { *doubts++ }, slow: func() { *doubts += 1000 }}
-	return &http.Client{Transport: g, CheckRedirect: refuseRedirect}, g, server.URL, doubts
+	return &http.Client{Transport: g, CheckRedirect: RefuseRedirect}, g, server.URL, doubts
 }
 
 func get(t *testing.T, c *http.Client, url string) ([]byte, error) {

@@ -1,4 +1,4 @@
-package members
+package wire
 
 import (
 	"container/list"

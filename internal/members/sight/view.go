@@ -1,0 +1,147 @@
+package sight
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-io/flotilla/internal/crew"
+)
+
+// Options say which member is looked at, and who is told. All are required.
+type Options struct {
+	// Client reads the member's objects, Discovery its kinds.
+	Client    dynamic.Interface
+	Discovery rest.Interface
+	// Interpreter reads status and health from the objects.
+	Interpreter Interpreter
+	// Clock is the time.
+	Clock clock.WithTicker
+	// Changed is told that a managed object was made, changed or removed, Synced
+	// that reads of a kind that were unknown so far are known now. They must not
+	// block.
+	Changed func(*Observed)
+	Synced  func(schema.GroupVersionKind)
+}
+
+// View is what is seen of one member's objects.
+type View struct {
+	options Options
+	crew    *crew.Crew
+	kinds   *catalogue
+	later   *later
+
+	mu      sync.Mutex
+	watches map[schema.GroupVersionKind]*kindWatch
+}
+
+// New returns a view that watches nothing yet. It sends nothing.
+func New(o Options) *View {
+	v := &View{
+		options: o, crew: crew.New(), kinds: newCatalogue(o.Discovery), later: newLater(o.Interpreter, o.Clock),
+		watches: map[schema.GroupVersionKind]*kindWatch{},
+	}
+	v.crew.Join(v.later.run)
+	return v
+}
+
+// Run keeps the watches going until ctx ends.
+func (v *View) Run(ctx context.Context) { v.crew.Run(ctx) }
+
+// Read returns what the watch of a kind knows about one object, and starts that
+// watch where there is none.
+func (v *View) Read(gvk schema.GroupVersionKind, key types.NamespacedName) (*Observed, Presence) {
+	return v.watch(gvk).read(key)
+}
+
+// Lookup returns how the member serves a kind. An error that meta.IsNoMatchError
+// knows says that it does not.
+func (v *View) Lookup(ctx context.Context, gvk schema.GroupVersionKind) (Kind, error) {
+	return v.kinds.lookup(ctx, gvk)
+}
+
+// Forget drops how the member serves a kind, which turned out not to be so any more.
+func (v *View) Forget(gvk schema.GroupVersionKind) { v.kinds.forget(gvk) }
+
+// Wrote takes in what the member answered a write of ours with, until the watch
+// shows it, and returns what is kept of it.
+func (v *View) Wrote(gvk schema.GroupVersionKind, answer *unstructured.Unstructured) (*Observed, error) {
+	observed, err := trim(answer, v.options.Interpreter)
+	if err != nil {
+		return nil, err
+	}
+	w := v.watch(gvk)
+	w.note(observed)
+	if observed.Pending {
+		v.later.hold(w, answer)
+		v.later.ask(w, observed.key(), observed.after)
+	}
+	return observed, nil
+}
+
+// Undid forgets a write of ours that a later one has undone.
+func (v *View) Undid(gvk schema.GroupVersionKind, key types.NamespacedName) { v.watch(gvk).drop(key) }
+
+// Retry has watches that broke start over at once.
+func (v *View) Retry() {
+	for _, w := range v.all() {
+		signal(w.retry)
+	}
+}
+
+// KindsChanged tells that the member may serve other kinds than before.
+func (v *View) KindsChanged() {
+	v.kinds.reset()
+	v.Retry()
+}
+
+// Reinterpret has status and health of all objects read anew whose kinds are
+// affected by a change of the interpreter's rules. What was known stays until the
+// new answers are there, and Synced is told of each such kind.
+func (v *View) Reinterpret(affects func(schema.GroupVersionKind) bool) {
+	for _, w := range v.all() {
+		if affects(w.gvk) {
+			signal(w.anew)
+		}
+	}
+}
+
+func (v *View) all() []*kindWatch {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Collect(maps.Values(v.watches))
+}
+
+func (v *View) watch(gvk schema.GroupVersionKind) *kindWatch {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if w, ok := v.watches[gvk]; ok {
+		return w
+	}
+	w := &kindWatch{
+		gvk:         gvk,
+		lookup:      v.kinds.lookup,
+		forget:      v.kinds.forget,
+		client:      v.options.Client,
+		interpreter: v.options.Interpreter,
+		clock:       v.options.Clock,
+		changed:     v.options.Changed,
+		synced:      v.options.Synced,
+		retry:       make(chan struct{}, 1),
+		anew:        make(chan struct{}, 1),
+		later:       v.later,
+		wrote:       map[types.NamespacedName]write{},
+		late:        map[types.NamespacedName]*Observed{},
+	}
+	v.watches[gvk] = w
+	v.crew.Join(w.run)
+	return w
+}
