@@ -2,12 +2,14 @@ package overview
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,11 +20,15 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 )
 
-// surveyOf reads what a status shows, of one namespace or, where that is empty, of
-// all. Lists are read in pages and one after the other, and forgotten: a large
+// surveyOf reads what a status shows, of one namespace, which has to exist, or, where
+// that is empty, of all. Lists are read in pages and one after the other, and forgotten: a large
 // fleet costs time, not memory.
 func surveyOf(ctx context.Context, hub client.Reader, namespace string, now time.Time) (situation.Fleet, error) {
 	s := situation.NewSurvey(now, namespace)
+	known, err := exists(ctx, hub, namespace)
+	if err != nil {
+		return situation.Fleet{}, err
+	}
 	within := client.InNamespace(namespace)
 	for _, part := range []struct {
 		what string
@@ -50,7 +56,26 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, now time
 			return situation.Fleet{}, err
 		}
 	}
+	if !known && s.Nothing() {
+		s.Unread("Namespaces") // it may not be there at all
+	}
 	return s.Fleet(), nil
+}
+
+// exists errs if there is no such namespace, which would be ready whatever happens.
+// It is not known to who may not read it. An empty name means all of them.
+func exists(ctx context.Context, hub client.Reader, namespace string) (known bool, err error) {
+	if namespace == "" {
+		return true, nil
+	}
+	switch err := hub.Get(ctx, client.ObjectKey{Name: namespace}, &corev1.Namespace{}); {
+	case apierrors.IsForbidden(err):
+		return false, nil
+	case apierrors.IsNotFound(err):
+		return false, fmt.Errorf("there is no namespace %s on the control plane: flotilla get namespaces lists those that there are", namespace)
+	default:
+		return true, err
+	}
 }
 
 // surveyClusters reads the clusters, and when their agents were last heard, if any

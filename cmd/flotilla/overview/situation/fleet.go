@@ -39,6 +39,8 @@ func (s State) word() string {
 type Fleet struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"` // FleetStatus
+	// Namespace is the only one that this is about; empty for all.
+	Namespace string `json:"namespace,omitempty"`
 	// Ready says that there is no problem, and that all could be read.
 	Ready          bool            `json:"ready"`
 	Sources        []Source        `json:"sources"`
@@ -52,6 +54,9 @@ type Fleet struct {
 	// Unread names what the caller may not read, so that nothing is said of it.
 	Unread []string `json:"unread,omitempty"`
 }
+
+// nothing says whether there is no source, Kustomization or template.
+func (f Fleet) nothing() bool { return len(f.Sources)+len(f.Kustomizations)+f.Templates.Total == 0 }
 
 // Count says how many of something there are, and how many are ready.
 type Count struct {

@@ -43,13 +43,16 @@ type reach struct{ clusters, ready []string }
 func NewSurvey(now time.Time, namespace string) *Survey {
 	return &Survey{
 		now: now, within: namespace,
-		fleet: Fleet{APIVersion: APIVersion, Kind: "FleetStatus", Sources: []Source{}, Kustomizations: []Kustomization{}, Clusters: []Cluster{}, Problems: []Problem{}},
+		fleet: Fleet{APIVersion: APIVersion, Kind: "FleetStatus", Namespace: namespace, Sources: []Source{}, Kustomizations: []Kustomization{}, Clusters: []Cluster{}, Problems: []Problem{}},
 		reach: map[inventory.ID]*reach{}, owned: map[int][]inventory.ID{}, members: map[string]*Count{},
 	}
 }
 
 // Unread says that the caller may not read something.
 func (s *Survey) Unread(what string) { s.fleet.Unread = append(s.fleet.Unread, what) }
+
+// Nothing says whether no source, Kustomization or template was seen.
+func (s *Survey) Nothing() bool { return s.fleet.nothing() }
 
 // Namespaces are those in which there may be templates that count, sorted; one
 // empty name means all.

@@ -32,6 +32,9 @@ const (
 func (f Fleet) Text(w io.Writer, opts TextOptions) error {
 	t := text{opts: opts}
 	t.summary(f)
+	if f.Namespace != "" && f.nothing() && len(f.Unread) == 0 {
+		t.line("There is no source, no Kustomization and no template in namespace %s.", f.Namespace)
+	}
 	for _, table := range []table{f.sources(opts), f.kustomizations(opts), f.clusters(opts)} {
 		t.table(table)
 	}
