@@ -41,6 +41,15 @@ func (s *sight) find(key types.NamespacedName) *Observed {
 	return observed
 }
 
+// start begins to look, until ctx or the sight ends.
+func (s *sight) start(ctx context.Context) {
+	ctx, s.stop = context.WithCancel(ctx)
+	go func() {
+		defer close(s.done)
+		s.informer.RunWithContext(ctx)
+	}()
+}
+
 // end stops the sight and waits for its end.
 func (s *sight) end() {
 	if s != nil {
@@ -68,7 +77,7 @@ func (w *kindWatch) follow(ctx context.Context, kind Kind) (seen []any, again bo
 	default:
 	}
 	resource := w.client.Resource(kind.Resource)
-	current, err := w.open(ctx, resource, cancel)
+	current, err := w.open(resource, cancel)
 	if err != nil {
 		return nil, false
 	}
@@ -79,6 +88,7 @@ func (w *kindWatch) follow(ctx context.Context, kind Kind) (seen []any, again bo
 		w.install(nil)
 	}()
 	w.install(current)
+	current.start(ctx) // what it shows before it is the current one would be told to nobody
 	first := current.synced()
 	for {
 		select {
@@ -97,9 +107,10 @@ func (w *kindWatch) follow(ctx context.Context, kind Kind) (seen []any, again bo
 			}
 		case <-w.anew:
 			next.end()
-			if next, err = w.open(ctx, resource, cancel); err != nil {
+			if next, err = w.open(resource, cancel); err != nil {
 				return current.informer.GetStore().List(), false
 			}
+			next.start(ctx)
 		case <-next.synced():
 			current.end()
 			w.replace(current, next)
@@ -153,8 +164,8 @@ func (w *kindWatch) replace(old, next *sight) {
 	}
 }
 
-// open starts to look at a kind. gone is called when it is not served any more.
-func (w *kindWatch) open(ctx context.Context, resource dynamic.ResourceInterface, gone func()) (*sight, error) {
+// open prepares a look at a kind. gone is called when it is not served any more.
+func (w *kindWatch) open(resource dynamic.ResourceInterface, gone func()) (*sight, error) {
 	s := &sight{done: make(chan struct{})}
 	selected := func(o metav1.ListOptions) metav1.ListOptions {
 		o.LabelSelector = workv1alpha2.ManagedByKarmadaLabel + "=" + workv1alpha2.ManagedByKarmadaLabelValue
@@ -198,11 +209,6 @@ func (w *kindWatch) open(ctx context.Context, resource dynamic.ResourceInterface
 	}); err != nil {
 		return nil, err
 	}
-	ctx, s.stop = context.WithCancel(ctx)
-	go func() {
-		defer close(s.done)
-		s.informer.RunWithContext(ctx)
-	}()
 	return s, nil
 }
 
