@@ -21,20 +21,32 @@ const (
 	// soonest and latest bound the wait between two questions.
 	soonest = 10 * time.Millisecond
 	latest  = 30 * time.Second
+	// mostReads bounds the objects of one kind that are read from the member at
+	// once, and longestRead the time of each: one that hangs keeps one place.
+	mostReads   = 16
+	longestRead = 30 * time.Second
 )
 
 // later asks again about objects of one member whose status or health nobody
 // could say yet. It never waits for an answer: who is asked says when to come
-// back.
+// back, and what has to be read from the member first is read beside.
 type later struct {
 	interpreter Interpreter
 	clock       clock.WithTicker
 	wake        chan struct{}
 
-	mu   sync.Mutex
-	due  map[question]time.Time
-	kept map[question]held
-	size int
+	mu    sync.Mutex
+	due   map[question]time.Time
+	lines map[*kindWatch]*line
+	kept  map[question]held
+	size  int
+}
+
+// line is who waits for a read of one kind: kinds do not wait for each other.
+type line struct {
+	waiting []question
+	reading map[question]bool // those that wait are not yet, and false
+	readers int
 }
 
 // question is an object that is asked about.
@@ -52,6 +64,7 @@ func newLater(interpreter Interpreter, c clock.WithTicker) *later {
 	return &later{
 		interpreter: interpreter, clock: c, wake: make(chan struct{}, 1),
 		due: map[question]time.Time{}, kept: map[question]held{},
+		lines: map[*kindWatch]*line{},
 	}
 }
 
@@ -62,6 +75,21 @@ func (l *later) hold(w *kindWatch, obj *unstructured.Unstructured) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.release(q)
+	l.store(q, obj, size)
+}
+
+// keep keeps an object that was fetched, or it would be fetched for each
+// question, unless there is one already: that may be newer.
+func (l *later) keep(q question, obj *unstructured.Unstructured) {
+	size := weigh(obj.Object)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, ok := l.kept[q]; !ok {
+		l.store(q, obj, size)
+	}
+}
+
+func (l *later) store(q question, obj *unstructured.Unstructured, size int) {
 	if l.size+size > mostHeld {
 		return
 	}
@@ -97,14 +125,19 @@ func (l *later) at(w *kindWatch, key types.NamespacedName, after time.Duration) 
 	signal(l.wake)
 }
 
-// run asks until ctx ends.
+// run asks until ctx ends, and waits for the reads that are under way.
 func (l *later) run(ctx context.Context) {
+	var readers sync.WaitGroup
+	defer readers.Wait()
 	for ctx.Err() == nil {
-		questions, wait := l.next()
-		for _, q := range questions {
-			l.look(ctx, q)
+		known, lines, wait := l.next()
+		for _, of := range lines {
+			readers.Go(func() { l.readAll(ctx, of) })
 		}
-		if len(questions) > 0 {
+		for q, obj := range known {
+			l.look(q, obj)
+		}
+		if len(known) > 0 {
 			continue
 		}
 		timer := l.clock.NewTimer(wait)
@@ -117,37 +150,107 @@ func (l *later) run(ctx context.Context) {
 	}
 }
 
-// next takes the questions that are due, and says how long there is none.
-func (l *later) next() ([]question, time.Duration) {
+// next takes the questions that are due. It returns those about objects that are
+// known, puts the others into the lines of their kinds and returns a line for each
+// reader that it needs more; and it says how long there is nothing to do.
+func (l *later) next() (known map[question]*unstructured.Unstructured, lines []*line, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now, wait := l.clock.Now(), latest
-	var out []question
+	now := l.clock.Now()
+	known, wait = map[question]*unstructured.Unstructured{}, latest
 	for q, at := range l.due {
 		if left := at.Sub(now); left > 0 {
 			wait = min(wait, left)
 			continue
 		}
-		out = append(out, q)
+		of := l.lines[q.watch]
+		if of != nil && of.reading[q] {
+			continue // again, once that read has ended
+		}
 		delete(l.due, q)
+		if obj := l.kept[q].object; obj != nil {
+			known[q] = obj
+			continue
+		}
+		if of == nil {
+			of = &line{reading: map[question]bool{}}
+			l.lines[q.watch] = of
+		}
+		if of.join(q) {
+			lines = append(lines, of)
+		}
 	}
-	return out, wait
+	return known, lines, wait
+}
+
+// join puts a question into the line, once, and says whether one more reader may
+// come.
+func (of *line) join(q question) bool {
+	if _, waits := of.reading[q]; waits {
+		return false
+	}
+	of.reading[q] = false
+	of.waiting = append(of.waiting, q)
+	if of.readers == mostReads {
+		return false
+	}
+	of.readers++
+	return true
+}
+
+// readAll reads what waits in a line until nobody does.
+func (l *later) readAll(ctx context.Context, of *line) {
+	for {
+		q, obj, ok := l.pop(ctx, of)
+		switch {
+		case !ok:
+			return
+		case obj != nil: // it was shown meanwhile
+			l.look(q, obj)
+		default:
+			l.read(ctx, q)
+		}
+		l.mu.Lock()
+		delete(of.reading, q)
+		_, again := l.due[q]
+		l.mu.Unlock()
+		if again {
+			signal(l.wake)
+		}
+	}
+}
+
+// pop takes the first question out of a line, with its object if that is known. It
+// returns false when the reader is to go.
+func (l *later) pop(ctx context.Context, of *line) (q question, obj *unstructured.Unstructured, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(of.waiting) == 0 || ctx.Err() != nil {
+		of.readers--
+		return q, nil, false
+	}
+	q = of.waiting[0]
+	of.waiting = of.waiting[1:]
+	of.reading[q] = true
+	return q, l.kept[q].object, true
+}
+
+// read asks about one object that has to be read first. It takes so long as one
+// read may, and no longer.
+func (l *later) read(ctx context.Context, q question) {
+	short, cancel := context.WithTimeout(ctx, longestRead)
+	defer cancel()
+	obj, err := fetch(short, q.watch, q.key)
+	switch {
+	case err == nil:
+		l.look(q, obj)
+	case !apierrors.IsNotFound(err) && !missing(err):
+		l.ask(q.watch, q.key, latest)
+	}
 }
 
 // look asks about one object.
-func (l *later) look(ctx context.Context, q question) {
-	l.mu.Lock()
-	obj := l.kept[q].object
-	l.mu.Unlock()
-	if obj == nil {
-		var err error
-		if obj, err = fetch(ctx, q.watch, q.key); err != nil {
-			if !apierrors.IsNotFound(err) && !missing(err) {
-				l.ask(q.watch, q.key, latest)
-			}
-			return
-		}
-	}
+func (l *later) look(q question, obj *unstructured.Unstructured) {
 	observed, err := trim(obj, l.interpreter)
 	if err != nil {
 		l.drop(q, obj)
@@ -163,17 +266,6 @@ func (l *later) look(ctx context.Context, q question) {
 		l.again(q.watch, observed)
 	} else if now, _ := q.watch.read(q.key); now != nil && now.open() {
 		l.at(q.watch, q.key, max(now.after, time.Second)) // it has changed since, or the watch is behind
-	}
-}
-
-// keep keeps an object that was fetched, or it would be fetched for each
-// question, unless there is one already: that may be newer.
-func (l *later) keep(q question, obj *unstructured.Unstructured) {
-	l.mu.Lock()
-	_, ok := l.kept[q]
-	l.mu.Unlock()
-	if !ok {
-		l.hold(q.watch, obj)
 	}
 }
 

@@ -65,8 +65,8 @@ func ship(name string) *unstructured.Unstructured {
 	return obj
 }
 
-// fleetOf runs a watch of ships, and returns what is told of them.
-func fleetOf(ctx context.Context, o *oracle, objects ...runtime.Object) (*kindWatch, func() []string) {
+// harbour is a watch of ships that does not run yet, and what is told of them.
+func harbour(o *oracle, objects ...runtime.Object) (*kindWatch, func() []string) {
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{ships.Resource: "ShipList"}, objects...)
 	w := newWatch(client, func(context.Context, schema.GroupVersionKind) (Kind, error) { return ships, nil })
@@ -83,8 +83,6 @@ func fleetOf(ctx context.Context, o *oracle, objects ...runtime.Object) (*kindWa
 		defer mu.Unlock()
 		told = append(told, "synced")
 	}
-	go w.later.run(ctx)
-	go w.run(ctx)
 	return w, func() []string {
 		mu.Lock()
 		defer mu.Unlock()
@@ -92,6 +90,14 @@ func fleetOf(ctx context.Context, o *oracle, objects ...runtime.Object) (*kindWa
 		told = nil
 		return out
 	}
+}
+
+// fleetOf runs a watch of ships, and returns what is told of them.
+func fleetOf(ctx context.Context, o *oracle, objects ...runtime.Object) (*kindWatch, func() []string) {
+	w, told := harbour(o, objects...)
+	go w.later.run(ctx)
+	go w.run(ctx)
+	return w, told
 }
 
 func TestAnAnswerThatComesLaterIsToldThen(t *testing.T) {

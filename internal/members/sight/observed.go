@@ -49,6 +49,8 @@ type Observed struct {
 	// mostFault bytes; empty where none does. Health is unknown then.
 	Fault string
 
+	// common keeps the texts that many objects have for as long as one has them.
+	common unique.Handle[common]
 	// after is when to ask again, if Pending, or if the rule that fails may answer
 	// otherwise then; zero for not at all.
 	after time.Duration
@@ -73,13 +75,18 @@ type Interpreter interface {
 	Health(observed *unstructured.Unstructured) (workv1alpha1.ResourceHealth, error)
 }
 
+// common are the texts of an object that many others have, too.
+type common struct{ namespace, workNamespace string }
+
 // Marks returns what an object says about itself and who it belongs to, without
 // its fields, status and health.
 func Marks(obj *unstructured.Unstructured) *Observed {
 	annotations := obj.GetAnnotations()
+	once := unique.Make(common{obj.GetNamespace(), annotations[workv1alpha2.WorkNamespaceAnnotation]})
 	return &Observed{
+		common: once,
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace:         shared(obj.GetNamespace()),
+			Namespace:         once.Value().namespace,
 			Name:              obj.GetName(),
 			UID:               obj.GetUID(),
 			ResourceVersion:   obj.GetResourceVersion(),
@@ -88,14 +95,11 @@ func Marks(obj *unstructured.Unstructured) *Observed {
 		},
 		Managed: obj.GetLabels()[workv1alpha2.ManagedByKarmadaLabel] == workv1alpha2.ManagedByKarmadaLabelValue,
 		Work: types.NamespacedName{
-			Namespace: shared(annotations[workv1alpha2.WorkNamespaceAnnotation]),
+			Namespace: once.Value().workNamespace,
 			Name:      annotations[workv1alpha2.WorkNameAnnotation],
 		},
 	}
 }
-
-// shared returns the one copy of a text that many objects have.
-func shared(text string) string { return unique.Make(text).Value() }
 
 // trim reduces an object to what is kept of it.
 func trim(obj *unstructured.Unstructured, interpreter Interpreter) (*Observed, error) {
