@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -20,27 +19,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/flotilla-io/flotilla/cmd/flotilla/commandtest"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/command"
 )
-
-// kubeconfig writes a file that leads to a server, with a namespace.
-func kubeconfig(t *testing.T, server, namespace string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	err := clientcmd.WriteToFile(clientcmdapi.Config{
-		CurrentContext: "c",
-		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: server}},
-		Contexts:       map[string]*clientcmdapi.Context{"c": {Cluster: "c", Namespace: namespace}},
-	}, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // TestMember: a member is the control plane's address with a path.
 func TestMember(t *testing.T) {
@@ -50,7 +33,7 @@ func TestMember(t *testing.T) {
 		"https://hub.example/":            "https://hub.example/apis/cluster.karmada.io/v1alpha1/clusters/east/proxy",
 		"hub.example:6443":                "http://hub.example:6443/apis/cluster.karmada.io/v1alpha1/clusters/east/proxy",
 	} {
-		f := &fleet.Flags{Kubeconfig: kubeconfig(t, server, "shop")}
+		f := &fleet.Flags{Kubeconfig: commandtest.Kubeconfig(t, server, "shop")}
 		cfg, err := f.Member("east").ToRESTConfig()
 		if err != nil {
 			t.Fatal(err)
@@ -92,7 +75,7 @@ func TestProxyErrors(t *testing.T) {
 				_, _ = io.WriteString(w, tc.body)
 			}))
 			defer server.Close()
-			f := &fleet.Flags{Kubeconfig: kubeconfig(t, server.URL, "")}
+			f := &fleet.Flags{Kubeconfig: commandtest.Kubeconfig(t, server.URL, "")}
 			cfg, err := f.Member("east").ToRESTConfig()
 			if err != nil {
 				t.Fatal(err)
@@ -231,7 +214,7 @@ func TestInterrupt(t *testing.T) {
 	}))
 	defer server.Close()
 	defer close(release)
-	f := &fleet.Flags{Kubeconfig: kubeconfig(t, server.URL, "")}
+	f := &fleet.Flags{Kubeconfig: commandtest.Kubeconfig(t, server.URL, "")}
 	f.Interrupt(ctx)
 	client, err := f.Factory().RESTClient()
 	if err != nil {

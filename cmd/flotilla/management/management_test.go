@@ -1,44 +1,28 @@
 package management_test
 
 import (
-	"bytes"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
-	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/commandtest"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/management"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
-	"github.com/flotilla-io/flotilla/internal/command"
 )
 
-var update = flag.Bool("update", false, "rewrite golden files")
+var golden = commandtest.Golden("testdata")
 
-// call runs the command line and returns all that it said.
-func call(t *testing.T, version string, args ...string) (code int, out, errOut string) {
+// call runs the command line of a program of some version.
+func call(t *testing.T, version string, args ...string) commandtest.Said {
 	t.Helper()
-	root := &cobra.Command{Use: "flotilla"}
-	f := &fleet.Flags{}
-	f.AddTo(root.PersistentFlags())
-	f.AddConnectionTo(root.PersistentFlags())
-	root.AddCommand(management.Commands(version)(f)...)
-	root.SetArgs(args)
-	var stdout, stderr bytes.Buffer
-	root.SetOut(&stdout)
-	root.SetErr(&stderr)
-	code = command.Run(t.Context(), root)
-	return code, stdout.String(), stderr.String()
+	return commandtest.Run(t.Context(), commandtest.Root(management.Commands(version)), "", args...)
 }
 
 // transcript is what calls said, one after the other.
@@ -46,27 +30,9 @@ func transcript(t *testing.T, version string, before []string, calls ...string) 
 	t.Helper()
 	var all strings.Builder
 	for _, args := range calls {
-		code, out, errOut := call(t, version, append(strings.Fields(args), before...)...)
-		fmt.Fprintf(&all, "$ flotilla %s\n%s%sexit code %d\n\n", args, out, errOut, code)
+		all.WriteString(call(t, version, append(strings.Fields(args), before...)...).To(args))
 	}
 	return all.String()
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
 }
 
 // TestWrongCalls are refused before any server is asked.
@@ -91,7 +57,7 @@ func TestClusters(t *testing.T) {
 		}
 	}
 	at := []string{"--kubeconfig", env.Kubeconfig}
-	before := env.Revision(t)
+	before := env.QuietRevision(t) // a new server still writes what is its own
 	dry := transcript(t, "", at, "cordon east --dry-run", "cordon east --dry-run=client", "cordon east west --dry-run=server", "taint clusters --all a=b:NoExecute --dry-run=server")
 	if after := env.Revision(t); after != before {
 		t.Errorf("dry runs wrote %v", env.Written(t, before))
@@ -140,8 +106,8 @@ func testBeside(t *testing.T, env *servertest.Env, at []string) {
 	codes := make(chan string, many)
 	for i := range many {
 		go func() {
-			code, _, errOut := call(t, "", append([]string{"taint", "clusters", "north", fmt.Sprintf("k%d=v:NoSchedule", i)}, at...)...)
-			codes <- fmt.Sprint(code, errOut)
+			said := call(t, "", append([]string{"taint", "clusters", "north", fmt.Sprintf("k%d=v:NoSchedule", i)}, at...)...)
+			codes <- fmt.Sprint(said.Code, said.Err)
 		}()
 	}
 	for range many {
@@ -169,25 +135,25 @@ func testVersion(t *testing.T, env *servertest.Env, at []string) {
 		"v1.2.0": "warning: this program is v1.2.0 and the control plane v1.4.0: use one of at most a minor version's difference\n",
 		"v2.4.0": "warning: this program is v2.4.0 and the control plane v1.4.0: use one of at most a minor version's difference\n",
 	} {
-		code, out, errOut := call(t, ours, append([]string{"version"}, at...)...)
-		if code != 0 || errOut != warning || !strings.Contains(out, "Server Version: v1.4.0\nServer Kubernetes Version: v1.") {
-			t.Errorf("%s: code %d, output %q, error %q", ours, code, out, errOut)
+		said := call(t, ours, append([]string{"version"}, at...)...)
+		if said.Code != 0 || said.Err != warning || !strings.Contains(said.Out, "Server Version: v1.4.0\nServer Kubernetes Version: v1.") {
+			t.Errorf("%s: %q", ours, said)
 		}
 	}
 	for _, format := range []string{"json", "yaml"} {
-		code, out, errOut := call(t, "v1.4.0", append([]string{"version", "-o", format}, at...)...)
-		if code != 0 || errOut != "" || !strings.Contains(out, "serverVersion") || !strings.Contains(out, "kubernetesVersion") {
-			t.Errorf("%s: code %d, output %q, error %q", format, code, out, errOut)
+		said := call(t, "v1.4.0", append([]string{"version", "-o", format}, at...)...)
+		if said.Code != 0 || said.Err != "" || !strings.Contains(said.Out, "serverVersion") || !strings.Contains(said.Out, "kubernetesVersion") {
+			t.Errorf("%s: %q", format, said)
 		}
 	}
-	if code, out, _ := call(t, "v1.4.0", "version", "--client"); code != 0 || out != "Client Version: v1.4.0\n" {
-		t.Errorf("code %d, output %q", code, out)
+	if said := call(t, "v1.4.0", "version", "--client"); said.Code != 0 || said.Out != "Client Version: v1.4.0\n" {
+		t.Errorf("it says %q", said)
 	}
 }
 
 func TestOptions(t *testing.T) {
-	code, out, _ := call(t, "", "options")
-	if code != 0 || !strings.HasPrefix(out, "Flags that all commands have:\n\n") || !strings.Contains(out, "--karmada-context string") {
-		t.Errorf("code %d, output:\n%s", code, out)
+	said := call(t, "", "options")
+	if said.Code != 0 || !strings.HasPrefix(said.Out, "Flags that all commands have:\n\n") || !strings.Contains(said.Out, "--karmada-context string") {
+		t.Errorf("it says:\n%s", said)
 	}
 }
