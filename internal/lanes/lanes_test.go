@@ -217,7 +217,7 @@ func TestThereIsOneTimer(t *testing.T) {
 	c.Step(time.Second)
 	q.Add("a") // the timer for it has fired, and waits for the lock
 	c.made[0].fire()
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		made, _ := c.count()
 		return made == 3, nil
 	})
@@ -229,7 +229,7 @@ func TestThereIsOneTimer(t *testing.T) {
 // await waits until so many keys are ready: timers fire by themselves.
 func await(t *testing.T, q *lanes.Queue[string], n int) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 5*time.Second, true, func(_ context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(_ context.Context) (bool, error) {
 		return q.Len() >= n, nil
 	})
 	if err != nil {
@@ -280,7 +280,7 @@ func TestShutDown(t *testing.T) {
 			done := make(chan struct{})
 			go func() { shutDown(q); close(done) }()
 			if name == "draining" {
-				err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) { return q.ShuttingDown(), nil })
+				err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return q.ShuttingDown(), nil })
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -345,7 +345,7 @@ func TestManyWorkers(t *testing.T) {
 		})
 	}
 	adders.Wait()
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(served) == keys && q.Len() == 0, nil

@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "github.com/flotilla-io/flotilla/api/config/v1alpha1"
@@ -36,7 +37,7 @@ import (
 )
 
 // patience is how long a test waits for what must come.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // server is a webhook. It speaks HTTPS with a certificate of its own authority.
 type server struct {
@@ -205,7 +206,8 @@ func settled[T any](l *layer, ask func() (T, error)) (T, error) {
 	return out, err
 }
 
-// hookFor is a webhook that is asked everything about widgets.
+// hookFor is a webhook that is asked everything about widgets. It has the longest
+// time to answer that there is: a machine may be slow.
 func hookFor(s *server) configv1alpha1.ResourceInterpreterWebhook {
 	at := s.URL + "/interpret"
 	return configv1alpha1.ResourceInterpreterWebhook{
@@ -216,6 +218,7 @@ func hookFor(s *server) configv1alpha1.ResourceInterpreterWebhook {
 			Rule:       configv1alpha1.Rule{APIGroups: []string{"example.com"}, APIVersions: []string{"v1"}, Kinds: []string{"Widget"}},
 		}},
 		InterpreterContextVersions: []string{"v1alpha1"},
+		TimeoutSeconds:             ptr.To[int32](30),
 	}
 }
 

@@ -141,7 +141,9 @@ func TestFaultsOnTheWay(t *testing.T) {
 			t.Parallel()
 			s := serve(t, tc.handle)
 			h := hookFor(s)
-			h.TimeoutSeconds = ptr.To[int32](1)
+			if strings.HasPrefix(tc.want, "no answer") { // the others have time, however slow the machine is
+				h.TimeoutSeconds = ptr.To[int32](1)
+			}
 			if tc.change != nil {
 				tc.change(&h)
 			}

@@ -110,3 +110,20 @@ func BenchmarkLua(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkCostly says how long each way to take forever takes until a budget
+// stops it.
+func BenchmarkCostly(b *testing.B) {
+	m := lua.New(lua.Options{})
+	obj := object(b, webDeployment)
+	for name, body := range costly {
+		b.Run(name, func(b *testing.B) {
+			run := health(b, m, "function InterpretHealth(obj)\nleaked = 1 "+body+" end")
+			for b.Loop() {
+				if _, err := run(obj); err == nil {
+					b.Fatal("not stopped")
+				}
+			}
+		})
+	}
+}

@@ -133,15 +133,13 @@ func names(n int) string {
 
 func local(i int) string { return "v" + string(rune('a'+i/26)) + string(rune('a'+i%26)) }
 
-// allowed are the bounds of what a call may take here, for a machine that is
-// busy with other things, too.
-const (
-	allowedTime   = 400 * time.Millisecond
-	allowedMemory = 24 << 20
-)
+// allowedMemory is the bound of what a call may allocate here.
+const allowedMemory = 24 << 20
 
 // TestCostly: what costs too much is stopped by a budget of steps or of memory
-// alone, and what comes after runs as if nothing had been.
+// alone, and what comes after runs as if nothing had been. How long each takes is
+// for BenchmarkCostly to say: were steps not counted by what they cost, most of
+// these would take minutes.
 func TestCostly(t *testing.T) {
 	m := lua.New(lua.Options{})
 	obj := object(t, webDeployment)
@@ -155,17 +153,8 @@ func TestCostly(t *testing.T) {
 			run := health(t, m, "function InterpretHealth(obj)\nleaked = 1 "+body+" end")
 			var a, b runtime.MemStats
 			runtime.ReadMemStats(&a)
-			start := time.Now()
 			_, err := run(obj)
-			took := time.Since(start)
 			runtime.ReadMemStats(&b)
-			for range 2 { // what others do to the machine is not meant
-				if took > allowedTime {
-					start = time.Now()
-					_, err = run(obj)
-					took = time.Since(start)
-				}
-			}
 			var stopped *lua.BudgetError
 			if err == nil || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "healthInterpretation") {
 				t.Errorf("error = %q", err)
@@ -174,10 +163,10 @@ func TestCostly(t *testing.T) {
 				t.Errorf("not stopped by a budget: %v", err)
 			}
 			allocated := b.TotalAlloc - a.TotalAlloc
-			if took > allowedTime || allocated > allowedMemory {
-				t.Errorf("took %v and %d KiB: %v", took, allocated>>10, err)
+			if allocated > allowedMemory {
+				t.Errorf("took %d KiB: %v", allocated>>10, err)
 			}
-			t.Logf("%8s %6d KiB %v", took.Round(100*time.Microsecond), allocated>>10, err)
+			t.Logf("%6d KiB %v", allocated>>10, err)
 			if ok, err := fine(obj); !ok || err != nil {
 				t.Errorf("the next call is affected: %v %v", ok, err)
 			}
@@ -185,7 +174,7 @@ func TestCostly(t *testing.T) {
 	}
 	// Those of the tests above take a moment to end.
 	leftOver := func(context.Context) (bool, error) { return runtime.NumGoroutine() <= before, nil }
-	if wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, leftOver) != nil {
+	if wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, leftOver) != nil {
 		t.Errorf("%d goroutines are left over", runtime.NumGoroutine()-before)
 	}
 }
