@@ -27,7 +27,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 )
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // hub is where Works are listed and watched.
 type hub struct {
@@ -35,9 +35,16 @@ type hub struct {
 	away     error
 	works    map[string]*workv1alpha1.Work
 	version  int
+	events   []event // what a watch from an earlier version shows
 	watchers []*watch.RaceFreeFakeWatcher
 	lists    int
 	expire   bool
+}
+
+// event is a change of a Work.
+type event struct {
+	version int
+	watch.Event
 }
 
 func newHub() *hub { return &hub{works: map[string]*workv1alpha1.Work{}, version: 100} }
@@ -62,7 +69,11 @@ func (h *hub) ListWithContext(_ context.Context, o metav1.ListOptions) (runtime.
 	return out, nil
 }
 
-func (h *hub) WatchWithContext(context.Context, metav1.ListOptions) (watch.Interface, error) {
+func (h *hub) WatchWithContext(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	from, err := strconv.Atoi(o.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -73,6 +84,11 @@ func (h *hub) WatchWithContext(context.Context, metav1.ListOptions) (watch.Inter
 		return nil, apierrors.NewResourceExpired("the version is too old")
 	}
 	w := watch.NewRaceFreeFake()
+	for _, e := range h.events { // between the list and this watch, too
+		if e.version > from {
+			w.Action(e.Type, e.Object.DeepCopyObject())
+		}
+	}
 	h.watchers = append(h.watchers, w)
 	return w, nil
 }
@@ -118,12 +134,18 @@ func (h *hub) put(name string, generation int64, applied string) {
 	}
 	_, there := h.works[name]
 	h.works[name] = work
+	change := watch.Added
+	if there {
+		change = watch.Modified
+	}
+	h.show(change, work)
+}
+
+// show tells those who watch, and who will from an earlier version on.
+func (h *hub) show(change watch.EventType, work *workv1alpha1.Work) {
+	h.events = append(h.events, event{h.version, watch.Event{Type: change, Object: work}})
 	for _, w := range h.watchers {
-		if there {
-			w.Modify(work.DeepCopy())
-		} else {
-			w.Add(work.DeepCopy())
-		}
+		w.Action(change, work.DeepCopy())
 	}
 }
 
@@ -134,9 +156,7 @@ func (h *hub) drop(name string) {
 	work := h.works[name].DeepCopy()
 	work.ResourceVersion = strconv.Itoa(h.version)
 	delete(h.works, name)
-	for _, w := range h.watchers {
-		w.Delete(work)
-	}
+	h.show(watch.Deleted, work)
 }
 
 // site is a program with a shelf.
@@ -359,7 +379,7 @@ func TestAHubThatIsPutBack(t *testing.T) {
 	mu.Unlock()
 	h.leave(errors.New("connection refused"))
 	h.mu.Lock()
-	h.version = 50
+	h.version, h.events = 50, nil
 	delete(h.works, "b")
 	h.mu.Unlock()
 	h.comeBack()
