@@ -2,12 +2,15 @@ package localfleet_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"io"
 	"net"
 	"os"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/flotilla-io/flotilla/internal/localfleet"
 )
@@ -68,7 +71,7 @@ func TestLink(t *testing.T) {
 		t.Cleanup(func() { _ = conn.Close() })
 		return conn
 	}
-	const long, short = 20 * time.Second, 50 * time.Millisecond
+	const long, short = time.Minute, 50 * time.Millisecond
 	check := func(what, want, got string) {
 		t.Helper()
 		if got != want {
@@ -79,7 +82,14 @@ func TestLink(t *testing.T) {
 	check("before", "a", says(t, before, "a", long))
 	link.Cut()
 	check("what was there when it was cut", "silence", says(t, before, "b", short))
+	held := localfleet.Held(link)
 	during := dial()
+	err = wait.PollUntilContextTimeout(t.Context(), time.Millisecond, long, true, func(context.Context) (bool, error) {
+		return localfleet.Held(link) > held, nil // or it would come only once the link is mended
+	})
+	if err != nil {
+		t.Fatalf("a connection is not taken: %v", err)
+	}
 	check("what came while it was cut", "silence", says(t, during, "c", short))
 	link.Mend()
 	check("what was there, once it is mended", "end", says(t, before, "d", long))

@@ -42,8 +42,9 @@ type Process struct {
 // answerTimeout is how long a program may take to say whether it is ready.
 const answerTimeout = 2 * time.Second
 
-// stopGrace is how long a program may take to end by itself.
-const stopGrace = 15 * time.Second
+// stopGrace is how long a program may take to end by itself. On a machine that is busy
+// with other things a control plane takes many times the second that it needs.
+const stopGrace = time.Minute
 
 // Start runs the program; it does not wait until it is ready.
 func (p *Process) Start() error {
