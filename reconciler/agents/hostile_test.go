@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/internal/registration"
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 )
@@ -234,7 +235,7 @@ func TestExpiredAgentComesBack(t *testing.T) {
 	if err := w.Hub.Delete(t.Context(), clusterOf("late", "")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the cluster is gone", func() bool {
+	servertest.Until(t, "the cluster is gone", func() bool {
 		return apierrors.IsNotFound(w.Hub.Get(t.Context(), client.ObjectKey{Name: "late"}, &clusterv1alpha1.Cluster{}))
 	})
 	_, err = registration.Request(t.Context(), late, registration.Options{Cluster: "late"})

@@ -17,6 +17,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/internal/registration"
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 	"github.com/flotilla-io/flotilla/internal/registration/token"
@@ -33,12 +34,12 @@ func TestRegistration(t *testing.T) {
 	}
 	agent := registration.Connection(cfg, credentials)
 	own := hubOf(t, agent)
-	eventually(t, "the agent makes its Cluster", func() bool {
+	servertest.Until(t, "the agent makes its Cluster", func() bool {
 		err := own.Create(t.Context(), clusterOf("north", "id-north"))
 		return err == nil || apierrors.IsAlreadyExists(err)
 	})
 	w.leaves(t, "north")
-	eventually(t, "the agent reads its Works", func() bool {
+	servertest.Until(t, "the agent reads its Works", func() bool {
 		return own.List(t.Context(), &workv1alpha1.WorkList{}, client.InNamespace("karmada-es-north")) == nil
 	})
 
@@ -95,7 +96,7 @@ func TestRegistration(t *testing.T) {
 		if err := w.Hub.Delete(t.Context(), clusterOf("north", "")); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the agent is asked to let go of the Work, and may", func() bool {
+		servertest.Until(t, "the agent is asked to let go of the Work, and may", func() bool {
 			found := &workv1alpha1.Work{}
 			if err := again.Get(t.Context(), client.ObjectKeyFromObject(work), found); err != nil || found.DeletionTimestamp.IsZero() {
 				return false
@@ -107,7 +108,7 @@ func TestRegistration(t *testing.T) {
 			found.Finalizers = nil
 			return again.Update(t.Context(), found) == nil
 		})
-		eventually(t, "all is gone", func() bool {
+		servertest.Until(t, "all is gone", func() bool {
 			for _, obj := range []client.Object{
 				&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "north"}},
 				&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: identity.Role("north")}},
@@ -133,7 +134,7 @@ func TestAgentsAreHeldToTheirOwn(t *testing.T) {
 	east, west := w.register(t, "east", "id-east"), w.register(t, "west", "id-west")
 	own := hubOf(t, east)
 	for name, agent := range map[string]client.Client{"east": own, "west": hubOf(t, west)} {
-		eventually(t, "rights to its Works", func() bool {
+		servertest.Until(t, "rights to its Works", func() bool {
 			return agent.List(t.Context(), &workv1alpha1.WorkList{}, client.InNamespace("karmada-es-"+name)) == nil
 		})
 		if err := agent.Create(t.Context(), secretOf(name)); err != nil {
@@ -291,24 +292,24 @@ func TestClustersThatLeft(t *testing.T) {
 		role.Finalizers = finalizers
 		return metav1.GetControllerOf(role) != nil && w.Hub.Update(t.Context(), role) == nil
 	}
-	eventually(t, "its rights are the Cluster's, and are held", func() bool { return hold(held) })
+	servertest.Until(t, "its rights are the Cluster's, and are held", func() bool { return hold(held) })
 	if err := w.Hub.Delete(t.Context(), clusterOf("again", "")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the cluster is gone", func() bool {
+	servertest.Until(t, "the cluster is gone", func() bool {
 		return apierrors.IsNotFound(w.Hub.Get(t.Context(), client.ObjectKey{Name: "again"}, &clusterv1alpha1.Cluster{}))
 	})
 	if err := own.Create(t.Context(), clusterOf("again", "id-again")); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "register it again with a token") {
 		t.Errorf("comes back by itself = %v", err)
 	}
-	eventually(t, "the clock goes on", func() bool { return time.Now().Unix() > issued.Unix() })
+	servertest.Until(t, "the clock goes on", func() bool { return time.Now().Unix() > issued.Unix() })
 	if err := w.Hub.Create(t.Context(), clusterOf("again", "id-again")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "its old certificate is good for nothing", func() bool {
+	servertest.Until(t, "its old certificate is good for nothing", func() bool {
 		return apierrors.IsUnauthorized(own.Get(t.Context(), client.ObjectKey{Name: "again"}, &clusterv1alpha1.Cluster{}))
 	})
-	eventually(t, "its rights go", func() bool { return hold() })
+	servertest.Until(t, "its rights go", func() bool { return hold() })
 }
 
 func secretOf(name string) *corev1.Secret {

@@ -11,12 +11,9 @@ import (
 	"os"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/go-logr/logr"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/cert"
@@ -25,15 +22,9 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
-	"github.com/flotilla-io/flotilla/internal/hub"
-	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/registration"
 	"github.com/flotilla-io/flotilla/internal/registration/token"
-	"github.com/flotilla-io/flotilla/policies/interpreter"
-	"github.com/flotilla-io/flotilla/reconciler/agents"
-	"github.com/flotilla-io/flotilla/reconciler/cluster"
-
-	"k8s.io/client-go/tools/record"
+	"github.com/flotilla-io/flotilla/reconciler/agents/agentstest"
 )
 
 var shared struct {
@@ -62,28 +53,8 @@ func worldOf(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared.loops.Do(func() { runLoops(t, env) })
+	shared.loops.Do(func() { env.StartLoops(t, agentstest.Register) }) // they end with the process
 	return &world{Env: env, admin: admin, hash: registration.CAHash(ca[0])}
-}
-
-// runLoops runs until the tests of the package are over.
-func runLoops(t *testing.T, env *servertest.Env) {
-	t.Helper()
-	mgr, err := hub.NewManager(env.Config, scheme.New(), hub.Options{Log: logr.Discard(), SeveralPerProcess: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	registry := members.New(members.Options{Interpreter: interpreter.Native()})
-	if err := mgr.Add(registry); err != nil {
-		t.Fatal(err)
-	}
-	if err := cluster.New(mgr.GetClient(), mgr.GetAPIReader(), registry, record.NewFakeRecorder(1000), cluster.Options{}).Register(mgr); err != nil {
-		t.Fatal(err)
-	}
-	if err := agents.New(mgr.GetClient(), mgr.GetAPIReader(), agents.Options{}).Register(mgr); err != nil {
-		t.Fatal(err)
-	}
-	go func() { _ = mgr.Start(context.WithoutCancel(t.Context())) }() // ends with the process
 }
 
 // token makes a token for a cluster, or for any.
@@ -126,7 +97,7 @@ func (w *world) first(t *testing.T, name, id string) *rest.Config {
 		t.Fatal(err)
 	}
 	agent := registration.Connection(cfg, credentials)
-	eventually(t, "the agent's rights count", func() bool {
+	servertest.Until(t, "the agent's rights count", func() bool {
 		err := hubOf(t, agent).Get(t.Context(), client.ObjectKey{Name: name}, &clusterv1alpha1.Cluster{})
 		return !apierrors.IsForbidden(err)
 	})
@@ -156,14 +127,6 @@ func hubOf(t *testing.T, cfg *rest.Config) client.Client {
 		t.Fatal(err)
 	}
 	return c
-}
-
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return done(), nil })
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
 }
 
 // asking is a request for a certificate as somebody else might make it.
