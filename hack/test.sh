@@ -7,4 +7,4 @@ cd "$(dirname "$0")/.."
 
 go vet ./cmd/... ./internal/... ./policies/... ./sources/... ./reconciler/...
 go tool -modfile=hack/test.mod gotestsum --format pkgname --format-hide-empty-pkg -- \
-	-timeout 25m -p "$(nproc)" "${@:-./...}"
+	-timeout 60m -p "$(nproc)" "${@:-./...}"
