@@ -1,9 +1,6 @@
 package registration_test
 
 import (
-	"bytes"
-	"context"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -12,50 +9,29 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
-	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/commandtest"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/registration"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
-	"github.com/flotilla-io/flotilla/internal/command"
-	"github.com/flotilla-io/flotilla/internal/hub"
-	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
-	"github.com/flotilla-io/flotilla/policies/interpreter"
-	"github.com/flotilla-io/flotilla/reconciler/agents"
-	"github.com/flotilla-io/flotilla/reconciler/cluster"
+	"github.com/flotilla-io/flotilla/reconciler/agents/agentstest"
 )
 
-var update = flag.Bool("update", false, "rewrite golden files")
+var golden = commandtest.Golden("testdata")
 
 // call runs the command line and returns all that it said.
-func call(t *testing.T, args ...string) (code int, out, errOut string) {
+func call(t *testing.T, args ...string) commandtest.Said {
 	t.Helper()
-	root := &cobra.Command{Use: "flotilla"}
-	f := &fleet.Flags{}
-	f.AddTo(root.PersistentFlags())
-	f.AddConnectionTo(root.PersistentFlags())
-	root.AddCommand(registration.Commands("v1.2.3")(f)...)
-	root.SetArgs(args)
-	var stdout, stderr bytes.Buffer
-	root.SetOut(&stdout)
-	root.SetErr(&stderr)
-	code = command.Run(t.Context(), root)
-	return code, stdout.String(), stderr.String()
+	return commandtest.Run(t.Context(), commandtest.Root(registration.Commands("v1.2.3")), "", args...)
 }
 
 // script runs calls, and writes down what they said. A name in braces stands for
@@ -77,31 +53,14 @@ func (s *script) run(line string) string {
 	for name, value := range s.values {
 		filled = strings.ReplaceAll(filled, "{"+name+"}", value)
 	}
-	code, out, errOut := call(s.T, strings.Fields(filled)...)
-	said := fmt.Sprintf("$ flotilla %s\n%s%sexit code %d\n\n", line, out, errOut, code)
+	got := call(s.T, strings.Fields(filled)...)
+	said := got.To(line)
 	names := slices.SortedFunc(maps.Keys(s.values), func(a, b string) int { return len(s.values[b]) - len(s.values[a]) })
 	for _, name := range names { // the longest first: one may hold another
 		said = strings.ReplaceAll(said, s.values[name], "{"+name+"}")
 	}
 	s.all.WriteString(requests.ReplaceAllString(times.ReplaceAllString(said, "{time}"), "{request}"))
-	return out
-}
-
-func (s *script) golden(name string) {
-	s.Helper()
-	path, got := filepath.Join("testdata", name), s.all.String()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			s.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		s.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		s.Errorf("%s (-want +got):\n%s", name, diff)
-	}
+	return got.Out
 }
 
 // TestWrongCalls are refused before any server is asked.
@@ -125,7 +84,7 @@ func TestWrongCalls(t *testing.T) {
 	} {
 		s.run(line)
 	}
-	s.golden("wrong.txt")
+	golden(t, "wrong.txt", s.all.String())
 }
 
 // memberFile leads to a member that is not there.
@@ -140,34 +99,11 @@ func memberFile(t *testing.T) string {
 	return path
 }
 
-// runLoops runs what approves agents and gives clusters their namespaces.
-func runLoops(t *testing.T, env *servertest.Env) {
-	t.Helper()
-	mgr, err := hub.NewManager(env.Config, scheme.New(), hub.Options{Log: logr.Discard(), SeveralPerProcess: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	registry := members.New(members.Options{Interpreter: interpreter.Native()})
-	if err := mgr.Add(registry); err != nil {
-		t.Fatal(err)
-	}
-	if err := cluster.New(mgr.GetClient(), mgr.GetAPIReader(), registry, record.NewFakeRecorder(1000), cluster.Options{}).Register(mgr); err != nil {
-		t.Fatal(err)
-	}
-	if err := agents.New(mgr.GetClient(), mgr.GetAPIReader(), agents.Options{}).Register(mgr); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() { defer close(done); _ = mgr.Start(ctx) }()
-	t.Cleanup(func() { stop(); <-done })
-}
-
 // TestLifeOfACluster registers a control plane as a member of itself: it issues
 // tokens and knows Deployments as any cluster does, but runs none.
 func TestLifeOfACluster(t *testing.T) {
 	env := servertest.New(t)
-	runLoops(t, env)
+	env.Loops(t, agentstest.Register)
 	cfg, err := clientcmd.BuildConfigFromFlags("", env.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +164,7 @@ func TestLifeOfACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	edge := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "edge"}, Spec: clusterv1alpha1.ClusterSpec{ID: systemID(t, env), SyncMode: clusterv1alpha1.Pull}}
-	eventually(t, "the agent makes its Cluster", func() bool {
+	servertest.Until(t, "the agent makes its Cluster", func() bool {
 		err := own.Create(t.Context(), edge.DeepCopy())
 		return err == nil || apierrors.IsAlreadyExists(err)
 	})
@@ -242,7 +178,7 @@ func TestLifeOfACluster(t *testing.T) {
 	s.run("unregister edge --karmada-config {dir}/karmada-kubeconfig")
 	s.run("unregister edge --kubeconfig {hub}")
 	s.run("unjoin edge --kubeconfig {hub}")
-	s.golden("life.txt")
+	golden(t, "life.txt", s.all.String())
 	for name, value := range map[string]string{"a token": s.values["token"], "another": s.values["token2"], "the third": s.values["token3"]} {
 		if _, secret, _ := strings.Cut(value, "."); strings.Contains(s.all.String(), secret) {
 			t.Errorf("%s is shown", name)
@@ -253,11 +189,11 @@ func TestLifeOfACluster(t *testing.T) {
 // lineOf returns the one line that a call printed.
 func lineOf(t *testing.T, args ...string) string {
 	t.Helper()
-	code, out, errOut := call(t, args...)
-	if code != 0 || strings.Count(out, "\n") != 1 {
-		t.Fatalf("%v: exit code %d\n%s%s", args, code, out, errOut)
+	said := call(t, args...)
+	if said.Code != 0 || strings.Count(said.Out, "\n") != 1 {
+		t.Fatalf("%v: %s", args, said)
 	}
-	return out
+	return said.Out
 }
 
 // after returns the word behind a flag.
@@ -281,15 +217,7 @@ func systemID(t *testing.T, env *servertest.Env) string {
 
 func gone(t *testing.T, env *servertest.Env, obj client.Object) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%T %s is gone", obj, obj.GetName()), func() bool {
+	servertest.Until(t, fmt.Sprintf("%T %s is gone", obj, obj.GetName()), func() bool {
 		return apierrors.IsNotFound(env.Hub.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
 	})
-}
-
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return done(), nil })
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
 }
