@@ -82,6 +82,9 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	if suspended(s.work) {
 		return loop.Next{}, nil
 	}
+	if err := l.rival(ctx, s, m, observed); err != nil {
+		return loop.Next{}, l.explain(s, m, err)
+	}
 	act := decide(m.hash, record, observed, presence)
 	switch act {
 	case await:
@@ -101,6 +104,11 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 		}
 		l.pace.ran(s.key)
 	}
+	done, ok := l.ledger.claim(m)
+	if !ok {
+		return loop.Next{}, &blocked{cause: cause{event: onRetry}, err: fmt.Errorf("%s is sent by another Work right now", m.title())}
+	}
+	defer done()
 	untold := s.drifts[m.ordinal]
 	observed, err := l.apply(ctx, s, m, target{act, observed, presence})
 	if err != nil {
@@ -138,7 +146,7 @@ func (l *lane) apply(ctx context.Context, s *state, m *manifest, to target) (*me
 	}
 	there := to.presence == members.Present
 	sentBefore := to.presence == members.Unknown && s.applied[m.ordinal].Desired != ""
-	ours := there && to.observed.Managed && to.observed.Owned != ""
+	ours := there && to.observed.Managed && to.observed.Owned != "" && to.observed.Work == s.key
 	switch {
 	case to.act == correct || there && !ours || l.retention.looks(desired, to, sentBefore, s.applied[m.ordinal].Replicas != nil):
 		return l.applyOver(ctx, s, m, desired, to.act)
@@ -170,7 +178,11 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 		return s.member.Apply(ctx, desired)
 	case err != nil:
 		return nil, err
-	case !mayTake(s, m, desired, live):
+	}
+	if err := l.rival(ctx, s, m, members.Marks(live)); err != nil {
+		return nil, err
+	}
+	if !mayTake(s, m, desired, live) {
 		return nil, m.taken()
 	}
 	if desired, err = l.retention.retain(ctx, s, m, desired, live); err != nil {
@@ -221,6 +233,10 @@ func mayTake(s *state, m *manifest, desired, live *unstructured.Unstructured) bo
 func (l *lane) explain(s *state, m *manifest, err error) error {
 	if err == nil {
 		return nil
+	}
+	if errors.As(err, new(*heldError)) {
+		s.applied[m.ordinal] = workv1alpha1.AppliedHash{Ordinal: m.ordinal} // what was sent once is another's by now
+		return err
 	}
 	if _, ok := l.connected(l.cluster); !ok {
 		return &blocked{cause: cause{event: onProof}, after: safetyNet, err: err}

@@ -63,6 +63,10 @@ func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 	if !observed.Managed || observed.Work != s.key || !observed.DeletionTimestamp.IsZero() {
 		return nil
 	}
+	if heir, ok := l.heir(ctx, s, m); ok {
+		log.FromContext(ctx).Info("Left to another Work", "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name, "heir", heir)
+		return nil
+	}
 	verb, act := "Removed", func() error { return s.member.Delete(ctx, m.gvk, m.key, observed.UID) }
 	if preserve := s.work.Spec.PreserveResourcesOnDeletion; preserve != nil && *preserve {
 		verb, act = "Left in place", func() error { return s.member.Patch(ctx, m.gvk, m.key, unmark(observed.UID)) }

@@ -233,6 +233,7 @@ func (r *Reconciler) workSeen(before, after any) {
 	key := client.ObjectKeyFromObject(work)
 	if lane := r.laneOf(key); lane != nil {
 		lane.line.add(key)
+		lane.line.free(key)
 		return
 	}
 	if orphans := r.lane(""); orphans != nil && !work.DeletionTimestamp.IsZero() {
@@ -250,6 +251,7 @@ func (r *Reconciler) workGone(obj any) {
 		r.held.Clear(key)
 		if lane := r.laneOf(key); lane != nil {
 			lane.forget(key)
+			lane.line.free(key)
 		}
 	}
 }

@@ -18,6 +18,8 @@ type ledger struct {
 	parsed map[client.ObjectKey]parsed
 	sent   map[client.ObjectKey]sent
 	seen   map[client.ObjectKey]map[int]finding // by ordinal
+	// sending are the objects that are sent right now.
+	sending map[identity]bool
 }
 
 // finding is what differs in one state of an object.
@@ -41,7 +43,9 @@ type sent struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{parsed: map[client.ObjectKey]parsed{}, sent: map[client.ObjectKey]sent{}, seen: map[client.ObjectKey]map[int]finding{}}
+	return &ledger{
+		parsed: map[client.ObjectKey]parsed{}, sent: map[client.ObjectKey]sent{}, seen: map[client.ObjectKey]map[int]finding{}, sending: map[identity]bool{},
+	}
 }
 
 // manifests returns the Work's manifests.

@@ -1,10 +1,13 @@
 package execution
 
 import (
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,13 +30,16 @@ const (
 	onSync             // the watch of a kind has seen the whole list
 	onKinds            // the member may serve other kinds
 	onNamespace        // a namespace was made
+	onHolder           // another Work lets go of an object
 )
 
 // cause is what a Work waits for.
 type cause struct {
 	event     int
-	kind      schema.GroupVersionKind // onSync
+	kind      schema.GroupVersionKind // onSync, onHolder
 	namespace string                  // onNamespace
+	object    types.NamespacedName    // onHolder
+	holder    client.ObjectKey        // onHolder
 }
 
 // line is where the Works of one lane queue up, or wait for what they need.
@@ -102,12 +108,37 @@ func (l *line) wait(key client.ObjectKey, c cause, since int) bool {
 	return true
 }
 
+// waitingFor returns the Works whose cause matches.
+func (l *line) waitingFor(match func(cause) bool) []client.ObjectKey {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []client.ObjectKey
+	for key, c := range l.waiting {
+		if match(c) {
+			out = append(out, key)
+		}
+	}
+	slices.SortFunc(out, func(a, b client.ObjectKey) int { return strings.Compare(a.String(), b.String()) })
+	return out
+}
+
+// free puts the Works back in the queue that wait for another to let go of an
+// object. Who is about to wait looks again by itself: this is no event for the
+// others, since Works change all the time.
+func (l *line) free(holder client.ObjectKey) {
+	l.requeue(false, func(c cause) bool { return c.event == onHolder && c.holder == holder })
+}
+
 // release puts the Works back in the queue whose cause matches, as if they had
 // never failed.
-func (l *line) release(match func(cause) bool) {
+func (l *line) release(match func(cause) bool) { l.requeue(true, match) }
+
+func (l *line) requeue(event bool, match func(cause) bool) {
 	var due []client.ObjectKey
 	l.mu.Lock()
-	l.events++
+	if event {
+		l.events++
+	}
 	for key, c := range l.waiting {
 		if match(c) {
 			delete(l.waiting, key)

@@ -90,18 +90,21 @@ func (l *lane) next(ctx context.Context, s *state, next loop.Next, err error, si
 	c, after := cause{event: onRetry}, time.Duration(0)
 	var b *blocked
 	var unruled *unruledError
+	var held *heldError
 	switch {
 	case errors.As(err, &b):
 		c, after = b.cause, b.after
 	case errors.Is(err, members.ErrNotServed):
 		c = cause{event: onKinds}
+	case errors.As(err, &held):
+		c = held.cause()
 	case errors.As(err, &unruled):
 		c, after = cause{event: onSync, kind: unruled.kind}, interpreters.Costs(unruled) // the event comes when the rules change
 	}
 	if after == 0 {
 		after = l.line.retries.When(s.key)
 	}
-	if !l.line.wait(s.key, c, since) {
+	if !l.line.wait(s.key, c, since) || l.freed(ctx, err) {
 		after = min(after, firstRetry)
 	}
 	if next.After > 0 {

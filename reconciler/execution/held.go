@@ -1,0 +1,123 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/members"
+)
+
+// Two Works of a cluster may ask for one object: two templates that overrides
+// rename into one, or a Work that a user wrote. The object belongs to the Work
+// that it names, as long as that asks for it. The other waits and says so: were
+// it applied, too, each look at either would undo the other.
+
+// heldError says that another Work has the object of a manifest.
+type heldError struct {
+	manifest *manifest
+	holder   client.ObjectKey
+}
+
+// Error names the Work that has it.
+func (e *heldError) Error() string {
+	return fmt.Sprintf("%s is held by the Work %s, and one object comes from one Work only: take it out of one of the two, or have an override name them differently",
+		e.manifest.title(), e.holder)
+}
+
+// cause is what the Work waits for.
+func (e *heldError) cause() cause {
+	return cause{event: onHolder, kind: e.manifest.gvk, object: e.manifest.key, holder: e.holder}
+}
+
+// rival returns a *heldError if another Work has an object that says of itself
+// what marks do; nil stands for no object. What a member writes into an object
+// only counts where that Work asks for it.
+func (l *lane) rival(ctx context.Context, s *state, m *manifest, marks *members.Observed) error {
+	if marks == nil || marks.Work == s.key || marks.Work.Namespace != s.key.Namespace || marks.Work.Name == "" {
+		return nil
+	}
+	asks, err := l.asks(ctx, marks.Work, m)
+	if err != nil || !asks {
+		return err
+	}
+	return &heldError{manifest: m, holder: marks.Work}
+}
+
+// asks says whether a Work asks for the object of a manifest, and has not let go
+// of it.
+func (l *lane) asks(ctx context.Context, key client.ObjectKey, m *manifest) (bool, error) {
+	work := &workv1alpha1.Work{}
+	err := l.hub.Get(ctx, key, work, unsafeGet)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read work %s: %w", key, err)
+	}
+	if !work.DeletionTimestamp.IsZero() && !holds(work) {
+		return false, nil
+	}
+	return slices.ContainsFunc(l.ledger.manifests(work), m.same), nil
+}
+
+// freed says whether what a Work waits for has come to pass already, if it waits
+// for another Work.
+func (l *lane) freed(ctx context.Context, err error) bool {
+	var held *heldError
+	if !errors.As(err, &held) {
+		return false
+	}
+	asks, err := l.asks(ctx, held.holder, held.manifest)
+	return err == nil && !asks
+}
+
+// heir returns a Work that waits for the object of a manifest to be let go by
+// the Work that is leaving, and stays itself; none if ok is false.
+func (l *lane) heir(ctx context.Context, s *state, m *manifest) (heir client.ObjectKey, ok bool) {
+	for _, key := range l.line.waitingFor((&heldError{manifest: m, holder: s.key}).same) {
+		work := &workv1alpha1.Work{}
+		if err := l.hub.Get(ctx, key, work, unsafeGet); err == nil && work.DeletionTimestamp.IsZero() && slices.ContainsFunc(l.ledger.manifests(work), m.same) {
+			return key, true
+		}
+	}
+	return client.ObjectKey{}, false
+}
+
+func (e *heldError) same(c cause) bool {
+	return c.event == onHolder && c.holder == e.holder && c.object == e.manifest.key && c.kind.GroupKind() == e.manifest.gvk.GroupKind()
+}
+
+// same says whether another manifest is about the same object.
+func (m *manifest) same(other manifest) bool {
+	return other.err == nil && m.key == other.key && m.gvk.GroupKind() == other.gvk.GroupKind()
+}
+
+// identity is what one object in a member is known by, whatever its version.
+type identity struct {
+	group, kind string
+	key         types.NamespacedName
+}
+
+// claim has this Work alone send the object of a manifest until done is called;
+// ok is false while another does.
+func (l *ledger) claim(m *manifest) (done func(), ok bool) {
+	o := identity{m.gvk.Group, m.gvk.Kind, m.key}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sending[o] {
+		return nil, false
+	}
+	l.sending[o] = true
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.sending, o)
+	}, true
+}

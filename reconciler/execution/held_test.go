@@ -1,0 +1,351 @@
+package execution
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/window"
+)
+
+// yard is a member that keeps one object.
+type yard struct {
+	there *unstructured.Unstructured // nil: nothing
+	blind bool                       // the watch has not shown it yet
+	told  []string                   // who applied what, who removed it
+	uids  int
+}
+
+func (y *yard) Read(schema.GroupVersionKind, types.NamespacedName) (*members.Observed, members.Presence) {
+	switch {
+	case y.blind:
+		return nil, members.Unknown
+	case y.there == nil:
+		return nil, members.Absent
+	}
+	return y.observed(), members.Present
+}
+
+func (y *yard) observed() *members.Observed {
+	out := members.Marks(y.there)
+	from, _, _ := unstructured.NestedString(y.there.Object, "data", "from")
+	out.Owned, out.Health = "owned by "+from, workv1alpha1.ResourceHealthy
+	return out
+}
+
+func (y *yard) Get(_ context.Context, _ schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	if y.there == nil {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, key.Name)
+	}
+	return y.there.DeepCopy(), nil
+}
+
+func (y *yard) Autoscaled(context.Context, schema.GroupVersionKind, types.NamespacedName) (bool, error) {
+	return false, nil
+}
+
+func (y *yard) Apply(_ context.Context, desired *unstructured.Unstructured) (*members.Observed, error) {
+	uid := types.UID("")
+	if y.there != nil {
+		uid = y.there.GetUID()
+		if desired.GetResourceVersion() == members.OnlyNew {
+			return nil, apierrors.NewConflict(schema.GroupResource{}, desired.GetName(), fmt.Errorf("it is there"))
+		}
+	}
+	if uid == "" {
+		y.uids++
+		uid = types.UID(fmt.Sprintf("uid-%d", y.uids))
+	}
+	y.there = desired.DeepCopy()
+	y.there.SetUID(uid)
+	y.told = append(y.told, desired.GetAnnotations()[workv1alpha2.WorkNameAnnotation]+" applies "+string(uid))
+	return y.observed(), nil
+}
+
+func (y *yard) Patch(context.Context, schema.GroupVersionKind, types.NamespacedName, []byte) error {
+	y.told = append(y.told, "somebody patches")
+	return nil
+}
+
+func (y *yard) Delete(_ context.Context, _ schema.GroupVersionKind, _ types.NamespacedName, uid types.UID) error {
+	y.told = append(y.told, "removed "+string(uid))
+	y.there = nil
+	return nil
+}
+
+// two is a lane with the Works a and b, which ask for the same object.
+type two struct {
+	t     *testing.T
+	yard  *yard
+	hub   client.WithWatch
+	lane  *lane
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+func workNamed(name, object string) *workv1alpha1.Work {
+	return &workv1alpha1.Work{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: workKey.Namespace, Name: name, UID: types.UID(name), Generation: 1, Finalizers: []string{workv1alpha2.ExecutionControllerFinalizer},
+		},
+		Spec: workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{
+			Raw: fmt.Appendf(nil, `{"apiVersion":"v1","data":{"from":%q},"kind":"ConfigMap","metadata":{"name":%q,"namespace":"shop"}}`, name, object),
+		}}}}},
+	}
+}
+
+func newTwo(t *testing.T) *two {
+	t.Helper()
+	f := &two{t: t, yard: &yard{}}
+	f.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithStatusSubresource(&workv1alpha1.Work{}).
+		WithObjects(workNamed("a", "settings"), workNamed("b", "settings"), &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}).Build()
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	f.lane = testLane(nil, clock)
+	f.lane.hub, f.lane.lanes = f.hub, map[string]*lane{"eu-1": f.lane}
+	f.lane.wrote = echo.New[*workv1alpha1.Work](clock)
+	f.lane.Reconciler.held = window.New[client.ObjectKey](window.Options{Clock: clock})
+	f.restart()
+	f.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	t.Cleanup(f.queue.ShutDown)
+	f.lane.line.open(f.queue)
+	return f
+}
+
+// restart has the lane forget what it keeps in memory.
+func (f *two) restart() {
+	f.lane.ledger, f.lane.retention = newLedger(), retention{interpreter.Native()}
+	f.lane.connected = func(string) (member, bool) { return f.yard, true }
+}
+
+// look has the lane look at Works, one after the other.
+func (f *two) look(names ...string) {
+	f.t.Helper()
+	for _, name := range names {
+		if _, err := f.lane.Reconcile(f.t.Context(), reconcile.Request{NamespacedName: key(name)}); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+func key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: workKey.Namespace, Name: name}
+}
+
+func (f *two) work(name string) *workv1alpha1.Work {
+	f.t.Helper()
+	work := &workv1alpha1.Work{}
+	if err := f.hub.Get(f.t.Context(), key(name), work); err != nil {
+		f.t.Fatal(err)
+	}
+	return work
+}
+
+// applied is what a Work says of it.
+func (f *two) applied(name string) string {
+	f.t.Helper()
+	c := meta.FindStatusCondition(f.work(name).Status.Conditions, workv1alpha1.WorkApplied)
+	switch {
+	case c == nil:
+		return "nothing"
+	case c.Status == metav1.ConditionTrue:
+		return "applied"
+	}
+	return c.Message
+}
+
+// queued returns the Works that are to be looked at.
+func (f *two) queued() string {
+	var out []string
+	for f.queue.Len() > 0 {
+		req, _ := f.queue.Get()
+		f.queue.Done(req)
+		out = append(out, req.Name)
+	}
+	return strings.Join(out, " ")
+}
+
+// change edits a Work and tells the loop.
+func (f *two) change(name string, edit func(*workv1alpha1.Work)) {
+	f.t.Helper()
+	was := f.work(name)
+	is := was.DeepCopy()
+	edit(is)
+	is.Generation++
+	if err := f.hub.Update(f.t.Context(), is); err != nil {
+		f.t.Fatal(err)
+	}
+	f.lane.workSeen(was, is)
+}
+
+func (f *two) told(want ...string) {
+	f.t.Helper()
+	if diff := cmp.Diff(want, f.yard.told); diff != "" {
+		f.t.Errorf("told the member (-want +got):\n%s", diff)
+	}
+}
+
+const heldByA = "Failed to apply all manifests (0/1): ConfigMap shop/settings is held by the Work karmada-es-eu-1/a, " +
+	"and one object comes from one Work only: take it out of one of the two, or have an override name them differently"
+
+func TestOfTwoWorksWithOneObjectOnlyTheFirstIsApplied(t *testing.T) {
+	for name, blind := range map[string]bool{"that the watch shows": false, "that the watch has not shown yet": true} {
+		t.Run(name, func(t *testing.T) {
+			f := newTwo(t)
+			f.look("a")
+			f.yard.blind = blind
+			f.look("b")
+			f.yard.blind = false
+			f.look("a", "b", "a")
+			f.restart()
+			f.look("b", "a")
+			f.told("a applies uid-1")
+			if got := f.applied("a"); got != "applied" {
+				t.Errorf("a: %s", got)
+			}
+			if diff := cmp.Diff(heldByA, f.applied("b")); diff != "" {
+				t.Errorf("b (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestTheLastOfTwoThatWereAppliedKeepsTheObject has two Works that were applied
+// both, in turns.
+func TestTheLastOfTwoThatWereAppliedKeepsTheObject(t *testing.T) {
+	f := newTwo(t)
+	f.look("a")
+	b := f.work("b")
+	b.Status.Applied = []workv1alpha1.AppliedHash{{Desired: members.Hash(b.Spec.Workload.Manifests[0].Raw), Observed: "owned by b"}}
+	if err := f.hub.Status().Update(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	f.look("b", "a", "b")
+	f.told("a applies uid-1")
+	if diff := cmp.Diff(heldByA, f.applied("b")); diff != "" {
+		t.Errorf("b (-want +got):\n%s", diff)
+	}
+	if got := f.work("b").Status.Applied; len(got) > 0 {
+		t.Errorf("b still takes it for applied: %v", got)
+	}
+}
+
+func TestAWorkGetsTheObjectThatAnotherLetsGoOf(t *testing.T) {
+	cases := map[string]struct {
+		happens func(*two)
+		queued  string
+		told    []string
+	}{
+		"that asks for another one now": {
+			happens: func(f *two) {
+				f.change("a", func(w *workv1alpha1.Work) { w.Spec = workNamed("a", "other").Spec })
+			},
+			queued: "a b", told: []string{"a applies uid-1", "b applies uid-1"},
+		},
+		"that goes: the object stays": {
+			happens: func(f *two) {
+				if err := f.hub.Delete(f.t.Context(), f.work("a")); err != nil {
+					f.t.Fatal(err)
+				}
+				gone := f.work("a")
+				f.look("a") // discards, and lets go
+				f.lane.workGone(gone)
+			},
+			queued: "b", told: []string{"a applies uid-1", "b applies uid-1"},
+		},
+		"that goes together with it: the object goes, too": {
+			happens: func(f *two) {
+				for _, name := range []string{"b", "a"} {
+					if err := f.hub.Delete(f.t.Context(), f.work(name)); err != nil {
+						f.t.Fatal(err)
+					}
+				}
+				f.look("a", "b")
+			},
+			told: []string{"a applies uid-1", "removed uid-1"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := newTwo(t)
+			f.look("a", "b")
+			f.queued()
+			tc.happens(f)
+			queued := f.queued()
+			if diff := cmp.Diff(tc.queued, queued); diff != "" {
+				t.Errorf("queued (-want +got):\n%s", diff)
+			}
+			if strings.Contains(queued, "b") {
+				f.look("b")
+				if got := f.applied("b"); got != "applied" {
+					t.Errorf("b: %s", got)
+				}
+			}
+			f.told(tc.told...)
+		})
+	}
+}
+
+// TestALetGoBetweenTheLookAndTheWaitIsSeen has the other Work change while this
+// one is about to wait for it.
+func TestALetGoBetweenTheLookAndTheWaitIsSeen(t *testing.T) {
+	f := newTwo(t)
+	f.look("a")
+	s, found, err := f.lane.look(t.Context(), key("b"))
+	if err != nil || !found {
+		t.Fatal(found, err)
+	}
+	m := parseManifest(0, s.work.Spec.Workload.Manifests[0].Raw)
+	since := f.lane.line.begin(s.key)
+	held := f.lane.rival(t.Context(), s, &m, f.yard.observed())
+	if held == nil {
+		t.Fatal("nobody holds it")
+	}
+	f.lane.line.retries.When(s.key)
+	f.lane.line.retries.When(s.key)
+	f.change("a", func(w *workv1alpha1.Work) { w.Spec = workNamed("a", "other").Spec })
+	s.failed = []error{held}
+	next, err := f.lane.next(t.Context(), s, loop.Next{}, held, since)
+	if err != nil || next.RequeueAfter != firstRetry {
+		t.Errorf("looks again after %s, %v, want %s", next.RequeueAfter, err, firstRetry)
+	}
+}
+
+func TestOneWorkAtATimeSendsAnObject(t *testing.T) {
+	f := newTwo(t)
+	m := parseManifest(0, workNamed("a", "settings").Spec.Workload.Manifests[0].Raw)
+	done, ok := f.lane.ledger.claim(&m)
+	if !ok {
+		t.Fatal("somebody sends it")
+	}
+	f.look("b")
+	f.told()
+	if got := f.applied("b"); got != "nothing" {
+		t.Errorf("b says %s", got)
+	}
+	done()
+	f.look("b")
+	f.told("b applies uid-1")
+}
