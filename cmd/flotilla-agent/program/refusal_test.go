@@ -77,7 +77,7 @@ func TestRefusals(t *testing.T) {
 			if err := o.validate(); err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			err := o.run(ctx, logr.Discard())
 			if got := fmt.Sprint(err); got != c.want || strings.Contains(got, "\n") {
