@@ -7,6 +7,7 @@
 // whether it takes the objects, the functions that the loops decide with say what
 // the member would be sent, and the member is asked what that would change.
 //
-// Nothing is written to the member, and nothing is left behind on the hub when a
-// step fails.
+// A promotion writes nothing to the member, and leaves nothing behind on the hub
+// when a step fails. Giving back removes what a promotion made, and gives up the
+// fleet's share in the object's managed fields.
 package promotion

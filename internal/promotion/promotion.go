@@ -242,9 +242,6 @@ func (p *Promotion) Carry(ctx context.Context) error {
 	return nil
 }
 
-// manager is who promotes, in managed fields.
-const manager = "flotilla-promote"
-
 // patience is how long it may take to remove what was made.
 const patience = 30 * time.Second
 

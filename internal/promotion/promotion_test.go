@@ -57,7 +57,7 @@ func settings(color string) *corev1.ConfigMap {
 func side(funcs interceptor.Funcs, objects ...client.Object) client.Client {
 	s := scheme.New()
 	return fake.NewClientBuilder().WithScheme(s).WithRESTMapper(testrestmapper.TestOnlyStaticRESTMapper(s)).
-		WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
+		WithObjects(objects...).WithInterceptorFuncs(funcs).WithReturnManagedFields().Build()
 }
 
 func options(hub, member client.Client) promotion.Options {
@@ -247,10 +247,15 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// promoter is in the managed fields of what a promotion made.
+func promoter(apiVersion string) []metav1.ManagedFieldsEntry {
+	return []metav1.ManagedFieldsEntry{{Manager: "flotilla-promote", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: apiVersion, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte("{}")}}}
+}
+
 // TestUndo: what would remove or leave behind more than was promoted is refused.
 func TestUndo(t *testing.T) {
 	policy := func(change func(*policyv1alpha1.PropagationSpec)) *policyv1alpha1.PropagationPolicy {
-		p := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-7c779fcf79"}}
+		p := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-7c779fcf79", ManagedFields: promoter("policy.karmada.io/v1alpha1")}}
 		p.Labels = map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "own"}
 		p.Spec = policyv1alpha1.PropagationSpec{
 			ResourceSelectors:           []policyv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}},
@@ -267,6 +272,7 @@ func TestUndo(t *testing.T) {
 	}
 	carried := func(by string) *appsv1.Deployment {
 		return deployment(func(d *appsv1.Deployment) {
+			d.ManagedFields = promoter("apps/v1")
 			d.Labels = map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: by}
 			d.Annotations = map[string]string{policyv1alpha1.PropagationPolicyNamespaceAnnotation: "shop", policyv1alpha1.PropagationPolicyNameAnnotation: by}
 		})
@@ -274,6 +280,8 @@ func TestUndo(t *testing.T) {
 	protected := carried("own")
 	protected.Labels[workv1alpha2.DeletionProtectionLabelKey] = workv1alpha2.DeletionProtectionAlways
 	gitted := carried("own")
+	before, foreign := policy(nil), carried("own")
+	before.ManagedFields, foreign.ManagedFields = nil, nil
 	gitted.Labels["kustomize.toolkit.fluxcd.io/name"], gitted.Labels["kustomize.toolkit.fluxcd.io/namespace"] = "apps", "flux"
 	cases := map[string]struct {
 		hub    []client.Object
@@ -302,6 +310,10 @@ func TestUndo(t *testing.T) {
 		"another policy took it": {
 			hub:  []client.Object{policy(nil), carried("other")},
 			says: "Deployment shop/web is carried by the policy shop/other now: take it out of PropagationPolicy shop/web-7c779fcf79 first",
+		},
+		"nothing of it was made by a promotion": {
+			hub:  []client.Object{before, foreign},
+			says: "Deployment shop/web and PropagationPolicy shop/web-7c779fcf79 were in the control plane before it was promoted: take it out of the policy to have it carried no longer",
 		},
 		"it is protected": {
 			hub:  []client.Object{policy(nil), protected},
@@ -335,7 +347,7 @@ func TestUndo(t *testing.T) {
 					return nil
 				},
 			}, append(tc.hub, cluster(), namespace())...)
-			_, _, err := promotion.Undo(t.Context(), web, promotion.UndoOptions{Cluster: "east", Hub: hub, Member: side(interceptor.Funcs{}), Within: tc.within})
+			_, err := promotion.Undo(t.Context(), web, promotion.UndoOptions{Cluster: "east", Hub: hub, Member: side(interceptor.Funcs{}), Within: tc.within})
 			if got := said(err); got != tc.says {
 				t.Errorf("error %q, want %q", got, tc.says)
 			}
@@ -345,7 +357,7 @@ func TestUndo(t *testing.T) {
 
 // TestUndoGoesOn: what was interrupted after the template had gone is finished.
 func TestUndoGoesOn(t *testing.T) {
-	policy := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-7c779fcf79", UID: "1"}}
+	policy := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-7c779fcf79", UID: "1", ManagedFields: promoter("policy.karmada.io/v1alpha1")}}
 	policy.Spec = policyv1alpha1.PropagationSpec{
 		ResourceSelectors:           []policyv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}},
 		PreserveResourcesOnDeletion: ptr.To(true),
@@ -368,14 +380,14 @@ func TestUndoGoesOn(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			hub := side(interceptor.Funcs{}, append(tc.hub, policy.DeepCopy())...)
-			given, title, err := promotion.Undo(t.Context(), web, promotion.UndoOptions{
+			returned, err := promotion.Undo(t.Context(), web, promotion.UndoOptions{
 				Cluster: "east", Hub: hub, Member: side(interceptor.Funcs{}, tc.live), Within: time.Millisecond,
 			})
 			if got := said(err); got != tc.says {
 				t.Errorf("error %q, want %q", got, tc.says)
 			}
-			if err == nil && (title != "PropagationPolicy shop/web-7c779fcf79" || !cmp.Equal(given, []promotion.Object{web})) {
-				t.Errorf("gave back %v by %s", given, title)
+			if err == nil && (returned.Policy != "PropagationPolicy shop/web-7c779fcf79" || !cmp.Equal(returned.Objects, []promotion.Object{web})) {
+				t.Errorf("gave back %+v", returned)
 			}
 			if diff := cmp.Diff(tc.held, held(t, hub)); diff != "" {
 				t.Errorf("the hub holds (-want +got):\n%s", diff)

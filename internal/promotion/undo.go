@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,7 +25,8 @@ import (
 type UndoOptions struct {
 	// Cluster is the member that gets the object back.
 	Cluster string
-	// Hub is written; Member is read, to see that the object is as it was.
+	// Hub is written. In Member the fleet's share in the object's managed fields is
+	// given up, and nothing else.
 	Hub, Member client.Client
 	// PolicyName is the name of the policy of the promotion; empty means the one
 	// that Plan gives.
@@ -35,48 +37,93 @@ type UndoOptions struct {
 	DryRun bool
 }
 
+// Returned is what Undo gave back, or would.
+type Returned struct {
+	// Objects are the member's own again.
+	Objects []Object
+	// Kept are those of them whose templates stay on the hub, without a policy: they
+	// were there before the promotion.
+	Kept []Object
+	// Policy is the title of the policy that carried them.
+	Policy string
+	// PolicyKept: it stays, since no promotion made it.
+	PolicyKept bool
+	// Notes are what users should know beside it.
+	Notes []string
+}
+
 // undo is one call of Undo.
 type undo struct {
 	UndoOptions
-	policy policyv1alpha1.Policy
-	given  []given
+	policy   policyv1alpha1.Policy
+	gone     bool // the policy is, and what it carried is half given back
+	given    []given
+	returned Returned
 }
 
 // given is one object that is given back.
 type given struct {
 	Object
 	template *unstructured.Unstructured // nil: gone already
+	kept     bool                       // the template was there before the promotion
 }
 
 // Undo gives what was promoted back to the member: it goes on running there and
-// is the fleet's no longer. The templates are removed first, then, once the member
-// has been let go, the policy. When it is interrupted it can be called again.
-// It returns the objects that were given back, and the name of the policy.
-func Undo(ctx context.Context, of Object, o UndoOptions) ([]Object, string, error) {
+// is the fleet's no longer. The templates that a promotion made are removed first,
+// then, once the member has been let go, the policy if a promotion made it. Last
+// come the objects whose templates stay: they need the policy gone. When it is
+// interrupted it can be called again.
+func Undo(ctx context.Context, of Object, o UndoOptions) (*Returned, error) {
 	u := &undo{UndoOptions: o, policy: emptyPolicy(of, o.PolicyName)}
 	if err := u.find(ctx, of); err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	objects := make([]Object, 0, len(u.given))
+	u.returned.Policy = propagation.Title(u.policy)
 	for _, g := range u.given {
-		objects = append(objects, g.Object)
+		u.returned.Objects = append(u.returned.Objects, g.Object)
+		if g.kept {
+			u.returned.Kept = append(u.returned.Kept, g.Object)
+		}
 		if err := u.check(ctx, g); err != nil {
-			return nil, "", err
+			return nil, err
 		}
 	}
-	title := propagation.Title(u.policy)
 	if u.DryRun {
-		return objects, title, nil
+		return &u.returned, nil
 	}
-	for _, step := range []func(context.Context, given) error{u.preserved, u.remove, u.released} {
-		for _, g := range u.given {
-			if err := step(ctx, g); err != nil {
-				return nil, "", err
+	return &u.returned, u.giveBack(ctx)
+}
+
+// giveBack does it, step by step for all objects.
+func (u *undo) giveBack(ctx context.Context) error {
+	own := slices.DeleteFunc(slices.Clone(u.given), func(g given) bool { return g.kept })
+	kept := slices.DeleteFunc(slices.Clone(u.given), func(g given) bool { return !g.kept })
+	each := func(of []given, steps ...func(context.Context, given) error) error {
+		for _, step := range steps {
+			for _, g := range of {
+				if err := step(ctx, g); err != nil {
+					return err
+				}
 			}
 		}
+		return nil
 	}
-	err := u.Hub.Delete(ctx, u.policy, client.Preconditions{UID: ptr.To(u.policy.GetUID())})
-	return objects, title, client.IgnoreNotFound(err)
+	if err := each(u.given, u.preserved); err != nil {
+		return err
+	}
+	if err := each(own, u.remove, u.released); err != nil {
+		return err
+	}
+	if err := each(kept, u.mark); err != nil {
+		return err
+	}
+	if !u.returned.PolicyKept && !u.gone {
+		err := u.Hub.Delete(ctx, u.policy, client.Preconditions{UID: ptr.To(u.policy.GetUID())})
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return each(kept, u.unbind, u.released)
 }
 
 // find reads the policy and what it selects.
@@ -84,11 +131,12 @@ func (u *undo) find(ctx context.Context, of Object) error {
 	title := propagation.Title(u.policy)
 	err := u.Hub.Get(ctx, client.ObjectKeyFromObject(u.policy), u.policy)
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("there is no %s, by which %s would have been promoted: --policy-name names another", title, of)
+		return u.resume(ctx, of)
 	}
 	if err != nil {
 		return err
 	}
+	u.returned.PolicyKept = !made(u.policy)
 	spec := u.policy.PropagationSpec()
 	if !returns(spec) {
 		return fmt.Errorf("%s has no preserveResourcesOnDeletion: what runs in cluster %s would be removed; set it first", title, u.Cluster)
@@ -111,7 +159,7 @@ func (u *undo) find(ctx context.Context, of Object) error {
 		template.SetGroupVersionKind(g.GroupVersionKind)
 		switch err := u.Hub.Get(ctx, g.key(), template); {
 		case err == nil:
-			g.template = template
+			g.template, g.kept = template, !made(template)
 		case !apierrors.IsNotFound(err):
 			return err
 		}
@@ -131,11 +179,14 @@ func (u *undo) check(ctx context.Context, g given) error {
 	if ref, claimed := propagation.Claimed(g.template); claimed && ref.ID != propagation.RefOf(u.policy).ID {
 		return fmt.Errorf("%s is carried by the policy %s now: take it out of %s first", g.Object, ref, propagation.Title(u.policy))
 	}
+	if g.kept && u.returned.PolicyKept {
+		return fmt.Errorf("%s and %s were in the control plane before it was promoted: take it out of the policy to have it carried no longer", g.Object, propagation.Title(u.policy))
+	}
 	labels := g.template.GetLabels()
-	if name := labels["kustomize.toolkit.fluxcd.io/name"]; name != "" {
+	if name := labels["kustomize.toolkit.fluxcd.io/name"]; name != "" && !g.kept {
 		return fmt.Errorf("%s is kept by Kustomization %s/%s: take it out of Git first", g.Object, labels["kustomize.toolkit.fluxcd.io/namespace"], name)
 	}
-	if labels[workv1alpha2.DeletionProtectionLabelKey] == workv1alpha2.DeletionProtectionAlways {
+	if labels[workv1alpha2.DeletionProtectionLabelKey] == workv1alpha2.DeletionProtectionAlways && !g.kept {
 		return fmt.Errorf("%s is protected from deletion: take the label %s off first", g.Object, workv1alpha2.DeletionProtectionLabelKey)
 	}
 	binding, err := u.binding(ctx, g.Object)
@@ -220,9 +271,17 @@ func (u *undo) remove(ctx context.Context, g given) error {
 	return client.IgnoreNotFound(err)
 }
 
+// stays says what becomes of the policy while an object is not given back.
+func (u *undo) stays(g given) string {
+	if g.kept || u.returned.PolicyKept {
+		return ""
+	}
+	return "; " + propagation.Title(u.policy) + " stays until it does not"
+}
+
 // released waits until the member has been let go.
 func (u *undo) released(ctx context.Context, g given) error {
-	late := fmt.Sprintf("%s still bears our labels; %s stays until it does not. Is the cluster ready? Then try again", g.in(u.Cluster), propagation.Title(u.policy))
+	late := fmt.Sprintf("%s still bears our labels%s. Is the cluster ready? Then try again", g.in(u.Cluster), u.stays(g))
 	err := u.await(ctx, late, func(ctx context.Context) (bool, error) {
 		binding, err := u.binding(ctx, g.Object)
 		if err != nil || binding != nil {
@@ -234,18 +293,7 @@ func (u *undo) released(ctx context.Context, g given) error {
 	if err != nil {
 		return err
 	}
-	live := &metav1.PartialObjectMetadata{}
-	live.SetGroupVersionKind(g.GroupVersionKind)
-	err = u.Member.Get(ctx, g.key(), live)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil // removed there, by somebody else
-	case err != nil:
-		return fmt.Errorf("see whether %s is as it was: %w", g.in(u.Cluster), err)
-	case live.Labels[workv1alpha2.ManagedByKarmadaLabel] != "":
-		return errors.New(late)
-	}
-	return nil
+	return u.disown(ctx, g, late)
 }
 
 // await polls the hub until done.

@@ -54,7 +54,8 @@ claims, service account, and what customizations of the control plane know. When
 step fails, what was made is removed again.
 
 With --undo the object goes on running in its cluster and is the fleet's no longer:
-template and policy are removed, and so are the fleet's labels in the cluster.`,
+template and policy are removed, and so are the fleet's labels and its share in the
+managed fields in the cluster. A template that was there before stays.`,
 		Example: `  # a Deployment, with its ConfigMaps and Secrets
   flotilla promote deployment web -n shop -C east --dependencies
 
@@ -209,19 +210,36 @@ func (p *promoteFlags) back(cmd *cobra.Command, kind, name string) error {
 	if err != nil {
 		return fleet.Describe(err)
 	}
-	given, policy, err := promotion.Undo(cmd.Context(), of, promotion.UndoOptions{
+	returned, err := promotion.Undo(cmd.Context(), of, promotion.UndoOptions{
 		Cluster: p.cluster, Hub: hub, Member: member, PolicyName: p.policyName, Within: p.wait, DryRun: p.dryRun != "none",
 	})
 	if err != nil {
 		return fleet.Describe(err)
 	}
-	out := cmd.OutOrStdout()
-	for _, g := range given {
-		if _, err := fmt.Fprintf(out, "%s given back to cluster %s%s\n", g, p.cluster, p.suffix()); err != nil {
+	return p.reportReturned(cmd, returned)
+}
+
+// reportReturned says what was given back, and what stays.
+func (p *promoteFlags) reportReturned(cmd *cobra.Command, returned *promotion.Returned) error {
+	var lines []string
+	for _, g := range returned.Objects {
+		line := fmt.Sprintf("%s given back to cluster %s%s", g, p.cluster, p.suffix())
+		if slices.Contains(returned.Kept, g) {
+			line = fmt.Sprintf("%s given back to cluster %s; its template was there before and stays%s", g, p.cluster, p.suffix())
+		}
+		lines = append(lines, line)
+	}
+	if returned.PolicyKept {
+		lines = append(lines, fmt.Sprintf("%s was there before and stays%s", returned.Policy, p.suffix()))
+	} else {
+		lines = append(lines, fmt.Sprintf("%s deleted%s", returned.Policy, p.suffix()))
+	}
+	for _, note := range returned.Notes {
+		if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", note); err != nil {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(out, "%s deleted%s\n", policy, p.suffix())
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), strings.Join(lines, "\n"))
 	return err
 }
 

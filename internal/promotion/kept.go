@@ -1,0 +1,98 @@
+package promotion
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+// returningAnnotation says on the binding of a template that stays that its object
+// is being given back, and by the undoing of which policy: once that is gone,
+// nothing else tells.
+const returningAnnotation = "promotion.flotilla.io/returning"
+
+// returning is the value of the annotation.
+func (u *undo) returning() string { return u.Cluster + " " + propagation.Title(u.policy) }
+
+// mark has the binding of a template that stays say that it is to go.
+func (u *undo) mark(ctx context.Context, g given) error {
+	binding, err := u.binding(ctx, g.Object)
+	if binding == nil || err != nil {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": binding.GetUID(), "annotations": map[string]string{returningAnnotation: u.returning()},
+	}})
+	if err != nil {
+		return err
+	}
+	return client.IgnoreNotFound(u.Hub.Patch(ctx, binding, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(manager)))
+}
+
+// resume finds what is left to be given back where the policy has gone already.
+func (u *undo) resume(ctx context.Context, of Object) error {
+	u.gone = true
+	title := propagation.Title(u.policy)
+	var list client.ObjectList = &workv1alpha2.ResourceBindingList{}
+	if of.Namespace == "" {
+		list = &workv1alpha2.ClusterResourceBindingList{}
+	}
+	if err := u.Hub.List(ctx, list, client.InNamespace(of.Namespace)); err != nil {
+		return fmt.Errorf("see what is left of %s: %w", title, err)
+	}
+	err := meta.EachListItem(list, func(item runtime.Object) error {
+		binding, ok := item.(workv1alpha2.Binding)
+		if !ok || binding.GetAnnotations()[returningAnnotation] != u.returning() {
+			return nil
+		}
+		ref := binding.BindingSpec().Resource
+		g := given{Object: Object{schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind), ref.Namespace, ref.Name}, kept: true}
+		u.given = append(u.given, g)
+		return nil
+	})
+	if err == nil && len(u.given) == 0 {
+		err = fmt.Errorf("there is no %s, by which %s would have been promoted: --policy-name names another", title, of)
+	}
+	return err
+}
+
+// unbind removes the binding of a template that stays, once no policy carries it:
+// what runs in the member is let go with it.
+func (u *undo) unbind(ctx context.Context, g given) error {
+	late := fmt.Sprintf("%s is not known yet to be without a policy: try again", g.Object)
+	return u.await(ctx, late, func(ctx context.Context) (bool, error) {
+		template := &unstructured.Unstructured{}
+		template.SetGroupVersionKind(g.GroupVersionKind)
+		if err := u.Hub.Get(ctx, g.key(), template); err != nil {
+			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+		}
+		binding, err := u.binding(ctx, g.Object)
+		if binding == nil || err != nil {
+			return err == nil, err
+		}
+		for _, obj := range []client.Object{template, binding} {
+			ref, claimed := propagation.Claimed(obj)
+			switch {
+			case !claimed:
+			case ref.Namespace == u.policy.GetNamespace() && ref.Name == u.policy.GetName():
+				return false, nil
+			default:
+				return false, fmt.Errorf("%s is carried by the policy %s now: it stays the fleet's", g.Object, ref)
+			}
+		}
+		err = u.Hub.Delete(ctx, binding, client.Preconditions{UID: ptr.To(binding.GetUID())})
+		return err == nil, client.IgnoreNotFound(err)
+	})
+}
