@@ -69,13 +69,22 @@ func TestDiscover(t *testing.T) {
 	if _, err := token.Delete(t.Context(), env.Hub, made); err != nil {
 		t.Fatal(err)
 	}
-	d.Timeout = 3 * time.Second // until the signer has seen it
-	eventually := time.Now().Add(time.Minute)
-	for err == nil && time.Now().Before(eventually) {
-		_, err = registration.Discover(t.Context(), d)
-	}
+	err = found(t, d, registration.ErrToken.Error()) // once the signer has seen it
 	if !errors.Is(err, registration.ErrToken) || !strings.Contains(err.Error(), "flotilla token create makes another") || strings.Contains(err.Error(), made) {
 		t.Errorf("by a token that is gone: %v", err)
+	}
+}
+
+// found looks for a control plane until the error says what it should, and returns
+// the last one. Each time it looks for longer: what is said depends on an answer that
+// comes in time, and the machine may be busy.
+func found(t *testing.T, d registration.Discovery, says string) error {
+	t.Helper()
+	for d.Timeout = time.Second; ; d.Timeout *= 2 {
+		_, err := registration.Discover(t.Context(), d)
+		if d.Timeout > time.Minute || err != nil && strings.Contains(err.Error(), says) {
+			return err
+		}
 	}
 }
 
@@ -167,6 +176,7 @@ func TestForeignControlPlanes(t *testing.T) {
 		hash  string // if another than that of its authority
 		skip  bool
 		other bool // the document names another authority than the server has
+		late  bool // nothing but the end of the time says so
 		want  error
 		says  string // empty: it is found
 	}{
@@ -174,13 +184,13 @@ func TestForeignControlPlanes(t *testing.T) {
 		"one whose clock is ten minutes ahead":  {fake: fake{sign: secret}, age: -10 * time.Minute},
 		"one whose clock is ten minutes behind": {fake: fake{sign: secret}, age: 10 * time.Minute},
 		"one that is trusted by the token":      {fake: fake{sign: secret}, skip: true},
-		"one that does not know the token":      {want: registration.ErrToken, says: "knows no token abcdef: it has expired, was used or deleted"},
+		"one that does not know the token":      {late: true, want: registration.ErrToken, says: "knows no token abcdef: it has expired, was used or deleted"},
 		"one that knows but the public part":    {fake: fake{sign: "ffffffffffffffff"}, want: registration.ErrToken, says: "the token abcdef was copied wrongly, or somebody else answers at"},
 		"one of another authority": {
 			fake: fake{sign: secret}, hash: "sha256:" + strings.Repeat("0", 64), want: registration.ErrUntrusted, says: "which is none of those given",
 		},
 		"one that borrows a document": {fake: fake{sign: secret}, other: true, want: registration.ErrUntrusted, says: "is of another authority"},
-		"one that takes none":         {fake: fake{missing: true}, says: "takes no registrations"},
+		"one that takes none":         {fake: fake{missing: true}, late: true, says: "takes no registrations"},
 		"one whose certificate is over": {
 			fake: fake{sign: secret}, age: 2 * 365 * day, says: "which is not now by the clock of this machine: set the clock",
 		},
@@ -199,14 +209,19 @@ func TestForeignControlPlanes(t *testing.T) {
 				_, authority = serve(t, &handler, time.Now(), tc.host)
 			}
 			handler.authority = authority
-			d := registration.Discovery{Endpoint: address, Token: canary, CAHashes: []string{hashOf(t, authority)}, Timeout: 2 * time.Second}
+			d := registration.Discovery{Endpoint: address, Token: canary, CAHashes: []string{hashOf(t, authority)}, Timeout: time.Minute}
 			if tc.hash != "" {
 				d.CAHashes = []string{tc.hash}
 			}
 			if tc.skip {
 				d.CAHashes, d.UnsafeSkipCAVerification = nil, true
 			}
-			_, err := registration.Discover(t.Context(), d)
+			var err error
+			if tc.late {
+				err = found(t, d, tc.says)
+			} else {
+				_, err = registration.Discover(t.Context(), d)
+			}
 			switch {
 			case tc.says == "":
 				if err != nil {
@@ -222,7 +237,7 @@ func TestForeignControlPlanes(t *testing.T) {
 }
 
 func TestWrongDiscoveries(t *testing.T) {
-	good := registration.Discovery{Endpoint: "127.0.0.1:1", Token: canary, CAHashes: []string{"sha256:" + strings.Repeat("0", 64)}, Timeout: time.Second}
+	good := registration.Discovery{Endpoint: "127.0.0.1:1", Token: canary, CAHashes: []string{"sha256:" + strings.Repeat("0", 64)}}
 	cases := map[string]struct {
 		change func(*registration.Discovery)
 		says   string
@@ -242,7 +257,7 @@ func TestWrongDiscoveries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := good
 			tc.change(&d)
-			_, err := registration.Discover(t.Context(), d)
+			err := found(t, d, tc.says)
 			if err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), secret) {
 				t.Errorf("= %v, want %q", err, tc.says)
 			}
@@ -289,30 +304,50 @@ func TestKubeconfig(t *testing.T) {
 }
 
 // Where many ask by one token, each waits its turn, and is told if it does not
-// come.
+// come: also where the time is over while it asks once more.
 func TestTurns(t *testing.T) {
-	for name, turned := range map[string]int64{"it comes": 2, "it does not": 1 << 30} {
+	const none = "the control plane gave no certificate within 1m0s: too many ask by the same token; a token of its own has its own turn: flotilla token create --cluster-name east"
+	cases := map[string]struct {
+		turned   int64 // how often it is not its turn
+		over     int64 // the answer with which the time is over; zero: none
+		unheard  bool  // that one does not come any more
+		want     error
+		says     string // empty: something else
+		requests int64
+	}{
+		"it comes":                                 {turned: 2, want: registration.ErrToken, requests: 3},
+		"the time is over while it waits":          {turned: 9, over: 2, want: registration.ErrNotNow, says: none, requests: 2},
+		"the time is over while it asks once more": {turned: 9, over: 2, unheard: true, want: registration.ErrNotNow, says: none, requests: 2},
+	}
+	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
 			var asked atomic.Int64
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Method == http.MethodPost && asked.Add(1) <= turned {
-					w.Header().Set("Retry-After", "1")
-					w.WriteHeader(http.StatusTooManyRequests)
+				if r.Method != http.MethodPost {
 					return
 				}
-				w.WriteHeader(http.StatusUnauthorized) // what comes next is another's test
+				_, _ = io.Copy(io.Discard, r.Body) // or nobody would hear that who asks is gone
+				n := asked.Add(1)
+				if n == tc.over {
+					defer end()
+				}
+				if n == tc.over && tc.unheard {
+					end()
+					<-r.Context().Done()
+				}
+				if n > tc.turned {
+					w.WriteHeader(http.StatusUnauthorized) // what comes next is another's test
+					return
+				}
+				w.Header().Set("Retry-After", "1")
+				w.WriteHeader(http.StatusTooManyRequests)
 			}))
 			defer server.Close()
-			_, err := registration.Request(t.Context(), &rest.Config{Host: server.URL}, registration.Options{Cluster: "east", Timeout: 6 * time.Second})
-			if turned == 2 {
-				if !errors.Is(err, registration.ErrToken) || asked.Load() != 3 {
-					t.Errorf("asked %d times: %v", asked.Load(), err)
-				}
-				return
-			}
-			const want = "the control plane gave no certificate within 6s: too many ask by the same token; a token of its own has its own turn: flotilla token create --cluster-name east"
-			if !errors.Is(err, registration.ErrNotNow) || err.Error() != want {
-				t.Errorf("error %v, want %s", err, want)
+			_, err := registration.Request(ctx, &rest.Config{Host: server.URL}, registration.Options{Cluster: "east", Timeout: time.Minute})
+			if !errors.Is(err, tc.want) || tc.says != "" && err.Error() != tc.says || asked.Load() != tc.requests {
+				t.Errorf("asked %d times, error %v, want %d times and %v %s", asked.Load(), err, tc.requests, tc.want, tc.says)
 			}
 		})
 	}

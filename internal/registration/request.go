@@ -189,12 +189,16 @@ func (o *Options) ask(ctx context.Context, hub kubernetes.Interface, request *ce
 
 // create creates the request, and waits its turn where many ask by one token.
 func (o *Options) create(ctx context.Context, hub rest.Interface, request *certificatesv1.CertificateSigningRequest) error {
-	for {
+	for waited := false; ; waited = true {
 		err := hub.Post().Resource("certificatesigningrequests").MaxRetries(0).Body(request).Do(ctx).Error()
-		if apierrors.IsForbidden(err) {
+		switch {
+		case err == nil:
+			return nil
+		case apierrors.IsForbidden(err):
 			return fmt.Errorf("%w: %w", ErrDenied, err)
-		}
-		if !apierrors.IsTooManyRequests(err) {
+		case waited && ctx.Err() != nil: // the time was over while it asked again
+			return o.noTurn()
+		case !apierrors.IsTooManyRequests(err):
 			return err
 		}
 		seconds, _ := apierrors.SuggestsClientDelay(err)
@@ -203,9 +207,13 @@ func (o *Options) create(ctx context.Context, hub rest.Interface, request *certi
 		case <-turn.C:
 		case <-ctx.Done():
 			turn.Stop()
-			return fmt.Errorf("%w within %s: too many ask by the same token; a token of its own has its own turn: flotilla token create --cluster-name %s", ErrNotNow, o.Timeout, o.Cluster)
+			return o.noTurn()
 		}
 	}
+}
+
+func (o *Options) noTurn() error {
+	return fmt.Errorf("%w within %s: too many ask by the same token; a token of its own has its own turn: flotilla token create --cluster-name %s", ErrNotNow, o.Timeout, o.Cluster)
 }
 
 // refused is why a request will have no certificate; nil if it may have one.
