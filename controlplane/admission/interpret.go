@@ -37,7 +37,10 @@ func (p *Plugin) mayInterpret(ctx context.Context, a admission.Attributes, k val
 	}
 	if old != nil {
 		before, more, err := meanings(k, old)
-		if err == nil && equality.Semantic.DeepEqual(said, before) {
+		switch {
+		case err != nil:
+			more = everything() // nobody knows what it was about
+		case equality.Semantic.DeepEqual(said, before):
 			return nil
 		}
 		targets = append(targets, more...)

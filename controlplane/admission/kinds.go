@@ -73,14 +73,15 @@ func patch(obj *unstructured.Unstructured, before, after []byte) error {
 }
 
 // check lists what is wrong with an object, and what is unwise; old is nil on
-// creation.
+// creation. A ResourceInterpreterCustomization is judged without its old form:
+// one that cannot be read must not stand in the way of what replaces it.
 func check(k validate.Kind, obj, old *unstructured.Unstructured, facts validate.Facts) (field.ErrorList, []string, validate.Object, error) {
 	value, err := decode(k, obj)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	var before validate.Object
-	if old != nil {
+	if old != nil && k.Resource != "resourceinterpretercustomizations" {
 		if before, err = decode(k, old); err != nil {
 			return nil, nil, nil, err
 		}

@@ -119,7 +119,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	errs := k.Identity.Check(obj, metaOf(old))
 	var warnings []string
 	if understands(k, obj) && obj.GetDeletionTimestamp() == nil { // what is going away needs only its finalizers removed
-		facts, err := p.facts(ctx, k)
+		facts, unread, err := p.facts(ctx, k, obj.GetName())
 		if err != nil {
 			return apierrors.NewInternalError(err)
 		}
@@ -131,7 +131,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 			return err
 		}
 		errs = distinct(append(errs, more...))
-		warnings = append(unwise, p.unserved(value)...)
+		warnings = slices.Concat(unwise, p.unserved(value), unread)
 	}
 	if len(errs) > 0 {
 		return apierrors.NewInvalid(a.GetKind().GroupKind(), a.GetName(), errs)
@@ -153,23 +153,29 @@ func distinct(errs field.ErrorList) field.ErrorList {
 	return out
 }
 
-// facts are what judging an object depends on, beside the object.
-func (p *Plugin) facts(ctx context.Context, k validate.Kind) (validate.Facts, error) {
-	facts := validate.Facts{AllowNoExecuteTaints: p.opts.AllowNoExecuteTaints}
+// facts are what judging an object of a name depends on, beside the object. What
+// cannot be read does not keep others from being written: unread names it.
+func (p *Plugin) facts(ctx context.Context, k validate.Kind, name string) (facts validate.Facts, unread []string, err error) {
+	facts = validate.Facts{AllowNoExecuteTaints: p.opts.AllowNoExecuteTaints}
 	if k.Resource != "resourceinterpretercustomizations" {
-		return facts, nil
+		return facts, nil, nil
 	}
 	list, err := p.hub.Resource(k.GroupVersion().WithResource(k.Resource)).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return facts, fmt.Errorf("list the customizations that there are: %w", err)
+		return facts, nil, fmt.Errorf("list the customizations that there are: %w", err)
 	}
-	facts.Customizations = make([]configv1alpha1.ResourceInterpreterCustomization, len(list.Items))
 	for i := range list.Items {
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &facts.Customizations[i]); err != nil {
-			return facts, fmt.Errorf("read the customization %s: %w", list.Items[i].GetName(), err)
+		var other configv1alpha1.ResourceInterpreterCustomization
+		err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &other)
+		switch {
+		case err == nil:
+			facts.Customizations = append(facts.Customizations, other)
+		case list.Items[i].GetName() != name: // it is replaced right now, otherwise
+			unread = append(unread, fmt.Sprintf("the ResourceInterpreterCustomization %s cannot be read, so this one was not compared with it: correct or delete it: %v",
+				list.Items[i].GetName(), err))
 		}
 	}
-	return facts, nil
+	return facts, unread, nil
 }
 
 // unserved warns of kinds that the server lacks: templates of them cannot exist,
