@@ -61,7 +61,8 @@ type Proxy struct {
 	buffers buffers
 }
 
-// entry is what is known of a cluster.
+// entry is what is known of a cluster. Its lock is held while the hub is asked
+// for Secrets, and never taken while that of the proxy is held.
 type entry struct {
 	mu    sync.Mutex
 	gone  bool // it is no longer what is known
@@ -82,11 +83,13 @@ func New(o Options) *Proxy {
 // Close ends what is under way, and all connections.
 func (p *Proxy) Close() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	for name, e := range p.entries {
-		p.drop(name, e)
-	}
+	last := p.entries
 	p.entries = nil
+	p.mu.Unlock()
+	for name, e := range last {
+		p.count.gone(name)
+		e.end()
+	}
 }
 
 // Run looks after connections until ctx ends: requests under way end when their
@@ -168,16 +171,19 @@ func (p *Proxy) entry(name string) *entry {
 // forget ends a cluster's link and drops what is known of it.
 func (p *Proxy) forget(name string) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if e, ok := p.entries[name]; ok {
-		p.drop(name, e)
+	e, ok := p.entries[name]
+	delete(p.entries, name)
+	p.mu.Unlock()
+	if ok {
+		p.count.gone(name)
+		e.end()
 	}
 }
 
-// drop does so; mu is held.
-func (p *Proxy) drop(name string, e *entry) {
-	delete(p.entries, name)
-	p.count.gone(name)
+// end closes the link of an entry that is no longer what is known. mu of the
+// proxy is not held: the entry may be waiting for the hub, and all other clusters
+// would wait with it.
+func (e *entry) end() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.replace(nil)
