@@ -41,10 +41,11 @@ const (
 // there has proved to be the cluster. It carries no credentials.
 type link struct {
 	cluster string
-	id      string // that the cluster was registered with; empty for any
+	id      string // that the cluster was registered with; empty for none
 	print   string
 	base    *url.URL
 	secured bool // the certificate is checked
+	pinned  bool // by a CA that was registered with the cluster
 	plain   *http.Transport
 	upgrade *http.Transport // HTTP/1.1, one connection each
 	proof   proof
@@ -78,7 +79,10 @@ func (d dialing) link(cluster *clusterv1alpha1.Cluster, creds credentials, print
 		secured = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	secured.MinVersion = tls.VersionTLS12
-	l := &link{cluster: cluster.Name, id: target.ID, print: print, base: base, secured: !target.Config.Insecure}
+	l := &link{
+		cluster: cluster.Name, id: target.ID, print: print, base: base,
+		secured: !target.Config.Insecure, pinned: !target.Config.Insecure && len(target.Config.CAData) > 0,
+	}
 	l.plain, l.upgrade = d.transport(target.Config, secured.Clone()), d.transport(target.Config, secured.Clone())
 	h2, err := http2.ConfigureTransports(l.plain)
 	if err != nil {

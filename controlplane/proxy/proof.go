@@ -13,6 +13,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
 const (
@@ -50,10 +52,15 @@ func (l *link) doubt() { l.proof.doubted.Store(true) }
 // then with the impersonator's token, and last, where the certificate shows that
 // it is the cluster's own server, with the token that the hub itself acts with.
 // It is asked once for all requests; each waits for the answer, good or bad, as
-// long as it likes.
+// long as it likes. Of a cluster that was registered without an id nobody knows
+// who it is: its certificate must show it, by the CA that it was registered with.
 func (l *link) prove(ctx context.Context, now clock.PassiveClock, creds credentials) error {
+	if l.id == "" && l.pinned {
+		return nil // every connection proves it
+	}
 	if l.id == "" {
-		return nil // any cluster is as good
+		return unavailable(l.cluster, "it has no spec.id and its certificate is not checked by a CA of its own, so nothing shows who answers there: "+
+			"set spec.id to the UID of its namespace %s, or give its secret a %s", metav1.NamespaceSystem, clusterv1alpha1.SecretCADataKey)
 	}
 	answered, err := l.question(ctx, now, creds)
 	if answered == nil {
