@@ -33,6 +33,9 @@ func (in *FleetInput) along(plans []TemplatePlan, now *bound, snap placement.Sna
 		}
 	}
 	for i, template := range in.Templates {
+		if now.taken(template) != nil {
+			continue // there cannot be a binding of its own
+		}
 		in.attach(&plans[i], template, now.of(template), users, looked)
 		if len(plans[i].NeededBy) > 0 {
 			in.resend(&plans[i], template, snap)

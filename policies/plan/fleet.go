@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -118,29 +119,58 @@ func identified(policies []policyv1alpha1.Policy) []policyv1alpha1.Policy {
 // bound are all bindings, as planned so far.
 type bound struct {
 	all []workv1alpha2.Binding
-	at  map[string]int
+	at  map[bindingKey]int
 }
 
+// bindingKey is what there is one binding of.
+type bindingKey struct{ namespace, name string }
+
 func newBound(bindings []workv1alpha2.Binding) *bound {
-	b := &bound{all: slices.Clone(bindings), at: map[string]int{}}
+	b := &bound{all: slices.Clone(bindings), at: map[bindingKey]int{}}
 	for i := range b.all {
-		b.at[b.all[i].GetNamespace()+"/"+b.all[i].GetName()] = i
+		b.at[bindingKey{b.all[i].GetNamespace(), b.all[i].GetName()}] = i
 	}
 	return b
 }
 
 // of returns the binding of a template; nil if it has none.
 func (b *bound) of(template *unstructured.Unstructured) workv1alpha2.Binding {
-	i, has := b.at[template.GetNamespace()+"/"+workv1alpha2.BindingName(template.GetKind(), template.GetName())]
+	if current := b.byName(template); current != nil && isFor(current, template) {
+		return current
+	}
+	return nil
+}
+
+// taken returns an error where the name of a template's binding is taken by
+// another template: names carry neither API group nor upper case.
+func (b *bound) taken(template *unstructured.Unstructured) error {
+	current := b.byName(template)
+	if current == nil || isFor(current, template) {
+		return nil
+	}
+	owner := current.BindingSpec().Resource
+	return fmt.Errorf("the name of its binding, %s, is taken by %s %s %s: rename one of the two",
+		strings.TrimPrefix(current.GetNamespace()+"/"+current.GetName(), "/"), owner.APIVersion, owner.Kind, owner.Name)
+}
+
+func (b *bound) byName(template *unstructured.Unstructured) workv1alpha2.Binding {
+	i, has := b.at[bindingKey{template.GetNamespace(), workv1alpha2.BindingName(template.GetKind(), template.GetName())}]
 	if !has {
 		return nil
 	}
 	return b.all[i]
 }
 
+// isFor says whether a binding is that of a template, in whatever version.
+func isFor(b workv1alpha2.Binding, template *unstructured.Unstructured) bool {
+	ref := b.BindingSpec().Resource
+	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == template.GroupVersionKind().GroupKind() &&
+		ref.Namespace == template.GetNamespace() && ref.Name == template.GetName()
+}
+
 // put takes down a binding as it is planned.
 func (b *bound) put(planned workv1alpha2.Binding) {
-	key := planned.GetNamespace() + "/" + planned.GetName()
+	key := bindingKey{planned.GetNamespace(), planned.GetName()}
 	if i, has := b.at[key]; has {
 		b.all[i] = planned
 		return
@@ -162,6 +192,9 @@ func (in *FleetInput) plan(c propagation.Case, now *bound, snap placement.Snapsh
 		out.Err = fmt.Errorf("waiting for dependent overrides: %s", strings.Join(choice.Missing, ", "))
 		return out
 	default:
+		return out
+	}
+	if out.Err = now.taken(template); out.Err != nil {
 		return out
 	}
 	claimed := template.DeepCopy()
