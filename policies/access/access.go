@@ -10,6 +10,9 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
+// ClusterRoleKind is the kind of role that lets anybody reach a cluster.
+const ClusterRoleKind = "ClusterRole"
+
 const (
 	// allClusters is the name by which all clusters are asked at once.
 	allClusters = "*"
@@ -21,7 +24,6 @@ const (
 	systemKubePrefix   = "system:kube-"
 	systemNodePrefix   = "system:node:"
 	anonymous          = "system:anonymous"
-	clusterRoleKind    = "ClusterRole"
 	proxyOfClusters    = "clusters/proxy"
 	proxyOfSearch      = "proxying/proxy"
 	searchGroup        = "search.karmada.io"
@@ -56,7 +58,7 @@ func Of(cluster string, roles []*rbacv1.ClusterRole, bindings []*rbacv1.ClusterR
 	c := collection{users: set{}, groups: set{}, accounts: set{}}
 	c.groups.add(clusterv1alpha1.GroupMasters) // whom the hub trusts with all is trusted in members
 	for _, binding := range bindings {
-		if binding.RoleRef.Kind == clusterRoleKind && granting[binding.RoleRef.Name] {
+		if binding.RoleRef.Kind == ClusterRoleKind && granting[binding.RoleRef.Name] {
 			for _, subject := range binding.Subjects {
 				c.add(subject)
 			}

@@ -73,14 +73,14 @@ func Works(cluster *clusterv1alpha1.Cluster, s Subjects) ([]*workv1alpha1.Work, 
 		return &rbacv1.ClusterRoleBinding{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"},
 			ObjectMeta: metav1.ObjectMeta{Name: name},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: clusterRoleKind, Name: role},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: ClusterRoleKind, Name: role},
 			Subjects:   []rbacv1.Subject{to},
 		}
 	}
 	var out []*workv1alpha1.Work
 	for _, obj := range []runtime.Object{
 		&rbacv1.ClusterRole{
-			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: clusterRoleKind},
+			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: ClusterRoleKind},
 			ObjectMeta: metav1.ObjectMeta{Name: ImpersonatorName},
 			Rules:      s.Rules(),
 		},
@@ -131,7 +131,7 @@ func Groups(work *workv1alpha1.Work) (map[string]struct{}, bool) {
 }
 
 // RoleWorkName is the name of the Work that carries the impersonator's role.
-func RoleWorkName() string { return workv1alpha2.WorkName(clusterRoleKind, ImpersonatorName, "") }
+func RoleWorkName() string { return workv1alpha2.WorkName(ClusterRoleKind, ImpersonatorName, "") }
 
 // WorkNames are the names of all Works that a cluster may have from Works.
 func WorkNames() []string {

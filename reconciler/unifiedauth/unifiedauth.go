@@ -67,14 +67,13 @@ func New(hub client.Client, recorder Recorder, o Options) *Reconciler {
 
 // Register adds the loop to mgr.
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
-	all := handler.EnqueueRequestsFromMapFunc(r.all)
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("unifiedauth").
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.options.Workers, NewQueue: lanes.New[reconcile.Request]}).
 		Watches(&clusterv1alpha1.Cluster{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(impersonatorChanges())).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOfSpace), builder.WithPredicates(newOnly())).
-		Watches(&rbacv1.ClusterRole{}, all, builder.WithPredicates(granting())).
-		Watches(&rbacv1.ClusterRoleBinding{}, all, builder.WithPredicates(subjectChanges())).
+		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(r.granted), builder.WithPredicates(granting())).
+		Watches(&rbacv1.ClusterRoleBinding{}, handler.EnqueueRequestsFromMapFunc(r.bound), builder.WithPredicates(subjectChanges())).
 		Watches(&workv1alpha1.Work{}, handler.EnqueueRequestsFromMapFunc(clusterOfWork), builder.WithPredicates(r.workEvents())).
 		Complete(r)
 	if err != nil {
@@ -253,16 +252,40 @@ func (r *Reconciler) tell(cluster *clusterv1alpha1.Cluster, changed bool, err er
 	}
 }
 
-// all names every cluster.
-func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
+// bound names the clusters that a binding lets its subjects reach: most bindings
+// are to roles that have nothing to do with clusters. One whose role is not there
+// lets nobody reach any; the role's own event comes when it is.
+func (r *Reconciler) bound(ctx context.Context, obj client.Object) []reconcile.Request {
+	binding, ok := obj.(*rbacv1.ClusterRoleBinding)
+	if !ok || binding.RoleRef.Kind != access.ClusterRoleKind {
+		return nil
+	}
+	role := &rbacv1.ClusterRole{}
+	if err := r.hub.Get(ctx, client.ObjectKey{Name: binding.RoleRef.Name}, role, client.UnsafeDisableDeepCopy); err != nil {
+		if !apierrors.IsNotFound(err) {
+			log.FromContext(ctx).Error(err, "read the role of a binding", "role", binding.RoleRef.Name)
+		}
+		return nil
+	}
+	return r.granted(ctx, role)
+}
+
+// granted names the clusters that a role lets its subjects reach.
+func (r *Reconciler) granted(ctx context.Context, obj client.Object) []reconcile.Request {
+	role, ok := obj.(*rbacv1.ClusterRole)
+	if !ok || !access.GrantsAny(role) {
+		return nil
+	}
 	var list clusterv1alpha1.ClusterList
 	if err := r.hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "list clusters")
 		return nil
 	}
-	out := make([]reconcile.Request, len(list.Items))
+	var out []reconcile.Request
 	for i := range list.Items {
-		out[i].Name = list.Items[i].Name
+		if name := list.Items[i].Name; access.Grants(role, name) {
+			out = append(out, named(name, true)...)
+		}
 	}
 	return out
 }
