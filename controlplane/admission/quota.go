@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 	"sync"
@@ -53,18 +54,23 @@ type Quota struct {
 	spaces map[string]*space
 }
 
-// space is what goes on in one namespace.
+// space is what goes on in one namespace. It is kept as long as a write is judged
+// or promised there.
 type space struct {
+	judging  int           // writes that are judged, or wait for it
 	turn     chan struct{} // holds one token, for the write that is judged
 	promises map[*ticket]promise
 }
 
 // promise is what a binding will use once a write that is under way is done.
 type promise struct {
-	binding string
-	usage   corev1.ResourceList
-	until   time.Time // zero while the write is under way
+	namespace, binding string
+	usage              corev1.ResourceList
+	until              time.Time // zero while the write is under way
 }
+
+// over says whether a write whose outcome is not known has no effect any more.
+func (p promise) over(now time.Time) bool { return !p.until.IsZero() && now.After(p.until) }
 
 // ticket is one write of a binding.
 type ticket struct{ space *space }
@@ -103,6 +109,20 @@ func (q *Quota) end(t *ticket, written runtime.Object, err error) {
 	if err != nil && !certain(err) {
 		p.until = q.clock.Now().Add(doubt)
 		t.space.promises[t] = p
+	}
+	q.trim(p.namespace)
+}
+
+// trim forgets a namespace where nothing goes on. mu is held.
+func (q *Quota) trim(namespace string) {
+	s := q.spaces[namespace]
+	if s == nil || s.judging > 0 {
+		return
+	}
+	now := q.clock.Now()
+	maps.DeleteFunc(s.promises, func(_ *ticket, p promise) bool { return p.over(now) })
+	if len(s.promises) == 0 {
+		delete(q.spaces, namespace)
 	}
 }
 
@@ -169,6 +189,7 @@ func (q *Quota) limits(ctx context.Context, namespace string, growth corev1.Reso
 // it will use.
 func (q *Quota) judge(ctx context.Context, a admission.Attributes, limits []*policyv1alpha1.FederatedResourceQuota, before, now corev1.ResourceList) error {
 	s := q.space(a.GetNamespace())
+	defer q.leave(a.GetNamespace(), s)
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
@@ -190,7 +211,7 @@ func (q *Quota) judge(ctx context.Context, a admission.Attributes, limits []*pol
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		t.space = s
-		s.promises[t] = promise{binding: a.GetName(), usage: now}
+		s.promises[t] = promise{namespace: a.GetNamespace(), binding: a.GetName(), usage: now}
 	}
 	return nil
 }
@@ -229,7 +250,7 @@ func (q *Quota) promised(s *space) (map[string]corev1.ResourceList, uint64) {
 	defer q.mu.Unlock()
 	now, out := q.clock.Now(), map[string]corev1.ResourceList{}
 	for t, p := range s.promises {
-		if !p.until.IsZero() && now.After(p.until) {
+		if p.over(now) {
 			delete(s.promises, t)
 			continue
 		}
@@ -238,15 +259,27 @@ func (q *Quota) promised(s *space) (map[string]corev1.ResourceList, uint64) {
 	return out, q.newest
 }
 
+// space returns what goes on in a namespace, which is kept until leave is called.
 func (q *Quota) space(namespace string) *space {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s := q.spaces[namespace]
 	if s == nil {
+		for other := range q.spaces { // few, as each has a write under way, or had one just now
+			q.trim(other)
+		}
 		s = &space{turn: make(chan struct{}, 1), promises: map[*ticket]promise{}}
 		q.spaces[namespace] = s
 	}
+	s.judging++
 	return s
+}
+
+func (q *Quota) leave(namespace string, s *space) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s.judging--
+	q.trim(namespace)
 }
 
 // refusal is what the client is told: 403 with the reason by which schedulers
