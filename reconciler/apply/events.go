@@ -28,6 +28,8 @@ func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) [
 		return nil
 	case outcome != nil && was != nil && was.Status == is.Status && was.Reason == is.Reason && was.Message == is.Message:
 		return nil
+	case outcome != nil && s.source.revision == "" && outcome.Reason == meta.ArtifactFailedReason:
+		return nil // whoever makes the source tells of its faults; the conditions tell who waits for it
 	case outcome != nil && (outcome.Reason == meta.DependencyNotReadyReason || outcome.Reason == meta.ProgressingReason):
 		return []notice{{corev1.EventTypeNormal, outcome.Reason, is.Message}}
 	case outcome != nil:

@@ -1,0 +1,55 @@
+package apply
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+)
+
+// TestWaitingForASourceIsNoWarning: a Kustomization is most often made together
+// with its source, which has no artifact in the first seconds. Its conditions say
+// what it waits for, as Flux's do; an Event would be one for each that is new.
+func TestWaitingForASourceIsNoWarning(t *testing.T) {
+	unknown := func(s *state) { s.source = source{kind: s.source.kind, key: s.source.key} }
+	fresh := func(s *state) { s.ks.Status.Conditions = nil }
+	waits := loop.Waiting(meta.ArtifactFailedReason, time.Second, errors.New("the source has no artifact yet"))
+	cases := map[string]struct {
+		state   *state
+		outcome error
+		want    []notice
+	}{
+		"a new Kustomization whose source has no artifact yet": {state: run(unknown, fresh), outcome: waits},
+		"one that was ready, and whose source is gone":         {state: run(unknown), outcome: waits},
+		"an artifact that cannot be read": {
+			state: run(), outcome: loop.Waiting(meta.ArtifactFailedReason, time.Second, errors.New("disk failure")),
+			want: []notice{{"Warning", meta.ArtifactFailedReason, "disk failure"}},
+		},
+		"a source that may not be used": {
+			state: run(unknown), outcome: loop.Stalled("AccessDenied", errors.New("it is in another namespace")),
+			want: []notice{{"Warning", "AccessDenied", "it is in another namespace"}},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			outcome := loop.As(tc.outcome, reasonFailed)
+			after := tc.state.ks.DeepCopy()
+			after.Status = statusOf(tc.state, outcome, noon)
+			if diff := cmp.Diff(tc.want, eventsOf(tc.state, after, outcome), cmp.AllowUnexported(notice{})); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+			ready, reconciling := false, false
+			for _, c := range after.Status.Conditions {
+				ready = ready || c.Type == meta.ReadyCondition && c.Status == "False" && c.Reason == outcome.Reason
+				reconciling = reconciling || c.Type == meta.ReconcilingCondition && c.Status == "True" && c.Reason == meta.ProgressingWithRetryReason
+			}
+			if !ready || reconciling != (outcome.Class == loop.ClassWaiting) {
+				t.Errorf("conditions: %v", after.Status.Conditions)
+			}
+		})
+	}
+}
