@@ -77,7 +77,7 @@ value: 1000
 
 // testKinds: none of the usual kinds would be changed by its promotion.
 func testKinds(t *testing.T, w *world) {
-	if got := call(t, kinds, "create", "-f", "-", "--kubeconfig", w.member.Kubeconfig); got.Code != 0 {
+	if got := call(t, kinds, "create", "-f", "-", "--kubeconfig", w.Member.Kubeconfig); got.Code != 0 {
 		t.Fatalf("%+v", got)
 	}
 	for of, policy := range map[string]string{

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/controlplane/servertest"
 )
 
 const applied = `apiVersion: v1
@@ -33,7 +34,7 @@ func testApply(t *testing.T, w *world) {
 	got := w.call(t, applied, "apply", "-f", "-", "--cluster", "east")
 	golden(t, "apply.txt", fmt.Sprintf("exit code %d\n%s%s", got.Code, got.Out, got.Err))
 	policies := &policyv1alpha1.PropagationPolicyList{}
-	if err := w.hub.Hub.List(t.Context(), policies, client.InNamespace("shop")); err != nil {
+	if err := w.Hub.Hub.List(t.Context(), policies, client.InNamespace("shop")); err != nil {
 		t.Fatal(err)
 	}
 	var specs []policyv1alpha1.PropagationSpec
@@ -50,8 +51,8 @@ func testApply(t *testing.T, w *world) {
 	if diff := cmp.Diff(want, specs); diff != "" {
 		t.Errorf("policies (-want +got):\n%s", diff)
 	}
-	eventually(t, "it is in the member", func(ctx context.Context) error {
-		return w.east.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "greeting"}, &corev1.ConfigMap{})
+	servertest.Eventually(t, "it is in the member", func(ctx context.Context) error {
+		return w.Edge.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "greeting"}, &corev1.ConfigMap{})
 	})
 	again := w.call(t, applied, "apply", "-f", "-", "--all-clusters")
 	golden(t, "apply-again.txt", fmt.Sprintf("exit code %d\n%s%s", again.Code, again.Out, again.Err))
@@ -102,7 +103,7 @@ func testKubectl(t *testing.T, w *world) {
 		"patch",
 	} {
 		got := w.call(t, "", strings.Fields(args)...)
-		fmt.Fprintf(&all, "$ flotilla %s\n%s%sexit code %d\n\n", strings.NewReplacer(secretValue, "…", broken, "broken.yaml").Replace(args), got.Out, got.Err, got.Code)
+		all.WriteString(got.To(strings.NewReplacer(secretValue, "…", broken, "broken.yaml").Replace(args)))
 	}
 	if strings.Contains(all.String(), secretValue) {
 		t.Error("a secret was printed")
@@ -116,7 +117,7 @@ func testProtected(t *testing.T, w *world) {
 	}
 	got := w.call(t, "", "delete", "configmap", "greeting", "-n", "shop")
 	golden(t, "protected.txt", fmt.Sprintf("exit code %d\n%s%s", got.Code, got.Out, got.Err))
-	if err := w.hub.Hub.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "greeting"}, &corev1.ConfigMap{}); err != nil {
+	if err := w.Hub.Hub.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "greeting"}, &corev1.ConfigMap{}); err != nil {
 		t.Error(err)
 	}
 }

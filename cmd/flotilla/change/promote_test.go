@@ -19,6 +19,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/controlplane/servertest"
 )
 
 // TestChange walks the commands on the real thing: a control plane with its loops
@@ -84,13 +85,13 @@ func (w *world) run(t *testing.T, namespace string) {
 			}},
 		}},
 	} {
-		if err := w.east.Create(t.Context(), obj); err != nil {
+		if err := w.Edge.Create(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the Deployment runs in the member", func(ctx context.Context) error {
+	servertest.Eventually(t, "the Deployment runs in the member", func(ctx context.Context) error {
 		d := &appsv1.Deployment{}
-		err := w.east.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, d)
+		err := w.Edge.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "web"}, d)
 		if err == nil && d.Status.ReadyReplicas != 2 {
 			err = fmt.Errorf("%d of 2 are ready", d.Status.ReadyReplicas)
 		}
@@ -106,7 +107,7 @@ func (w *world) running(t *testing.T, namespace string) map[string]string {
 		"Deployment": &appsv1.DeploymentList{}, "ReplicaSet": &appsv1.ReplicaSetList{}, "Pod": &corev1.PodList{},
 		"ConfigMap": &corev1.ConfigMapList{}, "Secret": &corev1.SecretList{}, "ServiceAccount": &corev1.ServiceAccountList{},
 	} {
-		if err := w.east.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+		if err := w.Edge.List(t.Context(), list, client.InNamespace(namespace)); err != nil {
 			t.Fatal(err)
 		}
 		for _, obj := range objects(list) {
@@ -149,7 +150,7 @@ func (w *world) managed(ctx context.Context, namespace string) (map[string]bool,
 		"Deployment": &appsv1.DeploymentList{}, "ConfigMap": &corev1.ConfigMapList{},
 		"Secret": &corev1.SecretList{}, "ServiceAccount": &corev1.ServiceAccountList{},
 	} {
-		if err := w.east.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		if err := w.Edge.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return nil, err
 		}
 		for _, obj := range objects(list) {
@@ -180,7 +181,7 @@ func testNoNamespace(t *testing.T, w *world) {
 
 func testRefused(t *testing.T, w *world) {
 	pods := &corev1.PodList{}
-	if err := w.east.List(t.Context(), pods, client.InNamespace("shop")); err != nil {
+	if err := w.Edge.List(t.Context(), pods, client.InNamespace("shop")); err != nil {
 		t.Fatal(err)
 	}
 	set := metav1.GetControllerOf(&pods.Items[0]).Name
@@ -200,11 +201,11 @@ func testRefused(t *testing.T, w *world) {
 		}
 	}
 	want := said{Code: 1, Err: "error: there is no cluster west: flotilla get clusters lists them\n"}
-	if diff := cmp.Diff(want, w.call(t, "", "promote", "deployment", "web", "-n", "shop", "-C", "west", "--cluster-kubeconfig", w.member.Kubeconfig)); diff != "" {
+	if diff := cmp.Diff(want, w.call(t, "", "promote", "deployment", "web", "-n", "shop", "-C", "west", "--cluster-kubeconfig", w.Member.Kubeconfig)); diff != "" {
 		t.Errorf("a cluster that is none (-want +got):\n%s", diff)
 	}
 	want = said{Code: 1, Err: "error: the kubeconfig leads to another cluster than east: --cluster-context names the context\n"}
-	if diff := cmp.Diff(want, w.call(t, "", "promote", "deployment", "web", "-n", "shop", "-C", "east", "--cluster-kubeconfig", w.hub.Kubeconfig)); diff != "" {
+	if diff := cmp.Diff(want, w.call(t, "", "promote", "deployment", "web", "-n", "shop", "-C", "east", "--cluster-kubeconfig", w.Hub.Kubeconfig)); diff != "" {
 		t.Errorf("another cluster (-want +got):\n%s", diff)
 	}
 }
@@ -233,12 +234,12 @@ func (w *world) absent(ctx context.Context) error {
 		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "db"}}, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "web"}},
 	} {
-		if err := w.hub.Hub.Get(ctx, client.ObjectKey{Namespace: "shop", Name: obj.GetName()}, obj); !apierrors.IsNotFound(err) {
+		if err := w.Hub.Hub.Get(ctx, client.ObjectKey{Namespace: "shop", Name: obj.GetName()}, obj); !apierrors.IsNotFound(err) {
 			all = append(all, fmt.Errorf("%T %s: %v", obj, obj.GetName(), err))
 		}
 	}
 	policies := &policyv1alpha1.PropagationPolicyList{}
-	if err := w.hub.Hub.List(ctx, policies, client.InNamespace("shop")); err != nil || len(policies.Items) > 0 {
+	if err := w.Hub.Hub.List(ctx, policies, client.InNamespace("shop")); err != nil || len(policies.Items) > 0 {
 		all = append(all, fmt.Errorf("%d policies, %v", len(policies.Items), err))
 	}
 	return errors.Join(all...)
@@ -259,13 +260,13 @@ func testPromoted(t *testing.T, w *world) {
 // carried waits until everything is the fleet's and applied.
 func (w *world) carried(t *testing.T) {
 	t.Helper()
-	eventually(t, "all of it is managed", func(ctx context.Context) error {
+	servertest.Eventually(t, "all of it is managed", func(ctx context.Context) error {
 		have, err := w.managed(ctx, "shop")
 		if diff := cmp.Diff(promoted, have); err != nil || diff != "" {
 			return fmt.Errorf("%v %s", err, diff)
 		}
 		works := &workv1alpha1.WorkList{}
-		if err := w.hub.Hub.List(ctx, works, client.InNamespace(workv1alpha2.ExecutionNamespace("east"))); err != nil {
+		if err := w.Hub.Hub.List(ctx, works, client.InNamespace(workv1alpha2.ExecutionNamespace("east"))); err != nil {
 			return err
 		}
 		for _, work := range works.Items {
@@ -277,9 +278,9 @@ func (w *world) carried(t *testing.T) {
 		}
 		return nil
 	})
-	eventually(t, "the status is the fleet's", func(ctx context.Context) error {
+	servertest.Eventually(t, "the status is the fleet's", func(ctx context.Context) error {
 		d := &appsv1.Deployment{}
-		err := w.hub.Hub.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "web"}, d)
+		err := w.Hub.Hub.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "web"}, d)
 		if err == nil && d.Status.ReadyReplicas != 2 {
 			err = fmt.Errorf("%d of 2 are ready", d.Status.ReadyReplicas)
 		}
@@ -307,7 +308,7 @@ func testUndone(t *testing.T, w *world) {
 	if diff := cmp.Diff(before, w.running(t, "shop")); diff != "" {
 		t.Errorf("what runs in the member (-before +after):\n%s", diff)
 	}
-	eventually(t, "the control plane has nothing of it", w.absent)
+	servertest.Eventually(t, "the control plane has nothing of it", w.absent)
 }
 
 func testTwice(t *testing.T, w *world) {
@@ -322,7 +323,7 @@ func testTwice(t *testing.T, w *world) {
 	if diff := cmp.Diff(before, w.running(t, "shop")); diff != "" {
 		t.Errorf("what runs in the member (-before +after):\n%s", diff)
 	}
-	eventually(t, "the control plane has nothing of it", w.absent)
+	servertest.Eventually(t, "the control plane has nothing of it", w.absent)
 }
 
 func testOtherPolicy(t *testing.T, w *world) {
@@ -330,7 +331,7 @@ func testOtherPolicy(t *testing.T, w *world) {
 	policy.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment"}}
 	policy.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"west"}}
 	policy.Spec.Priority = ptr.To[int32](10)
-	if err := w.hub.Hub.Create(t.Context(), policy); err != nil {
+	if err := w.Hub.Hub.Create(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
 	got := w.direct(t, "deployment", "web", "-n", "shop")
@@ -340,10 +341,10 @@ func testOtherPolicy(t *testing.T, w *world) {
 	if got := w.direct(t, "deployment", "web", "-n", "shop", "--auto-create-policy=false"); got.Code != 1 || !strings.HasPrefix(got.Err, "error: Deployment shop/web would not run in cluster east") {
 		t.Errorf("%+v", got)
 	}
-	if err := w.hub.Hub.Delete(t.Context(), policy); err != nil {
+	if err := w.Hub.Hub.Delete(t.Context(), policy); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "nothing was left", w.absent)
+	servertest.Eventually(t, "nothing was left", w.absent)
 }
 
 func testOverride(t *testing.T, w *world) {
@@ -351,7 +352,7 @@ func testOverride(t *testing.T, w *world) {
 	override.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{Overriders: policyv1alpha1.Overriders{
 		ImageOverrider: []policyv1alpha1.ImageOverrider{{Component: "Registry", Operator: "add", Value: "mirror.example"}},
 	}}}
-	if err := w.hub.Hub.Create(t.Context(), override); err != nil {
+	if err := w.Hub.Hub.Create(t.Context(), override); err != nil {
 		t.Fatal(err)
 	}
 	want := said{Code: 1, Err: "error: promotion would change Deployment shop/web in cluster east (/spec/template/spec/containers/0/image): --allow-changes promotes it nevertheless\n"}
@@ -362,7 +363,7 @@ func testOverride(t *testing.T, w *world) {
 	if got.Code != 0 || got.Err != "warning: Deployment shop/web in cluster east would be changed: /spec/template/spec/containers/0/image\n" {
 		t.Errorf("%+v", got)
 	}
-	if err := w.hub.Hub.Delete(t.Context(), override); err != nil {
+	if err := w.Hub.Hub.Delete(t.Context(), override); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -371,7 +372,7 @@ func testScaled(t *testing.T, w *world) {
 	scaler := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "busy"}, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"}, MaxReplicas: 9,
 	}}
-	if err := w.east.Create(t.Context(), scaler); err != nil {
+	if err := w.Edge.Create(t.Context(), scaler); err != nil {
 		t.Fatal(err)
 	}
 	const found = "HorizontalPodAutoscaler busy scales Deployment shop/web in cluster east, and the fleet would set its replicas back"
@@ -382,7 +383,7 @@ func testScaled(t *testing.T, w *world) {
 	if got := w.direct(t, "deployment", "web", "-n", "shop", "--dry-run=server", "--allow-changes"); got.Code != 0 || got.Err != "warning: "+found+"\n" {
 		t.Errorf("%+v", got)
 	}
-	if err := w.east.Delete(t.Context(), scaler); err != nil {
+	if err := w.Edge.Delete(t.Context(), scaler); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -400,13 +401,13 @@ spec:
 
 func testNoKind(t *testing.T, w *world) {
 	inMember := func(in string, args ...string) said {
-		return call(t, in, append(args, "--kubeconfig", w.member.Kubeconfig)...)
+		return call(t, in, append(args, "--kubeconfig", w.Member.Kubeconfig)...)
 	}
 	if got := inMember(definition, "apply", "-f", "-"); got.Code != 0 {
 		t.Fatalf("%+v", got)
 	}
 	boat := "apiVersion: sea.example/v1\nkind: Boat\nmetadata: {name: ark, namespace: shop}\nspec: {animals: 2}\n"
-	eventually(t, "the member serves boats", func(context.Context) error {
+	servertest.Eventually(t, "the member serves boats", func(context.Context) error {
 		if got := inMember(boat, "apply", "-f", "-"); got.Code != 0 {
 			return errors.New(got.Err)
 		}
@@ -419,7 +420,7 @@ func testNoKind(t *testing.T, w *world) {
 	if got := w.direct(t, "crd", "boats.sea.example"); got.Code != 0 || !strings.Contains(got.Out, "ClusterPropagationPolicy boats.sea.example-") {
 		t.Fatalf("the definition: %+v", got)
 	}
-	eventually(t, "the boat is taken over", func(context.Context) error {
+	servertest.Eventually(t, "the boat is taken over", func(context.Context) error {
 		if got := w.direct(t, "boat", "ark", "-n", "shop"); got.Code != 0 {
 			return errors.New(got.Err)
 		}
