@@ -126,10 +126,11 @@ func TestHostileMembers(t *testing.T) {
 		list, watch http.HandlerFunc
 		want        members.Presence
 		check       func(*members.Observed) error
+		timeout     time.Duration // of a request; zero: that of production
 	}{
 		"a status of 50 MB": {
-			write(listText("5", configMapText("one", "4", status(50*mib)))), endless, members.Present,
-			func(o *members.Observed) error {
+			list: write(listText("5", configMapText("one", "4", status(50*mib)))), watch: endless, want: members.Present,
+			check: func(o *members.Observed) error {
 				if o.Status != nil {
 					return fmt.Errorf("a status of %d bytes is kept", len(o.Status.Raw))
 				}
@@ -137,33 +138,33 @@ func TestHostileMembers(t *testing.T) {
 			},
 		},
 		"a list that is larger than any": {
-			flood(t, `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"data":{"x":"`), endless, members.Unknown, nil,
+			list: flood(t, `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"data":{"x":"`), watch: endless, want: members.Unknown,
 		},
-		"a list that never ends, byte by byte": {drip, endless, members.Unknown, nil},
-		"a list that is no JSON":               {write(`{"kind":"ConfigMapList","items":[{{{`), endless, members.Unknown, nil},
-		"a list of something else":             {write(`{"kind":"List","apiVersion":"v1","items":[7,null,{"kind":7}]}`), endless, members.Unknown, nil},
+		"a list that never ends, byte by byte": {list: drip, watch: endless, want: members.Unknown, timeout: 2 * time.Second},
+		"a list that is no JSON":               {list: write(`{"kind":"ConfigMapList","items":[{{{`), watch: endless, want: members.Unknown},
+		"a list of something else":             {list: write(`{"kind":"List","apiVersion":"v1","items":[7,null,{"kind":7}]}`), watch: endless, want: members.Unknown},
 		"an event that is larger than any": {
-			write(listText("5", configMapText("one", "4", ""))),
-			flood(t, `{"type":"MODIFIED","object":{"data":{"x":"`), members.Present, nil,
+			list:  write(listText("5", configMapText("one", "4", ""))),
+			watch: flood(t, `{"type":"MODIFIED","object":{"data":{"x":"`), want: members.Present,
 		},
-		"a watch that is no JSON": {write(listText("5", configMapText("one", "4", ""))), write("{{{{"), members.Present, nil},
+		"a watch that is no JSON": {list: write(listText("5", configMapText("one", "4", ""))), watch: write("{{{{"), want: members.Present},
 		"versions that go back": {
-			write(listText("5", configMapText("one", "4", ""))),
-			func(w http.ResponseWriter, r *http.Request) {
+			list: write(listText("5", configMapText("one", "4", ""))),
+			watch: func(w http.ResponseWriter, r *http.Request) {
 				for _, version := range []string{"9", "2", "x", ""} {
 					_, _ = fmt.Fprint(w, `{"type":"MODIFIED","object":`+configMapText("one", version, "")+"}\n")
 				}
 				w.(http.Flusher).Flush()
 				<-r.Context().Done()
-			}, members.Present, nil,
+			}, want: members.Present,
 		},
-		"a watch that says nothing": {write(listText("5", configMapText("one", "4", ""))), endless, members.Present, nil},
+		"a watch that says nothing": {list: write(listText("5", configMapText("one", "4", ""))), watch: endless, want: members.Present},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			told := &log{}
-			r := start(t, members.New(members.Options{Interpreter: interpreter.Native(), RequestTimeout: 2 * time.Second}), told)
+			r := start(t, members.New(members.Options{Interpreter: interpreter.Native(), RequestTimeout: tc.timeout}), told)
 			config, answered := hostile(t, tc.list, tc.watch)
 			bad, err := r.Connect(members.Target{Name: "bad", Config: config})
 			if err != nil {

@@ -38,13 +38,13 @@ type edge struct {
 	mu     sync.Mutex
 	token  string
 	lists  int
-	events chan string // to the watch that is open
+	events chan string // to the watch that was opened last
 	opened []string    // the tokens that watches were opened with
 }
 
 func newEdge(t *testing.T) *edge {
 	t.Helper()
-	e := &edge{token: "first", events: make(chan string)}
+	e := &edge{token: "first"}
 	mux := http.NewServeMux()
 	say := func(path, text string) {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
@@ -77,6 +77,14 @@ func newEdge(t *testing.T) *edge {
 	return e
 }
 
+// show sends an event to the watch that was opened last.
+func (e *edge) show(event string) {
+	e.mu.Lock()
+	events := e.events
+	e.mu.Unlock()
+	events <- event
+}
+
 func (e *edge) configMaps(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch query := r.URL.Query(); {
@@ -89,14 +97,16 @@ func (e *edge) configMaps(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprint(w, listText("5", configMapText("one", "4", "")))
 	default:
 		w.(http.Flusher).Flush()
+		events := make(chan string) // its own: the one before may not have noticed yet that it is over
 		e.mu.Lock()
+		e.events = events
 		e.opened = append(e.opened, r.Header.Get("Authorization")+" from "+query.Get("resourceVersion"))
 		e.mu.Unlock()
 		for {
 			select {
 			case <-r.Context().Done():
 				return
-			case event := <-e.events:
+			case event := <-events:
 				_, _ = fmt.Fprint(w, event+"\n")
 				w.(http.Flusher).Flush()
 			}
@@ -133,7 +143,7 @@ func connectTo(t *testing.T, r *members.Registry, c *clusterv1alpha1.Cluster, se
 func TestATokenIsReplacedWithoutAGap(t *testing.T) {
 	e := newEdge(t)
 	told := &log{}
-	r := start(t, members.New(members.Options{Interpreter: interpreter.Native(), RequestTimeout: 5 * time.Second}), told)
+	r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), told)
 	cluster, secret := e.registered("first")
 	m := connectTo(t, r, cluster, secret)
 	if err := m.Prove(t.Context()); err != nil {
@@ -162,7 +172,7 @@ func TestATokenIsReplacedWithoutAGap(t *testing.T) {
 		})
 	}
 	watched(1)
-	e.events <- `{"type":"MODIFIED","object":` + configMapText("one", "6", `,"data":{"a":"a"}`) + "}"
+	e.show(`{"type":"MODIFIED","object":` + configMapText("one", "6", `,"data":{"a":"a"}`) + "}")
 	version("6")
 
 	e.mu.Lock()
@@ -179,7 +189,7 @@ func TestATokenIsReplacedWithoutAGap(t *testing.T) {
 		t.Errorf("presence %v while the token is replaced", presence)
 	}
 	watched(2)
-	e.events <- `{"type":"MODIFIED","object":` + configMapText("one", "7", `,"data":{"a":"b"}`) + "}"
+	e.show(`{"type":"MODIFIED","object":` + configMapText("one", "7", `,"data":{"a":"b"}`) + "}")
 	version("7")
 	if err := m.Prove(t.Context()); err != nil {
 		t.Errorf("the new token is not sent: %v", err)
@@ -195,7 +205,7 @@ func TestATokenIsReplacedWithoutAGap(t *testing.T) {
 // anything is written to it; what is known of it stays.
 func TestAnotherCAHasTheMemberProveItself(t *testing.T) {
 	e := newEdge(t)
-	r := start(t, members.New(members.Options{Interpreter: interpreter.Native(), RequestTimeout: 5 * time.Second}), &log{})
+	r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{})
 	cluster, secret := e.registered("first")
 	right := secret.Data[clusterv1alpha1.SecretCADataKey]
 	m := connectTo(t, r, cluster, secret)
@@ -351,7 +361,7 @@ func TestMembersAreReachedThroughProxies(t *testing.T) {
 			e, p := newEdge(t), &tunnel{}
 			cluster, secret := e.registered("first")
 			cluster.Spec.ProxyURL, cluster.Spec.ProxyHeader = tc.proxy(p, t), tc.headers
-			r := start(t, members.New(members.Options{Interpreter: interpreter.Native(), RequestTimeout: 5 * time.Second}), &log{})
+			r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{})
 			m := connectTo(t, r, cluster, secret)
 			err := m.Prove(t.Context())
 			if tc.fails {
@@ -392,7 +402,7 @@ func TestAProofByTheWayBeforeDoesNotCount(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":%q}}`, id)
 	}))
 	defer server.Close()
-	r := start(t, members.New(members.Options{Interpreter: interpreter.Native(), RequestTimeout: 5 * time.Second}), &log{})
+	r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{})
 	cluster, secret := (&edge{server: server}).registered("first")
 	m := connectTo(t, r, cluster, secret)
 	change = func() {
@@ -456,7 +466,7 @@ func TestAMemberThatIsRestoredIsReadAnew(t *testing.T) {
 	server := httptest.NewTLSServer(mux)
 	defer server.Close()
 	defer server.CloseClientConnections()
-	r := start(t, members.New(members.Options{Interpreter: interpreter.Native(), RequestTimeout: 5 * time.Second}), &log{})
+	r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{})
 	cluster, secret := (&edge{server: server}).registered("first")
 	m := connectTo(t, r, cluster, secret)
 	two := types.NamespacedName{Namespace: "shop", Name: "two"}

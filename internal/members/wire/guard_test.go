@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -18,9 +21,67 @@ func guarded(t *testing.T, answer http.HandlerFunc) (*http.Client, *guard, strin
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
+	c, g, doubts := over(http.DefaultTransport)
+	return c, g, server.URL, doubts
+}
+
+// over returns a client with a guard over a transport, and what it finds out: one for
+// a member that is gone, a thousand for one that is silent.
+func over(next http.RoundTripper) (*http.Client, *guard, *int) {
 	doubts := new(int)
-	g := &guard{next: http.DefaultTransport, traffic: newTraffic(clock.RealClock{}), timeout: 30 * time.Second, gone: func() { *doubts++ }, slow: func() { *doubts += 1000 }}
-	return &http.Client{Transport: g, CheckRedirect: RefuseRedirect}, g, server.URL, doubts
+	g := &guard{next: next, traffic: newTraffic(clock.RealClock{}), timeout: 30 * time.Second, gone: func() { *doubts++ }, slow: func() { *doubts += 1000 }}
+	return &http.Client{Transport: g, CheckRedirect: RefuseRedirect}, g, doubts
+}
+
+// pipes are connections in memory: in the bubble of a test no time passes on them.
+type pipes struct {
+	conns chan net.Conn
+	over  chan struct{}
+	once  sync.Once
+}
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case p.conns <- there:
+		return here, nil
+	case <-p.over:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Accept implements net.Listener.
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.conns:
+		return conn, nil
+	case <-p.over:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.over) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (*pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+// bubbled is guarded for a test in a bubble.
+func bubbled(t *testing.T, answer http.HandlerFunc) (*http.Client, *guard, string, *int) {
+	t.Helper()
+	way := &pipes{conns: make(chan net.Conn), over: make(chan struct{})}
+	server := &httptest.Server{Listener: way, Config: &http.Server{Handler: answer}} //nolint:gosec // its time is that of the test
+	server.Start()
+	t.Cleanup(server.Close)
+	transport := &http.Transport{DialContext: way.dial}
+	t.Cleanup(transport.CloseIdleConnections)
+	c, g, doubts := over(transport)
+	return c, g, server.URL, doubts
 }
 
 func get(t *testing.T, c *http.Client, url string) ([]byte, error) {
@@ -77,23 +138,24 @@ func TestGuardCutsEndlessAnswers(t *testing.T) {
 }
 
 func TestGuardGivesUpOnSlowAnswers(t *testing.T) {
-	c, g, url, _ := guarded(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, "s")
-		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
+	synctest.Test(t, func(t *testing.T) {
+		c, g, url, _ := bubbled(t, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, "s")
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		})
+		start := time.Now()
+		if _, err := get(t, c, url); !timedOut(err) {
+			t.Errorf("error = %v, want one about time", err)
+		}
+		if took := time.Since(start); took != g.timeout {
+			t.Errorf("gave up after %s, want %s", took, g.timeout)
+		}
+		g.idle(t)
+		if kind := g.traffic.kind(""); int(kind.limit) != firstOfKind/2 || !kind.hung || int(g.traffic.whole.limit) != firstInFlight {
+			t.Errorf("limit = %v, want half after an answer that came too late; of all %v", kind.limit, g.traffic.whole.limit)
+		}
 	})
-	g.timeout = 500 * time.Millisecond
-	start := time.Now()
-	if _, err := get(t, c, url); !timedOut(err) {
-		t.Errorf("error = %v, want one about time", err)
-	}
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("gave up after %s", took)
-	}
-	g.idle(t)
-	if kind := g.traffic.kind(""); int(kind.limit) != firstOfKind/2 || !kind.hung || int(g.traffic.whole.limit) != firstInFlight {
-		t.Errorf("limit = %v, want half after an answer that came too late; of all %v", kind.limit, g.traffic.whole.limit)
-	}
 }
 
 func TestGuardCarriesNothingToWhereAMemberPoints(t *testing.T) {
@@ -171,33 +233,33 @@ func TestGuardDoubtsAMemberThatIsGone(t *testing.T) {
 func TestGuardTellsSilenceFromAbsence(t *testing.T) {
 	for name, path := range map[string]string{"a request": "/api/v1/pods", "a watch": "/api/v1/pods?watch=true"} {
 		t.Run(name, func(t *testing.T) {
-			c, g, url, doubts := guarded(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-			g.timeout = 200 * time.Millisecond
-			_, err := get(t, c, url+path)
-			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no answer within 200ms") {
-				t.Errorf("error = %v", err)
-			}
-			if *doubts != 1000 {
-				t.Errorf("doubts = %d, want a look and nothing more", *doubts)
-			}
-			g.idle(t)
+			synctest.Test(t, func(t *testing.T) {
+				c, g, url, doubts := bubbled(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+				_, err := get(t, c, url+path)
+				if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no answer within 30s") {
+					t.Errorf("error = %v", err)
+				}
+				if *doubts != 1000 {
+					t.Errorf("doubts = %d, want a look and nothing more", *doubts)
+				}
+				g.idle(t)
+			})
 		})
 	}
 }
 
 func TestGuardLetsAWatchGoOn(t *testing.T) {
-	proceed := make(chan struct{})
-	c, g, url, _ := guarded(t, func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "one\n")
-		_ = http.NewResponseController(w).Flush()
-		<-proceed
-		_, _ = io.WriteString(w, "two\n")
+	synctest.Test(t, func(t *testing.T) {
+		c, _, url, _ := bubbled(t, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "one\n")
+			_ = http.NewResponseController(w).Flush()
+			<-time.After(time.Hour) // of the bubble
+			_, _ = io.WriteString(w, "two\n")
+		})
+		if body, err := get(t, c, url+"/api/v1/pods?watch=true"); err != nil || string(body) != "one\ntwo\n" {
+			t.Errorf("watched %q, %v", body, err)
+		}
 	})
-	g.timeout = 100 * time.Millisecond
-	time.AfterFunc(3*g.timeout, func() { close(proceed) })
-	if body, err := get(t, c, url+"/api/v1/pods?watch=true"); err != nil || string(body) != "one\ntwo\n" {
-		t.Errorf("watched %q, %v", body, err)
-	}
 }
 
 func TestGuardLetsNoMemberKeepAClientWaiting(t *testing.T) {
