@@ -113,7 +113,7 @@ func inMember(t *testing.T, name string, args ...string) {
 
 // forget removes the namespace from the members: it was there before.
 func forget(t *testing.T, clusters map[string][]string, namespace string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), slack*30*time.Second)
 	defer cancel()
 	for name := range clusters {
 		ns := &corev1.Namespace{}

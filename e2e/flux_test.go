@@ -90,7 +90,7 @@ type flux struct {
 // run returns what was printed, and the error of one that did not exit with 0.
 func (f flux) run(args ...string) (string, error) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(f.t.Context(), slack*2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, f.binary, append(args, "--kubeconfig", the.Hub.Kubeconfig, "--cache-dir", f.cache, "--timeout", "90s")...)
 	out, err := cmd.CombinedOutput()

@@ -81,7 +81,7 @@ func podIn(t *testing.T, member client.Client, namespace string) string {
 // watched changes an object of a member while somebody watches it through the
 // control plane.
 func (w *world) watched(t *testing.T, namespace string) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), slack*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program("flotilla"), "get", "deployments", "-n", namespace, "-C", "east", "--watch",
 		"-o", "jsonpath={.metadata.name} {.metadata.labels.seen}{\"\\n\"}", "--kubeconfig", w.Hub.Kubeconfig)

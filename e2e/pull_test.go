@@ -97,7 +97,7 @@ func (s *site) start(t *testing.T, p *localfleet.Process) {
 			t.Logf("the end of the log of %s:\n%s", p.Name, log[max(0, len(log)-4000):])
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), slack*time.Minute)
 	defer cancel()
 	if err := p.Ready(ctx); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func (s *site) start(t *testing.T, p *localfleet.Process) {
 // forget takes a cluster out of the fleet, so that no other test sees it.
 func (w *world) forget(t *testing.T, name string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), slack*time.Minute)
 	defer cancel()
 	if out, err := run(ctx, nil, "flotilla", "unregister", name, "--kubeconfig", w.Hub.Kubeconfig); err != nil {
 		t.Errorf("%v\n%s", err, out)

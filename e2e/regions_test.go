@@ -241,7 +241,7 @@ func (a regional) decided(want string) func(context.Context) error {
 // unlabel takes the label of the test off the clusters that the tests share.
 func unlabel(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), slack*time.Minute)
 	defer cancel()
 	args := append([]string{"kubectl", "--kubeconfig", the.Hub.Kubeconfig, "label", "cluster"}, memberNames...)
 	if _, err := run(ctx, nil, "flotilla", append(args, "serves-")...); err != nil {
