@@ -108,7 +108,7 @@ func (m member) next(w watch.Interface) (watch.EventType, *unstructured.Unstruct
 			m.t.Fatalf("%s: %v", e.Type, e.Object)
 		}
 		return e.Type, obj
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		m.t.Fatal("nothing is seen")
 		return "", nil
 	}

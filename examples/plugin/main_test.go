@@ -150,7 +150,7 @@ func create(t *testing.T, hub client.Client, obj client.Object) {
 func awaitCondition(t *testing.T, hub client.Client, want string) {
 	t.Helper()
 	got := "no binding"
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 5*time.Minute, true, func(ctx context.Context) (bool, error) {
 		b := &workv1alpha2.ResourceBinding{}
 		if err := hub.Get(ctx, client.ObjectKey{Namespace: "prod-shop", Name: "web-deployment"}, b); err != nil {
 			got = err.Error()

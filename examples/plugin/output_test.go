@@ -33,7 +33,7 @@ func (o *output) String() string {
 // await waits until the program has printed text.
 func (o *output) await(t *testing.T, text string) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 5*time.Minute, true, func(context.Context) (bool, error) {
 		return strings.Contains(o.String(), text), nil
 	})
 	if err != nil {
