@@ -82,7 +82,7 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	if suspended(s.work) {
 		return loop.Next{}, nil
 	}
-	if err := l.rival(ctx, s, m, observed); err != nil {
+	if err := l.holders.rival(ctx, s, m, observed); err != nil {
 		return loop.Next{}, l.explain(s, m, err)
 	}
 	act := decide(m.hash, record, observed, presence)
@@ -179,7 +179,7 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 	case err != nil:
 		return nil, err
 	}
-	if err := l.rival(ctx, s, m, members.Marks(live)); err != nil {
+	if err := l.holders.rival(ctx, s, m, members.Marks(live)); err != nil {
 		return nil, err
 	}
 	if !mayTake(s, m, desired, live) {

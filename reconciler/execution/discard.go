@@ -63,7 +63,7 @@ func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 	if !observed.Managed || observed.Work != s.key || !observed.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	if heir, ok := l.heir(ctx, s, m); ok {
+	if heir, ok := l.holders.heir(ctx, s, m); ok {
 		log.FromContext(ctx).Info("Left to another Work", "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name, "heir", heir)
 		return nil
 	}

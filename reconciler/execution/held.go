@@ -36,14 +36,21 @@ func (e *heldError) cause() cause {
 	return cause{event: onHolder, kind: e.manifest.gvk, object: e.manifest.key, holder: e.holder}
 }
 
+// holders knows which Works of a lane have an object, and which wait for it.
+type holders struct {
+	loop   *Reconciler
+	ledger *ledger
+	line   *line
+}
+
 // rival returns a *heldError if another Work has an object that says of itself
 // what marks do; nil stands for no object. What a member writes into an object
 // only counts where that Work asks for it.
-func (l *lane) rival(ctx context.Context, s *state, m *manifest, marks *members.Observed) error {
+func (h *holders) rival(ctx context.Context, s *state, m *manifest, marks *members.Observed) error {
 	if marks == nil || marks.Work == s.key || marks.Work.Namespace != s.key.Namespace || marks.Work.Name == "" {
 		return nil
 	}
-	asks, err := l.asks(ctx, marks.Work, m)
+	asks, err := h.asks(ctx, marks.Work, m)
 	if err != nil || !asks {
 		return err
 	}
@@ -52,9 +59,9 @@ func (l *lane) rival(ctx context.Context, s *state, m *manifest, marks *members.
 
 // asks says whether a Work asks for the object of a manifest, and has not let go
 // of it.
-func (l *lane) asks(ctx context.Context, key client.ObjectKey, m *manifest) (bool, error) {
+func (h *holders) asks(ctx context.Context, key client.ObjectKey, m *manifest) (bool, error) {
 	work := &workv1alpha1.Work{}
-	err := l.hub.Get(ctx, key, work, unsafeGet)
+	err := h.loop.hub.Get(ctx, key, work, unsafeGet)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -64,26 +71,26 @@ func (l *lane) asks(ctx context.Context, key client.ObjectKey, m *manifest) (boo
 	if !work.DeletionTimestamp.IsZero() && !holds(work) {
 		return false, nil
 	}
-	return slices.ContainsFunc(l.ledger.manifests(work), m.same), nil
+	return slices.ContainsFunc(h.ledger.manifests(work), m.same), nil
 }
 
 // freed says whether what a Work waits for has come to pass already, if it waits
 // for another Work.
-func (l *lane) freed(ctx context.Context, err error) bool {
+func (h *holders) freed(ctx context.Context, err error) bool {
 	var held *heldError
 	if !errors.As(err, &held) {
 		return false
 	}
-	asks, err := l.asks(ctx, held.holder, held.manifest)
+	asks, err := h.asks(ctx, held.holder, held.manifest)
 	return err == nil && !asks
 }
 
 // heir returns a Work that waits for the object of a manifest to be let go by
 // the Work that is leaving, and stays itself; none if ok is false.
-func (l *lane) heir(ctx context.Context, s *state, m *manifest) (heir client.ObjectKey, ok bool) {
-	for _, key := range l.line.waitingFor((&heldError{manifest: m, holder: s.key}).same) {
+func (h *holders) heir(ctx context.Context, s *state, m *manifest) (heir client.ObjectKey, ok bool) {
+	for _, key := range h.line.waitingFor((&heldError{manifest: m, holder: s.key}).same) {
 		work := &workv1alpha1.Work{}
-		if err := l.hub.Get(ctx, key, work, unsafeGet); err == nil && work.DeletionTimestamp.IsZero() && slices.ContainsFunc(l.ledger.manifests(work), m.same) {
+		if err := h.loop.hub.Get(ctx, key, work, unsafeGet); err == nil && work.DeletionTimestamp.IsZero() && slices.ContainsFunc(h.ledger.manifests(work), m.same) {
 			return key, true
 		}
 	}

@@ -137,6 +137,7 @@ func newTwo(t *testing.T) *two {
 // restart has the lane forget what it keeps in memory.
 func (f *two) restart() {
 	f.lane.ledger, f.lane.retention = newLedger(), retention{interpreter.Native()}
+	f.lane.holders.ledger = f.lane.ledger
 	f.lane.connected = func(string) (member, bool) { return f.yard, true }
 }
 
@@ -319,7 +320,7 @@ func TestALetGoBetweenTheLookAndTheWaitIsSeen(t *testing.T) {
 	}
 	m := parseManifest(0, s.work.Spec.Workload.Manifests[0].Raw)
 	since := f.lane.line.begin(s.key)
-	held := f.lane.rival(t.Context(), s, &m, f.yard.observed())
+	held := f.lane.holders.rival(t.Context(), s, &m, f.yard.observed())
 	if held == nil {
 		t.Fatal("nobody holds it")
 	}

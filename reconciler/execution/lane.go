@@ -30,6 +30,7 @@ type lane struct {
 	ledger  *ledger
 	pace    *pace
 	drift   *inspector
+	holders *holders
 }
 
 // open starts the lane of a cluster, if it does not run.
@@ -72,6 +73,7 @@ func (r *Reconciler) newLane(cluster string) *lane {
 		ledger:     newLedger(),
 		pace:       newPace(r.options.Clock),
 	}
+	l.holders = &holders{loop: r, ledger: l.ledger, line: l.line}
 	l.drift = &inspector{
 		cluster: cluster, retention: r.retention, ledger: l.ledger, pace: l.pace, recorder: r.recorder, count: r.drifts,
 	}

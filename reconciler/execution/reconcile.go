@@ -104,7 +104,7 @@ func (l *lane) next(ctx context.Context, s *state, next loop.Next, err error, si
 	if after == 0 {
 		after = l.line.retries.When(s.key)
 	}
-	if !l.line.wait(s.key, c, since) || l.freed(ctx, err) {
+	if !l.line.wait(s.key, c, since) || l.holders.freed(ctx, err) {
 		after = min(after, firstRetry)
 	}
 	if next.After > 0 {
