@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -173,7 +174,8 @@ func (o *UnjoinOptions) await(ctx context.Context, most time.Duration) error {
 	})
 }
 
-// release takes the finalizers off the cluster's Works and off the Cluster.
+// release makes the cluster's Works and the Cluster go without their finalizers.
+// They are deleted first: on what is not being deleted the loops put them again.
 func (o *UnjoinOptions) release(ctx context.Context, hub side) error {
 	var works workv1alpha1.WorkList
 	if err := o.Hub.List(ctx, &works, client.InNamespace(workv1alpha2.ExecutionNamespace(o.Name))); err != nil {
@@ -181,34 +183,42 @@ func (o *UnjoinOptions) release(ctx context.Context, hub side) error {
 	}
 	for i := range works.Items {
 		work := &works.Items[i]
-		if err := hub.letGo(ctx, work, workv1alpha2.ExecutionControllerFinalizer); err != nil {
+		if err := hub.removeFound(ctx, work); err != nil {
 			return err
 		}
-		if err := hub.remove(ctx, work); err != nil {
+		if err := hub.letGo(ctx, work, workv1alpha2.ExecutionControllerFinalizer); err != nil {
 			return err
 		}
 	}
 	if err := hub.remove(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workv1alpha2.ExecutionNamespace(o.Name)}}); err != nil {
 		return err
 	}
-	cluster := &clusterv1alpha1.Cluster{}
-	if err := o.Hub.Get(ctx, client.ObjectKey{Name: o.Name}, cluster); err != nil {
-		return client.IgnoreNotFound(err)
-	}
+	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: o.Name}}
 	return hub.letGo(ctx, cluster, clusterv1alpha1.ClusterControllerFinalizer)
 }
 
-// letGo takes a finalizer off an object.
+// letGo takes a finalizer off an object that is being deleted, as it is now. One
+// that was made anew under its name is left alone.
 func (s side) letGo(ctx context.Context, obj client.Object, finalizer string) error {
-	before, ok := obj.DeepCopyObject().(client.Object)
-	if !ok || !slices.Contains(obj.GetFinalizers(), finalizer) {
-		return nil
-	}
-	obj.SetFinalizers(slices.DeleteFunc(obj.GetFinalizers(), func(f string) bool { return f == finalizer }))
-	if err := s.client.Patch(ctx, obj, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
+	told := false
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if err := s.client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		before, ok := obj.DeepCopyObject().(client.Object)
+		if !ok || obj.GetDeletionTimestamp().IsZero() || !slices.Contains(obj.GetFinalizers(), finalizer) {
+			return nil
+		}
+		obj.SetFinalizers(slices.DeleteFunc(obj.GetFinalizers(), func(f string) bool { return f == finalizer }))
+		told = true
+		return s.client.Patch(ctx, obj, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	})
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("let go of %s: %w", s.describe(obj), err)
 	}
-	s.tell("let go of", obj)
+	if told {
+		s.tell("let go of", obj)
+	}
 	return nil
 }
 
@@ -229,7 +239,7 @@ func (o *UnjoinOptions) cleanUp(ctx context.Context) error {
 		if name := obj.GetName(); shared && (name == ImpersonatorAccount || name == o.Namespace) {
 			continue
 		}
-		if _, isSpace := obj.(*corev1.Namespace); isSpace && o.itself(ctx) {
+		if _, isSpace := obj.(*corev1.Namespace); isSpace && o.Hub != nil && Itself(ctx, o.Hub, o.Member) {
 			continue // it has the credentials of all clusters, and their Leases
 		}
 		if err := member.removeFound(ctx, obj); err != nil {
@@ -239,17 +249,16 @@ func (o *UnjoinOptions) cleanUp(ctx context.Context) error {
 	return nil
 }
 
-// itself says whether the hub may be the member.
-func (o *UnjoinOptions) itself(ctx context.Context) bool {
-	if o.Hub == nil {
-		return false
-	}
-	hub, err := identity(ctx, o.Hub)
+// Itself says whether the hub may be the member: what both need must not be taken
+// from it then. Where one of them does not say who it is, it may be; a hub without
+// a namespace kube-system is no cluster.
+func Itself(ctx context.Context, hub, member client.Reader) bool {
+	is, err := identity(ctx, hub)
 	if err != nil {
-		return !apierrors.IsNotFound(err) // who is not told leaves it
+		return !apierrors.IsNotFound(err)
 	}
-	member, err := identity(ctx, o.Member)
-	return err != nil || hub == member
+	other, err := identity(ctx, member)
+	return err != nil || is == other
 }
 
 // shared says whether the accounts' namespace holds what is of other

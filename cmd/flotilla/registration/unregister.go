@@ -7,11 +7,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -85,7 +83,7 @@ func (u *unregistering) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	itself := member != nil && same(cmd.Context(), hub, member)
+	itself := member != nil && join.Itself(cmd.Context(), hub, member) // an agent's rights go with its cluster
 	if err := u.leave(cmd, hub); err != nil {
 		return err
 	}
@@ -184,19 +182,6 @@ func (u *unregistering) abandon(cmd *cobra.Command, hub client.Client) error {
 		return err
 	}
 	return fleet.Describe(client.IgnoreNotFound(hub.Delete(cmd.Context(), role)))
-}
-
-// same says whether the control plane is its own member.
-func same(ctx context.Context, hub, member client.Reader) bool {
-	var ids [2]types.UID
-	for i, side := range []client.Reader{hub, member} {
-		system := &corev1.Namespace{}
-		if err := side.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
-			return false
-		}
-		ids[i] = system.UID
-	}
-	return ids[0] == ids[1]
 }
 
 // cleanUp takes the agent out of the member, and the accounts that it made there:
