@@ -183,7 +183,7 @@ func (x *explainer) deliveryProblems() {
 	}
 	x.problems.perCluster(ReasonNotApplied, faults, "put right what the cluster says; it is tried again until it works")
 	x.problems.perCluster(ReasonDispatchingSuspended, suspended, "take spec.suspension out of the policy")
-	x.problems.perCluster(ReasonUnhealthy, unhealthy, "see what the cluster says of it: flotilla kubectl get "+x.out.Resource.bindingArgs()+" -o yaml, status.aggregatedStatus")
+	x.problems.perCluster(ReasonUnhealthy, unhealthy, "see what the cluster says of it, in status.aggregatedStatus: flotilla kubectl get "+x.out.Resource.bindingArgs()+" -o yaml")
 }
 
 // args names the template on a command line.
