@@ -143,7 +143,7 @@ func TestStoreElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer stop()
 	wrote := false
 	err = plane.Run(ctx, func(ctx context.Context, config *rest.Config) error {
@@ -210,7 +210,7 @@ func discoveredNames(t *testing.T, config *rest.Config) map[string]bool {
 	}
 	lists, err := hub.ServerPreferredResources()
 	if err != nil {
-		t.Fatal(err)
+		t.Logf("discovery is not whole yet: %v", err)
 	}
 	names := map[string]bool{}
 	for _, list := range lists {

@@ -177,7 +177,7 @@ func start(t *testing.T, dir string) *plain {
 			t.Errorf("server ended: %v", err)
 		}
 	})
-	wait, cancel := context.WithTimeout(t.Context(), time.Minute)
+	wait, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	if err := p.server.WaitServing(wait); err != nil {
 		t.Fatal(err)

@@ -91,7 +91,7 @@ func shortTempDir(t *testing.T) string {
 
 func start(t *testing.T, dir string) *etcd.Server {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	s, err := etcd.Start(ctx, etcd.Options{DataDir: dir, UnsafeNoFsync: true})
 	if err != nil {

@@ -85,7 +85,7 @@ func create(t *testing.T, namespace string, client kubernetes.Interface) {
 func eventually(t testing.TB, what string, check func(context.Context) (missing string, err error)) {
 	t.Helper()
 	last := ""
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 3*time.Minute, true, func(ctx context.Context) (bool, error) {
 		missing, err := check(ctx)
 		last = missing
 		return missing == "", err

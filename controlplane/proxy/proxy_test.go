@@ -35,7 +35,7 @@ var shared servertest.Shared
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 const (
-	patience = time.Minute
+	patience = 2 * time.Minute
 	often    = 20 * time.Millisecond
 )
 
@@ -278,10 +278,13 @@ func (f *fleet) administrator(t *testing.T, admin kubernetes.Interface) {
 
 // tenant sees pods of shop, and nothing else.
 func tenant(t *testing.T, of kubernetes.Interface) {
-	pods, err := of.CoreV1().Pods("shop").List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(pods.Items) != 1 {
-		t.Fatalf("%v, %v", pods, err)
-	}
+	eventually(t, "see the pod", func(ctx context.Context) (bool, error) { // once the rights are known
+		pods, err := of.CoreV1().Pods("shop").List(ctx, metav1.ListOptions{})
+		if apierrors.IsForbidden(err) {
+			return false, nil
+		}
+		return err == nil && len(pods.Items) == 1, err
+	})
 	if _, err := of.CoreV1().Pods("kube-system").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("pods of another namespace = %v", err)
 	}

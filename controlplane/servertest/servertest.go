@@ -28,12 +28,15 @@ import (
 )
 
 const (
-	startTimeout = time.Minute
+	startTimeout = 3 * time.Minute
 	pollEvery    = 20 * time.Millisecond
-	// quiet is how long the store must not be written to before it counts as quiet.
-	quiet = 500 * time.Millisecond
+	// A store counts as quiet once so many looks at it, so far apart, saw no write.
+	// Looks and not time: on a machine that stood still meanwhile, the loops have
+	// not run either.
+	quietLooks = 10
+	quietPause = 50 * time.Millisecond
 	// quietTimeout is how long QuietRevision waits for that.
-	quietTimeout = 30 * time.Second
+	quietTimeout = 3 * time.Minute
 )
 
 // Env is a running control plane.
@@ -155,7 +158,8 @@ func New(t testing.TB) *Env {
 }
 
 // Namespace makes a namespace for one test, named after it, and removes it in
-// the end.
+// the end. Housekeeping has furnished it: a test that counts writes counts its
+// own.
 func (e *Env) Namespace(t testing.TB) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix(t.Name())}}
@@ -169,6 +173,9 @@ func (e *Env) Namespace(t testing.TB) string {
 			t.Errorf("remove namespace %s: %v", ns.Name, err)
 		}
 	})
+	if err := furnished(t.Context(), e.Hub, ns.Name); err != nil {
+		t.Fatal(err)
+	}
 	return ns.Name
 }
 
@@ -221,18 +228,18 @@ func (e *Env) Written(t testing.TB, after int64) []string {
 // while.
 func (e *Env) QuietRevision(t testing.TB) int64 {
 	t.Helper()
-	tick := time.NewTicker(quiet / 10)
-	defer tick.Stop()
 	deadline := time.After(quietTimeout)
-	last, since := e.Revision(t), time.Now()
-	for time.Since(since) < quiet {
+	last, looks := e.Revision(t), 0
+	for looks < quietLooks {
+		pause := time.NewTimer(quietPause) // after each look: a ticker would catch up
 		select {
-		case <-tick.C:
+		case <-pause.C:
 		case <-deadline:
 			t.Fatal("the store is written to all the time")
 		}
-		if now := e.Revision(t); now != last {
-			last, since = now, time.Now()
+		now := e.Revision(t)
+		if looks++; now != last {
+			last, looks = now, 0
 		}
 	}
 	return last

@@ -1,7 +1,6 @@
 package servertest_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -9,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
@@ -25,7 +23,6 @@ func TestServersStandApart(t *testing.T) {
 			t.Logf("ready after %v", time.Since(begin))
 
 			namespace := env.Namespace(t)
-			furnished(t, env, namespace)
 			before := env.QuietRevision(t)
 			object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}}
 			if err := env.Hub.Create(t.Context(), object); err != nil {
@@ -48,22 +45,6 @@ func TestServersStandApart(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// furnished waits until a namespace has what housekeeping puts into it.
-func furnished(t *testing.T, env *servertest.Env, namespace string) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		for name, obj := range map[string]client.Object{"default": &corev1.ServiceAccount{}, "kube-root-ca.crt": &corev1.ConfigMap{}} {
-			if err := env.Hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj); err != nil {
-				return false, client.IgnoreNotFound(err)
-			}
-		}
-		return true, nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -33,6 +33,22 @@ func settle(ctx context.Context, hub client.Client) error {
 	return nil
 }
 
+// furnished waits until a namespace has what housekeeping puts into it.
+func furnished(ctx context.Context, hub client.Client, namespace string) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	for name, obj := range map[string]client.Object{"default": &corev1.ServiceAccount{}, "kube-root-ca.crt": &corev1.ConfigMap{}} {
+		err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
+			err := hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj)
+			return err == nil, client.IgnoreNotFound(err)
+		})
+		if err != nil {
+			return fmt.Errorf("%s of namespace %s: %w", name, namespace, err)
+		}
+	}
+	return nil
+}
+
 // namespacesAreFurnished says whether each namespace has its service account and
 // the authority's certificate.
 func namespacesAreFurnished(ctx context.Context, hub client.Client) (bool, error) {
