@@ -332,7 +332,7 @@ func (f *fleet) binding(kind, name string) *workv1alpha2.ResourceBinding {
 func eventually[T any](f *fleet, what string, want T, got func() T) {
 	f.Helper()
 	var last T
-	err := wait.PollUntilContextTimeout(f.ctx, 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(f.ctx, 20*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
 		last = got()
 		return cmp.Equal(want, last), nil
 	})

@@ -46,7 +46,10 @@ import (
 )
 
 // patience is how long a test waits for what takes milliseconds.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
+
+// period is how often the cluster loop looks at the member.
+const period = time.Second
 
 // fleet is a control plane with one member and the loops between them.
 type fleet struct {
@@ -93,7 +96,7 @@ func (f *fleet) startLoops() {
 		t.Fatal(err)
 	}
 	native := interpreter.Native()
-	registry := members.New(members.Options{Interpreter: native, RequestTimeout: 5 * time.Second})
+	registry := members.New(members.Options{Interpreter: native, RequestTimeout: 30 * time.Second})
 	templates, err := store.New(f.hub.Config, store.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), Log: logr.Discard()})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +105,7 @@ func (f *fleet) startLoops() {
 	cached := mgr.GetClient()
 	loops := []interface{ Register(ctrl.Manager) error }{
 		cluster.New(cached, mgr.GetAPIReader(), registry, nobody{}, cluster.Options{
-			Period: time.Second, FailureThreshold: 2 * time.Second, SuccessThreshold: time.Second,
+			Period: period, FailureThreshold: 2 * time.Second, SuccessThreshold: time.Second,
 		}),
 		namespace.New(cached, namespace.Options{}),
 		execution.New(cached, registry, native, nobody{}, execution.Options{}),

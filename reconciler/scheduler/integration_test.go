@@ -136,7 +136,7 @@ func (w world) binding(name string, replicas int32, change func(*workv1alpha2.Re
 func (w world) await(name, want string) {
 	w.Helper()
 	got := ""
-	err := wait.PollUntilContextTimeout(w.Context(), 20*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(w.Context(), 20*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 		b := &workv1alpha2.ResourceBinding{}
 		if err := w.hub.Get(ctx, client.ObjectKey{Namespace: "default", Name: name + "-deployment"}, b); err != nil {
 			return false, err
@@ -169,8 +169,13 @@ func TestScheduling(t *testing.T) {
 	w.cluster("m2", 4, "silver")
 	w.await("api", "{m1:2, m2:2} Success")
 
-	// A rebalance looks at all clusters anew.
-	w.cluster("m2", 40, "silver")
+	// A rebalance looks at all clusters anew, as they are known then: the witness
+	// shows that the larger one is.
+	w.cluster("m2", 70, "silver")
+	w.binding("witness", 30, func(b *workv1alpha2.ResourceBinding) {
+		b.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m2"}}
+	})
+	w.await("witness", "{m2:30} Success")
 	w.do(env.Hub.Create(t.Context(), &appsv1alpha1.WorkloadRebalancer{
 		ObjectMeta: metav1.ObjectMeta{Name: "even"},
 		Spec: appsv1alpha1.WorkloadRebalancerSpec{Workloads: []appsv1alpha1.ObjectReference{
@@ -185,7 +190,7 @@ func TestScheduling(t *testing.T) {
 		b.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}}
 	})
 	w.await("db", "{} NoClusterFit")
-	w.cluster("m2", 40, "gold")
+	w.cluster("m2", 70, "gold")
 	w.await("db", "{m2:1} Success")
 
 	// A cluster leaves: what ran there goes elsewhere, and what nobody decides about lets go of it too.

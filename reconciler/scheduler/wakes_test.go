@@ -176,7 +176,7 @@ func TestWakingIsCoalesced(t *testing.T) {
 			w.grew("m1", "m2")
 		}
 		got = append(got, <-woken)
-		if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) {
+		if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 			return clock.HasWaiters(), nil
 		}); err != nil {
 			t.Fatal("nothing settles")
@@ -185,7 +185,7 @@ func TestWakingIsCoalesced(t *testing.T) {
 		got = append(got, len(woken))
 		clock.Step(settle)
 		got = append(got, <-woken)
-		if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 5*time.Second, true, func(context.Context) (bool, error) {
+		if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 			return clock.HasWaiters(), nil
 		}); err != nil {
 			t.Fatal("nothing settles")

@@ -286,7 +286,7 @@ func (f *fleet) report(b *workv1alpha2.ResourceBinding, i int, raw string) {
 func (f *fleet) total(name string, want int32) {
 	f.Helper()
 	var got appsv1.Deployment
-	err := wait.PollUntilContextTimeout(f.Context(), 20*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(f.Context(), 20*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 		err := f.env.Hub.Get(ctx, client.ObjectKey{Namespace: f.ns, Name: name}, &got)
 		return err == nil && got.Status.Replicas == want && got.Status.ReadyReplicas == want, err
 	})
@@ -299,7 +299,7 @@ func (f *fleet) total(name string, want int32) {
 func (f *fleet) until(what string, is func(*workv1alpha2.ResourceBinding) bool, b *workv1alpha2.ResourceBinding) {
 	f.Helper()
 	got := &workv1alpha2.ResourceBinding{}
-	err := wait.PollUntilContextTimeout(f.Context(), 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(f.Context(), 50*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 		if err := f.env.Hub.Get(ctx, client.ObjectKeyFromObject(b), got); err != nil {
 			return false, err
 		}

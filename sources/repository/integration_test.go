@@ -60,7 +60,7 @@ func TestOnTheServer(t *testing.T) {
 	}
 	until := func(what string, is func() bool) {
 		t.Helper()
-		err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 			err := env.Hub.Get(ctx, client.ObjectKeyFromObject(object), object)
 			return err == nil && is(), client.IgnoreNotFound(err)
 		})
@@ -80,7 +80,7 @@ func TestOnTheServer(t *testing.T) {
 	})
 
 	quiet, asked := env.QuietRevision(t), b.git.Requests()
-	err = wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
 		return b.git.Requests() >= asked+3, nil
 	})
 	if err != nil {
@@ -110,7 +110,7 @@ func TestOnTheServer(t *testing.T) {
 	if err := env.Hub.Delete(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}
-	err = wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
 		return !b.store.Has(digest), nil
 	})
 	if err != nil {
