@@ -211,7 +211,11 @@ func (s *state) outcome(result Result, err error) Decision {
 func (s *state) stamp(d *Decision, now time.Time) bool {
 	d.Record.At = metav1.NewTime(now.UTC().Truncate(time.Second))
 	applied, _ := s.applied()
-	same := s.recorded && s.record.equals(d.Record) && applied == d.AppliedPlacement &&
+	record := d.Record
+	if fit := (*FitError)(nil); errors.As(d.Err, &fit) && fit.bearsOut(s.record.Cause) {
+		record.Cause = s.record.Cause
+	}
+	same := s.recorded && s.record.equals(record) && applied == d.AppliedPlacement &&
 		slices.EqualFunc(d.Clusters, s.spec.Clusters, sameTarget)
 	if same && !(d.Record.Succeeded() && s.rebalances()) {
 		d.Record = s.record

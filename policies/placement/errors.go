@@ -68,16 +68,46 @@ func (e *FitError) Error() string {
 
 // Cause tells errors apart that give other reasons, however many clusters they
 // are about. Where there are more reasons than a message names, it is other
-// plugins that make the difference.
+// plugins that make the difference, and those reasons that the message names.
 func (e *FitError) Cause() string {
+	if len(e.Reasons) <= maxReasons {
+		return e.causeBy(func(r Reason) string { return r.Text })
+	}
+	named := make([]string, maxReasons)
+	for i := range named {
+		named[i] = causeOf([]string{e.Reasons[i].Text})
+	}
+	return e.byPlugins() + namedAfter + strings.Join(named, namedBetween)
+}
+
+// Separators of what Cause consists of where there are many reasons.
+const namedAfter, namedBetween = "/", "."
+
+func (e *FitError) byPlugins() string {
+	return e.causeBy(func(r Reason) string { return r.Plugin })
+}
+
+func (e *FitError) causeBy(text func(Reason) string) string {
 	texts := make([]string, len(e.Reasons))
 	for i, r := range e.Reasons {
-		if texts[i] = r.Text; len(e.Reasons) > maxReasons {
-			texts[i] = r.Plugin
-		}
+		texts[i] = text(r)
 	}
 	slices.Sort(texts)
 	return causeOf(slices.Compact(texts))
+}
+
+// bearsOut says whether a message of an earlier error, with this cause, is still
+// true: some of many reasons come and go, but none that it names has gone.
+func (e *FitError) bearsOut(cause string) bool {
+	plugins, named, many := strings.Cut(cause, namedAfter)
+	if !many || len(e.Reasons) <= maxReasons || plugins != e.byPlugins() {
+		return false
+	}
+	given := map[string]bool{}
+	for _, r := range e.Reasons {
+		given[causeOf([]string{r.Text})] = true
+	}
+	return !slices.ContainsFunc(strings.Split(named, namedBetween), func(text string) bool { return !given[text] })
 }
 
 // causeOf returns a short text that is another one for other texts.

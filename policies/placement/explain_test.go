@@ -41,7 +41,7 @@ func TestExplain(t *testing.T) {
 	}, on("a", 2))}, snap, placement.Options{})
 	const unmatched, tainted = "cluster(s) did not match the placement cluster affinity constraint", "cluster(s) had untolerated taint {night:NoSchedule}"
 	none := &placement.FitError{Clusters: 3, Reasons: []placement.Reason{
-		{Plugin: "ClusterAffinity", Text: unmatched, Clusters: 2}, {Plugin: "TaintToleration", Text: tainted, Clusters: 1},
+		{Plugin: "ClusterAffinity", Text: unmatched, Clusters: 3},
 	}}
 	want := placement.Trace{
 		Clusters: []workv1alpha2.TargetCluster{on("a", 6)}, AffinityName: "all",

@@ -23,7 +23,7 @@ next:
 			asked = f
 			if reason := f.Filter(ask, c); reason != "" {
 				if len(fit) == 0 {
-					refusals = append(refusals, Reason{Plugin: f.Name(), Text: reason})
+					refusals = append(refusals, active.told(ask, c, Reason{Plugin: f.Name(), Text: reason}))
 				}
 				a.trace.refused(c, f.Name(), reason)
 				continue next
@@ -47,8 +47,22 @@ next:
 
 // active are plugins by what they do.
 type active struct {
-	filters []framework.Filter
-	scorers []framework.Score
+	filters  []framework.Filter
+	scorers  []framework.Score
+	affinity framework.Filter // one of the filters; nil where it is off
+}
+
+// told is what an error says of a cluster that is refused for a reason: of one that
+// the affinity does not mean, nothing else. A binding is not looked at again when
+// such a cluster changes, so the error must not depend on what else is there.
+func (a *active) told(ask *framework.Request, c *framework.Cluster, reason Reason) Reason {
+	if a.affinity == nil {
+		return reason
+	}
+	if text := a.affinity.Filter(ask, c); text != "" {
+		return Reason{Plugin: a.affinity.Name(), Text: text}
+	}
+	return reason
 }
 
 // builtIn are the plugins of options that name none.
@@ -66,6 +80,9 @@ func split(all []framework.Plugin) active {
 	for _, p := range all {
 		if f, ok := p.(framework.Filter); ok {
 			out.filters = append(out.filters, f)
+			if _, means := f.(plugins.ClusterAffinity); means {
+				out.affinity = f
+			}
 		}
 		if s, ok := p.(framework.Score); ok {
 			out.scorers = append(out.scorers, s)

@@ -1,0 +1,77 @@
+package scheduler
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+// TestWhyNoClusterFitsStaysTrue: a binding is looked at again when a cluster
+// changes that it is meant for. What it says of all others must not depend on what
+// else changes there.
+func TestWhyNoClusterFitsStaysTrue(t *testing.T) {
+	tainted := func(c *clusterv1alpha1.Cluster) {
+		c.Spec.Taints = []corev1.Taint{{Key: "night", Effect: corev1.TaintEffectNoSchedule}}
+	}
+	for name, meant := range map[string]string{"of a cluster that is meant": "m1", "of one that is not": "m2"} {
+		t.Run(name, func(t *testing.T) {
+			m1 := cluster("m1", tainted)
+			b := bound(func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{meant}}
+			})
+			clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+			hub := hubOf(m1, b).Build()
+			r := New(hub, NewDecider(hub, DeciderOptions{Clock: clock}), &recorder{}, Options{Clock: clock})
+			look := func() string {
+				t.Helper()
+				if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}); err != nil {
+					t.Fatal(err)
+				}
+				if err := hub.Get(t.Context(), client.ObjectKeyFromObject(b), b); err != nil {
+					t.Fatal(err)
+				}
+				record, _ := placement.RecordOf(b)
+				return record.Message
+			}
+			if said := look(); strings.Contains(said, "night") != (meant == "m1") {
+				t.Errorf("while the taint is there: %q", said)
+			}
+			after := cluster("m1")
+			stored := &clusterv1alpha1.Cluster{}
+			if err := hub.Get(t.Context(), client.ObjectKeyFromObject(m1), stored); err != nil {
+				t.Fatal(err)
+			}
+			stored.Spec.Taints = nil
+			if err := hub.Update(t.Context(), stored); err != nil {
+				t.Fatal(err)
+			}
+			q := lanes.WithClock(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), clock)
+			defer q.ShutDown()
+			r.clusterEvents().Update(t.Context(), event.TypedUpdateEvent[*clusterv1alpha1.Cluster]{ObjectOld: m1, ObjectNew: after}, q)
+			said := ""
+			if record, ok := placement.RecordOf(b); ok {
+				said = record.Message
+			}
+			if q.Len() > 0 {
+				said = look()
+			}
+			if strings.Contains(said, "night") {
+				t.Errorf("the taint is gone: %q", said)
+			}
+		})
+	}
+}
