@@ -176,7 +176,7 @@ func testCompletion(t *testing.T, w *world) {
 		"get --karmada-context ''":       "flotilla",
 	} {
 		t.Run(line, func(t *testing.T) {
-			t.Setenv("KUBECACHEDIR", t.TempDir())
+			t.Setenv("KUBECACHEDIR", scratch(t))
 			args := words(line) // '' is the empty word
 			args = append([]string{"__complete", args[0], "--kubeconfig", w.hub.Kubeconfig}, args[1:]...)
 			var out, errOut buffer

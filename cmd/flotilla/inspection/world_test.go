@@ -156,7 +156,7 @@ func root(t *testing.T, in string, out, errOut *buffer, args ...string) *cobra.C
 	f.AddConnectionTo(root.PersistentFlags())
 	f.Complete(root)
 	root.AddCommand(inspection.Commands(f)...)
-	root.SetArgs(append([]string{"--cache-dir", t.TempDir()}, args...))
+	root.SetArgs(append([]string{"--cache-dir", scratch(t)}, args...))
 	if args[0] == cobra.ShellCompRequestCmd {
 		root.SetArgs(args)
 	}
@@ -169,6 +169,19 @@ func root(t *testing.T, in string, out, errOut *buffer, args ...string) *cobra.C
 	root.SetOut(out)
 	root.SetErr(errOut)
 	return root
+}
+
+// scratch is a folder for what calls keep of what servers serve. One that was
+// interrupted may write there still when it has ended, which would fail a test with
+// a folder of its own.
+func scratch(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "flotilla-inspection-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 // buffer may be read while it is written.
