@@ -36,7 +36,7 @@ cluster that --cluster names.`,
 			if err != nil {
 				return fleet.Completed(err)
 			}
-			return fleet.DescribeOf(cluster, fleet.Until(cmd.Context(), options.Run))
+			return described(f, cluster, fleet.Until(cmd.Context(), options.Run))
 		},
 	}
 	cmd.ValidArgsFunction = completeObjects(f, &scope)

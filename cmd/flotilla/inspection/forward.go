@@ -37,12 +37,12 @@ it.`,
 			options.Address = addresses
 			err = fleet.Until(ctx, func() error { return options.Complete(f.Server(cluster, 0), cmd, args) })
 			if err != nil {
-				return fleet.CompletedOf(cluster, err)
+				return completed(f, cluster, err)
 			}
 			if err := options.Validate(); err != nil {
 				return command.Usage(err)
 			}
-			return fleet.DescribeOf(cluster, forward(ctx, options))
+			return described(f, cluster, forward(ctx, options))
 		},
 	}
 	cmd.ValidArgsFunction = completePods(f, &scope)

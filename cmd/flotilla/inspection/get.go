@@ -85,7 +85,7 @@ func (g *getter) run(cmd *cobra.Command) error {
 	case g.Watch || g.WatchOnly:
 		return g.watch(cmd.Context())
 	case g.scope.HubOnly():
-		return fleet.Describe(fleet.Until(cmd.Context(), func() error { return g.Run(g.fleet.Factory(), g.args) }))
+		return described(g.fleet, fleet.Hub, fleet.Until(cmd.Context(), func() error { return g.Run(g.fleet.Factory(), g.args) }))
 	default:
 		return g.gather(cmd.Context())
 	}
@@ -135,7 +135,7 @@ func (g *getter) gather(ctx context.Context) error {
 	if printed != nil {
 		return printed
 	}
-	return report(g.ErrOut, answers)
+	return report(g.fleet, g.ErrOut, answers)
 }
 
 // found is what one server has.

@@ -46,12 +46,12 @@ it.`,
 			}
 			err = fleet.Until(ctx, func() error { return options.Complete(f.Server(cluster, 0), cmd, args) })
 			if err != nil {
-				return fleet.CompletedOf(cluster, err)
+				return completed(f, cluster, err)
 			}
 			if err := options.Validate(); err != nil {
 				return command.Usage(err)
 			}
-			return fleet.DescribeOf(cluster, fleet.Until(ctx, func() error { return showLogs(ctx, options) }))
+			return described(f, cluster, fleet.Until(ctx, func() error { return showLogs(ctx, options) }))
 		},
 	}
 	cmd.ValidArgsFunction = completePods(f, &scope)

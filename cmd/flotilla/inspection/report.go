@@ -23,7 +23,7 @@ func streams(cmd *cobra.Command) genericiooptions.IOStreams {
 
 // report names the servers that did not answer, and returns an error if there are
 // some, or if no server has what was asked for by name.
-func report(errOut io.Writer, answers []fleet.Answer[found]) error {
+func report(f *fleet.Flags, errOut io.Writer, answers []fleet.Answer[found]) error {
 	if err := alike(answers); err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func report(errOut io.Writer, answers []fleet.Answer[found]) error {
 	var nowhere []error
 	for _, err := range order {
 		if absent[err.Error()] == len(answers) {
-			nowhere = append(nowhere, nobodyHas(err, answers))
+			nowhere = append(nowhere, nobodyHas(f, err, answers))
 		}
 	}
 	return errors.Join(nowhere...)
@@ -74,10 +74,10 @@ func alike(answers []fleet.Answer[found]) error {
 }
 
 // nobodyHas says that no server has what was asked for.
-func nobodyHas(err error, answers []fleet.Answer[found]) error {
+func nobodyHas(f *fleet.Flags, err error, answers []fleet.Answer[found]) error {
 	switch {
 	case len(answers) == 1:
-		return fleet.DescribeOf(answers[0].Cluster, err)
+		return described(f, answers[0].Cluster, err)
 	case fleet.IsUnknownKind(err):
 		return fmt.Errorf("none of %d servers knows the kind: flotilla api-resources -C CLUSTER lists those of one (%w)", len(answers), err)
 	default:

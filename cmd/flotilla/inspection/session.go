@@ -50,12 +50,12 @@ it.`,
 			terminal := newTerminal()
 			options.IOStreams, options.InterruptParent = streams(cmd), terminal.handler()
 			if err := options.Complete(f.Server(cluster, 0), cmd, args, cmd.ArgsLenAtDash()); err != nil {
-				return fleet.CompletedOf(cluster, err)
+				return completed(f, cluster, err)
 			}
 			if err := options.Validate(); err != nil {
 				return command.Usage(err)
 			}
-			return fleet.DescribeOf(cluster, terminal.during(ctx, options.Run))
+			return described(f, cluster, terminal.during(ctx, options.Run))
 		},
 	}
 	cmd.ValidArgsFunction = completePods(f, &scope)
@@ -107,9 +107,9 @@ it.`,
 			terminal := newTerminal()
 			options.IOStreams, options.InterruptParent = streams(cmd), terminal.handler()
 			if err := options.Complete(f.Server(cluster, 0), cmd, args); err != nil {
-				return fleet.CompletedOf(cluster, err)
+				return completed(f, cluster, err)
 			}
-			return fleet.DescribeOf(cluster, terminal.during(ctx, options.Run))
+			return described(f, cluster, terminal.during(ctx, options.Run))
 		},
 	}
 	cmd.ValidArgsFunction = completePods(f, &scope)

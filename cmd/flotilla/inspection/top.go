@@ -180,7 +180,7 @@ func (t *top) run(cmd *cobra.Command, args []string, ask func(context.Context, s
 	if err := t.sheet.print(cmd.OutOrStdout()); err != nil {
 		return err
 	}
-	return report(cmd.ErrOrStderr(), summary)
+	return report(t.fleet, cmd.ErrOrStderr(), summary)
 }
 
 func (t *top) nothing(cmd *cobra.Command) {

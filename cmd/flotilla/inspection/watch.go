@@ -48,9 +48,9 @@ func (g *getter) watch(ctx context.Context) error {
 		return err
 	}
 	if err := answers[0].Err; err != nil && g.scope.HubOnly() {
-		return fleet.Describe(err)
+		return described(g.fleet, fleet.Hub, err)
 	}
-	return report(io.Discard, answers)
+	return report(g.fleet, io.Discard, answers)
 }
 
 // watchServer shows what is on one server, and what changes.

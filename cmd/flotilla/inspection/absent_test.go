@@ -1,0 +1,38 @@
+package inspection_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What a command says to do next works when it is pasted into a shell: it looks
+// where the command did.
+func TestHintsForWhatIsAbsentNameTheNamespace(t *testing.T) {
+	answers := map[string]string{}
+	for _, at := range []string{"", "east:"} {
+		answers[at+"/api/v1/namespaces/shop"] = `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"shop"}}`
+		answers[at+"/api/v1/namespaces/default"] = `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"default"}}`
+		answers[at+"/api"] = `{"kind":"APIVersions","versions":["v1"]}`
+		answers[at+"/apis"] = `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`
+		answers[at+"/api/v1"] = `{"kind":"APIResourceList","groupVersion":"v1","resources":[
+			{"name":"configmaps","singularName":"configmap","kind":"ConfigMap","namespaced":true,"verbs":["get","list"],"shortNames":["cm"]},
+			{"name":"pods","singularName":"pod","kind":"Pod","namespaced":true,"verbs":["get","list"]}]}`
+	}
+	cases := map[string]struct{ line, want string }{
+		"on the control plane":                     {"get cm gone -n shop", "error: configmaps gone not found: flotilla get configmaps -n shop lists what there is\n"},
+		"in a member":                              {"get cm gone -n shop -C east", "error: configmaps gone not found: flotilla get configmaps -n shop -C east lists what there is\n"},
+		"when its logs are wanted":                 {"logs gone -n shop -C east", "error: pods gone not found: flotilla get pods -n shop -C east lists what there is\n"},
+		"the namespace itself is in none":          {"get cm gone -n typo", "error: namespaces typo not found: flotilla get namespaces lists what there is\n"},
+		"no namespace was named: it is any user's": {"get cm gone", "error: configmaps gone not found: flotilla get configmaps lists what there is\n"},
+	}
+	address := stub(t, answers)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := ask(t, address, tc.line)
+			if diff := cmp.Diff(answer{Code: 1, Err: tc.want}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
