@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -35,6 +37,7 @@ type top struct {
 	protobuf      bool
 	containers    bool
 	capacity      bool
+	swap          bool
 	sheet         usageSheet
 }
 
@@ -74,6 +77,9 @@ func newTopPodsCommand(f *fleet.Flags) *cobra.Command {
 			if t.allNamespaces {
 				t.sheet.columns = append([]string{"NAMESPACE"}, t.sheet.columns...)
 			}
+			if t.swap {
+				t.sheet.columns = append(t.sheet.columns, "SWAP(bytes)")
+			}
 			return t.run(cmd, args, t.pods)
 		},
 	}
@@ -96,6 +102,9 @@ func newTopNodesCommand(f *fleet.Flags) *cobra.Command {
 		Example: `  flotilla top nodes -C eu-1 --sort-by cpu`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t.sheet.columns = []string{"NAME", "CLUSTER", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)"}
+			if t.swap {
+				t.sheet.columns = append(t.sheet.columns, "SWAP(bytes)", "SWAP(%)")
+			}
 			t.allNamespaces = true
 			return t.run(cmd, args, t.nodes)
 		},
@@ -111,6 +120,7 @@ func (t *top) addFlags(cmd *cobra.Command) {
 	t.scope.AddClustersTo(cmd, t.fleet, "member clusters to ask; default is all of them")
 	cmdutil.AddLabelSelectorFlagVar(cmd, &t.selector)
 	flags.StringVar(&t.sheet.sortBy, "sort-by", "", "cpu or memory, the most first; default is by name")
+	flags.BoolVar(&t.swap, "show-swap", false, "swap memory, too")
 	flags.BoolVar(&t.sheet.noHeaders, "no-headers", false, "without the line of headers")
 	flags.BoolVar(&t.protobuf, "use-protocol-buffers", true, "ask for metrics in the shorter of two encodings")
 	if err := cmd.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions([]string{sortCPU, sortMemory}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
@@ -292,12 +302,24 @@ func (t *top) nodes(ctx context.Context, cluster string) (usageOf, error) {
 		used[item.Name] = item.Usage
 	}
 	var answer usageOf
-	for _, node := range nodes.Items {
-		available := node.Status.Allocatable
-		if t.capacity {
-			available = node.Status.Capacity
-		}
-		answer.rows = append(answer.rows, usage{cluster: cluster, name: node.Name, used: used[node.Name], available: available})
+	for i := range nodes.Items {
+		node := &nodes.Items[i]
+		answer.rows = append(answer.rows, usage{cluster: cluster, name: node.Name, used: used[node.Name], available: t.available(node)})
 	}
 	return answer, nil
+}
+
+// available is what a node has of what is measured: all of it, or what pods may use.
+// Swap is in neither list; the node tells of it apart.
+func (t *top) available(node *corev1.Node) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	if t.capacity {
+		maps.Copy(out, node.Status.Capacity)
+	} else {
+		maps.Copy(out, node.Status.Allocatable)
+	}
+	if s := node.Status.NodeInfo.Swap; s != nil && s.Capacity != nil {
+		out[resourceSwap] = *resource.NewQuantity(*s.Capacity, resource.BinarySI)
+	}
+	return out
 }

@@ -17,6 +17,9 @@ const (
 	sortMemory = "memory"
 )
 
+// resourceSwap is how members call swap memory, beside cpu and memory.
+const resourceSwap corev1.ResourceName = "swap"
+
 // unknownUsage stands for what was not measured.
 const unknownUsage = "<unknown>"
 
@@ -26,7 +29,7 @@ type usage struct {
 	cluster, namespace, pod, name string
 
 	used      corev1.ResourceList // nil when it was not measured
-	available corev1.ResourceList
+	available corev1.ResourceList // of a node; without swap, or without knowing, it has no such entry
 }
 
 func (u *usage) add(more corev1.ResourceList) {
@@ -68,11 +71,22 @@ func (s *usageSheet) print(out io.Writer) error {
 		total.add(row.used)
 	}
 	if s.sum {
-		blank := strings.Repeat("\t", len(s.columns)-2)
-		_, _ = fmt.Fprintf(w, "%s________\t________\n", blank)
-		_, _ = fmt.Fprintf(w, "%s%s\t%s\n", blank, cpu(total.used), memory(total.used))
+		sums := s.cells(total)
+		_, _ = fmt.Fprintln(w, strings.Join(underlined(sums), "\t"))
+		_, _ = fmt.Fprintln(w, strings.Join(sums, "\t"))
 	}
 	return w.Flush()
+}
+
+// underlined draws a line above the cells that are not empty.
+func underlined(cells []string) []string {
+	out := make([]string, len(cells))
+	for i, cell := range cells {
+		if cell != "" {
+			out[i] = "________"
+		}
+	}
+	return out
 }
 
 func (s *usageSheet) sort() {
@@ -105,11 +119,15 @@ func (s *usageSheet) cells(u usage) []string {
 		case "CPU(cores)":
 			cell = cpu(u.used)
 		case "MEMORY(bytes)":
-			cell = memory(u.used)
+			cell = mebibytes(u.used, corev1.ResourceMemory)
+		case "SWAP(bytes)":
+			cell = swap(u)
 		case "CPU(%)":
 			cell = share(u, corev1.ResourceCPU)
 		case "MEMORY(%)":
 			cell = share(u, corev1.ResourceMemory)
+		case "SWAP(%)":
+			cell = share(u, resourceSwap)
 		}
 		cells = append(cells, cell)
 	}
@@ -123,20 +141,35 @@ func cpu(used corev1.ResourceList) string {
 	return fmt.Sprintf("%dm", used.Cpu().MilliValue())
 }
 
-func memory(used corev1.ResourceList) string {
+func mebibytes(used corev1.ResourceList, name corev1.ResourceName) string {
 	if used == nil {
 		return unknownUsage
 	}
 	const mebi = 1 << 20
-	return fmt.Sprintf("%dMi", used.Memory().Value()/mebi)
+	quantity := used[name]
+	return fmt.Sprintf("%dMi", quantity.Value()/mebi)
+}
+
+// swap is not known of a node that does not say how much it has; what says nothing of
+// a container uses none.
+func swap(u usage) string {
+	_, has := u.available[resourceSwap]
+	_, measured := u.used[resourceSwap]
+	if u.available != nil && (!has || !measured) {
+		return unknownUsage
+	}
+	return mebibytes(u.used, resourceSwap)
 }
 
 // share is what part of what is available is used.
 func share(u usage, name corev1.ResourceName) string {
-	available := u.available[name]
+	available, known := u.available[name]
 	used, measured := u.used[name]
-	if !measured || available.IsZero() {
+	switch {
+	case !measured || !known:
 		return unknownUsage
+	case available.IsZero():
+		return "0%"
 	}
 	return fmt.Sprintf("%d%%", int64(used.AsApproximateFloat64()/available.AsApproximateFloat64()*100))
 }
