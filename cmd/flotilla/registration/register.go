@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -118,6 +116,13 @@ func (r *registering) run(cmd *cobra.Command, args []string) error {
 	if r.agent.DryRun {
 		return r.plan(cmd, cfg)
 	}
+	var file *place
+	if r.standalone != "" {
+		if file, err = takePlace(r.standalone); err != nil {
+			return err
+		}
+		defer file.free()
+	}
 	member, err := client.New(cfg, client.Options{Scheme: scheme.New()})
 	if err != nil {
 		return fmt.Errorf("connect to the member cluster at %s: %w", cfg.Host, err)
@@ -133,8 +138,8 @@ func (r *registering) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if r.standalone != "" {
-		return r.write(cmd, kubeconfig)
+	if file != nil {
+		return r.write(cmd, file, kubeconfig)
 	}
 	r.agent.Cluster, r.agent.Kubeconfig, r.agent.Args = r.cluster.name, kubeconfig, r.args(cfg)
 	if err := installation.Install(cmd.Context(), member, r.agent); err != nil {
@@ -237,7 +242,7 @@ func (r *registering) plan(cmd *cobra.Command, member *rest.Config) error {
 		return err
 	}
 	if r.standalone != "" {
-		_, err := fmt.Fprintf(out, "would write %s\n", r.file())
+		_, err := fmt.Fprintf(out, "would write %s\n", standaloneFile(r.standalone))
 		return err
 	}
 	r.agent.Cluster, r.agent.Args = r.cluster.name, r.args(member)
@@ -249,34 +254,19 @@ func (r *registering) plan(cmd *cobra.Command, member *rest.Config) error {
 	return installation.Install(cmd.Context(), offline, r.agent)
 }
 
-// file is where the agent's kubeconfig goes that runs by itself.
-func (r *registering) file() string { return filepath.Join(r.standalone, installation.Secret) }
-
-// write keeps the agent's kubeconfig, whole or not at all.
-func (r *registering) write(cmd *cobra.Command, kubeconfig []byte) error {
-	if err := os.MkdirAll(r.standalone, 0o700); err != nil {
-		return fmt.Errorf("make the folder of the agent: %w", err)
+// write keeps the agent's kubeconfig, and says how the agent is run.
+func (r *registering) write(cmd *cobra.Command, file *place, kubeconfig []byte) error {
+	if err := file.keep(kubeconfig); err != nil {
+		return err
 	}
-	temporary, err := os.CreateTemp(r.standalone, ".karmada-kubeconfig-") // is 0600
-	if err != nil {
-		return fmt.Errorf("write the agent's kubeconfig: %w", err)
-	}
-	defer os.Remove(temporary.Name())
-	_, err = temporary.Write(kubeconfig)
-	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
-		return fmt.Errorf("write the agent's kubeconfig: %w", err)
-	}
-	if err := os.Rename(temporary.Name(), r.file()); err != nil {
-		return fmt.Errorf("write the agent's kubeconfig: %w", err)
-	}
-	line := fmt.Sprintf("flotilla-agent --karmada-kubeconfig %s --cluster-name %s", r.file(), r.cluster.name)
+	line := fmt.Sprintf("flotilla-agent --karmada-kubeconfig %s --cluster-name %s", file.path, r.cluster.name)
 	if r.member.kubeconfig != "" {
 		line += " --kubeconfig " + r.member.kubeconfig
 	}
 	if r.member.context != "" {
 		line += " --context " + r.member.context
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "cluster %s registered; it becomes a member when its agent runs:\n%s\n", r.cluster.name, line)
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s registered; it becomes a member when its agent runs:\n%s\n", r.cluster.name, line)
 	return err
 }
 

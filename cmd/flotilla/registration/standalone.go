@@ -1,0 +1,80 @@
+package registration
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/flotilla-io/flotilla/internal/registration/installation"
+)
+
+// room is how much of a disk is taken in advance: more than a kubeconfig needs.
+const room = 64 << 10
+
+// place is where an agent's kubeconfig will be. It is taken before the control plane
+// is asked for what goes there: a token is good for once, and would be lost with a
+// kubeconfig that cannot be written. Use takePlace.
+type place struct {
+	path   string
+	folder *os.File // locked
+	draft  *os.File // beside path, as large as room
+}
+
+// standaloneFile is where the agent's kubeconfig goes in a folder.
+func standaloneFile(folder string) string { return filepath.Join(folder, installation.Secret) }
+
+// takePlace makes the folder, locks it, and takes room in it. The caller frees the
+// place. Errors: the folder or the file in it cannot be written, or another register
+// is about to write there.
+func takePlace(folder string) (p *place, err error) {
+	p = &place{path: standaloneFile(folder)}
+	defer func() {
+		if err != nil {
+			p.free()
+			err = fmt.Errorf("nothing was asked for, and the token is as good as before: the agent's kubeconfig cannot go to %s: %w", folder, err)
+		}
+	}()
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return p, err
+	}
+	if p.folder, err = os.Open(folder); err != nil {
+		return p, err
+	}
+	if err := syscall.Flock(int(p.folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return p, fmt.Errorf("another flotilla register writes there (%w)", err)
+	}
+	if is, err := os.Lstat(p.path); err == nil && is.IsDir() {
+		return p, fmt.Errorf("%s is a folder", p.path)
+	}
+	if p.draft, err = os.CreateTemp(folder, ".karmada-kubeconfig-"); err != nil { // is 0600
+		return p, err
+	}
+	_, err = p.draft.Write(make([]byte, room))
+	return p, errors.Join(err, p.draft.Sync())
+}
+
+// keep writes the kubeconfig, whole or not at all.
+func (p *place) keep(kubeconfig []byte) error {
+	_, err := p.draft.WriteAt(kubeconfig, 0)
+	err = errors.Join(err, p.draft.Truncate(int64(len(kubeconfig))), p.draft.Sync())
+	if err == nil {
+		err = os.Rename(p.draft.Name(), p.path)
+	}
+	if err != nil {
+		return fmt.Errorf("write the agent's kubeconfig: %w", err)
+	}
+	return nil
+}
+
+// free gives back what was taken. What was kept stays.
+func (p *place) free() {
+	if p.draft != nil {
+		_ = p.draft.Close()
+		_ = os.Remove(p.draft.Name()) // gone already if it was kept
+	}
+	if p.folder != nil {
+		_ = p.folder.Close() // and with it the lock
+	}
+}
