@@ -2,7 +2,6 @@ package overview
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -206,8 +205,8 @@ func (t *tracer) kustomization(ctx context.Context, obj *unstructured.Unstructur
 		return err
 	}
 	if name := ks.Labels[ownerName]; name != "" {
-		t.note("It is applied by Kustomization %s/%s itself: flotilla trace kustomization/%s -n %s.", ks.Labels[ownerNamespace], name, name, ks.Labels[ownerNamespace])
+		t.note("It is applied by Kustomization %s/%s itself: flotilla trace kustomization/%s -n %s", ks.Labels[ownerNamespace], name, name, ks.Labels[ownerNamespace])
 	}
-	t.note("What it applies: %s.", fmt.Sprintf("flotilla tree kustomization/%s -n %s", ks.Name, ks.Namespace))
+	t.note("What it applies: flotilla tree kustomization/%s -n %s", ks.Name, ks.Namespace)
 	return nil
 }
