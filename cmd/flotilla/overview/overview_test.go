@@ -91,20 +91,20 @@ func TestCommands(t *testing.T) {
 		"output":            "status -o xml",
 		"both":              "status -A -n shop",
 	} {
-		t.Run(name, func(t *testing.T) { golden(t, name+".txt", w.call(t.Context(), t, line).String()) })
+		t.Run(name, func(t *testing.T) { golden(t, name+".txt", w.call(t.Context(), line).String()) })
 	}
 	t.Run("from a Pod", func(t *testing.T) {
 		var pods corev1.PodList
 		if err := w.east.List(t.Context(), &pods, client.InNamespace("shop")); err != nil || len(pods.Items) == 0 {
 			t.Fatalf("%d Pods, %v", len(pods.Items), err)
 		}
-		golden(t, "trace-pod.txt", w.call(t.Context(), t, "trace pod/"+pods.Items[0].Name+" -n shop --cluster east").String())
+		golden(t, "trace-pod.txt", w.call(t.Context(), "trace pod/"+pods.Items[0].Name+" -n shop --cluster east").String())
 	})
 	t.Run("events of a Kustomization", func(t *testing.T) {
 		golden(t, "events-ks.txt", w.until(t, "events --for kustomization/web", "ReconciliationSucceeded").String())
 	})
 	t.Run("events of a Deployment", func(t *testing.T) {
-		out := w.until(t, "events --for deployment/web -n shop", "Pod/web-").out
+		out := w.until(t, "events --for deployment/web -n shop", "Pod/web-").Out
 		for _, want := range []string{"Karmada  Normal  ScheduleBindingSucceed", "east     Normal  ScalingReplicaSet", "ReplicaSet/web-"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("there is no %q in:\n%s", want, out)
@@ -150,17 +150,17 @@ func testSuspend(t *testing.T, w *world) {
 		{"resume ks --all", "✔ resumed Kustomization default/web\n"},
 	}
 	for _, step := range steps {
-		if got := w.call(t.Context(), t, step.line); got.out != step.want || (got.code == 0) != (step.want != "") {
+		if got := w.call(t.Context(), step.line); got.Out != step.want || (got.Code == 0) != (step.want != "") {
 			t.Errorf("%s: %s", step.line, got)
 		}
 	}
 	commit := w.commit(t, "Sell more", map[string]string{"app/deep/web.yaml": strings.Replace(app, "replicas: 2", "replicas: 3", 1)})
-	got := w.call(t.Context(), t, "resume source git fleet")
-	if got.code != 0 || !strings.HasSuffix(got.out, "✔ fetched revision main@sha1:"+commit+"\n") {
+	got := w.call(t.Context(), "resume source git fleet")
+	if got.Code != 0 || !strings.HasSuffix(got.Out, "✔ fetched revision main@sha1:"+commit+"\n") {
 		t.Errorf("resume: %s", got)
 	}
-	got = w.call(t.Context(), t, "reconcile ks web")
-	if got.code != 0 || !strings.HasSuffix(got.out, "✔ applied revision main@sha1:"+commit+"\n") {
+	got = w.call(t.Context(), "reconcile ks web")
+	if got.Code != 0 || !strings.HasSuffix(got.Out, "✔ applied revision main@sha1:"+commit+"\n") {
 		t.Errorf("reconcile: %s", got)
 	}
 }
@@ -168,16 +168,16 @@ func testSuspend(t *testing.T, w *world) {
 // testWrong breaks the application and reads what is said of it.
 func testWrong(t *testing.T, w *world) {
 	w.commit(t, "Forget how to spell", map[string]string{"app/deep/web.yaml": strings.Replace(app, "replicas: 2", "replicas: two", 1)})
-	got := w.call(t.Context(), t, "reconcile ks web --with-source")
-	if got.code != 1 || !strings.Contains(got.err, "error: Kustomization default/web is not ready: ") {
+	got := w.call(t.Context(), "reconcile ks web --with-source")
+	if got.Code != 1 || !strings.Contains(got.Err, "error: Kustomization default/web is not ready: ") {
 		t.Errorf("reconcile: %s", got)
 	}
 	got = w.until(t, "status --check", "NOT READY")
-	if got.code != 1 || !strings.Contains(got.out, "Kustomization default/web: ") || !strings.Contains(got.out, "next: ") {
+	if got.Code != 1 || !strings.Contains(got.Out, "Kustomization default/web: ") || !strings.Contains(got.Out, "next: ") {
 		t.Errorf("status: %s", got)
 	}
 	// The cluster still runs what the last good revision said, and so does the trace.
-	if got := w.call(t.Context(), t, "trace deployment/web -n shop"); !strings.Contains(got.out, `"Sell more"`) {
+	if got := w.call(t.Context(), "trace deployment/web -n shop"); !strings.Contains(got.Out, `"Sell more"`) {
 		t.Errorf("trace: %s", got)
 	}
 }

@@ -1,9 +1,7 @@
 package overview
 
 import (
-	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -13,31 +11,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/commandtest"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/controlplane/fleettest"
 	"github.com/flotilla-io/flotilla/controlplane/member"
-	"github.com/flotilla-io/flotilla/controlplane/member/membertest"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
-	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/gitserver"
-	"github.com/flotilla-io/flotilla/internal/hub"
-	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/reconciler"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 )
 
-var update = flag.Bool("update", false, "rewrite golden files")
-
-// patience is how long a test waits for what takes milliseconds.
-const patience = time.Minute
+var compare = commandtest.Golden("testdata")
 
 // world is a control plane with all its loops, one member, east, and a repository.
 type world struct {
@@ -50,26 +39,18 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	log.SetLogger(logr.Discard())
 	return &world{env: servertest.New(t), cache: t.TempDir()}
 }
 
 // start runs the loops, joins the member and makes the repository.
 func (w *world) start(t *testing.T) {
 	t.Helper()
-	m := membertest.Start(t, member.Options{Name: "east", Nodes: 1})
-	var err error
-	if w.east, err = client.New(m.Config, client.Options{Scheme: scheme.New()}); err != nil {
-		t.Fatal(err)
-	}
-	w.startLoops(t)
-	if err := join.Join(t.Context(), join.Options{Name: "east", Hub: w.env.Hub, Member: w.east, MemberConfig: m.Config}); err != nil {
-		t.Fatal(err)
-	}
-	if err := join.Ready(t.Context(), w.env.Hub, "east", patience); err != nil {
-		t.Fatal(err)
-	}
+	store := serveArtifacts(t)
+	w.east = fleettest.Start(t, w.env, member.Options{Name: "east", Nodes: 1}, func(ctx context.Context, mgr ctrl.Manager) error {
+		return reconciler.Register(ctx, mgr, reconciler.Options{Artifacts: store})
+	}).Edge
 	root := t.TempDir()
+	var err error
 	if w.git, err = gitserver.Start(t.Context(), root, "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +64,8 @@ func (w *world) start(t *testing.T) {
 	}
 }
 
-func (w *world) startLoops(t *testing.T) {
+// serveArtifacts serves what sources fetch, until the test ends.
+func serveArtifacts(t *testing.T) *artifact.Store {
 	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
 	store, err := artifact.NewStore(t.TempDir(), artifact.Options{BaseURL: "http://" + server.Listener.Addr().String()})
@@ -92,25 +74,11 @@ func (w *world) startLoops(t *testing.T) {
 	}
 	server.Config.Handler = store.Handler()
 	server.Start()
-	mgr, err := hub.NewManager(w.env.Config, scheme.New(), hub.Options{Log: logr.Discard(), SeveralPerProcess: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	if err := reconciler.Register(ctx, mgr, reconciler.Options{Artifacts: store}); err != nil {
-		cancel()
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
 	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("loops: %v", err)
-		}
 		server.Close()
 		_ = store.Close()
 	})
+	return store
 }
 
 // commit pushes files to the repository.
@@ -135,31 +103,10 @@ func (w *world) commit(t *testing.T, message string, files map[string]string) st
 	return out
 }
 
-// said is what a call printed.
-type said struct {
-	code     int
-	out, err string
-}
-
-func (s said) String() string {
-	return fmt.Sprintf("%s--- stderr\n%s--- exit code %d\n", s.out, s.err, s.code)
-}
-
 // call runs a command of this package against the control plane.
-func (w *world) call(ctx context.Context, t *testing.T, line string) said {
-	t.Helper()
-	root := &cobra.Command{Use: "flotilla"}
-	f := &fleet.Flags{}
-	f.AddTo(root.PersistentFlags())
-	f.AddConnectionTo(root.PersistentFlags())
-	now := clocktesting.NewFakeClock(time.Now())
-	root.AddCommand(commands(f, now)...)
-	root.SetArgs(append(strings.Fields(line), "--kubeconfig", w.env.Kubeconfig, "--cache-dir", w.cache))
-	var out, errOut bytes.Buffer
-	root.SetOut(&out)
-	root.SetErr(&errOut)
-	code := command.Run(ctx, root)
-	return said{code, out.String(), errOut.String()}
+func (w *world) call(ctx context.Context, line string) commandtest.Said {
+	root := commandtest.Root(func(f *fleet.Flags) []*cobra.Command { return commands(f, clocktesting.NewFakeClock(time.Now())) })
+	return commandtest.Run(ctx, root, "", append(strings.Fields(line), "--kubeconfig", w.env.Kubeconfig, "--cache-dir", w.cache)...)
 }
 
 // changing is what differs from run to run.
@@ -172,7 +119,7 @@ var changing = []struct {
 	{regexp.MustCompile(`sha1:[0-9a-f]{8}`), "sha1:SHORT"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "TIME"},
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "HOST"},
-	{regexp.MustCompile(`\b\d+m?s( ago)?`), "AGE$1"},
+	{regexp.MustCompile(`\b(\d+m)?\d+m?s( ago)?|\b\d+m( ago)?`), "AGE$2$3"},
 	{regexp.MustCompile(`web-[0-9a-f]{8,10}(-[0-9a-z]{5})?\b`), "web-HASH"},
 	{regexp.MustCompile(`v1\.\d+\.\d+`), "VERSION"},
 	{regexp.MustCompile(`([\w:.)/-]) {2,}`), "$1  "}, // columns are as wide as what is in them
@@ -184,31 +131,18 @@ func golden(t *testing.T, name string, got string) {
 	for _, d := range changing {
 		got = d.pattern.ReplaceAllString(got, d.instead)
 	}
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
+	compare(t, name, got)
 }
 
 // until calls again until what is printed holds what it should.
-func (w *world) until(t *testing.T, line, holds string) said {
+func (w *world) until(t *testing.T, line, holds string) commandtest.Said {
 	t.Helper()
-	var last said
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		last = w.call(ctx, t, line)
-		return strings.Contains(last.out, holds), nil
+	var last commandtest.Said
+	servertest.Eventually(t, line, func(ctx context.Context) error {
+		if last = w.call(ctx, line); !strings.Contains(last.Out, holds) {
+			return fmt.Errorf("%q is not printed: %s", holds, last)
+		}
+		return nil
 	})
-	if err != nil {
-		t.Fatalf("%s never prints %q: %s", line, holds, last)
-	}
 	return last
 }
