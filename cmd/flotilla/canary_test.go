@@ -1,60 +1,32 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/commandtest"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
-// locked is written to by what a command leaves running, too.
-type locked struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *locked) Write(data []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(data)
-}
-
-func (l *locked) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
 // runBinary runs the whole command line in this process.
 func runBinary(t *testing.T, args ...string) (code int, out, errOut string) {
 	t.Helper()
-	root := newCommand("flotilla")
-	root.SetArgs(args)
-	root.SetIn(strings.NewReader(""))
-	var stdout, stderr locked
-	root.SetOut(&stdout)
-	root.SetErr(&stderr)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	code = command.Run(ctx, root)
-	return code, stdout.String(), stderr.String()
+	return commandtest.Run(ctx, newCommand("flotilla"), "", args...).All()
 }
 
 // What no command may print.
@@ -160,16 +132,5 @@ func hide(t *testing.T, env *servertest.Env) string {
 // credentials is a kubeconfig with a token that the control plane refuses.
 func credentials(t *testing.T, env *servertest.Env) string {
 	t.Helper()
-	config, err := clientcmd.LoadFromFile(env.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range config.AuthInfos {
-		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: canary, Extensions: map[string]runtime.Object{}}
-	}
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, file); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return commandtest.Changed(t, env.Kubeconfig, func(info *clientcmdapi.AuthInfo) { *info = clientcmdapi.AuthInfo{Token: canary} })
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -21,8 +19,8 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/commandtest"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
-	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/policies/explain"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
@@ -284,21 +282,7 @@ func testRights(t *testing.T, env *servertest.Env, ask asker) {
 // kubeconfigAs copies a kubeconfig for another user.
 func kubeconfigAs(t *testing.T, path, user string) string {
 	t.Helper()
-	config, err := clientcmd.LoadFromFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := clientcmdapi.FlattenConfig(config); err != nil {
-		t.Fatal(err)
-	}
-	for _, info := range config.AuthInfos {
-		info.Impersonate = user
-	}
-	out := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, out); err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return commandtest.Changed(t, path, func(info *clientcmdapi.AuthInfo) { info.Impersonate = user })
 }
 
 func decode(t *testing.T, text string) explain.Explanation {
@@ -314,14 +298,10 @@ func decode(t *testing.T, text string) explain.Explanation {
 func complete(t *testing.T, kubeconfig string, words []string) string {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())
-	root := newCommand("flotilla")
-	var stdout, stderr bytes.Buffer
-	root.SetOut(&stdout)
-	root.SetErr(&stderr)
-	root.SetArgs(append([]string{"__complete", "explain", "--kubeconfig", kubeconfig}, words...))
-	if code := command.Run(t.Context(), root); code != 0 {
-		t.Errorf("code %d: %s", code, stderr.String())
+	said := commandtest.Run(t.Context(), newCommand("flotilla"), "", append([]string{"__complete", "explain", "--kubeconfig", kubeconfig}, words...)...)
+	if said.Code != 0 {
+		t.Errorf("code %d: %s", said.Code, said.Err)
 	}
-	offered, _, _ := strings.Cut(stdout.String(), ":")
+	offered, _, _ := strings.Cut(said.Out, ":")
 	return strings.Join(strings.Fields(offered), " ")
 }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,14 +17,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/flotilla-io/flotilla/api/scheme"
-	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/commandtest"
 	"github.com/flotilla-io/flotilla/policies/explain"
 )
 
@@ -34,43 +30,14 @@ import (
 func explainRun(t *testing.T, in string, args ...string) (code int, out, errOut string) {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir()) // what discovery finds is kept there
-	root := newCommand("flotilla")
-	var stdout, stderr bytes.Buffer
-	root.SetIn(strings.NewReader(in))
-	root.SetOut(&stdout)
-	root.SetErr(&stderr)
-	root.SetArgs(append([]string{"explain"}, args...))
-	code = command.Run(t.Context(), root)
-	return code, stdout.String(), stderr.String()
-}
-
-// kubeconfig writes a file that leads to server.
-func kubeconfig(t *testing.T, server string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	err := clientcmd.WriteToFile(clientcmdapi.Config{
-		CurrentContext: "c",
-		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: server}},
-		Contexts:       map[string]*clientcmdapi.Context{"c": {Cluster: "c"}},
-	}, path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return commandtest.Run(t.Context(), newCommand("flotilla"), in, append([]string{"explain"}, args...)...).All()
 }
 
 // TestExplainCalls: what is wrong is one line that says what to do.
 func TestExplainCalls(t *testing.T) {
 	denying := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	defer denying.Close()
-	closed, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nobody := kubeconfig(t, "http://"+closed.Addr().String())
-	if err := closed.Close(); err != nil {
-		t.Fatal(err)
-	}
+	nobody := commandtest.Kubeconfig(t, "http://"+commandtest.Nobody(t), "")
 	manifest := filepath.Join(t.TempDir(), "app.yaml")
 	if err := os.WriteFile(manifest, []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: b}\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -94,7 +61,7 @@ func TestExplainCalls(t *testing.T) {
 		"a file without a kind":    {args: []string{"-f", "-"}, in: "a: b", code: 1, says: "'Kind' is missing"},
 		"nobody answers":           {args: []string{"deployment/web", "--kubeconfig", nobody}, code: 1, says: "no control plane answers at http://127.0.0.1:"},
 		"fields of nobody":         {args: []string{"deployment", "--kubeconfig", nobody}, code: 1, says: "no control plane answers at http://127.0.0.1:"},
-		"credentials that are bad": {args: []string{"deployment/web", "--kubeconfig", kubeconfig(t, denying.URL)}, code: 1, says: "does not accept these credentials"},
+		"credentials that are bad": {args: []string{"deployment/web", "--kubeconfig", commandtest.Kubeconfig(t, denying.URL, "")}, code: 1, says: "does not accept these credentials"},
 		"a kubeconfig that is not": {args: []string{"deployment/web", "--kubeconfig", "gone"}, code: 1, says: "gone"},
 		"a context that is not":    {args: []string{"deployment/web", "--kubeconfig", nobody, "--karmada-context", "gone"}, code: 1, says: `"gone"`},
 		"files with several":       {args: []string{"-f", manifest, "--kubeconfig", nobody}, code: 2, says: "say which of configmap/a, secret/b"},

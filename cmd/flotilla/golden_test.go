@@ -1,6 +1,5 @@
 package main
 
-import "flag"
+import "github.com/flotilla-io/flotilla/cmd/flotilla/commandtest"
 
-// update rewrites the golden files of all commands.
-var update = flag.Bool("update", false, "rewrite golden files")
+var golden = commandtest.Golden("testdata")

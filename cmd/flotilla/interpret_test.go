@@ -11,24 +11,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/commandtest"
 )
 
 // interpretRun runs interpret as a shell would, and returns all that it says.
 func interpretRun(t *testing.T, in string, args ...string) (code int, out, errOut string) {
 	t.Helper()
-	cmd := newCommand("flotilla")
-	var stdout, stderr bytes.Buffer
-	cmd.SetIn(strings.NewReader(in))
-	cmd.SetOut(&stdout)
-	cmd.SetErr(&stderr)
 	words := []string{"interpret"}
 	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
 		words, args = []string{args[0], "interpret"}, args[1:]
 	}
-	cmd.SetArgs(append(words, args...))
-	code = command.Run(t.Context(), cmd)
-	return code, stdout.String(), stderr.String()
+	return commandtest.Run(t.Context(), newCommand("flotilla"), in, append(words, args...)...).All()
 }
 
 func TestInterpretGolden(t *testing.T) {
@@ -99,19 +92,7 @@ func TestInterpretGolden(t *testing.T) {
 			}
 			code, out, errOut := interpretRun(t, in, strings.Fields(call)...)
 			got := fmt.Sprintf("$ flotilla interpret %s\n%sstderr: %sexit code %d\n", call, out, errOut, code)
-			path := filepath.Join("testdata", "interpret", "golden", name+".txt")
-			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", path, diff)
-			}
+			golden(t, filepath.Join("interpret", "golden", name+".txt"), got)
 		})
 	}
 }

@@ -1,17 +1,14 @@
 package main
 
 import (
-	"bytes"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
-	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/commandtest"
 )
 
 // run runs the whole command line as a shell would.
@@ -19,13 +16,7 @@ func run(t *testing.T, calledAs string, args ...string) (code int, out, errOut s
 	t.Helper()
 	t.Setenv("HOME", "/home/user") // the default of a flag is in it
 	t.Setenv("KUBECACHEDIR", t.TempDir())
-	root := newCommand(calledAs)
-	var stdout, stderr bytes.Buffer
-	root.SetOut(&stdout)
-	root.SetErr(&stderr)
-	root.SetArgs(args)
-	code = command.Run(t.Context(), root)
-	return code, stdout.String(), stderr.String()
+	return commandtest.Run(t.Context(), newCommand(calledAs), "", args...).All()
 }
 
 // TestHelp: what a user sees first.
@@ -41,19 +32,7 @@ func TestHelp(t *testing.T) {
 			if code != 0 || errOut != "" {
 				t.Errorf("code %d, error %q", code, errOut)
 			}
-			path := filepath.Join("testdata", "main", name+".txt")
-			if *update {
-				if err := os.WriteFile(path, []byte(out), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), out); diff != "" {
-				t.Errorf("output (-want +got):\n%s", diff)
-			}
+			golden(t, filepath.Join("main", name+".txt"), out)
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/flotilla-io/flotilla/cmd/flotilla/commandtest"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/lint"
 	"github.com/flotilla-io/flotilla/internal/command"
 )
@@ -18,14 +18,7 @@ import (
 // validateRun runs validate as a shell would, and returns all that it says.
 func validateRun(t *testing.T, in string, args ...string) (code int, out, errOut string) {
 	t.Helper()
-	cmd := newValidateCommand()
-	var stdout, stderr bytes.Buffer
-	cmd.SetIn(strings.NewReader(in))
-	cmd.SetOut(&stdout)
-	cmd.SetErr(&stderr)
-	cmd.SetArgs(args)
-	code = command.Run(t.Context(), cmd)
-	return code, stdout.String(), stderr.String()
+	return commandtest.Run(t.Context(), newValidateCommand(), in, args...).All()
 }
 
 func TestValidateGolden(t *testing.T) {
@@ -51,19 +44,7 @@ func TestValidateGolden(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			code, out, errOut := validateRun(t, string(good), args...)
 			got := fmt.Sprintf("$ flotilla validate %s\n%sstderr: %sexit code %d\n", strings.Join(args, " "), out, errOut, code)
-			path := filepath.Join("testdata", "validate", "golden", name+".txt")
-			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", path, diff)
-			}
+			golden(t, filepath.Join("validate", "golden", name+".txt"), got)
 		})
 	}
 }
