@@ -25,9 +25,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -41,14 +39,10 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/member"
 	"github.com/flotilla-io/flotilla/controlplane/member/membertest"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
-	"github.com/flotilla-io/flotilla/internal/hub"
-	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/registration"
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 	"github.com/flotilla-io/flotilla/internal/registration/token"
-	"github.com/flotilla-io/flotilla/policies/interpreter"
-	"github.com/flotilla-io/flotilla/reconciler/agents"
-	"github.com/flotilla-io/flotilla/reconciler/cluster"
+	"github.com/flotilla-io/flotilla/reconciler/agents/agentstest"
 )
 
 // site is the name of the cluster on the stage.
@@ -59,7 +53,7 @@ type stage struct {
 	life   *testing.T // of the whole test: agents go on from one step to the next
 	dir    string     // of the hub
 	env    *servertest.Env
-	loops  func() // ends those of the hub
+	loops  func() error // ends those of the hub
 	cable  *cable
 	member *membertest.Member
 	edge   client.Client
@@ -92,7 +86,7 @@ func (s *stage) raise(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.loops = runLoops(t, env)
+	s.loops = env.StartLoops(t, agentstest.Register) // what clusters in pull mode need of the hub
 	s.cable.plug(strings.TrimPrefix(admin.Host, "https://"))
 }
 
@@ -102,40 +96,11 @@ func (s *stage) lower(t *testing.T) {
 	if s.env == nil {
 		return
 	}
-	s.loops()
+	_ = s.loops()
 	if err := s.env.Stop(); err != nil {
 		t.Error(err)
 	}
 	s.env = nil
-}
-
-// runLoops runs what clusters in pull mode need of the hub.
-func runLoops(t *testing.T, env *servertest.Env) (stop func()) {
-	t.Helper()
-	mgr, err := hub.NewManager(env.Config, scheme.New(), hub.Options{Log: logr.Discard(), SeveralPerProcess: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	registry := members.New(members.Options{Interpreter: interpreter.Native()})
-	if err := mgr.Add(registry); err != nil {
-		t.Fatal(err)
-	}
-	if err := cluster.New(mgr.GetClient(), mgr.GetAPIReader(), registry, record.NewFakeRecorder(1000), cluster.Options{}).Register(mgr); err != nil {
-		t.Fatal(err)
-	}
-	if err := agents.New(mgr.GetClient(), mgr.GetAPIReader(), agents.Options{}).Register(mgr); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = mgr.Start(ctx)
-	}()
-	return func() {
-		cancel()
-		<-done
-	}
 }
 
 // token makes a bootstrap token for the site.
@@ -317,18 +282,7 @@ func (c *cable) tried() int {
 	return c.tries
 }
 
-// eventually waits until done returns nil.
-func eventually(t *testing.T, what string, done func(ctx context.Context) error) {
-	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
-		last = done(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%s: %v", what, last)
-	}
-}
+var eventually = servertest.Eventually
 
 func space() string { return workv1alpha2.ExecutionNamespace(site1) }
 
