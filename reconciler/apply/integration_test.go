@@ -248,7 +248,7 @@ func (w *world) kustomization(name string, change ...func(*kustomizev1.Kustomiza
 // remove deletes a Kustomization and waits until it is gone, so that its
 // finalizer does not outlive the loop.
 func (w *world) remove(name string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), 2*time.Minute)
 	defer cancel()
 	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
 	if err := w.Hub.Patch(ctx, ks, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); client.IgnoreNotFound(err) != nil {
@@ -272,7 +272,7 @@ func (w *world) get(name string) *kustomizev1.Kustomization {
 func (w *world) until(what string, holds func() (bool, string)) {
 	w.t.Helper()
 	last := ""
-	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, 40*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
 		ok, seen := holds()
 		last = seen
 		return ok, nil

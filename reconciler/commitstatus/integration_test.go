@@ -40,6 +40,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/commitstatus"
 	"github.com/flotilla-io/flotilla/reconciler/commitstatus/poster"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 )
 
@@ -49,6 +50,8 @@ func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
 	os.Exit(shared.Main(m))
 }
+
+var configMap = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 
 const (
 	token  = "CANARY-token"
@@ -109,6 +112,8 @@ type world struct {
 	*servertest.Env
 	t         testing.TB
 	namespace string
+	cache     client.Reader // what the loop sees
+	templates *store.Store
 	stop      func()
 }
 
@@ -134,8 +139,8 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-	templates.Want("test", kind)
+	w.cache, w.templates = mgr.GetClient(), templates
+	templates.Want("test", configMap)
 	if err := mgr.Add(templates); err != nil {
 		w.t.Fatal(err)
 	}
@@ -158,7 +163,21 @@ func (w *world) start() {
 		}
 	})
 	w.t.Cleanup(w.stop)
-	w.until("watching templates", func() (bool, string) { return templates.State(kind) == store.Synced, "" })
+	w.until("watching templates", func() (bool, string) { return templates.State(configMap) == store.Synced, "" })
+}
+
+// seen waits until the loop knows an object as it is here, or a later version:
+// kinds are watched apart, and one may be shown later than another that was
+// written after it.
+func (w *world) seen(obj client.Object) {
+	w.t.Helper()
+	cached := obj.DeepCopyObject().(client.Object)
+	w.until("seen "+obj.GetName(), func() (bool, string) {
+		if err := w.cache.Get(w.t.Context(), client.ObjectKeyFromObject(obj), cached); err != nil {
+			return false, err.Error()
+		}
+		return !echo.Older(cached.GetResourceVersion(), obj.GetResourceVersion()), cached.GetResourceVersion()
+	})
 }
 
 func (w *world) create(obj client.Object) {
@@ -202,12 +221,18 @@ func (w *world) applied(revision string) {
 		},
 	}
 	w.create(ks)
-	w.create(&workv1alpha2.ResourceBinding{
+	binding := &workv1alpha2.ResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: workv1alpha2.BindingName("ConfigMap", "web")},
 		Spec: workv1alpha2.ResourceBindingSpec{
 			Resource: workv1alpha2.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: w.namespace, Name: "web"},
 			Clusters: []workv1alpha2.TargetCluster{{Name: w.cluster("east")}, {Name: w.cluster("west")}},
 		},
+	}
+	w.create(binding)
+	w.seen(binding)
+	w.until("seen the template", func() (bool, string) {
+		_, presence, err := w.templates.Get(w.t.Context(), store.Key{GroupVersionKind: configMap, Namespace: w.namespace, Name: "web"})
+		return presence == store.Present, fmt.Sprint(presence, err)
 	})
 	w.says(revision, metav1.ConditionTrue, meta.ReconciliationSucceededReason, "Applied revision: "+revision)
 }
@@ -257,6 +282,7 @@ func (w *world) runs(cluster string) {
 	if err := w.Hub.Status().Update(w.t.Context(), work); err != nil {
 		w.t.Fatal(err)
 	}
+	w.seen(work)
 	// The binding's status follows, which is what wakes the loop.
 	binding := &workv1alpha2.ResourceBinding{}
 	if err := w.Hub.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: workv1alpha2.BindingName("ConfigMap", "web")}, binding); err != nil {
@@ -271,7 +297,7 @@ func (w *world) runs(cluster string) {
 func (w *world) until(what string, holds func() (bool, string)) {
 	w.t.Helper()
 	last := ""
-	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(w.t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
 		ok, seen := holds()
 		last = seen
 		return ok, nil

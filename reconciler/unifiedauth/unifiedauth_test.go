@@ -89,7 +89,7 @@ func create(t *testing.T, env *servertest.Env, obj client.Object) {
 func users(t *testing.T, env *servertest.Env, cluster string, want ...string) {
 	t.Helper()
 	var got []string
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 		work := &workv1alpha1.Work{}
 		if err := env.Hub.Get(ctx, client.ObjectKey{Namespace: "karmada-es-" + cluster, Name: access.RoleWorkName()}, work); err != nil {
 			return false, client.IgnoreNotFound(err)
@@ -110,7 +110,7 @@ func users(t *testing.T, env *servertest.Env, cluster string, want ...string) {
 func works(t *testing.T, env *servertest.Env, cluster string, want int) {
 	t.Helper()
 	var list workv1alpha1.WorkList
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 		err := env.Hub.List(ctx, &list, client.InNamespace("karmada-es-"+cluster))
 		return len(list.Items) == want, err
 	})
@@ -197,7 +197,7 @@ func TestUsersComeAndGo(t *testing.T) {
 // would let them go.
 func leaving(t *testing.T, env *servertest.Env, cluster string) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 		var list workv1alpha1.WorkList
 		if err := env.Hub.List(ctx, &list, client.InNamespace("karmada-es-"+cluster)); err != nil {
 			return false, err
