@@ -111,6 +111,11 @@ func TestJoinAndUnjoin(t *testing.T) {
 	if err := env.Hub.Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := env.Hub.Delete(context.WithoutCancel(t.Context()), foreign); err != nil {
+			t.Error(err)
+		}
+	})
 	if err := join.Join(t.Context(), options("foreign", &steps{})); !errors.Is(err, join.ErrTaken) || !strings.Contains(err.Error(), "for another cluster") {
 		t.Errorf("join under a name that is taken = %v", err)
 	}
@@ -158,7 +163,7 @@ func TestForce(t *testing.T) {
 	o.Force, o.Wait = true, 0
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	o.Wait = 2e9
+	o.Wait = 5e9 // it waits for that before it lets go, and as long at most after that
 	if err := join.Unjoin(ctx, o); err != nil {
 		t.Errorf("unjoin by force = %v", err)
 	}

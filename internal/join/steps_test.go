@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -109,7 +108,7 @@ func newPair(t *testing.T) *pair {
 }
 
 func (p *pair) options() join.Options {
-	return join.Options{Name: "eu-1", Hub: p.hub, Member: p.member, MemberConfig: p.config, TokenTimeout: time.Second}
+	return join.Options{Name: "eu-1", Hub: p.hub, Member: p.member, MemberConfig: p.config}
 }
 
 // dump returns what joining makes, as it stands in both clusters.
