@@ -331,7 +331,7 @@ func (f *fleet) works(kind, name string) map[string]workv1alpha1.Work {
 func eventually[T any](f *fleet, what string, want T, got func() T) {
 	f.Helper()
 	var last T
-	err := wait.PollUntilContextTimeout(f.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(f.Context(), 20*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
 		last = got()
 		return cmp.Equal(want, last), nil
 	})

@@ -156,7 +156,7 @@ func TestKindInstalledLater(t *testing.T) {
 	t.Cleanup(func() { removeDefinition(f, crd) })
 	eventually(f, "policy", policyv1alpha1.PolicyReasonMatched, func() string { return f.ready(policy) })
 	widget := custom(f.ns, "Widget", "left")
-	f.create(widget)
+	eventually(f, "created", true, func() bool { return f.env.Hub.Create(f.Context(), widget) == nil })
 	eventually(f, "works", 1, func() int { return len(f.works("Widget", "left")) })
 
 	f.check(f.env.Hub.Delete(f.Context(), crd))

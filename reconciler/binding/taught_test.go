@@ -38,7 +38,7 @@ func gadgets(f *fleet) *unstructured.Unstructured {
 	eventually(f, "policy", policyv1alpha1.PolicyReasonMatched, func() string { return f.ready(policy) })
 	gadget := custom(f.ns, "Gadget", "g")
 	gadget.Object["spec"].(map[string]any)["size"] = int64(4)
-	f.create(gadget)
+	eventually(f, "created", true, func() bool { return f.env.Hub.Create(f.Context(), gadget) == nil })
 	f.Cleanup(func() { f.check(client.IgnoreNotFound(f.env.Hub.Delete(f.Context(), gadget))) })
 	return gadget
 }
