@@ -11,10 +11,12 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -135,7 +137,13 @@ func TestLifeOfACluster(t *testing.T) {
 	s.values["token id"] = s.values["token"][:6]
 	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name south --kubeconfig {hub}")
 	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name north --kubeconfig {hub} --wait 1s")
-	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name north --kubeconfig {hub} --discovery-timeout 2s --wait 0s")
+	servertest.Until(t, "nothing is signed for a used token any more", func() bool {
+		info := &corev1.ConfigMap{}
+		err := env.Hub.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespacePublic, Name: bootstrapapi.ConfigMapClusterInfo}, info)
+		_, signed := info.Data[bootstrapapi.JWSSignatureKeyPrefix+s.values["token id"]]
+		return err == nil && !signed
+	})
+	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name north --kubeconfig {hub} --discovery-timeout 10s --wait 0s")
 	if want, got := strings.Join(strings.Fields(out)[:3], " "), "flotilla register "+s.values["address"]; want != got {
 		t.Errorf("the line begins with %q, want %q", got, want)
 	}
@@ -173,7 +181,7 @@ func TestLifeOfACluster(t *testing.T) {
 	s.values["id"] = systemID(t, env)
 	s.run("register {address} --token {token3} --discovery-token-ca-cert-hash {hash} --cluster-name edge --kubeconfig {hub}")
 	s.run("register {address} --token {token3} --discovery-token-ca-cert-hash {hash} --cluster-name other --kubeconfig {hub}")
-	s.run("register {address} --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --cluster-name other --kubeconfig {hub} --discovery-timeout 2s")
+	s.run("register {address} --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --cluster-name other --kubeconfig {hub} --discovery-timeout 10s")
 	s.run("unjoin edge --kubeconfig {hub}")
 	s.run("unregister edge --karmada-config {dir}/karmada-kubeconfig")
 	s.run("unregister edge --kubeconfig {hub}")
