@@ -130,7 +130,7 @@ func (p *Proxy) carry(w http.ResponseWriter, req *http.Request, t trip, path str
 		transport = t.link.upgrade
 	}
 	(&httputil.ReverseProxy{
-		Transport:      final{transport},
+		Transport:      final{transport, &p.buffers},
 		FlushInterval:  -1, // each event of a watch at once
 		BufferPool:     &p.buffers,
 		ErrorLog:       log.New(io.Discard, "", 0),
@@ -182,12 +182,18 @@ func (t trip) location(path, query string) *url.URL {
 }
 
 // final is a transport whose answers are final: interim ones would set headers
-// before anybody has judged them.
-type final struct{ next http.RoundTripper }
+// before anybody has judged them. An answer ends whether or not the caller has
+// sent all of the request.
+type final struct {
+	next    http.RoundTripper
+	buffers *buffers
+}
 
 // RoundTrip implements http.RoundTripper.
 func (f final) RoundTrip(req *http.Request) (*http.Response, error) {
-	return f.next.RoundTrip(req.WithContext(bare{req.Context()}))
+	out := req.WithContext(bare{req.Context()})
+	out.Body = f.buffers.loose(req.Body)
+	return f.next.RoundTrip(out)
 }
 
 // bare is a context without values: none of those that the caller's request has

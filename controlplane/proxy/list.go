@@ -173,7 +173,7 @@ func (p everywhere) hub(w http.ResponseWriter, req *http.Request, path string, a
 	at.RawQuery = queryOf(req)
 	defer settle(req.Context())
 	(&httputil.ReverseProxy{
-		Transport:  final{own},
+		Transport:  final{own, &p.buffers},
 		BufferPool: &p.buffers,
 		ErrorLog:   log.New(io.Discard, "", 0),
 		Rewrite: func(r *httputil.ProxyRequest) {
