@@ -87,6 +87,19 @@ func undescribed(path string, schema *apiextensionsv1.JSONSchemaProps, report fu
 	}
 }
 
+// TestStatusIsASubresource: who may write an object does not write its status,
+// which loops read back.
+func TestStatusIsASubresource(t *testing.T) {
+	for name, crd := range byName(t) {
+		for _, version := range crd.Spec.Versions {
+			_, has := version.Schema.OpenAPIV3Schema.Properties["status"]
+			if apart := version.Subresources != nil && version.Subresources.Status != nil; has && !apart {
+				t.Errorf("%s %s: the status is written with the object", name, version.Name)
+			}
+		}
+	}
+}
+
 func TestKustomizationsLeaveDefinitionsAlone(t *testing.T) {
 	for name, crd := range byName(t) {
 		want := map[string]string{"kustomize.toolkit.fluxcd.io/substitute": "disabled", "kustomize.toolkit.fluxcd.io/prune": "disabled"}

@@ -44,7 +44,20 @@ const (
 	// behind spec.impersonatorSecretRef, where that is not the namespace of the
 	// Secret.
 	AccountsNamespaceAnnotation = "cluster.flotilla.io/accounts-namespace"
+	// OrphansAnnotation says what becomes of objects in the member that were applied
+	// from here and that no Work names. OrphansDelete: they are removed. Anything
+	// else, and nothing: they stay, and are told of.
+	OrphansAnnotation = "cluster.flotilla.io/orphans"
+	OrphansDelete     = "Delete"
 )
+
+// ClaimAnnotation on the namespace kube-system of a member says which hub has it:
+// its JSON is a claim. Hubs write it, and leave a member alone that is another's.
+const ClaimAnnotation = "cluster.flotilla.io/claim"
+
+// HistoryAnnotation on the namespace kube-system of the hub is the JSON of its
+// history: which runs of its loops there were, and whether it was set back and waits.
+const HistoryAnnotation = "cluster.flotilla.io/history"
 
 // Annotations on objects that were answered for a member.
 const (
@@ -58,6 +71,17 @@ const (
 const (
 	// ClusterConditionReady is True while the member answers and is healthy.
 	ClusterConditionReady = "Ready"
+	// ClusterConditionHeld is True while the hub changes nothing in members, since its
+	// store was set back; it is left out otherwise.
+	ClusterConditionHeld = "Held"
+	// ClusterConditionClaimed is False while the hub cannot write its claim to the
+	// member; it is left out otherwise.
+	ClusterConditionClaimed = "Claimed"
+	// ClusterConditionOrphansFound is True while objects in the member were applied
+	// from here and no Work names them; it is left out otherwise.
+	ClusterConditionOrphansFound = "OrphansFound"
+	// OrphansFoundReason goes with True.
+	OrphansFoundReason = "NotNamedByAWork"
 	// ClusterConditionCompleteAPIEnablements is True when status.apiEnablements
 	// lists all that the member serves, so that what is absent is not served.
 	ClusterConditionCompleteAPIEnablements = "CompleteAPIEnablements"
@@ -98,6 +122,8 @@ const (
 
 // Reasons of Events on a Cluster.
 const (
+	// EventReasonPropertiesNotApproved says that an agent says of its cluster what no administrator said.
+	EventReasonPropertiesNotApproved = "PropertiesNotApproved"
 	// EventReasonCreateExecutionSpaceFailed says that the execution namespace could not be made.
 	EventReasonCreateExecutionSpaceFailed = "CreateExecutionSpaceFailed"
 	// EventReasonCreateExecutionSpaceSucceed says that the execution namespace was made.

@@ -17,6 +17,9 @@ const (
 	// CommitStatusReasonProviderNotReady goes with False: the Provider or its
 	// Secret is missing or cannot be used.
 	CommitStatusReasonProviderNotReady = "ProviderNotReady"
+	// CommitStatusReasonAddressNotAllowed goes with False: the Provider's address
+	// leads to where no administrator has said that forges may be.
+	CommitStatusReasonAddressNotAllowed = "AddressNotAllowed"
 )
 
 // Git notes.

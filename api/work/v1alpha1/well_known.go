@@ -22,10 +22,16 @@ const (
 	// WorkDrifted is True while the member's object differs from what was applied
 	// and is left so, and False once a difference was put back.
 	WorkDrifted = "Drifted"
+	// WorkDeletionBlocked is True while a Work that is being deleted waits for
+	// somebody's word; not there otherwise.
+	WorkDeletionBlocked = "DeletionBlocked"
 )
 
-// Reasons of the conditions Interpreted and Drifted.
+// Reasons of the conditions DeletionBlocked, Interpreted and Drifted.
 const (
+	// WorkHoldsOthersReason goes with DeletionBlocked True: objects of others would
+	// go with the namespace or definition.
+	WorkHoldsOthersReason = "HoldsOthers"
 	// WorkInterpreterFailedReason goes with Interpreted False.
 	WorkInterpreterFailedReason = "InterpreterFailed"
 	// WorkDriftReportedReason goes with Drifted True.
@@ -40,6 +46,9 @@ const (
 	WorkAppliedSuccessfulReason = "AppliedSuccessful"
 	// WorkAppliedSuccessfulMessage goes with WorkAppliedSuccessfulReason.
 	WorkAppliedSuccessfulMessage = "Manifest has been successfully applied"
+	// WorkHeldPrefix begins what the condition Applied says of a manifest while the
+	// control plane waits, since its store was set back: what would be done.
+	WorkHeldPrefix = "held: would "
 	// WorkAppliedFailedReason goes with False.
 	WorkAppliedFailedReason = "AppliedFailed"
 )
@@ -72,6 +81,9 @@ const (
 	EventReasonSyncWorkloadSucceed = "SyncSucceed"
 	// EventReasonWorkDispatching says that dispatching was suspended or resumed.
 	EventReasonWorkDispatching = "WorkDispatching"
+	// EventReasonDeletionBlocked says that a Work waits before it takes others' objects
+	// along.
+	EventReasonDeletionBlocked = "DeletionBlocked"
 	// EventReasonDriftReported says that a member's object differs and is left so.
 	EventReasonDriftReported = "DriftReported"
 	// EventReasonDriftReverted says that a member's object differed and was put back.

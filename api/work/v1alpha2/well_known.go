@@ -67,8 +67,11 @@ const (
 	WorkNamespaceAnnotation = "work.karmada.io/namespace"
 	// WorkNameAnnotation is the name of the Work, on members' objects.
 	WorkNameAnnotation = "work.karmada.io/name"
+	// HubAnnotation is the identity of the hub that applied a member's object: the
+	// UID of its namespace kube-system.
+	HubAnnotation = "work.flotilla.io/hub"
 	// BindingDependenciesAnnotationKey on an independent binding is the JSON array
-	// of what its template refers to.
+	// of what its template refers to. It is written and never read.
 	BindingDependenciesAnnotationKey = "resourcebinding.karmada.io/dependencies"
 	// ResourceTemplateUIDAnnotation is the UID of the template, on manifests.
 	ResourceTemplateUIDAnnotation = "resourcetemplate.karmada.io/uid"
@@ -92,6 +95,10 @@ const (
 	ResourceConflictResolutionOverwrite = "overwrite"
 	// ResourceConflictResolutionAbort leaves the member's object alone.
 	ResourceConflictResolutionAbort = "abort"
+	// AllowCascadeAnnotation on a Namespace or CustomResourceDefinition that is
+	// propagated, or on its Work, says with "true" that in members it is deleted with
+	// all that others have in it.
+	AllowCascadeAnnotation = "propagation.flotilla.io/allow-cascade"
 	// DriftAnnotation on a template or Work says what happens to changes of
 	// others in members; without it, what the policy says.
 	DriftAnnotation = "work.flotilla.io/drift"
@@ -182,10 +189,14 @@ const (
 	EvictionReasonTaintUntolerated = "TaintUntolerated"
 	// EvictionReasonApplicationFailure is an application that stayed unhealthy.
 	EvictionReasonApplicationFailure = "ApplicationFailure"
+	// EvictionReasonMoved is a template that was placed elsewhere.
+	EvictionReasonMoved = "Moved"
 	// EvictionProducerTaintManager is who evicts for taints.
 	EvictionProducerTaintManager = "TaintManager"
 	// EvictionProducerApplicationFailover is who evicts unhealthy applications.
 	EvictionProducerApplicationFailover = "ApplicationFailover"
+	// EvictionProducerScheduler is the scheduler itself: a cluster is left for others.
+	EvictionProducerScheduler = "Scheduler"
 )
 
 // Reasons of Events on bindings and their templates.
@@ -222,6 +233,9 @@ const (
 	EventReasonGetDependenciesSucceed = "GetDependenciesSucceed"
 	// EventReasonGetDependenciesFailed says that the template's references could not be read.
 	EventReasonGetDependenciesFailed = "GetDependenciesFailed"
+	// EventReasonRefNotPermitted says that the template refers to what lies outside
+	// of its namespace, and that nobody grants it.
+	EventReasonRefNotPermitted = "RefNotPermitted"
 	// EventReasonGetComponentsSucceed says that the template's parts were read.
 	EventReasonGetComponentsSucceed = "GetComponentsSucceed"
 	// EventReasonGetComponentsFailed says that the template's parts could not be read.

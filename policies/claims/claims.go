@@ -1,0 +1,173 @@
+// Package claims decides whose a member cluster is, and whose the objects in it
+// are.
+//
+// In go the claim that a member carries, who asks, and what an object says of
+// itself; out come verdicts, and the claim as it is to be. A name is never
+// evidence: two hubs may have the same ones. The package talks to nobody.
+package claims
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// ErrMalformed says that what stands where a claim should be is none.
+var ErrMalformed = errors.New("the claim in the cluster cannot be read")
+
+// Claim is what a member carries of its hub.
+type Claim struct {
+	// Hub is the identity of the hub: the UID of its kube-system namespace.
+	Hub string `json:"hub"`
+	// Cluster is the member's name there.
+	Cluster string `json:"cluster"`
+	// Address is where people find that hub; empty if nobody knew.
+	Address string `json:"address,omitempty"`
+	// Former are the hubs that lost the member to another one, the latest last.
+	Former []string `json:"former,omitempty"`
+	// Mark is how far the member has seen the hub's store go; nil: not at all.
+	Mark *Mark `json:"mark,omitempty"`
+}
+
+// mostFormer is how many former hubs are remembered.
+const mostFormer = 8
+
+// Parse reads a claim; nil if text is empty. Errors: ErrMalformed.
+func Parse(text string) (*Claim, error) {
+	if text == "" {
+		return nil, nil
+	}
+	c := &Claim{}
+	if err := json.Unmarshal([]byte(text), c); err != nil || c.Hub == "" {
+		return nil, ErrMalformed
+	}
+	return c, nil
+}
+
+// Encode returns the claim as Parse reads it.
+func (c *Claim) Encode() string {
+	data, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // strings and numbers always encode
+	}
+	return string(data)
+}
+
+// Describe names the holder for people.
+func (c *Claim) Describe() string {
+	if c.Address == "" {
+		return fmt.Sprintf("cluster %s of the hub with the identity %s", c.Cluster, c.Hub)
+	}
+	return fmt.Sprintf("cluster %s of the hub at %s, which has the identity %s", c.Cluster, c.Address, c.Hub)
+}
+
+// Holder is a hub that asks for a member. The zero value is one that does not know
+// who it is, and claims nothing.
+type Holder struct {
+	// Hub is its identity, Cluster the member's name there.
+	Hub, Cluster string
+	// Address is where people find it; empty if that is not known.
+	Address string
+}
+
+// Verdict is whose a member is.
+type Verdict int
+
+const (
+	// Free: nobody's.
+	Free Verdict = iota
+	// Ours: of the hub that asks.
+	Ours
+	// Anothers: of another hub.
+	Anothers
+)
+
+// Judge says whose a member with this claim is; nil is no claim.
+func Judge(c *Claim, h Holder) Verdict {
+	switch {
+	case c == nil:
+		return Free
+	case c.Hub == h.Hub:
+		return Ours
+	default:
+		return Anothers
+	}
+}
+
+// Take returns the claim as it is once h has the member, and whether that is
+// another one than c. A claim of another hub is taken over: that is not asked
+// here.
+func Take(c *Claim, h Holder) (*Claim, bool) {
+	if c == nil {
+		return &Claim{Hub: h.Hub, Cluster: h.Cluster, Address: h.Address}, true
+	}
+	out := *c
+	if c.Hub != h.Hub {
+		former := slices.DeleteFunc(slices.Clone(c.Former), func(hub string) bool { return hub == h.Hub || hub == c.Hub })
+		former = append(former, c.Hub)
+		out = Claim{Hub: h.Hub, Address: h.Address, Former: former[max(0, len(former)-mostFormer):]}
+	}
+	out.Cluster = h.Cluster
+	if out.Address == "" {
+		out.Address = h.Address
+	}
+	return &out, out.Hub != c.Hub || out.Cluster != c.Cluster || out.Address != c.Address
+}
+
+// Standing is what a hub may conclude of a member that it has. The zero value is
+// that of a hub that does not know who it is: names decide, as they did before
+// there were claims.
+type Standing struct {
+	// Hub is its identity.
+	Hub string
+	// Contested says that another hub had the member before: what does not say
+	// whose it is may be that one's.
+	Contested bool
+}
+
+// StandingOf returns what h may conclude of a member with its own claim.
+func StandingOf(c *Claim, h Holder) Standing {
+	return Standing{Hub: h.Hub, Contested: c != nil && len(c.Former) > 0}
+}
+
+// Marks are what an object in a member says of whose it is. Members may write
+// there what they like: it only ever keeps hands off.
+type Marks struct {
+	// Hub is the identity of the hub that applied it; empty for objects that were
+	// applied before hubs said so.
+	Hub string
+	// Work is the permanent id of its Work; empty for none.
+	Work string
+}
+
+// Foreign says whether an object that a Work asks for is another hub's: it is only
+// taken where a policy says so.
+func (s Standing) Foreign(m Marks, work string) bool {
+	switch {
+	case s.Hub == "":
+		return false
+	case m.Hub != "":
+		return m.Hub != s.Hub
+	case m.Work != "" && m.Work == work:
+		return false
+	default:
+		return s.Contested
+	}
+}
+
+// MayRemove says whether an object is the Work's to remove, beyond what names say:
+// this hub has applied it, or it has the Work's permanent id. One that says neither
+// was applied long ago, by whoever had the member then.
+func (s Standing) MayRemove(m Marks, work string) bool {
+	switch {
+	case s.Hub == "":
+		return true
+	case m.Hub != "":
+		return m.Hub == s.Hub
+	case m.Work != "" && work != "":
+		return m.Work == work
+	default:
+		return !s.Contested
+	}
+}

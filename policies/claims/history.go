@@ -1,0 +1,177 @@
+package claims
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A hub whose store is set back to an older backup knows less than its members. Each
+// member carries a mark, how far it has seen the store go; the store remembers each
+// run of the loops that wrote marks. A mark of a run that the store does not know, or
+// of a revision beyond the end of one, is from a future that was lost.
+
+// Mark is how far a member has seen the store of its hub go.
+type Mark struct {
+	// Run is the Number, and ID the identity, of the run of the hub that wrote it.
+	Run int    `json:"run"`
+	ID  string `json:"id"`
+	// Revision is the highest of the store that concerned the member.
+	Revision int64 `json:"revision"`
+}
+
+// Run is one run of the hub's loops.
+type Run struct {
+	// Number counts runs from 1.
+	Number int `json:"number"`
+	// ID is random: a number may be given twice, once before a backup is restored
+	// and once after.
+	ID string `json:"id"`
+	// Began is the revision of the store when it began.
+	Began int64 `json:"began"`
+}
+
+// Hold says that the hub was found to be behind its members, and waits.
+type Hold struct {
+	// Since is when that was found.
+	Since time.Time `json:"since"`
+	// Clusters are those that have seen more, sorted.
+	Clusters []string `json:"clusters"`
+	// Store is the revision of the hub's store then, Seen the highest one that a
+	// member has seen.
+	Store int64 `json:"store"`
+	Seen  int64 `json:"seen"`
+	// Lost are the IDs of the runs that wrote the marks.
+	Lost []string `json:"lost"`
+}
+
+// Describe says what is wrong and what to do, for people.
+func (h *Hold) Describe() string {
+	return fmt.Sprintf("the control plane was set back to an older backup: its store was at revision %d, and %s had seen %d. "+
+		"Since %s nothing is changed or removed in clusters: flotilla resume hub shows what would be, and goes on",
+		h.Store, strings.Join(h.Clusters, ", "), h.Seen, h.Since.Format(time.RFC3339))
+}
+
+// History is what the store remembers of its runs.
+type History struct {
+	// Runs are the latest, the last one last.
+	Runs []Run `json:"runs,omitempty"`
+	// Hold is nil unless the hub waits.
+	Hold *Hold `json:"hold,omitempty"`
+	// Forgiven are the IDs of runs that were lost, and that somebody has said to go
+	// on without.
+	Forgiven []string `json:"forgiven,omitempty"`
+}
+
+const (
+	// mostRuns is how many runs are remembered: marks of older ones are believed.
+	mostRuns = 64
+	// mostForgiven is how many lost runs are.
+	mostForgiven = 64
+)
+
+// ParseHistory reads a history; an empty one if text is empty or none.
+func ParseHistory(text string) History {
+	var h History
+	if json.Unmarshal([]byte(text), &h) != nil {
+		return History{}
+	}
+	return h
+}
+
+// Encode returns the history as ParseHistory reads it.
+func (h History) Encode() string {
+	data, err := json.Marshal(h)
+	if err != nil {
+		panic(err) // strings, numbers and times of ours always encode
+	}
+	return string(data)
+}
+
+// Behind says whether a member has seen what the store has lost. Began is the
+// revision of the store when the present run began, which the history need not
+// have yet.
+func (h History) Behind(m *Mark, own string, began int64) bool {
+	if m == nil || m.ID == own || h.Forgives(m.ID) {
+		return false
+	}
+	at := slices.IndexFunc(h.Runs, func(r Run) bool { return r.Number == m.Run })
+	switch {
+	case at < 0:
+		return len(h.Runs) == 0 || m.Run > h.Runs[len(h.Runs)-1].Number
+	case h.Runs[at].ID != m.ID:
+		return true
+	case at+1 < len(h.Runs):
+		return m.Revision > h.Runs[at+1].Began
+	default:
+		return m.Revision > began
+	}
+}
+
+// Forgives says whether a run was lost, and somebody has said to go on without.
+func (h History) Forgives(id string) bool { return slices.Contains(h.Forgiven, id) }
+
+// Starts returns the history with a run in it that has begun, and that run. A run that
+// is there already is not begun again: several members may ask for it at once, and a
+// second entry would end the first.
+func (h History) Starts(id string, began int64) (next History, run Run, news bool) {
+	if at := slices.IndexFunc(h.Runs, func(r Run) bool { return r.ID == id }); at >= 0 {
+		return h, h.Runs[at], false
+	}
+	number := 1
+	if last := len(h.Runs) - 1; last >= 0 {
+		number = h.Runs[last].Number + 1
+	}
+	run = Run{Number: number, ID: id, Began: began}
+	h.Runs = append(slices.Clone(h.Runs), run)
+	h.Runs = h.Runs[max(0, len(h.Runs)-mostRuns):]
+	return h, run, true
+}
+
+// Holds returns the history with a hold for what a cluster has seen, and whether
+// that says more than h did.
+func (h History) Holds(cluster string, m *Mark, store int64, now time.Time) (History, bool) {
+	hold := Hold{Since: now.UTC().Truncate(time.Second), Store: store}
+	if h.Hold != nil {
+		hold = *h.Hold
+	}
+	before := len(hold.Clusters) + len(hold.Lost)
+	hold.Clusters, hold.Lost = with(hold.Clusters, cluster), with(hold.Lost, m.ID)
+	more := h.Hold == nil || len(hold.Clusters)+len(hold.Lost) > before || m.Revision > hold.Seen
+	hold.Seen = max(hold.Seen, m.Revision)
+	h.Hold = &hold
+	return h, more
+}
+
+// Resumes returns the history without its hold: what was lost is lost.
+func (h History) Resumes() History {
+	if h.Hold == nil {
+		return h
+	}
+	for _, id := range h.Hold.Lost {
+		h.Forgiven = with(h.Forgiven, id)
+	}
+	h.Forgiven = h.Forgiven[max(0, len(h.Forgiven)-mostForgiven):]
+	h.Hold = nil
+	return h
+}
+
+// with returns names with one more, if it is not among them.
+func with(names []string, name string) []string {
+	if slices.Contains(names, name) {
+		return names
+	}
+	return append(slices.Clone(names), name)
+}
+
+// Next returns the mark that a member is to carry, given the one that it has, the
+// present run and the highest revision that concerned it; ok is false if that is
+// the one it has. Forgiven says that the one it has is of a run that was lost.
+func Next(have *Mark, run Run, seen int64, forgiven bool) (next Mark, ok bool) {
+	if seen == 0 || have != nil && !forgiven && have.Revision >= seen {
+		return Mark{}, false
+	}
+	return Mark{Run: run.Number, ID: run.ID, Revision: seen}, true
+}

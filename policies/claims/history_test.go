@@ -1,0 +1,101 @@
+package claims_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-io/flotilla/policies/claims"
+)
+
+func TestBehind(t *testing.T) {
+	history := claims.History{Runs: []claims.Run{{Number: 3, ID: "c", Began: 300}, {Number: 4, ID: "d", Began: 400}}, Forgiven: []string{"lost"}}
+	for name, tc := range map[string]struct {
+		history claims.History
+		mark    *claims.Mark
+		began   int64
+		want    bool
+	}{
+		"a member without a mark":                           {history, nil, 500, false},
+		"a mark of the run before, within it":               {history, &claims.Mark{Run: 4, ID: "d", Revision: 450}, 500, false},
+		"a mark beyond what the store has":                  {history, &claims.Mark{Run: 4, ID: "d", Revision: 501}, 500, true},
+		"a mark of an earlier run, within it":               {history, &claims.Mark{Run: 3, ID: "c", Revision: 399}, 500, false},
+		"a mark beyond its run, though the store has grown": {history, &claims.Mark{Run: 3, ID: "c", Revision: 450}, 500, true},
+		"a mark of a run that the store does not know":      {history, &claims.Mark{Run: 5, ID: "e", Revision: 100}, 500, true},
+		"a mark of a run whose number was given again":      {history, &claims.Mark{Run: 4, ID: "x", Revision: 100}, 500, true},
+		"a mark of a run that is too long ago":              {history, &claims.Mark{Run: 2, ID: "b", Revision: 250}, 500, false},
+		"a mark that the store has forgotten everything of": {claims.History{}, &claims.Mark{Run: 1, ID: "a", Revision: 2}, 500, true},
+		"a mark of a lost run that was forgiven":            {history, &claims.Mark{Run: 9, ID: "lost", Revision: 900}, 500, false},
+		"a mark of the present run":                         {history, &claims.Mark{Run: 5, ID: "own", Revision: 900}, 500, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.history.Behind(tc.mark, "own", tc.began); got != tc.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestARunBeginsOnce(t *testing.T) {
+	h, first, news := claims.History{}.Starts("a", 10)
+	again, second, more := h.Starts("a", 12)
+	if !news || more || first != second {
+		t.Errorf("%v, news %t, and then %v, news %t", first, news, second, more)
+	}
+	if diff := cmp.Diff(h, again); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
+	}
+	if again.Behind(&claims.Mark{Run: first.Number, ID: "a", Revision: 40}, "b", 50) {
+		t.Error("a mark of the run counts as beyond its end")
+	}
+}
+
+func TestAHoldFromItsBeginningToItsEnd(t *testing.T) {
+	now := time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
+	h, run, _ := claims.History{}.Starts("a", 10)
+	if run != (claims.Run{Number: 1, ID: "a", Began: 10}) {
+		t.Errorf("the first run is %v", run)
+	}
+	east, west := &claims.Mark{Run: 2, ID: "b", Revision: 50}, &claims.Mark{Run: 3, ID: "c", Revision: 40}
+	h, first := h.Holds("east", east, 20, now)
+	h, second := h.Holds("west", west, 21, now.Add(time.Hour))
+	h, again := h.Holds("west", west, 22, now.Add(time.Hour))
+	if !first || !second || again {
+		t.Errorf("news: %v, %v, %v", first, second, again)
+	}
+	want := &claims.Hold{Since: now, Clusters: []string{"east", "west"}, Store: 20, Seen: 50, Lost: []string{"b", "c"}}
+	if diff := cmp.Diff(want, h.Hold); diff != "" {
+		t.Errorf("hold (-want +got):\n%s", diff)
+	}
+	h = claims.ParseHistory(h.Encode()).Resumes()
+	if diff := cmp.Diff(claims.History{Runs: []claims.Run{run}, Forgiven: []string{"b", "c"}}, h); diff != "" {
+		t.Errorf("afterwards (-want +got):\n%s", diff)
+	}
+	if h.Behind(east, "own", 60) || h.Behind(west, "own", 60) {
+		t.Error("what was forgiven counts")
+	}
+}
+
+func TestNext(t *testing.T) {
+	run := claims.Run{Number: 2, ID: "b"}
+	for name, tc := range map[string]struct {
+		have     *claims.Mark
+		seen     int64
+		forgiven bool
+		ok       bool
+	}{
+		"nothing concerned the member":         {nil, 0, false, false},
+		"the first mark":                       {nil, 7, false, true},
+		"nothing new":                          {&claims.Mark{Run: 1, ID: "a", Revision: 7}, 7, false, false},
+		"something new":                        {&claims.Mark{Run: 1, ID: "a", Revision: 7}, 8, false, true},
+		"a mark of what was lost and forgiven": {&claims.Mark{Run: 9, ID: "x", Revision: 70}, 8, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			next, ok := claims.Next(tc.have, run, tc.seen, tc.forgiven)
+			if ok != tc.ok || ok && next != (claims.Mark{Run: 2, ID: "b", Revision: tc.seen}) {
+				t.Errorf("got %v, %v", next, ok)
+			}
+		})
+	}
+}

@@ -1,0 +1,254 @@
+package expression
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/functions"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/ext"
+	"github.com/google/cel-go/interpreter"
+)
+
+// What callers branch on. An expression is foreign text that has not changed since
+// it was refused: ErrInvalid and ErrCost come again, ErrTime may not, ErrFailed
+// depends on the objects.
+var (
+	// ErrInvalid says that a text is no expression, or one that is too large.
+	ErrInvalid = errors.New("invalid expression")
+	// ErrCost says that an expression, or all of a Budget, cost more than is allowed.
+	ErrCost = errors.New("the expression costs more than is allowed")
+	// ErrTime says that an expression took longer than is allowed.
+	ErrTime = errors.New("the expression takes longer than is allowed")
+	// ErrFailed says that an expression has no result for these objects.
+	ErrFailed = errors.New("the expression has no result")
+)
+
+// Limits bound expressions. Zero fields take the default.
+type Limits struct {
+	// Size is how many characters an expression may have. Default 10,000.
+	Size int
+	// Cost is what one evaluation may cost, in CEL's units: about one per step, and
+	// one per sixteen bytes that are looked at. Default 1,000,000, a tenth of a
+	// second.
+	Cost uint64
+	// Time is how long one evaluation may take. Default 5 s.
+	Time time.Duration
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Size == 0 {
+		l.Size = 10_000
+	}
+	if l.Cost == 0 {
+		l.Cost = 1_000_000
+	}
+	if l.Time == 0 {
+		l.Time = 5 * time.Second
+	}
+	return l
+}
+
+// maxOptional is how often an expression may use optMap and optFlatMap: each
+// doubles what is before it when it is read.
+const maxOptional = 6
+
+// Budget bounds what several evaluations cost together. It is not for use by
+// several goroutines.
+type Budget struct{ left uint64 }
+
+// NewBudget returns one of that cost.
+func NewBudget(cost uint64) *Budget { return &Budget{left: cost} }
+
+func (b *Budget) take(cost uint64) error {
+	if b == nil {
+		return nil
+	}
+	if cost > b.left {
+		b.left = 0
+		return fmt.Errorf("%w, together with others: make them look at less", ErrCost)
+	}
+	b.left -= cost
+	return nil
+}
+
+// Compiler compiles expressions. It is for use by any number of goroutines.
+type Compiler struct {
+	limits Limits
+	// made returns the language, which is made when it is first needed.
+	made func() (*language, error)
+}
+
+// language is what all expressions have in common.
+type language struct {
+	env   *cel.Env
+	calls map[string]*functions.Overload // by the function's name
+}
+
+// NewCompiler returns a Compiler.
+func NewCompiler(limits Limits) *Compiler {
+	limits = limits.withDefaults()
+	return &Compiler{limits: limits, made: sync.OnceValues(func() (*language, error) { return newLanguage(limits) })}
+}
+
+func newLanguage(limits Limits) (*language, error) {
+	env, err := cel.NewEnv(
+		cel.HomogeneousAggregateLiterals(),
+		cel.EagerlyValidateDeclarations(true),
+		cel.DefaultUTCTimeZone(true),
+		cel.CrossTypeNumericComparisons(true),
+		cel.OptionalTypes(),
+		cel.ParserExpressionSizeLimit(limits.Size),
+		ext.Strings(), ext.Sets(), ext.Encoders(),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("set up expressions: %w", err)
+	}
+	calls := map[string]*functions.Overload{}
+	for name, function := range env.Functions() {
+		bindings, err := function.Bindings()
+		if err != nil {
+			return nil, fmt.Errorf("set up the function %s of expressions: %w", name, err)
+		}
+		for _, b := range bindings {
+			if b.Operator == name {
+				calls[name] = b
+			}
+		}
+	}
+	return &language{env: env, calls: calls}, nil
+}
+
+// Expression is one that was compiled. It is for use by any number of goroutines.
+type Expression struct {
+	text    string
+	limits  Limits
+	program cel.Program
+}
+
+// Compile reads an expression. With variables, which are objects, it is checked
+// that it uses no others, and that types fit where they are known; without, its
+// variables are whatever it is given. Errors: ErrInvalid; any other is one of the
+// program.
+func (c *Compiler) Compile(text string, variables ...string) (*Expression, error) {
+	if len(text) > c.limits.Size {
+		return nil, fmt.Errorf("%w: it has more than %d characters", ErrInvalid, c.limits.Size)
+	}
+	if strings.Count(text, "optMap")+strings.Count(text, "optFlatMap") > maxOptional {
+		return nil, fmt.Errorf("%w: it uses optMap and optFlatMap more than %d times", ErrInvalid, maxOptional)
+	}
+	l, err := c.made()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := l.read(text, variables)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", ErrInvalid, strings.Join(strings.Fields(err.Error()), " "))
+	}
+	program, err := l.env.Program(tree,
+		cel.CustomDecoratorV2(l.guard),
+		cel.CostTracking(estimator{}), cel.CostLimit(c.limits.Cost),
+		cel.InterruptCheckFrequency(checkEvery),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return &Expression{text: text, limits: c.limits, program: program}, nil
+}
+
+// checkEvery is after how many rounds of a loop it is looked whether the context
+// has ended.
+const checkEvery = 10
+
+func (l *language) read(text string, variables []string) (*cel.Ast, error) {
+	if len(variables) == 0 {
+		tree, issues := l.env.Parse(text)
+		return tree, issues.Err()
+	}
+	var declared []cel.EnvOption
+	for _, name := range variables {
+		declared = append(declared, cel.Variable(name, cel.ObjectType("google.protobuf.Struct")))
+	}
+	env, err := l.env.Extend(declared...)
+	if err != nil {
+		return nil, err
+	}
+	tree, issues := env.Compile(text)
+	return tree, issues.Err()
+}
+
+// Bool evaluates an expression that says yes or no over variables; a nil budget
+// has no bounds of its own. Errors: ErrCost, ErrTime, ErrFailed, and that of a
+// context that ended.
+func (e *Expression) Bool(ctx context.Context, variables map[string]any, budget *Budget) (bool, error) {
+	value, err := e.evaluate(ctx, variables, budget)
+	if err != nil {
+		return false, err
+	}
+	out, ok := value.(types.Bool)
+	if !ok {
+		return false, fmt.Errorf("%w: it says neither true nor false", ErrFailed)
+	}
+	return bool(out), nil
+}
+
+// Text is Bool for an expression whose result is a text.
+func (e *Expression) Text(ctx context.Context, variables map[string]any, budget *Budget) (string, error) {
+	value, err := e.evaluate(ctx, variables, budget)
+	if err != nil {
+		return "", err
+	}
+	out, ok := value.(types.String)
+	if !ok {
+		return "", fmt.Errorf("%w: what it gives is no text", ErrFailed)
+	}
+	return string(out), nil
+}
+
+func (e *Expression) evaluate(ctx context.Context, variables map[string]any, budget *Budget) (ref.Val, error) {
+	if err := budget.take(1); err != nil {
+		return nil, err
+	}
+	timed, cancel := context.WithTimeoutCause(ctx, e.limits.Time, ErrTime)
+	defer cancel()
+	value, details, err := e.program.ContextEval(timed, variables)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("evaluate an expression: %w", context.Cause(ctx))
+	}
+	if details != nil && details.ActualCost() != nil {
+		if err := budget.take(*details.ActualCost()); err != nil {
+			return nil, err
+		}
+	}
+	return value, e.explain(err)
+}
+
+// explain says what went wrong without any value of the objects.
+func (e *Expression) explain(err error) error {
+	var cancelled interpreter.EvalCancelledError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &cancelled) || errors.Is(err, errTooMuch) || strings.HasSuffix(err.Error(), errTooMuch.Error()):
+		return fmt.Errorf("%w: make it look at less", ErrCost)
+	case errors.Is(err, ErrTime):
+		return ErrTime
+	}
+	// What is missing is named only if the expression names it itself: a key may be
+	// computed from a value.
+	for _, missing := range []string{"no such key: ", "no such attribute(s): "} {
+		if _, name, found := strings.Cut(err.Error(), missing); found {
+			if name != "" && strings.Contains(e.text, name) {
+				return fmt.Errorf("%w: there is no %s", ErrFailed, name)
+			}
+			return fmt.Errorf("%w: a field that it uses is not there", ErrFailed)
+		}
+	}
+	return fmt.Errorf("%w: what it does cannot be done with the types or values that it finds", ErrFailed)
+}

@@ -1,0 +1,102 @@
+package orphans
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/claims"
+)
+
+// ID names an object in a member, whatever the version of its kind.
+type ID struct {
+	Kind schema.GroupKind
+	types.NamespacedName
+}
+
+// String returns "ConfigMap shop/web".
+func (id ID) String() string {
+	return id.Kind.Kind + " " + strings.TrimPrefix(id.NamespacedName.String(), "/")
+}
+
+// Object is what an object in a member says of itself.
+type Object struct {
+	ID
+	// Work is the Work that it names; zero for none.
+	Work types.NamespacedName
+	// Claim is whose it is, besides names.
+	Claim claims.Marks
+	// Managed says that it has the label of what is managed, Applied that Flotilla
+	// applied fields of it, and Leaving that it is being deleted.
+	Managed, Applied, Leaving bool
+}
+
+// Suspect says whether the object is one of this hub's in the cluster, as far as it
+// says itself: an orphan if no Work names it.
+func (o *Object) Suspect(cluster string, s claims.Standing) bool {
+	return o.Managed && o.Applied && !o.Leaving && o.Work.Name != "" &&
+		o.Work.Namespace == workv1alpha2.ExecutionNamespace(cluster) && s.MayRemove(o.Claim, "")
+}
+
+// Named says whether a Work asks for the object, or knows that it is to go; nil is
+// no Work. One whose manifests cannot be read names anything.
+func Named(work *workv1alpha1.Work, id ID) bool {
+	if work == nil {
+		return false
+	}
+	for i := range work.Status.ManifestStatuses {
+		of := &work.Status.ManifestStatuses[i].Identifier
+		if id == (ID{schema.GroupKind{Group: of.Group, Kind: of.Kind}, types.NamespacedName{Namespace: of.Namespace, Name: of.Name}}) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(work.Spec.Workload.Manifests, func(m workv1alpha1.Manifest) bool {
+		var object metav1.PartialObjectMetadata
+		if json.Unmarshal(m.Raw, &object) != nil {
+			return true
+		}
+		return id == ID{object.GroupVersionKind().GroupKind(), types.NamespacedName{Namespace: object.Namespace, Name: object.Name}}
+	})
+}
+
+// Removable says whether an orphan is removed where somebody says so. Namespaces and
+// definitions are not: what others have in them would go as well.
+func Removable(id ID) bool {
+	return id.Kind != (schema.GroupKind{Kind: "Namespace"}) && id.Kind != (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"})
+}
+
+// mostNamed is how many orphans a message names.
+const mostNamed = 5
+
+// Message tells of orphans; the IDs come sorted, and there is one at least.
+func Message(cluster string, found []ID, braked bool) string {
+	names := make([]string, 0, mostNamed)
+	for _, id := range found[:min(len(found), mostNamed)] {
+		names = append(names, id.String())
+	}
+	text := strings.Join(names, ", ")
+	if more := len(found) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	count := fmt.Sprintf("%d objects that no Work names", len(found))
+	if len(found) == 1 {
+		count = "1 object that no Work names"
+	}
+	out := count + ": " + text + "; flotilla prune --cluster " + cluster + " removes what nobody needs"
+	if braked {
+		out += ", as its policy does not for so many at once"
+	}
+	return out
+}
+
+// Brakes says whether so many of all managed objects are not removed by policy
+// alone: more than a fifth of them and more than five, or all. A hub that forgot its
+// Works would have everything go.
+func Brakes(found, all int) bool { return found > 5 && 5*found > all || found >= all }

@@ -1,0 +1,97 @@
+package orphans_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/orphans"
+)
+
+func id(name string) orphans.ID {
+	return orphans.ID{Kind: schema.GroupKind{Kind: "ConfigMap"}, NamespacedName: types.NamespacedName{Namespace: "shop", Name: name}}
+}
+
+// TestSuspect: only what says in every way that it was applied from here.
+func TestSuspect(t *testing.T) {
+	ours, contested := claims.Standing{Hub: "one"}, claims.Standing{Hub: "one", Contested: true}
+	cases := map[string]struct {
+		change   func(*orphans.Object)
+		standing claims.Standing
+		want     bool
+	}{
+		"applied from here":                           {func(*orphans.Object) {}, ours, true},
+		"by another hub":                              {func(o *orphans.Object) { o.Claim.Hub = "two" }, ours, false},
+		"long ago, before hubs said so":               {func(o *orphans.Object) { o.Claim.Hub = "" }, ours, true},
+		"long ago, where another hub was before":      {func(o *orphans.Object) { o.Claim.Hub = "" }, contested, false},
+		"without the label":                           {func(o *orphans.Object) { o.Managed = false }, ours, false},
+		"a copy that somebody else made of an object": {func(o *orphans.Object) { o.Applied = false }, ours, false},
+		"being deleted":                               {func(o *orphans.Object) { o.Leaving = true }, ours, false},
+		"names no Work":                               {func(o *orphans.Object) { o.Work = types.NamespacedName{} }, ours, false},
+		"names a Work of another cluster":             {func(o *orphans.Object) { o.Work.Namespace = "karmada-es-west" }, ours, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := orphans.Object{
+				ID: id("a"), Work: types.NamespacedName{Namespace: "karmada-es-east", Name: "a-1"},
+				Claim: claims.Marks{Hub: "one", Work: "w"}, Managed: true, Applied: true,
+			}
+			tc.change(&o)
+			if got := o.Suspect("east", tc.standing); got != tc.want {
+				t.Errorf("%t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestNamed(t *testing.T) {
+	manifest := func(raw string) []workv1alpha1.Manifest {
+		return []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(raw)}}}
+	}
+	asks, remembers, unread, other := &workv1alpha1.Work{}, &workv1alpha1.Work{}, &workv1alpha1.Work{}, &workv1alpha1.Work{}
+	asks.Spec.Workload.Manifests = manifest(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"a"}}`)
+	remembers.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{Identifier: workv1alpha1.ResourceIdentifier{Version: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "a"}}}
+	unread.Spec.Workload.Manifests = manifest(`{`)
+	other.Spec.Workload.Manifests = manifest(`{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"shop","name":"a"}}`)
+	for name, tc := range map[string]struct {
+		work *workv1alpha1.Work
+		want bool
+	}{
+		"no Work": {nil, false}, "one that asks for it": {asks, true}, "one that has yet to remove it": {remembers, true},
+		"one that cannot be read": {unread, true}, "one that asks for something else": {other, false},
+	} {
+		if got := orphans.Named(tc.work, id("a")); got != tc.want {
+			t.Errorf("%s: %t, want %t", name, got, tc.want)
+		}
+	}
+}
+
+func TestMessage(t *testing.T) {
+	var seven []orphans.ID
+	for i := range 7 {
+		seven = append(seven, id(fmt.Sprint(i)))
+	}
+	got := []string{orphans.Message("east", seven[:1], false), orphans.Message("east", seven, true)}
+	want := []string{
+		"1 object that no Work names: ConfigMap shop/0; flotilla prune --cluster east removes what nobody needs",
+		"7 objects that no Work names: ConfigMap shop/0, ConfigMap shop/1, ConfigMap shop/2, ConfigMap shop/3, ConfigMap shop/4 and 2 more; " +
+			"flotilla prune --cluster east removes what nobody needs, as its policy does not for so many at once",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestBrakes(t *testing.T) {
+	for counts, want := range map[[2]int]bool{{1, 10}: false, {5, 10}: false, {6, 10}: true, {6, 30}: false, {7, 30}: true, {2, 2}: true} {
+		if got := orphans.Brakes(counts[0], counts[1]); got != want {
+			t.Errorf("%d of %d: %t, want %t", counts[0], counts[1], got, want)
+		}
+	}
+}
