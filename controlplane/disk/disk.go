@@ -1,0 +1,269 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+)
+
+// Notice begins what is said to clients while nothing new is stored.
+const Notice = "the control plane is read-only"
+
+const (
+	// lookEvery is how often the room is looked at while nobody asks.
+	lookEvery = time.Second
+	// relieveEvery is how many looks there are for one at the store's own limit.
+	relieveEvery = 10
+	reserveFile  = "reserve"
+)
+
+// Options say what is watched. Dir and Minimum are required.
+type Options struct {
+	// Dir is the folder. The reserve is kept in it.
+	Dir string
+	// Minimum is how many bytes must stay free. Half as many are held in reserve.
+	Minimum int64
+	// Database is a file that is written to within its size: it is given room ahead,
+	// a quarter of Minimum beyond its end, which nobody else can take. Empty for none.
+	Database string
+	// Relieve says whether the store has reached a limit of its own, after it has
+	// tried to make room; nil for a store that has none.
+	Relieve func(context.Context) (full bool, err error)
+	// Look asks the file system; nil means Look.
+	Look func(dir string) (Room, error)
+	// Log receives a line whenever there is no room any more, and when there is
+	// again.
+	Log logr.Logger
+	// Clock paces the looks; nil means the machine's.
+	Clock clock.WithTicker
+}
+
+// State is how much may be stored.
+type State struct {
+	Level Level
+	// Text says why not everything is; empty for Plenty.
+	Text string
+}
+
+// Err is why nothing new is stored; nil if it is.
+func (s State) Err() error {
+	if s.Level == Plenty {
+		return nil
+	}
+	return errors.New(s.Text)
+}
+
+// Disk is the room of a control plane. A nil one has plenty.
+type Disk struct {
+	opts Options
+
+	mu    sync.Mutex
+	state State
+	atCap bool // the store has reached its own limit
+}
+
+// New returns one that has not looked yet.
+func New(o Options) *Disk {
+	if o.Look == nil {
+		o.Look = Look
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return &Disk{opts: o}
+}
+
+// State looks how much may be stored right now. Whoever is about to write asks: a
+// disk is filled faster than anybody looks from time to time.
+func (d *Disk) State() State {
+	if d == nil {
+		return State{}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.look()
+}
+
+// Start looks for the first time, before the store is started. That makes its files
+// anew and needs room for it: where there is none, it gets what was held back.
+func (d *Disk) Start() {
+	if state := d.State(); state.Level == Plenty {
+		return
+	}
+	d.release()
+	if info, err := os.Stat(d.opts.Database); err == nil {
+		_ = os.Truncate(d.opts.Database, info.Size()) // gives back what lies beyond its end
+	}
+	d.State()
+}
+
+// Last is how much could be stored when somebody looked last.
+func (d *Disk) Last() State {
+	if d == nil {
+		return State{}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.state
+}
+
+// look brings the state up to date. What cannot be looked at stays as it was. The
+// reserve gives way before nothing at all is stored.
+func (d *Disk) look() State {
+	room, err := d.opts.Look(d.opts.Dir)
+	if err != nil {
+		return d.state
+	}
+	level := judge(room, d.opts.Minimum, d.state.Level)
+	if level == Exhausted && !room.ReadOnly && d.release() {
+		if room, err = d.opts.Look(d.opts.Dir); err != nil {
+			return d.state
+		}
+		level = judge(room, d.opts.Minimum, Low)
+	}
+	now := State{Level: level}
+	switch {
+	case level != Plenty:
+		now.Text = Notice + ": " + room.describe(d.opts.Minimum)
+	case d.atCap:
+		now = State{Level: Low, Text: Notice + ": its store has reached its limit"}
+	}
+	d.turn(now, room)
+	return d.state
+}
+
+// turn takes over a state, and tells when it is better or worse than the last.
+func (d *Disk) turn(now State, room Room) {
+	was := d.state
+	d.state = now
+	if was.Level == now.Level {
+		return
+	}
+	log := d.opts.Log.WithValues("dir", d.opts.Dir, "free", amount(room.Bytes), "needed", amount(d.opts.Minimum))
+	switch {
+	case now.Level == Plenty:
+		log.Info("There is room again: writes are accepted")
+	case now.Level == Exhausted:
+		log.Error(now.Err(), "Nothing is stored, and nothing deleted, until somebody makes room: reading goes on")
+	case was.Level == Plenty:
+		log.Error(now.Err(), "Writes are refused until somebody makes room: reading and deleting go on")
+	}
+}
+
+// Run keeps looking until ctx ends, and makes the reserve when there is room for it.
+func (d *Disk) Run(ctx context.Context) error {
+	if d == nil {
+		<-ctx.Done()
+		return nil
+	}
+	ticker := d.opts.Clock.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for looks := 0; ; looks++ {
+		if looks%relieveEvery == 0 {
+			d.relieve(ctx)
+		}
+		if d.State().Level == Plenty {
+			d.keepAhead()
+			d.keepReserve()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		}
+	}
+}
+
+// relieve asks the store whether it has reached its own limit.
+func (d *Disk) relieve(ctx context.Context) {
+	if d.opts.Relieve == nil {
+		return
+	}
+	full, err := d.opts.Relieve(ctx)
+	if err != nil && ctx.Err() == nil {
+		d.opts.Log.Error(err, "The store does not say how full it is")
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.atCap = full
+}
+
+func (d *Disk) reserve() string { return filepath.Join(d.opts.Dir, reserveFile) }
+
+// release gives the reserve up, and says whether there was one.
+func (d *Disk) release() bool {
+	info, err := os.Stat(d.reserve())
+	return err == nil && info.Size() > 0 && os.Remove(d.reserve()) == nil
+}
+
+// keepAhead gives the database room ahead. What cannot be given, on file systems
+// that do not know it, or now, is missed by nobody but a disk that is full.
+func (d *Disk) keepAhead() {
+	if d.opts.Database == "" {
+		return
+	}
+	f, err := os.OpenFile(d.opts.Database, os.O_WRONLY, 0)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil {
+		_ = ahead(f, info.Size()+d.opts.Minimum/4)
+	}
+}
+
+// keepReserve makes the reserve if it is not there and there is room for it beside
+// what must stay free.
+func (d *Disk) keepReserve() {
+	size := d.opts.Minimum / 2
+	if info, err := os.Stat(d.reserve()); err == nil && info.Size() >= size {
+		return
+	}
+	if room, err := d.opts.Look(d.opts.Dir); err != nil || room.Bytes < enough(d.opts.Minimum)+size {
+		return
+	}
+	if err := fill(d.reserve(), size); err != nil {
+		d.opts.Log.Error(err, "No room is held in reserve")
+	}
+}
+
+// fill makes a file that takes up all of its size.
+func fill(path string, size int64) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("make the reserve: %w", err)
+	}
+	defer func() {
+		if err = errors.Join(err, f.Close()); err != nil {
+			if gone := os.Remove(path); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+				err = errors.Join(err, gone)
+			}
+		}
+	}()
+	if err := allocate(f, size); err != nil {
+		return fmt.Errorf("make the reserve: %w", err)
+	}
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("make the reserve: %w", err)
+	}
+	return nil
+}
+
+// zeros makes a file take up its size on file systems that give no room ahead.
+func zeros(f *os.File, size int64) error {
+	block := make([]byte, 1<<20)
+	for left := size; left > 0; left -= int64(len(block)) {
+		if _, err := f.Write(block[:min(left, int64(len(block)))]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package disk
+
+import (
+	"fmt"
+	"syscall"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Room is what is left on a file system.
+type Room struct {
+	// Bytes and Inodes are what others than the superuser may still use. Inodes is
+	// negative where the file system does not count them.
+	Bytes, Inodes int64
+	// ReadOnly says that it is mounted so.
+	ReadOnly bool
+}
+
+// Look returns what is left on the file system of a folder.
+func Look(dir string) (Room, error) {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(dir, &st); err != nil {
+		return Room{}, fmt.Errorf("ask for the room in %s: %w", dir, err)
+	}
+	const readOnly = 1                                                                                                 // ST_RDONLY, MNT_RDONLY
+	room := Room{Bytes: int64(st.Bavail) * int64(st.Bsize), Inodes: int64(st.Ffree), ReadOnly: st.Flags&readOnly != 0} //nolint:unconvert // other types elsewhere
+	if st.Files == 0 {
+		room.Inodes = -1
+	}
+	return room, nil
+}
+
+// Level is how much may still be stored.
+type Level int
+
+// Levels, best first.
+const (
+	// Plenty: everything.
+	Plenty Level = iota
+	// Low: nothing new; what makes room, and what keeps the fleet together, is.
+	Low
+	// Exhausted: nothing at all.
+	Exhausted
+)
+
+const (
+	// fewInodes is how many files it must be possible to make, and noInodes those
+	// without which the store cannot end a write.
+	fewInodes = 256
+	noInodes  = 16
+)
+
+// judge says how much may be stored while minimum bytes are to stay free. A quarter
+// of them is for what must go on. Who was low needs a quarter more to be well
+// again: what is deleted and made in turns does not change the level each time.
+func judge(room Room, minimum int64, was Level) Level {
+	counted := room.Inodes >= 0
+	switch {
+	case room.ReadOnly, room.Bytes < minimum/4, counted && room.Inodes < noInodes:
+		return Exhausted
+	case room.Bytes < minimum, counted && room.Inodes < fewInodes:
+		return Low
+	case was != Plenty && (room.Bytes < enough(minimum) || counted && room.Inodes < enough(fewInodes)):
+		return Low
+	}
+	return Plenty
+}
+
+func enough(minimum int64) int64 { return minimum + minimum/4 }
+
+// describe says what is wrong.
+func (r Room) describe(minimum int64) string {
+	switch {
+	case r.ReadOnly:
+		return "its disk is mounted read-only"
+	case r.Inodes >= 0 && r.Inodes < enough(fewInodes) && r.Bytes >= enough(minimum):
+		return fmt.Sprintf("its disk takes %d more files, and it needs %d", r.Inodes, enough(fewInodes))
+	default:
+		return fmt.Sprintf("its disk has %s free, and it needs %s", amount(r.Bytes), amount(enough(minimum)))
+	}
+}
+
+// amount is a number of bytes for people: whole MiB, which do not change with each
+// write.
+func amount(bytes int64) string {
+	const mebi = 1 << 20
+	return resource.NewQuantity(bytes/mebi*mebi, resource.BinarySI).String()
+}

@@ -1,0 +1,214 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/flotilla-io/flotilla/internal/addresses"
+)
+
+// Dialer connects to where tenants say. The zero value connects to public
+// addresses of other machines only.
+type Dialer struct {
+	// Networks are where hosts may be besides. One within 127.0.0.0/8 or ::1/128 is
+	// needed for loopback: a wider one does not include it. Link-local and reserved
+	// addresses are never reached. See ParseNetworks.
+	Networks []netip.Prefix
+	// Own is what belongs to the control plane itself, as host:port; it is never
+	// reached, whatever Networks say. On this machine each of the ports counts at
+	// all addresses.
+	Own []string
+	// Dial opens connections; nil means the network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// LookupNetIP resolves names; nil means the system's resolver.
+	LookupNetIP func(ctx context.Context, network, host string) ([]netip.Addr, error)
+	// Machine returns the addresses of this machine; nil asks the system.
+	Machine func() ([]netip.Addr, error)
+}
+
+// ErrNotAllowed is what every NotAllowedError is.
+var ErrNotAllowed = errors.New("address not allowed")
+
+// NotAllowedError says that a host is where connections that tenants name may
+// not lead. It is the same whether something listens there or not.
+type NotAllowedError struct {
+	// Host is what was named.
+	Host string
+	// Kind is what it leads to.
+	Kind addresses.Kind
+	// Own says that it is the control plane itself.
+	Own bool
+}
+
+// Flag names the networks that are allowed; it is in messages.
+const Flag = "--source-networks"
+
+// Error names the host, what it leads to, and who can do something about it.
+func (e *NotAllowedError) Error() string {
+	switch {
+	case e.Own:
+		return fmt.Sprintf("%v: %s leads to the control plane itself, where no source may be", ErrNotAllowed, e.Host)
+	case e.Kind == addresses.Nobodys:
+		return fmt.Sprintf("%v: %s leads to %s, where no source may be", ErrNotAllowed, e.Host, e.Kind)
+	case e.Kind == addresses.Public: // of this machine
+		return fmt.Sprintf("%v: %s leads to the control plane's own machine; an administrator can allow that with %s", ErrNotAllowed, e.Host, Flag)
+	default:
+		return fmt.Sprintf("%v: %s leads to %s; an administrator can allow that with %s", ErrNotAllowed, e.Host, e.Kind, Flag)
+	}
+}
+
+// Unwrap returns ErrNotAllowed.
+func (e *NotAllowedError) Unwrap() error { return ErrNotAllowed }
+
+// patience is how long an address may take while the host has others.
+const patience = 5 * time.Second
+
+// DialContext connects to a host, given as host:port. Errors: NotAllowedError,
+// before anything is sent; what the resolver or the network says.
+func (d Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	at, err := d.Resolve(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	return d.Connect(ctx, network, address, at)
+}
+
+// Resolve returns where a host is, given as host:port. It connects to nothing. If
+// one of the addresses is not allowed, none is.
+func (d Dialer) Resolve(ctx context.Context, address string) ([]netip.AddrPort, error) {
+	host, service, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	port, err := strconv.ParseUint(service, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no port", service)
+	}
+	found, err := d.lookup(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	machine, err := d.machine()
+	if err != nil {
+		return nil, fmt.Errorf("find out this machine's own addresses: %w", err)
+	}
+	out := make([]netip.AddrPort, 0, len(found))
+	for _, addr := range found {
+		at := netip.AddrPortFrom(addr.Unmap(), uint16(port))
+		if fault := d.judge(ctx, at, machine); fault != nil {
+			fault.Host = host
+			return nil, fault
+		}
+		out = append(out, at)
+	}
+	return out, nil
+}
+
+// Connect connects to one of the addresses of a host that Resolve has returned.
+func (d Dialer) Connect(ctx context.Context, network, address string, at []netip.AddrPort) (net.Conn, error) {
+	var faults []error
+	for i, to := range at {
+		conn, err := d.try(ctx, network, to.String(), i == len(at)-1)
+		if err == nil {
+			return conn, nil
+		}
+		faults = append(faults, Fault(err))
+	}
+	return nil, fmt.Errorf("connect to %s: %w", address, errors.Join(faults...))
+}
+
+func (d Dialer) try(ctx context.Context, network, address string, last bool) (net.Conn, error) {
+	if !last {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	if d.Dial != nil {
+		return d.Dial(ctx, network, address)
+	}
+	return new(net.Dialer).DialContext(ctx, network, address)
+}
+
+func (d Dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{addr}, nil
+	}
+	lookup := d.LookupNetIP
+	if lookup == nil {
+		lookup = net.DefaultResolver.LookupNetIP
+	}
+	found, err := lookup(ctx, "ip", host)
+	var fault *net.DNSError
+	if errors.As(err, &fault) {
+		plain := *fault
+		plain.Server = "" // nobody's business
+		err = &plain
+	}
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("no address for host %q", host)
+	}
+	return found, err
+}
+
+func (d Dialer) machine() ([]netip.Addr, error) {
+	if d.Machine != nil {
+		return d.Machine()
+	}
+	found, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]netip.Addr, 0, len(found))
+	for _, address := range found {
+		if prefix, err := netip.ParsePrefix(address.String()); err == nil {
+			out = append(out, prefix.Addr().Unmap())
+		}
+	}
+	return out, nil
+}
+
+// judge says why an address is not allowed, or nil.
+func (d Dialer) judge(ctx context.Context, at netip.AddrPort, machine []netip.Addr) *NotAllowedError {
+	for _, face := range addresses.Faces(at.Addr()) {
+		kind, here := addresses.KindOf(face), slices.Contains(machine, face)
+		switch {
+		case kind == addresses.Nobodys:
+			return &NotAllowedError{Kind: kind}
+		case kind == addresses.Public && !here:
+		case !d.listed(face, kind):
+			return &NotAllowedError{Kind: kind}
+		}
+		if d.own(ctx, netip.AddrPortFrom(face, at.Port()), here || kind == addresses.Loopback) {
+			return &NotAllowedError{Kind: kind, Own: true}
+		}
+	}
+	return nil
+}
+
+// listed says whether an administrator has named a network that an address is in.
+func (d Dialer) listed(addr netip.Addr, kind addresses.Kind) bool {
+	return slices.ContainsFunc(d.Networks, func(network netip.Prefix) bool {
+		return network.Contains(addr) && (kind != addresses.Loopback || withinLoopback(network))
+	})
+}
+
+// own says whether an address is one of the control plane's.
+func (d Dialer) own(ctx context.Context, at netip.AddrPort, here bool) bool {
+	return slices.ContainsFunc(d.Own, func(own string) bool {
+		host, port, err := net.SplitHostPort(own)
+		if err != nil || port != strconv.Itoa(int(at.Port())) {
+			return false
+		}
+		if here || host == "" {
+			return here
+		}
+		found, err := d.lookup(ctx, host)
+		return err != nil || slices.ContainsFunc(found, func(addr netip.Addr) bool { return addresses.Plain(addr) == at.Addr() })
+	})
+}

@@ -1,0 +1,60 @@
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+)
+
+var (
+	// ErrAnswer says that what answers is not what was expected there.
+	ErrAnswer = errors.New("the answer makes no sense: is this the right server, and the right port?")
+	// ErrEnded says that a connection ended before the answer did.
+	ErrEnded = errors.New("the server ended the connection")
+)
+
+// Fault returns what went wrong with a connection in words of our own. Clients
+// of HTTP and SSH quote what was answered, and addresses and ports of this side.
+func Fault(err error) error {
+	var (
+		refused     *NotAllowedError
+		name        *net.DNSError
+		number      syscall.Errno
+		certificate *tls.CertificateVerificationError
+		alert       tls.AlertError
+		record      tls.RecordHeaderError
+		timeout     net.Error
+	)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused):
+		return refused
+	case errors.Is(err, context.Canceled):
+		return context.Canceled
+	case errors.Is(err, context.DeadlineExceeded):
+		return context.DeadlineExceeded
+	case errors.As(err, &name):
+		return name
+	case errors.As(err, &number):
+		return number
+	case errors.As(err, &certificate):
+		return certificate
+	case errors.As(err, &alert):
+		return alert
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
+		return http.ErrSchemeMismatch
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return os.ErrDeadlineExceeded
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		return fmt.Errorf("%w: %w", ErrEnded, io.ErrUnexpectedEOF)
+	default:
+		return ErrAnswer
+	}
+}

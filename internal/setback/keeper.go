@@ -1,0 +1,239 @@
+// Package setback notices that the store of the hub was set back to an older
+// backup, and keeps that in mind until somebody says to go on.
+//
+// In go the marks that members carry and the changes that concern them; out come
+// whether the hub waits, and the marks as they are to be. The history of the hub is
+// an annotation of its namespace kube-system, so that neither a restart nor what is
+// written later forgets it. What is concluded is decided in policies/claims; the
+// package writes nothing to members.
+package setback
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/claims"
+)
+
+// Keeper knows whether the hub waits. Use New.
+type Keeper struct {
+	hub   client.Client // may write the hub's namespace kube-system
+	live  client.Reader // asks the server
+	clock clock.PassiveClock
+	id    string // of the present run
+
+	mu      sync.Mutex
+	known   bool // history and began have been read
+	began   int64
+	history claims.History
+	version int64      // of what history was read from
+	untold  bool       // the store does not know yet that the hub waits
+	run     claims.Run // zero until the store has it
+	seen    map[string]int64
+	told    []func()
+}
+
+// New returns a keeper that knows nothing yet. hub writes, live reads from the
+// server; nil is the machine's clock.
+func New(hub client.Client, live client.Reader, now clock.PassiveClock) *Keeper {
+	if now == nil {
+		now = clock.RealClock{}
+	}
+	return &Keeper{hub: hub, live: live, clock: now, id: rand.Text(), seen: map[string]int64{}}
+}
+
+// OnChange adds one who is told when the hub begins to wait, and when it goes on.
+// It is called before anything is weighed, and must not block.
+func (k *Keeper) OnChange(told func()) { k.told = append(k.told, told) }
+
+// Hold is why the hub waits; nil if it does not.
+func (k *Keeper) Hold() *claims.Hold {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.history.Hold
+}
+
+// Begin reads how far the store is, and what it remembers. Until it has, no mark can
+// be weighed. It may be called again, and does nothing then.
+func (k *Keeper) Begin(ctx context.Context) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.known {
+		return nil
+	}
+	began, err := k.revision(ctx)
+	if err != nil {
+		return err
+	}
+	system, err := k.system(ctx)
+	if err != nil {
+		return err
+	}
+	k.began, k.known, k.version = began, true, number(system.ResourceVersion)
+	k.history = claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation])
+	return nil
+}
+
+// revision returns that of the store: a list's, since an object's is older.
+func (k *Keeper) revision(ctx context.Context) (int64, error) {
+	list := &corev1.NamespaceList{}
+	if err := k.live.List(ctx, list, client.Limit(1)); err != nil {
+		return 0, fmt.Errorf("read the revision of the hub's store: %w", err)
+	}
+	if revision := number(list.ResourceVersion); revision > 0 {
+		return revision, nil
+	}
+	return math.MaxInt64, nil // a store that counts otherwise: only its runs tell
+}
+
+func (k *Keeper) system(ctx context.Context) (*corev1.Namespace, error) {
+	system := &corev1.Namespace{}
+	if err := k.live.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+		return nil, fmt.Errorf("read the history of the hub: %w", err)
+	}
+	return system, nil
+}
+
+// Learned takes over what the store says of the hub, as a watch shows it.
+func (k *Keeper) Learned(system *corev1.Namespace) {
+	if system.Name != metav1.NamespaceSystem {
+		return
+	}
+	history := claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation])
+	k.mu.Lock()
+	version := number(system.ResourceVersion)
+	news := k.known && version > k.version && !(k.untold && history.Hold == nil)
+	k.mu.Unlock()
+	if news {
+		k.set(history, version)
+	}
+}
+
+// number reads a resource version; 0 for one that is no number.
+func number(resourceVersion string) int64 {
+	n, err := strconv.ParseInt(resourceVersion, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// set keeps a history of some version, and tells if the hub begins to wait or goes
+// on.
+func (k *Keeper) set(h claims.History, version int64) {
+	k.mu.Lock()
+	k.version = max(k.version, version)
+	turned := (k.history.Hold == nil) != (h.Hold == nil)
+	k.history = h
+	k.mu.Unlock()
+	if !turned {
+		return
+	}
+	for _, tell := range k.told {
+		tell()
+	}
+}
+
+// Saw notes a revision that concerned a member.
+func (k *Keeper) Saw(cluster, resourceVersion string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.seen[cluster] = max(k.seen[cluster], number(resourceVersion))
+}
+
+// Weigh compares the mark of a member with the store. A hub that is behind waits from
+// then on, also if the store cannot be told. Errors: what the hub answered; the
+// member must not be written to then.
+func (k *Keeper) Weigh(ctx context.Context, cluster string, m *claims.Mark) error {
+	if err := k.Begin(ctx); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	if !k.history.Behind(m, k.id, k.began) {
+		k.mu.Unlock()
+		return nil
+	}
+	held, more := k.history.Holds(cluster, m, k.began, k.clock.Now())
+	more = more || k.untold
+	k.untold = more
+	k.mu.Unlock()
+	if !more {
+		return nil
+	}
+	k.set(held, 0)
+	err := k.change(ctx, func(h claims.History) (claims.History, bool) {
+		return h.Holds(cluster, m, held.Hold.Store, k.clock.Now())
+	})
+	if err == nil {
+		k.mu.Lock()
+		k.untold = false
+		k.mu.Unlock()
+	}
+	return err
+}
+
+// Next returns the mark that a member is to carry; nil if that is the one it has, and
+// while the hub waits.
+func (k *Keeper) Next(ctx context.Context, cluster string, have *claims.Mark) (*claims.Mark, error) {
+	k.mu.Lock()
+	known, held, run, seen := k.known, k.history.Hold != nil, k.run, k.seen[cluster]
+	forgiven := have != nil && k.history.Forgives(have.ID)
+	k.mu.Unlock()
+	if _, ok := claims.Next(have, run, seen, forgiven); !known || held || !ok {
+		return nil, nil
+	}
+	if run.ID == "" {
+		err := k.change(ctx, func(h claims.History) (_ claims.History, news bool) {
+			h, run, news = h.Starts(k.id, k.began)
+			return h, news
+		})
+		if err != nil {
+			return nil, err
+		}
+		k.mu.Lock()
+		k.run = run
+		k.mu.Unlock()
+	}
+	next, _ := claims.Next(have, run, seen, forgiven)
+	return &next, nil
+}
+
+// Resume has the hub go on.
+func (k *Keeper) Resume(ctx context.Context) error {
+	return k.change(ctx, func(h claims.History) (claims.History, bool) { return h.Resumes(), h.Hold != nil })
+}
+
+// change writes the history as edit wants it, if that says so.
+func (k *Keeper) change(ctx context.Context, edit func(claims.History) (claims.History, bool)) error {
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		system, err := k.system(ctx)
+		if err != nil {
+			return err
+		}
+		history, changed := edit(claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation]))
+		if changed {
+			before := system.DeepCopy()
+			metav1.SetMetaDataAnnotation(&system.ObjectMeta, clusterv1alpha1.HistoryAnnotation, history.Encode())
+			if err := k.hub.Patch(ctx, system, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+				return err
+			}
+		}
+		k.set(history, number(system.ResourceVersion))
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("write the history of the hub: %w", err)
+	}
+	return nil
+}

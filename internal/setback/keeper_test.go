@@ -1,0 +1,223 @@
+package setback_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/setback"
+	"github.com/flotilla-io/flotilla/policies/claims"
+)
+
+// store is a hub at a revision.
+type store struct {
+	client.WithWatch
+	revision string
+	down     error
+	writes   int
+}
+
+func newStore(revision string, works ...client.Object) *store {
+	s := &store{revision: revision}
+	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}
+	s.WithWatch = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(append(works, system)...).WithInterceptorFuncs(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			err := c.List(ctx, list, opts...)
+			list.SetResourceVersion(s.revision)
+			return errors.Join(err, s.down)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+			if s.down != nil {
+				return s.down
+			}
+			s.writes++
+			return c.Patch(ctx, obj, patch, opts...)
+		},
+	}).Build()
+	return s
+}
+
+func (s *store) system(t *testing.T) *corev1.Namespace {
+	t.Helper()
+	out := &corev1.Namespace{}
+	if err := s.Get(t.Context(), client.ObjectKey{Name: "kube-system"}, out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// start returns a new run, and the mark that it gives a member that has seen a
+// revision.
+func start(t *testing.T, s *store, seen string, have *claims.Mark) (*setback.Keeper, *claims.Mark) {
+	t.Helper()
+	k := setback.New(s, s, nil)
+	if err := k.Weigh(t.Context(), "east", have); err != nil {
+		t.Fatal(err)
+	}
+	k.Saw("east", seen)
+	next, err := k.Next(t.Context(), "east", have)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k, next
+}
+
+func TestRunsAreWrittenOnceAndOnlyIfTheyAreNeeded(t *testing.T) {
+	s := newStore("100")
+	k, first := start(t, s, "120", nil)
+	if first == nil || first.Run != 1 || first.Revision != 120 || s.writes != 1 {
+		t.Fatalf("the first mark is %+v, after %d writes", first, s.writes)
+	}
+	if again, err := k.Next(t.Context(), "east", first); again != nil || err != nil {
+		t.Errorf("a mark for nothing new: %+v, %v", again, err)
+	}
+	k.Saw("east", "130")
+	if next, err := k.Next(t.Context(), "east", first); err != nil || next == nil || next.Revision != 130 || s.writes != 1 {
+		t.Errorf("the next mark is %+v, %v, after %d writes", next, err, s.writes)
+	}
+	s.revision = "140"
+	if k, next := start(t, s, "120", first); next != nil || k.Hold() != nil || s.writes != 1 {
+		t.Errorf("a restart in which nothing happens: %+v, %v, %d writes", next, k.Hold(), s.writes)
+	}
+}
+
+// TestMembersThatAskAtOnce: after a restart, what several members were told in the first
+// run is no news.
+func TestMembersThatAskAtOnce(t *testing.T) {
+	s := newStore("100")
+	k := setback.New(s, s, nil)
+	if err := k.Begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	clusters := []string{"east", "edge", "west"}
+	marks := make([]*claims.Mark, len(clusters))
+	var group sync.WaitGroup
+	for i, cluster := range clusters {
+		k.Saw(cluster, "120")
+		group.Go(func() {
+			next, err := k.Next(t.Context(), cluster, nil)
+			if err != nil {
+				t.Error(err)
+			}
+			marks[i] = next
+		})
+	}
+	group.Wait()
+	s.revision = "130"
+	later := setback.New(s, s, nil)
+	for i, cluster := range clusters {
+		if err := later.Weigh(t.Context(), cluster, marks[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if hold := later.Hold(); hold != nil {
+		t.Errorf("it waits: %s", hold.Describe())
+	}
+}
+
+func TestAStoreThatIsBehindIsHeldUntilSomebodyResumes(t *testing.T) {
+	s := newStore("100")
+	_, mark := start(t, s, "120", nil)
+	backup := s.system(t).Annotations[clusterv1alpha1.HistoryAnnotation]
+	s.revision = "150"
+	_, mark = start(t, s, "160", mark)
+
+	back := newStore("110") // it has grown again before it was looked at: its runs tell
+	system := back.system(t)
+	system.Annotations = map[string]string{clusterv1alpha1.HistoryAnnotation: backup}
+	if err := back.Update(t.Context(), system); err != nil {
+		t.Fatal(err)
+	}
+	back.revision = "500"
+	told := 0
+	k := setback.New(back, back, nil)
+	k.OnChange(func() { told++ })
+	back.down = errors.New("down")
+	if err := k.Weigh(t.Context(), "east", mark); err == nil {
+		t.Error("a mark was weighed without the hub")
+	}
+	back.down = nil
+	if err := k.Begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	back.down = errors.New("down")
+	if err := k.Weigh(t.Context(), "east", mark); err == nil || k.Hold() == nil {
+		t.Errorf("a hold that cannot be written: %v, %v", k.Hold(), err)
+	}
+	stale := back.system(t)
+	stale.ResourceVersion = "999"
+	k.Learned(stale)
+	if k.Hold() == nil || told != 1 {
+		t.Errorf("what the store does not know yet is forgotten: %v, told %d times", k.Hold(), told)
+	}
+	back.down = nil
+	if err := k.Weigh(t.Context(), "east", mark); err != nil {
+		t.Fatal(err)
+	}
+	k.Saw("east", "510")
+	if next, err := k.Next(t.Context(), "east", mark); next != nil || err != nil {
+		t.Errorf("the evidence is written over: %+v, %v", next, err)
+	}
+
+	later := setback.New(back, back, nil)
+	if err := later.Begin(t.Context()); err != nil || later.Hold() == nil {
+		t.Errorf("after a restart: %v, %v", later.Hold(), err)
+	}
+	if hold, err := setback.Waits(t.Context(), back); err != nil || cmp.Diff([]string{"east"}, hold.Clusters) != "" {
+		t.Errorf("Waits = %+v, %v", hold, err)
+	}
+	if err := setback.New(back, back, nil).Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	later.Learned(back.system(t))
+	if later.Hold() != nil {
+		t.Error("it waits on")
+	}
+	if _, next := start(t, back, "510", mark); next == nil || next.Revision != 510 || next.ID == mark.ID {
+		t.Errorf("the mark afterwards is %+v", next)
+	}
+}
+
+func TestWhatIsPending(t *testing.T) {
+	work := func(name, message string, manifests ...string) *workv1alpha1.Work {
+		w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-east", Name: name}}
+		for _, m := range manifests {
+			w.Spec.Workload.Manifests = append(w.Spec.Workload.Manifests, workv1alpha1.Manifest{RawExtension: runtime.RawExtension{Raw: []byte(m)}})
+		}
+		if message != "" {
+			w.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse, Message: message}}
+		}
+		return w
+	}
+	leaving := work("leaving", "", `{"kind":"Namespace","metadata":{"name":"shop"}}`)
+	leaving.Finalizers, leaving.DeletionTimestamp = []string{"f/f"}, ptr.To(metav1.Now())
+	s := newStore("1",
+		work("two", "Failed to apply all manifests (0/2): [held: would set back Deployment shop/web, held: would make ConfigMap shop/web]"),
+		work("failed", "Failed to apply all manifests (0/1): no such kind"), work("fine", ""), leaving,
+	)
+	got, err := setback.Pending(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []setback.Change{
+		{Cluster: "east", Verb: "make", Object: "ConfigMap shop/web"},
+		{Cluster: "east", Verb: "set back", Object: "Deployment shop/web"},
+		{Cluster: "east", Verb: "remove", Object: "Namespace shop"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,95 @@
+package setback
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/claims"
+)
+
+// Change is what the hub would do to an object in a cluster if it did not wait.
+type Change struct {
+	Cluster string `json:"cluster"`
+	// Verb is "make", "change", "set back" or "remove".
+	Verb string `json:"verb"`
+	// Object is its kind and name, "ConfigMap shop/web".
+	Object string `json:"object"`
+}
+
+// String returns the change as a line for people.
+func (c Change) String() string { return fmt.Sprintf("%s %s in %s", c.Verb, c.Object, c.Cluster) }
+
+// Waits returns why the hub waits; nil if it does not.
+func Waits(ctx context.Context, hub client.Reader) (*claims.Hold, error) {
+	system := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
+	if err := hub.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+		return nil, fmt.Errorf("read the history of the hub: %w", err)
+	}
+	return claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation]).Hold, nil
+}
+
+// Pending returns what the hub would do if it did not wait, in the order of clusters
+// and objects. What it does not know of does not appear: it stays as it is.
+func Pending(ctx context.Context, hub client.Reader) ([]Change, error) {
+	var out []Change
+	list := &workv1alpha1.WorkList{}
+	for {
+		if err := hub.List(ctx, list, client.Limit(pageOf), client.Continue(list.Continue)); err != nil {
+			return nil, fmt.Errorf("list works: %w", err)
+		}
+		for i := range list.Items {
+			out = append(out, pendingOf(&list.Items[i])...)
+		}
+		if list.Continue == "" {
+			break
+		}
+	}
+	slices.SortFunc(out, func(a, b Change) int {
+		return cmp.Or(strings.Compare(a.Cluster, b.Cluster), strings.Compare(a.Object, b.Object), strings.Compare(a.Verb, b.Verb))
+	})
+	return out, nil
+}
+
+// pageOf is how many Works are read at once.
+const pageOf = 500
+
+// told finds what a Work says that would be done.
+var told = regexp.MustCompile(regexp.QuoteMeta(workv1alpha1.WorkHeldPrefix) + `(make|change|set back|remove) ([A-Za-z0-9]+ [^\s,\]]+)`)
+
+func pendingOf(work *workv1alpha1.Work) []Change {
+	cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(work.Namespace)
+	if !ok {
+		return nil
+	}
+	var out []Change
+	if !work.DeletionTimestamp.IsZero() {
+		for _, m := range work.Spec.Workload.Manifests {
+			var object metav1.PartialObjectMetadata
+			if json.Unmarshal(m.Raw, &object) == nil {
+				name := strings.TrimPrefix(object.Namespace+"/"+object.Name, "/")
+				out = append(out, Change{Cluster: cluster, Verb: "remove", Object: object.Kind + " " + name})
+			}
+		}
+		return out
+	}
+	applied := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied)
+	if applied == nil || applied.Status == metav1.ConditionTrue {
+		return nil
+	}
+	for _, found := range told.FindAllStringSubmatch(applied.Message, -1) {
+		out = append(out, Change{Cluster: cluster, Verb: found[1], Object: found[2]})
+	}
+	return out
+}

@@ -1,0 +1,9 @@
+// Package tenure keeps one who has lost the lease, and may not know it yet, from
+// writing: a process that was stopped wakes up and goes on in the middle of a line.
+//
+// In go the lease that replicas compete for and the requests of whoever holds it.
+// Out come requests that end with the lease, by a clock that nobody sets, and, on
+// their way to the hub, carry the epoch that the hub's store compares in the
+// transaction of the write. The package decides nothing about who leads: client-go's
+// elector does that through Lock.
+package tenure

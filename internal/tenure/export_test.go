@@ -1,0 +1,9 @@
+package tenure
+
+import "context"
+
+// Claim makes a new epoch; for tests that stop a leader between the lease and that.
+func (l *Lock) Claim(ctx context.Context) (string, error) { return l.claim(ctx) }
+
+// Tenure is the one that the lock is for.
+func (l *Lock) Tenure() *Tenure { return l.tenure }

@@ -1,0 +1,163 @@
+package tenure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	// Namespace is where the Leases are.
+	Namespace = "karmada-system"
+	// LeaseName is the Lease that replicas compete for.
+	LeaseName = "flotilla-controllers"
+	// EpochName is a Lease that whoever has got the other one writes once, before
+	// anything else: its resource version is the epoch.
+	EpochName = "flotilla-controllers-epoch"
+)
+
+// claimAttempts is how often somebody else may write the epoch meanwhile.
+const claimAttempts = 5
+
+// Lock is the lease for client-go's elector, which tells a tenure what becomes of it.
+// One tenure has one lock.
+type Lock struct {
+	resourcelock.Interface
+	tenure *Tenure
+	leases coordinationv1client.LeaseInterface
+	holder string // when the lease was last seen
+}
+
+// NewLock returns the lease of the hub that config leads to, for one tenure. Config's
+// own transport is used: what it sends is no write of loops.
+func NewLock(config *rest.Config, t *Tenure) (*Lock, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("name this replica: %w", err)
+	}
+	config = rest.AddUserAgent(config, "leader-election")
+	config.Timeout = RenewDeadline / 2 // one request that hangs loses nothing
+	client, err := coordinationv1client.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the lease: %w", err)
+	}
+	return &Lock{tenure: t, leases: client.Leases(Namespace), Interface: &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: Namespace, Name: LeaseName},
+		Client:     client,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
+	}}, nil
+}
+
+// Get implements resourcelock.Interface. A lease that has another holder, or is gone,
+// ends the tenure.
+func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	if err == nil {
+		l.holder = record.HolderIdentity
+	}
+	if l.tenure.begun() {
+		switch {
+		case apierrors.IsNotFound(err):
+			l.tenure.end(errors.New("the lease was deleted"))
+		case err == nil && record.HolderIdentity != l.Identity():
+			l.tenure.end(fmt.Errorf("%q holds it", record.HolderIdentity))
+		}
+	}
+	return record, raw, err
+}
+
+// Create implements resourcelock.Interface.
+func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.hold(ctx, func() error { return l.Interface.Create(ctx, record) })
+}
+
+// Update implements resourcelock.Interface.
+func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if record.HolderIdentity != "" {
+		return l.hold(ctx, func() error { return l.Interface.Update(ctx, record) })
+	}
+	if l.holder != l.Identity() { // client-go goes by what it saw before it was stopped
+		return fmt.Errorf("%w: %q holds it", ErrOver, l.holder)
+	}
+	if err := l.tenure.giveUp(); err != nil {
+		return err
+	}
+	return l.Interface.Update(ctx, record)
+}
+
+// hold takes or renews the lease. Whoever has just taken it is its holder once the
+// epoch is its own, too.
+func (l *Lock) hold(ctx context.Context, write func() error) error {
+	select {
+	case <-l.tenure.over:
+		return l.tenure.Holds() // a tenure does not begin twice
+	default:
+	}
+	since := l.tenure.clock.Now()
+	if err := write(); err != nil {
+		return err
+	}
+	l.holder = l.Identity()
+	if l.tenure.begun() {
+		return l.tenure.renewed(since)
+	}
+	epoch, err := l.claim(ctx)
+	if err != nil {
+		return err
+	}
+	return l.tenure.begin(epoch, since)
+}
+
+// claim makes a new epoch. It rests on what it read before it looked whether the lease
+// is this replica's: one that has lost it meanwhile cannot end the epoch of whoever has.
+func (l *Lock) claim(ctx context.Context) (epoch string, err error) {
+	for range claimAttempts {
+		old, err := l.leases.Get(ctx, EpochName, metav1.GetOptions{})
+		missing := apierrors.IsNotFound(err)
+		if err != nil && !missing {
+			return "", fmt.Errorf("read the epoch: %w", err)
+		}
+		lease, err := l.leases.Get(ctx, LeaseName, metav1.GetOptions{})
+		if err != nil {
+			return "", fmt.Errorf("read the lease: %w", err)
+		}
+		if holder := ptr.Deref(lease.Spec.HolderIdentity, ""); holder != l.Identity() {
+			return "", fmt.Errorf("%q holds the lease", holder)
+		}
+		if missing {
+			old = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: EpochName}}
+		}
+		next, err := l.write(ctx, old, missing)
+		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
+			continue
+		}
+		if err != nil {
+			return "", fmt.Errorf("write the epoch: %w", err)
+		}
+		return next.ResourceVersion, nil
+	}
+	return "", errors.New("write the epoch: others write it again and again")
+}
+
+func (l *Lock) write(ctx context.Context, lease *coordinationv1.Lease, missing bool) (*coordinationv1.Lease, error) {
+	lease.Spec = coordinationv1.LeaseSpec{
+		HolderIdentity:   ptr.To(l.Identity()),
+		LeaseTransitions: ptr.To(ptr.Deref(lease.Spec.LeaseTransitions, 0) + 1),
+		AcquireTime:      &metav1.MicroTime{Time: time.Now()},
+	}
+	if missing {
+		return l.leases.Create(ctx, lease, metav1.CreateOptions{})
+	}
+	return l.leases.Update(ctx, lease, metav1.UpdateOptions{})
+}

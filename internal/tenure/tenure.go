@@ -1,0 +1,191 @@
+package tenure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+const (
+	// LeaseDuration is how long others wait after the last sign of whoever holds the
+	// lease, RenewDeadline how long that one goes on without a sign of its own
+	// arriving. What lies between is for clocks that run at different rates.
+	LeaseDuration = 15 * time.Second
+	RenewDeadline = 10 * time.Second
+	// RetryPeriod is how often the lease is tried for, and renewed.
+	RetryPeriod = 2 * time.Second
+	// lookEvery is how often Watch looks whether the tenure has lapsed.
+	lookEvery = 500 * time.Millisecond
+)
+
+// ErrOver says that a write was not sent, or its answer is not known, because the
+// process that wanted it does not hold the lease, or not for certain. Another replica
+// does what is left to do.
+var ErrOver = errors.New("this replica does not hold the lease any more")
+
+// errGivenUp is why a tenure is over that was given up.
+var errGivenUp = errors.New("it was given up")
+
+// Tenure is the time for which a process holds the lease, once. Its methods may be
+// called at the same time.
+type Tenure struct {
+	clock clock.WithTicker
+	over  chan struct{} // closed when it is over for good
+
+	mu       sync.Mutex
+	epoch    string    // empty until it begins
+	until    time.Time // with what a clock reads that nobody sets
+	why      error     // once it is over
+	inFlight int       // writes to members that were not answered yet
+	doubt    time.Time // until when a write may take effect whose answer is not known
+}
+
+// New returns a tenure that has not begun.
+func New(c clock.WithTicker) *Tenure {
+	return &Tenure{clock: c, over: make(chan struct{})}
+}
+
+// begin starts the tenure. Since is when the write was sent that took the lease.
+func (t *Tenure) begin(epoch string, since time.Time) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.why != nil {
+		return t.ended()
+	}
+	t.epoch, t.until = epoch, since.Add(RenewDeadline)
+	return t.check()
+}
+
+// renewed makes the tenure last longer. Since is when the write was sent that renewed
+// the lease.
+func (t *Tenure) renewed(since time.Time) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.check(); err != nil {
+		return err
+	}
+	t.until = since.Add(RenewDeadline)
+	return nil
+}
+
+// check ends a tenure that has lapsed, and says why one is over. mu is held.
+func (t *Tenure) check() error {
+	if t.why == nil && t.epoch != "" && !t.clock.Now().Before(t.until) {
+		t.stop(fmt.Errorf("it was not renewed within %s", RenewDeadline))
+	}
+	if t.why != nil {
+		return t.ended()
+	}
+	return nil
+}
+
+func (t *Tenure) ended() error { return fmt.Errorf("%w: %w", ErrOver, t.why) }
+
+// stop ends the tenure for good. mu is held.
+func (t *Tenure) stop(why error) {
+	if t.why == nil {
+		t.why = why
+		close(t.over)
+	}
+}
+
+// end ends the tenure for good.
+func (t *Tenure) end(why error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stop(why)
+}
+
+// begun says whether the tenure has begun; it may be over.
+func (t *Tenure) begun() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.epoch != ""
+}
+
+// giveUp ends the tenure. It errs if something that was sent may still take effect:
+// others have to wait then as if the process had died.
+func (t *Tenure) giveUp() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stop(errGivenUp)
+	switch {
+	case t.inFlight > 0:
+		return fmt.Errorf("%d writes to members are under way: the lease is left to lapse", t.inFlight)
+	case t.clock.Now().Before(t.doubt):
+		return errors.New("a write to a member that was not answered may still take effect: the lease is left to lapse")
+	}
+	return nil
+}
+
+// Holds says whether the lease is held for certain, now.
+func (t *Tenure) Holds() error {
+	_, _, err := t.now()
+	return err
+}
+
+// now returns the epoch and how long the lease is held for certain from now on.
+func (t *Tenure) now() (epoch string, left time.Duration, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.check(); err != nil {
+		return "", 0, err
+	}
+	if t.epoch == "" {
+		return "", 0, fmt.Errorf("%w: it has not got it yet", ErrOver)
+	}
+	return t.epoch, t.until.Sub(t.clock.Now()), nil
+}
+
+// enter is for a write to a member: leave must be called once.
+func (t *Tenure) enter() (left time.Duration, leave func(answered bool), err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.check(); err != nil {
+		return 0, nil, err
+	}
+	if t.epoch == "" {
+		return 0, nil, fmt.Errorf("%w: it has not got it yet", ErrOver)
+	}
+	t.inFlight++
+	latest := t.until
+	return latest.Sub(t.clock.Now()), func(answered bool) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.inFlight--
+		if !answered && latest.After(t.doubt) {
+			t.doubt = latest
+		}
+	}, nil
+}
+
+// Watch returns when the tenure is over, with why, or with nil when ctx ends before.
+// One that was given up is over without a reason.
+func (t *Tenure) Watch(ctx context.Context) error {
+	ticker := t.clock.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.over:
+			return t.Lost()
+		case <-ticker.C():
+			_ = t.Holds() // ends one that has lapsed
+		}
+	}
+}
+
+// Lost says why the tenure is over against its holder's will; nil if it is not.
+func (t *Tenure) Lost() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.check(); err != nil && !errors.Is(err, errGivenUp) {
+		return err
+	}
+	return nil
+}

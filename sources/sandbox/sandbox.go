@@ -1,0 +1,154 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/flotilla-io/flotilla/sources/build"
+)
+
+// Limits bound one process. Zero fields take the default.
+type Limits struct {
+	// Memory is what its data may take, in bytes. Default 1 GiB.
+	Memory int64
+	// CPU is how long it may compute. Default 5 min.
+	CPU time.Duration
+	// Output is how much it may answer, in bytes. Default 512 MiB.
+	Output int64
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Memory == 0 {
+		l.Memory = 1 << 30
+	}
+	if l.CPU == 0 {
+		l.CPU = 5 * time.Minute
+	}
+	if l.Output == 0 {
+		l.Output = 512 << 20
+	}
+	return l
+}
+
+// Self is the path of the program that runs, also when its file was replaced.
+const Self = "/proc/self/exe"
+
+// Runner starts processes. It is for use by any number of goroutines.
+type Runner struct {
+	command []string
+	limits  Limits
+}
+
+var _ build.Runner = (*Runner)(nil)
+
+// New returns a Runner whose processes are that command, which is to call Serve.
+func New(limits Limits, command ...string) *Runner {
+	return &Runner{command: command, limits: limits.withDefaults()}
+}
+
+const (
+	// closing is how long the pipes of a process that was killed may stay open.
+	closing = 5 * time.Second
+	// keptErrors is how much of what it says when it breaks is read, in bytes.
+	keptErrors = 16 << 10
+)
+
+// Run implements build.Runner: it starts a process, and returns when it has ended.
+// Errors: build.ErrKustomize, build.ErrTooLarge for one that met its limits, and
+// that of a context that ended.
+func (r *Runner) Run(ctx context.Context, job build.Job) ([]*yaml.Node, error) {
+	var request bytes.Buffer
+	if err := gob.NewEncoder(&request).Encode(order{Limits: r.limits, Job: job}); err != nil {
+		return nil, fmt.Errorf("send a build to its process: %w", err)
+	}
+	// The process is to die with this one. The kernel watches the thread that
+	// started it, which therefore has to stay.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd := exec.CommandContext(ctx, r.command[0], r.command[1:]...) //nolint:gosec // the program itself
+	cmd.Env, cmd.Dir = []string{"GOMAXPROCS=" + processors}, "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return kill(cmd) }
+	cmd.WaitDelay = closing
+	said := &head{most: keptErrors}
+	cmd.Stdin, cmd.Stderr = &request, said
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start the process of a build: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the process of a build: %w", err)
+	}
+	nodes, readErr := receive(&io.LimitedReader{R: output, N: r.limits.Output}, job.Objects)
+	if readErr != nil && !errors.Is(readErr, errCut) {
+		_ = kill(cmd) // it may still be writing
+	}
+	waitErr := cmd.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("kustomize build: %w", context.Cause(ctx))
+	case readErr != nil && !errors.Is(readErr, errCut):
+		return nil, readErr
+	case waitErr != nil || readErr != nil:
+		return nil, r.explain(waitErr, said.kept.String())
+	default:
+		return nodes, nil
+	}
+}
+
+// processors is how many processors a build may use.
+const processors = "1"
+
+// kill ends a process and all that it may have started.
+func kill(cmd *exec.Cmd) error {
+	err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	if errors.Is(err, syscall.ESRCH) {
+		return nil
+	}
+	return err
+}
+
+// explain says why a process ended without an answer.
+func (r *Runner) explain(err error, said string) error {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		status, _ := exit.Sys().(syscall.WaitStatus)
+		switch {
+		case status.Signaled() && (status.Signal() == syscall.SIGXCPU || status.Signal() == syscall.SIGKILL):
+			return fmt.Errorf("%w: kustomize needs more than %s of computing or too much memory; split the folder into several Kustomizations", build.ErrTooLarge, r.limits.CPU)
+		case strings.Contains(said, "out of memory") || strings.Contains(said, "cannot allocate memory"):
+			return fmt.Errorf("%w: kustomize needs more than %d MiB; split the folder into several Kustomizations", build.ErrTooLarge, r.limits.Memory>>20)
+		}
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(said), "\n")
+	if first == "" {
+		first = "it said nothing"
+	}
+	return fmt.Errorf("%w: its process ended without an answer (%v): %s", build.ErrKustomize, err, strconv.QuoteToGraphic(first))
+}
+
+// head keeps the beginning of what is written to it, and takes the rest.
+type head struct {
+	kept bytes.Buffer
+	most int
+}
+
+// Write implements io.Writer.
+func (t *head) Write(p []byte) (int, error) {
+	if room := t.most - t.kept.Len(); room > 0 {
+		t.kept.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}

@@ -1,0 +1,180 @@
+package sandbox_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-io/flotilla/sources/build"
+	"github.com/flotilla-io/flotilla/sources/sandbox"
+)
+
+// What the test's own program is when it is started with one of these.
+const (
+	serves = "serve-a-build"
+	hangs  = "hang"
+	breaks = "break"
+	babble = "babble"
+	greedy = "greedy"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) != 2 {
+		os.Exit(m.Run())
+	}
+	switch os.Args[1] {
+	case serves:
+		if err := sandbox.Serve(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	case hangs:
+		fmt.Fprintln(os.Stdout, "")
+		select {}
+	case breaks:
+		fmt.Fprintln(os.Stderr, "panic: it broke")
+		os.Exit(2)
+	case babble:
+		for {
+			if _, err := os.Stdout.WriteString(strings.Repeat("x", 1<<16)); err != nil {
+				os.Exit(0)
+			}
+		}
+	case greedy:
+		if err := (sandbox.Limits{Memory: 16 << 20}).Keep(); err != nil {
+			os.Exit(1)
+		}
+		var all [][]byte
+		for len(all) < 1<<10 {
+			all = append(all, make([]byte, 1<<20))
+		}
+		fmt.Fprintln(os.Stdout, len(all))
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+func runner(limits sandbox.Limits, as string) *sandbox.Runner {
+	return sandbox.New(limits, sandbox.Self, as)
+}
+
+func configMaps(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: config-%d}\ndata: {number: \"%d\", time: 2026-01-02, on: \"yes\", text: \"a\\nb\"}\n", i, i)
+	}
+	return b.String()
+}
+
+func input(n int) build.Input {
+	return build.Input{Files: map[string][]byte{
+		"kustomization.yaml": []byte("namePrefix: x-\nopenapi: {path: schema.json}\nresources: [a.yaml]\n"),
+		"schema.json":        []byte(`{"definitions": {}}`),
+		"a.yaml":             []byte(configMaps(n)),
+	}}
+}
+
+// TestTheSameAsHere: what comes out of the process is what comes out of here.
+func TestTheSameAsHere(t *testing.T) {
+	apart, err := build.NewApart(build.Limits{}, runner(sandbox.Limits{}, serves)).Build(t.Context(), input(20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := build.New(build.Limits{}).Build(t.Context(), input(20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(here, apart); diff != "" {
+		t.Errorf("objects (-here +apart):\n%s", diff)
+	}
+}
+
+// TestABuildThatIsGivenUpEnds: six thousand objects, with a schema of their own,
+// take kustomize minutes. Nothing of them is left when their context has ended, and
+// another build does not wait for them.
+func TestABuildThatIsGivenUpEnds(t *testing.T) {
+	builder := build.NewApart(build.Limits{}, runner(sandbox.Limits{}, serves))
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	first := make(chan error, 1)
+	go func() {
+		_, err := builder.Build(ctx, input(6000))
+		first <- err
+	}()
+	second, err := builder.Build(t.Context(), input(1))
+	if err != nil || len(second) != 1 {
+		t.Errorf("the second build: %d objects, %v", len(second), err)
+	}
+	if err := <-first; !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the first build: %v, want %v", err, context.DeadlineExceeded)
+	}
+	if left := children(t); len(left) > 0 {
+		t.Errorf("processes are left: %v", left)
+	}
+}
+
+// children are the processes that this one has started and that still are.
+func children(t *testing.T) []string {
+	t.Helper()
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, task := range tasks {
+		list, err := os.ReadFile("/proc/self/task/" + task.Name() + "/children")
+		if err == nil {
+			out = append(out, strings.Fields(string(list))...)
+		}
+	}
+	return out
+}
+
+func TestLimitsAndFaults(t *testing.T) {
+	cases := map[string]struct {
+		as     string
+		limits sandbox.Limits
+		in     build.Input
+		want   error
+		says   string
+	}{
+		"what kustomize says is said": {
+			as: serves, want: build.ErrKustomize, says: "no resource matches strategic merge patch",
+			in: build.Input{Files: map[string][]byte{
+				"kustomization.yaml": []byte("openapi: {version: v1.21.2}\nresources: [a.yaml]\npatches: [{path: p.yaml}]\n"),
+				"p.yaml":             []byte("kind: Deployment\napiVersion: apps/v1\nmetadata: {name: missing}\n"),
+				"a.yaml":             []byte(configMaps(1)),
+			}},
+		},
+		"too much memory":             {as: greedy, in: input(1), want: build.ErrTooLarge, says: "split the folder"},
+		"too much time":               {as: serves, limits: sandbox.Limits{CPU: time.Second}, in: input(9000), want: build.ErrTooLarge, says: "split the folder"},
+		"too large an answer":         {as: serves, limits: sandbox.Limits{Output: 1000}, in: input(100), want: build.ErrTooLarge, says: "too many bytes"},
+		"a process that breaks":       {as: breaks, in: input(1), want: build.ErrKustomize, says: "it broke"},
+		"one that says what it likes": {as: babble, in: input(1), want: build.ErrKustomize, says: "no answer that can be read"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := build.NewApart(build.Limits{}, runner(tc.limits, tc.as)).Build(t.Context(), tc.in)
+			if !errors.Is(err, tc.want) || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("error = %v, want %v with %q", err, tc.want, tc.says)
+			}
+		})
+	}
+}
+
+// TestAProcessThatHangs: one that does nothing ends with the context.
+func TestAProcessThatHangs(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("it was deleted")
+	cancel(why)
+	_, err := build.NewApart(build.Limits{}, runner(sandbox.Limits{}, hangs)).Build(ctx, input(1))
+	if !errors.Is(err, why) && !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v, want %v", err, why)
+	}
+}
