@@ -49,7 +49,7 @@ func start(ctx context.Context, opts options, s setup, dir string) (_ *bench, er
 	}
 	b := &bench{options: opts, dir: dir, members: map[string]kubernetes.Interface{}}
 	b.fleet, err = localfleet.Start(ctx, localfleet.Options{
-		Flotillad: filepath.Join(bin, "flotillad"), Dir: dir, Members: s.members, Nodes: 1, HubArgs: s.hubArgs,
+		Flotillad: filepath.Join(bin, "flotillad"), Dir: dir, Members: s.members, Nodes: 1, HubArgs: append([]string{localfleet.LoopbackSources}, s.hubArgs...),
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,10 +21,13 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/apiserver"
 	"github.com/flotilla-io/flotilla/controlplane/bootstrap"
 	"github.com/flotilla-io/flotilla/controlplane/datadir"
+	"github.com/flotilla-io/flotilla/controlplane/disk"
 	"github.com/flotilla-io/flotilla/controlplane/etcd"
+	"github.com/flotilla-io/flotilla/controlplane/fence"
 	"github.com/flotilla-io/flotilla/controlplane/housekeeping"
 	"github.com/flotilla-io/flotilla/controlplane/pki"
 	"github.com/flotilla-io/flotilla/controlplane/proxy"
+	"github.com/flotilla-io/flotilla/controlplane/seal"
 )
 
 // ControlPlane is a server that is built and holds its folder and port, but
@@ -32,10 +36,13 @@ type ControlPlane struct {
 	opts   Options
 	dir    *datadir.Dir
 	store  *etcd.Server // nil if the store runs elsewhere
+	relay  *fence.Relay // to the store that does
 	pki    *pki.Store
+	vault  *seal.Vault // nil if the store is this control plane's own
 	server *apiserver.Server
 	kinds  *aggregated.Kinds
 	quotas *admission.Quotas // nil if they are ignored
+	disk   *disk.Disk        // nil if it is not watched
 	reach  *proxy.Proxy      // to clusters
 	ready  chan struct{}
 	isUp   atomic.Bool
@@ -68,7 +75,8 @@ func (c *ControlPlane) build(ctx context.Context) error {
 	if c.dir, err = datadir.Open(c.opts.DataDir); err != nil {
 		return err
 	}
-	if c.pki, err = pki.Open(c.dir.Path("pki"), c.opts.Clock); err != nil {
+	c.disk = watchDisk(c.dir, c.opts, func() *etcd.Server { return c.store })
+	if c.pki, c.vault, err = openPKI(ctx, c.dir, c.opts); err != nil {
 		return err
 	}
 	if err := c.openStore(ctx); err != nil {
@@ -87,13 +95,28 @@ func (c *ControlPlane) build(ctx context.Context) error {
 	})
 }
 
+// Room is why nothing more should be kept in the folder; nil if there is room.
+func (c *ControlPlane) Room() error { return c.disk.State().Err() }
+
+// openStore starts the control plane's own store, or a relay to the one elsewhere.
+// Both refuse what an epoch that is over would write.
 func (c *ControlPlane) openStore(ctx context.Context) error {
-	if len(c.opts.Etcd.Servers) > 0 {
+	epoch := fence.Key(c.opts.Etcd.Prefix)
+	if elsewhere := c.opts.Etcd; len(elsewhere.Servers) > 0 {
+		client, err := etcd.Connect(addressOf(elsewhere))
+		if err != nil {
+			return err
+		}
+		if c.relay, err = fence.NewRelay(ctx, client, epoch); err != nil {
+			return err
+		}
+		c.opts.Etcd = apiserver.Etcd{Servers: c.relay.Endpoints(), Prefix: elsewhere.Prefix}
 		return nil
 	}
 	var err error
 	if c.store, err = etcd.Start(ctx, etcd.Options{
-		DataDir: c.dir.Path("etcd"), Log: c.opts.StoreLog, UnsafeNoFsync: c.opts.UnsafeNoFsync,
+		DataDir: c.dir.Path("etcd"), Log: c.opts.Log, UnsafeNoFsync: c.opts.UnsafeNoFsync,
+		Intercept: fence.Interceptor(epoch),
 	}); err != nil {
 		return err
 	}
@@ -113,6 +136,10 @@ func (c *ControlPlane) serverOptions() apiserver.Options {
 		ReadyChecks:      []healthz.HealthChecker{healthz.NamedCheck("flotilla", c.check)},
 		FeatureGates:     c.opts.FeatureGates,
 		ExpiredAgents:    c.opts.ExpiredAgentGrace,
+	}
+	if c.store != nil && c.disk != nil {
+		out.Notice = func() string { return c.disk.Last().Text }
+		out.Admission = append(out.Admission, apiserver.Plugin{Name: "FlotillaRoom", Interface: admission.NewRoom(c.disk.State)})
 	}
 	c.reach = c.newProxy()
 	c.kinds = extend(&out, c.opts, c.quotas, c.reach)
@@ -204,7 +231,8 @@ func (c *ControlPlane) work(ctx context.Context, loops []Loops) error {
 	}
 	parts := []part{
 		{"certificates", c.renew},
-		{"store", c.watchStore},
+		{"store", func(ctx context.Context) error { return watchStore(ctx, c.store) }},
+		{"disk", c.disk.Run},
 		{"housekeeping", c.keepHouse},
 		{"proxy", c.reach.Run},
 	}
@@ -255,20 +283,6 @@ func runAll(ctx context.Context, parts []part, started func()) error {
 	return errors.Join(errs...)
 }
 
-// watchStore returns when the control plane's own store has failed.
-func (c *ControlPlane) watchStore(ctx context.Context) error {
-	if c.store == nil {
-		<-ctx.Done()
-		return nil
-	}
-	select {
-	case err := <-c.store.Err():
-		return err
-	case <-ctx.Done():
-		return nil
-	}
-}
-
 func (c *ControlPlane) bringUp(ctx context.Context) error {
 	if err := c.server.WaitServing(ctx); err != nil {
 		return err
@@ -279,7 +293,9 @@ func (c *ControlPlane) bringUp(ctx context.Context) error {
 	if err := bootstrap.Objects(ctx, c.Config()); err != nil {
 		return err
 	}
-	return bootstrap.Publish(ctx, c.Config(), bootstrap.Facts{Server: c.publicURL(), CAFile: c.pki.CAFile(), Version: c.opts.Version})
+	return bootstrap.Publish(ctx, c.Config(), bootstrap.Facts{
+		Server: c.publicURL(), CAFile: c.pki.CAFile(), Version: c.opts.Version, Replicas: c.store == nil,
+	})
 }
 
 // publicURL is where clients on other machines find the server, as far as that is
@@ -315,8 +331,37 @@ func (c *ControlPlane) Close() {
 		if c.store != nil {
 			c.store.Stop()
 		}
+		if c.relay != nil {
+			_ = c.relay.Close() // the server is gone, and nothing is left to be handed on
+		}
+		if c.vault != nil {
+			_ = c.vault.Close() // nothing is left to be written
+		}
 		if c.dir != nil {
 			c.dir.Close()
 		}
 	})
+}
+
+// openPKI makes or finds authorities and keys: those of all replicas where the store
+// may have several, and then the vault that they are in.
+func openPKI(ctx context.Context, dir *datadir.Dir, opts Options) (*pki.Store, *seal.Vault, error) {
+	elsewhere := opts.Etcd
+	if len(elsewhere.Servers) == 0 {
+		store, err := pki.Open(dir.Path("pki"), opts.Clock)
+		return store, nil, err
+	}
+	vault, err := seal.New(seal.Options{
+		Address: addressOf(elsewhere), Prefix: elsewhere.Prefix,
+		SealKeyFile: cmp.Or(opts.SealKeyFile, dir.Path("seal.key")), Log: logr.FromContextOrDiscard(ctx),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := pki.OpenCommon(ctx, dir.Path("pki"), opts.Clock, vault)
+	return store, vault, err
+}
+
+func addressOf(e apiserver.Etcd) etcd.Address {
+	return etcd.Address{Servers: e.Servers, CAFile: e.CAFile, CertFile: e.CertFile, KeyFile: e.KeyFile}
 }

@@ -40,7 +40,7 @@ func extend(server *apiserver.Options, opts Options, quotas *admission.Quotas, r
 	kinds := aggregated.NewKinds(served)
 	server.Extension = extension(kinds)
 	server.Extension.Arrive = proxy.Arrive
-	server.Admission = plugins(opts)
+	server.Admission = append(server.Admission, plugins(opts)...)
 	if quotas != nil {
 		limits = admission.NewQuota(kinds.Bindings, quotas, opts.Clock)
 		server.Admission = append(server.Admission, apiserver.Plugin{Name: "FlotillaQuota", Interface: limits})
@@ -124,9 +124,14 @@ func mayConnect(ctx context.Context, hub kubernetes.Interface, who user.Info, ve
 
 // plugins are the server's own admission.
 func plugins(opts Options) []apiserver.Plugin {
+	own := make([]string, len(opts.Definitions))
+	for i, definition := range opts.Definitions {
+		own[i] = definition.Name
+	}
 	out := []apiserver.Plugin{
 		{Name: "FlotillaKinds", Interface: admission.NewPlugin(admission.Options{NewID: uuid.NewString, AllowNoExecuteTaints: opts.Rules.AllowNoExecuteTaintPolicy})},
 		{Name: "FlotillaProtection", Interface: admission.NewProtection()},
+		{Name: "FlotillaGuard", Interface: admission.NewGuard(own)},
 		{Name: "FlotillaBorders", Interface: admission.NewBorders()},
 		{Name: "FlotillaAgents", Interface: admission.NewAgents(clock.RealClock{})},
 	}

@@ -3,7 +3,7 @@ package controlplane
 import (
 	"time"
 
-	"go.uber.org/zap"
+	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/utils/clock"
 
@@ -28,6 +28,10 @@ type Options struct {
 	// Etcd is a store that runs elsewhere; without servers the control plane
 	// runs its own in DataDir.
 	Etcd apiserver.Etcd
+	// SealKeyFile is the file of the key that authorities and keys are sealed with in
+	// a store that runs elsewhere: the same for all replicas. It is made by the first;
+	// empty means seal.key in DataDir.
+	SealKeyFile string
 	// Definitions are the kinds that the server must know before it is ready.
 	Definitions []*apiextensionsv1.CustomResourceDefinition
 	// Claim marks new templates with the policy that carries them; nil leaves
@@ -48,9 +52,9 @@ type Options struct {
 	FeatureGates map[string]bool
 	// Clock tells when certificates are due; nil means the machine's.
 	Clock clock.WithTicker
-	// StoreLog receives what goes wrong in the control plane's own store; nil
-	// drops it.
-	StoreLog *zap.Logger
+	// Log receives what goes wrong in the control plane's own store, and when there
+	// is no room for it; the zero value drops it.
+	Log logr.Logger
 	// UnsafeNoFsync makes the control plane's own store fast and, should the
 	// machine crash, forgetful. For tests.
 	UnsafeNoFsync bool
@@ -89,6 +93,11 @@ type Rules struct {
 	// RefuseLoopbackClusters lets no request through to a cluster on the control
 	// plane's own machine.
 	RefuseLoopbackClusters bool
+	// MinFreeDisk is how many bytes must be free on the disk of DataDir: with less,
+	// the control plane's own store takes nothing new. Half as many are held in
+	// reserve. Zero leaves the disk unwatched: the store ends the process when it is
+	// full.
+	MinFreeDisk int64
 }
 
 // templatesAreNotRun are upstream's default admission plugins that would make

@@ -17,11 +17,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// followTemplate is what connects a repository to the fleet.
+// followTemplate is what connects a repository to the fleet, as an administrator.
 const followTemplate = `
 apiVersion: v1
 kind: Namespace
 metadata: {name: %[1]s}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: ServiceAccount, namespace: %[1]s, name: default}]
 ---
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
@@ -59,7 +65,18 @@ func (w *world) follow(t *testing.T, url, sourceLines, applyLines string) string
 	apply := lines("sourceRef: {kind: GitRepository, name: src}", "path: ./app", "interval: 1m",
 		"retryInterval: 1s", "timeout: 2m", "prune: true", "wait: true").with(applyLines)
 	w.apply(t, fmt.Sprintf(followTemplate, namespace, source, apply))
+	t.Cleanup(func() { w.unfollow(t, namespace) })
 	return namespace
+}
+
+// unfollow deletes a namespace's Kustomizations while their account still has its
+// rights, and waits until what they applied is deleted.
+func (w *world) unfollow(t *testing.T, namespace string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), slack*time.Minute)
+	defer cancel()
+	if _, err := run(ctx, nil, "flotilla", "kubectl", "--kubeconfig", w.Hub.Kubeconfig, "delete", "kustomizations", "--all", "-n", namespace); err != nil {
+		t.Error(err)
+	}
 }
 
 type specLines []string

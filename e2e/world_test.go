@@ -83,7 +83,7 @@ func startWorld(ctx context.Context, dir string) (*world, error) {
 		Flotillad: program("flotillad"),
 		Dir:       dir,
 		Members:   memberNames,
-		HubArgs:   pullFlags,
+		HubArgs:   append(pullFlags, localfleet.LoopbackSources),
 	})
 	if err != nil {
 		return nil, err

@@ -161,12 +161,8 @@ func (w *world) write(p plan.TemplatePlan) {
 
 // writeWorks replaces the Works of a template, as the binding loop does.
 func (w *world) writeWorks(p plan.TemplatePlan) {
-	keep := plan.Keeps(p.Binding.BindingSpec())
+	spec := p.Binding.BindingSpec()
 	suffix := "/" + key(p.Resource.Kind, p.Resource.Namespace, p.Resource.Name)
-	maps.DeleteFunc(w.works, func(k string, _ *workv1alpha1.Work) bool {
-		cluster, ours := strings.CutSuffix(k, suffix)
-		return ours && !slices.Contains(keep, cluster)
-	})
 	for _, wp := range p.Works {
 		if wp.Err != nil {
 			continue
@@ -181,6 +177,17 @@ func (w *world) writeWorks(p plan.TemplatePlan) {
 		wp.Work.Generation++
 		w.works[k] = wp.Work
 	}
+	spec.GracefulEvictionTasks, _ = placement.Unfinished(spec,
+		func(cluster string) bool { return w.works[cluster+suffix] != nil },
+		func(cluster string) bool {
+			have := w.works[cluster+suffix]
+			return have != nil && rollup.Ready(have)
+		})
+	keep := plan.Keeps(spec)
+	maps.DeleteFunc(w.works, func(k string, _ *workv1alpha1.Work) bool {
+		cluster, ours := strings.CutSuffix(k, suffix)
+		return ours && !slices.Contains(keep, cluster)
+	})
 }
 
 // rollUp writes the statuses of bindings and templates.

@@ -13,10 +13,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/interpreters"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/setback"
+	"github.com/flotilla-io/flotilla/internal/tenure"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/agents"
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
@@ -28,6 +32,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/dependency"
 	"github.com/flotilla-io/flotilla/reconciler/execution"
 	"github.com/flotilla-io/flotilla/reconciler/namespace"
+	"github.com/flotilla-io/flotilla/reconciler/orphans"
 	"github.com/flotilla-io/flotilla/reconciler/quota"
 	"github.com/flotilla-io/flotilla/reconciler/rebalance"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
@@ -37,6 +42,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/unifiedauth"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
+	"github.com/flotilla-io/flotilla/sources/git"
 	"github.com/flotilla-io/flotilla/sources/repository"
 )
 
@@ -51,12 +57,20 @@ type Options struct {
 	Skip propagation.SkipRules
 	// Claims is told which policy carries which object; nil if nobody asks.
 	Claims *Claims
-	// AllowCrossNamespace lets a Kustomization use a source of another namespace.
-	AllowCrossNamespace bool
+	// Tenancy says who acts for Kustomizations, and what they may refer to.
+	Tenancy tenancy.Rules
+	// Egress connects to Git servers and forges. Its zero value reaches public
+	// addresses only.
+	Egress egress.Dialer
 	// Scheduling says how bindings are placed.
 	Scheduling Scheduling
 	// Silence says when nothing heard of a cluster is news.
 	Silence Silence
+	// Tenure ends what is written to members with the lease; nil: there is none.
+	Tenure *tenure.Tenure
+	// Builds runs what is large or must not be done in this process; nil does all of
+	// it here, one after the other.
+	Builds build.Runner
 }
 
 // Silence is how long nothing may be heard of a cluster in pull mode before it
@@ -82,6 +96,7 @@ type fleet struct {
 	knowledge   *interpreters.Interpreters
 	interpreter *interpreter.Interpreter // what knowledge keeps up to date
 	registry    *members.Registry
+	setback     *setback.Keeper
 	chosen      map[string]bool
 	template    *template.Reconciler // nil if it is not chosen
 	events      record.EventRecorder
@@ -106,6 +121,7 @@ var loops = []loop{
 	{"execution", registerExecution},
 	{"status", registerStatus},
 	{"cluster", registerCluster},
+	{"orphans", registerOrphans},
 	{"agentcsrapproving", registerAgents},
 	{"unifiedauth", registerUnifiedAuth},
 	{"quota", registerQuota},
@@ -189,7 +205,15 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options) (*fleet, erro
 		events:    mgr.GetEventRecorderFor("flotilla"), //nolint:staticcheck // Karmada's and Flux's clients read core/v1 Events
 	}
 	f.interpreter = f.knowledge.Interpreter()
-	f.registry = members.New(members.Options{Interpreter: f.interpreter})
+	reach := members.Options{Interpreter: f.interpreter}
+	if opts.Tenure != nil {
+		reach.Gate = opts.Tenure
+	}
+	f.registry = members.New(reach)
+	f.setback = setback.New(mgr.GetClient(), mgr.GetAPIReader(), nil)
+	if err := f.setback.Register(mgr); err != nil {
+		return nil, err
+	}
 	f.templates, err = store.New(mgr.GetConfig(), store.Options{
 		HTTPClient: mgr.GetHTTPClient(),
 		Scheme:     mgr.GetScheme(),
@@ -210,7 +234,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options) (*fleet, erro
 }
 
 func registerRepository(_ context.Context, f *fleet) error {
-	return repository.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, repository.Options{}).Register(f.mgr)
+	return repository.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, repository.Options{Git: git.Options{Egress: f.opts.Egress}}).Register(f.mgr)
 }
 
 func registerApply(_ context.Context, f *fleet) error {
@@ -218,10 +242,10 @@ func registerApply(_ context.Context, f *fleet) error {
 		Hub:      f.mgr.GetClient(),
 		Live:     f.mgr.GetAPIReader(),
 		Config:   f.mgr.GetConfig(),
-		Builder:  apply.NewBuilder(f.opts.Artifacts, build.New(build.Limits{}), f.mgr.GetAPIReader()),
+		Builder:  apply.NewBuilder(f.opts.Artifacts, build.NewApart(build.Limits{}, f.opts.Builds)),
 		Assessor: f.health(),
 		Events:   f.events,
-	}, apply.Options{AllowCrossNamespace: f.opts.AllowCrossNamespace})
+	}, apply.Options{Tenancy: f.opts.Tenancy})
 	if err != nil {
 		return err
 	}
@@ -281,7 +305,9 @@ func registerNamespace(_ context.Context, f *fleet) error {
 
 func registerExecution(_ context.Context, f *fleet) error {
 	f.knowledge.OnChange(func(_ context.Context, affects func(schema.GroupVersionKind) bool) { f.registry.Reinterpret(affects) })
-	return execution.New(f.mgr.GetClient(), f.registry, f.interpreter, f.events, execution.Options{}).Register(f.mgr)
+	carry := execution.New(f.mgr.GetClient(), f.registry, f.interpreter, f.events, execution.Options{Hold: f.setback.Hold})
+	f.setback.OnChange(carry.Wake)
+	return carry.Register(f.mgr)
 }
 
 func registerStatus(_ context.Context, f *fleet) error {
@@ -292,10 +318,15 @@ func registerStatus(_ context.Context, f *fleet) error {
 
 func registerCluster(_ context.Context, f *fleet) error {
 	return cluster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, cluster.Options{
+		Marks: f.setback, Hold: f.setback.Hold, OnHold: f.setback.OnChange,
 		NoModels:     f.opts.Scheduling.Off.Models,
 		MonitorGrace: cmp.Or(f.opts.Silence.Grace, DefaultGrace),
 		StartupGrace: cmp.Or(f.opts.Silence.Startup, DefaultStartup),
 	}).Register(f.mgr)
+}
+
+func registerOrphans(_ context.Context, f *fleet) error {
+	return orphans.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, orphans.Options{}).Register(f.mgr)
 }
 
 func registerUnifiedAuth(_ context.Context, f *fleet) error {
@@ -303,7 +334,7 @@ func registerUnifiedAuth(_ context.Context, f *fleet) error {
 }
 
 func registerAgents(_ context.Context, f *fleet) error {
-	return agents.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), agents.Options{}).Register(f.mgr)
+	return agents.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), agents.Options{Events: f.events}).Register(f.mgr)
 }
 
 func registerQuota(_ context.Context, f *fleet) error {
@@ -311,10 +342,10 @@ func registerQuota(_ context.Context, f *fleet) error {
 }
 
 func registerCommitStatus(_ context.Context, f *fleet) error {
-	if err := commitstatus.New(f.mgr.GetClient(), f.health(), f.events, commitstatus.Options{}).Register(f.mgr); err != nil {
+	if err := commitstatus.New(f.mgr.GetClient(), f.health(), f.events, commitstatus.Options{AllowCrossNamespace: f.opts.Tenancy.AllowCrossNamespace}).Register(f.mgr); err != nil {
 		return err
 	}
-	return poster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), poster.Options{}).Register(f.mgr)
+	return poster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), poster.Options{Egress: f.opts.Egress}).Register(f.mgr)
 }
 
 // health judges how objects of the control plane fare in their clusters.

@@ -18,6 +18,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/join"
+	"github.com/flotilla-io/flotilla/internal/registration/identity"
 )
 
 // ErrRefused says that the site cannot be what it is told to be, and that asking
@@ -48,8 +49,8 @@ type Options struct {
 	Insecure bool
 	// Report lists what is handed out: KubeCredentials, KubeImpersonator or None.
 	Report []string
-	// Provider, Region and Zones say where the cluster is; empty leaves what the
-	// hub has.
+	// Provider, Region and Zones say where the cluster is; empty says nothing. The
+	// hub goes by it once an administrator has said the same.
 	Provider, Region string
 	Zones            []string
 	// Version of this program; empty and "devel" fit every hub.
@@ -163,10 +164,14 @@ func (s *Site) cluster(ctx context.Context, id string) (*clusterv1alpha1.Cluster
 		return nil, s.explain("update cluster "+s.options.Name, err)
 	}
 	log.FromContext(ctx).Info("Updated the cluster on the hub", "cluster", s.options.Name)
+	s.tell(ctx, updated)
 	return updated, nil
 }
 
 func (s *Site) create(ctx context.Context, id string) (*clusterv1alpha1.Cluster, error) {
+	if err := s.free(ctx); err != nil {
+		return nil, err
+	}
 	cluster := &clusterv1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Name: s.options.Name},
 		Spec:       clusterv1alpha1.ClusterSpec{ID: id, SyncMode: clusterv1alpha1.Pull},
@@ -176,7 +181,31 @@ func (s *Site) create(ctx context.Context, id string) (*clusterv1alpha1.Cluster,
 		return nil, s.explain("register cluster "+s.options.Name, err)
 	}
 	log.FromContext(ctx).Info("Registered the cluster on the hub", "cluster", s.options.Name, "id", id)
+	s.tell(ctx, cluster)
 	return cluster, nil
+}
+
+// free refuses a cluster that another hub has. One that is registered already and
+// lost its member to another hub says so in its conditions.
+func (s *Site) free(ctx context.Context) error {
+	hub, err := join.HubIdentity(ctx, s.options.Hub)
+	if err != nil {
+		return err
+	}
+	err = join.Unclaimed(ctx, join.ClaimOptions{Member: s.options.Member, Hub: hub, Cluster: s.options.Name})
+	if errors.Is(err, join.ErrClaimed) {
+		return fmt.Errorf("%w: %w (--take-over is a flag of flotilla register)", ErrRefused, err)
+	}
+	return err
+}
+
+// tell says what the hub has noted of the site, and does not go by.
+func (s *Site) tell(ctx context.Context, cluster *clusterv1alpha1.Cluster) {
+	asked, err := identity.ParseProperties(cluster.Annotations[identity.RequestedAnnotation])
+	if err == nil && !asked.IsZero() {
+		log.FromContext(ctx).Info("The hub does not go by what this agent says of its cluster: an administrator of the hub has to approve it",
+			"says", asked.Words(), "approve", fmt.Sprintf("flotilla patch cluster %s --type merge -p '%s'", cluster.Name, asked.Patch()))
+	}
 }
 
 // fill writes what the site says of itself.

@@ -40,6 +40,7 @@ type Agents struct {
 }
 
 var (
+	_ admission.MutationInterface       = (*Agents)(nil)
 	_ admission.ValidationInterface     = (*Agents)(nil)
 	_ admission.InitializationValidator = (*Agents)(nil)
 )
@@ -165,14 +166,24 @@ func (p *Agents) cluster(ctx context.Context, cluster string, w agentWrite) erro
 		return fmt.Errorf("spec.impersonatorSecretRef: it must be %s/%s", workv1alpha2.NamespaceKarmadaCluster, cluster+impersonatorSuffix)
 	}
 	made := old == nil
-	if made {
+	if made { // what an administrator said by the token is not the agent's
+		approved, err := p.approved(ctx, cluster)
+		if err != nil {
+			return err
+		}
 		old = &clusterv1alpha1.Cluster{}
+		approved.Give(old)
 	}
 	if !maps.Equal(old.Labels, obj.Labels) || !slices.Equal(old.Finalizers, obj.Finalizers) || !apiequality.Semantic.DeepEqual(old.OwnerReferences, obj.OwnerReferences) {
 		return errors.New("metadata: labels, finalizers and owners of a cluster are not its agent's to change")
 	}
-	if !apiequality.Semantic.DeepEqual(old.Spec.Taints, obj.Spec.Taints) {
+	if !sameTaints(old.Spec.Taints, obj.Spec.Taints) {
 		return errors.New("spec.taints: they are not the agent's to change")
+	}
+	if !made {
+		if key := changedKey(old.Annotations, obj.Annotations); key != "" && !slices.Contains(agentsAnnotations(), key) {
+			return fmt.Errorf("metadata.annotations.%s: it is not the agent's to change", key)
+		}
 	}
 	if old.Spec.ID == obj.Spec.ID && obj.Spec.ID != "" {
 		return nil
@@ -189,6 +200,17 @@ func (p *Agents) cluster(ctx context.Context, cluster string, w agentWrite) erro
 		return fmt.Errorf("the cluster %s is in the fleet already; if it has left: register it again with a token, which flotilla token create makes", cluster)
 	}
 	return p.mayHave(ctx, cluster, obj.Spec.ID, registered)
+}
+
+// agentsAnnotations are those of the control plane's own that are an agent's to
+// change, and the one that says what it asks for.
+func agentsAnnotations() []string {
+	return []string{clusterv1alpha1.AccountsNamespaceAnnotation, clusterv1alpha1.TLSServerNameAnnotation, identity.RequestedAnnotation}
+}
+
+// sameTaints compares taints but for when they were added.
+func sameTaints(a, b []corev1.Taint) bool {
+	return slices.EqualFunc(a, b, func(x, y corev1.Taint) bool { return x.Key == y.Key && x.Value == y.Value && x.Effect == y.Effect })
 }
 
 // registration is the role that an agent has had since its cluster was registered;

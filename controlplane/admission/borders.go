@@ -2,40 +2,126 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// Borders keeps the bindings of a namespace to its templates. Who may write there
-// would otherwise have anything of the control plane sent to members, Secrets of
-// others among it.
-type Borders struct{ *admission.Handler }
+// Borders keeps the bindings of a namespace to its templates, and what the loops
+// keep on them to the loops. Who may write there would otherwise have anything of
+// the control plane sent to members, Secrets of others among it.
+type Borders struct {
+	*admission.Handler
+	// authorizer says who may write bindings everywhere.
+	authorizer authorizer.Authorizer
+}
 
-var _ admission.ValidationInterface = (*Borders)(nil)
+var (
+	_ admission.ValidationInterface     = (*Borders)(nil)
+	_ admission.InitializationValidator = (*Borders)(nil)
+)
 
 // NewBorders returns the plugin.
 func NewBorders() *Borders {
-	return &Borders{admission.NewHandler(admission.Create, admission.Update)}
+	return &Borders{Handler: admission.NewHandler(admission.Create, admission.Update)}
+}
+
+// SetAuthorizer is told by the server who says what users may do.
+func (p *Borders) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
+
+// ValidateInitialization is called when the server is built.
+func (p *Borders) ValidateInitialization() error {
+	if p.authorizer == nil {
+		return errors.New("no authorizer")
+	}
+	return nil
 }
 
 // Validate refuses a binding of somebody else's template, from all but those who
-// may write any object.
-func (p *Borders) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+// may write any object, and what loops keep on a binding, from all but those who
+// may write the bindings of all namespaces.
+func (p *Borders) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	b, ok := a.GetObject().(*workv1alpha2.ResourceBinding)
 	if !ok || a.GetSubresource() != "" || MayBringIdentity(a.GetUserInfo()) {
 		return nil
 	}
+	old, _ := a.GetOldObject().(*workv1alpha2.ResourceBinding)
 	ref := &b.Spec.Resource
-	if ref.Namespace == b.Namespace {
+	if ref.Namespace != b.Namespace && (old == nil || !sameTemplate(&old.Spec.Resource, ref)) {
+		return admission.NewForbidden(a, fmt.Errorf("spec.resource.namespace: it is %q, a binding is of a template in its own namespace, %s", ref.Namespace, b.Namespace))
+	}
+	if old == nil {
+		old = &workv1alpha2.ResourceBinding{}
+	}
+	kept := keptBy(old, b)
+	if kept == "" || p.everywhere(ctx, a.GetUserInfo()) {
 		return nil
 	}
-	if old, ok := a.GetOldObject().(*workv1alpha2.ResourceBinding); ok && sameTemplate(&old.Spec.Resource, ref) {
-		return nil
+	return admission.NewForbidden(a, fmt.Errorf("%s: the control plane keeps it, and reads it back; who may update the ResourceBindings of all namespaces may change it", kept))
+}
+
+// keptBy returns what differs between two bindings of what loops keep there; empty
+// for nothing. Permanent ids are FlotillaKinds'.
+func keptBy(old, b *workv1alpha2.ResourceBinding) string {
+	if !apiequality.Semantic.DeepEqual(old.Spec.RequiredBy, b.Spec.RequiredBy) {
+		return "spec.requiredBy"
 	}
-	return admission.NewForbidden(a, fmt.Errorf("spec.resource.namespace: it is %q, a binding is of a template in its own namespace, %s", ref.Namespace, b.Namespace))
+	if key := changedKey(old.Labels, b.Labels); key != "" {
+		return "metadata.labels." + key
+	}
+	if key := changedKey(old.Annotations, b.Annotations); key != "" {
+		return "metadata.annotations." + key
+	}
+	return ""
+}
+
+// changedKey returns the first key of the control plane's own that two maps differ
+// in; empty for none.
+func changedKey(old, now map[string]string) string {
+	var out []string
+	for _, m := range []map[string]string{old, now} {
+		for key := range m {
+			was, had := old[key]
+			is, has := now[key]
+			if (had != has || was != is) && ownKey(key) && key != workv1alpha2.ResourceBindingPermanentIDLabel {
+				out = append(out, key)
+			}
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return slices.Min(out)
+}
+
+// ownKey says whether a label or annotation is of the control plane's own.
+func ownKey(key string) bool {
+	domain, _, _ := strings.Cut(key, "/")
+	for _, own := range []string{"karmada.io", "flotilla.io"} {
+		if domain == own || strings.HasSuffix(domain, "."+own) {
+			return true
+		}
+	}
+	return false
+}
+
+// everywhere says whether a user may write the bindings of all namespaces.
+func (p *Borders) everywhere(ctx context.Context, who user.Info) bool {
+	if p.authorizer == nil {
+		return false
+	}
+	decision, _, _ := p.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User: who, Verb: "update", APIGroup: workv1alpha2.GroupName, APIVersion: "*", Resource: "resourcebindings", ResourceRequest: true,
+	})
+	return decision == authorizer.DecisionAllow
 }
 
 func sameTemplate(a, b *workv1alpha2.ObjectReference) bool {

@@ -1,6 +1,6 @@
 // Package admission judges what is about to be stored in the control plane, in
 // the server's own process: identities that outlive names, defaults and
-// validity of the control plane's own kinds, quotas, and objects that must not be
+// validity of the control plane's own kinds, quotas, and what must not be
 // deleted. Kinds that are served with their Go types see to defaults and validity
 // by themselves (see aggregated).
 //

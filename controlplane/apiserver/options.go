@@ -56,6 +56,9 @@ type Options struct {
 	ExpiredAgents time.Duration
 	// ReadyChecks are further conditions of /readyz; WaitServing ignores them.
 	ReadyChecks []healthz.HealthChecker
+	// Notice is what everybody is told with each answer, as a warning, but for
+	// clients inside this process; empty tells nothing, as does nil.
+	Notice func() string
 	// FeatureGates are set for the whole process, over ours and upstream's
 	// defaults.
 	FeatureGates map[string]bool

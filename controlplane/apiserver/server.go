@@ -23,6 +23,8 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	controlplaneapiserver "k8s.io/kubernetes/pkg/controlplane/apiserver"
 	"k8s.io/utils/clock"
+
+	"github.com/flotilla-io/flotilla/controlplane/fence"
 )
 
 const (
@@ -82,6 +84,9 @@ func chain(ctx context.Context, run *options.ServerRunOptions, opts Options) (*S
 		return nil, err
 	}
 	adjust(config, opts.ReadyChecks)
+	if opts.Notice != nil {
+		tell(config.Aggregator.GenericConfig, opts.Notice)
+	}
 	if opts.ExpiredAgents > 0 {
 		authenticateAgents(config, opts.ExpiredAgents, clock.RealClock{})
 	}
@@ -107,6 +112,10 @@ func adjust(config *app.Config, ready []healthz.HealthChecker) {
 	}
 	aggregator := config.Aggregator.GenericConfig
 	aggregator.ReadyzChecks = append(aggregator.ReadyzChecks, ready...)
+	chain := aggregator.BuildHandlerChainFunc
+	aggregator.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
+		return fence.Carry(chain(handler, c))
+	}
 }
 
 // connect chains the servers: what the first does not serve goes to the next.

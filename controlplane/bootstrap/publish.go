@@ -3,7 +3,10 @@ package bootstrap
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
+	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
@@ -30,6 +33,9 @@ type Facts struct {
 	CAFile string
 	// Version of the control plane; empty tells none.
 	Version string
+	// Replicas says that there may be other servers of the control plane: the address
+	// that was published stays as long as a server of the authority answers there.
+	Replicas bool
 }
 
 // Publish writes the document by which clusters get to know the control plane, for
@@ -38,6 +44,9 @@ func Publish(ctx context.Context, config *rest.Config, facts Facts) error {
 	hub, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("bootstrap: %w", err)
+	}
+	if facts.Replicas {
+		facts.Server = facts.published(ctx, hub)
 	}
 	content, err := facts.kubeconfig()
 	if err != nil {
@@ -59,6 +68,45 @@ func Publish(ctx context.Context, config *rest.Config, facts Facts) error {
 		}
 	}
 	return nil
+}
+
+// probePatience is how long a published address may take to answer.
+const probePatience = 5 * time.Second
+
+// published is the address that is published if a server of the authority answers
+// there, and this server's otherwise.
+func (f Facts) published(ctx context.Context, hub kubernetes.Interface) string {
+	document, err := hub.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, bootstrapapi.ConfigMapClusterInfo, metav1.GetOptions{})
+	if err != nil {
+		return f.Server
+	}
+	config, err := clientcmd.Load([]byte(document.Data[bootstrapapi.KubeConfigKey]))
+	if err != nil || config.Clusters[""] == nil {
+		return f.Server
+	}
+	if there := config.Clusters[""].Server; there == f.Server || f.answers(ctx, there) {
+		return there
+	}
+	return f.Server
+}
+
+// answers says whether a server with a certificate of the authority is at an address.
+func (f Facts) answers(ctx context.Context, server string) bool {
+	probe, err := rest.HTTPClientFor(&rest.Config{Host: server, TLSClientConfig: rest.TLSClientConfig{CAFile: f.CAFile}, Timeout: probePatience})
+	if err != nil {
+		return false
+	}
+	defer probe.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(server, "/")+"/livez", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := probe.Do(req)
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close()
+	return true
 }
 
 // kubeconfig is the document: an address and an authority, nobody's credentials.

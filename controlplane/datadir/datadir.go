@@ -50,22 +50,16 @@ func Open(path string) (*Dir, error) {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	d := &Dir{path: path, lock: lock}
-	if err := d.sign(); err != nil {
-		lock.Close()
-		return nil, err
-	}
+	d.sign()
 	return d, nil
 }
 
-// sign leaves this process' id in the lock file, for whoever is refused.
-func (d *Dir) sign() error {
-	if err := d.lock.Truncate(0); err != nil {
-		return fmt.Errorf("sign lock: %w", err)
+// sign leaves this process' id in the lock file, for whoever is refused. That is a
+// courtesy: where there is no room for it, the folder is held all the same.
+func (d *Dir) sign() {
+	if d.lock.Truncate(0) == nil {
+		_, _ = fmt.Fprintln(d.lock, os.Getpid())
 	}
-	if _, err := fmt.Fprintln(d.lock, os.Getpid()); err != nil {
-		return fmt.Errorf("sign lock: %w", err)
-	}
-	return nil
 }
 
 // Path joins the elements to the folder's absolute path.

@@ -2,16 +2,18 @@ package etcd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
+	"github.com/go-logr/logr"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 )
 
 const (
@@ -38,11 +40,14 @@ type Options struct {
 	DataDir string
 	// QuotaBytes is how large the store may grow; 0 means DefaultQuota.
 	QuotaBytes int64
-	// Log receives what goes wrong; nil drops it.
-	Log *zap.Logger
+	// Log receives what goes wrong, the reason before all for which etcd ends the
+	// process. The zero value drops it.
+	Log logr.Logger
 	// UnsafeNoFsync trades durability for speed. For tests only: a crash of the
 	// machine loses data, a crash of the process does not.
 	UnsafeNoFsync bool
+	// Intercept sees all requests that are no streams; nil: nobody does.
+	Intercept grpc.UnaryServerInterceptor
 }
 
 // Server is a running store.
@@ -50,8 +55,11 @@ type Server struct {
 	etcd      *embed.Etcd
 	client    *clientv3.Client
 	endpoint  string
+	quota     int64
+	compacted int64  // up to this revision, by Relieve
 	socketDir string // to be removed when the store stops; empty if it is in DataDir
 	stop      sync.Once
+	stopping  atomic.Bool
 }
 
 // Start runs a store and returns when it answers, or with ctx' error when ctx
@@ -61,13 +69,16 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 	if err := os.MkdirAll(opts.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
-	s := &Server{}
+	s := &Server{quota: opts.QuotaBytes}
+	if s.quota == 0 {
+		s.quota = DefaultQuota
+	}
 	socket, err := s.socketPath(opts.DataDir)
 	if err != nil {
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
 	s.endpoint = "unix://" + socket
-	if err := s.start(ctx, config(opts, socket)); err != nil {
+	if err := s.start(ctx, s.config(opts, socket)); err != nil {
 		s.Stop()
 		return nil, fmt.Errorf("etcd in %s: %w", opts.DataDir, err)
 	}
@@ -106,12 +117,8 @@ func (s *Server) socketPath(dir string) (string, error) {
 	return filepath.Join(s.socketDir, "etcd.sock"), nil
 }
 
-func config(opts Options, socket string) *embed.Config {
+func (s *Server) config(opts Options, socket string) *embed.Config {
 	nominal, _ := url.Parse(nominalURL) // a constant that parses
-	log := opts.Log
-	if log == nil {
-		log = zap.NewNop()
-	}
 	cfg := embed.NewConfig()
 	cfg.Name = "flotilla"
 	cfg.Dir = opts.DataDir
@@ -120,20 +127,24 @@ func config(opts Options, socket string) *embed.Config {
 	cfg.AdvertiseClientUrls = []url.URL{*nominal}
 	cfg.AdvertisePeerUrls = []url.URL{*nominal}
 	cfg.InitialCluster = cfg.InitialClusterFromName(cfg.Name)
-	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(log)
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(newLog(opts.Log, opts.DataDir, &s.stopping))
 	cfg.SnapshotCount = snapshotCount
 	cfg.SnapshotCatchUpEntries = catchUpEntries
 	cfg.MaxRequestBytes = maxRequestBytes
 	cfg.UnsafeNoFsync = opts.UnsafeNoFsync
-	cfg.QuotaBackendBytes = opts.QuotaBytes
-	if opts.QuotaBytes == 0 {
-		cfg.QuotaBackendBytes = DefaultQuota
+	cfg.QuotaBackendBytes = s.quota
+	if opts.Intercept != nil {
+		cfg.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainUnaryInterceptor(opts.Intercept)}
 	}
 	return cfg
 }
 
 // Endpoints are the URLs that a client of the store is given.
 func (s *Server) Endpoints() []string { return []string{s.endpoint} }
+
+// Database is the file that holds what a store in a folder keeps. It grows, and
+// Relieve replaces it.
+func Database(dir string) string { return filepath.Join(dir, "member", "snap", "db") }
 
 // Err tells of a store that ended by itself. It is closed by Stop.
 func (s *Server) Err() <-chan error { return s.etcd.Err() }
@@ -166,10 +177,9 @@ func (s *Server) Written(ctx context.Context, after int64) ([]string, error) {
 func (s *Server) Stop() { s.stop.Do(s.shutDown) }
 
 func (s *Server) shutDown() {
+	s.stopping.Store(true)
 	if s.client != nil {
-		if err := s.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
-			s.etcd.GetLogger().Warn("close client", zap.Error(err))
-		}
+		_ = s.client.Close() // what is under way ends with the store
 	}
 	if s.etcd != nil {
 		s.etcd.Close()

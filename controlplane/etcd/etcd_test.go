@@ -2,13 +2,19 @@ package etcd_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"os"
+	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -119,5 +125,79 @@ func put(t *testing.T, s *etcd.Server, key, value string) {
 	defer client.Close()
 	if _, err := client.Put(t.Context(), key, value); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A store that has reached its limit takes writes again once something was deleted:
+// nobody has to tell it.
+func TestRelieve(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	s, err := etcd.Start(ctx, etcd.Options{DataDir: filepath.Join(shortTempDir(t), "e"), UnsafeNoFsync: true, QuotaBytes: 16 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	client, err := clientv3.New(clientv3.Config{Endpoints: s.Endpoints()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	relieve := func(when string, want bool) {
+		t.Helper()
+		if full, err := s.Relieve(ctx); err != nil || full != want {
+			t.Errorf("%s: full = %v, %v, want %v", when, full, err, want)
+		}
+	}
+	relieve("empty", false)
+	value := strings.Repeat("x", 1<<20)
+	for i := 0; err == nil && i < 64; i++ {
+		_, err = client.Put(ctx, fmt.Sprintf("large-%d", i), value)
+	}
+	if err == nil || !strings.Contains(err.Error(), "database space exceeded") {
+		t.Fatalf("a store of 16 MiB takes 64: %v", err)
+	}
+	relieve("with nothing to let go of", true)
+	if _, err := client.Delete(ctx, "large-", clientv3.WithPrefix()); err != nil {
+		t.Fatal(err)
+	}
+	// What is let go of counts once the store has committed it, a moment later.
+	for full := true; full; {
+		if full, err = s.Relieve(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, s, "small", "1")
+}
+
+// What etcd ends the process with is in the log before.
+func TestWhatIsFatalIsLogged(t *testing.T) {
+	if dir := os.Getenv("FLOTILLA_ETCD_LOST"); dir != "" {
+		lose(t, dir)
+		return
+	}
+	again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestWhatIsFatalIsLogged$")
+	again.Env = append(os.Environ(), "FLOTILLA_ETCD_LOST="+filepath.Join(shortTempDir(t), "e"))
+	out, err := again.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), "The store cannot go on, and the process ends: ") {
+		t.Errorf("the process ended with %v and said:\n%s", err, out)
+	}
+}
+
+// lose writes to a store that may not grow a file any more, which it takes for a
+// fault of its disk.
+func lose(t *testing.T, dir string) {
+	log := funcr.New(func(_, args string) { fmt.Println(args) }, funcr.Options{})
+	s, err := etcd.Start(t.Context(), etcd.Options{DataDir: dir, UnsafeNoFsync: true, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	signal.Ignore(syscall.SIGXFSZ)
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1 << 20, Max: 1 << 40}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 64 {
+		put(t, s, fmt.Sprintf("k%d", i), strings.Repeat("x", 1<<20))
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/join"
 )
 
-// readyTimeout is how long a cluster that has joined may take to be ready.
-const readyTimeout = 2 * time.Minute
+// ReadyTimeout is how long a cluster that has joined may take to be ready.
+const ReadyTimeout = 2 * time.Minute
 
 // Fleet is a control plane with its loops and one member.
 type Fleet struct {
@@ -40,7 +40,7 @@ func Start(t testing.TB, hub *servertest.Env, opts member.Options, loops servert
 	if err := join.Join(t.Context(), join.Options{Name: opts.Name, Hub: hub.Hub, Member: f.Edge, MemberConfig: f.Member.Config}); err != nil {
 		t.Fatal(err)
 	}
-	if err := join.Ready(t.Context(), hub.Hub, opts.Name, readyTimeout); err != nil {
+	if err := join.Ready(t.Context(), hub.Hub, opts.Name, ReadyTimeout); err != nil {
 		t.Fatal(err)
 	}
 	return f

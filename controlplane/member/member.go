@@ -60,7 +60,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 		return err
 	}
 	// A member is for trying things out: what a crash of the machine would lose of it can be made again.
-	store, err := etcd.Start(ctx, etcd.Options{DataDir: dir.Path("etcd"), UnsafeNoFsync: true})
+	store, err := etcd.Start(ctx, etcd.Options{DataDir: dir.Path("etcd"), UnsafeNoFsync: true, Log: logr.FromContextOrDiscard(ctx)})
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,9 @@
 // certificate, key and kubeconfig that the server needs, finds them again after
 // a restart, and renews each at two thirds of its life.
 //
+// Several servers of one store have their authorities and keys in common, through
+// a Common.
+//
 // In goes a folder and a clock; out come names of files. Each file is replaced
 // whole, so whoever reloads it sees a certificate together with its key. The
 // package never hands out a key other than through a file that only its owner

@@ -36,6 +36,7 @@ type Identity struct {
 type Store struct {
 	dir        string
 	clock      clock.WithTicker
+	common     Common // nil for the only server
 	main       *authority
 	frontProxy *authority
 
@@ -52,13 +53,18 @@ type item interface {
 
 // Open makes the folder's authorities and service-account key, or reads them.
 func Open(dir string, clk clock.WithTicker) (*Store, error) {
+	s := newStore(dir, clk)
+	if err := s.ensureOwn(clk.Now()); err != nil {
+		return nil, fmt.Errorf("pki: %w", err)
+	}
+	return s, nil
+}
+
+func newStore(dir string, clk clock.WithTicker) *Store {
 	s := &Store{dir: dir, clock: clk}
 	s.main = &authority{name: "flotilla-ca", certFile: s.path("ca.crt"), keyFile: s.path("ca.key")}
 	s.frontProxy = &authority{name: "flotilla-front-proxy-ca", certFile: s.path("front-proxy-ca.crt"), keyFile: s.path("front-proxy-ca.key")}
-	if err := s.renew(); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s
 }
 
 // CAFile holds the certificates that clients and the server trust: more than
@@ -115,18 +121,18 @@ func (s *Store) Run(ctx context.Context, report func(error)) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
-			if err := s.renew(); err != nil {
+			if err := s.renew(ctx); err != nil {
 				report(err)
 			}
 		}
 	}
 }
 
-func (s *Store) renew() error {
+func (s *Store) renew(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
-	if err := errors.Join(s.main.ensure(now), s.frontProxy.ensure(now), s.ensureServiceAccountKey()); err != nil {
+	if err := s.ensureAuthorities(ctx, now); err != nil {
 		return fmt.Errorf("pki: %w", err)
 	}
 	for _, it := range s.items {
@@ -135,6 +141,18 @@ func (s *Store) renew() error {
 		}
 	}
 	return nil
+}
+
+func (s *Store) ensureAuthorities(ctx context.Context, now time.Time) error {
+	if s.common == nil {
+		return s.ensureOwn(now)
+	}
+	return s.agree(ctx, now)
+}
+
+// ensureOwn makes or renews what the folder has of what all have.
+func (s *Store) ensureOwn(now time.Time) error {
+	return errors.Join(s.main.ensure(now), s.frontProxy.ensure(now), s.ensureServiceAccountKey())
 }
 
 // add ensures a file now and has Run renew it from then on.

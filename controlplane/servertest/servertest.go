@@ -72,7 +72,7 @@ func Start(ctx context.Context) (*Env, error) {
 
 // StartIn runs a control plane in a folder that stays when it ends.
 func StartIn(ctx context.Context, dir string) (*Env, error) {
-	silence()
+	Silence()
 	definitions, err := crds.All()
 	if err != nil {
 		return nil, err
@@ -280,9 +280,9 @@ func (s *Shared) Env(t testing.TB) *Env {
 	return s.env
 }
 
-// silence keeps what Kubernetes' parts tell of themselves out of the tests'
+// Silence keeps what Kubernetes' parts tell of themselves out of the tests'
 // output, unless the tests are verbose.
-func silence() {
+func Silence() {
 	if f := flag.Lookup("test.v"); f != nil && f.Value.String() == "true" {
 		return
 	}

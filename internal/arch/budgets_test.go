@@ -25,7 +25,9 @@ const (
 
 // exceptions are findings that are accepted for a while, each with its reason.
 // The list is meant to stay empty.
-var exceptions = map[string]string{}
+var exceptions = map[string]string{
+	"reconciler/execution.package": "what keeps others' objects (cascade.go) is to become a package of its own, as pace did",
+}
 
 // bannedNames are package names that say nothing about what is inside.
 var bannedNames = []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "base", "lib"}

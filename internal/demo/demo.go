@@ -55,6 +55,7 @@ func Run(ctx context.Context, opts Options) (err error) {
 	d.say("Flotilla, on this machine: a control plane, three clusters and a Git server.\n")
 	fleet, err := localfleet.Start(ctx, localfleet.Options{
 		Flotillad: opts.Flotillad, Dir: opts.Dir, Members: members, Progress: d.started,
+		HubArgs: []string{localfleet.LoopbackSources},
 	})
 	if err != nil {
 		return err
@@ -99,7 +100,7 @@ func (d *demonstration) show(ctx context.Context, fleet *localfleet.Fleet) error
 	}
 	d.say("  ✔ committed the example to %s\n", fleet.Git.URL("fleet"))
 	on := target{
-		namespace: "default", source: "fleet", apply: "web", appNamespace: "shop",
+		namespace: "flux-system", source: "fleet", apply: "web", appNamespace: "shop",
 		clusters: members, commit: commit,
 	}
 	if err := d.watch(ctx, hub, on); err != nil {

@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,8 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -19,6 +24,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
 // Options tune a manager. The zero value runs without leader election and
@@ -26,9 +32,10 @@ import (
 type Options struct {
 	// Log receives what the manager and its loops log.
 	Log logr.Logger
-	// LeaderElection makes the loops wait for a lease, so that several
-	// replicas may run against one control plane.
-	LeaderElection bool
+	// Tenure makes the loops wait for a lease, so that several replicas may run
+	// against one control plane, and ends what they write with it. Nil: there is no
+	// other replica. It is for one manager.
+	Tenure *tenure.Tenure
 	// MetricsAddress is where /metrics is served; empty serves none.
 	MetricsAddress string
 	// HealthAddress is where /healthz and /readyz are served; empty serves none.
@@ -42,9 +49,6 @@ type Options struct {
 	SeveralPerProcess bool
 }
 
-// leaseName is the lease that the loops of several replicas compete for.
-const leaseName = "flotilla-controllers"
-
 // shutdownGrace is how long loops may take to finish what they are doing.
 const shutdownGrace = 10 * time.Second
 
@@ -52,7 +56,17 @@ const shutdownGrace = 10 * time.Second
 // write to it without a rate limit of the client's own: the server's priority
 // and fairness decides who waits.
 func NewManager(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (ctrl.Manager, error) {
-	mgr, err := ctrl.NewManager(Unlimited(cfg), ctrl.Options{
+	cfg = Unlimited(cfg)
+	var lease resourcelock.Interface
+	if opts.Tenure != nil {
+		lock, err := tenure.NewLock(cfg, opts.Tenure)
+		if err != nil {
+			return nil, fmt.Errorf("set up the connection to the control plane: %w", err)
+		}
+		lease = lock
+		cfg.Wrap(opts.Tenure.Hub)
+	}
+	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Scheme: scheme,
 		Logger: opts.Log,
 		Cache: cache.Options{
@@ -70,15 +84,19 @@ func NewManager(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (ctrl.Ma
 		}},
 		Controller: config.Controller{
 			UsePriorityQueue:   ptr.To(true),
-			SkipNameValidation: ptr.To(opts.SeveralPerProcess),
+			SkipNameValidation: ptr.To(opts.SeveralPerProcess || opts.Tenure != nil), // one after the other
 		},
-		Metrics:                       metricsserver.Options{BindAddress: addressOrOff(opts.MetricsAddress)},
-		HealthProbeBindAddress:        addressOrOff(opts.HealthAddress),
-		LeaderElection:                opts.LeaderElection,
-		LeaderElectionID:              leaseName,
-		LeaderElectionNamespace:       "karmada-system",
-		LeaderElectionReleaseOnCancel: true,
-		GracefulShutdownTimeout:       ptr.To(shutdownGrace),
+		Metrics:                             metricsserver.Options{BindAddress: addressOrOff(opts.MetricsAddress)},
+		HealthProbeBindAddress:              addressOrOff(opts.HealthAddress),
+		LeaderElection:                      opts.Tenure != nil,
+		LeaderElectionID:                    tenure.LeaseName,
+		LeaderElectionNamespace:             tenure.Namespace,
+		LeaderElectionReleaseOnCancel:       true,
+		LeaseDuration:                       ptr.To(tenure.LeaseDuration),
+		RenewDeadline:                       ptr.To(tenure.RenewDeadline),
+		RetryPeriod:                         ptr.To(tenure.RetryPeriod),
+		LeaderElectionResourceLockInterface: lease,
+		GracefulShutdownTimeout:             ptr.To(shutdownGrace),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up the connection to the control plane: %w", err)
@@ -115,4 +133,54 @@ func addressOrOff(address string) string {
 		return "0"
 	}
 	return address
+}
+
+// ErrLost says that the loops have ended because their lease was lost. They may be
+// made anew, to wait for it again.
+var ErrLost = errors.New("the lease was lost")
+
+// Leading is what is logged once a replica's loops run.
+const Leading = "this replica holds the lease: its loops run"
+
+// Start runs a manager and its loops until ctx ends, or the tenure that it was made
+// with; nil for none. Errors: ErrLost.
+func Start(ctx context.Context, mgr ctrl.Manager, t *tenure.Tenure) error {
+	if t == nil {
+		return mgr.Start(ctx)
+	}
+	running, stop := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		_ = t.Watch(running)
+		stop()
+	}()
+	go func() {
+		select {
+		case <-mgr.Elected():
+			mgr.GetLogger().Info(Leading)
+		case <-running.Done():
+		}
+	}()
+	err := mgr.Start(running)
+	stop()
+	<-watched
+	if lost := t.Lost(); lost != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w: %w", ErrLost, lost)
+	}
+	return err
+}
+
+// awaitEvery is how often Await looks.
+const awaitEvery = time.Second
+
+// Await returns nil once the hub answers and says that it is ready, or ctx' error.
+func Await(ctx context.Context, cfg *rest.Config) error {
+	client, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return fmt.Errorf("set up the connection to the control plane: %w", err)
+	}
+	return wait.PollUntilContextCancel(ctx, awaitEvery, true, func(ctx context.Context) (bool, error) {
+		return client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil, nil
+	})
 }

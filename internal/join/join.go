@@ -27,6 +27,8 @@ var (
 	ErrName = errors.New("not a name for a cluster")
 	// ErrLeaving says that the cluster of this name is about to leave.
 	ErrLeaving = errors.New("the cluster is leaving")
+	// ErrClaimed says that another hub has the cluster.
+	ErrClaimed = errors.New("the cluster belongs to another hub")
 )
 
 // Options say what is joined to what. Name, Hub, Member and MemberConfig are
@@ -47,6 +49,10 @@ type Options struct {
 	// Provider, Region and Zones say where the cluster is.
 	Provider, Region string
 	Zones            []string
+	// Address is where people find the hub; empty if that is not known.
+	Address string
+	// TakeOver takes the member from another hub that has it.
+	TakeOver bool
 	// DryRun reports the steps without doing them.
 	DryRun bool
 	// Progress is told of every step; nil tells nobody.
@@ -94,7 +100,7 @@ func checkName(name string) error {
 // Join registers the member. After an interruption it may be run again, and
 // finishes; a cluster that is registered under the name has its accounts, its
 // credentials and its address brought up to date. Errors: ErrName, ErrTaken,
-// ErrLeaving, ErrRefused, or what either side answered.
+// ErrLeaving, ErrRefused, ErrClaimed, or what either side answered.
 func Join(ctx context.Context, o Options) error {
 	if err := o.complete(); err != nil {
 		return err
@@ -107,11 +113,21 @@ func Join(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	claim := ClaimOptions{Member: o.Member, Cluster: o.Name, Address: o.Address, TakeOver: o.TakeOver, DryRun: o.DryRun, Progress: o.Progress}
+	if claim.Hub, err = HubIdentity(ctx, o.Hub); err != nil {
+		return err
+	}
+	if err := Unclaimed(ctx, claim); err != nil {
+		return err
+	}
 	current, err := registered(ctx, o.Hub, o.Name, id)
 	if err != nil {
 		return err
 	}
 	if err := o.leftBehind(ctx); err != nil {
+		return err
+	}
+	if err := Claim(ctx, claim); err != nil {
 		return err
 	}
 	member := side{name: "member", client: o.Member, dry: o.DryRun, progress: o.Progress}

@@ -43,6 +43,7 @@ func TestJoinAndUnjoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := steps{
+		"would claim by Namespace kube-system (member)",
 		"would create Namespace karmada-cluster (member)",
 		"would create ServiceAccount karmada-cluster/karmada-impersonator (member)",
 		"would create Secret karmada-cluster/karmada-impersonator (member)",

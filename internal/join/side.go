@@ -21,7 +21,8 @@ type Step struct {
 	// Side is "hub" or "member".
 	Side string
 	// Verb says what was done: "created", "kept", "updated", "removed", "let go
-	// of", "would create", "would update" or "would remove".
+	// of", "claimed by", "released by", "would create", "would update", "would
+	// remove", "would claim by" or "would release by".
 	Verb string
 	// Object is the kind and name of what it was done to.
 	Object string

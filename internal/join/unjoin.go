@@ -36,6 +36,8 @@ type UnjoinOptions struct {
 	Name string
 	// Hub is a client that may do everything there.
 	Hub client.Client
+	// HubID is the hub's identity; empty reads it by Hub.
+	HubID string
 	// Member is a client for the member, to clean it up; nil leaves it as it is. It
 	// has to answer, unless by force.
 	Member client.Client
@@ -228,16 +230,24 @@ func (o *UnjoinOptions) cleanUp(ctx context.Context) error {
 	if o.Member == nil {
 		return nil
 	}
+	another, err := o.ceded(ctx)
+	if err != nil {
+		return err
+	}
 	shared, err := o.shared(ctx)
 	if err != nil {
 		return err
 	}
+	shared = shared || another != nil
 	member := side{name: "member", client: o.Member, dry: o.DryRun, progress: o.Progress}
 	objects := accounts(o.Name, o.Namespace)
 	slices.Reverse(objects)
 	for _, obj := range objects {
 		if name := obj.GetName(); shared && (name == ImpersonatorAccount || name == o.Namespace) {
 			continue
+		}
+		if another != nil && another.Cluster == o.Name {
+			continue // the other hub has it under the same name, with the same accounts
 		}
 		if _, isSpace := obj.(*corev1.Namespace); isSpace && o.Hub != nil && Itself(ctx, o.Hub, o.Member) {
 			continue // it has the credentials of all clusters, and their Leases
@@ -246,7 +256,7 @@ func (o *UnjoinOptions) cleanUp(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return o.disclaim(ctx)
 }
 
 // Itself says whether the hub may be the member: what both need must not be taken

@@ -4,6 +4,8 @@
 // In go keys with a priority; out come keys, one worker at a time for each. Of
 // every four that are handed out, three are the oldest of the highest priority,
 // and one is the oldest of all: a key with n older ones before it is served
-// within 4(n+1) handouts, whatever else comes. The package knows nothing of what
+// within 4(n+1) handouts, whatever else comes. Where keys belong to tenants, one
+// tenant never has all workers, and who has fewer goes first; the rule then holds
+// among the keys of those who may have one more. The package knows nothing of what
 // the keys stand for, and keeps nothing over a restart.
 package lanes

@@ -18,7 +18,10 @@ const turns = 4
 // when it is empty: maps do not shrink.
 const roomy = 256
 
-// Queue hands out keys. Use New.
+// degree is that of the trees that order items.
+const degree = 32
+
+// Queue hands out keys. Use New, or ByNamespace.
 type Queue[T comparable] struct {
 	limiter workqueue.TypedRateLimiter[T]
 	clock   clock.WithDelayedExecution
@@ -29,8 +32,7 @@ type Queue[T comparable] struct {
 	items   map[T]*item[T]
 	most    int                    // items since they were none
 	busy    map[T]bool             // keys that a worker has
-	rank    *btree.BTree[*item[T]] // ready, by priority and then by age
-	age     *btree.BTree[*item[T]] // ready, by age
+	sharing sharing[T]             // what is ready, by who it belongs to
 	later   *btree.BTree[*item[T]] // not ready yet, by time
 	timer   clock.Timer            // for the first of later
 	timed   time.Time              // when timer fires
@@ -68,17 +70,12 @@ func New[T comparable](name string, limiter workqueue.TypedRateLimiter[T]) workq
 
 // WithClock is New with a clock of one's own, and without a name.
 func WithClock[T comparable](limiter workqueue.TypedRateLimiter[T], c clock.WithDelayedExecution) *Queue[T] {
-	const degree = 32
-	older := func(a, b *item[T]) bool { return a.age < b.age }
 	q := &Queue[T]{
 		limiter: limiter,
 		clock:   c,
 		items:   map[T]*item[T]{},
 		busy:    map[T]bool{},
-		age:     btree.New(degree, older),
-		rank: btree.New(degree, func(a, b *item[T]) bool {
-			return a.priority > b.priority || a.priority == b.priority && a.age < b.age
-		}),
+		sharing: sharing[T]{lanes: map[string]*lane[T]{}},
 		later: btree.New(degree, func(a, b *item[T]) bool {
 			return a.at.Before(b.at) || a.at.Equal(b.at) && a.age < b.age
 		}),
@@ -150,8 +147,7 @@ func (q *Queue[T]) file(i *item[T]) {
 	case !i.at.IsZero():
 		q.later.ReplaceOrInsert(i)
 	case !q.busy[i.key]:
-		q.rank.ReplaceOrInsert(i)
-		q.age.ReplaceOrInsert(i)
+		q.sharing.of(i.key).put(i)
 		q.changed.Signal()
 	}
 }
@@ -162,8 +158,7 @@ func (q *Queue[T]) take(i *item[T]) {
 		q.later.Delete(i)
 		return
 	}
-	q.rank.Delete(i)
-	q.age.Delete(i)
+	q.sharing.of(i.key).drop(i)
 }
 
 // wind sets the timer for the first item that is not ready yet.
@@ -209,20 +204,19 @@ func (q *Queue[T]) ripen() {
 func (q *Queue[T]) GetWithPriority() (key T, priority int, shutdown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.rank.Len() == 0 && !q.closed {
+	i := q.sharing.pick(q.turn == turns-1)
+	for i == nil && !q.closed {
 		q.changed.Wait()
+		i = q.sharing.pick(q.turn == turns-1)
 	}
-	if q.rank.Len() == 0 {
+	if i == nil {
 		return key, 0, true
 	}
-	from := q.rank
-	if q.turn = (q.turn + 1) % turns; q.turn == 0 {
-		from = q.age
-	}
-	i, _ := from.Min()
+	q.turn = (q.turn + 1) % turns
 	q.take(i)
 	delete(q.items, i.key)
 	q.busy[i.key] = true
+	q.sharing.of(i.key).busy++
 	q.counts.handed(i.key, q.clock.Now())
 	if len(q.items) == 0 && q.most > roomy {
 		q.items, q.most = map[T]*item[T]{}, 0
@@ -235,7 +229,11 @@ func (q *Queue[T]) GetWithPriority() (key T, priority int, shutdown bool) {
 func (q *Queue[T]) Done(key T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.busy, key)
+	if q.busy[key] {
+		delete(q.busy, key)
+		q.sharing.leave(key)
+		q.changed.Signal() // one of the same owner may wait for this
+	}
 	q.counts.done(key, q.clock.Now())
 	if i, again := q.items[key]; again && i.at.IsZero() {
 		q.file(i)
@@ -270,11 +268,12 @@ func (q *Queue[T]) Forget(key T) { q.limiter.Forget(key) }
 // NumRequeues returns how often the rate limiter has seen a key.
 func (q *Queue[T]) NumRequeues(key T) int { return q.limiter.NumRequeues(key) }
 
-// Len returns how many keys are ready to be handed out.
+// Len returns how many keys are ready to be handed out, or will be once one of
+// their owner is done.
 func (q *Queue[T]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.rank.Len()
+	return q.sharing.len()
 }
 
 // ShutDown takes nothing in any more and drops what is not handed out: a loop
@@ -300,8 +299,7 @@ func (q *Queue[T]) shut() {
 	q.closed = true
 	q.counts.dropped(len(q.items) - q.later.Len())
 	clear(q.items)
-	q.rank.Clear(false)
-	q.age.Clear(false)
+	q.sharing.clear()
 	q.later.Clear(false)
 	q.wind()
 	q.changed.Broadcast()

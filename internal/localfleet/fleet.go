@@ -13,8 +13,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/gitserver"
 )
+
+// LoopbackSources is for HubArgs: it lets Git servers and forges be on this machine,
+// as the fleet's own Git server is.
+const LoopbackSources = egress.Flag + "=127.0.0.0/8"
 
 // Options describe a fleet.
 type Options struct {

@@ -146,6 +146,19 @@ func (p *Process) Kill() error {
 	return nil
 }
 
+// Ended reports whether the program was started and is not running any more.
+func (p *Process) Ended() bool {
+	if p.cmd == nil {
+		return false
+	}
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
 // Pause freezes the program, as a hanging machine would be.
 func (p *Process) Pause() error { return p.signal(syscall.SIGSTOP) }
 

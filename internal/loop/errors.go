@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
 // Error is an outcome that a person or a client is told about: a stable reason
@@ -53,11 +55,19 @@ func Retry(reason string, err error) error {
 	return &Error{Reason: reason, Class: ClassRetry, Err: err}
 }
 
+// onceMore is when one looks again whose lease has ended. By then its loops have
+// stopped, unless the hub is out of reach.
+const onceMore = 15 * time.Second
+
 // As returns the outermost Error in err's chain. An err without one is a fault
-// that may pass, with the given reason. It returns nil for nil.
+// that may pass, with the given reason; that a lease has ended is always one that
+// waits, for the replica that holds it. It returns nil for nil.
 func As(err error, reason string) *Error {
 	if err == nil {
 		return nil
+	}
+	if errors.Is(err, tenure.ErrOver) {
+		return &Error{Reason: reason, Class: ClassWaiting, After: onceMore, Err: err}
 	}
 	var e *Error
 	if errors.As(err, &e) {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
 var errBoom = errors.New("boom")
@@ -75,6 +76,7 @@ func TestResult(t *testing.T) {
 		"a waiting error sets its own timer":         {err: loop.Waiting("NotReady", time.Second, errBoom), want: reconcile.Result{RequeueAfter: time.Second}},
 		"a fault with a reason backs off":            {err: loop.Retry("Fetch", errBoom), wantErr: errBoom},
 		"an unclassified error is one that may pass": {err: errBoom, wantErr: errBoom},
+		"a lease that has ended is waited for":       {err: loop.Stalled("Apply", fmt.Errorf("apply: %w", tenure.ErrOver)), want: reconcile.Result{RequeueAfter: 15 * time.Second}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,6 @@
 // package sight's.
 //
 // Nothing is written to a member before it has proved to be the cluster that
-// was registered. The package never reads or writes an object of the hub, and
+// was registered, and to be no other hub's; its claim aside. The package never reads or writes an object of the hub, and
 // never starts a program or reads a file that credentials name.
 package members

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,6 +50,8 @@ type Member struct {
 
 	trust    atomic.Int32
 	suspects chan struct{}
+
+	*tenure
 }
 
 // The states of trust in a member.
@@ -99,22 +102,29 @@ func (m *Member) alert() {
 }
 
 // Prove reads who the member is. It returns ErrOtherCluster when that is not the
-// cluster that was registered. A member that is registered without an identity
+// cluster that was registered, and ErrClaimed when it is another hub's. One that is
+// nobody's is claimed. A member that is registered without an identity
 // is taken as it is. One that has proved itself keeps the trust while it does not
 // say who it is, unless it cannot be reached or refuses the credentials. When
 // trust returns, watches that broke meanwhile start over.
 func (m *Member) Prove(ctx context.Context) error {
 	still := m.wire.Now()
-	id, err := Identity(ctx, m.clients)
+	system, err := systemOf(ctx, m.clients)
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
 		m.trust.Store(unproven)
 	}
 	if err != nil {
 		return err
 	}
-	if m.id != "" && id != m.id {
+	if id := string(system.UID); m.id != "" && id != m.id {
 		m.trust.Store(unproven)
 		return fmt.Errorf("%w: it was registered as %s and answers as %s", ErrOtherCluster, m.id, id)
+	}
+	if err := m.hold(ctx, system); err != nil {
+		if errors.Is(err, ErrClaimed) {
+			m.trust.Store(unproven)
+		}
+		return err
 	}
 	was := unproven
 	if !still(func() { was = m.trust.Swap(proven) }) {
@@ -131,11 +141,19 @@ func (m *Member) Prove(ctx context.Context) error {
 // Identity returns what tells a cluster from all others: the UID of its
 // kube-system namespace.
 func Identity(ctx context.Context, clients kubernetes.Interface) (string, error) {
-	system, err := clients.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	system, err := systemOf(ctx, clients)
 	if err != nil {
-		return "", fmt.Errorf("read the cluster's identity: %w", err)
+		return "", err
 	}
 	return string(system.UID), nil
+}
+
+func systemOf(ctx context.Context, clients kubernetes.Interface) (*corev1.Namespace, error) {
+	system, err := clients.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read the cluster's identity: %w", err)
+	}
+	return system, nil
 }
 
 // Read returns what the watch of a kind knows about one object, and starts that
@@ -233,6 +251,10 @@ func (m *Member) Autoscaled(ctx context.Context, gvk schema.GroupVersionKind, ke
 	return false, nil
 }
 
+// Each calls yield for all managed objects that the watches of a member which there
+// are have seen. It sends nothing.
+func Each(m *Member, yield func(schema.GroupVersionKind, *Observed)) { m.sight.Each(yield) }
+
 // KindsChanged tells that the member may serve other kinds than before.
 func (m *Member) KindsChanged() {
 	m.sight.KindsChanged()
@@ -288,7 +310,7 @@ func connect(target Target, o Options, tell Handler) (*Member, error) {
 	}
 	// One request that was not answered is no reason to keep all others from the
 	// member: somebody looks whether it is still there.
-	m.wire, err = wire.New(target.Config, wire.Options{Clock: o.Clock, Timeout: o.RequestTimeout, Gone: m.suspect, Slow: m.alert})
+	m.wire, err = wire.New(target.Config, wire.Options{Clock: o.Clock, Timeout: o.RequestTimeout, Gone: m.suspect, Slow: m.alert, Gate: o.Gate})
 	if err != nil {
 		return nil, err
 	}
@@ -303,6 +325,7 @@ func connect(target Target, o Options, tell Handler) (*Member, error) {
 	if m.dynamic, err = dynamic.NewForConfigAndClient(m.config, m.http); err != nil {
 		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
 	}
+	m.tenure = &tenure{clients: m.clients, holder: target.Holder, marks: target.Marks}
 	m.sight = sight.New(sight.Options{
 		Client: m.dynamic, Discovery: m.clients.Discovery().RESTClient(), Interpreter: o.Interpreter, Clock: o.Clock,
 		Changed: func(o *Observed) { tell.Changed(m.name, o) },

@@ -13,6 +13,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-io/flotilla/internal/crew"
+	"github.com/flotilla-io/flotilla/internal/members/wire"
+	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
 // Options are what all members share.
@@ -24,6 +26,9 @@ type Options struct {
 	// RequestTimeout is how long one request may take, watches aside; zero
 	// means 30 seconds.
 	RequestTimeout time.Duration
+	// Gate says whether members may be written to, at the last moment before that; nil:
+	// always.
+	Gate wire.Gate
 }
 
 // Target says which cluster to connect to, and how.
@@ -38,6 +43,11 @@ type Target struct {
 	// Route tells apart two ways to one address that Config cannot be compared
 	// by, such as proxies. It may be empty.
 	Route string
+	// Holder says which hub asks. Nil, and a zero answer, claim nothing. It is
+	// asked at each look, and must not block.
+	Holder func() claims.Holder
+	// Marks compares how far the member has seen the hub go; nil does not.
+	Marks Marker
 }
 
 // Handler is told what happens in members. Its methods must not block.

@@ -89,6 +89,7 @@ func (c *Case) entries() (entries []workv1alpha2.BindingSnapshot, users []User, 
 		for _, name := range u.Clusters {
 			entry.Clusters = append(entry.Clusters, workv1alpha2.TargetCluster{Name: name})
 		}
+		u.Overwrites = u.Overwrites && (u.Administered || u.Namespace == c.namespace())
 		entries, users = append(entries, entry), append(users, u)
 	}
 	if c.Binding != nil {
@@ -112,6 +113,15 @@ func (c *Case) entries() (entries []workv1alpha2.BindingSnapshot, users []User, 
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return entries, users, open
+}
+
+// namespace is that of the object. Who uses an object of others does not say that
+// it takes the place of what members have.
+func (c *Case) namespace() string {
+	if c.Object != nil {
+		return c.Object.GetNamespace()
+	}
+	return c.Binding.GetNamespace()
 }
 
 // empty returns a binding of the object that says nothing yet.

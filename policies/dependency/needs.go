@@ -142,8 +142,10 @@ func Note(all []kinds.Dependency) (string, error) {
 	return string(data), nil
 }
 
-// Noted returns the dependencies that a binding carries, and false where it
-// carries none or what it carries is no list of them.
+// Noted returns the dependencies that a binding says it has, and false where it
+// says none or what it says is no list of them. They are there for people and for
+// clients of Karmada: whoever may write the binding may write them, so that nothing
+// is to be concluded from them.
 func Noted(b workv1alpha2.Binding) ([]kinds.Dependency, bool) {
 	text := b.GetAnnotations()[workv1alpha2.BindingDependenciesAnnotationKey]
 	if text == "" || len(text) > 2*MaxNoted {

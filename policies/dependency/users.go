@@ -8,6 +8,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
@@ -33,6 +34,9 @@ type User struct {
 	// Overwrites, Preserves and Reports are what the binding says about what is in
 	// the way, about what leaves, and about what others change.
 	Overwrites, Preserves, Reports bool
+	// Administered: a cluster-wide policy carries the template, so that an
+	// administrator said these things of whatever it refers to.
+	Administered bool
 	// Needs are what the template refers to.
 	Needs []Need
 }
@@ -52,6 +56,8 @@ func UserOf(b workv1alpha2.Binding, holders ...string) User {
 		Preserves:  ptr.Deref(spec.PreserveResourcesOnDeletion, false),
 		Reports:    spec.Drift == policyv1alpha1.DriftReport,
 	}
+	claim, claimed := propagation.Claimed(b)
+	u.Administered = b.GetNamespace() == "" || claimed && claim.Namespace == ""
 	for _, t := range spec.Clusters {
 		u.Clusters = append(u.Clusters, t.Name)
 	}

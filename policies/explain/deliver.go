@@ -9,6 +9,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
@@ -52,6 +53,9 @@ func (x *explainer) deliver() {
 	}
 	for _, target := range plan.Targets(wanted) {
 		of(target.Name).Leaving = false
+	}
+	for _, kept := range placement.KeptBy(wanted) {
+		of(kept.Cluster).Kept = "kept " + kept.Condition()
 	}
 	for _, cluster := range slices.Sorted(maps.Keys(byCluster)) {
 		d.Clusters = append(d.Clusters, *byCluster[cluster])

@@ -192,6 +192,8 @@ type Leaving struct {
 	// Reason and Producer say why, and by whom; either may be empty.
 	Reason   string `json:"reason,omitempty"`
 	Producer string `json:"producer,omitempty"`
+	// Message says until when it stays there; may be empty.
+	Message string `json:"message,omitempty"`
 }
 
 // Prospect is what a decision would say.
@@ -320,6 +322,9 @@ type Delivered struct {
 	Suspended bool `json:"suspended,omitempty"`
 	// Leaving says that it is to be gone from there.
 	Leaving bool `json:"leaving,omitempty"`
+	// Kept says what it stays there for until it is gone: "kept until west is
+	// healthy". Empty where it does not.
+	Kept string `json:"kept,omitempty"`
 	// Applied says that the cluster holds what it should; nil where that is not
 	// known.
 	Applied *bool `json:"applied,omitempty"`

@@ -123,7 +123,7 @@ func standing(b workv1alpha2.Binding) *Standing {
 	}
 	for i := range spec.GracefulEvictionTasks {
 		task := &spec.GracefulEvictionTasks[i]
-		s.Leaving = append(s.Leaving, Leaving{Cluster: task.FromCluster, Reason: task.Reason, Producer: task.Producer})
+		s.Leaving = append(s.Leaving, Leaving{Cluster: task.FromCluster, Reason: task.Reason, Producer: task.Producer, Message: task.Message})
 	}
 	for _, by := range spec.RequiredBy {
 		s.RequiredBy = append(s.RequiredBy, by.Name)

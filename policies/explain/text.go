@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -107,8 +108,8 @@ func (p *Placement) facts(t *table) {
 		if len(s.Leaving) > 0 {
 			names := make([]string, len(s.Leaving))
 			for i, l := range s.Leaving {
-				if names[i] = l.Cluster; l.Reason != "" {
-					names[i] += " (" + l.Reason + ")"
+				if names[i] = l.Cluster; l.Reason+l.Message != "" {
+					names[i] += " (" + cmp.Or(l.Message, l.Reason) + ")"
 				}
 			}
 			t.add("  leaving", list(names, maxNamed))
@@ -326,7 +327,7 @@ func (c Delivered) row() []string {
 	case c.Suspended:
 		why = strings.TrimPrefix(why+"; changes do not reach it", "; ")
 	case c.Leaving:
-		why = strings.TrimPrefix(why+"; leaving", "; ")
+		why = strings.TrimPrefix(why+"; "+cmp.Or(c.Kept, "leaving"), "; ")
 	case why == "" && c.Applied == nil:
 		why = "nothing is known of it"
 	}

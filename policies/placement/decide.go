@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -90,6 +91,9 @@ type Situation struct {
 type Decision struct {
 	// Clusters is the new spec.clusters.
 	Clusters []workv1alpha2.TargetCluster
+	// Evictions is the new spec.gracefulEvictionTasks: the clusters that are left for
+	// others, and what others than the scheduler asked for.
+	Evictions []workv1alpha2.GracefulEvictionTask
 	// AppliedPlacement is the new applied-placement annotation.
 	AppliedPlacement string
 	// Record is the new decision record.
@@ -139,6 +143,7 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 		}
 		d.Clusters = staying(d.Clusters, in.Clusters)
 	}
+	d.Evictions = s.evictions(d.Clusters, in)
 	return d, s.stamp(&d, in.Now)
 }
 
@@ -216,7 +221,8 @@ func (s *state) stamp(d *Decision, now time.Time) bool {
 		record.Cause = s.record.Cause
 	}
 	same := s.recorded && s.record.equals(record) && applied == d.AppliedPlacement &&
-		slices.EqualFunc(d.Clusters, s.spec.Clusters, sameTarget)
+		slices.EqualFunc(d.Clusters, s.spec.Clusters, sameTarget) &&
+		equality.Semantic.DeepEqual(d.Evictions, s.spec.GracefulEvictionTasks)
 	if same && !(d.Record.Succeeded() && s.rebalances()) {
 		d.Record = s.record
 		return false

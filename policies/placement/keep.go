@@ -15,7 +15,7 @@ func Refused(b workv1alpha2.Binding, reason, message string, now time.Time) (Dec
 	s := stateOf(b)
 	applied, _ := s.applied()
 	d := Decision{
-		Clusters: s.spec.Clusters, AppliedPlacement: applied,
+		Clusters: s.spec.Clusters, Evictions: s.spec.GracefulEvictionTasks, AppliedPlacement: applied,
 		Record: Record{Reason: reason, Message: message, AffinityName: s.affinity(), Cause: refusalCause(message)},
 	}
 	return d, s.stamp(&d, now)

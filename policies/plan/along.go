@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -50,18 +51,54 @@ func (in *FleetInput) user(p *TemplatePlan, template *unstructured.Unstructured,
 		return dependency.User{}, false
 	}
 	deps, _, err := in.Interpreter.Dependencies(template)
-	noted, _ := dependency.Noted(b) // what clusters hold, or what was known last
+	last := in.wentAlong(dependency.Ref{Namespace: b.GetNamespace(), Name: b.GetName()}) // what clusters hold, or what was known last
 	if err == nil && p.Binding != nil {
-		deps, err = dependency.Check(deps, noted, p.Resource, in.Skip)
+		deps, err = dependency.Check(deps, last, p.Resource, in.Skip)
 	} else {
-		deps = noted
+		deps = last
 	}
 	if _, awaits := kinds.Awaits(err); err != nil && !awaits {
 		p.Err = errors.Join(p.Err, err)
 	}
+	deps, refused := in.border(p, b, last).Divide(deps)
+	p.Err = errors.Join(p.Err, dependency.Refused(p.Resource, refused))
 	user := dependency.UserOf(b)
 	user.Needs = dependency.Needs(deps)
 	return user, true
+}
+
+// wentAlong is what runs for the sake of a template, as bindings of today say.
+func (in *FleetInput) wentAlong(ref dependency.Ref) []kinds.Dependency {
+	var out []kinds.Dependency
+	for _, b := range in.Bindings {
+		if of := b.BindingSpec().Resource; slices.Contains(dependency.Refs(b), ref) {
+			out = append(out, kinds.Dependency{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: of.Namespace, Name: of.Name})
+		}
+	}
+	return dependency.Union(out, nil)
+}
+
+// border returns how far the references of a template reach. Grants count that are
+// among the templates.
+func (in *FleetInput) border(p *TemplatePlan, b workv1alpha2.Binding, last []kinds.Dependency) *dependency.Border {
+	out := &dependency.Border{Template: p.Resource}
+	claim, claimed := propagation.Claimed(b)
+	switch {
+	case !claimed:
+		out.Release(last)
+	case claim.Namespace == "":
+		for _, policy := range in.Policies {
+			if policy.GetNamespace() == "" && policy.GetName() == claim.Name {
+				out.Open(policy)
+			}
+		}
+	}
+	for _, obj := range in.Templates {
+		if slices.Contains(dependency.GrantKinds(), obj.GroupVersionKind()) {
+			out.Grants = append(out.Grants, dependency.GrantOf(obj))
+		}
+	}
+	return out
 }
 
 // attach sets the binding that a template has because others refer to it.

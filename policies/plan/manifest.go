@@ -24,17 +24,39 @@ type identity struct {
 	labels, annotations map[string]string
 }
 
+// The labels and annotations by which an object in a member says whose it is. What
+// a template says by them is left out: its author is not who says that.
+var (
+	markLabels = []string{
+		workv1alpha2.ManagedByKarmadaLabel, workv1alpha2.WorkPermanentIDLabel,
+		workv1alpha2.ResourceBindingPermanentIDLabel, workv1alpha2.ClusterResourceBindingPermanentIDLabel,
+	}
+	markAnnotations = []string{
+		workv1alpha2.WorkNamespaceAnnotation, workv1alpha2.WorkNameAnnotation, workv1alpha2.HubAnnotation,
+		workv1alpha2.ResourceBindingNamespaceAnnotationKey, workv1alpha2.ResourceBindingNameAnnotationKey,
+		workv1alpha2.ClusterResourceBindingAnnotationKey, workv1alpha2.PullSecretsAnnotation,
+		workv1alpha2.ResourceTemplateUIDAnnotation, workv1alpha2.ResourceTemplateGenerationAnnotationKey,
+		workv1alpha2.ManagedAnnotation, workv1alpha2.ManagedLabels,
+	}
+)
+
 // mark turns obj, a copy of the template, into the manifest of a Work: pruned,
 // labelled as managed, annotated with where it comes from, and with the record
 // of which labels and annotations are ours.
 func mark(obj *unstructured.Unstructured, id identity) {
 	annotations := mapOf(obj.GetAnnotations())
+	for _, key := range markAnnotations {
+		delete(annotations, key)
+	}
 	annotations[workv1alpha2.ResourceTemplateUIDAnnotation] = string(obj.GetUID())
 	if g := obj.GetGeneration(); g > 0 {
 		annotations[workv1alpha2.ResourceTemplateGenerationAnnotationKey] = strconv.FormatInt(g, 10)
 	}
 	maps.Copy(annotations, id.annotations)
 	labels := mapOf(obj.GetLabels())
+	for _, key := range markLabels {
+		delete(labels, key)
+	}
 	labels[workv1alpha2.ManagedByKarmadaLabel] = workv1alpha2.ManagedByKarmadaLabelValue
 	maps.Copy(labels, id.labels)
 	obj.SetAnnotations(annotations)

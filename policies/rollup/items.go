@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -55,6 +56,16 @@ func itemOf(cluster string, w *workv1alpha1.Work) workv1alpha2.AggregatedStatusI
 		item.Status = &runtime.RawExtension{Raw: w.Status.ManifestStatuses[at].Status.Raw}
 	}
 	return item
+}
+
+// Ready says whether the copy in a cluster is what its Work asks for: sent,
+// applied in the latest version, and healthy. A kind without a rule for its health
+// is healthy once it is applied.
+func Ready(w *workv1alpha1.Work) bool {
+	applied := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
+	return w.DeletionTimestamp == nil && !ptr.Deref(w.Spec.SuspendDispatching, false) && w.Annotations[propagation.FaultAnnotation] == "" &&
+		applied != nil && applied.Status == metav1.ConditionTrue && (applied.ObservedGeneration == 0 || applied.ObservedGeneration >= w.Generation) &&
+		healthOf(w) == workv1alpha2.ResourceHealthy
 }
 
 // healthOf returns the health of all that a Work holds: that of its worst

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -47,7 +48,7 @@ func Work(w *workv1alpha1.Work) field.ErrorList {
 	for i := range w.Spec.Workload.Manifests {
 		path := field.NewPath("spec", "workload", "manifests").Index(i)
 		var m metav1.PartialObjectMetadata
-		if err := json.Unmarshal(w.Spec.Workload.Manifests[i].Raw, &m); err != nil {
+		if err := utiljson.Unmarshal(w.Spec.Workload.Manifests[i].Raw, &m); err != nil { // as members do: case counts
 			errs = append(errs, field.Invalid(path, "", err.Error()))
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -32,6 +33,13 @@ import (
 type Options struct {
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
+	// Events takes Events about Clusters; nil means that nobody is told.
+	Events Recorder
+}
+
+// Recorder takes Events.
+type Recorder interface {
+	Event(obj runtime.Object, eventType, reason, message string)
 }
 
 // Reconciler approves requests and keeps rights. Use New.
@@ -40,6 +48,7 @@ type Reconciler struct {
 	live   client.Reader
 	rights grantor
 	clock  clock.PassiveClock
+	events Recorder
 }
 
 // New returns the loops. hub reads Clusters, requests and namespaces from a cache;
@@ -48,7 +57,7 @@ func New(hub client.Client, live client.Reader, o Options) *Reconciler {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Reconciler{hub: hub, live: live, rights: grantor{hub: hub, live: live}, clock: o.Clock}
+	return &Reconciler{hub: hub, live: live, rights: grantor{hub: hub, live: live}, clock: o.Clock, events: o.Events}
 }
 
 // Register adds the loops to mgr: one worker each, so that of two requests under
@@ -66,6 +75,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Named("agentrights").
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1, NewQueue: lanes.New[reconcile.Request]}).
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(registrations())).
+		Watches(&clusterv1alpha1.Cluster{}, r.tells()).
 		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(clusterOfRole)).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOfSpace), builder.WithPredicates(beginsAndEnds())).
 		Complete(reconcile.Func(r.Entitle))

@@ -9,6 +9,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -102,13 +103,17 @@ func (r *Reconciler) facts(ctx context.Context, csr *certificatesv1.CertificateS
 	if known.allowed, err = r.allowed(ctx, csr, asked.by); err != nil {
 		return known, nil, err
 	}
-	if asked.by.token.Cluster == "" {
+	if asked.by.token.ID == "" {
 		return known, nil, nil
 	}
 	token := &corev1.Secret{}
 	err = r.live.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: bootstraputil.BootstrapTokenSecretName(asked.by.token.ID)}, token)
 	if client.IgnoreNotFound(err) != nil {
 		return known, nil, fmt.Errorf("read the token %s: %w", asked.by.token.ID, err)
+	}
+	known.properties = token.Annotations[identity.PropertiesAnnotation]
+	if asked.by.token.Cluster == "" {
+		return known, nil, nil
 	}
 	known.spent = err != nil
 	known.usedBy = types.UID(token.Annotations[identity.UsedByAnnotation])
@@ -196,17 +201,41 @@ func (r *Reconciler) enroll(ctx context.Context, csr *certificatesv1.Certificate
 		identity.NotBeforeAnnotation: csr.CreationTimestamp.UTC().Format(time.RFC3339),
 		identity.ClusterIDAnnotation: asked.id,
 	}
+	if known.properties != "" || known.role != nil {
+		annotations[identity.PropertiesAnnotation] = known.properties
+	}
 	var owners []metav1.OwnerReference
 	if known.cluster != nil {
 		owner := metav1.NewControllerRef(known.cluster, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster))
 		owner.BlockOwnerDeletion = nil
 		owners = append(owners, *owner)
 	}
+	if err := r.describe(ctx, known.cluster, known.properties); err != nil {
+		return err
+	}
 	given, err := r.rights.put(ctx, known.role, asked.cluster, annotations, owners)
 	if err != nil {
 		return err
 	}
 	return r.rights.give(ctx, asked.cluster, given, roles(asked.cluster))
+}
+
+// describe gives a cluster that is registered anew what its token says of it. One
+// that is new has it from its role, when it is made.
+func (r *Reconciler) describe(ctx context.Context, cluster *clusterv1alpha1.Cluster, properties string) error {
+	said, err := identity.ParseProperties(properties)
+	if err != nil || cluster == nil || said.IsZero() {
+		return err
+	}
+	desired := cluster.DeepCopy()
+	said.Give(desired)
+	if equality.Semantic.DeepEqual(cluster, desired) {
+		return nil
+	}
+	if err := r.hub.Patch(ctx, desired, client.MergeFromWithOptions(cluster, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("write what the token says of cluster %s: %w", cluster.Name, err)
+	}
+	return nil
 }
 
 func (r *Reconciler) deny(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, why error) error {

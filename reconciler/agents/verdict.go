@@ -64,6 +64,8 @@ type facts struct {
 	// usedBy is the UID of the request that the token was used for; empty if it
 	// was not used.
 	usedBy types.UID
+	// properties are what the token says of the cluster, as its annotation has it.
+	properties string
 	// spent says that the token is gone.
 	spent bool
 	// allowed says that RBAC lets the requester have it.

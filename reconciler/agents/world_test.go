@@ -91,7 +91,12 @@ func (w *world) register(t *testing.T, name, id string) *rest.Config {
 // first gives a cluster its first certificate.
 func (w *world) first(t *testing.T, name, id string) *rest.Config {
 	t.Helper()
-	cfg := w.byToken(t, w.token(t, name, id))
+	return w.firstBy(t, w.byToken(t, w.token(t, name, id)), name, id)
+}
+
+// firstBy does so by a token.
+func (w *world) firstBy(t *testing.T, cfg *rest.Config, name, id string) *rest.Config {
+	t.Helper()
 	credentials, err := registration.Request(t.Context(), cfg, registration.Options{Cluster: name, ClusterID: id})
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/runs"
+	"github.com/flotilla-io/flotilla/policies/expression"
+	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
@@ -48,19 +52,16 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Brake limits deletions; default inventory.DefaultBrake.
 	Brake inventory.Brake
-	// AllowCrossNamespace lets a Kustomization use a source of another
-	// namespace.
-	AllowCrossNamespace bool
-	// DefaultServiceAccount is who applies for Kustomizations that name no
-	// service account, in their namespace; empty means the loop itself.
-	DefaultServiceAccount string
-	// Concurrent is how many Kustomizations are worked on at a time; default 4.
+	// Tenancy says who acts for Kustomizations, and what they may refer to.
+	Tenancy tenancy.Rules
+	// Concurrent is how many Kustomizations are worked on at a time, one less at
+	// most of one namespace; default 5, at least 2.
 	Concurrent int
 	// Applier tunes how sets are applied.
 	Applier applier.Options
 }
 
-const defaultConcurrent = 4
+const defaultConcurrent = 5
 
 // Deps are what the loop works with.
 type Deps struct {
@@ -85,9 +86,10 @@ type Reconciler struct {
 	clock   clock.PassiveClock
 	before  prerequisites
 	applier *applier.Applier
-	writers *writers
+	actors  *actors
 	memos   *memos
 	echo    *echo.Echo[*kustomizev1.Kustomization]
+	runs    *runs.Runs
 }
 
 // New returns the loop. It errs if the connection's settings are unusable.
@@ -101,7 +103,8 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 	if opts.Concurrent <= 0 {
 		opts.Concurrent = defaultConcurrent
 	}
-	writers, err := newWriters(deps, opts.DefaultServiceAccount)
+	opts.Concurrent = lanes.Workers(opts.Concurrent)
+	actors, err := newActors(deps, opts.Tenancy)
 	if err != nil {
 		return nil, err
 	}
@@ -109,16 +112,27 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 		deps:    deps,
 		opts:    opts,
 		clock:   opts.Clock,
-		before:  prerequisites{hub: deps.Hub, allowCrossNamespace: opts.AllowCrossNamespace},
+		before:  prerequisites{hub: deps.Hub, allowCrossNamespace: opts.Tenancy.AllowCrossNamespace, expressions: expression.NewCompiler(expression.Limits{})},
 		applier: applier.New(deps.Live, deps.Hub.RESTMapper(), opts.Applier),
-		writers: writers,
+		actors:  actors,
 		memos:   newMemos(),
 		echo:    echo.New[*kustomizev1.Kustomization](opts.Clock),
+		runs:    runs.New(),
 	}, nil
 }
 
 // Reconcile brings one Kustomization's revision to the hub.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	ctx, run := r.runs.Start(ctx, req.NamespacedName)
+	defer run.End()
+	result, err := r.reconcile(ctx, req, run)
+	if err != nil && runs.Superseded(ctx) {
+		return reconcile.Result{RequeueAfter: minimumPause}, nil // what it is now is worked on instead
+	}
+	return result, err
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *runs.Run) (reconcile.Result, error) {
 	ks, found, err := r.read(ctx, req.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -127,6 +141,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
+	run.WorksOn(ks)
 	if ks.DeletionTimestamp != nil {
 		return r.finalize(ctx, ks)
 	}
@@ -142,8 +157,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	s := &state{ks: ks, owner: req.NamespacedName, now: r.clock.Now(), memo: r.memos.of(req.NamespacedName)}
 	next, err := loop.Run(ctx, s,
 		r.before.refuse,
+		r.actors.identify(r.applier),
 		r.before.findSource,
-		r.recognise,
+		recognise,
 		fresh(r.before.awaitDependencies),
 		fresh(r.build),
 		fresh(r.observe),
@@ -154,6 +170,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		fresh(r.prune),
 		r.assess,
 	)
+	if err != nil && runs.Superseded(ctx) {
+		return reconcile.Result{}, err
+	}
 	if err := r.conclude(ctx, s, err); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -178,7 +197,7 @@ type state struct {
 	owned    []inventory.Entry
 	diff     inventory.Diff
 	seen     applier.Observed
-	writer   client.Client
+	actor    actor
 	plan     applier.Plan
 	prunable []inventory.Entry
 	waiting  string // what the health check still waits for; "" for nothing

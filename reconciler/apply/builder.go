@@ -22,6 +22,8 @@ import (
 
 // Artifacts open what sources fetched, by its digest.
 type Artifacts interface {
+	// Owns says whether it was fetched by the source of that name; see artifact.Owner.
+	Owns(owner, digest string) bool
 	Open(ctx context.Context, digest string) (artifact.Files, error)
 }
 
@@ -29,16 +31,19 @@ type Artifacts interface {
 type artifactBuilder struct {
 	artifacts Artifacts
 	builder   *build.Builder
-	live      client.Reader
 }
 
-// NewBuilder returns a Builder that opens artifacts and reads variables live.
-func NewBuilder(artifacts Artifacts, builder *build.Builder, live client.Reader) Builder {
-	return &artifactBuilder{artifacts: artifacts, builder: builder, live: live}
+// NewBuilder returns a Builder that opens artifacts of a store.
+func NewBuilder(artifacts Artifacts, builder *build.Builder) Builder {
+	return &artifactBuilder{artifacts: artifacts, builder: builder}
 }
 
 // Build implements Builder.
 func (b *artifactBuilder) Build(ctx context.Context, in Input) ([]*unstructured.Unstructured, error) {
+	source := sourceKey(in.Kustomization)
+	if !b.artifacts.Owns(artifact.Owner(in.Kustomization.Spec.SourceRef.Kind, source.Namespace, source.Name), in.Digest) {
+		return nil, loop.Waiting(meta.ArtifactFailedReason, soon, fmt.Errorf("the artifact %s was not fetched by its source: waiting for that to fetch it anew", in.Digest))
+	}
 	files, err := b.artifacts.Open(ctx, in.Digest)
 	if errors.Is(err, artifact.ErrNotFound) || errors.Is(err, artifact.ErrCorrupt) {
 		return nil, loop.Waiting(meta.ArtifactFailedReason, soon, fmt.Errorf("%w: waiting for its source to fetch it anew", err))
@@ -46,7 +51,7 @@ func (b *artifactBuilder) Build(ctx context.Context, in Input) ([]*unstructured.
 	if err != nil {
 		return nil, loop.Waiting(meta.ArtifactFailedReason, in.Kustomization.GetRetryInterval(), err)
 	}
-	variables, err := b.variables(ctx, in.Kustomization)
+	variables, err := variables(ctx, in.Kustomization, in.As)
 	if err != nil {
 		return nil, err
 	}
@@ -109,13 +114,13 @@ func specOf(ks *kustomizev1.Kustomization, variables map[string]string) build.Sp
 
 // variables returns what is put in for names: what ConfigMaps and Secrets say,
 // later ones before earlier ones, and the Kustomization's own before all.
-func (b *artifactBuilder) variables(ctx context.Context, ks *kustomizev1.Kustomization) (map[string]string, error) {
+func variables(ctx context.Context, ks *kustomizev1.Kustomization, as client.Reader) (map[string]string, error) {
 	if ks.Spec.PostBuild == nil {
 		return nil, nil
 	}
 	out := map[string]string{}
 	for _, ref := range ks.Spec.PostBuild.SubstituteFrom {
-		values, err := b.values(ctx, client.ObjectKey{Namespace: ks.Namespace, Name: ref.Name}, ref.Kind)
+		values, err := valuesOf(ctx, as, client.ObjectKey{Namespace: ks.Namespace, Name: ref.Name}, ref.Kind)
 		if apierrors.IsNotFound(err) && ref.Optional {
 			continue
 		}
@@ -131,14 +136,14 @@ func (b *artifactBuilder) variables(ctx context.Context, ks *kustomizev1.Kustomi
 	return out, nil
 }
 
-func (b *artifactBuilder) values(ctx context.Context, key client.ObjectKey, kind string) (map[string]string, error) {
+func valuesOf(ctx context.Context, as client.Reader, key client.ObjectKey, kind string) (map[string]string, error) {
 	if kind == "ConfigMap" {
 		var config corev1.ConfigMap
-		err := b.live.Get(ctx, key, &config)
+		err := as.Get(ctx, key, &config)
 		return config.Data, err
 	}
 	var secret corev1.Secret
-	if err := b.live.Get(ctx, key, &secret); err != nil {
+	if err := as.Get(ctx, key, &secret); err != nil {
 		return nil, err
 	}
 	out := make(map[string]string, len(secret.Data))

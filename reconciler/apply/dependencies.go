@@ -2,11 +2,11 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
-	"github.com/fluxcd/pkg/runtime/cel"
 	"github.com/fluxcd/pkg/runtime/dependency"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/expression"
+	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 )
 
 // awaitDependencies ends a run while a dependency is not ready. The loop also
@@ -23,11 +25,12 @@ func (p prerequisites) awaitDependencies(ctx context.Context, s *state) (loop.Ne
 	if len(s.ks.Spec.DependsOn) == 0 {
 		return loop.Next{}, nil
 	}
-	if err := p.findCycle(ctx, s.ks); err != nil {
+	read, budget := p.reader(s), expression.NewBudget(allReadiness)
+	if err := findCycle(ctx, s, read); err != nil {
 		return loop.Next{}, err
 	}
-	for _, ref := range s.ks.Spec.DependsOn {
-		why, err := p.unready(ctx, s, ref)
+	for i, ref := range s.ks.Spec.DependsOn {
+		why, err := p.unready(ctx, s, i, read, budget)
 		if err != nil {
 			return loop.Next{}, err
 		}
@@ -38,10 +41,36 @@ func (p prerequisites) awaitDependencies(ctx context.Context, s *state) (loop.Ne
 	return loop.Next{}, nil
 }
 
-// findCycle stalls a Kustomization that waits for itself, by whatever way.
-func (p prerequisites) findCycle(ctx context.Context, ks *kustomizev1.Kustomization) error {
-	reached := map[client.ObjectKey]bool{client.ObjectKeyFromObject(ks): true}
-	all := []dependency.Dependent{ks}
+// readDependency reads a Kustomization that a run depends on.
+type readDependency func(ctx context.Context, key client.ObjectKey) (*kustomizev1.Kustomization, error)
+
+// reader reads those of the run's namespace from the cache, and those of others as
+// the run's account, each once.
+func (p prerequisites) reader(s *state) readDependency {
+	type answer struct {
+		ks  *kustomizev1.Kustomization
+		err error
+	}
+	known := map[client.ObjectKey]answer{}
+	return func(ctx context.Context, key client.ObjectKey) (*kustomizev1.Kustomization, error) {
+		if a, asked := known[key]; asked {
+			return a.ks, a.err
+		}
+		a, from := answer{ks: &kustomizev1.Kustomization{}}, p.hub
+		if key.Namespace != s.ks.Namespace && !s.actor.Privileged() {
+			from = s.actor
+		}
+		a.err = from.Get(ctx, key, a.ks)
+		known[key] = a
+		return a.ks, a.err
+	}
+}
+
+// findCycle stalls a Kustomization that waits for itself, by whatever way that its
+// account may see.
+func findCycle(ctx context.Context, s *state, read readDependency) error {
+	reached := map[client.ObjectKey]bool{s.owner: true}
+	all := []dependency.Dependent{s.ks}
 	for i := 0; i < len(all); i++ {
 		for _, ref := range all[i].GetDependsOn() {
 			key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
@@ -52,9 +81,8 @@ func (p prerequisites) findCycle(ctx context.Context, ks *kustomizev1.Kustomizat
 				continue
 			}
 			reached[key] = true
-			next := &kustomizev1.Kustomization{}
-			err := p.hub.Get(ctx, key, next)
-			if client.IgnoreNotFound(err) != nil {
+			next, err := read(ctx, key)
+			if client.IgnoreNotFound(err) != nil && !apierrors.IsForbidden(err) {
 				return fmt.Errorf("read the dependency %s: %w", key, err)
 			}
 			if err == nil {
@@ -69,16 +97,18 @@ func (p prerequisites) findCycle(ctx context.Context, ks *kustomizev1.Kustomizat
 }
 
 // unready says why a dependency is not ready, or nothing.
-func (p prerequisites) unready(ctx context.Context, s *state, ref kustomizev1.DependencyReference) (string, error) {
-	dep := &kustomizev1.Kustomization{}
-	err := p.hub.Get(ctx, dependencyKey(s.ks, ref), dep)
+func (p prerequisites) unready(ctx context.Context, s *state, i int, read readDependency, budget *expression.Budget) (string, error) {
+	ref := s.ks.Spec.DependsOn[i]
+	dep, err := read(ctx, dependencyKey(s.ks, ref))
 	switch {
+	case apierrors.IsForbidden(err):
+		return "may not be looked at: " + s.actor.explained(err).Error(), nil
 	case apierrors.IsNotFound(err):
 		return "does not exist", nil
 	case err != nil:
 		return "", fmt.Errorf("read the dependency %s: %w", dependencyKey(s.ks, ref), err)
 	case ref.ReadyExpr != "":
-		return byExpression(ctx, s.ks, dep, ref.ReadyExpr)
+		return p.byExpression(ctx, s.ks, dep, i, budget)
 	}
 	ready := apimeta.FindStatusCondition(dep.Status.Conditions, meta.ReadyCondition)
 	switch {
@@ -98,11 +128,16 @@ func dependencyKey(ks *kustomizev1.Kustomization, ref kustomizev1.DependencyRefe
 	return client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
 }
 
+// allReadiness is what the readiness expressions of one run may cost together:
+// about half a second.
+const allReadiness = 5_000_000
+
 // byExpression evaluates a readiness expression over "self" and "dep".
-func byExpression(ctx context.Context, self, dep *kustomizev1.Kustomization, text string) (string, error) {
-	expr, err := cel.NewExpression(text, cel.WithCompile(), cel.WithStructVariables("self", "dep"))
+func (p prerequisites) byExpression(ctx context.Context, self, dep *kustomizev1.Kustomization, i int, budget *expression.Budget) (string, error) {
+	field, text := fmt.Sprintf("spec.dependsOn[%d].readyExpr", i), self.Spec.DependsOn[i].ReadyExpr
+	expr, err := p.expressions.Compile(text, "self", "dep")
 	if err != nil {
-		return "", loop.Stalled(meta.InvalidCELExpressionReason, fmt.Errorf("spec.dependsOn: %w", err))
+		return "", loop.Stalled(meta.InvalidCELExpressionReason, fmt.Errorf("%s: %w", field, err))
 	}
 	vars := map[string]any{}
 	for name, ks := range map[string]*kustomizev1.Kustomization{"self": self, "dep": dep} {
@@ -110,9 +145,12 @@ func byExpression(ctx context.Context, self, dep *kustomizev1.Kustomization, tex
 			return "", fmt.Errorf("read %s: %w", name, err)
 		}
 	}
-	ready, err := expr.EvaluateBoolean(ctx, vars)
+	ready, err := expr.Bool(ctx, vars, budget)
+	if errors.Is(err, expression.ErrFailed) {
+		return fmt.Sprintf("is not ready: %s: %s", field, err), nil
+	}
 	if err != nil {
-		return "is not ready: " + err.Error(), nil
+		return "", health.ExpressionError(field, err)
 	}
 	if !ready {
 		return "is not ready by its readyExpr", nil

@@ -3,10 +3,11 @@
 // differs, deletes what left the revision, and waits until it is healthy where
 // that is asked for.
 //
-// It reads Kustomizations, their sources, their dependencies, and the ConfigMaps
-// and Secrets that they take variables from. It writes the objects of the
-// revision, as the Kustomization's service account where it names one, and the
-// status and finalizer of the Kustomization. It never touches an object that
+// It reads Kustomizations and their sources, and as the service account that acts
+// for a Kustomization the ConfigMaps and Secrets of its variables, dependencies in
+// other namespaces, and objects that are waited for. It writes the objects of the
+// revision, as that account, and the status and finalizer of the Kustomization. No
+// account acts for Kustomizations of privileged namespaces. It never touches an object that
 // does not carry the Kustomization's labels, except to take it over because the
 // revision holds it, and it never deletes because a build came out empty.
 //

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,9 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/runs"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 )
@@ -30,6 +33,9 @@ func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization
 	s := &state{ks: ks, owner: key, now: r.clock.Now(), memo: r.memos.of(key)}
 	if deletesObjects(ks) {
 		gone, err := r.deleteOwned(ctx, s)
+		if err != nil && runs.Superseded(ctx) {
+			return reconcile.Result{}, err
+		}
 		if err != nil {
 			err = loop.Retry(meta.PruneFailedReason, err)
 			if err := r.conclude(ctx, s, err); err != nil {
@@ -65,36 +71,48 @@ func deletesObjects(ks *kustomizev1.Kustomization) bool {
 	}
 }
 
-// deleteOwned deletes what the inventory holds. It returns false while objects
-// whose end is to be waited for are still there.
+// deleteOwned deletes what the inventory holds, as whoever applied it. It returns
+// false while objects whose end is to be waited for are still there. What the
+// account may not delete stays, and an event says so: a Kustomization can always
+// be deleted, and nothing goes by rights that its author lacks.
 func (r *Reconciler) deleteOwned(ctx context.Context, s *state) (bool, error) {
 	owned, err := inventory.Read(s.ks.Status.Inventory)
 	if err != nil || len(owned) == 0 {
 		return true, err
 	}
-	if orphaned, err := r.writers.gone(ctx, r.deps.Live, s.ks); err != nil || orphaned {
-		account, _ := r.writers.account(s.ks)
+	if s.actor, err = r.actors.of(s.ks); err != nil {
+		return false, err
+	}
+	if orphaned, err := gone(ctx, r.deps.Live, s.actor.Identity); err != nil || orphaned {
 		if orphaned {
-			r.deps.Events.Event(s.ks, corev1.EventTypeWarning, meta.PruneFailedReason, fmt.Sprintf("the service account %s is gone: %d objects stay", account, len(owned)))
+			warn(ctx, r.deps.Events, s, fmt.Sprintf("the service account %s is gone: %d objects stay", s.actor.ServiceAccount, len(owned)))
 		}
 		return true, err
-	}
-	writer, err := r.writers.of(s.ks)
-	if err != nil {
-		return false, err
 	}
 	seen, err := r.applier.Observe(ctx, s.owner, owned)
 	if err != nil {
 		return false, err
 	}
 	doomed := applier.Prunable(owned, seen)
-	if err := r.applier.Prune(ctx, writer, doomed, seen); err != nil {
+	err = r.applier.Prune(ctx, s.actor, doomed, seen)
+	var refusal *applier.Refusal
+	if errors.As(err, &refusal) {
+		warn(ctx, r.deps.Events, s, fmt.Sprintf("%d objects stay: %v", len(refusal.Findings), s.actor.explained(err)))
+		return true, nil
+	}
+	if err != nil {
 		return false, err
 	}
 	if s.ks.GetDeletionPolicy() != kustomizev1.DeletionPolicyWaitForTermination {
 		return true, nil
 	}
 	return len(doomed) == 0 && !anyDeleting(owned, seen) || s.now.After(s.ks.DeletionTimestamp.Add(s.ks.GetTimeout())), nil
+}
+
+// warn tells of what a deletion leaves behind.
+func warn(ctx context.Context, events Recorder, s *state, message string) {
+	events.Event(s.ks, corev1.EventTypeWarning, meta.PruneFailedReason, message)
+	log.FromContext(ctx).Info(message, "reason", meta.PruneFailedReason)
 }
 
 func anyDeleting(owned []inventory.Entry, seen applier.Observed) bool {

@@ -10,72 +10,110 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/tenancy"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 )
 
-// writers hand out the client that a Kustomization writes with: the loop's own,
-// or one that acts as a service account of its namespace.
-type writers struct {
-	config         *rest.Config
-	options        client.Options
-	own            client.Client
-	defaultAccount string
+// actors hand out the client that a Kustomization reads and writes with: one
+// that acts as a service account of its namespace, or the loop's own where its
+// namespace is privileged.
+type actors struct {
+	config  *rest.Config
+	options client.Options
+	own     client.Client
+	rules   tenancy.Rules
 
 	mu        sync.Mutex
 	byAccount map[client.ObjectKey]client.Client
 }
 
-func newWriters(deps Deps, defaultAccount string) (*writers, error) {
+func newActors(deps Deps, rules tenancy.Rules) (*actors, error) {
 	options := client.Options{Scheme: deps.Hub.Scheme(), Mapper: deps.Hub.RESTMapper()}
 	own, err := client.New(deps.Config, options)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the control plane: %w", err)
 	}
-	return &writers{
-		config: deps.Config, options: options, own: own, defaultAccount: defaultAccount,
+	return &actors{
+		config: deps.Config, options: options, own: own, rules: rules,
 		byAccount: map[client.ObjectKey]client.Client{},
 	}, nil
 }
 
-// account returns the service account that a Kustomization acts as.
-func (w *writers) account(ks *kustomizev1.Kustomization) (client.ObjectKey, bool) {
-	name := ks.Spec.ServiceAccountName
-	if name == "" {
-		name = w.defaultAccount
-	}
-	return client.ObjectKey{Namespace: ks.Namespace, Name: name}, name != ""
+// actor is who acts for a Kustomization.
+type actor struct {
+	tenancy.Identity
+	// Client acts as them.
+	client.Client
 }
 
-// of returns the client that a Kustomization writes with.
-func (w *writers) of(ks *kustomizev1.Kustomization) (client.Client, error) {
-	account, named := w.account(ks)
-	if !named {
-		return w.own, nil
+// of returns who acts for a Kustomization.
+func (a *actors) of(ks *kustomizev1.Kustomization) (actor, error) {
+	identity := a.rules.Of(subject(ks))
+	if identity.Privileged() {
+		return actor{identity, a.own}, nil
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if have := w.byAccount[account]; have != nil {
-		return have, nil
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if have := a.byAccount[identity.ServiceAccount]; have != nil {
+		return actor{identity, have}, nil
 	}
-	config := rest.CopyConfig(w.config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:" + account.Namespace + ":" + account.Name}
-	writer, err := client.New(config, w.options)
+	config := rest.CopyConfig(a.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: identity.UserName()}
+	as, err := client.New(config, a.options)
 	if err != nil {
-		return nil, fmt.Errorf("act as the service account %s: %w", account, err)
+		return actor{}, fmt.Errorf("act as the service account %s: %w", identity.ServiceAccount, err)
 	}
-	w.byAccount[account] = writer
-	return writer, nil
+	a.byAccount[identity.ServiceAccount] = as
+	return actor{identity, as}, nil
+}
+
+// identify is the phase that finds out who acts for a Kustomization. What one
+// account was found to stand says nothing about what another may do.
+func (a *actors) identify(known *applier.Applier) loop.Phase[state] {
+	return func(_ context.Context, s *state) (loop.Next, error) {
+		var err error
+		if s.actor, err = a.of(s.ks); err != nil {
+			return loop.Next{}, err
+		}
+		if s.memo.takes(s.actor.ServiceAccount) {
+			known.Forget(s.owner)
+		}
+		return loop.Next{}, nil
+	}
+}
+
+// subject lists what decides who acts for a Kustomization. ConfigMaps and Secrets
+// of spec.postBuild are always in its own namespace.
+func subject(ks *kustomizev1.Kustomization) tenancy.Subject {
+	refs := []tenancy.Reference{{Field: "spec.sourceRef", Namespace: ks.Spec.SourceRef.Namespace}}
+	for i, ref := range ks.Spec.DependsOn {
+		refs = append(refs, tenancy.Reference{Field: fmt.Sprintf("spec.dependsOn[%d]", i), Namespace: ref.Namespace})
+	}
+	return tenancy.Subject{Namespace: ks.Namespace, ServiceAccountName: ks.Spec.ServiceAccountName, References: refs}
 }
 
 // gone reports whether the service account that a Kustomization acts as does
 // not exist (any more).
-func (w *writers) gone(ctx context.Context, live client.Reader, ks *kustomizev1.Kustomization) (bool, error) {
-	account, named := w.account(ks)
-	if !named {
+func gone(ctx context.Context, live client.Reader, as tenancy.Identity) (bool, error) {
+	if as.Privileged() {
 		return false, nil
 	}
-	err := live.Get(ctx, account, &corev1.ServiceAccount{})
+	err := live.Get(ctx, as.ServiceAccount, &corev1.ServiceAccount{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return false, fmt.Errorf("look up the service account %s: %w", account, err)
+		return false, fmt.Errorf("look up the service account %s: %w", as.ServiceAccount, err)
 	}
 	return err != nil, nil
+}
+
+// explained adds to an error what grants the right that was missing, if one was.
+func (a actor) explained(err error) error {
+	if err == nil {
+		return nil
+	}
+	if hint := a.Hint(err.Error()); hint != "" {
+		return fmt.Errorf("%w: %s", err, hint)
+	}
+	return err
 }

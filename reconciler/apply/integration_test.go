@@ -30,6 +30,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
@@ -54,7 +55,9 @@ type world struct {
 	builds    *countedBuilder
 	events    *recorder
 	cache     client.Reader // what the loop sees
+	opts      apply.Options
 	stop      func()
+	around    func(apply.Builder) apply.Builder // nil for none
 }
 
 func newWorld(t testing.TB) *world {
@@ -68,10 +71,33 @@ func newQuietWorld(t testing.TB) *world {
 	return newWorldOn(t, servertest.New(t))
 }
 
+// newTenantWorld is one whose namespace is a tenant's: nobody may do anything
+// there but those who are allowed to.
+func newTenantWorld(t testing.TB) *world {
+	t.Helper()
+	return newWorldAs(t, shared.Env(t), nil, func(string) apply.Options { return apply.Options{} })
+}
+
+// newWorldOn is one whose namespace is an administrator's.
 func newWorldOn(t testing.TB, env *servertest.Env) *world {
 	t.Helper()
-	w := &world{Env: env, t: t, events: &recorder{}, builds: &countedBuilder{}}
+	return newWorldWith(t, env, nil)
+}
+
+// newWorldWith is one of an administrator's, too, and puts another builder around
+// the real one.
+func newWorldWith(t testing.TB, env *servertest.Env, around func(apply.Builder) apply.Builder) *world {
+	t.Helper()
+	return newWorldAs(t, env, around, func(namespace string) apply.Options {
+		return apply.Options{Tenancy: tenancy.Rules{PrivilegedNamespaces: []string{namespace}}}
+	})
+}
+
+func newWorldAs(t testing.TB, env *servertest.Env, around func(apply.Builder) apply.Builder, options func(namespace string) apply.Options) *world {
+	t.Helper()
+	w := &world{Env: env, t: t, events: &recorder{}, builds: &countedBuilder{}, around: around}
 	w.namespace = w.Namespace(t)
+	w.opts = options(w.namespace)
 	var err error
 	if w.store, err = artifact.NewStore(t.TempDir(), artifact.Options{BaseURL: "http://localhost"}); err != nil {
 		t.Fatal(err)
@@ -93,11 +119,14 @@ func (w *world) start() {
 	}
 	live := mgr.GetAPIReader()
 	w.cache = mgr.GetClient()
-	w.builds.Builder = apply.NewBuilder(w.store, build.New(build.Limits{}), live)
+	w.builds.Builder = apply.NewBuilder(w.store, build.New(build.Limits{}))
+	if w.around != nil {
+		w.builds.Builder = w.around(w.builds.Builder)
+	}
 	loop, err := apply.New(apply.Deps{
 		Hub: mgr.GetClient(), Live: live, Config: mgr.GetConfig(), Builder: w.builds,
 		Assessor: health.New(health.Deps{Hub: mgr.GetClient(), Live: live}), Events: w.events,
-	}, apply.Options{})
+	}, w.opts)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -187,6 +216,12 @@ func (w *world) create(obj client.Object) {
 // the loop knows of it.
 func (w *world) commit(files map[string]string) string {
 	w.t.Helper()
+	return w.commitOf(w.namespace, files)
+}
+
+// commitOf does so with what the repository fleet of a namespace fetched.
+func (w *world) commitOf(namespace string, files map[string]string) string {
+	w.t.Helper()
 	set := artifact.Files{}
 	hash := sha1.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -194,7 +229,7 @@ func (w *world) commit(files map[string]string) string {
 		fmt.Fprintf(hash, "%s\n%s\n", name, text)
 		set[name] = artifact.File{Data: []byte(text)}
 	}
-	stored, err := w.store.Put(w.t.Context(), w.namespace+"/fleet", set)
+	stored, err := w.store.Put(w.t.Context(), "GitRepository/"+namespace+"/fleet", set)
 	if err != nil {
 		w.t.Fatal(err)
 	}

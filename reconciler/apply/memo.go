@@ -50,6 +50,17 @@ type memo struct {
 	unhealthyText string
 	// waitsFor are the objects whose health is still being waited for.
 	waitsFor map[inventory.ID]bool
+	// account acted in the last run.
+	account client.ObjectKey
+}
+
+// takes notes who acts, and reports whether that is somebody else than before.
+func (m *memo) takes(account client.ObjectKey) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.account
+	m.account = account
+	return before != account
 }
 
 // memos hold one memo per Kustomization.
@@ -119,10 +130,14 @@ func (m *memo) dueAfter(now time.Time) time.Duration {
 }
 
 // complaint returns the text of the last complaint if it was about the same
-// objects, else the new one.
-func (m *memo) complaint(about []inventory.ID, text string) string {
+// objects and the text counts what moves by itself, else the new one.
+func (m *memo) complaint(about []inventory.ID, text string, moves bool) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if !moves {
+		m.unhealthy = nil
+		return text
+	}
 	if !slices.Equal(m.unhealthy, about) {
 		m.unhealthy, m.unhealthyText = about, text
 	}

@@ -12,7 +12,9 @@ import (
 	"github.com/fluxcd/pkg/ssa/jsondiff"
 	"github.com/fluxcd/pkg/ssa/normalize"
 	"github.com/fluxcd/pkg/ssa/utils"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
@@ -27,11 +29,16 @@ type Input struct {
 	Digest string
 	// Revision names the artifact to people.
 	Revision string
+	// As reads variables, as the account that the Kustomization acts as.
+	As client.Reader
 }
 
 // build turns the artifact into the objects that the revision wants.
 func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
-	objects, err := r.deps.Builder.Build(ctx, Input{Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision})
+	objects, err := r.deps.Builder.Build(ctx, Input{Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor})
+	if apierrors.IsForbidden(err) {
+		return loop.Next{}, loop.Waiting(applier.ReasonForbidden, s.ks.GetRetryInterval(), s.actor.explained(err))
+	}
 	if err != nil {
 		return loop.Next{}, fmt.Errorf("build revision %s: %w", s.source.revision, err)
 	}
@@ -93,9 +100,6 @@ func (r *Reconciler) observe(ctx context.Context, s *state) (loop.Next, error) {
 	if s.seen, err = r.applier.Observe(ctx, s.owner, inventory.Union(owned, wanted)); err != nil {
 		return loop.Next{}, err
 	}
-	if s.writer, err = r.writers.of(s.ks); err != nil {
-		return loop.Next{}, err
-	}
 	s.owned = owned
 	return loop.Next{}, nil
 }
@@ -104,7 +108,7 @@ func (r *Reconciler) observe(ctx context.Context, s *state) (loop.Next, error) {
 // refused as a whole.
 func (r *Reconciler) check(ctx context.Context, s *state) (loop.Next, error) {
 	plan, err := r.applier.Check(ctx, applier.Set{
-		Owner: s.owner, Objects: s.objects, Writer: s.writer, Force: s.ks.Spec.Force, Ignore: ignoreRules(s.ks),
+		Owner: s.owner, Objects: s.objects, Writer: s.actor, Force: s.ks.Spec.Force, Ignore: ignoreRules(s.ks),
 	}, s.seen)
 	if err != nil {
 		return loop.Next{}, classify(s, err)
@@ -125,7 +129,7 @@ func classify(s *state, err error) error {
 	if !errors.As(err, &refusal) {
 		return err
 	}
-	return loop.Waiting(refusal.Reason(), s.ks.GetRetryInterval(), err)
+	return loop.Waiting(refusal.Reason(), s.ks.GetRetryInterval(), s.actor.explained(err))
 }
 
 func ignoreRules(ks *kustomizev1.Kustomization) []jsondiff.IgnoreRule {
@@ -194,8 +198,8 @@ func (r *Reconciler) prune(ctx context.Context, s *state) (loop.Next, error) {
 	if len(s.prunable) == 0 {
 		return loop.Next{}, nil
 	}
-	if err := r.applier.Prune(ctx, s.writer, s.prunable, s.seen); err != nil {
-		return loop.Next{}, loop.Waiting(meta.PruneFailedReason, s.ks.GetRetryInterval(), err)
+	if err := r.applier.Prune(ctx, s.actor, s.prunable, s.seen); err != nil {
+		return loop.Next{}, loop.Waiting(meta.PruneFailedReason, s.ks.GetRetryInterval(), s.actor.explained(err))
 	}
 	return loop.Next{}, nil
 }

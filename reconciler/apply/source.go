@@ -14,6 +14,7 @@ import (
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/expression"
 )
 
 // source is the artifact that a run builds from.
@@ -41,6 +42,7 @@ const soon = 30 * time.Second
 type prerequisites struct {
 	hub                 client.Reader
 	allowCrossNamespace bool
+	expressions         *expression.Compiler
 }
 
 // refuse ends a run that asks for what is not done yet.
@@ -64,7 +66,7 @@ func (p prerequisites) refuse(_ context.Context, s *state) (loop.Next, error) {
 func (p prerequisites) findSource(ctx context.Context, s *state) (loop.Next, error) {
 	s.source.kind, s.source.key = s.ks.Spec.SourceRef.Kind, sourceKey(s.ks)
 	if s.source.key.Namespace != s.ks.Namespace && !p.allowCrossNamespace {
-		return loop.Next{}, loop.Stalled(acl.AccessDeniedReason, fmt.Errorf("the source %s %s is in another namespace: move one of them, or start the controllers with --allow-cross-namespace-refs",
+		return loop.Next{}, loop.Stalled(acl.AccessDeniedReason, fmt.Errorf("the source %s %s is in another namespace: move one of them, or start the controllers with --allow-cross-namespace-references",
 			s.source.kind, s.source.key))
 	}
 	var repository sourcev1.GitRepository
@@ -97,7 +99,7 @@ func sourceKey(ks *kustomizev1.Kustomization) client.ObjectKey {
 }
 
 // recognise finds out whether there is anything to do but to look at health.
-func (r *Reconciler) recognise(_ context.Context, s *state) (loop.Next, error) {
+func recognise(_ context.Context, s *state) (loop.Next, error) {
 	s.settled = s.memo.recall(s)
 	return loop.Next{}, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 )
@@ -38,11 +39,11 @@ func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	entries := s.toAssess()
-	observed, err := r.applier.Observe(ctx, s.owner, entries)
+	observed, err := r.observeOwn(ctx, s, entries)
 	if err != nil {
 		return loop.Next{}, err
 	}
-	verdicts, err := r.deps.Assessor.Assess(ctx, health.Request{Entries: entries, Observed: observed, Checks: s.ks.Spec.HealthCheckExprs})
+	verdicts, err := r.deps.Assessor.Assess(ctx, health.Request{Entries: entries, Observed: observed, As: s.actor, Checks: s.ks.Spec.HealthCheckExprs})
 	if err != nil {
 		return loop.Next{}, err
 	}
@@ -69,8 +70,8 @@ func unhealthyError(s *state, what string, verdicts []health.Verdict) error {
 	for _, v := range verdicts {
 		ids = append(ids, v.ID)
 	}
-	text := s.memo.complaint(ids, what+": "+list(verdicts))
-	return loop.Waiting(meta.HealthCheckFailedReason, min(s.ks.GetRetryInterval(), soon), errors.New(text))
+	text := s.memo.complaint(ids, what+": "+list(verdicts), !slices.ContainsFunc(verdicts, func(v health.Verdict) bool { return v.Denied }))
+	return loop.Waiting(meta.HealthCheckFailedReason, min(s.ks.GetRetryInterval(), soon), s.actor.explained(errors.New(text)))
 }
 
 func checksHealth(s *state) bool {
@@ -103,6 +104,26 @@ func (s *state) toAssess() []inventory.Entry {
 		})
 	}
 	return entries
+}
+
+// observeOwn returns those of the entries that the revision holds, as they stand:
+// the account has just been let apply them, and so may read them. The labels alone
+// are no evidence, as whoever writes an object chooses them.
+func (r *Reconciler) observeOwn(ctx context.Context, s *state, entries []inventory.Entry) (applier.Observed, error) {
+	held := make(map[inventory.ID]bool, len(s.desired))
+	for _, e := range s.desired {
+		held[e.ID] = true
+	}
+	own := slices.DeleteFunc(slices.Clone(entries), func(e inventory.Entry) bool { return !held[e.ID] })
+	labelled, err := r.applier.Observe(ctx, s.owner, own)
+	if err != nil {
+		return nil, err
+	}
+	observed := make(applier.Observed, len(own))
+	for _, e := range own {
+		observed[e.ID] = labelled[e.ID]
+	}
+	return observed, nil
 }
 
 // healthDeadline is until when a revision may take to become healthy: counted

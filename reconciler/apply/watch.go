@@ -40,14 +40,14 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	wake := wakes{hub: r.deps.Hub, memos: r.memos}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("apply").
-		For(&kustomizev1.Kustomization{}, builder.WithPredicates(asked, r.endings())).
+		For(&kustomizev1.Kustomization{}, builder.WithPredicates(r.runs.Predicate(), asked, r.endings())).
 		Watches(&sourcev1.GitRepository{}, handler.EnqueueRequestsFromMapFunc(wake.usersOf), builder.WithPredicates(newArtifact)).
 		Watches(&kustomizev1.Kustomization{}, handler.EnqueueRequestsFromMapFunc(wake.dependents), builder.WithPredicates(becameReady)).
 		Watches(&workv1alpha2.ResourceBinding{}, wake.whenBindingChanges()).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, wake.whenBindingChanges()).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.opts.Concurrent,
-			NewQueue:                lanes.New[reconcile.Request],
+			NewQueue:                lanes.ByNamespace(r.opts.Concurrent),
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 		}).
 		Complete(r)

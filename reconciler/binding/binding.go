@@ -83,7 +83,8 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	}
 	shelf := &shelf{hub: hub, written: echo.New[*workv1alpha1.Work](opts.Clock)}
 	read := reader{hub: hub, live: live, templates: templates.Get, works: shelf.of, orphans: shelf.left, settled: opts.Settled}
-	write := writer{hub: hub, find: shelf.find, echo: shelf.written, released: echo.New[workv1alpha2.Binding](opts.Clock), parallel: opts.Parallel}
+	own := echo.New[workv1alpha2.Binding](opts.Clock)
+	write := writer{hub: hub, events: events, find: shelf.find, echo: shelf.written, own: own, parallel: opts.Parallel}
 	rules := &rulebook{}
 	render := renderer{cluster: shelf.cluster, overrides: rules.of, interpreter: interp}
 	return &Reconciler{
@@ -92,7 +93,7 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 		opts:      opts,
 		shelf:     shelf,
 		rules:     rules,
-		phases:    []loop.Phase[state]{read.binding, write.withdraw, read.template, render.run, write.dispatch, write.clean},
+		phases:    []loop.Phase[state]{read.binding, write.latest, write.withdraw, read.template, render.run, write.dispatch, write.settle, write.clean},
 	}
 }
 
@@ -110,6 +111,8 @@ type state struct {
 	plans []plan.WorkPlan
 	// stand counts the plans whose Work is there.
 	stand int
+	// ready are the clusters whose copy is as planned, applied and healthy.
+	ready map[string]bool
 	// failed is what went wrong, cluster by cluster.
 	failed []fault
 	// awaits is when to look again for a manifest that is on its way; zero where

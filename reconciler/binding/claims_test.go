@@ -1,6 +1,8 @@
 package binding_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -8,11 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
@@ -42,9 +47,10 @@ func TestPreemption(t *testing.T) {
 
 	edit(f, low, func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Priority = ptr.To[int32](4) })
 	eventually(f, "holder once the other's priority is lower", [2]string{"high", "high"}, func() [2]string { return f.holder("web") })
+	f.arrive("web", "b")
 	eventually(f, "images", map[string]string{"b": "2x1"}, func() map[string]string { return f.images("web") })
 	f.wrote("a preemption", map[string]int{
-		"PATCH propagationpolicies/status": 1, "PATCH deployments": 1, "PATCH resourcebindings": 1, "POST works": 1, "DELETE works": 1,
+		"PATCH propagationpolicies/status": 1, "PATCH deployments": 1, "PATCH resourcebindings": 2, "POST works": 1, "DELETE works": 1,
 	})
 	if diff := cmp.Diff(1, f.events.reasons()["Deployment PreemptPolicySucceed"]); diff != "" {
 		t.Errorf("events PreemptPolicySucceed (-want +got):\n%s\n%v", diff, f.events.all())
@@ -94,6 +100,7 @@ func TestLazy(t *testing.T) {
 	}
 	edited := f.deployment("new")
 	edit(f, edited, func(d *appsv1.Deployment) { d.Labels["tier"] = "front" })
+	f.arrive("new", "b")
 	eventually(f, "images of the other after its own edit", map[string]string{"b": "2x1"}, func() map[string]string { return f.images("new") })
 	stored := &appsv1.Deployment{}
 	f.check(f.env.Hub.Get(f.Context(), client.ObjectKeyFromObject(old), stored))
@@ -181,10 +188,30 @@ func TestEditTouchesItsOwn(t *testing.T) {
 	f.create(wide)
 	f.settle()
 	edit(f, mine, func(p *policyv1alpha1.PropagationPolicy) { f.to(p, "b") })
+	f.arrive("four", "b")
 	eventually(f, "images", map[string]string{"b": "2x1"}, func() map[string]string { return f.images("four") })
 	f.wrote("an edit of one policy of many", map[string]int{
-		"PATCH propagationpolicies/status": 1, "PATCH resourcebindings": 1, "POST works": 1, "DELETE works": 1,
+		"PATCH propagationpolicies/status": 1, "PATCH resourcebindings": 2, "POST works": 1, "DELETE works": 1,
 	})
 	edit(f, wide, func(p *policyv1alpha1.PropagationPolicy) { f.to(p, "b") })
 	f.wrote("an edit of one that selects all and carries nothing", map[string]int{"PATCH propagationpolicies/status": 1})
+}
+
+// arrive has a cluster say that it has the Deployment, healthy.
+func (f *fleet) arrive(name, cluster string) {
+	f.Helper()
+	servertest.Eventually(f, name+" arrives in "+cluster, func(ctx context.Context) error {
+		w, ok := f.works("Deployment", name)[cluster]
+		if !ok {
+			return errors.New("there is no Work")
+		}
+		meta.SetStatusCondition(&w.Status.Conditions, metav1.Condition{
+			Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkAppliedSuccessfulReason, ObservedGeneration: w.Generation,
+		})
+		w.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{
+			Identifier: workv1alpha1.ResourceIdentifier{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: f.ns, Name: name},
+			Health:     workv1alpha1.ResourceHealthy,
+		}}
+		return f.env.Hub.Status().Update(ctx, &w)
+	})
 }

@@ -2,8 +2,9 @@
 // the manifest that it should hold.
 //
 // It reads bindings, templates, overrides, clusters and Works. It writes the
-// metadata and spec of Works and takes the finalizer off deleted bindings. What
-// a Work should say is plan.Works; this package brings the Works of a binding
+// metadata and spec of Works, takes the finalizer off deleted bindings and ends
+// the scheduler's eviction tasks. What a Work should say is plan.Works; this package
+// brings the Works of a binding
 // to that, side by side, as a set compared by permanent id, and writes nothing
 // where nothing differs. It never writes a status and never talks to a member.
 //
@@ -12,8 +13,10 @@
 //
 // Works of clusters that left the placement are removed only once the binding
 // has a Work elsewhere, or no cluster at all: a template that cannot be rendered
-// for its new clusters stays where it is.
+// for its new clusters stays where it is. A cluster that others replace has an
+// eviction task of the scheduler, and is left once these are healthy: this package
+// ends the task, when placement.Unfinished says so.
 //
 // Events, each once per failure: SyncWorkFailed and ApplyOverridePolicyFailed on
-// the template and the binding.
+// the template and the binding. EvictWorkloadFromClusterSucceed on the template.
 package binding

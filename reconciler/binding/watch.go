@@ -24,6 +24,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 )
@@ -133,7 +134,7 @@ func decisive(before, after workv1alpha2.Binding) bool {
 }
 
 // workEvents looks at the binding of a Work that somebody else made, changed
-// or removed.
+// or removed, and of one that is ready, where a cluster is to be left for it.
 func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, ctrl.Request] {
 	add := func(w *workv1alpha1.Work, q queue) {
 		if key, ok := bindings.OwnerOf(w); ok {
@@ -146,9 +147,12 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 				add(e.Object, q)
 			}
 		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*workv1alpha1.Work], q queue) {
-			if own := r.shelf.written.Observed(e.ObjectNew); !own && edited(e.ObjectOld, e.ObjectNew) {
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*workv1alpha1.Work], q queue) {
+			switch own := r.shelf.written.Observed(e.ObjectNew); {
+			case !own && edited(e.ObjectOld, e.ObjectNew):
 				add(e.ObjectOld, q)
+				add(e.ObjectNew, q)
+			case rollup.Ready(e.ObjectNew) && !rollup.Ready(e.ObjectOld) && r.moving(ctx, e.ObjectNew):
 				add(e.ObjectNew, q)
 			}
 		},

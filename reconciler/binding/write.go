@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 )
@@ -32,9 +33,10 @@ const noSpace = 2 * time.Second
 // writer makes, changes and deletes Works.
 type writer struct {
 	hub      client.Writer
+	events   Recorder
 	find     func(ctx context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error)
 	echo     *echo.Echo[*workv1alpha1.Work]
-	released *echo.Echo[workv1alpha2.Binding]
+	own      *echo.Echo[workv1alpha2.Binding]
 	parallel int
 }
 
@@ -48,12 +50,12 @@ func (p writer) withdraw(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{Done: true}, err
 	}
 	patch, held := bindings.WithoutFinalizer(s.binding, bindings.Finalizer(s.binding))
-	if !held || p.released.Ended(s.binding) {
+	if !held || p.own.Ended(s.binding) {
 		return loop.Next{Done: true}, nil
 	}
 	switch err := p.hub.Patch(ctx, s.binding.DeepCopyObject().(client.Object), patch); {
 	case err == nil:
-		p.released.Deleted(s.binding)
+		p.own.Deleted(s.binding)
 	case !bindings.IsStale(err):
 		return loop.Next{}, fmt.Errorf("let the binding go: %w", err)
 	}
@@ -77,9 +79,13 @@ func (p writer) dispatch(ctx context.Context, s *state) (loop.Next, error) {
 		})
 	}
 	_ = group.Wait() // always nil, see above
+	s.ready = map[string]bool{}
 	for i, o := range outcomes {
 		if o.stands {
 			s.stand++
+		}
+		if o.ready {
+			s.ready[s.plans[i].Cluster] = true
 		}
 		if o.err != nil {
 			s.failed = append(s.failed, fault{s.plans[i].Cluster, o.err})
@@ -96,6 +102,8 @@ type outcome struct {
 	// stands is true if the cluster has a Work for the binding, be it an older
 	// version.
 	stands bool
+	// ready is true if the Work was as planned already, is applied and healthy.
+	ready bool
 	// after is when to look again where the manifest is on its way.
 	after time.Duration
 	err   error
@@ -110,7 +118,7 @@ func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outc
 		return p.keep(ctx, worksIn(s.works, planned.Cluster), planError(planned))
 	}
 	current, found, err := p.find(ctx, client.ObjectKeyFromObject(planned.Work))
-	var stands bool
+	var stands, ready bool
 	switch {
 	case err != nil:
 	case !found:
@@ -118,9 +126,11 @@ func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outc
 	case p.echo.Leaving(current):
 		// Its end brings the binding back.
 	default:
-		stands, err = p.change(ctx, current, planned)
+		var changed bool
+		stands, changed, err = p.change(ctx, current, planned)
+		ready = !changed && rollup.Ready(current)
 	}
-	return outcome{stands: stands, err: err}
+	return outcome{stands: stands, ready: ready, err: err}
 }
 
 // keep leaves the cluster's Work as it is, and has it say why that is not what
@@ -151,24 +161,26 @@ func (p writer) keep(ctx context.Context, works []*workv1alpha1.Work, fault erro
 	return out
 }
 
-func (p writer) change(ctx context.Context, current *workv1alpha1.Work, planned plan.WorkPlan) (bool, error) {
+// change makes a Work what is planned, and says whether it stands and whether it
+// was anything else.
+func (p writer) change(ctx context.Context, current *workv1alpha1.Work, planned plan.WorkPlan) (stands, changed bool, err error) {
 	desired, changed := merged(current, planned.Work)
 	if !changed {
-		return true, nil
+		return true, false, nil
 	}
 	patch, err := patchOf(current, desired)
 	if err != nil {
-		return true, err
+		return true, true, err
 	}
 	if err := p.hub.Patch(ctx, desired, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		if bindings.IsStale(err) {
-			return false, nil // gone: its event brings the binding back
+			return false, true, nil // gone: its event brings the binding back
 		}
-		return true, fmt.Errorf("change the work: %w", err)
+		return true, true, fmt.Errorf("change the work: %w", err)
 	}
 	p.echo.Wrote(desired)
 	log.FromContext(ctx).Info("changed a work", "cluster", planned.Cluster, "work", desired.Name)
-	return true, nil
+	return true, true, nil
 }
 
 func (p writer) create(ctx context.Context, planned plan.WorkPlan) (bool, error) {

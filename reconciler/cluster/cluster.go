@@ -30,6 +30,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 )
 
@@ -62,6 +63,16 @@ type Options struct {
 	// spec.secretRef names. An error that members.ErrCredentials matches is shown
 	// in the cluster's condition Ready, others are tried again.
 	Target func(context.Context, *clusterv1alpha1.Cluster) (members.Target, error)
+	// Holder says which hub has the cluster; nil means the one that the loop reads
+	// from, by its namespace kube-system.
+	Holder func(cluster string) claims.Holder
+	// Marks compares how far members have seen the hub go; nil does not.
+	Marks members.Marker
+	// Hold is why nothing is changed in members, which the clusters' conditions show;
+	// nil, and a nil answer, is that nothing is held.
+	Hold func() *claims.Hold
+	// OnHold has told called when that begins and ends; nil does not.
+	OnHold func(told func())
 	// MonitorGrace is how long a cluster in pull mode may be silent before Ready
 	// becomes Unknown; zero means 40 s.
 	MonitorGrace time.Duration
@@ -110,6 +121,7 @@ type Reconciler struct {
 	pulses   *pulses
 
 	edits atomic.Uint64 // counts changes of Secrets with credentials
+	claim *claimant
 
 	mu    sync.Mutex
 	posts map[string]*post
@@ -120,7 +132,7 @@ type Reconciler struct {
 // cache holds all of the hub's: pass one that asks the server.
 func New(hub client.Client, secrets client.Reader, registry *members.Registry, recorder Recorder, o Options) *Reconciler {
 	o = defaults(o)
-	return &Reconciler{
+	r := &Reconciler{
 		hub:      hub,
 		secrets:  secrets,
 		registry: registry,
@@ -130,7 +142,18 @@ func New(hub client.Client, secrets client.Reader, registry *members.Registry, r
 		wrote:    echo.New[*clusterv1alpha1.Cluster](o.Clock),
 		pulses:   newPulses(o.Clock),
 		posts:    map[string]*post{},
+		claim:    &claimant{hub: hub, live: secrets, options: &o},
 	}
+	if o.OnHold != nil {
+		o.OnHold(func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			for name := range r.posts {
+				r.queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: name}})
+			}
+		})
+	}
+	return r
 }
 
 // Register adds the loop to mgr.

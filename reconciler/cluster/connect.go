@@ -57,6 +57,10 @@ func (r *Reconciler) connect(ctx context.Context, s *state) (loop.Next, error) {
 	edits := r.edits.Load()
 	target, err := r.target(ctx, s.cluster)
 	if err == nil {
+		target.Marks = r.options.Marks
+		target.Holder, err = r.claim.holder(ctx, s.cluster.Name)
+	}
+	if err == nil {
 		err = r.station(ctx, s, target, edits)
 	}
 	switch {

@@ -33,6 +33,8 @@ const (
 	// reasonIdentityMismatch: what answers is another cluster than the one that
 	// was registered.
 	reasonIdentityMismatch = "IdentityMismatch"
+	// reasonClaimed: the member is another hub's.
+	reasonClaimed = "ClaimedByAnotherHub"
 	// reasonCredentialsRefused: the member is there, and does not let us in.
 	reasonCredentialsRefused = "CredentialsRefused"
 )

@@ -22,12 +22,14 @@ type observation struct {
 	kinds   []clusterv1alpha1.APIEnablement
 	// gap says what could not be read of the kinds; empty: nothing.
 	gap string
+	// unclaimed is why the member does not let itself be claimed; empty: it does.
+	unclaimed string
 	// totals are none until nodes and pods are known.
 	totals
 }
 
 func (o *observation) same(other *observation) bool {
-	return o.outcome == other.outcome && o.version == other.version && o.gap == other.gap &&
+	return o.outcome == other.outcome && o.version == other.version && o.gap == other.gap && o.unclaimed == other.unclaimed &&
 		equality.Semantic.DeepEqual(o.kinds, other.kinds) &&
 		equality.Semantic.DeepEqual(o.nodes, other.nodes) &&
 		equality.Semantic.DeepEqual(o.resources, other.resources) &&
@@ -57,6 +59,8 @@ type subject struct {
 	changed  func() // the kinds are not what they were
 	follow   func(context.Context, *news)
 	sums     func() totals
+	// unclaimed is why the member does not let itself be claimed; empty: it does.
+	unclaimed func() string
 }
 
 // observer watches one member from a goroutine of its own, so that a member that
@@ -128,6 +132,8 @@ func subjectOf(member *members.Member, summary *summary) subject {
 		changed: member.KindsChanged,
 		follow:  func(ctx context.Context, n *news) { followMember(ctx, member, summary, n) },
 		sums:    summary.sums,
+
+		unclaimed: member.Unclaimed,
 	}
 }
 
@@ -174,9 +180,14 @@ func (o *observer) look(ctx context.Context) bool {
 		o.seen.outcome = outcome{reason: reasonIdentityMismatch, message: err.Error() + "; unjoin it and join the cluster that is there now"}
 		o.trouble, o.reading.due = o.options.Period, time.Time{}
 		return false
+	case errors.Is(err, members.ErrClaimed):
+		o.seen.outcome = claimed(err)
+		o.trouble, o.reading.due = o.options.Period, time.Time{}
+		return false
 	case err != nil && (!o.trusted() || unidentified(err) != unknown):
 		is = unidentified(err)
 	}
+	o.seen.unclaimed = o.unclaimed()
 	o.seen.outcome = o.threshold.turn(o.clock.Now(), is)
 	if !is.ready {
 		o.trouble, o.reading.due = min(max(2*o.trouble, firstLook), o.options.Period), time.Time{}

@@ -88,6 +88,7 @@ func (s *scene) subject() subject {
 			s.trust = s.trust || s.proof == nil
 			return s.proof
 		},
+		unclaimed: func() string { return "" },
 		trusted: func() bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()

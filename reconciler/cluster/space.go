@@ -102,6 +102,9 @@ func (r *Reconciler) leave(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil || named {
 		return loop.Next{After: leaving}, err
 	}
+	if member, ok := r.registry.Get(s.cluster.Name); ok {
+		r.claim.release(ctx, member)
+	}
 	updated := s.cluster.DeepCopy()
 	controllerutil.RemoveFinalizer(updated, clusterv1alpha1.ClusterControllerFinalizer)
 	patch := client.MergeFromWithOptions(s.cluster, client.MergeFromWithOptimisticLock{})

@@ -32,6 +32,20 @@ func (r *Reconciler) describe(_ context.Context, s *state) (loop.Next, error) {
 		meta.SetStatusCondition(&s.status.Conditions, c)
 	}
 	set(ready(s.seen.outcome))
+	was := meta.FindStatusCondition(s.status.Conditions, clusterv1alpha1.ClusterConditionHeld)
+	if hold := r.options.hold(); hold != nil {
+		set(held(hold))
+		if was == nil {
+			r.recorder.Event(s.cluster, corev1.EventTypeWarning, reasonSetBack, hold.Describe())
+		}
+	} else if was != nil {
+		meta.RemoveStatusCondition(&s.status.Conditions, clusterv1alpha1.ClusterConditionHeld)
+	}
+	if s.seen.unclaimed != "" {
+		set(metav1.Condition{Type: clusterv1alpha1.ClusterConditionClaimed, Status: metav1.ConditionFalse, Reason: reasonUnclaimed, Message: unclaimedMessage + s.seen.unclaimed})
+	} else {
+		meta.RemoveStatusCondition(&s.status.Conditions, clusterv1alpha1.ClusterConditionClaimed)
+	}
 	if s.seen.version == "" && s.seen.gap == "" {
 		return loop.Next{}, nil
 	}
@@ -105,6 +119,9 @@ func (r *Reconciler) report(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	if was, is := readiness(s.cluster), readiness(updated); is != nil && (was == nil || was.Status != is.Status || was.Reason != is.Reason) {
 		log.FromContext(ctx).Info("Cluster turned", "ready", is.Status, "reason", is.Reason)
+		if is.Reason == reasonClaimed {
+			r.recorder.Event(updated, corev1.EventTypeWarning, is.Reason, is.Message)
+		}
 	}
 	if s.seen == nil {
 		r.pulses.last(s.cluster.Name, readiness(updated)) // what comes after this judgement is news

@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
@@ -30,8 +32,9 @@ type Recorder interface {
 
 // Gatherer says how objects fare in the members.
 type Gatherer interface {
-	// Parts returns a part per propagated object among the entries.
-	Parts(ctx context.Context, entries []inventory.Entry) ([]rollup.Part, error)
+	// Parts returns a part per propagated object among the entries that the named
+	// Kustomization applied.
+	Parts(ctx context.Context, owner client.ObjectKey, entries []inventory.Entry) ([]rollup.Part, error)
 }
 
 // Options tune the loop. The zero value of a field stands for its default.
@@ -44,13 +47,16 @@ type Options struct {
 	// TargetURL is where forges link to, with the Kustomization's namespace and
 	// name appended; empty links nowhere.
 	TargetURL string
-	// Concurrent is how many Kustomizations are worked on at a time; default 2.
+	// AllowCrossNamespace lets a Kustomization use a source of another namespace.
+	AllowCrossNamespace bool
+	// Concurrent is how many Kustomizations are worked on at a time, one less at
+	// most of one namespace; default 3, at least 2.
 	Concurrent int
 }
 
 const (
 	defaultEvery      = 10 * time.Second
-	defaultConcurrent = 2
+	defaultConcurrent = 3
 	// confirmTime is how long a success stands before it is told.
 	confirmTime = 500 * time.Millisecond
 )
@@ -62,6 +68,8 @@ type Reconciler struct {
 	events   Recorder
 	opts     Options
 	echo     *echo.Echo[*gitopsv1alpha1.CommitStatus]
+	// expressions compiles those of Providers.
+	expressions *expression.Compiler
 
 	mu      sync.Mutex
 	tracked map[client.ObjectKey]*track
@@ -92,10 +100,12 @@ func New(hub client.Client, gatherer Gatherer, events Recorder, opts Options) *R
 	if opts.Concurrent <= 0 {
 		opts.Concurrent = defaultConcurrent
 	}
+	opts.Concurrent = lanes.Workers(opts.Concurrent)
 	return &Reconciler{
 		hub: hub, gatherer: gatherer, events: events, opts: opts,
-		echo:    echo.New[*gitopsv1alpha1.CommitStatus](opts.Clock),
-		tracked: map[client.ObjectKey]*track{},
+		echo:        echo.New[*gitopsv1alpha1.CommitStatus](opts.Clock),
+		tracked:     map[client.ObjectKey]*track{},
+		expressions: expression.NewCompiler(expression.Limits{}),
 	}
 }
 
@@ -218,7 +228,7 @@ func (r *Reconciler) sweep(ctx context.Context, existing map[string]*gitopsv1alp
 // keep writes one CommitStatus if it differs. It returns when to come back if a
 // change is held back, because the last one was a moment ago.
 func (r *Reconciler) keep(ctx context.Context, ks *kustomizev1.Kustomization, t target, v verdict, existing map[string]*gitopsv1alpha1.CommitStatus) (time.Duration, error) {
-	contextName, err := contextOf(ctx, ks, t, v)
+	contextName, err := contextOf(ctx, r.expressions, ks, t, v)
 	if err != nil {
 		r.complain(ks, err)
 		return 0, nil

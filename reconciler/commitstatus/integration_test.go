@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path"
 	"strings"
@@ -35,7 +36,9 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/commitstatus"
@@ -149,7 +152,10 @@ func (w *world) start() {
 	if err := commitstatus.New(mgr.GetClient(), reader, noEvents{}, commitstatus.Options{Every: time.Hour}).Register(mgr); err != nil {
 		w.t.Fatal(err)
 	}
-	options := poster.Options{Every: time.Hour, FirstPause: 200 * time.Millisecond, LastPause: time.Second}
+	options := poster.Options{
+		Every: time.Hour, FirstPause: 200 * time.Millisecond, LastPause: time.Second,
+		Egress: egress.Dialer{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}},
+	}
 	if err := poster.New(mgr.GetClient(), mgr.GetAPIReader(), options).Register(mgr); err != nil {
 		w.t.Fatal(err)
 	}
@@ -212,7 +218,7 @@ func (w *world) provider(name, address string) {
 // ConfigMap, which a policy carries to two clusters.
 func (w *world) applied(revision string) {
 	w.t.Helper()
-	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web"}})
+	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: applier.OwnerLabels(client.ObjectKey{Namespace: w.namespace, Name: "shop"})}})
 	ks := &kustomizev1.Kustomization{
 		ObjectMeta: metav1.ObjectMeta{Name: "shop"},
 		Spec: kustomizev1.KustomizationSpec{
@@ -450,4 +456,23 @@ func TestWhatOnlyAPersonCanMend(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.until("one commit status left", func() (bool, string) { return len(w.statuses()) == 1, fmt.Sprint(len(w.statuses())) })
+}
+
+// TestAddressesThatAreNotAllowed: a Provider reaches nothing that no administrator
+// has allowed, and its status says so.
+func TestAddressesThatAreNotAllowed(t *testing.T) {
+	w := newWorld(t)
+	w.provider("inside", "http://10.0.0.1:6443")
+	w.provider("metadata", "http://169.254.169.254")
+	w.applied("main@sha1:" + strings.Repeat("ab", 20))
+	for provider, says := range map[string]string{
+		"inside":   "10.0.0.1 leads to a private address; an administrator can allow that with --source-networks",
+		"metadata": "169.254.169.254 leads to a link-local or reserved address, where no source may be",
+	} {
+		cs := w.synced(provider, "AddressNotAllowed")
+		message := apimeta.FindStatusCondition(cs.Status.Conditions, gitopsv1alpha1.CommitStatusSynced).Message
+		if !strings.Contains(message, says) {
+			t.Errorf("%s: message %q, want one saying %q", provider, message, says)
+		}
+	}
 }

@@ -10,12 +10,12 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
 	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
-	"github.com/fluxcd/pkg/runtime/cel"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/expression"
 )
 
 // target is a Provider that an Alert sends the statuses of a Kustomization to.
@@ -108,7 +108,8 @@ func (r *Reconciler) target(ctx context.Context, ks *kustomizev1.Kustomization, 
 	}, repository != "", nil
 }
 
-// sourceURL returns the address of the Kustomization's repository.
+// sourceURL returns the address of the Kustomization's repository; empty if it has
+// none, or one that it may not use: what others fetch is theirs to tell.
 func (r *Reconciler) sourceURL(ctx context.Context, ks *kustomizev1.Kustomization) (string, error) {
 	ref := ks.Spec.SourceRef
 	if ref.Kind != sourcev1.GitRepositoryKind {
@@ -117,6 +118,9 @@ func (r *Reconciler) sourceURL(ctx context.Context, ks *kustomizev1.Kustomizatio
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
 	if key.Namespace == "" {
 		key.Namespace = ks.Namespace
+	}
+	if key.Namespace != ks.Namespace && !r.opts.AllowCrossNamespace {
+		return "", nil
 	}
 	var repository sourcev1.GitRepository
 	if err := r.hub.Get(ctx, key, &repository); client.IgnoreNotFound(err) != nil {
@@ -166,13 +170,13 @@ func cut(name string, most int) string {
 
 // contextOf names the status on the forge: by the Provider's expression, or as
 // Flux does, in lower case.
-func contextOf(ctx context.Context, ks *kustomizev1.Kustomization, t target, v verdict) (string, error) {
+func contextOf(ctx context.Context, expressions *expression.Compiler, ks *kustomizev1.Kustomization, t target, v verdict) (string, error) {
 	text := t.provider.Spec.CommitStatusExpr
 	if text == "" {
 		first, _, _ := strings.Cut(string(t.provider.UID), "-")
 		return strings.ToLower(kustomizev1.KustomizationKind + "/" + ks.Name + "/" + first), nil
 	}
-	expr, err := cel.NewExpression(text, cel.WithCompile(), cel.WithStructVariables("event", "provider", "alert"))
+	expr, err := expressions.Compile(text, "event", "provider", "alert")
 	if err != nil {
 		return "", fmt.Errorf("provider %s: spec.commitStatusExpr: %w", t.provider.Name, err)
 	}
@@ -182,7 +186,7 @@ func contextOf(ctx context.Context, ks *kustomizev1.Kustomization, t target, v v
 			return "", fmt.Errorf("read the %s: %w", name, err)
 		}
 	}
-	name, err := expr.EvaluateString(ctx, vars)
+	name, err := expr.Text(ctx, vars, nil)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("provider %s: spec.commitStatusExpr: %w", t.provider.Name, err)

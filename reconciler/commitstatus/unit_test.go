@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
@@ -123,7 +124,7 @@ func TestContext(t *testing.T) {
 		"not a string":       {expr: "1", wantErr: "provider forge: spec.commitStatusExpr: "},
 		"nothing":            {expr: "''", wantErr: "gives 0 characters"},
 		"does not parse":     {expr: "(", wantErr: "provider forge: spec.commitStatusExpr: "},
-		"an unknown field":   {expr: "event.nothing", wantErr: "no such key"},
+		"an unknown field":   {expr: "event.nothing", wantErr: "there is no nothing"},
 		"an unknown subject": {expr: "object.name", wantErr: "undeclared reference"},
 	}
 	for name, tc := range cases {
@@ -136,7 +137,7 @@ func TestContext(t *testing.T) {
 				provider: &notificationv1beta3.Provider{ObjectMeta: metav1.ObjectMeta{Name: "forge", UID: "1A2B3C4D-0000-1111-2222-333333333333"}, Spec: notificationv1beta3.ProviderSpec{CommitStatusExpr: tc.expr}},
 				alert:    &notificationv1beta3.Alert{ObjectMeta: metav1.ObjectMeta{Name: "all"}},
 			}
-			got, err := contextOf(t.Context(), ks, to, verdict{state: gitopsv1alpha1.CommitPending})
+			got, err := contextOf(t.Context(), expression.NewCompiler(expression.Limits{}), ks, to, verdict{state: gitopsv1alpha1.CommitPending})
 			if got != tc.want {
 				t.Errorf("context = %q, want %q", got, tc.want)
 			}

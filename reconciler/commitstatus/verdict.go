@@ -54,7 +54,7 @@ func (r *Reconciler) judge(ctx context.Context, ks *kustomizev1.Kustomization) (
 	if v.state, v.description = byConditions(ks); v.state != "" {
 		return v, true, nil
 	}
-	parts, err := r.gatherer.Parts(ctx, entries)
+	parts, err := r.gatherer.Parts(ctx, client.ObjectKeyFromObject(ks), entries)
 	if err != nil {
 		return verdict{}, false, err
 	}

@@ -40,7 +40,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Watches(&notificationv1beta3.Provider{}, inNamespace, byGeneration).
 		Watches(&workv1alpha2.ResourceBinding{}, r.whenBindingChanges()).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, r.whenBindingChanges()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: lanes.New[reconcile.Request]}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: lanes.ByNamespace(r.opts.Concurrent)}).
 		Complete(r)
 }
 

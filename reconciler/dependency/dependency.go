@@ -32,6 +32,8 @@ type Templates interface {
 	Get(ctx context.Context, key store.Key) (*unstructured.Unstructured, store.Presence, error)
 	// List calls yield for all of a kind and namespace that are known so far.
 	List(ctx context.Context, gvk schema.GroupVersionKind, namespace string, yield func(*unstructured.Unstructured)) error
+	// State returns what is known about a kind.
+	State(gvk schema.GroupVersionKind) store.State
 	// Want says which kinds owner needs.
 	Want(owner any, kinds ...schema.GroupVersionKind)
 	// Listen adds a listener before the store starts.

@@ -35,6 +35,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/native"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/binding"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/dependency"
@@ -310,10 +311,30 @@ func (f *fleet) holds() map[string]string {
 	return out
 }
 
-// await waits until clusters hold that and nothing else.
+// await waits until clusters hold that and nothing else. What they are sent is
+// healthy there at once.
 func (f *fleet) await(want map[string]string) {
 	f.Helper()
-	eventually(f, "what clusters hold", want, f.holds)
+	eventually(f, "what clusters hold", want, func() map[string]string { f.arrive(); return f.holds() })
+}
+
+// arrive has clusters say that they have what they were sent.
+func (f *fleet) arrive() {
+	for _, works := range f.works() {
+		for _, w := range works {
+			if rollup.Ready(&w) {
+				continue
+			}
+			w.Status.Conditions = []metav1.Condition{{
+				Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkAppliedSuccessfulReason,
+				ObservedGeneration: w.Generation, LastTransitionTime: metav1.Now(),
+			}}
+			w.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{Health: workv1alpha1.ResourceHealthy}}
+			if err := f.env.Hub.Status().Update(f.ctx, &w); !apierrors.IsConflict(err) {
+				f.check(client.IgnoreNotFound(err))
+			}
+		}
+	}
 }
 
 // binding returns a binding in the test's namespace; nil if there is none.

@@ -1,6 +1,7 @@
 package dependency
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -22,6 +23,10 @@ type ledger struct {
 	// named has the users of an object by its name, wide those that find objects
 	// of a kind and namespace by labels.
 	named, wide map[object]map[dependency.Ref]bool
+	// refused has those that may not have an object, abroad those that refer to
+	// anything outside of their namespace.
+	refused map[object]map[dependency.Ref]bool
+	abroad  map[dependency.Ref]bool
 }
 
 // entry is what is known of one user. It is not changed once it is in the ledger.
@@ -31,6 +36,8 @@ type entry struct {
 	known bool
 	// deps are what its needs were read from.
 	deps []kinds.Dependency
+	// refused is what it refers to besides, and may not have.
+	refused []kinds.Dependency
 }
 
 // object names an object in whatever version; without a name, all of the kind.
@@ -40,7 +47,8 @@ type object struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{entries: map[dependency.Ref]*entry{}, named: map[object]map[dependency.Ref]bool{}, wide: map[object]map[dependency.Ref]bool{}}
+	index := func() map[object]map[dependency.Ref]bool { return map[object]map[dependency.Ref]bool{} }
+	return &ledger{entries: map[dependency.Ref]*entry{}, named: index(), wide: index(), refused: index(), abroad: map[dependency.Ref]bool{}}
 }
 
 // put writes what is known of a user and returns what was before; nil if that
@@ -52,12 +60,32 @@ func (l *ledger) put(e *entry) *entry {
 	l.entries[e.Ref] = e
 	for i := range e.Needs {
 		index, at := l.index(&e.Needs[i])
-		if index[at] == nil {
-			index[at] = map[dependency.Ref]bool{}
-		}
-		index[at][e.Ref] = true
+		enlist(index, at, e.Ref)
+	}
+	for _, d := range e.refused {
+		enlist(l.refused, objectOf(d), e.Ref)
+	}
+	if len(e.refused) > 0 || dependency.Foreign(e.Namespace, e.deps) {
+		l.abroad[e.Ref] = true
 	}
 	return before
+}
+
+func enlist(index map[object]map[dependency.Ref]bool, at object, ref dependency.Ref) {
+	if index[at] == nil {
+		index[at] = map[dependency.Ref]bool{}
+	}
+	index[at][ref] = true
+}
+
+func strike(index map[object]map[dependency.Ref]bool, at object, ref dependency.Ref) {
+	if delete(index[at], ref); len(index[at]) == 0 {
+		delete(index, at)
+	}
+}
+
+func objectOf(d kinds.Dependency) object {
+	return object{schema.FromAPIVersionAndKind(d.APIVersion, d.Kind).GroupKind(), d.Namespace, d.Name}
 }
 
 // drop forgets a user and returns what was known; nil if that was nothing.
@@ -75,10 +103,12 @@ func (l *ledger) remove(ref dependency.Ref) *entry {
 	delete(l.entries, ref)
 	for i := range before.Needs {
 		index, at := l.index(&before.Needs[i])
-		if delete(index[at], ref); len(index[at]) == 0 {
-			delete(index, at)
-		}
+		strike(index, at, ref)
 	}
+	for _, d := range before.refused {
+		strike(l.refused, objectOf(d), ref)
+	}
+	delete(l.abroad, ref)
 	return before
 }
 
@@ -104,6 +134,20 @@ func (l *ledger) concerns(key store.Key) bool {
 	return len(l.named[object{key.GroupKind(), key.Namespace, key.Name}]) > 0 || len(l.wide[object{key.GroupKind(), key.Namespace, ""}]) > 0
 }
 
+// refusedOf returns those that may not have an object that they refer to.
+func (l *ledger) refusedOf(key store.Key) []dependency.Ref {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return slices.Collect(maps.Keys(l.refused[object{key.GroupKind(), key.Namespace, key.Name}]))
+}
+
+// travellers returns those that refer to anything outside of their namespace.
+func (l *ledger) travellers() []dependency.Ref {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return slices.Collect(maps.Keys(l.abroad))
+}
+
 // usersOf returns those that need r.
 func (l *ledger) usersOf(r selector.Resource) []dependency.User {
 	l.mu.RLock()
@@ -125,7 +169,7 @@ func (l *ledger) usersOf(r selector.Resource) []dependency.User {
 // same says whether two entries mean the same for the bindings of what is needed.
 func (e *entry) same(other *entry) bool {
 	return other != nil && e.known == other.known && e.ID == other.ID && slices.Equal(e.Clusters, other.Clusters) &&
-		e.Overwrites == other.Overwrites && e.Preserves == other.Preserves && e.Reports == other.Reports &&
+		e.Administered == other.Administered && e.Overwrites == other.Overwrites && e.Preserves == other.Preserves && e.Reports == other.Reports &&
 		equality.Semantic.DeepEqual(e.deps, other.deps)
 }
 

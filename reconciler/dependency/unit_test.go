@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -58,8 +59,9 @@ func (m templates) List(_ context.Context, gvk schema.GroupVersionKind, namespac
 	return nil
 }
 
-func (templates) Want(any, ...schema.GroupVersionKind) {}
-func (templates) Listen(store.Listener)                {}
+func (templates) State(schema.GroupVersionKind) store.State { return store.Unserved }
+func (templates) Want(any, ...schema.GroupVersionKind)      {}
+func (templates) Listen(store.Listener)                     {}
 
 // know answers what templates refer to.
 type know func(obj *unstructured.Unstructured) ([]kinds.Dependency, error)
@@ -236,7 +238,8 @@ func TestOneUser(t *testing.T) {
 	cases := map[string]struct {
 		binding *workv1alpha2.ResourceBinding
 		others  []client.Object
-		none    bool // the template's kind is not known
+		along   []string // ConfigMaps that went along before
+		none    bool     // the template's kind is not known
 		answer  know
 		ledger  string // what it needs from now on, "unknown" for not known, empty for no user
 		noted   string // what the binding lists
@@ -249,11 +252,11 @@ func TestOneUser(t *testing.T) {
 		"nothing is needed": {binding: bound(), answer: needs(), ledger: ""},
 		"noted already":     {binding: bound(noted("a")), answer: needs(config("a")), ledger: "a", noted: "a"},
 		"the answer is on its way": {
-			binding: bound(noted("a")), answer: fails(&kinds.Pending{Of: "a server", After: time.Second}), ledger: "a", noted: "a", after: time.Second,
+			along: []string{"a"}, binding: bound(noted("a")), answer: fails(&kinds.Pending{Of: "a server", After: time.Second}), ledger: "a", noted: "a", after: time.Second,
 		},
 		"the first answer is on its way": {binding: bound(), answer: fails(&kinds.Pending{After: time.Second}), ledger: "unknown", after: time.Second},
 		"nobody can tell any more": {
-			binding: bound(noted("a")), answer: fails(errors.New("bang")), ledger: "a", noted: "a", fault: "find out what it refers to: bang",
+			along: []string{"a"}, binding: bound(noted("a")), answer: fails(errors.New("bang")), ledger: "a", noted: "a", fault: "find out what it refers to: bang",
 			writes: []string{"patch web-deployment"}, events: []string{
 				"v1.ObjectReference GetDependenciesFailed: find out what it refers to: bang", "v1alpha2.ResourceBinding GetDependenciesFailed: find out what it refers to: bang",
 			},
@@ -267,7 +270,7 @@ func TestOneUser(t *testing.T) {
 			},
 		},
 		"what makes no sense stands for what went along before": {
-			binding: bound(noted("a", "b")), answer: needs(config("a"), kinds.Dependency{}), ledger: "a b", noted: "a b",
+			along: []string{"a", "b"}, binding: bound(noted("a", "b")), answer: needs(config("a"), kinds.Dependency{}), ledger: "a b", noted: "a b",
 			fault:  "what it refers to makes no sense: dependency 2: has no apiVersion or no kind",
 			writes: []string{"patch web-deployment"}, events: []string{
 				"v1.ObjectReference GetDependenciesFailed: what it refers to makes no sense: dependency 2: has no apiVersion or no kind",
@@ -275,25 +278,25 @@ func TestOneUser(t *testing.T) {
 			},
 		},
 		"more than can be listed": {
-			binding: bound(noted("a")), answer: needs(many...), ledger: "a", noted: "a", fault: "refers to 3000 objects, which are more than its binding can list",
+			along: []string{"a"}, binding: bound(noted("a")), answer: needs(many...), ledger: "a", noted: "a", fault: "refers to 3000 objects, which are more than its binding can list",
 			writes: []string{"patch web-deployment"}, events: []string{
 				"v1.ObjectReference GetDependenciesFailed: refers to 3000 objects, which are more than its binding can list",
 				"v1alpha2.ResourceBinding GetDependenciesFailed: refers to 3000 objects, which are more than its binding can list",
 			},
 		},
-		"its kind is not known yet":                    {binding: bound(noted("a")), none: true, answer: needs(config("b")), ledger: "a", noted: "a"},
+		"its kind is not known yet":                    {along: []string{"a"}, binding: bound(noted("a")), none: true, answer: needs(config("b")), ledger: "a", noted: "a"},
 		"its kind is not known yet, nor what it needs": {binding: bound(), none: true, answer: needs(config("b")), ledger: "unknown"},
 		"a new version that clusters do not hold yet": {
-			binding: bound(noted("a"), forVersion("older")), answer: needs(config("b")), ledger: "a b", noted: "a",
+			along: []string{"a"}, binding: bound(noted("a"), forVersion("older")), answer: needs(config("b")), ledger: "a b", noted: "a",
 		},
 		"a new version that clusters never get": {
-			binding: bound(noted("a"), forVersion("older"), released), answer: needs(config("b")), ledger: "a", noted: "a",
+			along: []string{"a"}, binding: bound(noted("a"), forVersion("older"), released), answer: needs(config("b")), ledger: "a", noted: "a",
 		},
 		"a new version that is kept from clusters": {
-			binding: bound(noted("a"), suspends), answer: needs(config("b")), ledger: "a b", noted: "a b", writes: []string{"patch web-deployment"},
+			along: []string{"a"}, binding: bound(noted("a"), suspends), answer: needs(config("b")), ledger: "a b", noted: "a b", writes: []string{"patch web-deployment"},
 		},
 		"another template of the same name": {
-			binding: bound(noted("a"), func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.UID = "u-before" }), answer: needs(config("b")), ledger: "a", noted: "a",
+			along: []string{"a"}, binding: bound(noted("a"), func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.UID = "u-before" }), answer: needs(config("b")), ledger: "a", noted: "a",
 		},
 		"nothing is to go along any more": {
 			binding: bound(noted("a"), func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false }), writes: []string{"patch web-deployment"},
@@ -301,6 +304,12 @@ func TestOneUser(t *testing.T) {
 		"nothing is to go along any more, but something names it": {
 			binding: bound(noted("a"), func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false }),
 			others:  []client.Object{attached("web-deployment")}, noted: "a",
+		},
+		"what is noted, and never went along": {
+			binding: bound(noted("a"), suspends), answer: needs(config("b")), ledger: "b", noted: "b", writes: []string{"patch web-deployment"},
+		},
+		"what is noted, and nobody can tell": {
+			binding: bound(noted("a")), none: true, answer: needs(config("b")), ledger: "unknown", noted: "a",
 		},
 		"being deleted":                         {binding: bound(noted("a"), leaving), noted: "a", writes: []string{"patch web-deployment"}},
 		"being deleted, but something names it": {binding: bound(noted("a"), leaving), others: []client.Object{attached("web-deployment")}, noted: "a"},
@@ -310,6 +319,11 @@ func TestOneUser(t *testing.T) {
 			objects := known(web())
 			if tc.none {
 				objects = templates{}
+			}
+			for _, name := range tc.along {
+				b := attached("web-deployment")
+				b.Name, b.UID, b.Spec.Resource.Name = name+"-configmap", types.UID("b-"+name), name
+				tc.others = append(tc.others, b)
 			}
 			h := hubOf(t, objects, tc.answer, "", append(tc.others, tc.binding)...)
 			for range 2 {

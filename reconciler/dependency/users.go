@@ -37,6 +37,8 @@ type use struct {
 	known bool
 	// settled: deps are to be noted on the binding.
 	settled bool
+	// refused is what it refers to and may not have.
+	refused []kinds.Dependency
 	// asked: the interpreter has answered, with fault or without.
 	asked bool
 	fault error
@@ -106,7 +108,10 @@ func (r *Reconciler) release(ctx context.Context, b workv1alpha2.Binding) error 
 // interpret finds out what the template needs. While that cannot be told, it
 // needs what it needed before.
 func (r *Reconciler) interpret(ctx context.Context, s *use) (loop.Next, error) {
-	last, had := r.last(s)
+	last, had, err := r.last(ctx, s.ref())
+	if err != nil {
+		return loop.Next{}, err
+	}
 	s.deps, s.known = last, had
 	template, presence, err := r.templates.Get(ctx, bindings.TemplateOf(s.binding))
 	if err != nil {
@@ -131,20 +136,37 @@ func (r *Reconciler) interpret(ctx context.Context, s *use) (loop.Next, error) {
 	if err != nil {
 		s.fault = loop.Stalled(workv1alpha2.EventReasonGetDependenciesFailed, fmt.Errorf("what it refers to makes no sense: %w", err))
 	}
-	if _, err := dependency.Note(deps); err != nil {
-		s.fault = loop.Stalled(workv1alpha2.EventReasonGetDependenciesFailed, err)
-		return loop.Next{}, nil
+	border, next, err := frontier{r}.border(ctx, s.binding, selector.ResourceOf(template), last, deps)
+	if err != nil || next.After > 0 {
+		s.asked = false
+		return next, err
+	}
+	last, _ = border.Divide(last)
+	if deps, s.refused = border.Divide(deps); s.fault == nil {
+		s.fault, err = frontier{r}.refusal(ctx, border.Template, s.refused)
+	}
+	if _, many := dependency.Note(deps); many != nil {
+		s.fault, s.deps = loop.Stalled(workv1alpha2.EventReasonGetDependenciesFailed, many), last
+		return loop.Next{}, err
 	}
 	s.known = true
-	return loop.Next{}, s.choose(template, last, deps, had)
+	return loop.Next{}, errors.Join(err, s.choose(template, last, deps, had))
 }
 
-// last returns what the template needed when that was last known.
-func (r *Reconciler) last(s *use) ([]kinds.Dependency, bool) {
-	if e := r.ledger.get(s.ref()); e != nil && e.known {
-		return e.deps, true
+// last returns what the template needed when that was last known, and whether that
+// is known. After a restart it is what went along with it. What the binding itself
+// says is not asked: others may write that.
+func (r *Reconciler) last(ctx context.Context, ref dependency.Ref) ([]kinds.Dependency, bool, error) {
+	if e := r.ledger.get(ref); e != nil && e.known {
+		return e.deps, true, nil
 	}
-	return dependency.Noted(s.binding)
+	along, err := r.naming(ctx, ref)
+	deps := make([]kinds.Dependency, 0, len(along))
+	for _, b := range along {
+		of := b.BindingSpec().Resource
+		deps = append(deps, kinds.Dependency{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: of.Namespace, Name: of.Name})
+	}
+	return dependency.Union(deps, nil), len(deps) > 0, err
 }
 
 // choose sets what the template needs in the version that clusters hold or are
@@ -195,7 +217,7 @@ func lingers(b workv1alpha2.Binding, holders []string) bool {
 // enter writes what was found into the ledger, and looks at the bindings that it
 // is about.
 func (r *Reconciler) enter(ctx context.Context, s *use) (loop.Next, error) {
-	now := &entry{User: dependency.UserOf(s.binding, s.holders...), known: s.known, deps: s.deps}
+	now := &entry{User: dependency.UserOf(s.binding, s.holders...), known: s.known, deps: s.deps, refused: s.refused}
 	now.Needs = dependency.Needs(s.deps)
 	before := r.ledger.put(now)
 	if now.same(before) {

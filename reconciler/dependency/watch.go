@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/lanes"
@@ -55,6 +56,7 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 		return err
 	}
 	r.templates.Listen(store.Listener{Changed: r.changed})
+	r.templates.Want(grants{}, dependency.GrantKinds()...)
 	users, err := controller.New("dependent", mgr, controller.Options{
 		Reconciler: r, MaxConcurrentReconciles: r.opts.Workers, NewQueue: lanes.New[reconcile.Request],
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstPause, longestPause),
@@ -73,6 +75,7 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 		source.Kind(mgr.GetCache(), client.Object(&workv1alpha2.ResourceBinding{}), r.userEvents()),
 		source.Kind(mgr.GetCache(), client.Object(&workv1alpha2.ClusterResourceBinding{}), r.userEvents()),
 		source.Kind(mgr.GetCache(), &workv1alpha1.Work{}, r.workEvents()),
+		source.Kind(mgr.GetCache(), &policyv1alpha1.ClusterPropagationPolicy{}, frontier{r}.policyEvents()),
 	} {
 		if err := users.Watch(s); err != nil {
 			return fmt.Errorf("watch the bindings of dependents: %w", err)
@@ -97,6 +100,9 @@ func requestFor(ref dependency.Ref) reconcile.Request {
 // changed looks at what a template needs that changed, and at the binding of an
 // object that somebody may need.
 func (r *Reconciler) changed(key store.Key, _, _ *unstructured.Unstructured, first bool) {
+	if isGrant(key.GroupVersionKind) {
+		frontier{r}.regrant()
+	}
 	b := bindings.KeyOf(key)
 	if r.ledger.get(dependency.Ref{Namespace: b.Namespace, Name: b.Name}) != nil {
 		r.users.Add(reconcile.Request{NamespacedName: b}, first)
@@ -114,14 +120,21 @@ func (r *Reconciler) userEvents() handler.EventHandler {
 	}
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
-			if b := e.Object.(workv1alpha2.Binding); involved(b) {
+			b := e.Object.(workv1alpha2.Binding)
+			if involved(b) {
 				add(q, b)
+			}
+			if dependency.Governed(b) {
+				frontier{r}.retell(q, b)
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, after := e.ObjectOld.(workv1alpha2.Binding), e.ObjectNew.(workv1alpha2.Binding)
 			if (involved(before) || involved(after)) && edited(before, after) {
 				add(q, after)
+			}
+			if dependency.Governed(before) != dependency.Governed(after) {
+				frontier{r}.retell(q, after)
 			}
 			for _, ref := range dependency.Refs(before) {
 				if !names(after, ref) {
@@ -132,10 +145,37 @@ func (r *Reconciler) userEvents() handler.EventHandler {
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
 			b := e.Object.(workv1alpha2.Binding)
 			add(q, b)
+			frontier{r}.retell(q, b)
 			for _, ref := range dependency.Refs(b) {
 				q.Add(requestFor(ref))
 			}
 		},
+	}
+}
+
+// retell looks again at those that may not have the template of b: whether that is
+// a loss depends on whether anything else carries it.
+func (r frontier) retell(q workqueue.TypedRateLimitingInterface[reconcile.Request], b workv1alpha2.Binding) {
+	for _, ref := range r.ledger.refusedOf(bindings.TemplateOf(b)) {
+		q.Add(requestFor(ref))
+	}
+}
+
+// policyEvents looks again at what reaches beyond its namespace where an
+// administrator says anything else about that.
+func (r frontier) policyEvents() handler.TypedEventHandler[*policyv1alpha1.ClusterPropagationPolicy, reconcile.Request] {
+	type (
+		policy = *policyv1alpha1.ClusterPropagationPolicy
+		queue  = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	)
+	return handler.TypedFuncs[policy, reconcile.Request]{
+		CreateFunc: func(context.Context, event.TypedCreateEvent[policy], queue) { r.regrant() },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[policy], _ queue) {
+			if e.ObjectOld.Generation != e.ObjectNew.Generation || !maps.Equal(e.ObjectOld.Annotations, e.ObjectNew.Annotations) {
+				r.regrant()
+			}
+		},
+		DeleteFunc: func(context.Context, event.TypedDeleteEvent[policy], queue) { r.regrant() },
 	}
 }
 

@@ -76,6 +76,9 @@ func (l *lane) carry(ctx context.Context, s *state) (loop.Next, error) {
 }
 
 func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, error) {
+	if s.applied[m.ordinal].Desired != m.hash && other(s.work, m) {
+		s.applied[m.ordinal] = workv1alpha1.AppliedHash{Ordinal: m.ordinal} // it is about another object
+	}
 	record := s.applied[m.ordinal]
 	observed, presence := s.member.Read(m.gvk, m.key)
 	s.objects[m.ordinal], s.known[m.ordinal] = observed, presence != members.Unknown
@@ -99,10 +102,13 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 			}
 			act = correct // as it should be, but not ours any more
 		}
-		if pause := l.pace.due(s.key); pause > 0 {
+		if pause := l.pace.Due(s.key); pause > 0 {
 			return loop.Next{After: pause}, nil
 		}
-		l.pace.ran(s.key)
+		l.pace.Ran(s.key)
+	}
+	if err := l.options.paused(m, act, presence); err != nil {
+		return loop.Next{}, err
 	}
 	done, ok := l.ledger.claim(m)
 	if !ok {
@@ -145,16 +151,16 @@ func (l *lane) apply(ctx context.Context, s *state, m *manifest, to target) (*me
 		return nil, err
 	}
 	there := to.presence == members.Present
-	sentBefore := to.presence == members.Unknown && s.applied[m.ordinal].Desired != ""
-	ours := there && to.observed.Managed && to.observed.Owned != "" && to.observed.Work == s.key
+	sentBefore := to.presence == members.Unknown && s.applied[m.ordinal].Desired != "" && !s.member.Standing().Contested
+	ours := there && to.observed.Owned != "" && s.has(to.observed)
 	switch {
 	case to.act == correct || there && !ours || l.retention.looks(desired, to, sentBefore, s.applied[m.ordinal].Replicas != nil):
 		return l.applyOver(ctx, s, m, desired, to.act)
 	case ours || sentBefore:
-		return s.member.Apply(ctx, desired)
+		return s.send(ctx, desired)
 	}
 	desired.SetResourceVersion(members.OnlyNew)
-	made, err := s.member.Apply(ctx, desired)
+	made, err := s.send(ctx, desired)
 	if !apierrors.IsConflict(err) {
 		if err == nil && to.act == restore {
 			s.drifts[m.ordinal] = putBack(m.removed(), l.options.Clock.Now())
@@ -175,7 +181,7 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 		if act == correct || act == restore {
 			s.drifts[m.ordinal] = putBack(m.removed(), l.options.Clock.Now())
 		}
-		return s.member.Apply(ctx, desired)
+		return s.send(ctx, desired)
 	case err != nil:
 		return nil, err
 	}
@@ -183,7 +189,7 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 		return nil, err
 	}
 	if !mayTake(s, m, desired, live) {
-		return nil, m.taken()
+		return nil, s.taken(m, live)
 	}
 	if desired, err = l.retention.retain(ctx, s, m, desired, live); err != nil {
 		return nil, err
@@ -201,7 +207,7 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 	if err != nil {
 		return nil, err
 	}
-	return s.member.Apply(ctx, desired)
+	return s.send(ctx, desired)
 }
 
 // errMoved says that an object which only changed hands has changed since, where
@@ -222,9 +228,12 @@ func (m *manifest) taken() error {
 
 // mayTake says whether the Work may apply to an object: to one that is managed,
 // to one that was its own before somebody took the label off, and to any if the
-// manifest says so.
+// manifest says so. What another hub manages is not managed here.
 func mayTake(s *state, m *manifest, desired, live *unstructured.Unstructured) bool {
 	marks := members.Marks(live)
+	if s.foreign(marks) {
+		return overwrites(desired)
+	}
 	return marks.Managed || marks.Work == s.key || overwrites(desired) || s.applied[m.ordinal].Desired != "" && ownership.Applies(live)
 }
 

@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
 )
 
 // discard has the member remove the objects of a Work that is being deleted, or
@@ -35,11 +35,16 @@ func (l *lane) discard(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, &blocked{cause: cause{event: onProof}, after: safetyNet, err: fmt.Errorf("cluster %s is not connected", s.cluster.Name)}
 	}
 	parsed := l.ledger.manifests(s.work)
+	parsed = slices.Concat(parsed, l.ledger.leftovers(s.work, parsed))
 	for i := range parsed {
 		if parsed[i].err != nil {
 			continue
 		}
-		if err := l.discardOne(ctx, s, &parsed[i]); err != nil {
+		err := l.discardOne(ctx, s, &parsed[i])
+		if errors.As(err, new(*pausedError)) {
+			return loop.Next{}, &blocked{cause: cause{event: onRetry}, after: safetyNet, err: err}
+		}
+		if err != nil {
 			return loop.Next{}, fmt.Errorf("remove %s %s: %w", parsed[i].gvk.Kind, parsed[i].key, err)
 		}
 	}
@@ -63,13 +68,30 @@ func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 	if !observed.Managed || observed.Work != s.key || !observed.DeletionTimestamp.IsZero() {
 		return nil
 	}
+	if !s.member.Standing().MayRemove(observed.Claim, s.id()) {
+		log.FromContext(ctx).Info("Left to the hub that applied it", "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name)
+		return nil
+	}
+	if slices.ContainsFunc(s.objects, func(o *members.Observed) bool { return o != nil && o.UID == observed.UID }) {
+		return nil // asked for under another group
+	}
 	if heir, ok := l.holders.heir(ctx, s, m); ok {
 		log.FromContext(ctx).Info("Left to another Work", "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name, "heir", heir)
 		return nil
 	}
+	if l.options.held() {
+		return &pausedError{"remove", m}
+	}
+	preserve := s.work.Spec.PreserveResourcesOnDeletion != nil && *s.work.Spec.PreserveResourcesOnDeletion
+	if !preserve {
+		var err error
+		if preserve, err = (warden{l}).spare(ctx, s, m); err != nil {
+			return err
+		}
+	}
 	verb, act := "Removed", func() error { return s.member.Delete(ctx, m.gvk, m.key, observed.UID) }
-	if preserve := s.work.Spec.PreserveResourcesOnDeletion; preserve != nil && *preserve {
-		verb, act = "Left in place", func() error { return s.member.Patch(ctx, m.gvk, m.key, unmark(observed.UID)) }
+	if preserve {
+		verb, act = "Left in place", func() error { return s.member.Patch(ctx, m.gvk, m.key, marks.Unset(observed.UID)) }
 	}
 	if err := act(); err != nil && !apierrors.IsNotFound(err) {
 		return l.unreachable(err)
@@ -83,53 +105,6 @@ func (l *lane) unreachable(err error) error {
 		return &blocked{cause: cause{event: onProof}, after: safetyNet, err: err}
 	}
 	return err
-}
-
-// The labels and annotations that tie a member's object to the hub.
-var (
-	ourLabels = []string{
-		workv1alpha2.ManagedByKarmadaLabel,
-		workv1alpha2.WorkPermanentIDLabel,
-		workv1alpha2.ResourceBindingPermanentIDLabel,
-		workv1alpha2.ClusterResourceBindingPermanentIDLabel,
-		policyv1alpha1.PropagationPolicyPermanentIDLabel,
-		policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel,
-	}
-	ourAnnotations = []string{
-		workv1alpha2.WorkNamespaceAnnotation,
-		workv1alpha2.WorkNameAnnotation,
-		workv1alpha2.ResourceBindingNamespaceAnnotationKey,
-		workv1alpha2.ResourceBindingNameAnnotationKey,
-		workv1alpha2.ClusterResourceBindingAnnotationKey,
-		workv1alpha2.ResourceConflictResolutionAnnotation,
-		workv1alpha2.PullSecretsAnnotation,
-		workv1alpha2.ResourceTemplateUIDAnnotation,
-		workv1alpha2.ResourceTemplateGenerationAnnotationKey,
-		workv1alpha2.ManagedAnnotation,
-		workv1alpha2.ManagedLabels,
-		policyv1alpha1.PropagationPolicyNamespaceAnnotation,
-		policyv1alpha1.PropagationPolicyNameAnnotation,
-		policyv1alpha1.ClusterPropagationPolicyAnnotation,
-	}
-)
-
-// unmark returns the merge patch that takes our labels and annotations off the
-// object with this UID, and off no other.
-func unmark(uid types.UID) []byte {
-	none := func(keys []string) map[string]any {
-		out := map[string]any{}
-		for _, key := range keys {
-			out[key] = nil
-		}
-		return out
-	}
-	data, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": uid, "labels": none(ourLabels), "annotations": none(ourAnnotations),
-	}})
-	if err != nil {
-		panic(err) // strings and nulls always encode
-	}
-	return data
 }
 
 // letGo takes the loop's finalizer off the Work.

@@ -17,6 +17,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
+	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 )
 
 // drift is what somebody did to one object in the member.
@@ -30,7 +31,7 @@ type inspector struct {
 	cluster   string
 	retention retention
 	ledger    *ledger
-	pace      *pace
+	pace      *pace.Pace
 	recorder  Recorder
 	count     *prometheus.CounterVec // by cluster, kind and what was done
 }
@@ -106,7 +107,7 @@ func (i *inspector) tell(s *state, m *manifest, d *drift) {
 		action, reason = "reverted", workv1alpha1.EventReasonDriftReverted
 	}
 	i.count.WithLabelValues(i.cluster, m.gvk.Kind, action).Inc()
-	if !i.pace.tells(s.key) {
+	if !i.pace.Tells(s.key) {
 		return
 	}
 	message := ownership.Clip("Cluster "+i.cluster+": "+d.text, mostEvent)

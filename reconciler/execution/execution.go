@@ -23,6 +23,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/crew"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/window"
 )
@@ -40,6 +41,9 @@ type Options struct {
 	Quiet time.Duration
 	// Most is how long such a change waits in all; zero means 1 s.
 	Most time.Duration
+	// Hold is why nothing is changed in members; nil, and a nil answer, is that
+	// nothing is held. Wake is called when that ends.
+	Hold func() *claims.Hold
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
 }
@@ -74,6 +78,7 @@ type reader interface {
 	Read(gvk schema.GroupVersionKind, key types.NamespacedName) (*members.Observed, members.Presence)
 	Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error)
 	Autoscaled(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (bool, error)
+	Standing() claims.Standing
 }
 
 type writer interface {
@@ -227,7 +232,7 @@ func (r *Reconciler) workSeen(before, after any) {
 	}
 	r.wrote.Observed(work)
 	if was, ok := before.(*workv1alpha1.Work); ok && was.Generation == work.Generation && was.UID == work.UID &&
-		was.DeletionTimestamp.IsZero() == work.DeletionTimestamp.IsZero() && reports(was) == reports(work) {
+		was.DeletionTimestamp.IsZero() == work.DeletionTimestamp.IsZero() && reports(was) == reports(work) && cascades(was) == cascades(work) {
 		return
 	}
 	key := client.ObjectKeyFromObject(work)

@@ -36,6 +36,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/setback"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/reconciler/cluster"
@@ -103,12 +104,17 @@ func (f *fleet) startLoops() {
 	}
 	templates.Want("test", appsv1.SchemeGroupVersion.WithKind("Deployment"), corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	cached := mgr.GetClient()
+	keeper := setback.New(cached, mgr.GetAPIReader(), nil)
+	carry := execution.New(cached, registry, native, nobody{}, execution.Options{Hold: keeper.Hold})
+	keeper.OnChange(carry.Wake)
 	loops := []interface{ Register(ctrl.Manager) error }{
+		keeper,
 		cluster.New(cached, mgr.GetAPIReader(), registry, nobody{}, cluster.Options{
+			Marks: keeper, Hold: keeper.Hold, OnHold: keeper.OnChange,
 			Period: period, FailureThreshold: 2 * time.Second, SuccessThreshold: time.Second,
 		}),
 		namespace.New(cached, namespace.Options{}),
-		execution.New(cached, registry, native, nobody{}, execution.Options{}),
+		carry,
 		status.New(cached, templates, native, status.Options{}),
 	}
 	for _, l := range loops {

@@ -47,7 +47,7 @@ type holders struct {
 // what marks do; nil stands for no object. What a member writes into an object
 // only counts where that Work asks for it.
 func (h *holders) rival(ctx context.Context, s *state, m *manifest, marks *members.Observed) error {
-	if marks == nil || marks.Work == s.key || marks.Work.Namespace != s.key.Namespace || marks.Work.Name == "" {
+	if marks == nil || marks.Work == s.key || marks.Work.Namespace != s.key.Namespace || marks.Work.Name == "" || s.foreign(marks) {
 		return nil
 	}
 	asks, err := h.asks(ctx, marks.Work, m)

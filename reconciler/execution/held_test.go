@@ -27,6 +27,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/window"
@@ -67,6 +68,8 @@ func (y *yard) Get(_ context.Context, _ schema.GroupVersionKind, key types.Names
 func (y *yard) Autoscaled(context.Context, schema.GroupVersionKind, types.NamespacedName) (bool, error) {
 	return false, nil
 }
+
+func (y *yard) Standing() claims.Standing { return claims.Standing{} }
 
 func (y *yard) Apply(_ context.Context, desired *unstructured.Unstructured) (*members.Observed, error) {
 	uid := types.UID("")

@@ -400,10 +400,12 @@ func testRestart(t *testing.T, f *fleet) {
 	// A change that the new loops carry shows that they are at work.
 	template := config("after-restart", "1")
 	b := f.template(t, template, 0)
-	f.applied(t, b)
+	work := f.applied(t, b)
+	eventually(t, "the member carries how far it has seen the hub", func(ctx context.Context) error { return f.marked(ctx, work.ResourceVersion) })
 	f.hub.QuietRevision(t)
 	want := []string{
 		"*v1.ConfigMap shop/after-restart",
+		"*v1.Namespace /kube-system", // that these loops have begun, once
 		"*v1alpha1.Work karmada-es-eu-1/" + workv1alpha2.WorkName("ConfigMap", "after-restart", "shop"),
 		"*v1alpha2.ResourceBinding shop/after-restart-configmap",
 	}
@@ -457,6 +459,7 @@ func testAway(t *testing.T, f *fleet) {
 }
 
 func testUnjoin(t *testing.T, f *fleet) {
+	others := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "kept"}}
 	var bindings workv1alpha2.ResourceBindingList
 	if err := f.hub.Hub.List(t.Context(), &bindings); err != nil {
 		t.Fatal(err)
@@ -490,9 +493,11 @@ func testUnjoin(t *testing.T, f *fleet) {
 	if diff := cmp.Diff(want, steps); diff != "" {
 		t.Errorf("steps (-want +got):\n%s", diff)
 	}
+	if err := f.edge.Get(t.Context(), client.ObjectKeyFromObject(others), others); err != nil {
+		t.Errorf("what is not the hub's any more: %v", err)
+	}
 	for what, obj := range map[string]client.Object{
 		"deployment": &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}},
-		"namespace":  &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}},
 		"role":       &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "karmada-controller-manager:karmada-eu-1"}},
 	} {
 		eventually(t, "the "+what+" is gone from the member", func(ctx context.Context) error {

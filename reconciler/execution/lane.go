@@ -19,6 +19,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/crew"
 	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 )
 
 // lane carries the Works of one cluster.
@@ -28,7 +29,7 @@ type lane struct {
 	hand    *crew.Hand
 	line    *line
 	ledger  *ledger
-	pace    *pace
+	pace    *pace.Pace
 	drift   *inspector
 	holders *holders
 }
@@ -71,7 +72,7 @@ func (r *Reconciler) newLane(cluster string) *lane {
 		cluster:    cluster,
 		line:       newLine(),
 		ledger:     newLedger(),
-		pace:       newPace(r.options.Clock),
+		pace:       pace.New(r.options.Clock),
 	}
 	l.holders = &holders{loop: r, ledger: l.ledger, line: l.line}
 	l.drift = &inspector{
@@ -142,6 +143,6 @@ func (l *lane) load(ctx context.Context, namespace string) {
 func (l *lane) forget(key client.ObjectKey) {
 	l.line.forget(key)
 	l.ledger.forget(key)
-	l.pace.forget(key)
+	l.pace.Forget(key)
 	l.held.Clear(key)
 }

@@ -18,6 +18,8 @@ type ledger struct {
 	parsed map[client.ObjectKey]parsed
 	sent   map[client.ObjectKey]sent
 	seen   map[client.ObjectKey]map[int]finding // by ordinal
+	// former is what manifests named that are no longer in their Work.
+	former map[client.ObjectKey]former
 	// sending are the objects that are sent right now.
 	sending map[identity]bool
 }
@@ -45,6 +47,7 @@ type sent struct {
 func newLedger() *ledger {
 	return &ledger{
 		parsed: map[client.ObjectKey]parsed{}, sent: map[client.ObjectKey]sent{}, seen: map[client.ObjectKey]map[int]finding{}, sending: map[identity]bool{},
+		former: map[client.ObjectKey]former{},
 	}
 }
 
@@ -62,8 +65,11 @@ func (l *ledger) manifests(work *workv1alpha1.Work) []manifest {
 		out[i] = parseManifest(i, work.Spec.Workload.Manifests[i].Raw)
 	}
 	l.mu.Lock()
+	defer l.mu.Unlock()
+	if was := l.parsed[key]; was.uid == work.UID && was.generation < work.Generation {
+		l.outdate(key, was, out)
+	}
 	l.parsed[key] = parsed{uid: work.UID, generation: work.Generation, manifests: out}
-	l.mu.Unlock()
 	return out
 }
 
@@ -143,4 +149,5 @@ func (l *ledger) forget(key client.ObjectKey) {
 	delete(l.seen, key)
 	delete(l.sent, key)
 	delete(l.parsed, key)
+	delete(l.former, key)
 }

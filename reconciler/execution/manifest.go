@@ -4,15 +4,17 @@ import (
 	"encoding/json"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
 )
 
 // manifest is what a look at a Work needs to know of one of its manifests.
@@ -26,13 +28,12 @@ type manifest struct {
 
 func parseManifest(ordinal int, raw []byte) manifest {
 	m := manifest{ordinal: ordinal, hash: members.Hash(raw)}
-	var object metav1.PartialObjectMetadata
-	if err := json.Unmarshal(raw, &object); err != nil {
+	id, err := identify(raw)
+	if err != nil {
 		m.err = fmt.Errorf("manifest %d does not parse: %w", ordinal, err)
 		return m
 	}
-	m.gvk = object.GroupVersionKind()
-	m.key = types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
+	m.gvk, m.key = id.gvk, id.key
 	switch {
 	case m.gvk.Kind == "" || m.gvk.Version == "":
 		m.err = fmt.Errorf("manifest %d has no apiVersion or kind", ordinal)
@@ -42,29 +43,49 @@ func parseManifest(ordinal int, raw []byte) manifest {
 	return m
 }
 
+// names are what an object is known by.
+type names struct {
+	gvk schema.GroupVersionKind
+	key types.NamespacedName
+}
+
+// identify reads what an object is known by as object does, without the rest: the
+// case of fields counts, and the last of several with one name.
+func identify(raw []byte) (names, error) {
+	var object struct {
+		APIVersion *string         `json:"apiVersion"`
+		Kind       *string         `json:"kind"`
+		Metadata   json.RawMessage `json:"metadata"`
+	}
+	if err := utiljson.Unmarshal(raw, &object); err != nil {
+		return names{}, err
+	}
+	var named struct {
+		Namespace *string `json:"namespace"`
+		Name      *string `json:"name"`
+	}
+	if len(object.Metadata) > 0 {
+		if err := utiljson.Unmarshal(object.Metadata, &named); err != nil {
+			return names{}, fmt.Errorf("metadata: %w", err)
+		}
+	}
+	return names{
+		gvk: schema.FromAPIVersionAndKind(ptr.Deref(object.APIVersion, ""), ptr.Deref(object.Kind, "")),
+		key: types.NamespacedName{Namespace: ptr.Deref(named.Namespace, ""), Name: ptr.Deref(named.Name, "")},
+	}, nil
+}
+
 // object returns the whole manifest.
 func (m *manifest) object(work *workv1alpha1.Work) (*unstructured.Unstructured, error) {
 	out := &unstructured.Unstructured{}
 	if err := out.UnmarshalJSON(work.Spec.Workload.Manifests[m.ordinal].Raw); err != nil {
 		return nil, fmt.Errorf("manifest %d does not parse: %w", m.ordinal, err)
 	}
-	mark(out, client.ObjectKeyFromObject(work))
-	return out, nil
-}
-
-// mark has an object say that it is managed, and by which Work. Manifests that
-// Flotilla makes say so already, those that people write need not.
-func mark(obj *unstructured.Unstructured, work client.ObjectKey) {
-	set := func(in map[string]string, key, value string) map[string]string {
-		if in == nil {
-			in = map[string]string{}
-		}
-		in[key] = value
-		return in
+	if out.GroupVersionKind() != m.gvk || client.ObjectKeyFromObject(out) != m.key {
+		return nil, fmt.Errorf("manifest %d can be read as %s and as another object: write each of its fields once", m.ordinal, m.title())
 	}
-	obj.SetLabels(set(obj.GetLabels(), workv1alpha2.ManagedByKarmadaLabel, workv1alpha2.ManagedByKarmadaLabelValue))
-	annotations := set(obj.GetAnnotations(), workv1alpha2.WorkNamespaceAnnotation, work.Namespace)
-	obj.SetAnnotations(set(annotations, workv1alpha2.WorkNameAnnotation, work.Name))
+	marks.Set(out, client.ObjectKeyFromObject(work))
+	return out, nil
 }
 
 // title names the object as people do.

@@ -30,6 +30,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/window"
@@ -41,6 +42,7 @@ type edge struct {
 	presence members.Presence
 	live     *unstructured.Unstructured
 	refuse   error
+	standing claims.Standing
 	asked    []string
 	sent     *unstructured.Unstructured
 
@@ -69,6 +71,8 @@ func (e *edge) Autoscaled(_ context.Context, _ schema.GroupVersionKind, key type
 	e.ask("autoscaled %s", key.Name)
 	return e.autoscaled, e.silent
 }
+
+func (e *edge) Standing() claims.Standing { return e.standing }
 
 func (e *edge) Apply(_ context.Context, desired *unstructured.Unstructured) (*members.Observed, error) {
 	verb := "apply"
@@ -334,32 +338,6 @@ func TestReplicasThatAreTheMembersAreNotReset(t *testing.T) {
 	}
 }
 
-func TestCorrectionsOfAFightSlowDown(t *testing.T) {
-	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	p := newPace(clock)
-	var waits []time.Duration
-	for range 8 {
-		due := p.due(workKey)
-		waits = append(waits, due)
-		clock.SetTime(clock.Now().Add(due))
-		p.ran(workKey)
-	}
-	s := time.Second
-	if diff := cmp.Diff([]time.Duration{0, 0, 0, s, 2 * s, 4 * s, 8 * s, 16 * s}, waits); diff != "" {
-		t.Errorf("waits (-want +got):\n%s", diff)
-	}
-	for range 20 {
-		p.ran(workKey)
-	}
-	if due := p.due(workKey); due != lastRetry {
-		t.Errorf("waits %s at most, want %s", due, lastRetry)
-	}
-	clock.SetTime(clock.Now().Add(forgiven + s))
-	if due := p.due(workKey); due != 0 {
-		t.Errorf("waits %s after a long peace", due)
-	}
-}
-
 func TestDiscard(t *testing.T) {
 	leaving, stays := &clusterv1alpha1.Cluster{}, &clusterv1alpha1.Cluster{}
 	leaving.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
@@ -439,39 +417,6 @@ func TestUrgent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := urgent(tc.was, tc.is); got != tc.want {
 				t.Errorf("urgent = %t", got)
-			}
-		})
-	}
-}
-
-func TestAStatusIsPatchedByWhatDiffers(t *testing.T) {
-	report := func(health workv1alpha1.ResourceHealth, raw string) []workv1alpha1.ManifestStatus {
-		return []workv1alpha1.ManifestStatus{{Health: health, Status: &runtime.RawExtension{Raw: []byte(raw)}}}
-	}
-	hashes := []workv1alpha1.AppliedHash{{Desired: "d", Observed: "o"}}
-	cases := map[string]struct {
-		was, is workv1alpha1.WorkStatus
-		want    string
-	}{
-		"nothing": {
-			workv1alpha1.WorkStatus{ManifestStatuses: report("Healthy", `{"a":1}`)},
-			workv1alpha1.WorkStatus{ManifestStatuses: report("Healthy", `{ "a": 1 }`)}, `{}`,
-		},
-		"one field": {
-			workv1alpha1.WorkStatus{Applied: hashes, ManifestStatuses: report("Healthy", `{"a":1}`)},
-			workv1alpha1.WorkStatus{Applied: hashes, ManifestStatuses: report("Unhealthy", `{"a":2}`)},
-			`{"status":{"manifestStatuses":[{"health":"Unhealthy","identifier":{"kind":"","name":"","ordinal":0,"resource":"","version":""},"status":{"a":2}}]}}`,
-		},
-		"a field that goes": {workv1alpha1.WorkStatus{Applied: hashes}, workv1alpha1.WorkStatus{}, `{"status":{"applied":null}}`},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			got, err := statusPatch(&tc.was, &tc.is)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tc.want, string(got)); diff != "" {
-				t.Errorf("patch (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +37,8 @@ type state struct {
 	known   []bool                     // by ordinal: whether objects tells the truth
 	failed  []error                    // by ordinal; nil where all is well
 	drifts  []*drift                   // by ordinal; nil where nobody interfered
+	left    []manifest                 // what the Work had sent, does not name any more and is still there
+	stuck   error                      // why some of that could not be removed
 	status  *workv1alpha1.WorkStatus   // as it is to be
 	blocked *blocked
 }
@@ -57,7 +60,7 @@ func (l *lane) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 	if err != nil || !found {
 		return reconcile.Result{}, err
 	}
-	phases := []loop.Phase[state]{l.connect, l.hold, l.carry, l.describe, l.report}
+	phases := []loop.Phase[state]{l.connect, l.hold, l.carry, tidier{l}.run, l.describe, l.report}
 	leaving := !s.work.DeletionTimestamp.IsZero()
 	switch {
 	case l.cluster == "" && (!leaving || s.cluster != nil && l.serves(s.cluster)):
@@ -78,7 +81,7 @@ func (s *state) problem() error {
 	if s.blocked != nil {
 		return s.blocked
 	}
-	return errors.Join(s.failed...)
+	return errors.Join(append(slices.Clone(s.failed), s.stuck)...)
 }
 
 // next turns the outcome of a look into when to look again.

@@ -67,7 +67,7 @@ func faults(s *state, left []string) (message string, certain bool) {
 		switch {
 		case errors.As(s.failed[i], &unruled):
 			all = append(all, unruled.Error())
-		case observed == nil || !observed.Managed || observed.Work != s.key:
+		case observed == nil || !s.has(observed):
 			certain = certain && s.known[i]
 		case observed.Pending:
 			certain = false
@@ -129,6 +129,12 @@ func applied(s *state) (metav1.Condition, bool) {
 			good++
 		}
 	}
+	if s.stuck != nil {
+		return metav1.Condition{
+			Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse, Reason: workv1alpha1.WorkAppliedFailedReason,
+			Message: ownership.Clip("Failed to "+utilerrors.NewAggregate([]error{s.stuck}).Error(), mostMessage),
+		}, true
+	}
 	if good == len(s.failed) {
 		return metav1.Condition{
 			Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue,
@@ -156,7 +162,7 @@ func manifestStatuses(s *state) (out []workv1alpha1.ManifestStatus, left []strin
 			}
 			continue
 		}
-		if observed == nil || !observed.Managed || observed.Work != s.key {
+		if observed == nil || !s.has(observed) {
 			continue
 		}
 		status := observed.Status
@@ -168,6 +174,9 @@ func manifestStatuses(s *state) (out []workv1alpha1.ManifestStatus, left []strin
 			}
 		}
 		out = append(out, workv1alpha1.ManifestStatus{Identifier: id, Status: status, Health: observed.Health})
+	}
+	for i := range s.left { // remembered until they are gone, behind all that is asked for
+		out = append(out, workv1alpha1.ManifestStatus{Identifier: s.left[i].identifier(), Health: workv1alpha1.ResourceUnknown})
 	}
 	return out, left
 }
@@ -209,9 +218,9 @@ func (l *lane) report(ctx context.Context, s *state) (loop.Next, error) {
 		l.settle(s.key)
 		return loop.Next{}, nil
 	}
-	patch, err := statusPatch(&s.work.Status, s.status)
+	patch, err := hub.ReplaceStatus(s.status)
 	if err != nil {
-		return loop.Next{}, fmt.Errorf("encode the status of work %s: %w", s.key, err)
+		return loop.Next{}, fmt.Errorf("work %s: %w", s.key, err)
 	}
 	if !urgent(&s.work.Status, s.status) {
 		if hold := l.held.Hold(s.key, members.Hash(patch)); hold > 0 {
@@ -219,7 +228,7 @@ func (l *lane) report(ctx context.Context, s *state) (loop.Next, error) {
 		}
 	}
 	updated := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name}}
-	if err := l.hub.Status().Patch(ctx, updated, client.RawPatch(types.MergePatchType, patch)); err != nil {
+	if err := l.hub.Status().Patch(ctx, updated, client.RawPatch(types.JSONPatchType, patch)); err != nil {
 		if apierrors.IsNotFound(err) {
 			return loop.Next{}, nil
 		}
@@ -235,12 +244,6 @@ func (l *lane) report(ctx context.Context, s *state) (loop.Next, error) {
 	l.settle(s.key)
 	announce(l.recorder, s)
 	return loop.Next{}, nil
-}
-
-// statusPatch returns the merge patch from one status of a Work to another. It
-// looks at nothing else: a Work's manifests are large.
-func statusPatch(was, is *workv1alpha1.WorkStatus) ([]byte, error) {
-	return client.MergeFrom(&workv1alpha1.Work{Status: *was}).Data(&workv1alpha1.Work{Status: *is})
 }
 
 // urgent says whether somebody waits for the change: something fails or works

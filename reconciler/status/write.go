@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
@@ -35,7 +36,7 @@ func (r *Reconciler) write(ctx context.Context, s *state) (next loop.Next, err e
 	if !s.news || members.Same(*was, s.status) {
 		return next, err
 	}
-	if failed := r.writeBinding(ctx, s.key, was, &s.status); failed != nil {
+	if failed := r.writeBinding(ctx, s.key, &s.status); failed != nil {
 		err = errors.Join(err, fmt.Errorf("write the status of binding %s: %w", s.key, failed))
 	}
 	return next, err
@@ -71,19 +72,17 @@ func refused(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// writeBinding sends what differs of a binding's status. Patches are made of
-// statuses alone: the objects around them are large, and are no news.
-func (r *Reconciler) writeBinding(ctx context.Context, key client.ObjectKey, was, is *workv1alpha2.ResourceBindingStatus) error {
-	before, after := bindings.New(key.Namespace), bindings.New(key.Namespace)
-	*before.BindingStatus(), *after.BindingStatus() = *was, *is
-	data, err := client.MergeFrom(before).Data(after)
+// writeBinding sends a binding's status. A patch is made of the status alone: the
+// object around it is large, and is no news.
+func (r *Reconciler) writeBinding(ctx context.Context, key client.ObjectKey, status *workv1alpha2.ResourceBindingStatus) error {
+	data, err := hub.ReplaceStatus(status)
 	if err != nil {
 		return err
 	}
 	updated := bindings.New(key.Namespace)
 	updated.SetNamespace(key.Namespace)
 	updated.SetName(key.Name)
-	if err := r.hub.Status().Patch(ctx, updated, client.RawPatch(types.MergePatchType, data)); err != nil {
+	if err := r.hub.Status().Patch(ctx, updated, client.RawPatch(types.JSONPatchType, data)); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	r.wrote.Wrote(updated)

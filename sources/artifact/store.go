@@ -25,6 +25,9 @@ type Options struct {
 	BaseURL string
 	// Keep is how many artifacts of each owner are kept. Zero means 2.
 	Keep int
+	// Room is why nothing more should be stored, on a disk that others need more;
+	// nil, or an answer of nil: there is room.
+	Room func() error
 	// Limits bound what Open unpacks; Ratio is for foreign archives only.
 	Limits Limits
 }
@@ -94,7 +97,7 @@ func NewStore(dir string, opts Options) (*Store, error) {
 func (s *Store) Close() error { return s.root.Close() }
 
 func (s *Store) prepare() error {
-	if err := s.root.RemoveAll(tempDir); err != nil {
+	if err := s.clear(tempDir); err != nil {
 		return err
 	}
 	for _, dir := range []string{blobDir, ownerDir, tempDir} {
@@ -123,6 +126,19 @@ func (s *Store) prepare() error {
 		s.owners[o.Name] = o
 	}
 	return nil
+}
+
+// clear empties a folder. The folder itself stays: a full disk has no room to make
+// it anew.
+func (s *Store) clear(dir string) error {
+	entries, err := fs.ReadDir(s.root.FS(), dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range entries {
+		err = errors.Join(err, s.root.RemoveAll(path.Join(dir, entry.Name())))
+	}
+	return err
 }
 
 var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
@@ -160,6 +176,9 @@ func (s *Store) Put(ctx context.Context, ownerName string, files Files) (Stored,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.check(name) != nil {
+		if err := s.room(); err != nil {
+			return Stored{}, fmt.Errorf("store artifact %s: %w", digest, err)
+		}
 		if err := s.write(name, packed.Bytes()); err != nil {
 			return Stored{}, fmt.Errorf("store artifact %s: %w", digest, err)
 		}
@@ -171,6 +190,14 @@ func (s *Store) Put(ctx context.Context, ownerName string, files Files) (Stored,
 		return Stored{}, fmt.Errorf("store artifact %s: %w", digest, err)
 	}
 	return Stored{Digest: digest, Path: name, URL: s.URL(name), Size: int64(packed.Len())}, nil
+}
+
+// room is why nothing more should be stored; nil if there is room.
+func (s *Store) room() error {
+	if s.opts.Room == nil {
+		return nil
+	}
+	return s.opts.Room()
 }
 
 // URL is where the Handler serves the file with the given Stored.Path.
@@ -285,6 +312,18 @@ func (s *Store) Has(digest string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.check(name) == nil
+}
+
+// Owner returns the name under which what a source fetched is kept. Sources of
+// others are told apart by it: what a status says of an artifact, others may have
+// written.
+func Owner(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
+
+// Owns says whether the artifact is one of the owner's last.
+func (s *Store) Owns(name, digest string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.owners[name].Digests, digest)
 }
 
 // Open returns an artifact's files. Errors: ErrNotFound; ErrCorrupt, after

@@ -333,3 +333,50 @@ func killAfter(t *testing.T, dir string, n int) string {
 	}
 	return last
 }
+
+// What a full disk still holds stays: nothing is stored beside it, and what is
+// there is served, also after a restart.
+func TestStoreWithoutRoom(t *testing.T) {
+	dir := t.TempDir()
+	full := errors.New("there is no room")
+	var room error
+	open := func() *artifact.Store {
+		store, err := artifact.NewStore(dir, artifact.Options{Room: func() error { return room }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { store.Close() })
+		return store
+	}
+	store := open()
+	first, err := store.Put(t.Context(), "shop", artifact.Files{"a": {Data: []byte("1")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	room = full
+	if _, err := store.Put(t.Context(), "shop", artifact.Files{"a": {Data: []byte("2")}}); !errors.Is(err, full) {
+		t.Errorf("put without room: %v", err)
+	}
+	if again, err := store.Put(t.Context(), "shop", artifact.Files{"a": {Data: []byte("1")}}); err != nil || again != first {
+		t.Errorf("put what is there: %+v, %v", again, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "tmp", "half"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store.Close()
+	before, err := os.Stat(filepath.Join(dir, "tmp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store = open()
+	if !store.Has(first.Digest) {
+		t.Error("what was there is gone")
+	}
+	after, err := os.Stat(filepath.Join(dir, "tmp"))
+	if err != nil || !os.SameFile(before, after) {
+		t.Errorf("the folder of what is half done was made anew: %v", err)
+	}
+	if left, err := os.ReadDir(filepath.Join(dir, "tmp")); err != nil || len(left) > 0 {
+		t.Errorf("what was half done is still there: %v, %v", left, err)
+	}
+}

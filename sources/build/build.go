@@ -5,20 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/fluxcd/pkg/apis/kustomize"
-	yamlv3 "go.yaml.in/yaml/v3"
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/sync/semaphore"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/konfig"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/kustomize/kyaml/openapi"
-	"sigs.k8s.io/yaml"
+	k8syaml "sigs.k8s.io/yaml"
 )
 
 // What callers branch on. Every error of a build is one of these, about the
@@ -103,33 +99,42 @@ type Spec struct {
 }
 
 // Builder builds. One is made per process, and used from any number of
-// goroutines: kustomize keeps schemas in global state, which a Builder guards.
+// goroutines.
 type Builder struct {
 	limits Limits
-	// schemas is held for reading by builds with the usual schemas, and for
-	// writing by those that bring their own.
-	schemas sync.RWMutex
+	// here runs kustomize in this process; apart runs it where it can be ended, nil
+	// if there is no such place.
+	here  inProcess
+	apart Runner
 }
 
 // maxCopied is how many bytes a JSON patch may copy within an object. It is
 // also the API server's limit.
 const maxCopied = 3 << 20
 
-// New returns a Builder.
-func New(limits Limits) *Builder {
+// New returns a Builder that does all in this process. kustomize keeps schemas in
+// globals: builds that bring their own wait for each other and for others. That is
+// right for a program that builds one thing; one that builds for many uses NewApart.
+func New(limits Limits) *Builder { return NewApart(limits, nil) }
+
+// NewApart returns a Builder that leaves to the runner what is large, or would
+// change what other builds come to. Builds do not wait for each other.
+func NewApart(limits Limits, apart Runner) *Builder {
 	// Each copy may double an object. The library that kustomize patches with
 	// takes its limit from here, as the API server does, and has none if nobody
 	// sets it.
 	atomic.CompareAndSwapInt64(&jsonpatch.AccumulatedCopySizeLimit, 0, maxCopied)
-	return &Builder{limits: limits.withDefaults()}
+	return &Builder{limits: limits.withDefaults(), here: inProcess{semaphore.NewWeighted(everybody)}, apart: apart}
 }
 
 // Build builds the input. Equal input gives equal objects in equal order.
-// When ctx ends, Build returns; kustomize itself cannot be interrupted. What is
-// left of it ends by itself, as its input is bounded, if not at once: it needs
-// a second for a thousand objects, and a hundred times that for ten thousand.
+// When ctx ends, Build returns, and nothing of it runs on for longer than a second
+// or two: kustomize cannot be interrupted, which is why what may take longer is done
+// apart. A Builder that has nowhere to do it, one of New, lets it run until it is
+// done: a hundred seconds for ten thousand objects.
 func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstructured, error) {
 	i := newInspection(in.Files, b.limits)
+	i.ended = ctx.Err
 	root, err := i.folder(in.Path)
 	if err != nil {
 		return nil, err
@@ -141,15 +146,18 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstruct
 	if !i.plain.doubt {
 		return b.objects(ctx, i.plain.objects, in.Spec)
 	}
-	resources, err := b.kustomize(ctx, plan)
+	nodes, err := b.kustomize(ctx, i, plan)
 	if err != nil {
 		return nil, i.explain(err)
 	}
-	nodes := make([]*yamlv3.Node, 0, resources.Size())
-	for _, r := range resources.Resources() {
-		nodes = append(nodes, r.YNode())
-	}
 	return b.objects(ctx, nodes, in.Spec)
+}
+
+func (b *Builder) kustomize(ctx context.Context, i *inspection, p plan) ([]*yaml.Node, error) {
+	if b.apart == nil || i.small() {
+		return b.here.run(ctx, p)
+	}
+	return b.apart.Run(ctx, Job{Files: p.files.touched(), Root: p.root, Objects: b.limits.Objects})
 }
 
 // plan is what kustomize is given.
@@ -169,7 +177,7 @@ func (i *inspection) plan(ctx context.Context, root string, spec Spec) (plan, er
 	if err := i.add(spec, root, &k); err != nil {
 		return plan{}, err
 	}
-	text, err := yaml.Marshal(k)
+	text, err := k8syaml.Marshal(k)
 	if err != nil {
 		return plan{}, fmt.Errorf("%s: %w: %w", name, ErrInvalid, err)
 	}
@@ -266,65 +274,6 @@ func setImage(k *types.Kustomization, image kustomize.Image) {
 		return
 	}
 	k.Images = append(k.Images, types.Image{Name: image.Name, NewName: image.NewName, NewTag: image.NewTag, Digest: image.Digest})
-}
-
-// kustomize runs kustomize, and returns when it ends or ctx does.
-func (b *Builder) kustomize(ctx context.Context, p plan) (resmap.ResMap, error) {
-	type outcome struct {
-		resources resmap.ResMap
-		err       error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		resources, err := b.run(p)
-		done <- outcome{resources, err}
-	}()
-	select {
-	case o := <-done:
-		return o.resources, o.err
-	case <-ctx.Done():
-		return nil, fmt.Errorf("kustomize build: %w", context.Cause(ctx))
-	}
-}
-
-func (b *Builder) run(p plan) (out resmap.ResMap, err error) {
-	if p.ownSchemas {
-		b.schemas.Lock()
-		defer b.schemas.Unlock()
-		defer openapi.ResetOpenAPI()
-	} else {
-		b.schemas.RLock()
-		defer b.schemas.RUnlock()
-	}
-	// kustomize panics on some malformed objects.
-	defer func() {
-		if r := recover(); r != nil {
-			out, err = nil, fmt.Errorf("%w: malformed object: %v", ErrKustomize, r)
-		}
-	}()
-	options := &krusty.Options{
-		Reorder: krusty.ReorderOptionNone,
-		// The file system has nothing but the source in it; as with Flux, a
-		// file of it may be used from any folder.
-		LoadRestrictions: types.LoadRestrictionsNone,
-		PluginConfig:     types.DisabledPluginConfig(),
-	}
-	out, err = krusty.MakeKustomizer(options).Run(p.files, p.root)
-	if err != nil {
-		err = fmt.Errorf("%w: %s", ErrKustomize, oneLine(err.Error()))
-	}
-	return out, err
-}
-
-// maxMessage is how much of kustomize's own words an error repeats, in bytes.
-const maxMessage = 1000
-
-func oneLine(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > maxMessage {
-		s = strings.ToValidUTF8(s[:maxMessage], "") + "…"
-	}
-	return s
 }
 
 // display names a folder for people.

@@ -21,7 +21,7 @@ type document struct {
 // documents checks a file and returns its documents that are not empty.
 func (i *inspection) documents(name string) ([]document, error) {
 	content, _ := i.files.read(name)
-	docs, err := parse(content, i.limits)
+	docs, err := parse(content, i.limits, i.ended)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", trim(name), err)
 	}
@@ -48,12 +48,35 @@ func (i *inspection) make(at string, objects int) error {
 
 // yamlFile checks a file that is YAML but need not hold objects.
 func (i *inspection) yamlFile(name string) error {
-	if err := i.use(name); err != nil || i.checked[name] {
+	if err := i.use(name); err != nil {
 		return err
 	}
-	i.checked[name] = true
-	_, err := i.documents(name)
+	if nodes, known := i.checked[name]; known {
+		i.sayings += nodes
+		return nil
+	}
+	docs, err := i.documents(name)
+	i.checked[name] = i.say(docs)
 	return err
+}
+
+// say counts what kustomize is told, and returns how much it is.
+func (i *inspection) say(docs []document) int {
+	nodes := 0
+	for _, doc := range docs {
+		nodes += size(doc.node)
+	}
+	i.sayings += nodes
+	return nodes
+}
+
+// size counts the nodes below one, and itself.
+func size(node *yaml.Node) int {
+	total := 1
+	for _, sub := range node.Content {
+		total += size(sub)
+	}
+	return total
 }
 
 // manifest checks a file whose documents are objects, and counts them.
@@ -150,8 +173,8 @@ func (d document) sound() error {
 }
 
 // parse reads YAML without expanding it, and refuses what would be dangerous
-// or ambiguous to expand.
-func parse(content []byte, limits Limits) ([]document, error) {
+// or ambiguous to expand. Between documents it asks whether to go on.
+func parse(content []byte, limits Limits, ended func() error) ([]document, error) {
 	content = bytes.TrimPrefix(content, []byte("\xef\xbb\xbf"))
 	if err := sizes(content, limits.Document); err != nil {
 		return nil, err
@@ -159,6 +182,9 @@ func parse(content []byte, limits Limits) ([]document, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	var out []document
 	for {
+		if ended != nil && ended() != nil {
+			return nil, ended()
+		}
 		var root yaml.Node
 		err := decoder.Decode(&root)
 		if errors.Is(err, io.EOF) {

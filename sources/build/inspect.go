@@ -20,14 +20,17 @@ type inspection struct {
 	files  *memory
 	limits Limits
 
-	checked    map[string]bool       // files that are known to be sound
+	checked    map[string]int        // nodes of files that are known to be sound
 	parsed     map[string][]document // of manifests that were not looked at yet
 	manifested map[string]int        // objects by the manifest that they are in
 	where      map[string][]string   // files by the object that is in them
 	first      map[string]string     // places by file and exact object
 	objects    int                   // that kustomize will make, at most
 	bytes      int                   // of files that kustomize will read
+	sayings    int                   // nodes of what kustomize is told to change
 	ownSchemas bool                  // a kustomization brings its own OpenAPI schemas
+	ownTypes   bool                  // a kustomization brings definitions of kinds
+	ended      func() error          // says whether to go on; nil for always
 	plain      plain
 	visits     int
 }
@@ -35,7 +38,7 @@ type inspection struct {
 func newInspection(files map[string][]byte, limits Limits) *inspection {
 	return &inspection{
 		files: newMemory(files), limits: limits,
-		checked: map[string]bool{}, parsed: map[string][]document{}, manifested: map[string]int{}, where: map[string][]string{}, first: map[string]string{},
+		checked: map[string]int{}, parsed: map[string][]document{}, manifested: map[string]int{}, where: map[string][]string{}, first: map[string]string{},
 		plain: plain{names: map[string]bool{}},
 	}
 }
@@ -96,9 +99,11 @@ func (i *inspection) kustomizationFile(dir string) (string, error) {
 
 func (i *inspection) parseKustomization(name string) (types.Kustomization, error) {
 	var k types.Kustomization
-	if _, err := i.documents(name); err != nil {
+	docs, err := i.documents(name)
+	if err != nil {
 		return k, err
 	}
+	i.say(docs)
 	content, _ := i.files.read(name)
 	if err := k.Unmarshal(content); err != nil {
 		return k, fmt.Errorf("%s: %w: %s", trim(name), ErrInvalid, oneLine(err.Error()))
@@ -169,6 +174,7 @@ func (s scope) check(ctx context.Context, k types.Kustomization) error {
 	}
 	s.plain.kustomization(k)
 	s.ownSchemas = s.ownSchemas || len(k.OpenAPI) > 0
+	s.ownTypes = s.ownTypes || len(k.Crds) > 0
 	steps := []func() error{
 		func() error { return s.resources(ctx, k.Resources) },
 		func() error { return s.components(ctx, k.Components) },
@@ -304,10 +310,11 @@ func (s scope) fileOrText(field, file, text string) error {
 
 // text checks YAML that stands within the kustomization.
 func (s scope) text(field, text string) error {
-	_, err := parse([]byte(text), s.limits)
+	docs, err := parse([]byte(text), s.limits, s.ended)
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w", trim(s.file), field, err)
 	}
+	s.say(docs)
 	return nil
 }
 

@@ -24,10 +24,11 @@ func (s scope) plugins(field string, entries []string) error {
 				return s.missing(field, entry)
 			}
 		}
-		docs, err := parse(content, s.limits)
+		docs, err := parse(content, s.limits, s.ended)
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", trim(s.file), field, err)
 		}
+		s.say(docs)
 		for _, doc := range docs {
 			if doc.apiVersion != "builtin" || doc.kind == "HelmChartInflationGenerator" {
 				return s.refuse(field, fmt.Sprintf("%s of %s is not a plugin that comes with kustomize", doc.kind, doc.apiVersion))

@@ -27,7 +27,7 @@ type Document struct {
 // Errors: ErrInvalid, ErrTooLarge; with what was read before, none of it.
 func Read(content []byte, limits Limits) ([]Document, error) {
 	limits = limits.withDefaults()
-	docs, err := parse(content, limits)
+	docs, err := parse(content, limits, nil)
 	if err != nil {
 		return nil, err
 	}

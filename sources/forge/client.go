@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/sources/git"
 )
 
@@ -128,7 +128,7 @@ func newClient(p Provider, d dialect, host *url.URL, repository []string, opts O
 		dialect: d, base: d.base(host), repository: repository, name: host.Host + "/" + strings.Join(repository, "/"),
 		token: token, timeout: opts.Timeout,
 		http: &http.Client{
-			Transport: &http.Transport{DialContext: opts.Dial, TLSClientConfig: config, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute},
+			Transport: &http.Transport{DialContext: opts.Egress.DialContext, TLSClientConfig: config, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute},
 			// A redirect would take the token or the status elsewhere.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
@@ -181,13 +181,9 @@ func (c *client) Post(ctx context.Context, status Status) error {
 	return c.outcome(status, resp)
 }
 
-// fault takes the URL out of a client's error; it is long and says nothing new.
+// fault says what went wrong on the way. It shows nothing of what was answered.
 func (c *client) fault(err error) error {
-	var of *url.Error
-	if errors.As(err, &of) {
-		err = of.Err
-	}
-	return fmt.Errorf("post status to %s: %w", c.name, err)
+	return fmt.Errorf("post status to %s: %w", c.name, egress.Fault(err))
 }
 
 // maxAnswer is how much of an answer is read, in bytes.
@@ -203,52 +199,54 @@ func (c *client) outcome(status Status, resp *http.Response) error {
 	case err != nil:
 		return c.fault(err)
 	}
-	message := c.message(text)
-	if c.dialect.accepts != nil && c.dialect.accepts(status, code, message) {
+	words := message(text)
+	if c.dialect.accepts != nil && c.dialect.accepts(status, code, words) {
 		return nil
 	}
-	if after, limited := retryAfter(resp, message); limited {
+	if after, limited := retryAfter(resp, words); limited {
 		return fmt.Errorf("post status to %s: %w", c.name, &RateLimitError{After: after})
 	}
-	return fmt.Errorf("post status to %s: %w", c.name, refusal(code, message))
+	return fmt.Errorf("post status to %s: %w", c.name, refusal(code, words))
 }
 
+// refusal says what a status means. It shows nothing of the forge's own words: what
+// answers need not be a forge.
 func refusal(code int, message string) error {
 	switch {
 	case code >= 300 && code < 400:
-		return fmt.Errorf("%w: the forge redirects (HTTP %d); if the repository moved, change the provider's address", ErrProvider, code)
+		return fmt.Errorf("%w: the forge redirects (%s); if the repository moved, change the provider's address", ErrProvider, answer(code))
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		return fmt.Errorf("%w (HTTP %d): %s; the token needs the right to write commit statuses", ErrUnauthorized, code, message)
+		return fmt.Errorf("%w (%s): the token must be valid, and needs the right to write commit statuses", ErrUnauthorized, answer(code))
 	case code == http.StatusNotFound,
 		(code == http.StatusUnprocessableEntity || code == http.StatusBadRequest) && strings.Contains(strings.ToLower(message), "no commit found"):
-		return fmt.Errorf("%w (HTTP %d): %s; check the provider's address, and what the token may see", ErrNotFound, code, message)
+		return fmt.Errorf("%w (%s): check the provider's address, and what the token may see", ErrNotFound, answer(code))
 	case code == http.StatusUnprocessableEntity || code == http.StatusBadRequest:
-		return fmt.Errorf("%w (HTTP %d): %s", ErrStatus, code, message)
+		return fmt.Errorf("%w (%s): a commit takes so many statuses of a context and no more, and the token may not set those of others", ErrStatus, answer(code))
 	default:
-		return fmt.Errorf("forge answered HTTP %d: %s", code, message)
+		return fmt.Errorf("the forge answered %s", answer(code))
 	}
 }
 
-// message returns a forge's own words, fit to be shown.
-func (c *client) message(text []byte) string {
+// answer names a status by its number and its usual words.
+func answer(code int) string {
+	return strings.TrimSpace(fmt.Sprintf("HTTP %d %s", code, http.StatusText(code)))
+}
+
+// message returns a forge's own words. They tell faults apart, and are not shown.
+func message(text []byte) string {
 	var answer struct {
 		Message any `json:"message"`
 		Error   any `json:"error"`
 	}
-	words := string(text)
 	if json.Unmarshal(text, &answer) == nil {
 		switch {
 		case answer.Message != nil:
-			words = fmt.Sprint(answer.Message)
+			return fmt.Sprint(answer.Message)
 		case answer.Error != nil:
-			words = fmt.Sprint(answer.Error)
+			return fmt.Sprint(answer.Error)
 		}
 	}
-	words = strings.ReplaceAll(words, c.token, "***")
-	if words = cut(line(words), 2*maxDescription); words == "" {
-		return "no message"
-	}
-	return words
+	return string(text)
 }
 
 const (

@@ -4,23 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 	"unicode"
 
 	"k8s.io/utils/clock"
 
-	"github.com/flotilla-io/flotilla/internal/addresses"
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/sources/git"
 )
 
-// What callers branch on. An error that is none of these, nor a
-// RateLimitError, is a fault that may pass.
+// What callers branch on, with egress.ErrNotAllowed. An error that is none of these,
+// nor a RateLimitError, is a fault that may pass.
 var (
 	// ErrProvider says that the type, address or Secret cannot be used.
 	ErrProvider = errors.New("unusable provider")
@@ -100,8 +98,8 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Author signs Git notes. Default "Flotilla <flotilla@localhost>".
 	Author string
-	// Dial opens connections; nil means the network.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Egress opens connections. Its zero value reaches public addresses only.
+	Egress egress.Dialer
 }
 
 const defaultTimeout = 15 * time.Second
@@ -113,9 +111,6 @@ func New(p Provider, opts Options) (Poster, error) {
 	}
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
-	}
-	if opts.Dial == nil {
-		opts.Dial = (&net.Dialer{Control: refuseReserved}).DialContext
 	}
 	if p.Type == TypeGitNotes {
 		return newNotes(p, opts)
@@ -132,15 +127,6 @@ func New(p Provider, opts Options) (Poster, error) {
 		return nil, fmt.Errorf("%w: address %q must name an owner and a repository", ErrProvider, git.MaskURL(p.Address))
 	}
 	return newClient(p, dialect, u, repository, opts)
-}
-
-// refuseReserved looks at where a host's name has led, before the connection is
-// made: what is answered there would be shown as the forge's words.
-func refuseReserved(network, address string, conn syscall.RawConn) error {
-	if err := addresses.Refuse(network, address, conn); err != nil {
-		return fmt.Errorf("%w: %w", ErrProvider, err)
-	}
-	return nil
 }
 
 func parseAddress(address string) (*url.URL, []string, error) {

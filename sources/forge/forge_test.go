@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/gitserver"
 	"github.com/flotilla-io/flotilla/sources/forge"
 )
@@ -24,6 +26,9 @@ import (
 const canary = "CANARY-77f0"
 
 var commit = strings.Repeat("ab", 20)
+
+// reach is what the administrator of these tests allows: their servers.
+var reach = egress.Dialer{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 
 // received is one request as the forge got it.
 type received struct {
@@ -57,7 +62,7 @@ func newServer(t *testing.T, code int, header map[string]string, body string) *s
 
 func poster(t *testing.T, kind, address string) forge.Poster {
 	t.Helper()
-	p, err := forge.New(forge.Provider{Type: kind, Address: address, Secret: map[string][]byte{"token": []byte(canary + "\n")}}, forge.Options{})
+	p, err := forge.New(forge.Provider{Type: kind, Address: address, Secret: map[string][]byte{"token": []byte(canary + "\n")}}, forge.Options{Egress: reach})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,12 +121,12 @@ func TestPostRefusals(t *testing.T) {
 		wantAfter time.Duration
 		says      string
 	}{
-		"a wrong token":                        {kind: "github", code: 401, body: `{"message":"Bad credentials ` + canary + `"}`, want: forge.ErrUnauthorized, says: "Bad credentials ***"},
+		"a wrong token":                        {kind: "github", code: 401, body: `{"message":"Bad credentials ` + canary + `"}`, want: forge.ErrUnauthorized, says: "HTTP 401 Unauthorized): the token must be valid"},
 		"a token that may not write":           {kind: "gitea", code: 403, body: `{"message":"no"}`, want: forge.ErrUnauthorized},
-		"a repository that is gone":            {kind: "gitea", code: 404, body: "<html>\n", want: forge.ErrNotFound, says: "<html>"},
+		"a repository that is gone":            {kind: "gitea", code: 404, body: "<html>\n", want: forge.ErrNotFound, says: "HTTP 404 Not Found): check the provider's address"},
 		"a commit that is not there":           {kind: "github", code: 422, body: `{"message":"No commit found for SHA: abc"}`, want: forge.ErrNotFound},
 		"a status that is not taken":           {kind: "github", code: 422, body: `{"message":"Validation Failed"}`, want: forge.ErrStatus},
-		"more statuses than a commit takes":    {kind: "github", code: 422, body: `{"message":"This SHA and context has reached the maximum number of statuses."}`, want: forge.ErrStatus, says: "maximum"},
+		"more statuses than a commit takes":    {kind: "github", code: 422, body: `{"message":"This SHA and context has reached the maximum number of statuses."}`, want: forge.ErrStatus, says: "so many statuses"},
 		"a redirect":                           {kind: "github", code: 307, header: map[string]string{"Location": "http://example.com/"}, want: forge.ErrProvider, says: "change the provider's address"},
 		"a forge that is out of order":         {kind: "github", code: 502, says: "HTTP 502"},
 		"too many requests, in seconds":        {kind: "github", code: 429, header: map[string]string{"Retry-After": "30"}, wantAfter: 30 * time.Second},
@@ -176,8 +181,8 @@ func TestRedirectGetsNoToken(t *testing.T) {
 func TestPostRefusesReservedAddresses(t *testing.T) {
 	for _, address := range []string{"http://169.254.169.254/o/r", "http://[fe80::1%25lo]/o/r", "http://0.0.0.0:1/o/r"} {
 		err := poster(t, "gitea", address).Post(t.Context(), forge.Status{Commit: commit, Context: "x", State: forge.Success})
-		if !errors.Is(err, forge.ErrProvider) {
-			t.Errorf("%s: error = %v, want ErrProvider", address, err)
+		if !errors.Is(err, egress.ErrNotAllowed) {
+			t.Errorf("%s: error = %v, want ErrNotAllowed", address, err)
 		}
 	}
 }
@@ -227,7 +232,7 @@ func TestPostOverTLS(t *testing.T) {
 	defer s.Close()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	for name, certificates := range map[string]map[string][]byte{"trusted": {"ca.crt": ca}, "unknown": nil} {
-		p, err := forge.New(forge.Provider{Type: "gitea", Address: s.URL + "/o/r", Secret: map[string][]byte{"token": []byte(canary)}, Certificates: certificates}, forge.Options{})
+		p, err := forge.New(forge.Provider{Type: "gitea", Address: s.URL + "/o/r", Secret: map[string][]byte{"token": []byte(canary)}, Certificates: certificates}, forge.Options{Egress: reach})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +268,7 @@ func TestPostGitNotes(t *testing.T) {
 	git(clone, "add", "-A")
 	git(clone, "commit", "--quiet", "-m", "one")
 	git(clone, "push", "--quiet", "origin", "HEAD:main")
-	p, err := forge.New(forge.Provider{Type: forge.TypeGitNotes, Address: s.URL("app")}, forge.Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(1_800_000_000, 0))})
+	p, err := forge.New(forge.Provider{Type: forge.TypeGitNotes, Address: s.URL("app")}, forge.Options{Egress: reach, Clock: clocktesting.NewFakePassiveClock(time.Unix(1_800_000_000, 0))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func newNotes(p Provider, opts Options) (*notes, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrProvider, err)
 	}
-	remote, err := git.NewRemote(p.Address, cred, git.Options{Timeout: opts.Timeout, Dial: opts.Dial})
+	remote, err := git.NewRemote(p.Address, cred, git.Options{Timeout: opts.Timeout, Egress: opts.Egress})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrProvider, err)
 	}

@@ -67,13 +67,12 @@ func MaskURL(raw string) string {
 // password with a '/' in it is one of the ways not to be one.
 var beforeHost = regexp.MustCompile(`(?s)^([A-Za-z]*:(?://)?)?.*@`)
 
-var userinfo = regexp.MustCompile(`://[^/\s@]*@`)
-
-// maxRemoteText is how much of a remote's own words a message repeats, in runes.
+// maxRemoteText is how much of a name in a repository a message repeats, in runes.
 const maxRemoteText = 200
 
-// remoteText makes a remote's words fit for a message: one line, bounded, no
-// control characters, no user information in URLs.
+// remoteText makes a name that a repository has fit for a message: one line,
+// bounded, no control characters. Other words of a remote are not repeated: what
+// answers need not be a repository.
 func remoteText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
@@ -81,7 +80,7 @@ func remoteText(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "?"))
-	s = userinfo.ReplaceAllString(strings.Join(strings.Fields(s), " "), "://***@")
+	s = strings.Join(strings.Fields(s), " ")
 	if runes := []rune(s); len(runes) > maxRemoteText {
 		s = string(runes[:maxRemoteText]) + "…"
 	}
@@ -96,14 +95,14 @@ var (
 )
 
 // classify turns a remote's refusal in words into an error that callers know.
+// The words themselves are not shown.
 func classify(words string) error {
-	text := remoteText(words)
 	switch {
 	case saysDenied.MatchString(words):
-		return fmt.Errorf("%w: remote says %q", ErrUnauthorized, text)
+		return fmt.Errorf("%w: the remote refuses the credentials, or wants some", ErrUnauthorized)
 	case saysNotFound.MatchString(words):
-		return fmt.Errorf("%w: remote says %q", ErrRepositoryNotFound, text)
+		return fmt.Errorf("%w: check spec.url, and what the credentials may read", ErrRepositoryNotFound)
 	default:
-		return fmt.Errorf("%w: remote says %q", ErrMalformed, text)
+		return fmt.Errorf("%w: the remote refuses, for a reason that is not shown here", ErrMalformed)
 	}
 }

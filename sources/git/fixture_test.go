@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/netip"
 	"net/url"
 	"os"
 	"os/exec"
@@ -79,9 +80,16 @@ func (f *fixture) commit(message string, files map[string]string) string {
 	return f.git("rev-parse", "HEAD")
 }
 
+// loopback is where the servers of these tests are.
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+
+// remote is a repository of an administrator who allows loopback.
 func (f *fixture) remote(rawURL string, cred git.Credentials, opts git.Options) *git.Remote {
 	f.t.Helper()
 	opts.TempDir = f.t.TempDir()
+	if opts.Egress.Networks == nil {
+		opts.Egress.Networks = loopback
+	}
 	r, err := git.NewRemote(rawURL, cred, opts)
 	if err != nil {
 		f.t.Fatal(err)

@@ -10,73 +10,67 @@ import (
 	"sync/atomic"
 
 	"github.com/flotilla-io/flotilla/internal/addresses"
+	"github.com/flotilla-io/flotilla/internal/egress"
 )
 
-// dialGuard decides by address, once resolved, where connections may go. The
-// repository's own host may be anywhere but link-local; a host that a redirect
-// names may be private only if the repository's own host is. This stops a
-// server on the internet from making us talk to our own network.
+// dialGuard decides by address, once resolved, where connections may go: where
+// the Dialer lets them, and from a public host on to public hosts only, whatever
+// networks are allowed. This stops a server on the internet from making us talk to
+// our own network.
 type dialGuard struct {
 	origin string // host:port of the repository
-	opts   Options
+	egress egress.Dialer
 	// originPublic is set once the repository's own host resolved to a
 	// public address.
 	originPublic atomic.Bool
 }
 
 func newDialGuard(origin *url.URL, opts Options) *dialGuard {
-	return &dialGuard{origin: net.JoinHostPort(origin.Hostname(), portOf(origin)), opts: opts}
+	return &dialGuard{origin: net.JoinHostPort(origin.Hostname(), portOf(origin)), egress: opts.Egress}
 }
 
 func (g *dialGuard) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	addrs, err := g.lookup(ctx, host)
-	if err != nil {
-		return nil, err
-	}
 	own := address == g.origin
-	var faults []error
-	for _, addr := range addrs {
-		addr = addr.Unmap()
-		if err := g.check(addr, own); err != nil {
-			return nil, fmt.Errorf("%s: %w", host, err)
-		}
-		conn, err := g.opts.Dial(ctx, network, net.JoinHostPort(addr.String(), port))
-		if err == nil {
-			return conn, nil
-		}
-		faults = append(faults, err)
+	at, err := g.egress.Resolve(ctx, address)
+	if err != nil && !own {
+		return nil, redirected(err)
 	}
-	return nil, errors.Join(faults...)
+	if err != nil {
+		return nil, err
+	}
+	for _, to := range at {
+		if err := g.check(to.Addr(), own); err != nil {
+			return nil, err
+		}
+	}
+	return g.egress.Connect(ctx, network, address, at)
 }
 
-func (g *dialGuard) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
-	if addr, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{addr}, nil
+// elsewhere is what messages call a host that an answer has named.
+const elsewhere = "a host that it redirects to"
+
+// redirected is an error about a host that is part of an answer: its name is not
+// shown.
+func redirected(err error) error {
+	var refused *egress.NotAllowedError
+	var unknown *net.DNSError
+	switch {
+	case errors.As(err, &refused):
+		return fmt.Errorf("%w: %w", ErrRedirect, &egress.NotAllowedError{Host: elsewhere, Kind: refused.Kind, Own: refused.Own})
+	case errors.As(err, &unknown):
+		return &net.DNSError{Err: unknown.Err, Name: elsewhere}
+	default:
+		return egress.Fault(err)
 	}
-	addrs, err := g.opts.LookupNetIP(ctx, "ip", host)
-	if err == nil && len(addrs) == 0 {
-		err = fmt.Errorf("no address for host %q", host)
-	}
-	return addrs, err
 }
 
 func (g *dialGuard) check(addr netip.Addr, own bool) error {
-	target := addresses.Plain(addr)
-	local := target.IsPrivate() || target.IsLoopback() || sharedSpace.Contains(target)
+	public := addresses.KindOf(addr) == addresses.Public
 	switch {
-	case addresses.Reserved(addr):
-		return fmt.Errorf("%w: %s is a link-local or reserved address", ErrRedirect, addr)
-	case own && !local:
+	case own && public:
 		g.originPublic.Store(true)
-	case !own && local && g.originPublic.Load():
-		return fmt.Errorf("%w: from a public host to the private address %s", ErrRedirect, addr)
+	case !own && !public && g.originPublic.Load():
+		return fmt.Errorf("%w: from a public host to a private address", ErrRedirect)
 	}
 	return nil
 }
-
-// sharedSpace is used like private addresses by providers and overlays.
-var sharedSpace = netip.MustParsePrefix("100.64.0.0/10")

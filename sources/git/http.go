@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+
+	"github.com/flotilla-io/flotilla/internal/egress"
 )
 
 // httpConnection speaks Git's smart HTTP protocol.
@@ -101,9 +103,9 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	case len(via) >= maxRedirects:
 		return fmt.Errorf("%w: more than %d in a row", ErrRedirect, maxRedirects)
 	case req.URL.Scheme != schemeHTTP && req.URL.Scheme != schemeHTTPS:
-		return fmt.Errorf("%w: to the scheme %q", ErrRedirect, remoteText(req.URL.Scheme))
+		return fmt.Errorf("%w: to neither http nor https", ErrRedirect)
 	case last.URL.Scheme == schemeHTTPS && req.URL.Scheme == schemeHTTP:
-		return fmt.Errorf("%w: from https to http (%s)", ErrRedirect, remoteText(req.URL.Host))
+		return fmt.Errorf("%w: from https to http", ErrRedirect)
 	}
 	req.URL.User = nil
 	return nil
@@ -126,25 +128,25 @@ func (c *httpConnection) refs(ctx context.Context) (*packp.AdvRefs, error) {
 	if err := c.follow(resp.Request.URL); err != nil {
 		return nil, err
 	}
-	return decodeRefs(resp.Body, c.remote.opts.Limits.Refs)
+	return decodeRefs(body{resp.Body}, c.remote.opts.Limits.Refs)
 }
 
 // follow makes the requests to come go where the first one was redirected to.
 func (c *httpConnection) follow(reached *url.URL) error {
 	path, ok := strings.CutSuffix(reached.Path, "/info/refs")
 	if !ok {
-		return fmt.Errorf("%w: %s is not the same request", ErrRedirect, remoteText(reached.Path))
+		return fmt.Errorf("%w: to something that is not the list of refs", ErrRedirect)
 	}
 	c.base = &url.URL{Scheme: reached.Scheme, Host: reached.Host, Path: path}
 	return nil
 }
 
 func (c *httpConnection) exchange(ctx context.Context, request func(io.Writer) error) (io.ReadCloser, error) {
-	var body bytes.Buffer
-	if err := request(&body); err != nil {
+	var content bytes.Buffer
+	if err := request(&content); err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base.String()+"/"+c.service, &body)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base.String()+"/"+c.service, &content)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +157,19 @@ func (c *httpConnection) exchange(ctx context.Context, request func(io.Writer) e
 	if err != nil {
 		return nil, err
 	}
-	return resp.Body, nil
+	return body{resp.Body}, nil
+}
+
+// body is an answer whose faults show nothing of it.
+type body struct{ io.ReadCloser }
+
+// Read reads the answer.
+func (b body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // as readers say that all is read
+		err = egress.Fault(err)
+	}
+	return n, err
 }
 
 // do sends the request and turns refusals into errors that callers know.
@@ -185,25 +199,25 @@ func (r *Remote) authHint() string {
 	return "check the credentials in the Secret of spec.secretRef, and what they may read"
 }
 
-// httpFault takes the URL out of a client's error, since it may carry a query
-// of the redirect's choice, and names faults of TLS.
+// httpFault names faults of TLS, and shows nothing of what was answered: neither
+// its content nor where it redirects to.
 func httpFault(err error) error {
-	var certificate *tls.CertificateVerificationError
-	if errors.As(err, &certificate) {
-		return fmt.Errorf("%w: %w; put the authority in the Secret's ca.crt", ErrTLS, certificate.Err)
-	}
-	if errors.Is(err, http.ErrSchemeMismatch) {
-		return fmt.Errorf("%w: the server does not speak TLS", ErrTLS)
-	}
-	var alert tls.AlertError
-	if errors.As(err, &alert) {
-		return fmt.Errorf("%w: %w", ErrTLS, alert)
-	}
 	var of *url.Error
-	if errors.As(err, &of) {
+	if errors.Is(err, ErrRedirect) && errors.As(err, &of) {
 		return of.Err
 	}
-	return err
+	fault := egress.Fault(err)
+	var certificate *tls.CertificateVerificationError
+	var alert tls.AlertError
+	switch {
+	case errors.As(fault, &certificate):
+		return fmt.Errorf("%w: %w; put the authority in the Secret's ca.crt", ErrTLS, certificate.Err)
+	case errors.Is(fault, http.ErrSchemeMismatch):
+		return fmt.Errorf("%w: the server does not speak TLS", ErrTLS)
+	case errors.As(fault, &alert):
+		return fmt.Errorf("%w: %w", ErrTLS, alert)
+	}
+	return fault
 }
 
 func (c *httpConnection) close() { c.client.CloseIdleConnections() }

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/sources/git"
 )
 
@@ -262,7 +263,7 @@ func TestSpoolLeavesNoNameBehind(t *testing.T) {
 	f := newFixture(t)
 	f.commit("one", map[string]string{"a.yaml": "one\n"})
 	dir := t.TempDir()
-	remote, err := git.NewRemote(f.url, git.Credentials{}, git.Options{TempDir: dir})
+	remote, err := git.NewRemote(f.url, git.Credentials{}, git.Options{TempDir: dir, Egress: egress.Dialer{Networks: loopback}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,19 +295,19 @@ func TestRedirectFromPublicToPrivate(t *testing.T) {
 	}))
 	defer outside.Close()
 	dialed := ""
-	opts := git.Options{
+	opts := git.Options{Egress: egress.Dialer{
 		LookupNetIP: func(context.Context, string, string) ([]netip.Addr, error) {
-			return []netip.Addr{netip.MustParseAddr("203.0.113.7")}, nil
+			return []netip.Addr{netip.MustParseAddr("93.184.215.14")}, nil
 		},
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-			if strings.HasPrefix(address, "203.0.113.7:") {
+			if strings.HasPrefix(address, "93.184.215.14:") {
 				address = strings.TrimPrefix(outside.URL, "http://")
 			} else {
 				dialed = address
 			}
 			return new(net.Dialer).DialContext(ctx, network, address)
 		},
-	}
+	}}
 	err := fetchMain(t.Context(), f.remote("http://git.example.com/app.git", git.Credentials{}, opts))
 	if !errors.Is(err, git.ErrRedirect) {
 		t.Errorf("error = %v, want ErrRedirect", err)

@@ -20,6 +20,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 )
 
+// errPack says that a transfer is damaged. What damages it is not shown.
+var errPack = fmt.Errorf("%w: the transfer is damaged", ErrMalformed)
+
 // decodeRefs reads a list of refs of a bounded size.
 func decodeRefs(r io.Reader, limit int64) (*packp.AdvRefs, error) {
 	bounded := &boundedReader{r: r, left: limit, err: fmt.Errorf("list of refs over %d bytes: %w", limit, ErrTooLarge)}
@@ -36,7 +39,7 @@ func decodeRefs(r io.Reader, limit int64) (*packp.AdvRefs, error) {
 	case bounded.fault != nil:
 		return nil, bounded.fault
 	default:
-		return nil, fmt.Errorf("%w: list of refs: %s", ErrMalformed, remoteText(err.Error()))
+		return nil, fmt.Errorf("%w: it is no list of refs", ErrMalformed)
 	}
 }
 
@@ -171,11 +174,11 @@ func (p *pack) fill(stream io.Reader, limits Limits) error {
 		return err
 	}
 	if _, err := parser.Parse(); err != nil {
-		return fmt.Errorf("%w: pack: %s", ErrMalformed, remoteText(err.Error()))
+		return errPack
 	}
 	idx, err := index.Index()
 	if err != nil {
-		return fmt.Errorf("%w: pack: %s", ErrMalformed, remoteText(err.Error()))
+		return errPack
 	}
 	p.objects = packfile.NewPackfileWithCache(idx, nil, p.file, cache.NewObjectLRU(objectCache), 0)
 	return nil
@@ -190,7 +193,7 @@ func measure(r io.Reader, limits Limits) error {
 	scanner := packfile.NewScanner(r)
 	_, count, err := scanner.Header()
 	if err != nil {
-		return fmt.Errorf("%w: pack: %s", ErrMalformed, remoteText(err.Error()))
+		return errPack
 	}
 	if int64(count) > int64(limits.Objects) {
 		return fmt.Errorf("transfer of %d objects, %d are allowed: %w", count, limits.Objects, ErrTooLarge)
@@ -206,7 +209,7 @@ func measure(r io.Reader, limits Limits) error {
 		}
 	}
 	if _, err := scanner.Checksum(); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w: pack: %s", ErrMalformed, remoteText(err.Error()))
+		return errPack
 	}
 	// What follows the checksum is not ours; reading on lets the sender finish.
 	_, err = io.Copy(io.Discard, r)
@@ -217,7 +220,7 @@ func measure(r io.Reader, limits Limits) error {
 func measureObject(scanner *packfile.Scanner, limit int64) (int64, error) {
 	header, err := scanner.NextObjectHeader()
 	if err != nil {
-		return 0, fmt.Errorf("%w: pack: %s", ErrMalformed, remoteText(err.Error()))
+		return 0, errPack
 	}
 	if header.Length > limit {
 		return 0, fmt.Errorf("an object of %d bytes, %d are allowed: %w", header.Length, limit, ErrTooLarge)
@@ -228,7 +231,7 @@ func measureObject(scanner *packfile.Scanner, limit int64) (int64, error) {
 		sink = &head
 	}
 	if _, _, err := scanner.NextObject(sink); err != nil {
-		return 0, fmt.Errorf("%w: pack: %s", ErrMalformed, remoteText(err.Error()))
+		return 0, errPack
 	}
 	if !header.Type.IsDelta() {
 		return header.Length, nil
@@ -265,7 +268,7 @@ func (d *firstDelta) target() (int64, error) {
 		size = 0
 		for shift := 0; ; shift += 7 {
 			if len(rest) == 0 || shift > 56 {
-				return 0, fmt.Errorf("%w: pack: bad delta header", ErrMalformed)
+				return 0, errPack
 			}
 			b := rest[0]
 			rest = rest[1:]

@@ -289,10 +289,13 @@ const maxReport = 64 << 10
 // conflictWords are how servers say that a ref moved meanwhile.
 var conflictWords = []string{"fetch first", "non-fast-forward", "failed to update ref", "already exists", "cannot lock", "failed to lock", "stale"}
 
+// errPush says that a server does not take a push. Its words are not shown.
+var errPush = errors.New("push refused: does a rule of the server protect " + NotesRef + "?")
+
 func readReport(r io.Reader) error {
 	report := packp.NewReportStatus()
 	if err := report.Decode(io.LimitReader(r, maxReport)); err != nil {
-		return fmt.Errorf("%w: push report: %s", ErrMalformed, remoteText(err.Error()))
+		return fmt.Errorf("%w: it is no report of a push", ErrMalformed)
 	}
 	err := report.Error()
 	if err == nil {
@@ -301,8 +304,8 @@ func readReport(r io.Reader) error {
 	words := err.Error()
 	for _, c := range conflictWords {
 		if strings.Contains(words, c) {
-			return fmt.Errorf("%w: %s", ErrConflict, remoteText(words))
+			return ErrConflict
 		}
 	}
-	return fmt.Errorf("push refused: %s", remoteText(words))
+	return errPush
 }

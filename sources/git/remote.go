@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -14,6 +12,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+
+	"github.com/flotilla-io/flotilla/internal/egress"
 )
 
 const (
@@ -60,10 +60,8 @@ type Options struct {
 	TempDir string
 	// Limits bound what a remote sends.
 	Limits Limits
-	// Dial opens connections; nil means the network.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// LookupNetIP resolves host names; nil means the system's resolver.
-	LookupNetIP func(ctx context.Context, network, host string) ([]netip.Addr, error)
+	// Egress opens connections. Its zero value reaches public addresses only.
+	Egress egress.Dialer
 }
 
 // defaultTimeout is Flux's.
@@ -95,12 +93,6 @@ func NewRemote(rawURL string, cred Credentials, opts Options) (*Remote, error) {
 	}
 	orElse(&opts.Timeout, defaultTimeout)
 	opts.Limits = opts.Limits.withDefaults()
-	if opts.Dial == nil {
-		opts.Dial = new(net.Dialer).DialContext
-	}
-	if opts.LookupNetIP == nil {
-		opts.LookupNetIP = net.DefaultResolver.LookupNetIP
-	}
 	return &Remote{url: u, name: MaskURL(rawURL), cred: cred, opts: opts}, nil
 }
 
@@ -151,8 +143,8 @@ func (r *Remote) connect(ctx context.Context, service string) (connection, error
 // remote's list of refs; for a Commit it asks nothing at all.
 //
 // Errors: ErrRef, ErrRefNotFound, ErrUnauthorized, ErrRepositoryNotFound,
-// ErrHostKey, ErrTLS, ErrRedirect, ErrTooLarge and ErrMalformed; anything else
-// is a transport fault and may be retried.
+// ErrHostKey, ErrTLS, ErrRedirect, ErrTooLarge and ErrMalformed, and
+// egress.NotAllowedError; anything else is a transport fault and may be retried.
 func (r *Remote) Resolve(ctx context.Context, ref Ref) (Commit, error) {
 	if c, ok, err := ref.fixed(); ok || err != nil {
 		return c, err

@@ -14,6 +14,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"golang.org/x/crypto/ssh"
 	cryptoknownhosts "golang.org/x/crypto/ssh/knownhosts"
+
+	"github.com/flotilla-io/flotilla/internal/egress"
 )
 
 // sshConnection runs one Git service on the other side of an SSH session.
@@ -44,8 +46,7 @@ func (r *Remote) connectSSH(ctx context.Context, service string) (connection, er
 	if r.url.Port() == "" {
 		address = net.JoinHostPort(r.url.Hostname(), "22")
 	}
-	guard := &dialGuard{origin: address, opts: r.opts}
-	raw, err := guard.dial(ctx, "tcp", address)
+	raw, err := r.opts.Egress.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
@@ -94,9 +95,18 @@ func (r *Remote) handshake(ctx context.Context, raw net.Conn, address string) (*
 	case err != nil && strings.Contains(err.Error(), "no common algorithm for host key"):
 		return nil, fmt.Errorf("%w: the server offers no host key of the kinds in known_hosts, or only SHA-1 ones; renew known_hosts with ssh-keyscan", ErrHostKeyChanged)
 	case err != nil:
-		return nil, fmt.Errorf("SSH handshake: %w", err)
+		return nil, fmt.Errorf("SSH handshake: %w", handshakeFault(err))
 	}
 	return ssh.NewClient(conn, channels, requests), nil
+}
+
+// handshakeFault shows nothing of what was answered: it need not be SSH.
+func handshakeFault(err error) error {
+	var algorithms *ssh.AlgorithmNegotiationError
+	if errors.As(err, &algorithms) {
+		return errors.New("the server knows none of the algorithms that are used here")
+	}
+	return egress.Fault(err)
 }
 
 func (r *Remote) sshUser() string {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/sources/git"
 )
 
@@ -41,7 +42,7 @@ func TestSSH(t *testing.T) {
 		"a host with another key":                   {secret: with("known_hosts", string(server.knownHosts(stranger.PublicKey()))), wantErr: git.ErrHostKeyChanged},
 		"an identity that the server does not know": {secret: with("identity", string(strangersIdentity)), wantErr: git.ErrUnauthorized},
 		"a repository that is gone":                 {url: server.url("gone"), secret: good, wantErr: git.ErrRepositoryNotFound},
-		"the metadata address":                      {url: "ssh://git@169.254.169.254/app.git", secret: good, wantErr: git.ErrRedirect},
+		"the metadata address":                      {url: "ssh://git@169.254.169.254/app.git", secret: good, wantErr: egress.ErrNotAllowed},
 		"a path with a quote in it":                 {url: server.url("it's; touch x"), secret: good, wantErr: git.ErrRepositoryNotFound},
 	}
 	for name, tc := range cases {

@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/sources/git"
 	"github.com/flotilla-io/flotilla/sources/repository"
 )
 
@@ -36,7 +37,7 @@ func TestOnTheServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := repository.New(mgr.GetClient(), b.store, mgr.GetEventRecorderFor("flotilla"), repository.Options{}).Register(mgr); err != nil { //nolint:staticcheck // core/v1 Events
+	if err := repository.New(mgr.GetClient(), b.store, mgr.GetEventRecorderFor("flotilla"), repository.Options{Git: git.Options{Egress: reach}}).Register(mgr); err != nil { //nolint:staticcheck // core/v1 Events
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/git"
@@ -29,6 +30,9 @@ const (
 	ReasonUnsupported = "UnsupportedField"
 	// ReasonHostKey says that the SSH server could not be trusted.
 	ReasonHostKey = "HostKeyNotTrusted"
+	// ReasonAddress says that spec.url, or a redirect, leads to where no
+	// administrator has said that sources may be.
+	ReasonAddress = "AddressNotAllowed"
 )
 
 // state is what the phases find out about one repository.
@@ -103,7 +107,8 @@ func (r *Reconciler) resolve(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, s.classify(err)
 	}
 	have := s.object.Status.Artifact
-	current := have.HasRevision(s.commit.Revision().String()) && r.sameSelection(s.object) && r.store.Has(have.Digest)
+	current := have.HasRevision(s.commit.Revision().String()) && r.sameSelection(s.object) &&
+		r.store.Owns(ownerOf(client.ObjectKeyFromObject(s.object)), have.Digest) && r.store.Has(have.Digest)
 	return loop.Next{Done: current}, nil
 }
 
@@ -189,6 +194,8 @@ func line(text string) string {
 func (s *state) classify(err error) error {
 	waits := func(reason string) error { return loop.Waiting(reason, s.interval, err) }
 	switch {
+	case errors.Is(err, egress.ErrNotAllowed):
+		return loop.Stalled(ReasonAddress, err)
 	case errors.Is(err, git.ErrURL):
 		return loop.Stalled(sourcev1.URLInvalidReason, err)
 	case errors.Is(err, git.ErrRef):

@@ -2,6 +2,7 @@ package repository
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -23,8 +24,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/runs"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/git"
 )
@@ -36,7 +39,8 @@ type Recorder interface {
 
 // Options configure a Reconciler. Zero fields take the default.
 type Options struct {
-	// Workers is how many repositories are read at a time. Default 4.
+	// Workers is how many repositories are read at a time, one less at most of one
+	// namespace. Default 5, at least 2.
 	Workers int
 	// Clock dates artifacts and conditions. Default the system's.
 	Clock clock.PassiveClock
@@ -50,7 +54,7 @@ type Options struct {
 }
 
 const (
-	defaultWorkers = 4
+	defaultWorkers = 5
 	defaultTimeout = 60 * time.Second
 	// minInterval keeps an interval of nothing from becoming a hot loop.
 	minInterval = time.Second
@@ -64,6 +68,7 @@ type Reconciler struct {
 	store  *artifact.Store
 	events Recorder
 	opts   Options
+	runs   *runs.Runs
 }
 
 // New returns a Reconciler.
@@ -71,13 +76,14 @@ func New(hub client.Client, store *artifact.Store, events Recorder, opts Options
 	if opts.Workers == 0 {
 		opts.Workers = defaultWorkers
 	}
+	opts.Workers = lanes.Workers(opts.Workers)
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
 	if opts.Jitter == nil {
 		opts.Jitter = jitter
 	}
-	return &Reconciler{hub: hub, store: store, events: events, opts: opts}
+	return &Reconciler{hub: hub, store: store, events: events, opts: opts, runs: runs.New()}
 }
 
 // jitter returns d, up to 5 % shorter or longer.
@@ -93,10 +99,10 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	}
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("gitrepository").
-		For(&sourcev1.GitRepository{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, requested{}))).
+		For(&sourcev1.GitRepository{}, builder.WithPredicates(r.runs.Predicate(), predicate.Or(predicate.GenerationChangedPredicate{}, requested{}))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.opts.Workers,
-			NewQueue:                lanes.New[reconcile.Request],
+			NewQueue:                lanes.ByNamespace(r.opts.Workers),
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 		}).
 		Complete(r)
@@ -116,7 +122,9 @@ func (requested) Update(e event.UpdateEvent) bool {
 
 const ownerPrefix = sourcev1.GitRepositoryKind + "/"
 
-func ownerOf(key client.ObjectKey) string { return ownerPrefix + key.String() }
+func ownerOf(key client.ObjectKey) string {
+	return artifact.Owner(sourcev1.GitRepositoryKind, key.Namespace, key.Name)
+}
 
 // sweep removes, once, what repositories left behind that went while nobody watched.
 func (r *Reconciler) sweep(ctx context.Context) error {
@@ -144,6 +152,16 @@ func (r *Reconciler) sweep(ctx context.Context) error {
 
 // Reconcile brings one repository's artifact up to date.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	ctx, run := r.runs.Start(ctx, req.NamespacedName)
+	defer run.End()
+	result, err := r.reconcile(ctx, req, run)
+	if err != nil && runs.Superseded(ctx) {
+		return reconcile.Result{RequeueAfter: firstRetry}, nil // what it is now is worked on instead
+	}
+	return result, err
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *runs.Run) (reconcile.Result, error) {
 	var object sourcev1.GitRepository
 	err := r.hub.Get(ctx, req.NamespacedName, &object)
 	if apierrors.IsNotFound(err) {
@@ -152,6 +170,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("read GitRepository: %w", err)
 	}
+	run.WorksOn(&object)
 	if !object.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, r.letGo(ctx, &object)
 	}
@@ -161,12 +180,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	s := &state{object: &object, interval: max(object.Spec.Interval.Duration, minInterval)}
 	next, err := loop.Run(ctx, s, r.refuse, r.connect, r.resolve, r.fetch)
 	if ctx.Err() != nil {
-		return reconcile.Result{}, ctx.Err() // we are stopping; that says nothing about the repository
+		return reconcile.Result{}, ctx.Err() // we are stopping, or it is another one by now; that says nothing about the repository
 	}
 	if reportErr := r.report(ctx, s, err); reportErr != nil {
 		return reconcile.Result{}, reportErr
 	}
 	next.After = r.opts.Jitter(s.interval)
+	if errors.Is(err, egress.ErrNotAllowed) {
+		// A person has to act, but a name may lead elsewhere by then without one.
+		return reconcile.Result{RequeueAfter: next.After}, nil
+	}
 	return loop.Result(next, err)
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -28,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/gitserver"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/git"
@@ -58,6 +60,9 @@ func (b *bench) Event(_ runtime.Object, kind, reason, message string) {
 	b.events = append(b.events, kind+" "+reason+": "+message)
 }
 
+// reach is what the administrator of these tests allows: their servers.
+var reach = egress.Dialer{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+
 func newBench(t *testing.T, opts repository.Options) *bench {
 	t.Helper()
 	b := &bench{t: t, dir: t.TempDir(), clone: filepath.Join(t.TempDir(), "clone"), clock: clocktesting.NewFakePassiveClock(start)}
@@ -84,6 +89,7 @@ func newBench(t *testing.T, opts repository.Options) *bench {
 	opts.Clock = b.clock
 	opts.Jitter = func(d time.Duration) time.Duration { return d }
 	opts.Git.TempDir = t.TempDir()
+	opts.Git.Egress = reach
 	b.restart(opts)
 	return b
 }
@@ -97,6 +103,9 @@ func (b *bench) restart(opts repository.Options) {
 	}
 	b.t.Cleanup(func() { _ = b.store.Close() })
 	opts.Clock = b.clock
+	if opts.Git.Egress.Networks == nil {
+		opts.Git.Egress = reach
+	}
 	b.loop = repository.New(b.hub, b.store, b, opts)
 }
 
@@ -430,6 +439,20 @@ func TestFailures(t *testing.T) {
 			change: func(b *bench, _ *sourcev1.GitRepository) { _ = b.git.Close() },
 			want:   waiting("GitOperationFailed"), says: "refused", wantErr: true,
 		},
+		"an address that is not allowed": {
+			change: func(_ *bench, o *sourcev1.GitRepository) { o.Spec.URL = "http://10.0.0.1/app.git" },
+			want:   []string{"ArtifactInStorage=True Succeeded", "FetchFailed=True AddressNotAllowed", "Ready=False AddressNotAllowed", "Stalled=True AddressNotAllowed"},
+			says:   "10.0.0.1 leads to a private address; an administrator can allow that with --source-networks", wantAfter: time.Minute,
+		},
+		"a redirect to an address that is not allowed": {
+			change: func(b *bench, o *sourcev1.GitRepository) {
+				s := httptest.NewServer(http.RedirectHandler("http://"+canary+"@169.254.169.254/app.git/info/refs", http.StatusFound))
+				b.t.Cleanup(s.Close)
+				o.Spec.URL = s.URL + "/app.git"
+			},
+			want: []string{"ArtifactInStorage=True Succeeded", "FetchFailed=True AddressNotAllowed", "Ready=False AddressNotAllowed", "Stalled=True AddressNotAllowed"},
+			says: "a host that it redirects to leads to a link-local or reserved address", wantAfter: time.Minute,
+		},
 		"a URL that is none": {
 			change: func(_ *bench, o *sourcev1.GitRepository) { o.Spec.URL = "git@example.com:org/repo" },
 			want:   []string{"ArtifactInStorage=True Succeeded", "FetchFailed=True URLInvalid", "Ready=False URLInvalid", "Stalled=True URLInvalid"}, says: "ssh://user@host/path",
@@ -513,6 +536,29 @@ func TestRecovery(t *testing.T) {
 	}
 	if writes != 1 || len(events) != 1 || !strings.HasPrefix(events[0], "Normal Succeeded: stored artifact for revision") {
 		t.Errorf("%d writes, events %v", writes, events)
+	}
+}
+
+// TestAnArtifactOfAnother: a status that names what another repository fetched is
+// put right, although the store has it.
+func TestAnArtifactOfAnother(t *testing.T) {
+	b := newBench(t, repository.Options{})
+	b.commit("one", map[string]string{"app.yaml": "a: 1\n"})
+	b.create(nil)
+	b.mustReconcile()
+	own := b.object().Status.Artifact.Digest
+	theirs, err := b.store.Put(t.Context(), "GitRepository/theirs/app", artifact.Files{"app.yaml": {Data: []byte("secret: 1\n")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := b.object()
+	forged.Status.Artifact.Digest = theirs.Digest
+	if err := b.hub.Status().Update(t.Context(), forged); err != nil {
+		t.Fatal(err)
+	}
+	b.mustReconcile()
+	if got := b.object().Status.Artifact.Digest; got != own {
+		t.Errorf("the status names %s still, which another repository fetched; its own is %s", got, own)
 	}
 }
 

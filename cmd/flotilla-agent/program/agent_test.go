@@ -72,7 +72,7 @@ func (s *stage) ready(ctx context.Context) error {
 func (s *stage) testRegister(t *testing.T) *process {
 	with, hash := s.token(t)
 	p := s.run(t, "--bootstrap-token", with, "--hub-endpoint", s.cable.address(), "--discovery-token-ca-cert-hash", hash,
-		"--cluster-region", "north", "--cluster-lease-duration", "4s")
+		"--cluster-region", "north", "--cluster-provider", "acme", "--cluster-lease-duration", "4s")
 	eventually(t, "the cluster is ready", s.ready)
 	system := &corev1.Namespace{}
 	if err := s.edge.Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
@@ -82,7 +82,7 @@ func (s *stage) testRegister(t *testing.T) *process {
 	if err := s.env.Hub.Get(t.Context(), client.ObjectKey{Name: site1}, c); err != nil {
 		t.Fatal(err)
 	}
-	if c.Spec.SyncMode != clusterv1alpha1.Pull || c.Spec.ID != string(system.UID) || c.Spec.Region != "north" || c.Spec.APIEndpoint != s.member.Server {
+	if c.Spec.SyncMode != clusterv1alpha1.Pull || c.Spec.ID != string(system.UID) || c.Spec.Region != "north" || c.Spec.Provider != "" || c.Spec.APIEndpoint != s.member.Server {
 		t.Errorf("the cluster is %+v", c.Spec)
 	}
 	for _, ref := range []*clusterv1alpha1.LocalSecretReference{c.Spec.SecretRef, c.Spec.ImpersonatorSecretRef} {

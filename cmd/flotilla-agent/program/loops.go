@@ -32,8 +32,10 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/interpreters"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/reconciler/cluster"
 	"github.com/flotilla-io/flotilla/reconciler/execution"
+	"github.com/flotilla-io/flotilla/reconciler/orphans"
 )
 
 // shutdownGrace is how long loops may take to finish what they are doing.
@@ -109,9 +111,13 @@ func (a *agent) wire(ctx context.Context) error {
 	}
 	a.back = func() { carry.Proven(name) } // Works whose statuses the hub could not take
 	err = cluster.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, cluster.Options{
-		Own: name, Target: a.target,
+		Own: name, Target: a.target, Holder: a.holder,
 		Period: a.options.status.period, FailureThreshold: a.options.status.failure, SuccessThreshold: a.options.status.success,
 	}).Register(mgr)
+	if err != nil {
+		return err
+	}
+	err = orphans.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, orphans.Options{Own: name}).Register(mgr)
 	if err != nil {
 		return err
 	}
@@ -152,6 +158,11 @@ func (a *agent) target(_ context.Context, c *clusterv1alpha1.Cluster) (members.T
 		return members.Target{}, fmt.Errorf("%w: this agent is that of %s", members.ErrCredentials, a.options.clusterName)
 	}
 	return members.Target{Name: c.Name, ID: c.Spec.ID, Config: a.member}, nil
+}
+
+// holder says which hub has the member: the one that the agent knows.
+func (a *agent) holder(name string) claims.Holder {
+	return claims.Holder{Hub: a.link.Identity(), Cluster: name, Address: a.hub.Host}
 }
 
 // recorder emits Events where an agent may: in its cluster's namespace on the hub,

@@ -25,6 +25,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/commandtest"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/inspection"
 	"github.com/flotilla-io/flotilla/controlplane/member"
@@ -202,16 +203,11 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-// What differs from run to run: ages, and with them how wide columns are; addresses.
-var (
-	ages      = regexp.MustCompile(`(\s)\d+(ms|s|m|m\d+s)(\s)`)
-	spaces    = regexp.MustCompile(` {2,}`)
-	addresses = regexp.MustCompile(`127\.0\.0\.1:\d+`)
-)
+// spaces are as many as columns are wide, and those are as wide as ages.
+var spaces = regexp.MustCompile(` {2,}`)
 
 func steady(text string) string {
-	text = spaces.ReplaceAllString(text, "   ")
-	return addresses.ReplaceAllString(text, "127.0.0.1:PORT")
+	return commandtest.Ports(spaces.ReplaceAllString(text, "   "))
 }
 
 // golden compares what was printed with a file.
@@ -220,7 +216,7 @@ func golden(t *testing.T, name string, got said) {
 	path := filepath.Join("testdata", name+".txt")
 	text := got.String()
 	if !strings.HasPrefix(name, "top-") { // there 250m is not an age
-		text = ages.ReplaceAllString(text, "${1}AGE${3}")
+		text = commandtest.Ages(text)
 	}
 	text = steady(text)
 	if *update {

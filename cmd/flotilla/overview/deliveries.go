@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
@@ -56,8 +58,12 @@ func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, w
 		delete(byCluster, target.Name)
 		out = append(out, d)
 	}
+	kept := map[string]string{}
+	for _, k := range placement.KeptBy(b.BindingSpec()) {
+		kept[k.Cluster] = "kept " + k.Condition()
+	}
 	for cluster, w := range byCluster {
-		d := lineage.Delivery{Cluster: cluster, State: situation.Progressing, Message: "it is being taken out of this cluster"}
+		d := lineage.Delivery{Cluster: cluster, State: situation.Progressing, Message: cmp.Or(kept[cluster], "it is being taken out of this cluster")}
 		fill(&d, w)
 		out = append(out, d)
 	}

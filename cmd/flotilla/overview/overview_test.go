@@ -112,6 +112,7 @@ func TestCommands(t *testing.T) {
 		}
 	})
 	t.Run("suspend and resume", func(t *testing.T) { testSuspend(t, w) })
+	t.Run("a control plane that was set back", func(t *testing.T) { testHub(t, w) })
 	t.Run("what is wrong", func(t *testing.T) { testWrong(t, w) })
 }
 
@@ -217,9 +218,9 @@ func testMany(t *testing.T, w *world) {
 	if found.Templates.Total != bindings || len(found.Problems) != bindings {
 		t.Errorf("templates %+v and %d problems, want %d of each", found.Templates, len(found.Problems), bindings)
 	}
-	// One for each of seven kinds, and one more page of bindings.
-	if got := requests.Load(); got > 8 {
-		t.Errorf("%d requests, want 8 at the most", got)
+	// One for each of eight kinds, and one more page of bindings.
+	if got := requests.Load(); got > 9 {
+		t.Errorf("%d requests, want 9 at the most", got)
 	}
 	if err := w.env.Hub.DeleteAllOf(t.Context(), &workv1alpha2.ResourceBinding{}, client.InNamespace(namespace)); err != nil {
 		t.Fatal(err)

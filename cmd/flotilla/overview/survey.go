@@ -11,10 +11,12 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
@@ -48,6 +50,7 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, now time
 			return nil
 		}},
 		{"ClusterResourceBindings", listing.Each(ctx, hub, &workv1alpha2.ClusterResourceBindingList{}, func(b *workv1alpha2.ClusterResourceBinding) { s.Binding(b) })},
+		{"Works", func() error { return surveyWaiting(ctx, hub, namespace, s) }},
 	} {
 		switch err := part.read(); {
 		case apierrors.IsForbidden(err):
@@ -55,6 +58,9 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, now time
 		case err != nil:
 			return situation.Fleet{}, err
 		}
+	}
+	if notice := listing.Notice(hub); notice != "" {
+		s.ControlPlane(notice)
 	}
 	if !known && s.Nothing() {
 		s.Unread("Namespaces") // it may not be there at all
@@ -76,6 +82,33 @@ func exists(ctx context.Context, hub client.Reader, namespace string) (known boo
 	default:
 		return true, err
 	}
+}
+
+// surveyWaiting reads the Works that are being deleted, where a status is about all
+// namespaces. Of the others it reads no more than their metadata.
+func surveyWaiting(ctx context.Context, hub client.Reader, namespace string, s *situation.Survey) error {
+	if namespace != "" {
+		return nil
+	}
+	var leaving []client.ObjectKey
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind("WorkList"))
+	err := listing.Each(ctx, hub, list, func(w *metav1.PartialObjectMetadata) {
+		if w.DeletionTimestamp != nil {
+			leaving = append(leaving, client.ObjectKeyFromObject(w))
+		}
+	})()
+	if err != nil {
+		return err
+	}
+	for _, key := range leaving {
+		work := &workv1alpha1.Work{}
+		if err := hub.Get(ctx, key, work); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		s.Work(work)
+	}
+	return nil
 }
 
 // surveyClusters reads the clusters, and when their agents were last heard, if any

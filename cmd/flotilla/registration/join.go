@@ -32,16 +32,23 @@ func newJoin(f *fleet.Flags) *cobra.Command {
 Join makes accounts for the control plane in the cluster, keeps their tokens as
 Secrets in the control plane, and registers the cluster under NAME. It may be run
 again: after an interruption it finishes, and a cluster that has joined gets its
-accounts, its tokens and its address brought up to date.`,
-		Example: `  flotilla join east --cluster-kubeconfig ~/.kube/config --cluster-context east`,
-		Args:    command.Exactly("NAME"),
-		RunE:    j.run,
+accounts, its tokens and its address brought up to date.
+
+The cluster then carries the claim of this control plane, and another one leaves it
+alone. Join refuses a cluster that another control plane has, unless --take-over says
+that it is to lose it. What that means for each object there is printed first; with
+--dry-run nothing else happens.`,
+		Example: `  flotilla join east --cluster-kubeconfig ~/.kube/config --cluster-context east
+  flotilla join east --cluster-kubeconfig ~/.kube/config --take-over --dry-run`,
+		Args: command.Exactly("NAME"),
+		RunE: j.run,
 	}
 	flags := cmd.Flags()
 	j.member.addTo(flags)
 	flags.StringVar(&j.opts.Provider, "cluster-provider", "", "who runs the cluster, for policies to select by")
 	flags.StringVar(&j.opts.Region, "cluster-region", "", "region of the cluster, for policies to select by")
 	flags.StringSliceVar(&j.opts.Zones, "cluster-zones", nil, "zones of the cluster, for policies to select by")
+	flags.BoolVar(&j.opts.TakeOver, "take-over", false, "take the cluster from another control plane that has it, after printing what that means")
 	flags.BoolVar(&j.opts.DryRun, "dry-run", false, "print what would be done")
 	flags.DurationVar(&j.within, "wait", 30*time.Second, "how long to wait until the control plane finds the cluster ready; 0 does not wait")
 	return cmd
@@ -57,6 +64,14 @@ func (j *joining) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	if j.opts.MemberConfig, j.opts.Member, err = j.member.connect(); err != nil {
 		return err
+	}
+	if cfg, err := j.fleet.Config(); err == nil {
+		j.opts.Address = cfg.Host
+	}
+	if j.opts.TakeOver {
+		if err := j.explain(cmd); err != nil {
+			return err
+		}
 	}
 	if j.opts.DryRun {
 		j.opts.Progress = printSteps(cmd.OutOrStdout())
@@ -75,6 +90,19 @@ func (j *joining) run(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	return warn(cmd.ErrOrStderr(), err)
+}
+
+// explain prints what taking the cluster over means.
+func (j *joining) explain(cmd *cobra.Command) error {
+	id, err := join.HubIdentity(cmd.Context(), j.opts.Hub)
+	if err != nil {
+		return described(j.fleet, err)
+	}
+	plan, err := join.PlanTakeOver(cmd.Context(), j.opts.Hub, id, j.opts.Member, j.opts.MemberConfig)
+	if err != nil {
+		return described(j.fleet, err)
+	}
+	return printTakeOver(cmd.OutOrStdout(), plan)
 }
 
 func printSteps(out io.Writer) func(join.Step) {

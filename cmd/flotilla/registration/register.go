@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
@@ -32,6 +33,7 @@ type registering struct {
 	cluster    clusterFlags
 	agent      installation.Options
 	standalone string
+	takeOver   bool
 	within     time.Duration
 }
 
@@ -54,6 +56,9 @@ Register finds the control plane by a token, checks that it is the one that was
 meant, gets a certificate for the agent, and installs the agent in the cluster. It
 runs beside the cluster, with the kubeconfig of the cluster; the line to run is
 printed by flotilla token create --print-register-command.
+
+The cluster then carries the claim of that control plane. Register refuses a cluster
+that another one has, unless --take-over says that it is to lose it.
 
 With --standalone the agent is not installed: its way to the control plane is
 written to a folder, for a flotilla-agent that runs where you like.`,
@@ -78,14 +83,15 @@ func (r *registering) addFlags(cmd *cobra.Command, version string) {
 	flags.StringVarP(&r.agent.Namespace, "namespace", "n", workv1alpha2.NamespaceKarmadaSystem, "namespace in the member that the agent runs in")
 	flags.StringVar(&r.cluster.name, "cluster-name", "", "name of the cluster in the fleet; default is what the kubeconfig calls it")
 	flags.StringVar(&r.cluster.namespace, "cluster-namespace", workv1alpha2.NamespaceKarmadaCluster, "namespace for accounts in the member")
-	flags.StringVar(&r.cluster.provider, "cluster-provider", "", "who runs the cluster, for policies to select by")
-	flags.StringVar(&r.cluster.region, "cluster-region", "", "region of the cluster, for policies to select by")
-	flags.StringSliceVar(&r.cluster.zones, "cluster-zones", nil, "zones of the cluster, for policies to select by")
+	flags.StringVar(&r.cluster.provider, "cluster-provider", "", "who runs the cluster; counts if its token says the same, or once an administrator of the control plane has approved it")
+	flags.StringVar(&r.cluster.region, "cluster-region", "", "region of the cluster; counts as --cluster-provider does")
+	flags.StringSliceVar(&r.cluster.zones, "cluster-zones", nil, "zones of the cluster; count as --cluster-provider does")
 	flags.StringVar(&r.cluster.proxy, "proxy-server-address", "", "URL of a proxy between the control plane and the cluster")
 	flags.StringVar(&r.agent.Image, "karmada-agent-image", "flotilla-agent:"+imageTag(version), "image of the agent")
 	flags.Int32Var(&r.agent.Replicas, "karmada-agent-replicas", 1, "how many agents run; 1, since each keeps what it knows to itself")
 	flags.StringVar(&r.standalone, "standalone", "", "folder to write the agent's kubeconfig to, instead of installing the agent")
 	flags.DurationVar(&r.within, "wait", 30*time.Second, "how long to wait until the cluster is ready; 0 does not wait")
+	flags.BoolVar(&r.takeOver, "take-over", false, "take the cluster from another control plane that has it, after printing what that means")
 	flags.BoolVar(&r.agent.DryRun, "dry-run", false, "print what would be done, and ask nobody")
 	// Scripts for karmadactl have them.
 	flags.Bool("enable-cert-rotation", true, "ignored: the agent always renews its certificate")
@@ -136,6 +142,9 @@ func (r *registering) run(cmd *cobra.Command, args []string) error {
 	}
 	hub, kubeconfig, err := r.credentials(cmd.Context(), string(system.UID))
 	if err != nil {
+		return err
+	}
+	if err := r.claim(cmd, hub, member, cfg); err != nil {
 		return err
 	}
 	if file != nil {
@@ -270,6 +279,21 @@ func (r *registering) write(cmd *cobra.Command, file *place, kubeconfig []byte) 
 	return err
 }
 
+// unapproved says what the control plane does not go by of what the agent was told
+// about its cluster; nil for nothing.
+func (r *registering) unapproved(ctx context.Context, hub client.Client) error {
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := hub.Get(ctx, client.ObjectKey{Name: r.cluster.name}, cluster); err != nil {
+		return fmt.Errorf("read cluster %s: %w", r.cluster.name, err)
+	}
+	asked, err := identity.ParseProperties(cluster.Annotations[identity.RequestedAnnotation])
+	if err != nil || asked.IsZero() {
+		return nil //nolint:nilerr // the administrator sees it as well
+	}
+	return fmt.Errorf("%s of cluster %s counts once an administrator of the control plane has said it: flotilla patch cluster %s --type merge -p '%s'",
+		asked.Words(), r.cluster.name, r.cluster.name, asked.Patch())
+}
+
 // await waits until the agent has made the cluster ready. It is told when that is
 // not yet so, and no error: the agent goes on.
 func (r *registering) await(cmd *cobra.Command, hub *rest.Config, member client.Client) error {
@@ -281,6 +305,9 @@ func (r *registering) await(cmd *cobra.Command, hub *rest.Config, member client.
 			return failed
 		}
 		err = join.Ready(cmd.Context(), own, r.cluster.name, max(r.within-time.Since(begin), time.Second))
+		if err == nil {
+			err = r.unapproved(cmd.Context(), own)
+		}
 	}
 	if err == nil || interrupted(cmd.Context()) {
 		return err

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -44,10 +43,6 @@ type script struct {
 	all    strings.Builder
 }
 
-var requests = regexp.MustCompile(`[a-z]+-[a-z0-9]{16}\b`)
-
-var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
-
 // run runs one call and returns what it printed.
 func (s *script) run(line string) string {
 	s.Helper()
@@ -61,7 +56,7 @@ func (s *script) run(line string) string {
 	for _, name := range names { // the longest first: one may hold another
 		said = strings.ReplaceAll(said, s.values[name], "{"+name+"}")
 	}
-	s.all.WriteString(requests.ReplaceAllString(times.ReplaceAllString(said, "{time}"), "{request}"))
+	s.all.WriteString(commandtest.Steady(said, commandtest.Times, commandtest.Requests()))
 	return got.Out
 }
 

@@ -45,6 +45,7 @@ control plane, and the control plane the cluster: see flotilla register.`,
 type creation struct {
 	fleet *fleet.Flags
 	opts  token.Options
+	taint []string
 	ttl   time.Duration
 	print string
 }
@@ -66,8 +67,12 @@ func newTokenCreate(f *fleet.Flags) *cobra.Command {
 A token is good for any new cluster until it ends. With --cluster-name it is good
 for that one cluster, once: this is the way to register a cluster anew that is a
 member already, and the safer one for all. Whoever has a token can become a cluster
-of the fleet and receives what is placed there.`,
-		Example: `  flotilla token create --cluster-name north --print-register-command
+of the fleet and receives what is placed there.
+
+Where a cluster is, its labels and its taints are what policies select it by. Say
+them here: what its agent says of itself counts for nothing until an administrator
+has said the same.`,
+		Example: `  flotilla token create --cluster-name north --cluster-region eu --print-register-command
   flotilla token create --cluster-name edge-7 --print-register-command=agent
   flotilla token create --ttl 2h --description "the new rack"`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -85,6 +90,11 @@ of the fleet and receives what is placed there.`,
 	flags.StringVar(&c.opts.Description, "description", "", "what the token is for, for people")
 	flags.StringVar(&c.opts.Cluster, "cluster-name", "", "the only cluster that the token is good for, once")
 	flags.StringVar(&c.opts.ClusterID, "cluster-id", "", "UID of the kube-system namespace of that cluster; default is the one that the control plane knows, or any")
+	flags.StringVar(&c.opts.Properties.Provider, "cluster-provider", "", "who runs the cluster that registers, for policies to select by")
+	flags.StringVar(&c.opts.Properties.Region, "cluster-region", "", "region of the cluster that registers, for policies to select by")
+	flags.StringSliceVar(&c.opts.Properties.Zones, "cluster-zones", nil, "zones of the cluster that registers, for policies to select by")
+	flags.StringToStringVar(&c.opts.Properties.Labels, "cluster-labels", nil, "labels of the cluster that registers (KEY=VALUE), for policies to select by")
+	flags.StringSliceVar(&c.taint, "cluster-taints", nil, "taints of the cluster that registers (KEY=VALUE:EFFECT)")
 	flags.StringVar(&c.print, "print-register-command", printToken, "print the whole line to run beside the cluster: with no value that of register, with =agent that of flotilla-agent")
 	flags.Lookup("print-register-command").NoOptDefVal = printRegister
 	return cmd
@@ -102,6 +112,13 @@ func (c *creation) run(cmd *cobra.Command, args []string) error {
 	}
 	if c.print == printAgent && c.opts.Cluster == "" {
 		return command.Usage(errors.New("--cluster-name is missing: the line for flotilla-agent names its cluster"))
+	}
+	for _, text := range c.taint {
+		taint, err := token.ParseTaint(text)
+		if err != nil {
+			return command.Usage(err)
+		}
+		c.opts.Properties.Taints = append(c.opts.Properties.Taints, taint)
 	}
 	hub, err := c.fleet.Client()
 	if err != nil {

@@ -83,12 +83,16 @@ func (u *unregistering) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	itself := member != nil && join.Itself(cmd.Context(), hub, member) // an agent's rights go with its cluster
+	id, err := join.HubIdentity(cmd.Context(), hub) // an agent's rights go with its cluster
+	if err != nil {
+		return fleet.Describe(err)
+	}
+	itself := member != nil && join.Itself(cmd.Context(), hub, member)
 	if err := u.leave(cmd, hub); err != nil {
 		return err
 	}
 	if member != nil {
-		if err := u.cleanUp(cmd, member, itself); err != nil {
+		if err := u.cleanUp(cmd, member, id, itself); err != nil {
 			return err
 		}
 	}
@@ -187,12 +191,12 @@ func (u *unregistering) abandon(cmd *cobra.Command, hub client.Client) error {
 // cleanUp takes the agent out of the member, and the accounts that it made there:
 // but for those in the control plane itself, where their namespace has the
 // credentials of all clusters.
-func (u *unregistering) cleanUp(cmd *cobra.Command, member client.Client, itself bool) error {
+func (u *unregistering) cleanUp(cmd *cobra.Command, member client.Client, hub string, itself bool) error {
 	if err := installation.Remove(cmd.Context(), member, u.agent); err != nil || itself {
 		return err
 	}
 	return join.CleanUp(cmd.Context(), join.UnjoinOptions{
-		Name: u.name, Member: member, Namespace: u.member.namespace, DryRun: u.agent.DryRun,
+		Name: u.name, HubID: hub, Member: member, Namespace: u.member.namespace, DryRun: u.agent.DryRun,
 		Progress: func(step join.Step) {
 			if u.agent.DryRun {
 				_, _ = fmt.Fprintln(cmd.OutOrStdout(), step)

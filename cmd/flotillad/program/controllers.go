@@ -18,7 +18,7 @@ func newControllersCommand(own Options) *cobra.Command {
 	var kubeconfig string
 	loops := loopOptions{}
 	loops.addresses.metrics, loops.addresses.health = "127.0.0.1:8080", "127.0.0.1:10357"
-	loops.scheduling.Plugins = own.Plugins
+	loops.scheduling.Plugins, loops.sources.builds = own.Plugins, own.builds()
 	logs := telemetry.LogOptions{}
 	cmd := &cobra.Command{
 		Use:   "controllers --kubeconfig FILE",

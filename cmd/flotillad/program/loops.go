@@ -4,11 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net"
-	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,13 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/cli/flag"
+	"k8s.io/utils/clock"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/features"
 	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/internal/tenure"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 )
@@ -31,37 +29,46 @@ import (
 // loopOptions are the flags of whatever runs the loops.
 type loopOptions struct {
 	// dataDir keeps what sources fetch.
-	dataDir string
-	// artifactAddress is where artifacts are served; empty takes the port of
-	// the last run, or a free one.
-	artifactAddress     string
-	controllers         []string
-	leaderElect         bool
-	addresses           struct{ metrics, health string }
-	allowCrossNamespace bool
-	skippedNamespaces   []string
-	skippedAPIs         string
-	skip                propagation.SkipRules
-	scheduling          reconciler.Scheduling
-	silence             reconciler.Silence
-	gates               map[string]bool
+	dataDir           string
+	sources           sourceOptions
+	controllers       []string
+	leaderElect       bool
+	addresses         struct{ metrics, health string }
+	tenancy           tenancy.Rules
+	skippedNamespaces []string
+	skippedAPIs       string
+	skip              propagation.SkipRules
+	scheduling        reconciler.Scheduling
+	silence           reconciler.Silence
+	gates             map[string]bool
 	// features are what the gates mean, once they are validated.
 	features features.Gates
 	// claims is told which policy carries which object; nil if nobody asks.
 	claims *reconciler.Claims
-	// shared returns what was read from the control plane made of what this process
-	// has of it anyway; nil where it runs elsewhere.
-	shared func(ctx context.Context, obj runtime.Object) runtime.Object
+	plane  inProcess
 	log    logr.Logger
+}
+
+// inProcess is what a control plane in the same process offers; nothing where it
+// runs elsewhere.
+type inProcess struct {
+	// shared returns what was read from the control plane made of what this process
+	// has of it anyway.
+	shared func(ctx context.Context, obj runtime.Object) runtime.Object
+	// room is why nothing more should be kept on the disk.
+	room func() error
 }
 
 func (o *loopOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.controllers, "controllers", []string{"*"},
 		"which loops to run: names, * for all, -name for all but that one; there are "+strings.Join(reconciler.Names(), ", "))
-	flags.StringVar(&o.artifactAddress, "artifact-address", "",
-		"IP address and port that artifacts are served on; default is loopback with the port of the last run, or a free one")
-	flags.BoolVar(&o.allowCrossNamespace, "allow-cross-namespace-references", false,
+	o.sources.addFlags(flags)
+	flags.BoolVar(&o.tenancy.AllowCrossNamespace, "allow-cross-namespace-references", false,
 		"let a Kustomization use a source of another namespace")
+	flags.StringVar(&o.tenancy.DefaultServiceAccount, "default-service-account", tenancy.DefaultAccount,
+		"the service account that acts for Kustomizations without spec.serviceAccountName, in their own namespace")
+	flags.StringSliceVar(&o.tenancy.PrivilegedNamespaces, "privileged-source-namespaces", []string{"flux-system"},
+		"namespaces whose Kustomizations need no service account and may do everything: whoever may write Kustomizations or sources there is an administrator of the fleet")
 	flags.StringSliceVar(&o.skippedNamespaces, "skipped-propagating-namespaces", []string{"kube-.*"},
 		"namespaces that stay on the control plane, with all that is in them: regular expressions of whole names")
 	flags.StringVar(&o.skippedAPIs, "skipped-propagating-apis", "",
@@ -88,7 +95,13 @@ func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 	if err := reconciler.Check(o.controllers); err != nil {
 		return command.Usage(fmt.Errorf("--controllers: %w", err))
 	}
+	if err := o.sources.validate(); err != nil {
+		return err
+	}
 	if o.skip, err = propagation.NewSkipRules(o.skippedNamespaces, o.skippedAPIs); err != nil {
+		return command.Usage(err)
+	}
+	if err := o.tenancy.Check(); err != nil {
 		return command.Usage(err)
 	}
 	if err := o.scheduling.Check(); err != nil {
@@ -112,94 +125,71 @@ func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 	return nil
 }
 
-// run runs the loops against the hub until ctx ends.
+// run runs the loops against the hub until ctx ends. Loops that lose their lease are
+// made anew, to wait for it again.
 func (o *loopOptions) run(ctx context.Context, cfg *rest.Config) error {
 	ctx = logr.NewContext(ctx, o.log)
 	if len(o.features.Idle) > 0 {
 		o.log.Info("feature gates are set for what is not there yet", "gates", o.features.Idle)
 	}
-	store, stop, err := o.serveArtifacts(ctx)
+	listener, err := o.listen(ctx)
+	if err != nil {
+		return fmt.Errorf("listen for artifacts: %w", err)
+	}
+	store, stop, err := o.serveArtifacts(listener)
 	if err != nil {
 		return err
 	}
 	defer stop()
+	for {
+		err := o.runOnce(ctx, cfg, store, listener.Addr().String())
+		if !errors.Is(err, hub.ErrLost) {
+			return err
+		}
+		o.log.Info("the loops have stopped, and wait for the lease again", "why", err.Error())
+		if err := hub.Await(ctx, cfg); err != nil {
+			return nil // ctx ended
+		}
+	}
+}
+
+// runOnce runs the loops until ctx ends or the lease is lost. Artifacts is where those
+// of the store are served.
+func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *artifact.Store, artifacts string) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	options := hub.Options{
 		Log:            o.log,
-		LeaderElection: o.leaderElect,
 		MetricsAddress: o.addresses.metrics,
 		HealthAddress:  o.addresses.health,
 	}
-	if o.shared != nil {
-		options.Shared = func(obj runtime.Object) runtime.Object { return o.shared(ctx, obj) }
+	if o.leaderElect {
+		options.Tenure = tenure.New(clock.RealClock{})
+	}
+	if o.plane.shared != nil {
+		options.Shared = func(obj runtime.Object) runtime.Object { return o.plane.shared(ctx, obj) }
 	}
 	mgr, err := hub.NewManager(cfg, scheme.New(), options)
 	if err != nil {
 		return err
 	}
 	err = reconciler.Register(ctx, mgr, reconciler.Options{
-		Controllers:         o.controllers,
-		Artifacts:           store,
-		Skip:                o.skip,
-		Claims:              o.claims,
-		AllowCrossNamespace: o.allowCrossNamespace,
-		Scheduling:          o.scheduling,
-		Silence:             o.silence,
+		Controllers: o.controllers,
+		Artifacts:   store,
+		Skip:        o.skip,
+		Claims:      o.claims,
+		Tenancy:     o.tenancy,
+		Egress:      o.sources.dialer(artifacts, cfg.Host, o.addresses.metrics, o.addresses.health),
+		Scheduling:  o.scheduling,
+		Silence:     o.silence,
+		Tenure:      options.Tenure,
+		Builds:      o.sources.builds,
 	})
 	if err != nil {
 		return err
 	}
-	if err := mgr.Start(ctx); err != nil {
+	if err := hub.Start(ctx, mgr, options.Tenure); err != nil {
 		return fmt.Errorf("run the loops: %w", err)
 	}
 	return nil
-}
-
-// serveArtifacts opens the store and offers it over HTTP, so that other tools
-// find the artifacts by the addresses in the sources' status.
-func (o *loopOptions) serveArtifacts(ctx context.Context) (*artifact.Store, func(), error) {
-	if err := os.MkdirAll(o.dataDir, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("make the folder of what sources fetch: %w", err)
-	}
-	listener, err := o.listen(ctx)
-	if err != nil {
-		return nil, nil, fmt.Errorf("listen for artifacts: %w", err)
-	}
-	store, err := artifact.NewStore(filepath.Join(o.dataDir, "artifacts"), artifact.Options{BaseURL: "http://" + listener.Addr().String()})
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("open the artifact store: %w", err), listener.Close())
-	}
-	server := &http.Server{Handler: store.Handler(), ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = server.Serve(listener) }()
-	return store, func() {
-		_ = server.Close()
-		_ = store.Close()
-	}, nil
-}
-
-// listen takes the given address. Without one it takes the port of the last
-// run, so that the addresses in statuses stay true, and a free one if there was
-// none or somebody else has it.
-func (o *loopOptions) listen(ctx context.Context) (net.Listener, error) {
-	config := &net.ListenConfig{}
-	if o.artifactAddress != "" {
-		return config.Listen(ctx, "tcp", o.artifactAddress)
-	}
-	memory := filepath.Join(o.dataDir, "artifact-address")
-	last, err := os.ReadFile(memory)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if len(last) > 0 {
-		if listener, err := config.Listen(ctx, "tcp", strings.TrimSpace(string(last))); err == nil {
-			return listener, nil
-		}
-	}
-	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(memory, []byte(listener.Addr().String()), 0o600); err != nil {
-		return nil, errors.Join(err, listener.Close())
-	}
-	return listener, nil
 }

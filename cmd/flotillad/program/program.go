@@ -22,6 +22,9 @@ type Options struct {
 	// Plugins are asked after the built-in ones; --plugins knows them by their
 	// names.
 	Plugins []framework.Plugin
+
+	// self says that the process is this program, and may start itself once more.
+	self bool
 }
 
 // Run runs the program by its arguments until it is done or told to stop by
@@ -29,6 +32,7 @@ type Options struct {
 func Run(o Options) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	o.self = true
 	return command.Run(ctx, New(o))
 }
 
@@ -42,6 +46,6 @@ func New(o Options) *cobra.Command {
 		Short:   "The server side of a fleet of Kubernetes clusters",
 		Version: telemetry.BuildVersion(o.Version).String(),
 	}
-	cmd.AddCommand(newServeCommand(o), newControllersCommand(o), newMemberCommand())
+	cmd.AddCommand(newServeCommand(o), newControllersCommand(o), newMemberCommand(), newBuildCommand())
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
@@ -34,6 +35,9 @@ const shortestCertificate = 10 * time.Second
 // allowLoopback is the flag about clusters on the control plane's own machine.
 const allowLoopback = "allow-loopback-clusters"
 
+// sealKeyFile is the flag about what replicas have in common.
+const sealKeyFile = "seal-key-file"
+
 // serveOptions are the flags of serve.
 type serveOptions struct {
 	plane controlplane.Options
@@ -43,14 +47,16 @@ type serveOptions struct {
 	// loopbackClusters lets requests through to clusters on this machine; without
 	// the flag that is so where the server itself is for this machine alone.
 	loopbackClusters bool
-	flags            *pflag.FlagSet
+	// minFreeDisk is a quantity of bytes.
+	minFreeDisk string
+	flags       *pflag.FlagSet
 }
 
 // newServeCommand runs a whole control plane in this process.
 func newServeCommand(own Options) *cobra.Command {
 	opts := &serveOptions{}
 	opts.plane.Version = telemetry.BuildVersion(own.Version).Program
-	opts.loops.scheduling.Plugins = own.Plugins
+	opts.loops.scheduling.Plugins, opts.loops.sources.builds = own.Plugins, own.builds()
 	cmd := &cobra.Command{
 		Use:   "serve --data-dir DIR",
 		Short: "Run a control plane: its store, its API server and its loops",
@@ -59,7 +65,9 @@ the kinds of a fleet, and the loops that carry applications to clusters.
 
 DIR/admin.kubeconfig is the administrator's way in. A second start on the same DIR
 goes on where the first ended. SIGTERM stops it cleanly. With --etcd-servers any
-number of replicas may run on one store; one of them runs the loops.`,
+number of replicas may run on one store; one of them runs the loops. They have their
+CAs and keys in common, sealed in the store: give each the file that --seal-key-file
+of the first start names.`,
 		Args: command.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return opts.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -79,6 +87,7 @@ func (o *serveOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.plane.Etcd.CAFile, "etcd-cafile", "", "CA of the etcd cluster")
 	flags.StringVar(&o.plane.Etcd.CertFile, "etcd-certfile", "", "client certificate for the etcd cluster")
 	flags.StringVar(&o.plane.Etcd.KeyFile, "etcd-keyfile", "", "key of the client certificate")
+	flags.StringVar(&o.plane.SealKeyFile, sealKeyFile, "", "with --etcd-servers: file of the key that CAs and keys are sealed with in the store, the same for all replicas; the first start makes it (default seal.key in --data-dir)")
 	flags.BoolVar(&o.plane.Rules.AllowNoExecuteTaintPolicy, "allow-no-execute-taint-policy", false, "accept ClusterTaintPolicies whose taints evict workloads (effect NoExecute)")
 	flags.DurationVar(&o.plane.AgentCertificateDuration, "agent-certificate-duration", controlplane.DefaultAgentCertificateDuration,
 		"the most that certificates are good for that are signed on request, as those of agents are; agents of Flotilla ask for 90 days")
@@ -86,6 +95,8 @@ func (o *serveOptions) addFlags(flags *pflag.FlagSet) {
 		"how long after its end the certificate of an agent still gets the next one, and nothing else")
 	flags.BoolVar(&o.loopbackClusters, allowLoopback, false,
 		"let requests through to clusters on this machine (default: if --bind-address is a loopback address)")
+	flags.StringVar(&o.minFreeDisk, "min-free-disk", "128Mi", "how much must be free on the disk of --data-dir: with less, nothing new is stored there, "+
+		"and reading and deleting go on; half as much is held in reserve; 0 watches nothing")
 	o.flags = flags
 	o.loops.addFlags(flags)
 	o.logs.AddFlags(flags)
@@ -107,7 +118,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	if o.plane.Definitions, err = crds.All(); err != nil {
 		return err
 	}
-	o.plane.Clock, o.plane.Hosts = clock.RealClock{}, o.hosts
+	o.plane.Clock, o.plane.Hosts, o.plane.Log = clock.RealClock{}, o.hosts, logger
 	o.loops.claims = &reconciler.Claims{}
 	o.plane.Claim = o.loops.claims.Of
 	plane, err := controlplane.New(ctx, o.plane)
@@ -115,7 +126,8 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	o.loops.dataDir, o.loops.log = o.plane.DataDir, logger
-	o.loops.shared = plane.Shared
+	o.loops.sources.own = o.addresses(plane.URL())
+	o.loops.plane = inProcess{shared: plane.Shared, room: plane.Room}
 	o.loops.leaderElect = len(o.plane.Etcd.Servers) > 0
 	go func() {
 		select {
@@ -127,6 +139,19 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		}
 	}()
 	return plane.Run(ctx, o.loops.run)
+}
+
+// addresses are where the control plane is, by all names that it is given here.
+func (o *serveOptions) addresses(at string) []string {
+	own := append([]string{at}, o.plane.Etcd.Servers...)
+	_, port, err := net.SplitHostPort(hostPort(at))
+	if err != nil {
+		return own
+	}
+	for _, host := range o.hosts {
+		own = append(own, net.JoinHostPort(host, port))
+	}
+	return own
 }
 
 // validate refuses flags that cannot work, before anything starts.
@@ -144,6 +169,8 @@ func (o *serveOptions) validate() error {
 		return command.Usage(fmt.Errorf("--agent-certificate-duration %s is too short: agents could not renew in time; at least %s", o.plane.AgentCertificateDuration, shortestCertificate))
 	case o.plane.ExpiredAgentGrace < time.Second:
 		return command.Usage(fmt.Errorf("--expired-agent-grace %s is too short: at least 1s", o.plane.ExpiredAgentGrace))
+	case o.plane.SealKeyFile != "" && len(o.plane.Etcd.Servers) == 0:
+		return command.Usage(fmt.Errorf("--%s is for replicas on a store elsewhere: name it with --etcd-servers", sealKeyFile))
 	}
 	if err := o.loops.validate(ofKubernetes); err != nil {
 		return err
@@ -152,6 +179,11 @@ func (o *serveOptions) validate() error {
 	if !o.flags.Changed(allowLoopback) {
 		o.plane.Rules.RefuseLoopbackClusters = !net.ParseIP(o.plane.BindAddress).IsLoopback()
 	}
+	free, err := resource.ParseQuantity(o.minFreeDisk)
+	if err != nil || free.Sign() < 0 {
+		return command.Usage(fmt.Errorf("--min-free-disk %q is no amount of bytes: write such as 128Mi, or 0 to watch nothing", o.minFreeDisk))
+	}
+	o.plane.Rules.MinFreeDisk = free.Value()
 	o.plane.FeatureGates = o.loops.features.Kubernetes
 	o.plane.Rules.IgnoreQuotas = !o.loops.features.QuotaEnforcement
 	return nil

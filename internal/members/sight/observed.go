@@ -15,6 +15,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/ownership"
+	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
@@ -33,6 +34,8 @@ type Observed struct {
 	// Work is the Work that the object's annotations name; zero for none. A
 	// member may write there what it likes.
 	Work types.NamespacedName
+	// Claim is what the object says of whose it is, besides names.
+	Claim claims.Marks
 	// Owned is the ownership.Hash of the object.
 	Owned string
 	// Scaled says whether something in the member, no person, sets the number of
@@ -76,13 +79,13 @@ type Interpreter interface {
 }
 
 // common are the texts of an object that many others have, too.
-type common struct{ namespace, workNamespace string }
+type common struct{ namespace, workNamespace, hub string }
 
 // Marks returns what an object says about itself and who it belongs to, without
 // its fields, status and health.
 func Marks(obj *unstructured.Unstructured) *Observed {
 	annotations := obj.GetAnnotations()
-	once := unique.Make(common{obj.GetNamespace(), annotations[workv1alpha2.WorkNamespaceAnnotation]})
+	once := unique.Make(common{obj.GetNamespace(), annotations[workv1alpha2.WorkNamespaceAnnotation], annotations[workv1alpha2.HubAnnotation]})
 	return &Observed{
 		common: once,
 		ObjectMeta: metav1.ObjectMeta{
@@ -98,6 +101,7 @@ func Marks(obj *unstructured.Unstructured) *Observed {
 			Namespace: once.Value().workNamespace,
 			Name:      annotations[workv1alpha2.WorkNameAnnotation],
 		},
+		Claim: claims.Marks{Hub: once.Value().hub, Work: obj.GetLabels()[workv1alpha2.WorkPermanentIDLabel]},
 	}
 }
 

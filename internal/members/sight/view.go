@@ -62,6 +62,14 @@ func (v *View) Read(gvk schema.GroupVersionKind, key types.NamespacedName) (*Obs
 	return v.watch(gvk).read(key)
 }
 
+// Each calls yield for the managed objects of all kinds whose watch has seen the
+// whole list and is up to date. It asks nothing of the member.
+func (v *View) Each(yield func(schema.GroupVersionKind, *Observed)) {
+	for _, w := range v.all() {
+		each(w, yield)
+	}
+}
+
 // Lookup returns how the member serves a kind. An error that meta.IsNoMatchError
 // knows says that it does not.
 func (v *View) Lookup(ctx context.Context, gvk schema.GroupVersionKind) (Kind, error) {

@@ -114,6 +114,21 @@ func (w *kindWatch) cached(key types.NamespacedName) (*Observed, Presence) {
 	return observed, Present
 }
 
+// each calls yield for what the watch has seen, if that is all that there is.
+func each(w *kindWatch, yield func(schema.GroupVersionKind, *Observed)) {
+	w.mu.Lock()
+	current, whole := w.current, !w.unserved && w.current.trusted()
+	w.mu.Unlock()
+	if !whole {
+		return
+	}
+	for _, obj := range current.informer.GetStore().List() {
+		if observed, ok := obj.(*Observed); ok {
+			yield(w.gvk, observed)
+		}
+	}
+}
+
 func older(a, b *Observed) bool { return earlier(a.ResourceVersion, b.ResourceVersion) }
 
 // earlier says whether the resource version a was certainly made before b.

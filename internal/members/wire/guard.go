@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
 // mostBytes bounds one answer of a member, watches aside.
@@ -124,7 +126,7 @@ func (g *guard) send(req *http.Request, ctx context.Context) (*http.Response, er
 	resp, err := g.next.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	})))
-	if err == nil || req.Context().Err() != nil { // or the caller gave up
+	if err == nil || req.Context().Err() != nil || errors.Is(err, tenure.ErrOver) { // or the caller gave up, or must not ask
 		return resp, err
 	}
 	var reset http2.StreamError

@@ -15,6 +15,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+
+	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
 func guarded(t *testing.T, answer http.HandlerFunc) (*http.Client, *guard, string, *int) {
@@ -225,6 +227,25 @@ func TestGuardDoubtsAMemberThatIsGone(t *testing.T) {
 	g.idle(t)
 	if *doubts != 2 {
 		t.Errorf("%d doubts, want one per request", *doubts)
+	}
+}
+
+// A replica that may not write to a member any more has found out nothing about it.
+func TestGuardDoubtsNoMemberThatMustNotBeAsked(t *testing.T) {
+	asked := false
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	defer server.Close()
+	c, g, doubts := over(tenure.New(clock.RealClock{}).Member(http.DefaultTransport))
+	resp, err := c.Post(server.URL, "", strings.NewReader("x"))
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	if !errors.Is(err, tenure.ErrOver) || asked {
+		t.Errorf("error = %v, asked: %v", err, asked)
+	}
+	g.idle(t)
+	if *doubts != 0 {
+		t.Errorf("%d doubts", *doubts)
 	}
 }
 

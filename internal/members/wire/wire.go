@@ -6,10 +6,12 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+
+	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
 // Options are the bounds of a wire, and who is told of what goes wrong on it. All
-// are required.
+// but Gate are required.
 type Options struct {
 	// Clock is the time that requests wait by.
 	Clock clock.WithTicker
@@ -19,22 +21,38 @@ type Options struct {
 	Gone func()
 	// Slow is called when the member took a request and did not answer it.
 	Slow func()
+	// Gate says whether the member may be written to; nil: always.
+	Gate Gate
+}
+
+// Gate says whether members may be written to, at the last moment before that.
+type Gate interface {
+	// Member returns a transport that sends writes while that is so.
+	Member(next http.RoundTripper) http.RoundTripper
+	// Dial returns a way to make connections that send while that is so; nil stands for
+	// the machine's network.
+	Dial(dial tenure.DialFunc) tenure.DialFunc
 }
 
 // Wire carries the requests to one member. It implements http.RoundTripper.
 type Wire struct {
 	cable cable
 	guard guard
+	gate  Gate
 }
 
 // New returns the wire to the member that config leads to. It sends nothing. Of the
 // config only what connects is read: its limits are left to the wire.
 func New(config *rest.Config, o Options) (*Wire, error) {
-	w := &Wire{}
+	w := &Wire{gate: o.Gate}
 	if err := w.Lay(config, func() {}); err != nil {
 		return nil, err
 	}
-	w.guard = guard{next: &w.cable, traffic: newTraffic(o.Clock), timeout: o.Timeout, gone: o.Gone, slow: o.Slow}
+	var way http.RoundTripper = &w.cable
+	if o.Gate != nil {
+		way = o.Gate.Member(way)
+	}
+	w.guard = guard{next: way, traffic: newTraffic(o.Clock), timeout: o.Timeout, gone: o.Gone, slow: o.Slow}
 	return w, nil
 }
 
@@ -49,7 +67,11 @@ func (w *Wire) WrappedRoundTripper() http.RoundTripper { return &w.guard }
 // watches end, to be taken up again where they were. Laid is called before anybody
 // may act on an answer that came by what it was made of until then.
 func (w *Wire) Lay(config *rest.Config, laid func()) error {
-	return w.cable.lay(unlimited(config), laid)
+	config = unlimited(config)
+	if w.gate != nil {
+		config.Dial = w.gate.Dial(config.Dial)
+	}
+	return w.cable.lay(config, laid)
 }
 
 // Now remembers what the wire is made of. The function that it returns acts on an

@@ -49,6 +49,9 @@ type Options struct {
 	// ClusterID is the UID of the kube-system namespace of that cluster; empty
 	// means what the control plane knows, or any.
 	ClusterID string
+	// Properties are what is true of the cluster that registers by it, for policies to
+	// select by. What an agent says of itself counts only so far as they say the same.
+	Properties identity.Properties
 }
 
 // Info is what may be told of a token.
@@ -118,6 +121,9 @@ func (o *Options) complete(ctx context.Context, hub client.Reader) error {
 	if len(o.Groups) == 0 {
 		o.Groups = []string{identity.TokensGroup}
 	}
+	if err := checkProperties(o.Properties); err != nil {
+		return err
+	}
 	if err := o.bind(ctx, hub); err != nil {
 		return err
 	}
@@ -182,11 +188,15 @@ func (o *Options) secret() *corev1.Secret {
 	for _, usage := range o.Usages {
 		data[bootstrapapi.BootstrapTokenUsagePrefix+usage] = "true"
 	}
-	return &corev1.Secret{
+	out := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: bootstraputil.BootstrapTokenSecretName(id)},
 		Type:       bootstrapapi.SecretTypeBootstrapToken,
 		StringData: data,
 	}
+	if text := o.Properties.String(); text != "" {
+		out.Annotations = map[string]string{identity.PropertiesAnnotation: text}
+	}
+	return out
 }
 
 // List tells of all tokens, sorted by id.

@@ -5,6 +5,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 )
 
@@ -120,7 +121,8 @@ func (SpreadConstraint) Filter(req *framework.Request, c *framework.Cluster) str
 	return ""
 }
 
-// ClusterEviction refuses clusters that the resource is being moved away from.
+// ClusterEviction refuses clusters that others than the scheduler have the resource
+// moved away from.
 type ClusterEviction struct{}
 
 // Name implements framework.Plugin.
@@ -129,7 +131,8 @@ func (ClusterEviction) Name() string { return "ClusterEviction" }
 // Filter implements framework.Filter.
 func (ClusterEviction) Filter(req *framework.Request, c *framework.Cluster) string {
 	for i := range req.Spec.GracefulEvictionTasks {
-		if req.Spec.GracefulEvictionTasks[i].FromCluster == c.Name {
+		task := &req.Spec.GracefulEvictionTasks[i]
+		if task.FromCluster == c.Name && task.Producer != workv1alpha2.EvictionProducerScheduler {
 			return "cluster(s) is in the process of eviction"
 		}
 	}

@@ -25,5 +25,5 @@ func Register(_ context.Context, mgr ctrl.Manager) error {
 	if err := cluster.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, cluster.Options{}).Register(mgr); err != nil {
 		return err
 	}
-	return agents.New(mgr.GetClient(), mgr.GetAPIReader(), agents.Options{}).Register(mgr)
+	return agents.New(mgr.GetClient(), mgr.GetAPIReader(), agents.Options{Events: events}).Register(mgr)
 }

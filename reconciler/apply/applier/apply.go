@@ -3,6 +3,7 @@ package applier
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -116,9 +117,12 @@ func Prunable(removed []inventory.Entry, seen Observed) []inventory.Entry {
 }
 
 // Prune deletes the given entries in the incarnation that was seen, in the
-// reverse order of their apply. One that fails does not keep the others.
+// reverse order of their apply. One that fails does not keep the others of its
+// stage. It returns a *Refusal of those that the writer may not delete, when all
+// others are.
 func (a *Applier) Prune(ctx context.Context, writer client.Client, entries []inventory.Entry, seen Observed) error {
 	inventory.SortForRemoval(entries)
+	var denied denials
 	for len(entries) > 0 {
 		stage := inventory.StageOf(entries[0].ID.GroupKind)
 		n := 1
@@ -126,13 +130,30 @@ func (a *Applier) Prune(ctx context.Context, writer client.Client, entries []inv
 			n++
 		}
 		err := each(ctx, a.opts.Parallel, entries[:n], func(ctx context.Context, e inventory.Entry) error {
-			return deleteSeen(ctx, writer, seen[e.ID])
+			return denied.take(e.ID, deleteSeen(ctx, writer, seen[e.ID]))
 		})
 		if err != nil {
 			return err
 		}
 		entries = entries[n:]
 	}
+	return refuse(denied.findings)
+}
+
+// denials are the deletions that the server did not allow.
+type denials struct {
+	mu       sync.Mutex
+	findings []Finding
+}
+
+// take keeps a denial, and returns any other error.
+func (d *denials) take(id inventory.ID, err error) error {
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.findings = append(d.findings, *findingOf(id, err))
 	return nil
 }
 

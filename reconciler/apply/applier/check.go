@@ -104,13 +104,27 @@ func (a *Applier) survey(ctx context.Context, plan Plan, indexes []int) ([]int, 
 			return nil, err
 		}
 		if problem != nil {
-			findings = append(findings, *problem)
+			findings = append(findings, *forbiddenBefore(ctx, plan, i, problem))
 		}
 		if now {
 			ready = append(ready, i)
 		}
 	}
 	return ready, refuse(findings)
+}
+
+// forbiddenBefore returns what is wrong with an object to somebody who may write
+// it, and to others that they may not: which namespaces there are is none of their
+// business.
+func forbiddenBefore(ctx context.Context, plan Plan, i int, problem *Finding) *Finding {
+	if problem.Reason != ReasonNamespaceNotFound {
+		return problem
+	}
+	obj := plan.Changes[i].Desired
+	if err := dryRun(ctx, plan.set.Writer, obj.DeepCopy()); apierrors.IsForbidden(err) {
+		return findingOf(inventory.IDOf(obj), err)
+	}
+	return problem
 }
 
 // surveyor knows what a set brings along.
@@ -239,7 +253,7 @@ func (a *Applier) judge(ctx context.Context, set Set, desired *unstructured.Unst
 		observed = found
 	}
 	if skips(desired, observed) {
-		return Skipped, nil, nil
+		return skipped(ctx, set, desired, err)
 	}
 	if err != nil {
 		return a.refused(ctx, set, desired, observed, err)
@@ -253,6 +267,21 @@ func (a *Applier) judge(ctx context.Context, set Set, desired *unstructured.Unst
 	}
 	a.remember(set.Owner, desired, observed)
 	return Unchanged, nil, nil
+}
+
+// skipped leaves an object as it is, if the writer may at least look at it: of
+// others nobody learns whether they are there.
+func skipped(ctx context.Context, set Set, desired *unstructured.Unstructured, cause error) (Action, *Finding, error) {
+	if !apierrors.IsForbidden(cause) {
+		return Skipped, nil, nil
+	}
+	found := &unstructured.Unstructured{}
+	found.SetGroupVersionKind(desired.GroupVersionKind())
+	err := set.Writer.Get(ctx, client.ObjectKeyFromObject(desired), found)
+	if apierrors.IsForbidden(err) {
+		return later, findingOf(inventory.IDOf(desired), cause), nil
+	}
+	return Skipped, nil, client.IgnoreNotFound(err)
 }
 
 // get reads one object of the hub; nil if there is none.

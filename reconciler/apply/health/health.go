@@ -2,12 +2,11 @@ package health
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"github.com/fluxcd/pkg/apis/kustomize"
-	"github.com/fluxcd/pkg/apis/meta"
-	"github.com/fluxcd/pkg/runtime/cel"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +16,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
@@ -43,16 +43,25 @@ type Deps struct {
 }
 
 // Reader judges health. It is safe for use by several goroutines.
-type Reader struct{ Deps }
+type Reader struct {
+	Deps
+	expressions *expression.Compiler
+}
 
 // New returns a Reader.
-func New(deps Deps) *Reader { return &Reader{Deps: deps} }
+func New(deps Deps) *Reader {
+	return &Reader{Deps: deps, expressions: expression.NewCompiler(expression.Limits{})}
+}
 
 // Request asks how objects fare.
 type Request struct {
 	Entries []inventory.Entry
-	// Observed are the objects as they stand on the hub; others are read.
+	// Observed are the objects as they stand on the hub. Whoever asks may read
+	// them.
 	Observed map[inventory.ID]*unstructured.Unstructured
+	// As reads the others; it is whoever asks, and learns nothing of what it may not
+	// read.
+	As client.Reader
 	// Checks are expressions that judge kinds in place of the usual rules.
 	Checks []kustomize.CustomHealthCheck
 }
@@ -61,7 +70,7 @@ type Request struct {
 // policy carries is judged by its members; anything else by its own status.
 // Policies are read live: one that was applied a moment ago counts.
 func (r *Reader) Assess(ctx context.Context, req Request) ([]Verdict, error) {
-	rules, err := compile(req.Checks)
+	rules, err := r.compile(req.Checks)
 	if err != nil {
 		return nil, err
 	}
@@ -71,15 +80,15 @@ func (r *Reader) Assess(ctx context.Context, req Request) ([]Verdict, error) {
 	}
 	verdicts := make([]Verdict, len(req.Entries))
 	for i, e := range req.Entries {
-		if verdicts[i], err = r.assess(ctx, e, req.Observed[e.ID], policies, rules); err != nil {
+		if verdicts[i], err = r.assess(ctx, req, e, policies, rules); err != nil {
 			return nil, err
 		}
 	}
 	return verdicts, nil
 }
 
-func (r *Reader) assess(ctx context.Context, e inventory.Entry, obj *unstructured.Unstructured, policies selection, rules checks) (Verdict, error) {
-	v := Verdict{ID: e.ID, State: rollup.Progressing}
+func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, policies selection, rules checks) (Verdict, error) {
+	v, obj := Verdict{ID: e.ID, State: rollup.Progressing}, req.Observed[e.ID]
 	binding, err := r.binding(ctx, e.ID)
 	if err != nil {
 		return v, err
@@ -89,7 +98,12 @@ func (r *Reader) assess(ctx context.Context, e inventory.Entry, obj *unstructure
 		want = bindings.TemplateOf(binding).GroupVersionKind
 	}
 	if obj == nil || obj.GroupVersionKind() != want {
-		if obj, err = r.read(ctx, want, e.ID); err != nil {
+		obj, err = read(ctx, req.As, want, e.ID)
+		if apierrors.IsForbidden(err) {
+			v.State, v.Reason, v.Denied = rollup.Failed, err.Error(), true
+			return v, nil
+		}
+		if err != nil {
 			return v, err
 		}
 	}
@@ -98,7 +112,7 @@ func (r *Reader) assess(ctx context.Context, e inventory.Entry, obj *unstructure
 		return v, nil
 	}
 	if rule := rules[want]; rule != nil {
-		return byStatus(ctx, v, obj, rule.Evaluate)
+		return byStatus(ctx, v, obj, rule.judge)
 	}
 	switch {
 	case binding != nil:
@@ -155,12 +169,15 @@ func (r *Reader) works(ctx context.Context, b workv1alpha2.Binding) ([]*workv1al
 }
 
 // read returns one object of the hub; nil if there is none, or no such kind.
-func (r *Reader) read(ctx context.Context, gvk schema.GroupVersionKind, id inventory.ID) (*unstructured.Unstructured, error) {
+func read(ctx context.Context, as client.Reader, gvk schema.GroupVersionKind, id inventory.ID) (*unstructured.Unstructured, error) {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(gvk)
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: id.Namespace, Name: id.Name}, obj)
+	err := as.Get(ctx, client.ObjectKey{Namespace: id.Namespace, Name: id.Name}, obj)
 	if apierrors.IsNotFound(err) || apimeta.IsNoMatchError(err) {
 		return nil, nil
+	}
+	if apierrors.IsForbidden(err) {
+		return nil, err // says itself who may not read what
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", inventory.Describe(id), err)
@@ -178,24 +195,16 @@ func runsNowhere(id inventory.ID) bool {
 	}
 }
 
-// checks judge objects of a kind by expressions.
-type checks map[schema.GroupVersionKind]*cel.StatusEvaluator
-
-func compile(custom []kustomize.CustomHealthCheck) (checks, error) {
-	out := checks{}
-	for i := range custom {
-		rule, err := cel.NewStatusEvaluator(&custom[i].HealthCheckExpressions)
-		if err != nil {
-			return nil, loop.Stalled(meta.InvalidCELExpressionReason, fmt.Errorf("spec.healthCheckExprs[%d]: %w", i, err))
-		}
-		out[schema.FromAPIVersionAndKind(custom[i].APIVersion, custom[i].Kind)] = rule
-	}
-	return out, nil
-}
+// evaluator judges an object.
+type evaluator func(context.Context, *unstructured.Unstructured) (*status.Result, error)
 
 // byStatus judges an object by what its own status says.
-func byStatus(ctx context.Context, v Verdict, obj *unstructured.Unstructured, evaluate func(context.Context, *unstructured.Unstructured) (*status.Result, error)) (Verdict, error) {
+func byStatus(ctx context.Context, v Verdict, obj *unstructured.Unstructured, evaluate evaluator) (Verdict, error) {
 	result, err := evaluate(ctx, obj)
+	var ends *loop.Error
+	if errors.As(err, &ends) || ctx.Err() != nil {
+		return v, err
+	}
 	if err != nil {
 		v.Reason = err.Error()
 		return v, nil

@@ -3,6 +3,7 @@ package health_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"testing"
 
 	"github.com/fluxcd/pkg/apis/kustomize"
@@ -20,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
@@ -46,8 +48,14 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	if err := json.Unmarshal([]byte(text), obj); err != nil {
 		t.Fatal(err)
 	}
+	labels := applier.OwnerLabels(owner)
+	maps.Copy(labels, obj.GetLabels())
+	obj.SetLabels(labels)
 	return obj
 }
+
+// owner is the Kustomization that applied the objects.
+var owner = client.ObjectKey{Namespace: "team", Name: "web"}
 
 func entryOf(obj *unstructured.Unstructured) inventory.Entry {
 	return inventory.Entry{ID: inventory.IDOf(obj), Version: obj.GroupVersionKind().Version}
@@ -103,7 +111,9 @@ func work(b *workv1alpha2.ResourceBinding) *workv1alpha1.Work {
 
 func changed(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	out := obj.DeepCopy()
-	out.SetLabels(map[string]string{"changed": "yes"})
+	labels := applier.OwnerLabels(owner)
+	labels["changed"] = "yes"
+	out.SetLabels(labels)
 	return out
 }
 
@@ -189,7 +199,7 @@ func TestHealth(t *testing.T) {
 			e := entryOf(tc.template)
 
 			got, err := reader.Assess(t.Context(), health.Request{
-				Entries: []inventory.Entry{e}, Observed: map[inventory.ID]*unstructured.Unstructured{e.ID: tc.template}, Checks: tc.checks,
+				Entries: []inventory.Entry{e}, Observed: map[inventory.ID]*unstructured.Unstructured{e.ID: tc.template}, As: hub, Checks: tc.checks,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -201,7 +211,7 @@ func TestHealth(t *testing.T) {
 			if tc.part != nil {
 				want = []rollup.Part{*tc.part}
 			}
-			parts, err := reader.Parts(t.Context(), []inventory.Entry{e})
+			parts, err := reader.Parts(t.Context(), owner, []inventory.Entry{e})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +226,7 @@ func TestHealthOfWhatIsNotThere(t *testing.T) {
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).Build()
 	reader := health.New(health.Deps{Hub: hub, Live: hub, Templates: templates{}})
 	missing := inventory.Entry{ID: inventory.ID{Namespace: "shop", Name: "web", GroupKind: schema.GroupKind{Kind: "ConfigMap"}}, Version: "v1"}
-	got, err := reader.Assess(t.Context(), health.Request{Entries: []inventory.Entry{missing}})
+	got, err := reader.Assess(t.Context(), health.Request{Entries: []inventory.Entry{missing}, As: hub})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,21 +13,24 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 )
 
-// Parts returns a part per object that a policy carries, or is about to carry.
-// It reads caches only.
-func (r *Reader) Parts(ctx context.Context, entries []inventory.Entry) ([]rollup.Part, error) {
+// Parts returns a part per object that a policy carries, or is about to carry, and
+// that the named Kustomization applied, by the object's labels: that a list names
+// an object is no evidence, as a tenant may write the status that it stands in. It
+// reads caches only.
+func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []inventory.Entry) ([]rollup.Part, error) {
 	policies, err := r.policies(ctx, r.Hub)
 	if err != nil {
 		return nil, err
 	}
 	var parts []rollup.Part
 	for _, e := range entries {
-		part, propagated, err := r.part(ctx, e, policies)
+		part, propagated, err := r.part(ctx, owner, e, policies)
 		if err != nil {
 			return nil, err
 		}
@@ -38,7 +41,7 @@ func (r *Reader) Parts(ctx context.Context, entries []inventory.Entry) ([]rollup
 	return parts, nil
 }
 
-func (r *Reader) part(ctx context.Context, e inventory.Entry, policies selection) (rollup.Part, bool, error) {
+func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.Entry, policies selection) (rollup.Part, bool, error) {
 	waits := func(reason string) rollup.Part {
 		return rollup.Part{Object: objectName(e.ID), State: rollup.Progressing, Reason: reason}
 	}
@@ -54,6 +57,8 @@ func (r *Reader) part(ctx context.Context, e inventory.Entry, policies selection
 	switch {
 	case err != nil:
 		return rollup.Part{}, false, err
+	case presence == store.Present && !applied(owner, template):
+		return rollup.Part{}, false, nil
 	case binding == nil && presence == store.Present:
 		return waits("waits to be taken up by its policy"), policies.selects(resourceOf(template)) && !propagation.WaitsForChange(template), nil
 	case binding == nil:
@@ -68,6 +73,12 @@ func (r *Reader) part(ctx context.Context, e inventory.Entry, policies selection
 		return rollup.Part{}, false, err
 	}
 	return rollup.PartOf(template, binding, works), true, nil
+}
+
+// applied reports whether the named Kustomization applied an object.
+func applied(owner client.ObjectKey, obj *unstructured.Unstructured) bool {
+	by, known := applier.OwnerOf(obj)
+	return known && by == owner
 }
 
 // objectName names an object as package rollup does.

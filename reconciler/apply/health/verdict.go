@@ -11,6 +11,8 @@ type Verdict struct {
 	State rollup.State
 	// Reason is empty for a healthy object.
 	Reason string
+	// Denied says that who asked may not read it.
+	Denied bool
 }
 
 // String returns "Deployment/shop/web: eu-3: not ready 2/5".

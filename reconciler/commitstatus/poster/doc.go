@@ -2,8 +2,8 @@
 //
 // It reads CommitStatuses, Providers and their Secrets, posts what the forge
 // does not know yet, and writes the status of the CommitStatus: what was posted,
-// and the condition Synced with the reasons Posted, Unreachable, Refused and
-// ProviderNotReady. It never changes what is to be told, and never asks a forge
+// and the condition Synced with the reasons Posted, Unreachable, Refused,
+// ProviderNotReady and AddressNotAllowed. It never changes what is to be told, and never asks a forge
 // what it was told before: the object remembers.
 //
 // Every forge has a lane of its own: one post at a time, and after a fault none

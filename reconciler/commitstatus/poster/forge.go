@@ -15,9 +15,11 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/sources/forge"
 )
@@ -25,8 +27,10 @@ import (
 // Connect returns how statuses get to a forge. Errors are forge.ErrProvider.
 type Connect func(p forge.Provider, timeout time.Duration) (forge.Poster, error)
 
-func connectForge(p forge.Provider, timeout time.Duration) (forge.Poster, error) {
-	return forge.New(p, forge.Options{Timeout: timeout})
+func connectForge(out egress.Dialer) Connect {
+	return func(p forge.Provider, timeout time.Duration) (forge.Poster, error) {
+		return forge.New(p, forge.Options{Timeout: timeout, Egress: out})
+	}
 }
 
 // connections keep one Poster per CommitStatus, as long as what it was made
@@ -110,6 +114,9 @@ func (r *Reconciler) secret(ctx context.Context, namespace string, ref *meta.Loc
 	if ref == nil {
 		return nil, nil
 	}
+	if faults := path.IsValidPathSegmentName(ref.Name); len(faults) > 0 {
+		return nil, notReady(fmt.Errorf("%q is no name of a Secret: it %s: correct the Provider", ref.Name, faults[0]))
+	}
 	var secret corev1.Secret
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, &secret)
 	if apierrors.IsNotFound(err) {
@@ -131,6 +138,8 @@ func classify(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, egress.ErrNotAllowed):
+		return loop.Stalled(gitopsv1alpha1.CommitStatusReasonAddressNotAllowed, err)
 	case errors.As(err, &limited):
 		return loop.Waiting(gitopsv1alpha1.CommitStatusReasonUnreachable, limited.After, err)
 	case errors.Is(err, forge.ErrProvider):

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/egress"
 	queue "github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
@@ -36,9 +37,12 @@ type Options struct {
 	// FirstPause and LastPause bound how long a forge is left alone after
 	// faults; default 5 s and 5 min.
 	FirstPause, LastPause time.Duration
-	// Concurrent is how many forges are posted to at a time; default 4.
+	// Concurrent is how many forges are posted to at a time, one less at most of one
+	// namespace; default 5, at least 2.
 	Concurrent int
-	// Connect reaches a forge; nil takes those of package sources/forge.
+	// Egress opens connections. Its zero value reaches public addresses only.
+	Egress egress.Dialer
+	// Connect reaches a forge; nil takes those of package sources/forge, by Egress.
 	Connect Connect
 }
 
@@ -67,10 +71,11 @@ func New(hub client.Client, live client.Reader, opts Options) *Reconciler {
 		opts.LastPause = 5 * time.Minute
 	}
 	if opts.Concurrent <= 0 {
-		opts.Concurrent = 4
+		opts.Concurrent = 5
 	}
+	opts.Concurrent = queue.Workers(opts.Concurrent)
 	if opts.Connect == nil {
-		opts.Connect = connectForge
+		opts.Connect = connectForge(opts.Egress)
 	}
 	return &Reconciler{
 		hub: hub, live: live, opts: opts,
@@ -86,7 +91,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Named("commitstatus-poster").
 		For(&gitopsv1alpha1.CommitStatus{}, builder.WithPredicates(predicate.GenerationChangedPredicate{}, r.endings())).
 		Watches(&notificationv1beta3.Provider{}, handler.EnqueueRequestsFromMapFunc(r.unsyncedOf), builder.WithPredicates(predicate.GenerationChangedPredicate{}, changedOnly)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: queue.New[reconcile.Request]}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: queue.ByNamespace(r.opts.Concurrent)}).
 		Complete(r)
 }
 

@@ -10,13 +10,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/controlplane/disk"
 )
 
 // Hub reads and writes the control plane. It knows what the control plane serves
@@ -26,11 +30,52 @@ func Hub(f *fleet.Flags) (client.WithWatch, error) {
 	if err != nil {
 		return nil, err
 	}
+	told := &notices{}
+	cfg = rest.CopyConfig(cfg)
+	cfg.WarningHandler = told
 	mapper, err := f.Factory().ToRESTMapper()
 	if err != nil {
 		return nil, err
 	}
-	return client.NewWithWatch(cfg, client.Options{Scheme: scheme.New(), Mapper: mapper})
+	hub, err := client.NewWithWatch(cfg, client.Options{Scheme: scheme.New(), Mapper: mapper})
+	if err != nil {
+		return nil, err
+	}
+	return &attentive{WithWatch: hub, told: told}, nil
+}
+
+// attentive keeps what the control plane says of itself beside its answers.
+type attentive struct {
+	client.WithWatch
+	told *notices
+}
+
+// Notice returns why the control plane stores nothing new, if it said so since it
+// was asked last; empty otherwise.
+func Notice(hub client.Reader) string {
+	a, ok := hub.(*attentive)
+	if !ok {
+		return ""
+	}
+	a.told.mu.Lock()
+	defer a.told.mu.Unlock()
+	defer func() { a.told.last = "" }()
+	return a.told.last
+}
+
+type notices struct {
+	mu   sync.Mutex
+	last string
+}
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (n *notices) HandleWarningHeader(_ int, _, text string) {
+	if !strings.HasPrefix(text, disk.Notice) {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.last = text
 }
 
 // PageSize is how many objects one answer of the control plane holds.

@@ -169,13 +169,15 @@ running, and changes in members are still put back.`,
 }
 
 func newResumeCommand(f *fleet.Flags, now clock.Clock) *cobra.Command {
-	return perKind(&cobra.Command{
+	resume := perKind(&cobra.Command{
 		Use:   "resume",
-		Short: "Follow a suspended source or Kustomization again",
+		Short: "Follow a suspended source or Kustomization again, or go on after a restored backup",
 		Long: `Follow a suspended source or Kustomization again, and wait for what comes of
-it. With --all, --wait waits.`,
+it. With --all, --wait waits. Resume hub has a control plane go on that was set back to
+an older backup.`,
 		Example: `  flotilla resume source git fleet
-  flotilla resume kustomization --all --wait`,
+  flotilla resume kustomization --all --wait
+  flotilla resume hub --dry-run`,
 	}, func(what *followed) *cobra.Command {
 		o := &requestOptions{flags: f, clock: now}
 		cmd := o.several(what, "Follow suspended "+what.kind+"s again", func(ctx context.Context, r *requester, objects []client.Object) error {
@@ -198,6 +200,8 @@ it. With --all, --wait waits.`,
 		cmd.Flags().BoolVar(&o.wait, "wait", false, "with --all, too, wait until they are followed")
 		return cmd
 	})
+	resume.AddCommand(newResumeHubCommand(f, now))
+	return resume
 }
 
 // seen says whether the loop has looked at the object as it is now.

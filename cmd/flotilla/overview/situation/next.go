@@ -16,8 +16,12 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
+// controlPlaneKind stands for the control plane itself.
+const controlPlaneKind = "ControlPlane"
+
 // rank orders problems by kind: what may be the reason of others first.
 var rank = map[string]int{
+	controlPlaneKind:                    0,
 	clusterv1alpha1.ResourceKindCluster: 1, sourcev1.GitRepositoryKind: 2, kustomizev1.KustomizationKind: 3,
 	"ClusterPropagationPolicy": 4, "PropagationPolicy": 5,
 }

@@ -122,6 +122,24 @@ func TestText(t *testing.T) {
 	}
 }
 
+// A control plane that was set back is one problem, however many clusters say so.
+func TestAControlPlaneThatWasSetBack(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	for _, name := range []string{"east", "west"} {
+		c := &clusterv1alpha1.Cluster{}
+		c.Name = name
+		c.Status.Conditions = []metav1.Condition{
+			{Type: "Ready", Status: metav1.ConditionTrue}, {Type: clusterv1alpha1.ClusterConditionHeld, Status: metav1.ConditionTrue, Message: "set back"},
+		}
+		s.Cluster(c, time.Time{})
+	}
+	f := s.Fleet()
+	want := []situation.Problem{{State: situation.Failed, Kind: "ControlPlane", Name: "hub", Message: "set back", Next: "flotilla resume hub --dry-run"}}
+	if diff := cmp.Diff(want, f.Problems); diff != "" || f.Ready {
+		t.Errorf("ready: %v (-want +got):\n%s", f.Ready, diff)
+	}
+}
+
 func TestOneNamespace(t *testing.T) {
 	cases := map[string]struct {
 		namespace string

@@ -16,6 +16,8 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 )
 
@@ -28,6 +30,7 @@ const readyCondition = "Ready"
 type Survey struct {
 	now     time.Time
 	within  string
+	held    bool
 	fleet   Fleet
 	reach   map[inventory.ID]*reach
 	owned   map[int][]inventory.ID // by the place of the Kustomization
@@ -101,6 +104,12 @@ func judge(conditions []metav1.Condition, observed bool) (State, *metav1.Conditi
 	}
 }
 
+// ControlPlane adds what the control plane says is wrong with itself.
+func (s *Survey) ControlPlane(notice string) {
+	s.problem(Problem{State: Failed, Kind: controlPlaneKind, Name: "flotilla", Message: notice,
+		Next: "make room on the disk of its --data-dir, or of its store; it goes on by itself then"})
+}
+
 // Repository adds a GitRepository.
 func (s *Survey) Repository(r *sourcev1.GitRepository) {
 	state, ready := judge(r.Status.Conditions, r.Status.ObservedGeneration == r.Generation)
@@ -149,6 +158,7 @@ func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
 // Cluster adds a member. heard is when its agent last reported; zero where it
 // never did or has none.
 func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
+	s.hold(c.Status.Conditions)
 	state, ready := judge(c.Status.Conditions, true)
 	out := Cluster{
 		Name: c.Name, State: state, Version: c.Status.KubernetesVersion, Mode: string(c.Spec.SyncMode),
@@ -174,6 +184,21 @@ func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 		message += "; its agent was last heard " + ago(s.now, out.Heard.Time)
 	}
 	s.problem(Problem{State: out.State, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: message, Next: clusterNext(c)})
+	if o := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionOrphansFound); o != nil && o.Status == metav1.ConditionTrue {
+		found, _, _ := strings.Cut(o.Message, ";")
+		s.problem(Problem{State: Progressing, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: found, Next: "flotilla prune --cluster " + c.Name + " --dry-run"})
+	}
+}
+
+// hold adds, once for all clusters that say so, that the control plane was set back
+// and waits.
+func (s *Survey) hold(conditions []metav1.Condition) {
+	held := apimeta.FindStatusCondition(conditions, clusterv1alpha1.ClusterConditionHeld)
+	if s.held || held == nil || held.Status != metav1.ConditionTrue {
+		return
+	}
+	s.held = true
+	s.problem(Problem{State: Failed, Kind: "ControlPlane", Name: "hub", Message: held.Message, Next: "flotilla resume hub --dry-run"})
 }
 
 // Policy adds a policy. Only those that cannot act are shown.
@@ -189,6 +214,17 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 	}
 	s.problem(Problem{State: Failed, Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(), Message: ready.Message,
 		Next: "put right what it says: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + inNamespace(p.GetNamespace())})
+}
+
+// Work adds a Work that is being deleted, if that waits for somebody's word.
+func (s *Survey) Work(w *workv1alpha1.Work) {
+	blocked := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
+	cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
+	if blocked == nil || blocked.Status != metav1.ConditionTrue || !ok {
+		return
+	}
+	s.problem(Problem{State: Failed, Kind: workv1alpha1.ResourceKindWork, Namespace: w.Namespace, Name: w.Name, Clusters: []string{cluster}, Message: blocked.Message,
+		Next: fmt.Sprintf("see that nobody misses it, then: flotilla kubectl annotate work -n %s %s %s=true", w.Namespace, w.Name, workv1alpha2.AllowCascadeAnnotation)})
 }
 
 // Fleet returns what was found. The Survey must not be used after.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
@@ -49,6 +50,9 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 			continue
 		}
 		note(c.State, c.Name, c.Reason)
+	}
+	for _, kept := range placement.KeptBy(b.BindingSpec()) {
+		note(rollup.Progressing, "", kept.String())
 	}
 	s.reach[idOf(ref)] = found
 	if len(problems) == 0 {

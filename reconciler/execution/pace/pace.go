@@ -1,4 +1,4 @@
-package execution
+package pace
 
 import (
 	"sync"
@@ -9,17 +9,17 @@ import (
 )
 
 // Corrections of one Work's objects are made at once for freeCorrections times;
-// after that each waits twice as long as the one before, up to lastRetry. A
+// after that each waits twice as long as the one before, up to longestPause. A
 // quiet time of forgiven starts over.
 const (
 	freeCorrections = 3
 	firstPause      = time.Second
+	longestPause    = 5 * time.Minute
 	forgiven        = 10 * time.Minute
 )
 
-// pace slows the correction of objects down that somebody keeps changing, so
-// that two who disagree do not keep a member busy.
-type pace struct {
+// Pace counts corrections by Work. It is safe for use by several goroutines.
+type Pace struct {
 	clock clock.PassiveClock
 
 	mu   sync.Mutex
@@ -32,12 +32,13 @@ type run struct {
 	told  time.Time
 }
 
-func newPace(c clock.PassiveClock) *pace {
-	return &pace{clock: c, runs: map[client.ObjectKey]run{}}
+// New returns a Pace that has seen no corrections.
+func New(c clock.PassiveClock) *Pace {
+	return &Pace{clock: c, runs: map[client.ObjectKey]run{}}
 }
 
-// due returns how long the next correction has to wait.
-func (p *pace) due(key client.ObjectKey) time.Duration {
+// Due returns how long the next correction has to wait.
+func (p *Pace) Due(key client.ObjectKey) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r, ok := p.runs[key]
@@ -45,15 +46,15 @@ func (p *pace) due(key client.ObjectKey) time.Duration {
 	if !ok || r.count < freeCorrections || since > forgiven {
 		return 0
 	}
-	pause := lastRetry
+	pause := longestPause
 	if n := r.count - freeCorrections; n < 9 {
-		pause = min(lastRetry, firstPause<<n)
+		pause = min(longestPause, firstPause<<n)
 	}
 	return max(0, pause-since)
 }
 
-// ran counts a correction.
-func (p *pace) ran(key client.ObjectKey) {
+// Ran counts a correction.
+func (p *Pace) Ran(key client.ObjectKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.runs[key]
@@ -64,8 +65,8 @@ func (p *pace) ran(key client.ObjectKey) {
 	p.runs[key] = r
 }
 
-// tells says whether an Event is due: the last one is a while ago.
-func (p *pace) tells(key client.ObjectKey) bool {
+// Tells says whether an Event is due: the last one is a while ago.
+func (p *Pace) Tells(key client.ObjectKey) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.runs[key]
@@ -77,7 +78,8 @@ func (p *pace) tells(key client.ObjectKey) bool {
 	return true
 }
 
-func (p *pace) forget(key client.ObjectKey) {
+// Forget drops what is kept of a Work that is gone.
+func (p *Pace) Forget(key client.ObjectKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.runs, key)

@@ -1,0 +1,146 @@
+package management_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/commandtest"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/management"
+	"github.com/flotilla-io/flotilla/controlplane/fleettest"
+	"github.com/flotilla-io/flotilla/controlplane/member"
+	"github.com/flotilla-io/flotilla/controlplane/member/membertest"
+	"github.com/flotilla-io/flotilla/controlplane/servertest"
+	"github.com/flotilla-io/flotilla/internal/join"
+	"github.com/flotilla-io/flotilla/reconciler"
+)
+
+// TestPrune: what was applied from here and no Work names is shown, and removed once
+// somebody says so; nothing else is touched, of whatever kind.
+func TestPrune(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a control plane and a member")
+	}
+	hub := servertest.New(t)
+	at := membertest.Start(t, member.Options{Name: "east", Nodes: 1})
+	edge, err := client.New(at.Config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := hub.StartLoops(t, func(ctx context.Context, mgr ctrl.Manager) error {
+		return reconciler.Register(ctx, mgr, reconciler.Options{Controllers: []string{"cluster", "namespace", "execution", "unifiedauth"}})
+	})
+	t.Cleanup(func() { _ = stop() })
+	for _, err := range []error{
+		join.Join(t.Context(), join.Options{Name: "east", Hub: hub.Hub, Member: edge, MemberConfig: at.Config}),
+		join.Ready(t.Context(), hub.Hub, "east", fleettest.ReadyTimeout),
+		hub.Hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"kept", "lost"} {
+		carry(t, hub, name)
+	}
+	lost := &corev1.ConfigMap{}
+	if err := edge.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "lost"}, lost); err != nil {
+		t.Fatal(err)
+	}
+	copied := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "copy", Labels: lost.Labels, Annotations: lost.Annotations}}
+	if err := edge.Create(t.Context(), copied); err != nil {
+		t.Fatal(err)
+	}
+	if err := stop(); err != nil { // the Work vanishes without its object
+		t.Fatal(err)
+	}
+	stop = func() error { return nil }
+	work := byHand("lost")
+	if err := hub.Hub.Patch(t.Context(), work, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	if err := hub.Hub.Delete(t.Context(), work); err != nil {
+		t.Fatal(err)
+	}
+
+	prune := func(in string, args ...string) commandtest.Said {
+		t.Helper()
+		return commandtest.Run(t.Context(), commandtest.Root(management.Commands("")), in, append([]string{"prune", "--cluster", "east", "--kubeconfig", hub.Kubeconfig}, args...)...)
+	}
+	there := func(name string) bool {
+		t.Helper()
+		err := edge.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: name}, &corev1.ConfigMap{})
+		if client.IgnoreNotFound(err) != nil {
+			t.Fatal(err)
+		}
+		return !apierrors.IsNotFound(err)
+	}
+	list := "KIND       NAMESPACE  NAME  WORK\nConfigMap  shop       lost  lost\n"
+	for what, tc := range map[string]struct {
+		said commandtest.Said
+		code int
+	}{
+		"a dry run":       {prune("", "--dry-run"), 0},
+		"somebody's no":   {prune("n\n"), 1},
+		"nobody's answer": {prune(""), 1},
+	} {
+		if code, out, errOut := tc.said.All(); code != tc.code || out != list || !there("lost") {
+			t.Errorf("%s: code %d, there %t\n%s%s", what, code, there("lost"), out, errOut)
+		}
+	}
+	code, out, errOut := prune("", "--yes", "-o", "json").All()
+	var got struct {
+		Cluster string
+		Objects []struct{ Kind, Namespace, Name, Work, Outcome string }
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != 0 {
+		t.Fatalf("code %d, %v:\n%s%s", code, err, out, errOut)
+	}
+	if diff := cmp.Diff("{east [{ConfigMap shop lost lost removed}]}", fmt.Sprint(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if there("lost") || !there("kept") || !there("copy") {
+		t.Errorf("lost is there: %t, kept: %t, the copy: %t", there("lost"), there("kept"), there("copy"))
+	}
+	if _, out, _ := prune("", "--dry-run").All(); !strings.Contains(out, "nothing that nobody asks for") {
+		t.Errorf("afterwards: %s", out)
+	}
+}
+
+func byHand(name string) *workv1alpha1.Work {
+	return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace("east"), Name: name}}
+}
+
+// carry writes a Work with a ConfigMap of its name, and waits until the member has it.
+func carry(t *testing.T, hub *servertest.Env, name string) {
+	t.Helper()
+	w := byHand(name)
+	w.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: fmt.Appendf(nil,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":%q},"data":{"key":"1"}}`, name)}}}
+	if err := hub.Hub.Create(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	servertest.Eventually(t, name+" is applied", func(ctx context.Context) error {
+		if err := hub.Hub.Get(ctx, client.ObjectKeyFromObject(w), w); err != nil {
+			return err
+		}
+		if !meta.IsStatusConditionTrue(w.Status.Conditions, workv1alpha1.WorkApplied) {
+			return fmt.Errorf("conditions: %v", w.Status.Conditions)
+		}
+		return nil
+	})
+}

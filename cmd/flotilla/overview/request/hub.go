@@ -1,0 +1,114 @@
+package request
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/internal/setback"
+	"github.com/flotilla-io/flotilla/policies/claims"
+)
+
+// hubPlan is what resume hub says with -o json.
+type hubPlan struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"` // HubPlan
+	// Hold is why the control plane waits; nil if it does not.
+	Hold *claims.Hold `json:"hold,omitempty"`
+	// Changes are what it does when it goes on.
+	Changes []setback.Change `json:"changes"`
+	// Resumed says that it goes on.
+	Resumed bool `json:"resumed"`
+}
+
+func newResumeHubCommand(f *fleet.Flags, now clock.Clock) *cobra.Command {
+	var dry bool
+	var output string
+	cmd := &cobra.Command{
+		Use:   "hub",
+		Short: "Go on after the control plane was set back to an older backup",
+		Long: `Go on after the control plane was set back to an older backup.
+
+A control plane that finds that its clusters have seen more than its store knows
+changes and removes nothing there. Resume hub prints what it would do to bring them
+to what the store says, and has it do so. Objects that the store does not know of
+stay as they are. With --dry-run it is only printed.`,
+		Example: `  flotilla resume hub --dry-run
+  flotilla resume hub`,
+		Args: command.Exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "" && output != "json" {
+				return command.Usage(fmt.Errorf("-o %s: json is known", output))
+			}
+			return resumeHub(cmd, f, now, dry, output)
+		},
+	}
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "print what would be done")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json prints the plan for scripts")
+	return cmd
+}
+
+func resumeHub(cmd *cobra.Command, f *fleet.Flags, now clock.Clock, dry bool, output string) error {
+	hub, err := listing.Hub(f)
+	if err != nil {
+		return fleet.Describe(err)
+	}
+	plan := hubPlan{APIVersion: situation.APIVersion, Kind: "HubPlan", Changes: []setback.Change{}}
+	if plan.Hold, err = setback.Waits(cmd.Context(), hub); err != nil {
+		return fleet.Describe(err)
+	}
+	if plan.Hold != nil {
+		changes, err := setback.Pending(cmd.Context(), hub)
+		if err != nil {
+			return fleet.Describe(err)
+		}
+		plan.Changes = append(plan.Changes, changes...)
+	}
+	if output == "" { // before it is done
+		if err := plan.text(cmd.OutOrStdout()); err != nil {
+			return err
+		}
+	}
+	if plan.Hold != nil && !dry {
+		if err := setback.New(hub, hub, now).Resume(cmd.Context()); err != nil {
+			return fleet.Describe(err)
+		}
+		plan.Resumed = true
+	}
+	switch {
+	case output == "json":
+		encoder := json.NewEncoder(cmd.OutOrStdout())
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(plan)
+	case plan.Resumed:
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), "the control plane goes on")
+	}
+	return err
+}
+
+func (p *hubPlan) text(out io.Writer) error {
+	if p.Hold == nil {
+		_, err := fmt.Fprintln(out, "the control plane was not set back: there is nothing to resume")
+		return err
+	}
+	if _, err := fmt.Fprintln(out, p.Hold.Describe()); err != nil {
+		return err
+	}
+	for _, c := range p.Changes {
+		if _, err := fmt.Fprintf(out, "  would %s\n", c); err != nil {
+			return err
+		}
+	}
+	if len(p.Changes) == 0 {
+		_, err := fmt.Fprintln(out, "  nothing in the clusters differs from what the store says")
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package registration
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/internal/join"
+)
+
+// printTakeOver tells what taking a cluster over means. It prints nothing if no
+// other control plane has it.
+func printTakeOver(out io.Writer, plan *join.TakeOver) error {
+	if plan.From == nil {
+		return nil
+	}
+	lines := []string{
+		"taking over " + plan.From.Describe() + ", which writes nothing there any more when it notices",
+	}
+	meaning := map[string]string{
+		join.FateOurs:     "a policy here says Overwrite",
+		join.FateConflict: "asked for here, left alone until a policy says Overwrite",
+		join.FateStays:    "not asked for here, nobody looks after it",
+	}
+	for _, p := range plan.Objects {
+		lines = append(lines, fmt.Sprintf("  %s %s: %s", p.Object, p.Fate, meaning[p.Fate]))
+	}
+	if len(plan.Objects) == 0 {
+		lines = append(lines, "  it manages nothing there")
+	}
+	if len(plan.Unread) > 0 {
+		lines = append(lines, "  could not be listed: "+strings.Join(plan.Unread, ", "))
+	}
+	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))
+	return err
+}
+
+// claim has the member carry the claim of the control plane that its agent is for.
+func (r *registering) claim(cmd *cobra.Command, hub *rest.Config, member client.Client, config *rest.Config) error {
+	own, err := client.New(hub, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		return fmt.Errorf("connect to the control plane at %s: %w", hub.Host, err)
+	}
+	id, err := join.HubIdentity(cmd.Context(), own)
+	if err != nil {
+		return fleet.Describe(err)
+	}
+	if r.takeOver {
+		plan, err := join.PlanTakeOver(cmd.Context(), nil, id, member, config) // an agent sees nothing of what is placed
+		if err != nil {
+			return err
+		}
+		if err := printTakeOver(cmd.OutOrStdout(), plan); err != nil {
+			return err
+		}
+	}
+	err = join.Claim(cmd.Context(), join.ClaimOptions{Member: member, Hub: id, Cluster: r.cluster.name, Address: hub.Host, TakeOver: r.takeOver})
+	if errors.Is(err, join.ErrClaimed) {
+		return fmt.Errorf("cluster %s is not registered: %w", r.cluster.name, err)
+	}
+	return err
+}

@@ -1,0 +1,129 @@
+package program
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/internal/egress"
+	"github.com/flotilla-io/flotilla/sources/artifact"
+	"github.com/flotilla-io/flotilla/sources/build"
+)
+
+// sourceOptions are the flags about sources and forges.
+type sourceOptions struct {
+	// artifactAddress is where artifacts are served; empty takes the port of
+	// the last run, or a free one.
+	artifactAddress string
+	// given is what --source-networks says, networks what it means.
+	given    []string
+	networks []netip.Prefix
+	// own are addresses and URLs of the control plane that this process knows of,
+	// beyond those that its loops listen at.
+	own []string
+	// builds runs what is not built in this process; nil if all is.
+	builds build.Runner
+}
+
+func (o *sourceOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.artifactAddress, "artifact-address", "",
+		"IP address and port that artifacts are served on; default is loopback with the port of the last run, or a free one")
+	flags.StringSliceVar(&o.given, strings.TrimPrefix(egress.Flag, "--"), nil,
+		"networks that Git servers and forges may be in, beyond public addresses, as address/bits (default none); loopback addresses need one within 127.0.0.0/8 or ::1/128, and the control plane's own ports are never reached")
+}
+
+func (o *sourceOptions) validate() (err error) {
+	if o.networks, err = egress.ParseNetworks(o.given); err != nil {
+		return command.Usage(fmt.Errorf("%s: %w", egress.Flag, err))
+	}
+	return nil
+}
+
+// dialer connects to sources and forges, but not to the control plane: what this
+// process knows of it, and the given addresses and URLs, of which some may be empty.
+func (o *sourceOptions) dialer(own ...string) egress.Dialer {
+	out := egress.Dialer{Networks: o.networks}
+	for _, address := range append(own, o.own...) {
+		if at := hostPort(address); at != "" {
+			out.Own = append(out.Own, at)
+		}
+	}
+	return out
+}
+
+// hostPort returns the host and port of an address or URL, or nothing if it has
+// none, as that of a socket in a folder.
+func hostPort(address string) string {
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		port := cmp.Or(u.Port(), map[string]string{"http": "80"}[u.Scheme], "443")
+		address = net.JoinHostPort(u.Hostname(), port)
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return ""
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return ""
+	}
+	return address
+}
+
+// serveArtifacts opens the store and offers it over HTTP, so that other tools
+// find the artifacts by the addresses in the sources' status.
+func (o *loopOptions) serveArtifacts(listener net.Listener) (*artifact.Store, func(), error) {
+	store, err := artifact.NewStore(filepath.Join(o.dataDir, "artifacts"), artifact.Options{BaseURL: "http://" + listener.Addr().String(), Room: o.plane.room})
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("open the artifact store: %w", err), listener.Close())
+	}
+	server := &http.Server{Handler: store.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = server.Serve(listener) }()
+	return store, func() {
+		_ = server.Close()
+		_ = store.Close()
+	}, nil
+}
+
+// listen takes the given address. Without one it takes the port of the last
+// run, so that the addresses in statuses stay true, and a free one if there was
+// none or somebody else has it.
+func (o *loopOptions) listen(ctx context.Context) (net.Listener, error) {
+	if err := os.MkdirAll(o.dataDir, 0o700); err != nil {
+		return nil, err
+	}
+	config := &net.ListenConfig{}
+	if o.sources.artifactAddress != "" {
+		return config.Listen(ctx, "tcp", o.sources.artifactAddress)
+	}
+	memory := filepath.Join(o.dataDir, "artifact-address")
+	last, err := os.ReadFile(memory)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if len(last) > 0 {
+		if listener, err := config.Listen(ctx, "tcp", strings.TrimSpace(string(last))); err == nil {
+			return listener, nil
+		}
+	}
+	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(memory, []byte(listener.Addr().String()), 0o600); err != nil {
+		o.log.Error(err, "The next run will offer artifacts at another address")
+	}
+	return listener, nil
+}

@@ -1,0 +1,219 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/dynamic"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// Guard refuses deletions that would take down what runs in clusters although
+// nobody asked for that: of the namespace that holds a cluster's Works, of Works
+// that are still needed, and of what the control plane is made of. What is refused
+// is so for everybody, administrators too.
+type Guard struct {
+	*admission.Handler
+	hub dynamic.Interface
+	own map[string]bool
+}
+
+var (
+	_ admission.ValidationInterface     = (*Guard)(nil)
+	_ admission.InitializationValidator = (*Guard)(nil)
+)
+
+// NewGuard returns the plugin. kinds are the names of the control plane's own
+// CustomResourceDefinitions.
+func NewGuard(kinds []string) *Guard {
+	g := &Guard{Handler: admission.NewHandler(admission.Delete), own: map[string]bool{}}
+	for _, name := range kinds {
+		g.own[name] = true
+	}
+	return g
+}
+
+// SetDynamicClient is given by the server a client of its own.
+func (g *Guard) SetDynamicClient(hub dynamic.Interface) { g.hub = hub }
+
+// ValidateInitialization is called when the server is built.
+func (g *Guard) ValidateInitialization() error {
+	if g.hub == nil {
+		return errors.New("no client")
+	}
+	return nil
+}
+
+// Validate refuses a deletion that would do harm. What has to be read for that is
+// read from the store: what is decided here is not put right later.
+func (g *Guard) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetSubresource() != "" {
+		return nil
+	}
+	var why, err error
+	switch a.GetResource().GroupResource() {
+	case schema.GroupResource{Resource: "namespaces"}:
+		why, err = g.namespace(ctx, a.GetName())
+	case schema.GroupResource{Group: workv1alpha1.GroupName, Resource: "works"}:
+		why, err = g.work(ctx, a)
+	case schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}:
+		why = g.definition(a)
+	}
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if why != nil {
+		return admission.NewForbidden(a, why)
+	}
+	return nil
+}
+
+// namespace says why a namespace must stay; nil if it may go.
+func (g *Guard) namespace(ctx context.Context, name string) (why, err error) {
+	if name == workv1alpha2.NamespaceKarmadaSystem || name == workv1alpha2.NamespaceKarmadaCluster {
+		return errors.New("the control plane keeps there what it needs to reach its clusters"), nil
+	}
+	cluster, lives, err := g.clusterOf(ctx, name)
+	if err != nil || !lives {
+		return nil, err
+	}
+	return fmt.Errorf("it holds all that the fleet runs in cluster %s, which would be removed there; to take the cluster out of the fleet: flotilla unjoin %s", cluster, cluster), nil
+}
+
+// clusterOf returns the cluster of an execution namespace, and whether it is in
+// the fleet and is to stay there.
+func (g *Guard) clusterOf(ctx context.Context, namespace string) (name string, lives bool, err error) {
+	name, ok := workv1alpha2.ClusterOfExecutionNamespace(namespace)
+	if !ok {
+		return "", false, nil
+	}
+	cluster, err := g.find(ctx, clusterv1alpha1.GroupVersion.WithResource("clusters"), "", name)
+	return name, cluster != nil && cluster.GetDeletionTimestamp() == nil, err
+}
+
+// work says why a Work must stay; nil if it may go. The control plane itself
+// removes those that it made.
+func (g *Guard) work(ctx context.Context, a admission.Attributes) (why, err error) {
+	work, ok := a.GetOldObject().(metav1.Object)
+	if !ok || isOwn(a.GetUserInfo()) {
+		return nil, nil
+	}
+	user, err := g.userOf(ctx, work)
+	if err != nil || user == "" {
+		return nil, err
+	}
+	cluster, lives, err := g.clusterOf(ctx, work.GetNamespace())
+	if err != nil || !lives {
+		return nil, err
+	}
+	return fmt.Errorf("it is made for %s: what it holds would be taken down in cluster %s and made again; change that, or what places it, instead", user, cluster), nil
+}
+
+// userOf names the binding or namespace that a Work is made for and that still
+// wants it; empty for none.
+func (g *Guard) userOf(ctx context.Context, work metav1.Object) (string, error) {
+	if owner := metav1.GetControllerOfNoCopy(work); owner != nil && owner.APIVersion == "v1" && owner.Kind == "Namespace" {
+		ns, err := g.find(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "", owner.Name)
+		if err != nil || ns == nil || ns.GetUID() != owner.UID || ns.GetDeletionTimestamp() != nil {
+			return "", err
+		}
+		return "the Namespace " + owner.Name, nil
+	}
+	labels, notes := work.GetLabels(), work.GetAnnotations()
+	if id := labels[workv1alpha2.ResourceBindingPermanentIDLabel]; id != "" {
+		binding, err := g.find(ctx, workv1alpha2.GroupVersion.WithResource("resourcebindings"),
+			notes[workv1alpha2.ResourceBindingNamespaceAnnotationKey], notes[workv1alpha2.ResourceBindingNameAnnotationKey])
+		if err != nil || binding == nil || binding.GetLabels()[workv1alpha2.ResourceBindingPermanentIDLabel] != id {
+			return "", err
+		}
+		return placedBy(binding, &workv1alpha2.ResourceBinding{}, work.GetNamespace())
+	}
+	if id := labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel]; id != "" {
+		binding, err := g.find(ctx, workv1alpha2.GroupVersion.WithResource("clusterresourcebindings"), "", notes[workv1alpha2.ClusterResourceBindingAnnotationKey])
+		if err != nil || binding == nil || binding.GetLabels()[workv1alpha2.ClusterResourceBindingPermanentIDLabel] != id {
+			return "", err
+		}
+		return placedBy(binding, &workv1alpha2.ClusterResourceBinding{}, work.GetNamespace())
+	}
+	return "", nil
+}
+
+// placedBy names the template of a binding that has a place in the cluster of an
+// execution namespace; empty if it has none.
+func placedBy(found *unstructured.Unstructured, b workv1alpha2.Binding, namespace string) (string, error) {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, b); err != nil {
+		return "", fmt.Errorf("read %s %s: %w", found.GetKind(), found.GetName(), err)
+	}
+	if found.GetDeletionTimestamp() != nil {
+		return "", nil
+	}
+	spec := b.BindingSpec()
+	named := slices.Clone(spec.Clusters)
+	for _, other := range spec.RequiredBy {
+		named = append(named, other.Clusters...)
+	}
+	for _, target := range named {
+		if workv1alpha2.ExecutionNamespace(target.Name) == namespace {
+			ref := spec.Resource
+			if ref.Namespace == "" {
+				return ref.Kind + " " + ref.Name, nil
+			}
+			return ref.Kind + " " + ref.Namespace + "/" + ref.Name, nil
+		}
+	}
+	return "", nil
+}
+
+// definition says why a definition of a kind must stay; nil if it may go.
+func (g *Guard) definition(a admission.Attributes) error {
+	name := a.GetName()
+	if object, ok := a.GetOldObject().(metav1.Object); ok { // of a whole collection, which has no name
+		name = object.GetName()
+	}
+	if !g.own[name] {
+		return nil
+	}
+	return errors.New("the control plane is made of it: all objects of the kind would go, and what they brought to clusters")
+}
+
+// find reads an object; nil if it is not there.
+func (g *Guard) find(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
+	if name == "" {
+		return nil, nil
+	}
+	obj, err := g.hub.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s %s: %w", resource.Resource, name, err)
+	}
+	return obj, nil
+}
+
+// housekeepers is the group of Kubernetes' own controllers.
+const housekeepers = serviceaccount.ServiceAccountGroupPrefix + metav1.NamespaceSystem
+
+// isOwn says whether a user is a part of the control plane: its loops, Kubernetes'
+// own controllers, or loops that run apart from it.
+func isOwn(u user.Info) bool {
+	if u == nil {
+		return true
+	}
+	groups := u.GetGroups()
+	return u.GetName() == user.APIServerUser || slices.Contains(groups, housekeepers) || slices.Contains(groups, systemAccounts)
+}

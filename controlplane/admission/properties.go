@@ -1,0 +1,88 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/warning"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/registration/identity"
+)
+
+// Admit has what an agent says of the place of its cluster count once an
+// administrator has said it: by the token that it was registered with, or on the
+// Cluster. Until then it is noted there. Karmada's agents say it at each start.
+func (p *Agents) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	obj, ok := a.GetObject().(*clusterv1alpha1.Cluster)
+	if !ok || a.GetSubresource() != "" || a.GetUserInfo() == nil {
+		return nil
+	}
+	old, _ := a.GetOldObject().(*clusterv1alpha1.Cluster)
+	cluster, agent := identity.ClusterOfAgent(a.GetUserInfo().GetName())
+	if !agent {
+		note(obj, noted(obj))
+		return nil
+	}
+	if cluster != obj.Name {
+		return nil // it is refused
+	}
+	stands := identity.Properties{}
+	var asked identity.Properties
+	if old != nil {
+		stands, asked = identity.PlaceOf(old), noted(old)
+	}
+	said := identity.PlaceOf(obj)
+	if old == nil {
+		approved, err := p.approved(ctx, cluster)
+		if err != nil {
+			return apierrors.NewInternalError(err)
+		}
+		approved.Give(obj)
+		stands = identity.Properties{Provider: approved.Provider, Region: approved.Region, Zones: approved.Zones}
+	}
+	stands.Locate(obj)
+	news := stands.Beyond(said, false)
+	note(obj, asked.Beyond(news, true))
+	if !news.IsZero() {
+		warning.AddWarning(ctx, "", fmt.Sprintf("%s of the cluster %s counts once an administrator of the control plane has said it: flotilla patch cluster %s --type merge -p '%s'",
+			news.Words(), cluster, cluster, news.Patch()))
+	}
+	return nil
+}
+
+// approved is what an administrator said of a cluster by its token.
+func (p *Agents) approved(ctx context.Context, cluster string) (identity.Properties, error) {
+	registered, err := p.registration(ctx, cluster)
+	if err != nil || registered == nil {
+		return identity.Properties{}, err
+	}
+	return identity.ParseProperties(registered.GetAnnotations()[identity.PropertiesAnnotation])
+}
+
+// noted is what an agent has said of its cluster, and nobody else.
+func noted(c *clusterv1alpha1.Cluster) identity.Properties {
+	out, err := identity.ParseProperties(c.Annotations[identity.RequestedAnnotation])
+	if err != nil {
+		return identity.Properties{}
+	}
+	return out
+}
+
+// note writes on a cluster what of asked it is not.
+func note(c *clusterv1alpha1.Cluster, asked identity.Properties) {
+	stands := identity.PlaceOf(c)
+	left := stands.Beyond(asked, false)
+	text := left.String()
+	switch {
+	case text == c.Annotations[identity.RequestedAnnotation]:
+	case text == "":
+		delete(c.Annotations, identity.RequestedAnnotation)
+	case c.Annotations == nil:
+		c.Annotations = map[string]string{identity.RequestedAnnotation: text}
+	default:
+		c.Annotations[identity.RequestedAnnotation] = text
+	}
+}

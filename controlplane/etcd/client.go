@@ -1,0 +1,43 @@
+package etcd
+
+import (
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+)
+
+// How a connection to a store elsewhere is found to be dead, as the API server does it.
+const (
+	keepAlive        = 30 * time.Second
+	keepAliveTimeout = 10 * time.Second
+)
+
+// Address says where a store is that runs elsewhere.
+type Address struct {
+	// Servers are the store's URLs.
+	Servers []string
+	// CAFile, CertFile and KeyFile are for stores that speak TLS.
+	CAFile, CertFile, KeyFile string
+}
+
+// Connect returns a client of a store elsewhere. It sends nothing yet.
+func Connect(a Address) (*clientv3.Client, error) {
+	config := clientv3.Config{
+		Endpoints: a.Servers, Logger: zap.NewNop(), DialKeepAliveTime: keepAlive, DialKeepAliveTimeout: keepAliveTimeout,
+	}
+	if a.CAFile != "" || a.CertFile != "" || a.KeyFile != "" {
+		info := transport.TLSInfo{CertFile: a.CertFile, KeyFile: a.KeyFile, TrustedCAFile: a.CAFile}
+		var err error
+		if config.TLS, err = info.ClientConfig(); err != nil {
+			return nil, fmt.Errorf("connect to the store: %w", err)
+		}
+	}
+	client, err := clientv3.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the store: %w", err)
+	}
+	return client, nil
+}

@@ -1,0 +1,125 @@
+package pki
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-io/flotilla/controlplane/datadir"
+)
+
+// Common is where several servers keep the authorities and keys that they must
+// have in common.
+type Common interface {
+	// Load returns the files that are kept, by name, and the number of their
+	// version; nil and 0 if there are none yet.
+	Load(ctx context.Context) (files map[string][]byte, version int64, err error)
+	// Save replaces the version that was loaded, 0 for none. It says false if there
+	// is another one by now.
+	Save(ctx context.Context, files map[string][]byte, version int64) (saved bool, err error)
+}
+
+// saveAttempts is how often others may be faster before that is an error.
+const saveAttempts = 10
+
+// replaced is the folder of what was on disk and is not what all have.
+const replaced = "replaced"
+
+// OpenCommon is Open for one of several servers: authorities and the
+// service-account key are those of all. Where none are kept yet, those of the folder
+// are what is kept from then on; otherwise the folder gets what is kept, and other
+// ones that it had are put aside in a folder of their own.
+func OpenCommon(ctx context.Context, dir string, clk clock.WithTicker, common Common) (*Store, error) {
+	s := newStore(dir, clk)
+	s.common = common
+	if err := s.renew(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// commonFiles are the names of what all servers have. Certificates of theirs that
+// others only have to trust are not among them.
+func commonFiles() []string {
+	return []string{"ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "service-account.key"}
+}
+
+// agree brings the folder and what all have to the same.
+func (s *Store) agree(ctx context.Context, now time.Time) error {
+	for range saveAttempts {
+		kept, version, err := s.common.Load(ctx)
+		if err != nil {
+			return err
+		}
+		if err := s.take(kept); err != nil {
+			return err
+		}
+		if err := s.ensureOwn(now); err != nil {
+			return err
+		}
+		have, err := s.have()
+		if err != nil {
+			return err
+		}
+		if maps.EqualFunc(kept, have, bytes.Equal) {
+			return nil
+		}
+		if saved, err := s.common.Save(ctx, have, version); err != nil || saved {
+			return err
+		}
+	}
+	return errors.New("other servers replace what all have again and again")
+}
+
+// take writes what is kept over what the folder has.
+func (s *Store) take(kept map[string][]byte) error {
+	if kept == nil {
+		return nil
+	}
+	for _, name := range commonFiles() {
+		if len(kept[name]) == 0 {
+			return fmt.Errorf("what all servers have lacks %s", name)
+		}
+	}
+	for _, name := range commonFiles() {
+		if err := s.putAside(name, kept[name]); err != nil {
+			return err
+		}
+		if _, err := datadir.WriteFile(s.path(name), kept[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putAside keeps a key that is about to be replaced by another one.
+func (s *Store) putAside(name string, next []byte) error {
+	old, err := os.ReadFile(s.path(name))
+	if errors.Is(err, os.ErrNotExist) || bytes.Equal(old, next) || filepath.Ext(name) != ".key" {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read before replacing: %w", err)
+	}
+	_, err = datadir.WriteFile(s.path(filepath.Join(replaced, name)), old)
+	return err
+}
+
+func (s *Store) have() (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for _, name := range commonFiles() {
+		content, err := os.ReadFile(s.path(name))
+		if err != nil {
+			return nil, fmt.Errorf("read what all servers are to have: %w", err)
+		}
+		out[name] = content
+	}
+	return out, nil
+}

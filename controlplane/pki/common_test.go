@@ -1,0 +1,158 @@
+package pki_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/wait"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/flotilla-io/flotilla/controlplane/pki"
+)
+
+// shelf is a place that several servers share.
+type shelf struct {
+	mu      sync.Mutex
+	files   map[string][]byte
+	version int64
+	away    error
+}
+
+func (s *shelf) Load(context.Context) (map[string][]byte, int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.files, s.version, s.away
+}
+
+func (s *shelf) Save(_ context.Context, files map[string][]byte, version int64) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if version != s.version || s.away != nil {
+		return false, s.away
+	}
+	s.files, s.version = files, version+1
+	return true, nil
+}
+
+func (s *shelf) saves() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
+}
+
+func common(dir string) map[string]string {
+	out := map[string]string{}
+	for _, name := range []string{"ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "service-account.key", "service-account.pub"} {
+		content, _ := os.ReadFile(filepath.Join(dir, name))
+		out[name] = string(content)
+	}
+	return out
+}
+
+func TestServersHaveTheirAuthoritiesInCommon(t *testing.T) {
+	clk := testingclock.NewFakeClock(start)
+	t.Run("what the first had on disk is what all have", func(t *testing.T) {
+		s, before, second := &shelf{}, t.TempDir(), t.TempDir()
+		fill(t, before, clk) // the only server so far
+		was := contents(t, before)
+		for _, dir := range []string{before, second, before} {
+			if _, err := pki.OpenCommon(t.Context(), dir, clk, s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(was, contents(t, before)); diff != "" {
+			t.Errorf("files of the first (-before +after):\n%s", diff)
+		}
+		if diff := cmp.Diff(common(before), common(second)); diff != "" {
+			t.Errorf("(-first +second):\n%s", diff)
+		}
+		if s.saves() != 1 {
+			t.Errorf("what all have was written %d times", s.saves())
+		}
+	})
+	t.Run("servers that start at once have the same", func(t *testing.T) {
+		s, dirs := &shelf{}, []string{t.TempDir(), t.TempDir(), t.TempDir()}
+		var all sync.WaitGroup
+		for _, dir := range dirs {
+			all.Go(func() {
+				if _, err := pki.OpenCommon(t.Context(), dir, clk, s); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		for _, dir := range dirs[1:] {
+			if diff := cmp.Diff(common(dirs[0]), common(dir)); diff != "" {
+				t.Errorf("(-first +other):\n%s", diff)
+			}
+		}
+	})
+	t.Run("one that had its own takes those of all and keeps its keys aside", func(t *testing.T) {
+		s, first, second := &shelf{}, t.TempDir(), t.TempDir()
+		fill(t, second, clk)
+		own := common(second)
+		for _, dir := range []string{first, second} {
+			if _, err := pki.OpenCommon(t.Context(), dir, clk, s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(common(first), common(second)); diff != "" {
+			t.Errorf("(-first +second):\n%s", diff)
+		}
+		aside, err := os.ReadFile(filepath.Join(second, "replaced", "ca.key"))
+		if err != nil || string(aside) != own["ca.key"] {
+			t.Errorf("its own key is lost: %v", err)
+		}
+	})
+	t.Run("without the place nothing is made", func(t *testing.T) {
+		dir := t.TempDir()
+		if _, err := pki.OpenCommon(t.Context(), dir, clk, &shelf{away: errors.New("no store")}); err == nil {
+			t.Error("it went on by itself")
+		}
+		if files := contents(t, dir); len(files) != 0 {
+			t.Errorf("it made %v", files)
+		}
+	})
+}
+
+// TestServersRenewTheirAuthorityOnce lets two servers find an authority due.
+func TestServersRenewTheirAuthorityOnce(t *testing.T) {
+	s, clk, dirs := &shelf{}, testingclock.NewFakeClock(start), []string{t.TempDir(), t.TempDir()}
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	for _, dir := range dirs {
+		store, err := pki.OpenCommon(ctx, dir, clk, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() { store.Run(ctx, func(err error) { t.Error(err) }) })
+	}
+	before := common(dirs[0])
+	settled := func(step time.Duration) func(context.Context) (bool, error) {
+		return func(context.Context) (bool, error) {
+			if clk.HasWaiters() {
+				clk.Step(step)
+				step = time.Hour
+			}
+			a, b := common(dirs[0]), common(dirs[1])
+			return a["ca.crt"] != before["ca.crt"] && cmp.Equal(a, b), nil
+		}
+	}
+	if err := wait.PollUntilContextTimeout(ctx, time.Millisecond, time.Minute, true, settled(7*year)); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	all.Wait()
+	if after := common(dirs[0]); after["ca.key"] != before["ca.key"] || after["ca.crt"] != common(dirs[1])["ca.crt"] {
+		t.Error("the servers have different authorities")
+	}
+	if s.saves() != 2 {
+		t.Errorf("what all have was written %d times, want once at the start and once for the renewal", s.saves())
+	}
+}

@@ -1,0 +1,160 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/claims"
+)
+
+// ClaimOptions say which hub asks for which member.
+type ClaimOptions struct {
+	// Member is a client that may write to its namespace kube-system.
+	Member client.Client
+	// Hub is the identity of the hub; empty claims nothing.
+	Hub string
+	// Cluster is the member's name there.
+	Cluster string
+	// Address is where people find the hub; empty if that is not known.
+	Address string
+	// TakeOver takes the member from another hub that has it.
+	TakeOver bool
+	// DryRun reports the steps without doing them.
+	DryRun bool
+	// Progress is told of every step; nil tells nobody.
+	Progress func(Step)
+}
+
+func (o *ClaimOptions) holder() claims.Holder {
+	return claims.Holder{Hub: o.Hub, Cluster: o.Cluster, Address: o.Address}
+}
+
+// HubIdentity returns the UID of the hub's namespace kube-system; empty for a
+// server that has none, or does not show it.
+func HubIdentity(ctx context.Context, hub client.Reader) (string, error) {
+	id, err := identity(ctx, hub)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the hub's identity: %w", errors.Unwrap(err))
+	}
+	return id, nil
+}
+
+// claimOf reads the claim that a member carries; nil for none.
+func claimOf(ctx context.Context, member client.Reader) (*corev1.Namespace, *claims.Claim, error) {
+	system := &corev1.Namespace{}
+	if err := member.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+		return nil, nil, fmt.Errorf("read the cluster's claim: %w", err)
+	}
+	claim, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
+	if err != nil {
+		err = fmt.Errorf("%w: remove the annotation %s from its namespace %s", err, clusterv1alpha1.ClaimAnnotation, system.Name)
+	}
+	return system, claim, err
+}
+
+// Unclaimed errs with ErrClaimed if another hub has the member, and the options do
+// not say that it is taken over.
+func Unclaimed(ctx context.Context, o ClaimOptions) error {
+	if o.Hub == "" {
+		return nil
+	}
+	_, claim, err := claimOf(ctx, o.Member)
+	if err != nil || o.TakeOver || claims.Judge(claim, o.holder()) != claims.Anothers {
+		return err
+	}
+	return fmt.Errorf("%w: it is %s: take it out there first, or use --take-over if that hub is gone or is to give it up, which --take-over --dry-run explains",
+		ErrClaimed, claim.Describe())
+}
+
+// Claim writes the hub's claim to the member. A member that refuses that is told
+// by the control plane, and joins all the same.
+func Claim(ctx context.Context, o ClaimOptions) error {
+	if o.Hub == "" {
+		return nil
+	}
+	if err := Unclaimed(ctx, o); err != nil {
+		return err
+	}
+	system, claim, err := claimOf(ctx, o.Member)
+	if err != nil {
+		return err
+	}
+	wanted, changed := claims.Take(claim, o.holder())
+	if !changed {
+		return nil
+	}
+	if err := o.write(ctx, system, wanted, "claim", "claimed by"); !apierrors.IsForbidden(err) {
+		return err
+	}
+	return nil
+}
+
+// write brings the claim to the member; verb says what that is, and done what it
+// was.
+func (o *ClaimOptions) write(ctx context.Context, system *corev1.Namespace, claim *claims.Claim, verb, done string) error {
+	tell := side{name: "member", client: o.Member, progress: o.Progress}
+	if tell.progress == nil {
+		tell.progress = func(Step) {}
+	}
+	if o.DryRun {
+		tell.tell("would "+verb+" by", system)
+		return nil
+	}
+	patch, err := members.ClaimPatch(system, claim)
+	if err != nil {
+		return err
+	}
+	if err := o.Member.Patch(ctx, system, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return fmt.Errorf("%s the cluster: %w", verb, err)
+	}
+	tell.tell(done, system)
+	return nil
+}
+
+// ceded returns the claim of another hub that has the member by now; nil if there
+// is none.
+func (o *UnjoinOptions) ceded(ctx context.Context) (*claims.Claim, error) {
+	mine, err := o.identity(ctx)
+	if err != nil || mine == "" {
+		return nil, err
+	}
+	_, claim, err := claimOf(ctx, o.Member)
+	if err != nil || claims.Judge(claim, claims.Holder{Hub: mine}) != claims.Anothers {
+		return nil, err
+	}
+	return claim, nil
+}
+
+// disclaim takes the hub's own claim off the member.
+func (o *UnjoinOptions) disclaim(ctx context.Context) error {
+	mine, err := o.identity(ctx)
+	if err != nil || mine == "" {
+		return err
+	}
+	system, claim, err := claimOf(ctx, o.Member)
+	if err != nil || claims.Judge(claim, claims.Holder{Hub: mine}) != claims.Ours {
+		return err
+	}
+	w := ClaimOptions{Member: o.Member, DryRun: o.DryRun, Progress: o.Progress}
+	return w.write(ctx, system, nil, "release", "released by")
+}
+
+// identity returns that of the hub; empty where it is not known.
+func (o *UnjoinOptions) identity(ctx context.Context) (string, error) {
+	if o.HubID != "" || o.Hub == nil {
+		return o.HubID, nil
+	}
+	return HubIdentity(ctx, o.Hub)
+}

@@ -1,0 +1,206 @@
+package join
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/claims"
+)
+
+// What a take-over means for an object that another hub manages.
+const (
+	// FateOurs: a policy here takes it over, once it is placed in the cluster.
+	FateOurs = "becomes ours"
+	// FateConflict: it is asked for here, and left alone until a policy says
+	// Overwrite.
+	FateConflict = "conflicts"
+	// FateStays: nobody here asks for it; it stays as it is, and nobody looks after
+	// it.
+	FateStays = "stays"
+)
+
+// Possession is an object in a member that another hub manages.
+type Possession struct {
+	// Object is its kind and name, "ConfigMap shop/web".
+	Object string `json:"object"`
+	// Fate is what becomes of it: FateOurs, FateConflict or FateStays.
+	Fate string `json:"fate"`
+}
+
+// TakeOver is what taking a member over means.
+type TakeOver struct {
+	// From is the hub that loses it; nil if none has it.
+	From *claims.Claim
+	// Objects are what that hub manages there, by fate and name.
+	Objects []Possession
+	// Unread names kinds that could not be listed.
+	Unread []string
+}
+
+// PlanTakeOver says what taking a member from the hub that has it means. Nothing is
+// written. hub is nil for one that does not show what it would place: everything
+// stays then.
+func PlanTakeOver(ctx context.Context, hub client.Reader, hubID string, member client.Reader, config *rest.Config) (*TakeOver, error) {
+	_, claim, err := claimOf(ctx, member)
+	if err != nil || claims.Judge(claim, claims.Holder{Hub: hubID}) != claims.Anothers {
+		return &TakeOver{}, err
+	}
+	wanted, err := wantedHere(ctx, hub)
+	if err != nil {
+		return nil, err
+	}
+	out := &TakeOver{From: claim}
+	out.Unread, err = Managed(ctx, config, func(of Served, obj *metav1.PartialObjectMetadata) {
+		gk := of.Kind
+		if obj.Annotations[workv1alpha2.HubAnnotation] == hubID {
+			return
+		}
+		fate := wanted[wish{gk, obj.Namespace, obj.Name}]
+		name := strings.TrimPrefix(obj.Namespace+"/"+obj.Name, "/")
+		out.Objects = append(out.Objects, Possession{Object: gk.Kind + " " + name, Fate: cmp.Or(fate, FateStays)})
+	})
+	slices.SortFunc(out.Objects, func(a, b Possession) int {
+		return cmp.Or(strings.Compare(a.Fate, b.Fate), strings.Compare(a.Object, b.Object))
+	})
+	return out, err
+}
+
+// wish is an object that a hub may want in members.
+type wish struct {
+	kind            schema.GroupKind
+	namespace, name string
+}
+
+// wantedHere returns what becomes of objects that the hub asks for, by name.
+func wantedHere(ctx context.Context, hub client.Reader) (map[wish]string, error) {
+	out := map[wish]string{}
+	if hub == nil {
+		return out, nil
+	}
+	var spaces corev1.NamespaceList
+	var bindings workv1alpha2.ResourceBindingList
+	var wide workv1alpha2.ClusterResourceBindingList
+	for _, list := range []client.ObjectList{&spaces, &bindings, &wide} {
+		if err := hub.List(ctx, list); err != nil {
+			return nil, fmt.Errorf("read what the hub asks for: %w", err)
+		}
+	}
+	for i := range spaces.Items {
+		out[wish{schema.GroupKind{Kind: "Namespace"}, "", spaces.Items[i].Name}] = FateConflict
+	}
+	add := func(b workv1alpha2.Binding) {
+		spec := b.BindingSpec()
+		fate := FateConflict
+		if spec.ConflictResolution == policyv1alpha1.ConflictOverwrite {
+			fate = FateOurs
+		}
+		ref := spec.Resource
+		out[wish{schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), ref.Namespace, ref.Name}] = fate
+	}
+	for i := range bindings.Items {
+		add(&bindings.Items[i])
+	}
+	for i := range wide.Items {
+		add(&wide.Items[i])
+	}
+	return out, nil
+}
+
+// Served is a kind as a cluster serves it.
+type Served struct {
+	Kind     schema.GroupKind
+	Resource schema.GroupVersionResource
+}
+
+// Managed calls found for each object with the label of what is managed in the
+// cluster that config leads to, of every kind that it serves, lists and deletes. It
+// returns the names of kinds that could not be listed.
+func Managed(ctx context.Context, config *rest.Config, found func(Served, *metav1.PartialObjectMetadata)) (unread []string, err error) {
+	p := &listing{}
+	err = p.read(ctx, config, found)
+	return p.unread, err
+}
+
+// listing goes through the kinds of a cluster.
+type listing struct{ unread []string }
+
+func (p *listing) read(ctx context.Context, config *rest.Config, found func(Served, *metav1.PartialObjectMetadata)) error {
+	httpClient, err := straight(config)
+	if err != nil {
+		return err
+	}
+	defer httpClient.CloseIdleConnections()
+	kinds, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
+	if err != nil {
+		return fmt.Errorf("set up the connection to %s: %w", config.Host, err)
+	}
+	objects, err := metadata.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return fmt.Errorf("set up the connection to %s: %w", config.Host, err)
+	}
+	served, err := discovery.ServerPreferredResources(kinds)
+	if err != nil && len(served) == 0 {
+		return fmt.Errorf("read what the cluster serves: %w", err)
+	}
+	if partly := (*discovery.ErrGroupDiscoveryFailed)(nil); errors.As(err, &partly) {
+		for gv := range partly.Groups {
+			p.unread = append(p.unread, gv.String())
+		}
+	}
+	for _, of := range served {
+		gv, err := schema.ParseGroupVersion(of.GroupVersion)
+		if err != nil {
+			continue
+		}
+		for i := range of.APIResources {
+			if err := p.list(ctx, objects, gv, &of.APIResources[i], found); err != nil {
+				return err
+			}
+		}
+	}
+	slices.Sort(p.unread)
+	return nil
+}
+
+// pageOf is how many objects are asked for at once.
+const pageOf = 500
+
+// list calls found for the managed objects of one kind. One that is refused is
+// noted; a member that is gone is an error.
+func (p *listing) list(ctx context.Context, objects metadata.Interface, gv schema.GroupVersion, kind *metav1.APIResource, found func(Served, *metav1.PartialObjectMetadata)) error {
+	if strings.Contains(kind.Name, "/") || !slices.Contains(kind.Verbs, "list") || !slices.Contains(kind.Verbs, "delete") {
+		return nil
+	}
+	options := metav1.ListOptions{LabelSelector: workv1alpha2.ManagedByKarmadaLabel + "=" + workv1alpha2.ManagedByKarmadaLabelValue, Limit: pageOf}
+	for {
+		list, err := objects.Resource(gv.WithResource(kind.Name)).List(ctx, options)
+		if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+			p.unread = append(p.unread, gv.WithResource(kind.Name).GroupResource().String())
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("list %s in the cluster: %w", kind.Name, err)
+		}
+		for i := range list.Items {
+			found(Served{schema.GroupKind{Group: gv.Group, Kind: kind.Kind}, gv.WithResource(kind.Name)}, &list.Items[i])
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			return nil
+		}
+	}
+}

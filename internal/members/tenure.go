@@ -1,0 +1,204 @@
+package members
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/ownership"
+	"github.com/flotilla-io/flotilla/policies/claims"
+)
+
+// ErrClaimed says that a member is another hub's, or that it cannot be told whose
+// it is.
+var ErrClaimed = errors.New("the cluster belongs to another hub")
+
+// Marker compares how far members have seen the store of their hub go.
+type Marker interface {
+	// Weigh is told the mark of a member before anything is written there; nil is
+	// none. With an error, nothing is.
+	Weigh(ctx context.Context, cluster string, mark *claims.Mark) error
+	// Next returns the mark that the member is to carry; nil if that is the one that
+	// it has.
+	Next(ctx context.Context, cluster string, have *claims.Mark) (*claims.Mark, error)
+}
+
+// tenure is a hub's hold on a member: the claim in the member's namespace
+// kube-system, which is read with the member's identity, and by no request of its
+// own.
+type tenure struct {
+	clients kubernetes.Interface
+	// holder says who asks; nil, and the zero value, claim nothing.
+	holder func() claims.Holder
+	// marks is told how far the member has seen the hub go; nil does not care.
+	marks Marker
+
+	mu       sync.Mutex
+	standing claims.Standing
+	fault    string
+	refused  int  // looks since a write was refused
+	released bool // the member is let go of
+}
+
+// Standing returns what may be concluded of the objects in the member.
+func (t *tenure) Standing() claims.Standing {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.standing
+}
+
+// Unclaimed is why the claim could not be written to the member; empty if it was.
+func (t *tenure) Unclaimed() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.fault
+}
+
+const (
+	// claimTries is how often a claim is written anew when somebody else changed
+	// the namespace meanwhile.
+	claimTries = 3
+	// refusedLooks is how many looks pass before a write that was refused is tried
+	// again.
+	refusedLooks = 30
+)
+
+// hold makes sure that the member is this hub's: it errs with ErrClaimed if it is
+// another's, and claims it if it is nobody's. A member that does not let itself be
+// claimed is used all the same; Unclaimed says so.
+func (t *tenure) hold(ctx context.Context, system *corev1.Namespace) error {
+	if t.holder == nil {
+		return nil
+	}
+	holder := t.holder()
+	if holder.Hub == "" {
+		return nil
+	}
+	for try := 1; ; try++ {
+		err := t.holdAs(ctx, holder, system)
+		if !apierrors.IsConflict(err) || try == claimTries {
+			return err
+		}
+		if system, err = t.clients.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{}); err != nil {
+			return fmt.Errorf("read the cluster's claim: %w", err)
+		}
+	}
+}
+
+func (t *tenure) holdAs(ctx context.Context, holder claims.Holder, system *corev1.Namespace) error {
+	claim, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: the annotation %s of its namespace %s is no claim: remove it there", ErrClaimed, clusterv1alpha1.ClaimAnnotation, system.Name)
+	case claims.Judge(claim, holder) == claims.Anothers:
+		return fmt.Errorf("%w: it is %s", ErrClaimed, ownership.Clip(claim.Describe(), mostClaim))
+	}
+	wanted, changed := claims.Take(claim, holder)
+	if t.marks != nil {
+		if err := t.marks.Weigh(ctx, holder.Cluster, wanted.Mark); err != nil {
+			return err
+		}
+		if next, err := t.marks.Next(ctx, holder.Cluster, wanted.Mark); err == nil && next != nil { // else with the next look
+			wanted.Mark, changed = next, true
+		}
+	}
+	if !changed {
+		t.held(claims.StandingOf(wanted, holder), "")
+		return nil
+	}
+	if !t.due() {
+		t.held(claims.StandingOf(claim, holder), t.Unclaimed())
+		return nil
+	}
+	patch, err := ClaimPatch(system, wanted)
+	if err != nil {
+		return err
+	}
+	_, err = t.clients.CoreV1().Namespaces().Patch(ctx, system.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: ownership.FieldManager})
+	var answer apierrors.APIStatus
+	switch {
+	case err == nil:
+		t.held(claims.StandingOf(wanted, holder), "")
+	case apierrors.IsConflict(err) || !errors.As(err, &answer):
+		return err
+	default: // it says no: that is no reason to leave its workloads alone
+		t.held(claims.StandingOf(claim, holder), ownership.Clip(err.Error(), mostClaim))
+	}
+	return nil
+}
+
+// mostClaim is how many bytes of what a member says are shown.
+const mostClaim = 512
+
+// due says whether a claim is to be written now: not at each look where that was
+// refused, and never once the member is let go of.
+func (t *tenure) due() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.fault == "" || t.refused >= refusedLooks {
+		t.refused = 0
+		return !t.released
+	}
+	t.refused++
+	return false
+}
+
+func (t *tenure) held(s claims.Standing, fault string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.standing, t.fault = s, fault
+}
+
+// Release takes this hub's claim off the member, which is let go of: another hub
+// may have it. The claim of another hub stays.
+func (t *tenure) Release(ctx context.Context) error {
+	if t.holder == nil || t.holder().Hub == "" {
+		return nil
+	}
+	t.mu.Lock()
+	t.released = true
+	t.mu.Unlock()
+	system, err := t.clients.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read the cluster's claim: %w", err)
+	}
+	claim, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
+	if err != nil || claim == nil || claims.Judge(claim, t.holder()) != claims.Ours {
+		return nil
+	}
+	patch, err := ClaimPatch(system, nil)
+	if err != nil {
+		return err
+	}
+	_, err = t.clients.CoreV1().Namespaces().Patch(ctx, system.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: ownership.FieldManager})
+	if err != nil {
+		return fmt.Errorf("release the cluster's claim: %w", err)
+	}
+	return nil
+}
+
+// ClaimPatch returns the JSON merge patch that writes a claim to a member's
+// namespace kube-system as it was read, or takes it off if claim is nil.
+func ClaimPatch(system *corev1.Namespace, claim *claims.Claim) ([]byte, error) {
+	var text any
+	if claim != nil {
+		text = claim.Encode()
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": system.UID, "resourceVersion": system.ResourceVersion,
+		"annotations": map[string]any{clusterv1alpha1.ClaimAnnotation: text},
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("encode the cluster's claim: %w", err)
+	}
+	return patch, nil
+}

@@ -1,0 +1,177 @@
+package members_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
+)
+
+// estate is a member that has nothing but the namespace kube-system.
+type estate struct {
+	mu       sync.Mutex
+	claim    string
+	requests []string
+	refuses  int // status of answers to writes; 0: they go through
+	races    int // how many writes somebody else is quicker than
+}
+
+func (e *estate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.requests = append(e.requests, r.Method)
+	w.Header().Set("Content-Type", "application/json")
+	fail := func(code int, reason string) {
+		w.WriteHeader(code)
+		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":"no","code":%d}`, reason, code)
+	}
+	if r.Method == http.MethodPatch {
+		switch {
+		case e.refuses != 0:
+			fail(e.refuses, "Forbidden")
+			return
+		case e.races > 0:
+			e.races--
+			fail(http.StatusConflict, "Conflict")
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		var patch struct {
+			Metadata struct {
+				Annotations map[string]*string `json:"annotations"`
+			} `json:"metadata"`
+		}
+		if err := json.Unmarshal(body, &patch); err != nil {
+			fail(http.StatusBadRequest, "BadRequest")
+			return
+		}
+		e.claim = ""
+		if text := patch.Metadata.Annotations[clusterv1alpha1.ClaimAnnotation]; text != nil {
+			e.claim = *text
+		}
+	}
+	annotations, _ := json.Marshal(map[string]string{clusterv1alpha1.ClaimAnnotation: e.claim})
+	_, _ = fmt.Fprintf(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"u","resourceVersion":"7","annotations":%s}}`, annotations)
+}
+
+func (e *estate) asked() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := e.requests
+	e.requests = nil
+	return out
+}
+
+func TestTheClaimOfAMember(t *testing.T) {
+	for name, tc := range map[string]struct {
+		estate   *estate
+		err      string // part of it; empty: the member may be written to
+		claim    string // in the member, afterwards
+		standing claims.Standing
+		fault    string   // part of it
+		asked    []string // by the first look
+	}{
+		"nobody has it": {
+			&estate{}, "", `{"hub":"one","cluster":"east"}`, claims.Standing{Hub: "one"}, "", []string{"GET", "PATCH"},
+		},
+		"somebody writes at the same time": {
+			&estate{races: 1}, "", `{"hub":"one","cluster":"east"}`, claims.Standing{Hub: "one"}, "", []string{"GET", "PATCH", "GET", "PATCH"},
+		},
+		"it is this hub's": {
+			&estate{claim: `{"hub":"one","cluster":"east"}`}, "", `{"hub":"one","cluster":"east"}`, claims.Standing{Hub: "one"}, "", []string{"GET"},
+		},
+		"it was another hub's": {
+			&estate{claim: `{"hub":"one","cluster":"east","former":["two"]}`}, "", `{"hub":"one","cluster":"east","former":["two"]}`,
+			claims.Standing{Hub: "one", Contested: true}, "", []string{"GET"},
+		},
+		"it is another hub's": {
+			&estate{claim: `{"hub":"two","cluster":"west","address":"https://two"}`}, "cluster west of the hub at https://two",
+			`{"hub":"two","cluster":"west","address":"https://two"}`, claims.Standing{}, "", []string{"GET"},
+		},
+		"what it carries is no claim": {
+			&estate{claim: `mine`}, "remove it there", `mine`, claims.Standing{}, "", []string{"GET"},
+		},
+		"it does not let itself be claimed": {
+			&estate{refuses: http.StatusForbidden}, "", "", claims.Standing{Hub: "one"}, "no", []string{"GET", "PATCH"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(tc.estate)
+			defer server.Close()
+			r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{})
+			m, err := r.Connect(members.Target{
+				Name: "east", ID: "u", Config: &rest.Config{Host: server.URL},
+				Holder: func() claims.Holder { return claims.Holder{Hub: "one", Cluster: "east"} },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = m.Prove(t.Context())
+			if refused := errors.Is(err, members.ErrClaimed); refused != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) || m.Proven() == refused {
+				t.Errorf("Prove = %v, proven = %v", err, m.Proven())
+			}
+			if diff := cmp.Diff(tc.asked, tc.estate.asked()); diff != "" {
+				t.Errorf("the first look asks (-want +got):\n%s", diff)
+			}
+			if tc.estate.claim != tc.claim || m.Standing() != tc.standing || !strings.Contains(m.Unclaimed(), tc.fault) || (tc.fault == "") != (m.Unclaimed() == "") {
+				t.Errorf("claim %s, standing %v, fault %q", tc.estate.claim, m.Standing(), m.Unclaimed())
+			}
+			_ = m.Prove(t.Context())
+			if diff := cmp.Diff([]string{"GET"}, tc.estate.asked()); diff != "" {
+				t.Errorf("the next look asks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A member is lost to another hub while it is in use, and let go of.
+func TestTheClaimOfAMemberIsLost(t *testing.T) {
+	e := &estate{}
+	server := httptest.NewServer(e)
+	defer server.Close()
+	r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{})
+	m, err := r.Connect(members.Target{
+		Name: "east", ID: "u", Config: &rest.Config{Host: server.URL},
+		Holder: func() claims.Holder { return claims.Holder{Hub: "one", Cluster: "east"} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Prove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e.mu.Lock()
+	e.claim = `{"hub":"two","cluster":"east"}`
+	e.mu.Unlock()
+	if err := m.Release(t.Context()); err != nil || e.claim == "" {
+		t.Errorf("Release took off another hub's claim: %v", err)
+	}
+	if err := m.Prove(t.Context()); !errors.Is(err, members.ErrClaimed) {
+		t.Errorf("Prove = %v", err)
+	}
+	if _, ok := r.Get("east"); ok {
+		t.Error("a member that was lost is written to")
+	}
+	e.mu.Lock()
+	e.claim = `{"hub":"one","cluster":"east"}`
+	e.mu.Unlock()
+	if err := m.Release(t.Context()); err != nil || e.claim != "" {
+		t.Errorf("Release = %v, the claim is %q", err, e.claim)
+	}
+	if err := m.Prove(t.Context()); err != nil || e.claim != "" {
+		t.Errorf("a member that was let go of is claimed again: %v, %q", err, e.claim)
+	}
+}

@@ -1,0 +1,51 @@
+package identity_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/registration/identity"
+)
+
+func TestGive(t *testing.T) {
+	c := &clusterv1alpha1.Cluster{}
+	c.Labels = map[string]string{"keeps": "this"}
+	c.Spec = clusterv1alpha1.ClusterSpec{Provider: "acme", Region: "asia", Zone: "asia-1", Taints: []corev1.Taint{{Key: "edge", Value: "old", Effect: corev1.TaintEffectNoSchedule}}}
+	said := identity.Properties{
+		Region: "eu", Labels: map[string]string{"tier": "secret"},
+		Taints: []corev1.Taint{{Key: "edge", Value: "new", Effect: corev1.TaintEffectNoSchedule}, {Key: "edge", Effect: corev1.TaintEffectNoExecute}},
+	}
+	text := said.String()
+	read, err := identity.ParseProperties(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read.Give(c)
+	want := &clusterv1alpha1.Cluster{}
+	want.Labels = map[string]string{"keeps": "this", "tier": "secret"}
+	want.Spec = clusterv1alpha1.ClusterSpec{Provider: "acme", Region: "eu", Zones: []string{"asia-1"}, Taints: said.Taints}
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Errorf("cluster (-want +got):\n%s", diff)
+	}
+}
+
+func TestBeyond(t *testing.T) {
+	stands := identity.Properties{Region: "eu", Zones: []string{"eu-1", "eu-2"}}
+	cases := map[string]struct{ said, want identity.Properties }{
+		"nothing":          {},
+		"the same":         {said: stands},
+		"another region":   {said: identity.Properties{Region: "asia", Zones: stands.Zones}, want: identity.Properties{Region: "asia"}},
+		"fewer zones":      {said: identity.Properties{Zones: []string{"eu-1"}}, want: identity.Properties{Zones: []string{"eu-1"}}},
+		"what is not said": {said: identity.Properties{Provider: "acme", Region: "eu"}, want: identity.Properties{Provider: "acme"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, stands.Beyond(tc.said, false)); diff != "" {
+				t.Errorf("beyond what stands (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,200 @@
+package placement
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement/replicas"
+)
+
+// mostAwaited is how many clusters the message of an eviction task names.
+const mostAwaited = 5
+
+// evictions returns the eviction tasks of the binding once its clusters are
+// after. A cluster that others replace is left by a task; one that nothing
+// replaces has none, nor has one that leaves the fleet: what it holds goes with
+// it. A cluster that is moved back to is left no more.
+func (s *state) evictions(after []workv1alpha2.TargetCluster, in Situation) []workv1alpha2.GracefulEvictionTask {
+	grown := s.grown(after)
+	var out []workv1alpha2.GracefulEvictionTask
+	for _, task := range s.spec.GracefulEvictionTasks {
+		if Moves(&task) {
+			if stands(after, task.FromCluster) {
+				continue
+			}
+			task.ClustersBeforeFailover = without(task.ClustersBeforeFailover, grown)
+			task.Message = waits(after, &task)
+		}
+		out = append(out, task)
+	}
+	before := without(namesOf(s.spec.Clusters), grown)
+	if !slices.ContainsFunc(after, func(t workv1alpha2.TargetCluster) bool { return !slices.Contains(before, t.Name) }) {
+		return out
+	}
+	for _, t := range s.spec.Clusters {
+		c, known := in.Clusters.Cluster(t.Name)
+		if stands(after, t.Name) || !known || c.DeletionTimestamp != nil || left(out, t.Name) {
+			continue
+		}
+		out = append(out, s.leave(t, before, after, in))
+	}
+	return out
+}
+
+// leave returns the task by which a target is left for others.
+func (s *state) leave(t workv1alpha2.TargetCluster, before []string, after []workv1alpha2.TargetCluster, in Situation) workv1alpha2.GracefulEvictionTask {
+	created := metav1.NewTime(in.Now.UTC().Truncate(time.Second))
+	task := workv1alpha2.GracefulEvictionTask{
+		FromCluster: t.Name, PurgeMode: policyv1alpha1.PurgeModeGracefully,
+		Reason: workv1alpha2.EvictionReasonMoved, Producer: workv1alpha2.EvictionProducerScheduler,
+		CreationTimestamp: &created, ClustersBeforeFailover: before,
+	}
+	if t.Replicas > 0 {
+		task.Replicas = &t.Replicas
+	}
+	if directly(s.spec) {
+		task.PurgeMode = policyv1alpha1.PurgeModeDirectly
+	}
+	task.Message = waits(after, &task)
+	return task
+}
+
+// grown returns the clusters that are to run more than before of what is divided:
+// they take over from others, as new ones do.
+func (s *state) grown(after []workv1alpha2.TargetCluster) []string {
+	if !IsWorkload(s.spec) || replicas.Duplicates(strategy(s.spec)) {
+		return nil
+	}
+	var out []string
+	for _, was := range s.spec.Clusters {
+		if slices.ContainsFunc(after, func(t workv1alpha2.TargetCluster) bool { return t.Name == was.Name && t.Replicas > was.Replicas }) {
+			out = append(out, was.Name)
+		}
+	}
+	return out
+}
+
+// directly says whether the policy has clusters left before others are gone to.
+func directly(spec *workv1alpha2.ResourceBindingSpec) bool {
+	return spec.Failover != nil && spec.Failover.Cluster != nil && spec.Failover.Cluster.PurgeMode == policyv1alpha1.PurgeModeDirectly
+}
+
+// Moves says whether a task is the scheduler's own: a cluster that is left because
+// the template was placed elsewhere.
+func Moves(task *workv1alpha2.GracefulEvictionTask) bool {
+	return task.Producer == workv1alpha2.EvictionProducerScheduler
+}
+
+// Awaited returns the targets that replace what the task is about, sorted as the
+// placement is.
+func Awaited(clusters []workv1alpha2.TargetCluster, task *workv1alpha2.GracefulEvictionTask) []string {
+	return without(namesOf(clusters), task.ClustersBeforeFailover)
+}
+
+// Unfinished returns the eviction tasks of spec that go on, and the clusters of
+// those of the scheduler that have come to their end. A cluster may be left once
+// all that replaces it is ready, or at once where the policy says so; a task that
+// is to come before its replacement ends when the cluster has let go. While the
+// template has no target there is nothing to leave it for.
+//
+// Holds says whether a cluster has a Work of the binding. Ready says whether its
+// copy is what was decided last, applied and healthy.
+func Unfinished(spec *workv1alpha2.ResourceBindingSpec, holds, ready func(cluster string) bool) (tasks []workv1alpha2.GracefulEvictionTask, ended []string) {
+	for i := range spec.GracefulEvictionTasks {
+		task := &spec.GracefulEvictionTasks[i]
+		if Moves(task) && over(spec, task, holds, ready) {
+			ended = append(ended, task.FromCluster)
+			continue
+		}
+		tasks = append(tasks, *task)
+	}
+	return tasks, ended
+}
+
+func over(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.GracefulEvictionTask, holds, ready func(string) bool) bool {
+	switch {
+	case !holds(task.FromCluster):
+		return true
+	case task.PurgeMode == policyv1alpha1.PurgeModeDirectly:
+		return false
+	case directly(spec):
+		return true
+	case len(spec.Clusters) == 0:
+		return false
+	default:
+		return !slices.ContainsFunc(Awaited(spec.Clusters, task), func(name string) bool { return !ready(name) })
+	}
+}
+
+// Kept is a cluster that a template is to leave and still runs in.
+type Kept struct {
+	Cluster string
+	// Until are the clusters that are to have it healthy before; empty where there
+	// is none that it could go to.
+	Until []string
+}
+
+// String returns "kept in east until west is healthy".
+func (k Kept) String() string {
+	return "kept in " + k.Cluster + " " + k.Condition()
+}
+
+// Condition returns "until west is healthy".
+func (k Kept) Condition() string {
+	shown := k.Until[:min(len(k.Until), mostAwaited)]
+	switch more := len(k.Until) - len(shown); {
+	case len(k.Until) == 0:
+		return "until another cluster fits"
+	case len(k.Until) == 1:
+		return "until " + k.Until[0] + " is healthy"
+	case more > 0:
+		return fmt.Sprintf("until %s and %d more are healthy", strings.Join(shown, ", "), more)
+	default:
+		return "until " + strings.Join(shown, ", ") + " are healthy"
+	}
+}
+
+// KeptBy returns where a template runs that was placed elsewhere.
+func KeptBy(spec *workv1alpha2.ResourceBindingSpec) []Kept {
+	var out []Kept
+	for i := range spec.GracefulEvictionTasks {
+		if task := &spec.GracefulEvictionTasks[i]; Moves(task) && task.PurgeMode != policyv1alpha1.PurgeModeDirectly {
+			out = append(out, Kept{Cluster: task.FromCluster, Until: Awaited(spec.Clusters, task)})
+		}
+	}
+	return out
+}
+
+// waits is the message of a task.
+func waits(after []workv1alpha2.TargetCluster, task *workv1alpha2.GracefulEvictionTask) string {
+	if task.PurgeMode == policyv1alpha1.PurgeModeDirectly {
+		return "left before it starts elsewhere"
+	}
+	return "kept " + Kept{Until: Awaited(after, task)}.Condition()
+}
+
+func namesOf(targets []workv1alpha2.TargetCluster) []string {
+	out := make([]string, len(targets))
+	for i := range targets {
+		out[i] = targets[i].Name
+	}
+	return out
+}
+
+func stands(targets []workv1alpha2.TargetCluster, name string) bool {
+	return slices.ContainsFunc(targets, func(t workv1alpha2.TargetCluster) bool { return t.Name == name })
+}
+
+func left(tasks []workv1alpha2.GracefulEvictionTask, name string) bool {
+	return slices.ContainsFunc(tasks, func(t workv1alpha2.GracefulEvictionTask) bool { return t.FromCluster == name })
+}
+
+func without(names, dropped []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(dropped, name) })
+}

@@ -1,0 +1,60 @@
+package agents
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/registration/identity"
+)
+
+type heard []string
+
+func (h *heard) Event(_ runtime.Object, _, reason, message string) {
+	*h = append(*h, reason+": "+message)
+}
+
+// TestTells: what an agent says and nobody approved is told once each time that it
+// changes, and not at a start.
+func TestTells(t *testing.T) {
+	of := func(asked string) *clusterv1alpha1.Cluster {
+		c := &clusterv1alpha1.Cluster{}
+		c.Name = "north"
+		if asked != "" {
+			c.Annotations = map[string]string{identity.RequestedAnnotation: asked}
+		}
+		return c
+	}
+	const eu = `{"region":"eu"}`
+	told := []string{`PropertiesNotApproved: its agent says region "eu", which does not count until it is approved: ` +
+		`flotilla patch cluster north --type merge -p '{"spec":{"region":"eu"}}'`}
+	cases := map[string]struct {
+		before, after *clusterv1alpha1.Cluster
+		atStart       bool
+		want          []string
+	}{
+		"a cluster that says nothing":   {after: of("")},
+		"one that registers and says":   {after: of(eu), want: told},
+		"one that was there at a start": {after: of(eu), atStart: true},
+		"one that says it now":          {before: of(""), after: of(eu), want: told},
+		"one that said it before":       {before: of(eu), after: of(eu)},
+		"one that was approved":         {before: of(eu), after: of("")},
+		"one that nobody can read":      {before: of(""), after: of("{")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got heard
+			tells := (&Reconciler{events: &got}).tells()
+			if tc.before == nil {
+				tells.Create(t.Context(), event.CreateEvent{Object: tc.after, IsInInitialList: tc.atStart}, nil)
+			} else {
+				tells.Update(t.Context(), event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after}, nil)
+			}
+			if len(got) != len(tc.want) || len(got) > 0 && got[0] != tc.want[0] {
+				t.Errorf("told %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

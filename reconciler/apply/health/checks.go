@@ -1,0 +1,111 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"github.com/fluxcd/pkg/apis/kustomize"
+	"github.com/fluxcd/pkg/apis/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/expression"
+)
+
+const (
+	// maxChecks is how many kinds may be judged by expressions.
+	maxChecks = 100
+	// allChecks is what the expressions of one assessment may cost together: about
+	// half a second.
+	allChecks = 5_000_000
+	// slowRetry is when an expression is tried again that took too long.
+	slowRetry = 30 * time.Second
+)
+
+// checks judge objects of a kind by expressions.
+type checks map[schema.GroupVersionKind]*check
+
+// check are the expressions for one kind, in the order in which they are asked.
+type check struct {
+	rules  []rule
+	budget *expression.Budget
+}
+
+// rule is an expression, and what it means if it is true.
+type rule struct {
+	field string
+	means status.Status
+	holds *expression.Expression
+}
+
+// compile reads the expressions of an assessment, which share what they may cost.
+func (r *Reader) compile(custom []kustomize.CustomHealthCheck) (checks, error) {
+	if len(custom) > maxChecks {
+		return nil, loop.Stalled(meta.InvalidCELExpressionReason, fmt.Errorf("spec.healthCheckExprs has %d entries, at most %d are allowed", len(custom), maxChecks))
+	}
+	out, budget := checks{}, expression.NewBudget(allChecks)
+	for i, c := range custom {
+		field := fmt.Sprintf("spec.healthCheckExprs[%d]", i)
+		if c.Current == "" {
+			return nil, loop.Stalled(meta.InvalidCELExpressionReason, fmt.Errorf("%s.current is missing: say when an object is healthy", field))
+		}
+		all := &check{budget: budget}
+		for _, e := range []struct {
+			name, text string
+			means      status.Status
+		}{
+			{".inProgress", c.InProgress, status.InProgressStatus},
+			{".failed", c.Failed, status.FailedStatus},
+			{".current", c.Current, status.CurrentStatus},
+		} {
+			if e.text == "" {
+				continue
+			}
+			holds, err := r.expressions.Compile(e.text)
+			if err != nil {
+				return nil, loop.Stalled(meta.InvalidCELExpressionReason, fmt.Errorf("%s: %w", field+e.name, err))
+			}
+			all.rules = append(all.rules, rule{field + e.name, e.means, holds})
+		}
+		out[schema.FromAPIVersionAndKind(c.APIVersion, c.Kind)] = all
+	}
+	return out, nil
+}
+
+// judge says how an object fares by the first expression that is true of it. One
+// whose status is about an older version is in progress.
+func (c *check) judge(ctx context.Context, obj *unstructured.Unstructured) (*status.Result, error) {
+	observed, known, err := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
+	if err == nil && known && observed != obj.GetGeneration() && obj.GetGeneration() != 0 {
+		return &status.Result{Status: status.InProgressStatus}, nil
+	}
+	for _, rule := range c.rules {
+		holds, err := rule.holds.Bool(ctx, obj.Object, c.budget)
+		if err != nil {
+			return nil, ExpressionError(rule.field, err)
+		}
+		if holds {
+			return &status.Result{Status: rule.means}, nil
+		}
+	}
+	return &status.Result{Status: status.InProgressStatus}, nil
+}
+
+// ExpressionError says what follows when the expression in a field could not be
+// evaluated: one that costs too much stalls, since only another one mends that; one
+// that took too long is tried again. Others are no matter of the loop.
+func ExpressionError(field string, err error) error {
+	err = fmt.Errorf("%s: %w", field, err)
+	switch {
+	case errors.Is(err, expression.ErrCost):
+		return loop.Stalled(meta.InvalidCELExpressionReason, err)
+	case errors.Is(err, expression.ErrTime):
+		return loop.Waiting(meta.HealthCheckFailedReason, slowRetry, err)
+	default:
+		return err
+	}
+}

@@ -1,0 +1,116 @@
+package apply_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/reconciler/apply"
+)
+
+// endless is a path whose build does not end by itself.
+const endless = "./endless"
+
+// endlessBuilder never finishes a build of that path, until its context ends.
+type endlessBuilder struct {
+	apply.Builder
+	began chan string // names of the Kustomizations
+	ended chan string
+}
+
+func (b *endlessBuilder) Build(ctx context.Context, in apply.Input) ([]*unstructured.Unstructured, error) {
+	if in.Kustomization.Spec.Path != endless {
+		return b.Builder.Build(ctx, in)
+	}
+	b.began <- in.Kustomization.Name
+	<-ctx.Done()
+	b.ended <- in.Kustomization.Name
+	return nil, fmt.Errorf("build: %w", context.Cause(ctx))
+}
+
+// newEndlessWorld is one whose builds of a path do not end.
+func newEndlessWorld(t *testing.T) (*world, *endlessBuilder) {
+	b := &endlessBuilder{began: make(chan string, 100), ended: make(chan string, 100)}
+	w := newWorldWith(t, shared.Env(t), func(inner apply.Builder) apply.Builder {
+		b.Builder = inner
+		return b
+	})
+	return w, b
+}
+
+// neighbour is another tenant of the same loop.
+func (w *world) neighbour() *world {
+	w.t.Helper()
+	other := *w
+	other.namespace = w.Namespace(w.t)
+	other.create(&sourcev1.GitRepository{
+		ObjectMeta: metav1.ObjectMeta{Namespace: other.namespace, Name: "fleet"},
+		Spec:       sourcev1.GitRepositorySpec{URL: "https://git.example.com/fleet", Interval: metav1.Duration{Duration: time.Minute}},
+	})
+	other.allow("default", "edit", other.namespace)
+	return &other
+}
+
+func forAnHour(spec *kustomizev1.KustomizationSpec) {
+	spec.Path, spec.Timeout = endless, &metav1.Duration{Duration: time.Hour}
+}
+
+// TestOneTenantNeverHasAllPlaces: with more builds under way than one tenant may
+// have, none of which ends, another tenant's commit is applied.
+func TestOneTenantNeverHasAllPlaces(t *testing.T) {
+	w, builds := newEndlessWorld(t)
+	w.commit(map[string]string{"app/config.yaml": configMaps(1)})
+	for n := range 10 {
+		w.kustomization(fmt.Sprintf("attack-%d", n), forAnHour)
+	}
+	for range 4 {
+		<-builds.began
+	}
+	other := w.neighbour()
+	other.kustomization("app")
+	revision := other.commit(map[string]string{"app/config.yaml": configMaps(1)})
+	other.ready("app", revision)
+	if len(builds.ended) > 0 {
+		t.Errorf("the build of %s was ended for it", <-builds.ended)
+	}
+}
+
+// TestARunEndsWithItsObject: what is done for a Kustomization ends when that has
+// another spec or is deleted, whatever its timeout.
+func TestARunEndsWithItsObject(t *testing.T) {
+	cases := map[string]func(w *world, revision string){
+		"another spec": func(w *world, revision string) {
+			w.change("app", func(spec *kustomizev1.KustomizationSpec) { spec.Path = "./app" })
+			w.ready("app", revision)
+		},
+		"deletion": func(w *world, _ string) {
+			if err := w.Hub.Delete(w.t.Context(), w.get("app")); err != nil {
+				w.t.Fatal(err)
+			}
+			w.until("gone", func() (bool, string) {
+				var left kustomizev1.KustomizationList
+				if err := w.Hub.List(w.t.Context(), &left, client.InNamespace(w.namespace)); err != nil {
+					w.t.Fatal(err)
+				}
+				return len(left.Items) == 0, fmt.Sprint(len(left.Items), " left")
+			})
+		},
+	}
+	for name, end := range cases {
+		t.Run(name, func(t *testing.T) {
+			w, builds := newEndlessWorld(t)
+			revision := w.commit(map[string]string{"app/config.yaml": configMaps(1)})
+			w.kustomization("app", forAnHour)
+			<-builds.began
+			end(w, revision)
+			<-builds.ended
+		})
+	}
+}

@@ -1,0 +1,294 @@
+package apply_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/fluxcd/pkg/apis/kustomize"
+	"github.com/fluxcd/pkg/apis/meta"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/policies/tenancy"
+	"github.com/flotilla-io/flotilla/reconciler/apply"
+	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
+)
+
+// password is what nobody may read who has not been allowed to.
+const password = "correct-horse"
+
+// allow lets a service account of the world's namespace do what a ClusterRole
+// says in a namespace, and returns the grant.
+func (w *world) allow(account, clusterRole, namespace string) *rbacv1.RoleBinding {
+	w.t.Helper()
+	grant := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.namespace + "-" + account},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: clusterRole},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: w.namespace, Name: account}},
+	}
+	w.create(grant)
+	return grant
+}
+
+// foreign makes a namespace of somebody else's with a Secret in it.
+func (w *world) foreign() string {
+	w.t.Helper()
+	namespace := w.Namespace(w.t)
+	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "token"}, StringData: map[string]string{"token": password}})
+	return namespace
+}
+
+// saysNothingOf fails if anything that a Kustomization tells of holds a text.
+func (w *world) saysNothingOf(name string, texts ...string) {
+	w.t.Helper()
+	said := fmt.Sprintf("%+v", w.get(name).Status)
+	w.events.mu.Lock()
+	said += strings.Join(w.events.said, "\n")
+	w.events.mu.Unlock()
+	for _, text := range texts {
+		if strings.Contains(said, text) {
+			w.t.Errorf("%q is told:\n%s", text, said)
+		}
+	}
+}
+
+// clusterAdmin makes the namespace's default account an administrator.
+const clusterAdmin = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: NAMESPACE}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
+subjects: [{kind: ServiceAccount, namespace: NAMESPACE, name: default}]
+`
+
+func TestWithoutAnAccountTheDefaultOneActs(t *testing.T) {
+	w := newTenantWorld(t)
+	w.kustomization("web")
+	message := w.awaitReason("web", w.commit(map[string]string{"app/x.yaml": clusterAdmin}), applier.ReasonForbidden)
+	if !strings.Contains(message, `User "system:serviceaccount:`+w.namespace+`:default" cannot patch resource "clusterrolebindings"`) {
+		t.Errorf("message = %q, want it to say who may not do what", message)
+	}
+	if w.object("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", w.namespace) != nil {
+		t.Error("a tenant has made itself an administrator")
+	}
+
+	revision := w.commit(map[string]string{"app/x.yaml": configMaps(2)})
+	message = w.awaitReason("web", revision, applier.ReasonForbidden)
+	for _, want := range []string{
+		`cannot patch resource "configmaps" in API group "" in the namespace "NS"`,
+		"it acts as the service account NS/default, as it names no spec.serviceAccountName; to allow it: " +
+			"kubectl create rolebinding NS-default -n NS --clusterrole=edit --serviceaccount=NS:default",
+	} {
+		if !strings.Contains(strings.ReplaceAll(message, w.namespace, "NS"), want) {
+			t.Errorf("message = %q, want it to say %q", message, want)
+		}
+	}
+	w.allow("default", "edit", w.namespace)
+	w.ready("web", revision)
+	w.ready("web", w.commit(map[string]string{"app/x.yaml": configMaps(1)}))
+	if w.configMap("config-00") == nil || w.configMap("config-01") != nil {
+		t.Error("the account may edit, and what left the revision was not pruned")
+	}
+}
+
+func TestWhatAnAccountMayNotDeleteStays(t *testing.T) {
+	w := newTenantWorld(t)
+	grant := w.allow("default", "edit", w.namespace)
+	w.kustomization("web")
+	w.ready("web", w.commit(map[string]string{"app/x.yaml": configMaps(2)}))
+	if err := w.Hub.Delete(t.Context(), grant); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Hub.Delete(t.Context(), w.get("web")); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the Kustomization gone", func() (bool, string) {
+		var ks kustomizev1.Kustomization
+		err := w.Hub.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "web"}, &ks)
+		return client.IgnoreNotFound(err) == nil && err != nil, fmt.Sprint(ks.Status.Conditions)
+	})
+	if w.configMap("config-00") == nil || w.configMap("config-01") == nil {
+		t.Error("objects were deleted by an account that may not delete them")
+	}
+	w.told("web", meta.ReconciliationSucceededReason, meta.PruneFailedReason)
+	w.events.mu.Lock()
+	defer w.events.mu.Unlock()
+	last := strings.ReplaceAll(w.events.said[len(w.events.said)-1], w.namespace, "NS")
+	for _, want := range []string{"2 objects stay", "ConfigMap/NS/config-00", `cannot delete resource "configmaps"`} {
+		if !strings.Contains(last, want) {
+			t.Errorf("event = %q, want it to say %q", last, want)
+		}
+	}
+}
+
+// guessing is an expression whose fault shows the value that it meets.
+func guessing(kind string) []kustomize.CustomHealthCheck {
+	return []kustomize.CustomHealthCheck{{
+		APIVersion: "v1", Kind: kind,
+		HealthCheckExpressions: kustomize.HealthCheckExpressions{Current: "data[string(base64.decode(data.token))] == ''"},
+	}}
+}
+
+func TestHealthIsReadAsTheAccount(t *testing.T) {
+	w := newTenantWorld(t)
+	theirs := w.foreign()
+	w.allow("default", "edit", w.namespace)
+	revision := w.commit(map[string]string{"app/x.yaml": configMaps(1)})
+	for _, name := range []string{"token", "nothing"} {
+		w.kustomization(name, func(spec *kustomizev1.KustomizationSpec) {
+			spec.HealthChecks = []meta.NamespacedObjectKindReference{{APIVersion: "v1", Kind: "Secret", Namespace: theirs, Name: name}}
+			spec.HealthCheckExprs = guessing("Secret")
+			spec.Timeout = &metav1.Duration{Duration: 2_000_000_000}
+		})
+		message := w.awaitReason(name, revision, meta.HealthCheckFailedReason)
+		want := `User "system:serviceaccount:` + w.namespace + `:default" cannot get resource "secrets" in API group "" in the namespace "` + theirs + `"`
+		if !strings.Contains(message, want) {
+			t.Errorf("message about %s = %q, want it to say %q", name, message, want)
+		}
+		w.saysNothingOf(name, password)
+	}
+
+	reads := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}}
+	w.create(reads)
+	w.allow("default", reads.Name, theirs)
+	w.annotate("token", meta.ReconcileRequestAnnotation, "now")
+	w.until("the expression judges what the account may read", func() (bool, string) {
+		message := w.awaitReason("token", revision, meta.HealthCheckFailedReason)
+		return strings.Contains(message, "spec.healthCheckExprs[0].current"), message
+	})
+	w.saysNothingOf("token", password)
+}
+
+func TestWhatIsSkippedIsReadAsTheAccount(t *testing.T) {
+	for _, annotation := range []string{"ssa: Ignore", "ssa: IfNotPresent", "reconcile: disabled"} {
+		t.Run(annotation, func(t *testing.T) {
+			w := newTenantWorld(t)
+			theirs := w.foreign()
+			w.allow("default", "edit", w.namespace)
+			w.kustomization("web", waiting, func(spec *kustomizev1.KustomizationSpec) {
+				spec.HealthCheckExprs = guessing("Secret")
+			})
+			revision := w.commit(map[string]string{"app/x.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: token, namespace: " + theirs + ", annotations: {kustomize.toolkit.fluxcd.io/" + annotation + "}}\n"})
+			w.awaitReason("web", revision, applier.ReasonForbidden)
+			w.saysNothingOf("web", password)
+		})
+	}
+}
+
+func TestNamespacesAreNotTold(t *testing.T) {
+	w := newTenantWorld(t)
+	w.allow("default", "edit", w.namespace)
+	w.kustomization("web")
+	for _, namespace := range []string{w.Namespace(t), "nowhere"} {
+		message := w.awaitReason("web", w.commit(map[string]string{"app/x.yaml": strings.ReplaceAll(configMaps(1), "NAMESPACE", namespace)}), applier.ReasonForbidden)
+		if want := `cannot patch resource "configmaps" in API group "" in the namespace "` + namespace + `"`; !strings.Contains(message, want) {
+			t.Errorf("message = %q, want it to say %q", message, want)
+		}
+	}
+}
+
+func TestDependenciesAreReadAsTheAccount(t *testing.T) {
+	w := newTenantWorld(t)
+	theirs := w.Namespace(t)
+	w.create(&kustomizev1.Kustomization{
+		ObjectMeta: metav1.ObjectMeta{Namespace: theirs, Name: "base"},
+		Spec: kustomizev1.KustomizationSpec{
+			Suspend: true, Interval: metav1.Duration{Duration: 600_000_000_000},
+			SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: "GitRepository", Name: "fleet"},
+			PostBuild: &kustomizev1.PostBuild{Substitute: map[string]string{"token": password}},
+			DependsOn: []kustomizev1.DependencyReference{{Name: "secret-plan"}},
+		},
+	})
+	w.create(&kustomizev1.Kustomization{
+		ObjectMeta: metav1.ObjectMeta{Namespace: theirs, Name: "secret-plan"},
+		Spec: kustomizev1.KustomizationSpec{
+			Suspend: true, Interval: metav1.Duration{Duration: 600_000_000_000},
+			SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: "GitRepository", Name: "fleet"},
+			DependsOn: []kustomizev1.DependencyReference{{Name: "base"}},
+		},
+	})
+	w.allow("default", "edit", w.namespace)
+	revision := w.commit(map[string]string{"app/x.yaml": configMaps(1)})
+	for _, name := range []string{"base", "nothing"} {
+		w.kustomization(name, func(spec *kustomizev1.KustomizationSpec) {
+			spec.DependsOn = []kustomizev1.DependencyReference{{Namespace: theirs, Name: name, ReadyExpr: "dep.spec.postBuild.substitute[dep.spec.postBuild.substitute.token] == ''"}}
+		})
+		message := w.awaitReason(name, revision, meta.DependencyNotReadyReason)
+		want := `User "system:serviceaccount:` + w.namespace + `:default" cannot get resource "kustomizations" in API group "kustomize.toolkit.fluxcd.io" in the namespace "` + theirs + `"`
+		if !strings.Contains(message, want) {
+			t.Errorf("message about %s = %q, want it to say %q", name, message, want)
+		}
+		w.saysNothingOf(name, password, "secret-plan")
+	}
+	reads := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: theirs, Name: "base"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"kustomize.toolkit.fluxcd.io"}, Resources: []string{"kustomizations"}, ResourceNames: []string{"base"}, Verbs: []string{"get"}},
+	}}
+	w.create(reads)
+	w.create(&rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: theirs, Name: "base"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "base"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: w.namespace, Name: "default"}},
+	})
+	w.annotate("base", meta.ReconcileRequestAnnotation, "now")
+	w.until("the expression judges what the account may read", func() (bool, string) {
+		message := w.awaitReason("base", revision, meta.DependencyNotReadyReason)
+		return strings.Contains(message, "spec.dependsOn[0].readyExpr"), message
+	})
+	w.saysNothingOf("base", password, "secret-plan")
+}
+
+func TestVariablesAreReadAsTheAccount(t *testing.T) {
+	w := newTenantWorld(t)
+	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "vars"}, StringData: map[string]string{"token": password}})
+	w.create(&rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "deployer"},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"*"}}},
+	})
+	w.create(&rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "deployer"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "deployer"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: w.namespace, Name: "deployer"}},
+	})
+	revision := w.commit(map[string]string{"app/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: out, namespace: NAMESPACE}\ndata: {token: \"${token}\"}\n"})
+	w.kustomization("web", func(spec *kustomizev1.KustomizationSpec) {
+		spec.ServiceAccountName = "deployer"
+		spec.PostBuild = &kustomizev1.PostBuild{SubstituteFrom: []kustomizev1.SubstituteReference{{Kind: "Secret", Name: "vars"}}}
+	})
+	message := w.awaitReason("web", revision, applier.ReasonForbidden)
+	for _, want := range []string{
+		`cannot get resource "secrets" in API group "" in the namespace "NS": it acts as the service account NS/deployer, as spec.serviceAccountName says`,
+		"kubectl create role NS-deployer-get-secrets -n NS --verb=get --resource=secrets && kubectl create rolebinding",
+	} {
+		if !strings.Contains(strings.ReplaceAll(message, w.namespace, "NS"), want) {
+			t.Errorf("message = %q, want it to say %q", message, want)
+		}
+	}
+	if w.configMap("out") != nil {
+		t.Error("a Secret was copied for an account that may not read it")
+	}
+	w.allow("deployer", "edit", w.namespace)
+	w.annotate("web", meta.ReconcileRequestAnnotation, "now")
+	w.ready("web", revision)
+}
+
+func TestAnAdministratorIsNotSteeredByOthers(t *testing.T) {
+	w := newWorldAs(t, shared.Env(t), nil, func(namespace string) apply.Options {
+		return apply.Options{Tenancy: tenancy.Rules{AllowCrossNamespace: true, PrivilegedNamespaces: []string{namespace}}}
+	})
+	theirs := w.neighbour()
+	revision := theirs.commit(map[string]string{"app/x.yaml": clusterAdmin})
+	w.kustomization("web", func(spec *kustomizev1.KustomizationSpec) { spec.SourceRef.Namespace = theirs.namespace })
+	message := w.awaitReason("web", revision, applier.ReasonForbidden)
+	want := "it acts as the service account " + w.namespace + "/default, as it names no spec.serviceAccountName and spec.sourceRef is in the namespace " +
+		theirs.namespace + ", which --privileged-source-namespaces does not name; to allow it: kubectl create clusterrole "
+	if !strings.Contains(message, want) {
+		t.Errorf("message = %q, want it to say %q", message, want)
+	}
+	if w.object("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", theirs.namespace) != nil {
+		t.Error("who may commit to a source has become an administrator")
+	}
+}

@@ -1,0 +1,108 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/claims"
+)
+
+// reasonUnclaimed: the member does not let the hub write its claim.
+const reasonUnclaimed = "NotWritable"
+
+// unclaimedMessage says what that leads to, before why.
+const unclaimedMessage = "the claim of this hub cannot be written to the cluster's namespace kube-system, so that nothing keeps another hub from it: "
+
+// claimed returns the answer of a member that is another hub's.
+func claimed(err error) outcome {
+	return outcome{reason: reasonClaimed, message: err.Error() + "; nothing is written there: unjoin it here, or join it again with --take-over"}
+}
+
+// claimant is the hub as members know it.
+type claimant struct {
+	hub, live client.Reader
+	options   *Options
+
+	mu    sync.Mutex
+	found string // where agents find the hub; empty: not read yet
+}
+
+// holder returns who asks for the members: the hub by its identity. One that does
+// not say who it is claims nothing.
+func (c *claimant) holder(ctx context.Context, cluster string) (func() claims.Holder, error) {
+	if c.options.Holder != nil {
+		return func() claims.Holder { return c.options.Holder(cluster) }, nil
+	}
+	if c.options.Own != "" {
+		return nil, nil
+	}
+	system := &corev1.Namespace{}
+	err := c.hub.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the identity of the hub: %w", err)
+	}
+	is := claims.Holder{Hub: string(system.UID), Cluster: cluster, Address: c.address(ctx)}
+	return func() claims.Holder { return is }, nil
+}
+
+// address reads once where agents find the hub, as its ConfigMap cluster-info says;
+// empty if that does not.
+func (c *claimant) address(ctx context.Context) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.found != "" {
+		return c.found
+	}
+	info := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: metav1.NamespacePublic, Name: bootstrapapi.ConfigMapClusterInfo}
+	if err := c.live.Get(ctx, key, info); err != nil {
+		return ""
+	}
+	config, err := clientcmd.Load([]byte(info.Data[bootstrapapi.KubeConfigKey]))
+	if err != nil {
+		return ""
+	}
+	for _, entry := range config.Clusters {
+		c.found = entry.Server
+	}
+	return c.found
+}
+
+// release lets go of a member that has left. One that cannot be reached keeps the
+// claim: the next hub has to say that it takes over.
+func (c *claimant) release(ctx context.Context, member *members.Member) {
+	ctx, cancel := context.WithTimeout(ctx, c.options.ProbeTimeout)
+	defer cancel()
+	if err := member.Release(ctx); err != nil {
+		log.FromContext(ctx).Info("The claim stays in the cluster that has left", "reason", err.Error())
+	}
+}
+
+// reasonSetBack: the store of the hub was set back to an older backup.
+const reasonSetBack = "StoreSetBack"
+
+// hold returns why nothing is changed in members; nil if nothing is held.
+func (o *Options) hold() *claims.Hold {
+	if o.Hold == nil {
+		return nil
+	}
+	return o.Hold()
+}
+
+func held(hold *claims.Hold) metav1.Condition {
+	return metav1.Condition{Type: clusterv1alpha1.ClusterConditionHeld, Status: metav1.ConditionTrue, Reason: reasonSetBack, Message: hold.Describe()}
+}

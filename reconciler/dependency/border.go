@@ -1,0 +1,106 @@
+package dependency
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/dependency"
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/template/store"
+)
+
+// grants is the owner of the wish to watch ReferenceGrants.
+type grants struct{}
+
+// frontier is what the loops know of references that reach beyond a namespace.
+type frontier struct{ *Reconciler }
+
+// border returns how far the references of a template reach, and when to ask again
+// where that is not known yet. Nothing is read for one that stays at home.
+func (r frontier) border(ctx context.Context, b workv1alpha2.Binding, template selector.Resource, last, deps []kinds.Dependency) (dependency.Border, loop.Next, error) {
+	out := dependency.Border{Template: template}
+	if !dependency.Foreign(template.Namespace, last) && !dependency.Foreign(template.Namespace, deps) {
+		return out, loop.Next{}, nil
+	}
+	claim, claimed := propagation.Claimed(b)
+	switch {
+	case !claimed:
+		out.Release(last)
+	case claim.Namespace == "":
+		policy := &policyv1alpha1.ClusterPropagationPolicy{}
+		err := r.hub.Get(ctx, client.ObjectKey{Name: claim.Name}, policy)
+		if client.IgnoreNotFound(err) != nil {
+			return out, loop.Next{}, fmt.Errorf("read the ClusterPropagationPolicy %s: %w", claim.Name, err)
+		}
+		if err == nil && propagation.RefOf(policy).ID == claim.ID {
+			out.Open(policy)
+		}
+	}
+	for _, gvk := range dependency.GrantKinds() {
+		switch r.templates.State(gvk) {
+		case store.Unserved:
+			continue
+		case store.Synced:
+		default:
+			return out, loop.Next{After: behind}, nil
+		}
+		err := r.templates.List(ctx, gvk, "", func(obj *unstructured.Unstructured) {
+			out.Grants = append(out.Grants, dependency.GrantOf(obj))
+		})
+		if err != nil {
+			return out, loop.Next{}, err
+		}
+	}
+	return out, loop.Next{}, nil
+}
+
+// refusal is what to tell of what a template may not have; nil for nothing. What a
+// policy of its own carries is no loss, and not told of.
+func (r frontier) refusal(ctx context.Context, template selector.Resource, refused []kinds.Dependency) (fault, err error) {
+	var told []kinds.Dependency
+	for _, d := range refused {
+		carried, err := r.carried(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		if !carried {
+			told = append(told, d)
+		}
+	}
+	if text := dependency.Refused(template, told); text != nil {
+		return loop.Stalled(workv1alpha2.EventReasonRefNotPermitted, text), nil
+	}
+	return nil, nil
+}
+
+// carried says whether anything but users says where an object runs.
+func (r frontier) carried(ctx context.Context, d kinds.Dependency) (bool, error) {
+	if d.Name == "" {
+		return false, nil
+	}
+	key := store.Key{GroupVersionKind: schema.FromAPIVersionAndKind(d.APIVersion, d.Kind), Namespace: d.Namespace, Name: d.Name}
+	b, found, err := r.binding(ctx, bindings.KeyOf(key))
+	return err == nil && found && dependency.Governed(b) && bindings.TemplateOf(b).GroupKind() == key.GroupKind(), err
+}
+
+// regrant looks again at all that refer to anything outside of their namespace.
+func (r frontier) regrant() {
+	for _, ref := range r.ledger.travellers() {
+		r.users.Add(requestFor(ref), false)
+	}
+}
+
+func isGrant(gvk schema.GroupVersionKind) bool {
+	return slices.Contains(dependency.GrantKinds(), gvk)
+}

@@ -1,0 +1,128 @@
+package execution
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/members"
+)
+
+const otherText = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"other"}}`
+
+// taken is a Work whose status tells of "web", while its manifest is another.
+func taken(change func(*workv1alpha1.Work)) *workv1alpha1.Work {
+	work := testWork(otherText)
+	work.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{
+		Identifier: workv1alpha1.ResourceIdentifier{Group: "apps", Version: "v1beta1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+	}}
+	change(work)
+	return work
+}
+
+// TestTidy is about what of a Work's object is left once no manifest names it.
+func TestTidy(t *testing.T) {
+	nothing := func(*workv1alpha1.Work) {}
+	cases := map[string]struct {
+		work   *workv1alpha1.Work
+		edge   *edge
+		failed error
+		asked  []string
+		left   int
+		stuck  bool
+	}{
+		"it is removed":           {work: taken(nothing), edge: &edge{presence: members.Present, observed: ours(asIs)}, asked: []string{"delete web u"}},
+		"it is gone already":      {work: taken(nothing), edge: &edge{presence: members.Absent}, asked: []string{"get web"}},
+		"it is another Work's":    {work: taken(nothing), edge: &edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Work.Name = "other" })}},
+		"its label was taken off": {work: taken(nothing), edge: &edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Managed = false })}},
+		"not before the Work has all that it asks for": {
+			work: taken(nothing), edge: &edge{presence: members.Present, observed: ours(asIs)}, failed: errors.New("denied"), left: 1,
+		},
+		"not while the Work is suspended": {
+			work: taken(func(w *workv1alpha1.Work) { w.Spec.SuspendDispatching = ptr.To(true) }), edge: &edge{presence: members.Present, observed: ours(asIs)}, left: 1,
+		},
+		"it stays, without our marks, where the Work preserves": {
+			work: taken(func(w *workv1alpha1.Work) { w.Spec.PreserveResourcesOnDeletion = ptr.To(true) }),
+			edge: &edge{presence: members.Present, observed: ours(asIs)}, asked: []string{"unmark web"},
+		},
+		"the member refuses: it is remembered and told": {
+			work: taken(nothing), edge: &edge{presence: members.Present, observed: ours(asIs), refuse: errors.New("denied")}, asked: []string{"delete web u"}, left: 1, stuck: true,
+		},
+		"another version of the kind is the same object": {
+			work: taken(func(w *workv1alpha1.Work) {
+				w.Spec.Workload.Manifests[0].RawExtension = runtime.RawExtension{Raw: []byte(manifestText)}
+			}),
+			edge: &edge{presence: members.Present, observed: ours(asIs)},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			l := testLane(tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			l.hub = fake.NewClientBuilder().WithScheme(scheme.New()).Build()
+			s := &state{key: workKey, work: tc.work, cluster: &clusterv1alpha1.Cluster{}, member: tc.edge}
+			if _, err := l.connect(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			s.failed[0] = tc.failed
+			if _, err := (tidier{l}).run(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.asked, tc.edge.asked); diff != "" {
+				t.Errorf("asked of the member (-want +got):\n%s", diff)
+			}
+			if len(s.left) != tc.left || (s.stuck != nil) != tc.stuck {
+				t.Errorf("left %v, stuck %v", s.left, s.stuck)
+			}
+			if _, err := l.describe(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			told := 0
+			for _, m := range s.status.ManifestStatuses {
+				if m.Identifier.Name == "web" && m.Identifier.Version != "v1" {
+					told++
+				}
+			}
+			if told != tc.left {
+				t.Errorf("the status remembers %d, want %d: %v", told, tc.left, s.status.ManifestStatuses)
+			}
+			if tc.stuck && meta.IsStatusConditionTrue(s.status.Conditions, workv1alpha1.WorkApplied) {
+				t.Error("it counts as applied")
+			}
+		})
+	}
+}
+
+// TestLeftoverOfAnotherGeneration: what was sent and not told in the status before
+// its manifest went is remembered all the same.
+func TestLeftoverOfAnotherGeneration(t *testing.T) {
+	l := newLedger()
+	work := testWork(manifestText)
+	l.manifests(work)
+	work = work.DeepCopy()
+	work.Generation++
+	work.Spec.Workload.Manifests = testWork(otherText).Spec.Workload.Manifests
+	left := l.leftovers(work, l.manifests(work))
+	if len(left) != 1 || left[0].key.Name != "web" {
+		t.Fatalf("leftovers: %v", left)
+	}
+	again := work.DeepCopy()
+	again.Generation++
+	again.Spec.Workload.Manifests = testWork(manifestText).Spec.Workload.Manifests
+	if left := l.leftovers(again, l.manifests(again)); len(left) != 1 || left[0].key.Name != "other" {
+		t.Errorf("leftovers once it is asked for again: %v", left)
+	}
+	work.UID = "anew"
+	if left := l.leftovers(work, l.manifests(work)); len(left) != 0 {
+		t.Errorf("leftovers of another Work of that name: %v", left)
+	}
+}

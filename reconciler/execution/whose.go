@@ -1,0 +1,55 @@
+package execution
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/members"
+)
+
+// Two hubs may have Works of one name. What an object in a member says of its Work
+// by name counts only where the object is this hub's.
+
+// id returns the permanent id of the Work.
+func (s *state) id() string { return s.work.Labels[workv1alpha2.WorkPermanentIDLabel] }
+
+// foreign says whether an object is another hub's.
+func (s *state) foreign(o *members.Observed) bool {
+	return o.Managed && s.member.Standing().Foreign(o.Claim, s.id())
+}
+
+// has says whether an object is the Work's.
+func (s *state) has(o *members.Observed) bool {
+	return o.Managed && o.Work == s.key && !s.foreign(o)
+}
+
+// send applies an object, which says from then on which hub has applied it. That
+// is told with the first change that is sent anyway: it is no drift where it is
+// missing, and no reason to send anything.
+func (s *state) send(ctx context.Context, desired *unstructured.Unstructured) (*members.Observed, error) {
+	if hub := s.member.Standing().Hub; hub != "" {
+		annotations := desired.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[workv1alpha2.HubAnnotation] = hub
+		desired.SetAnnotations(annotations)
+	}
+	return s.member.Apply(ctx, desired)
+}
+
+// taken says why an object is left alone that has the name of the manifest's.
+func (s *state) taken(m *manifest, live metav1.Object) error {
+	by := live.GetAnnotations()[workv1alpha2.HubAnnotation]
+	if by == "" || by == s.member.Standing().Hub {
+		return m.taken()
+	}
+	if m.gvk.Kind == "Namespace" && m.gvk.Group == "" {
+		return fmt.Errorf("%s in the cluster belongs to the hub with the identity %.64s: it is used as it is, and stays when the one here goes", m.title(), by)
+	}
+	return fmt.Errorf("%s in the cluster belongs to the hub with the identity %.64s: have that hub let go of it, or set conflictResolution to Overwrite in the policy", m.title(), by)
+}

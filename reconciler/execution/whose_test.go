@@ -1,0 +1,94 @@
+package execution
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/claims"
+)
+
+// TestWhoseAnObjectIs has a Work meet objects that name it and are another hub's.
+func TestWhoseAnObjectIs(t *testing.T) {
+	stamped := func(text, hub, work string) string {
+		text = strings.Replace(text, `"labels":{`, `"labels":{"work.karmada.io/permanent-id":"`+work+`",`, 1)
+		if hub != "" {
+			text = strings.Replace(text, `"annotations":{`, `"annotations":{"work.flotilla.io/hub":"`+hub+`",`, 1)
+		}
+		return text
+	}
+	fresh, contested := claims.Standing{Hub: "one"}, claims.Standing{Hub: "one", Contested: true}
+	for name, tc := range map[string]struct {
+		standing claims.Standing
+		live     string
+		policy   string // conflict resolution; empty: abort
+		applied  []string
+		failed   string
+		removed  []string
+	}{
+		"this hub's": {
+			fresh, stamped(manifestText, "one", "w-1"), "", []string{"apply web"}, "", []string{"delete web u"},
+		},
+		"applied before hubs said so": {
+			fresh, stamped(manifestText, "", "w-1"), "", []string{"apply web"}, "", []string{"delete web u"},
+		},
+		"another hub's": {
+			fresh, stamped(manifestText, "two", "w-2"), "", []string{"get web"}, "belongs to the hub with the identity two", nil,
+		},
+		"another hub's, and the policy takes it over": {
+			fresh, stamped(manifestText, "two", "w-2"), workv1alpha2.ResourceConflictResolutionOverwrite, []string{"get web", "apply web"}, "", nil,
+		},
+		"applied long ago for a Work of another id": {
+			fresh, stamped(manifestText, "", "w-2"), "", []string{"apply web"}, "", nil,
+		},
+		"the same, in a member that was another hub's": {
+			contested, stamped(manifestText, "", "w-2"), "", []string{"get web"}, "not managed by Flotilla", nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := parse(t, tc.live)
+			live.SetUID("u")
+			seen := members.Marks(live)
+			seen.Owned = "owned"
+			e := &edge{presence: members.Present, observed: seen, live: live, standing: tc.standing}
+			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			text := manifestText
+			if tc.policy != "" {
+				text = strings.Replace(text, `"annotations":{`, `"annotations":{"work.karmada.io/conflict-resolution":"`+tc.policy+`",`, 1)
+			}
+			work := testWork(text)
+			work.Labels = map[string]string{workv1alpha2.WorkPermanentIDLabel: "w-1"}
+			work.Status.Applied = []workv1alpha1.AppliedHash{{Desired: "older", Observed: "owned"}}
+			s := &state{key: workKey, work: work, member: e}
+			if _, err := l.connect(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.carry(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.applied, e.asked); diff != "" {
+				t.Errorf("asked of the member (-want +got):\n%s", diff)
+			}
+			if (s.failed[0] == nil) != (tc.failed == "") || tc.failed != "" && !strings.Contains(s.failed[0].Error(), tc.failed) {
+				t.Errorf("failed with %v, want %q", s.failed[0], tc.failed)
+			}
+			if e.sent != nil && e.sent.GetAnnotations()[workv1alpha2.HubAnnotation] != "one" {
+				t.Errorf("what was applied does not say by whom: %v", e.sent.GetAnnotations())
+			}
+
+			e.asked = nil
+			if err := l.discardOne(t.Context(), s, &s.parsed[0]); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.removed, e.asked); diff != "" {
+				t.Errorf("removed (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

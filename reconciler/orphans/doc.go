@@ -1,0 +1,15 @@
+// Package orphans finds the objects in members that were applied from here and that
+// no Work names any more.
+//
+// It reads Clusters and Works, and through internal/members what the watches that
+// there are anyway have seen of members: it starts none, and asks members nothing. It
+// writes the condition OrphansFound of a Cluster and removes, where the Cluster says
+// so by the annotation cluster.flotilla.io/orphans, what policies/orphans takes for an
+// orphan and a live look at Work and object confirms. Anything else it leaves alone.
+//
+// A kind that no Work names is watched no longer after a restart, and what is left of
+// it is not seen here: flotilla prune lists all kinds.
+//
+// In pull mode the agent runs this loop for its cluster. Event on the Cluster, by the
+// control plane when the condition turns: OrphansFound.
+package orphans

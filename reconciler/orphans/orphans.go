@@ -1,0 +1,248 @@
+package orphans
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/internal/members"
+	policy "github.com/flotilla-io/flotilla/policies/orphans"
+)
+
+// Recorder emits Events.
+type Recorder interface {
+	Event(obj runtime.Object, eventType, reason, message string)
+}
+
+// Options tune the loop. The zero value serves all clusters in push mode.
+type Options struct {
+	// Own is the cluster that an agent serves; empty means those in push mode.
+	Own string
+	// Settle is how long an object has to be without a Work before it counts, and
+	// how long changes wait for more; zero means 10 s.
+	Settle time.Duration
+	// Clock is the time; nil means the machine's.
+	Clock clock.PassiveClock
+}
+
+const (
+	defaultSettle = 10 * time.Second
+	// seldom is how long changes in a member without orphans wait to be looked at.
+	seldom = 5 * time.Minute
+)
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// Reconciler finds orphans, one look per cluster at a time. Use New.
+type Reconciler struct {
+	hub      client.Client
+	live     client.Reader
+	registry *members.Registry
+	recorder Recorder
+	options  Options
+	count    *prometheus.GaugeVec // by cluster
+
+	mu       sync.Mutex
+	queue    queue                          // nil until the workers run
+	suspects map[string]map[policy.ID]since // by cluster
+}
+
+// since is when an object was first seen without a Work.
+type since struct {
+	uid types.UID
+	at  time.Time
+}
+
+// New returns the loop and has it told what happens in the registry's members. hub
+// reads from a cache, live from the control plane itself.
+func New(hub client.Client, live client.Reader, registry *members.Registry, recorder Recorder, o Options) *Reconciler {
+	if o.Settle == 0 {
+		o.Settle = defaultSettle
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	r := &Reconciler{
+		hub: hub, live: live, registry: registry, recorder: recorder, options: o, count: gauge(), suspects: map[string]map[policy.ID]since{},
+	}
+	registry.Handle(r)
+	return r
+}
+
+// Register adds the loop to mgr.
+func (r *Reconciler) Register(mgr ctrl.Manager) error {
+	c, err := controller.New("orphans", mgr, controller.Options{Reconciler: r, MaxConcurrentReconciles: 2})
+	if err != nil {
+		return fmt.Errorf("set up the loop of orphans: %w", err)
+	}
+	for _, s := range []source.Source{
+		source.Func(r.attach),
+		source.Kind(mgr.GetCache(), &clusterv1alpha1.Cluster{}, r.clusterEvents()),
+		source.Kind(mgr.GetCache(), &workv1alpha1.Work{}, r.workEvents()),
+	} {
+		if err := c.Watch(s); err != nil {
+			return fmt.Errorf("watch what tells of orphans: %w", err)
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) attach(_ context.Context, q queue) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.queue = q
+	return nil
+}
+
+// look has a cluster looked at once what changes there has settled.
+func (r *Reconciler) look(cluster string) { r.lookIn(cluster, r.options.Settle) }
+
+func (r *Reconciler) lookIn(cluster string, after time.Duration) {
+	r.mu.Lock()
+	q := r.queue
+	r.mu.Unlock()
+	if q != nil {
+		q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKey{Name: cluster}}, after)
+	}
+}
+
+// clusterEvents looks at a cluster whose policy changed, and tells of one that
+// turned.
+func (r *Reconciler) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.Cluster, reconcile.Request] {
+	return handler.TypedFuncs[*clusterv1alpha1.Cluster, reconcile.Request]{
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*clusterv1alpha1.Cluster], _ queue) {
+			if e.ObjectOld.Annotations[clusterv1alpha1.OrphansAnnotation] != e.ObjectNew.Annotations[clusterv1alpha1.OrphansAnnotation] {
+				r.look(e.ObjectNew.Name)
+			}
+			if c := found(e.ObjectNew); r.options.Own == "" && c != nil && found(e.ObjectOld) == nil {
+				r.recorder.Event(e.ObjectNew, corev1.EventTypeWarning, clusterv1alpha1.ClusterConditionOrphansFound, c.Message)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*clusterv1alpha1.Cluster], _ queue) {
+			r.forget(e.Object.Name)
+		},
+	}
+}
+
+// workEvents looks at the cluster of a Work that is gone or asks for something else
+// than before.
+func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, reconcile.Request] {
+	look := func(w *workv1alpha1.Work) {
+		if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace); ok {
+			r.look(cluster)
+		}
+	}
+	return handler.TypedFuncs[*workv1alpha1.Work, reconcile.Request]{
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*workv1alpha1.Work], _ queue) {
+			if e.ObjectOld.Generation != e.ObjectNew.Generation && len(e.ObjectNew.Spec.Workload.Manifests) != 1 {
+				look(e.ObjectNew)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*workv1alpha1.Work], _ queue) { look(e.Object) },
+	}
+}
+
+// Changed implements members.Handler. What changes in a member seldom makes an
+// orphan: where there is none, it is enough to look now and then.
+func (r *Reconciler) Changed(cluster string, observed *members.Observed) {
+	r.mu.Lock()
+	some := len(r.suspects[cluster]) > 0
+	r.mu.Unlock()
+	switch {
+	case some:
+		r.look(cluster)
+	case observed.Managed:
+		r.lookIn(cluster, seldom)
+	}
+}
+
+// Synced implements members.Handler.
+func (r *Reconciler) Synced(cluster string, _ schema.GroupVersionKind) { r.look(cluster) }
+
+// Proven implements members.Handler.
+func (r *Reconciler) Proven(cluster string) { r.look(cluster) }
+
+// KindsChanged implements members.Handler.
+func (*Reconciler) KindsChanged(string) {}
+
+var _ members.Handler = (*Reconciler)(nil)
+
+// forget drops what is known of a cluster.
+func (r *Reconciler) forget(cluster string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.suspects, cluster)
+	r.count.DeleteLabelValues(cluster)
+}
+
+// Reconcile looks for the orphans of one cluster.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	c := &clusterv1alpha1.Cluster{}
+	if err := r.hub.Get(ctx, req.NamespacedName, c); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !c.DeletionTimestamp.IsZero() || !r.serves(c) {
+		return reconcile.Result{}, nil
+	}
+	member, ok := r.registry.Get(c.Name)
+	if !ok {
+		return reconcile.Result{}, nil // what was known stays; it is told when the member is back
+	}
+	s, err := r.sweep(ctx, c.Name, member)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	braked := len(s.certain) > 0 && policy.Brakes(len(s.certain), s.managed)
+	if c.Annotations[clusterv1alpha1.OrphansAnnotation] == clusterv1alpha1.OrphansDelete && !braked {
+		err = r.remove(ctx, c.Name, member, s)
+		braked = false
+	}
+	braked = braked && c.Annotations[clusterv1alpha1.OrphansAnnotation] == clusterv1alpha1.OrphansDelete
+	err = errors.Join(err, r.tell(ctx, c, s.ids(), braked))
+	if errors.Is(err, hub.ErrAway) || apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: r.options.Settle}, nil
+	}
+	if err == nil && s.waiting {
+		return reconcile.Result{RequeueAfter: r.options.Settle}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+func (r *Reconciler) serves(c *clusterv1alpha1.Cluster) bool {
+	if r.options.Own != "" {
+		return c.Name == r.options.Own
+	}
+	return c.Spec.SyncMode == clusterv1alpha1.Push
+}
+
+// found returns the cluster's condition OrphansFound, if it is True.
+func found(c *clusterv1alpha1.Cluster) *metav1.Condition {
+	if !meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionOrphansFound) {
+		return nil
+	}
+	return meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionOrphansFound)
+}

@@ -1,0 +1,236 @@
+package orphans_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/retry"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/controlplane/fleettest"
+	"github.com/flotilla-io/flotilla/controlplane/member"
+	"github.com/flotilla-io/flotilla/controlplane/member/membertest"
+	"github.com/flotilla-io/flotilla/controlplane/servertest"
+	"github.com/flotilla-io/flotilla/internal/join"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/reconciler/cluster"
+	"github.com/flotilla-io/flotilla/reconciler/execution"
+	"github.com/flotilla-io/flotilla/reconciler/namespace"
+	"github.com/flotilla-io/flotilla/reconciler/orphans"
+)
+
+// told keeps the reasons of Events.
+type told struct {
+	mu      sync.Mutex
+	reasons map[string]int
+}
+
+func (e *told) Event(_ runtime.Object, _, reason, _ string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.reasons[reason]++
+}
+
+func (e *told) count(reason string) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.reasons[reason]
+}
+
+// fleet is a control plane with a member, and loops that can be stopped.
+type fleet struct {
+	*testing.T
+	hub    *servertest.Env
+	edge   client.Client
+	events *told
+	stop   func() error
+}
+
+func (f *fleet) start() {
+	f.stop = f.hub.StartLoops(f, func(_ context.Context, mgr ctrl.Manager) error {
+		native := interpreter.Native()
+		registry := members.New(members.Options{Interpreter: native})
+		hub, live := mgr.GetClient(), mgr.GetAPIReader()
+		for _, l := range []interface{ Register(ctrl.Manager) error }{
+			cluster.New(hub, live, registry, f.events, cluster.Options{Period: time.Second}),
+			namespace.New(hub, namespace.Options{}),
+			execution.New(hub, registry, native, f.events, execution.Options{}),
+			orphans.New(hub, live, registry, f.events, orphans.Options{Settle: 200 * time.Millisecond}),
+		} {
+			if err := l.Register(mgr); err != nil {
+				return err
+			}
+		}
+		return mgr.Add(registry)
+	})
+}
+
+func (f *fleet) check(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *fleet) eventually(what string, check func() error) {
+	f.Helper()
+	servertest.Eventually(f, what, func(context.Context) error { return check() })
+}
+
+func configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
+}
+
+// work writes a Work with a ConfigMap of its name, and waits until the member has it.
+func (f *fleet) work(name string) {
+	f.Helper()
+	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace("east"), Name: name}}
+	w.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: fmt.Appendf(nil,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":%q},"data":{"key":"1"}}`, name)}}}
+	f.check(f.hub.Hub.Create(f.Context(), w))
+	f.eventually(name+" is applied", func() error {
+		if err := f.hub.Hub.Get(f.Context(), client.ObjectKeyFromObject(w), w); err != nil {
+			return err
+		}
+		if !meta.IsStatusConditionTrue(w.Status.Conditions, workv1alpha1.WorkApplied) {
+			return fmt.Errorf("conditions: %v", w.Status.Conditions)
+		}
+		return nil
+	})
+}
+
+// lose has a Work vanish without its object: as a store does that was set back.
+func (f *fleet) lose(name string) {
+	f.Helper()
+	f.check(f.stop())
+	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace("east"), Name: name}}
+	f.check(f.hub.Hub.Patch(f.Context(), w, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))
+	f.check(f.hub.Hub.Delete(f.Context(), w))
+	f.start()
+}
+
+// says waits until the Cluster says this of orphans; empty for nothing.
+func (f *fleet) says(want string) {
+	f.Helper()
+	f.eventually("the Cluster says "+want, func() error {
+		c := &clusterv1alpha1.Cluster{}
+		if err := f.hub.Hub.Get(f.Context(), client.ObjectKey{Name: "east"}, c); err != nil {
+			return err
+		}
+		got := ""
+		if condition := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionOrphansFound); condition != nil {
+			got, _, _ = strings.Cut(condition.Message, ";")
+		}
+		if got != want {
+			return fmt.Errorf("it says %q", got)
+		}
+		return nil
+	})
+}
+
+func (f *fleet) there(name string) error {
+	return f.edge.Get(f.Context(), client.ObjectKeyFromObject(configMap(name)), configMap(name))
+}
+
+// measured is what the metric says of the cluster; zero for nothing.
+func measured(t *testing.T) float64 {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == "flotilla_orphans" {
+			for _, m := range family.GetMetric() {
+				return m.GetGauge().GetValue()
+			}
+		}
+	}
+	return 0
+}
+
+// TestOrphans: an object that no Work names is told of, in the Cluster, an Event and
+// a metric, and stays until the Cluster's policy, or a Work that asks for it, says
+// otherwise. A copy that somebody made of one of our objects is none.
+func TestOrphans(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a control plane and a member")
+	}
+	at := membertest.Start(t, member.Options{Name: "east", Nodes: 1})
+	edge, err := client.New(at.Config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fleet{T: t, hub: servertest.New(t), edge: edge, events: &told{reasons: map[string]int{}}}
+	f.start()
+	t.Cleanup(func() { f.check(f.stop()) })
+	f.check(join.Join(t.Context(), join.Options{Name: "east", Hub: f.hub.Hub, Member: edge, MemberConfig: at.Config}))
+	f.check(join.Ready(t.Context(), f.hub.Hub, "east", fleettest.ReadyTimeout))
+	f.check(f.hub.Hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
+	f.work("kept")
+	f.work("lost")
+
+	copied := configMap("lost")
+	f.check(edge.Get(t.Context(), client.ObjectKeyFromObject(copied), copied))
+	f.check(edge.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "copy", Labels: copied.Labels, Annotations: copied.Annotations,
+	}}))
+	f.lose("lost")
+	f.says("1 object that no Work names: ConfigMap shop/lost")
+	f.check(f.there("lost"))
+	f.eventually("an Event tells of it", func() error {
+		if n := f.events.count(clusterv1alpha1.ClusterConditionOrphansFound); n != 1 {
+			return fmt.Errorf("%d Events", n)
+		}
+		return nil
+	})
+	if n := measured(t); n != 1 {
+		t.Errorf("the metric says %v", n)
+	}
+	f.hub.QuietRevision(t)
+
+	f.work("lost")
+	f.says("")
+	f.lose("lost")
+	f.says("1 object that no Work names: ConfigMap shop/lost")
+	f.check(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		c := &clusterv1alpha1.Cluster{}
+		if err := f.hub.Hub.Get(t.Context(), client.ObjectKey{Name: "east"}, c); err != nil {
+			return err
+		}
+		c.Annotations = map[string]string{clusterv1alpha1.OrphansAnnotation: clusterv1alpha1.OrphansDelete}
+		return f.hub.Hub.Update(t.Context(), c)
+	}))
+	f.says("")
+	f.eventually("the policy has it removed", func() error {
+		if err := f.there("lost"); !apierrors.IsNotFound(err) {
+			return errors.Join(errors.New("it is still there"), err)
+		}
+		return nil
+	})
+	for _, name := range []string{"kept", "copy"} {
+		if err := f.there(name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if n := measured(t); n != 0 {
+		t.Errorf("the metric says %v of none", n)
+	}
+}

@@ -1,0 +1,186 @@
+package orphans
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/ownership"
+	policy "github.com/flotilla-io/flotilla/policies/orphans"
+)
+
+// orphan is an object without a Work.
+type orphan struct {
+	policy.Object
+	kind schema.GroupVersionKind
+	uid  types.UID
+}
+
+// sweep is what one look at a cluster found.
+type sweep struct {
+	// managed counts all objects that are managed.
+	managed int
+	// certain are the orphans that were so for a while, sorted. Waiting says that
+	// there are others.
+	certain []orphan
+	waiting bool
+}
+
+func (s *sweep) ids() []policy.ID {
+	out := make([]policy.ID, len(s.certain))
+	for i := range s.certain {
+		out[i] = s.certain[i].ID
+	}
+	return out
+}
+
+// sweep looks through what the member's watches have seen.
+func (r *Reconciler) sweep(ctx context.Context, cluster string, member *members.Member) (*sweep, error) {
+	standing, out := member.Standing(), &sweep{}
+	now := map[policy.ID]orphan{}
+	var fault error
+	members.Each(member, func(kind schema.GroupVersionKind, o *members.Observed) {
+		found := orphan{Object: objectOf(kind, o), kind: kind, uid: o.UID}
+		if out.managed++; !found.Suspect(cluster, standing) {
+			return
+		}
+		named, err := r.named(ctx, r.hub, &found.Object, client.UnsafeDisableDeepCopy)
+		fault = errors.Join(fault, err)
+		if err == nil && !named {
+			now[found.ID] = found
+		}
+	})
+	if fault != nil {
+		return nil, fault
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before, kept := r.suspects[cluster], map[policy.ID]since{}
+	for id, o := range now {
+		first := before[id]
+		if first.uid != o.uid {
+			first = since{uid: o.uid, at: r.options.Clock.Now()}
+		}
+		kept[id] = first
+		if r.options.Clock.Since(first.at) >= r.options.Settle {
+			out.certain = append(out.certain, o)
+		} else {
+			out.waiting = true
+		}
+	}
+	if r.suspects[cluster] = kept; len(kept) == 0 {
+		delete(r.suspects, cluster)
+	}
+	slices.SortFunc(out.certain, func(a, b orphan) int { return cmp.Compare(a.ID.String(), b.ID.String()) })
+	return out, nil
+}
+
+func objectOf(kind schema.GroupVersionKind, o *members.Observed) policy.Object {
+	return policy.Object{
+		ID:   policy.ID{Kind: kind.GroupKind(), NamespacedName: types.NamespacedName{Namespace: o.Namespace, Name: o.Name}},
+		Work: o.Work, Claim: o.Claim, Managed: o.Managed, Applied: o.Owned != "", Leaving: !o.DeletionTimestamp.IsZero(),
+	}
+}
+
+// named says whether the Work that an object names asks for it.
+func (*Reconciler) named(ctx context.Context, reader client.Reader, o *policy.Object, opts ...client.GetOption) (bool, error) {
+	work := &workv1alpha1.Work{}
+	err := reader.Get(ctx, o.Work, work, opts...)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read work %s: %w", o.Work, err)
+	}
+	return policy.Named(work, o.ID), nil
+}
+
+// remove deletes orphans, where a look at the control plane and the member itself
+// says the same; what is gone is not told of any more.
+func (r *Reconciler) remove(ctx context.Context, cluster string, member *members.Member, s *sweep) error {
+	var left []orphan
+	var faults []error
+	for _, o := range s.certain {
+		if !policy.Removable(o.ID) {
+			left = append(left, o)
+			continue
+		}
+		if err := r.removeOne(ctx, cluster, member, &o); err != nil {
+			left, faults = append(left, o), append(faults, fmt.Errorf("remove %s, which no Work names: %w", o.ID, err))
+		}
+	}
+	s.certain = left
+	return errors.Join(faults...)
+}
+
+func (r *Reconciler) removeOne(ctx context.Context, cluster string, member *members.Member, o *orphan) error {
+	named, err := r.named(ctx, r.live, &o.Object)
+	if err != nil || named {
+		return err
+	}
+	live, err := member.Get(ctx, o.kind, o.NamespacedName)
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	is := objectOf(o.kind, members.Marks(live))
+	if is.Applied = ownership.Applies(live); live.GetUID() != o.uid || is.Work != o.Work || !is.Suspect(cluster, member.Standing()) {
+		return nil
+	}
+	if err := member.Delete(ctx, o.kind, o.NamespacedName, o.uid); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	log.FromContext(ctx).Info("Removed an orphan", "cluster", cluster, "kind", o.kind.Kind, "namespace", o.Namespace, "name", o.Name, "work", o.Work)
+	return nil
+}
+
+// tell writes the condition, if it says something else than before.
+func (r *Reconciler) tell(ctx context.Context, c *clusterv1alpha1.Cluster, ids []policy.ID, braked bool) error {
+	if len(ids) == 0 {
+		r.count.DeleteLabelValues(c.Name)
+	} else {
+		r.count.WithLabelValues(c.Name).Set(float64(len(ids)))
+	}
+	updated := c.DeepCopy()
+	changed := false
+	if len(ids) == 0 {
+		changed = meta.RemoveStatusCondition(&updated.Status.Conditions, clusterv1alpha1.ClusterConditionOrphansFound)
+	} else {
+		changed = meta.SetStatusCondition(&updated.Status.Conditions, metav1.Condition{
+			Type: clusterv1alpha1.ClusterConditionOrphansFound, Status: metav1.ConditionTrue, Reason: clusterv1alpha1.OrphansFoundReason,
+			Message: policy.Message(c.Name, ids, braked), LastTransitionTime: metav1.NewTime(r.options.Clock.Now()),
+		})
+	}
+	if !changed {
+		return nil
+	}
+	err := r.hub.Status().Patch(ctx, updated, client.MergeFromWithOptions(c, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("tell of orphans in cluster %s: %w", c.Name, err)
+	}
+	return nil
+}
+
+// gauge is the metric of all that are found.
+func gauge() *prometheus.GaugeVec {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "flotilla_orphans", Help: "Objects in a member that were applied from here and that no Work names, by cluster",
+	}, []string{"cluster"})
+	metrics.Registry.Unregister(g) // that of earlier loops of this process
+	metrics.Registry.MustRegister(g)
+	return g
+}

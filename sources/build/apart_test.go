@@ -1,0 +1,120 @@
+package build_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/flotilla-io/flotilla/sources/build"
+)
+
+// elsewhere is a Runner that says what it was asked.
+type elsewhere struct {
+	asked []build.Job
+	deaf  bool // does nothing
+}
+
+func (e *elsewhere) Run(_ context.Context, job build.Job) ([]*yaml.Node, error) {
+	e.asked = append(e.asked, job)
+	if e.deaf {
+		return nil, errors.New("not done")
+	}
+	return build.Kustomize(job)
+}
+
+func many(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "---\n%s", configMap(fmt.Sprintf("config-%d", i)))
+	}
+	return b.String()
+}
+
+// TestWhatIsBuiltApart: whatever would go on for long after it is given up, or
+// change what others build, is not built here.
+func TestWhatIsBuiltApart(t *testing.T) {
+	schema := `{"definitions": {}}`
+	cases := map[string]struct {
+		files map[string]string
+		apart bool
+	}{
+		"manifests alone": {files: map[string]string{"a.yaml": many(5000)}},
+		"a few objects with a prefix": {
+			files: map[string]string{"kustomization.yaml": "namePrefix: x-\nresources: [a.yaml]\n", "a.yaml": many(30)},
+		},
+		"many objects with a prefix": {
+			files: map[string]string{"kustomization.yaml": "namePrefix: x-\nresources: [a.yaml]\n", "a.yaml": many(600)}, apart: true,
+		},
+		"a schema of its own": {
+			files: map[string]string{"kustomization.yaml": "openapi: {path: schema.json}\nresources: [a.yaml]\n", "a.yaml": many(1), "schema.json": schema}, apart: true,
+		},
+		"a version of the schema": {
+			files: map[string]string{"kustomization.yaml": "openapi: {version: v1.21.2}\nresources: [a.yaml]\n", "a.yaml": many(1)}, apart: true,
+		},
+		"definitions of its own": {
+			files: map[string]string{"kustomization.yaml": "crds: [crd.json]\nresources: [a.yaml]\n", "a.yaml": many(1), "crd.json": "{}"}, apart: true,
+		},
+		"a few objects with a thousand patches": {
+			files: map[string]string{
+				"kustomization.yaml": "resources: [a.yaml]\npatches:\n" + strings.Repeat("- {target: {kind: ConfigMap}, patch: '[{op: add, path: /data/x, value: y}]'}\n", 3000),
+				"a.yaml":             many(100),
+			}, apart: true,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			runner := &elsewhere{deaf: true}
+			if _, err := build.NewApart(build.Limits{}, runner).Build(t.Context(), build.Input{Files: files(tc.files)}); err != nil && !tc.apart {
+				t.Fatal(err)
+			}
+			if got := len(runner.asked) > 0; got != tc.apart {
+				t.Errorf("built apart: %v, want %v", got, tc.apart)
+			}
+		})
+	}
+}
+
+// TestApartIsTheSame: kustomize comes to the same elsewhere, with no more than the
+// files that it reads.
+func TestApartIsTheSame(t *testing.T) {
+	source := map[string]string{
+		"app/kustomization.yaml":      "namePrefix: x-\nresources: [base, ../lib/more.yaml]\nconfigMapGenerator: [{name: g, files: [key=../lib/text.txt], envs: [e.env]}]\npatches: [{path: p.yaml, target: {kind: Deployment}}]\ntransformers: [t.yaml]\nopenapi: {version: v1.21.2}\n",
+		"app/base/kustomization.yaml": "resources: [d.yaml]\n", "app/base/d.yaml": deployment("web", "nginx:1"),
+		"app/e.env": "a=b\n", "app/p.yaml": "- {op: add, path: /spec/replicas, value: 3}\n",
+		"app/t.yaml":    "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: l}\nlabels: {team: a}\nfieldSpecs: [{path: metadata/labels, create: true}]\n",
+		"lib/more.yaml": configMap("more"), "lib/text.txt": "text", "other/secret.yaml": "kind: Secret",
+	}
+	runner := &elsewhere{}
+	in := build.Input{Files: files(source), Path: "app"}
+	apart, err := build.NewApart(build.Limits{}, runner).Build(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := build.New(build.Limits{}).Build(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(here, apart); diff != "" {
+		t.Errorf("objects (-here +apart):\n%s", diff)
+	}
+	if _, sent := runner.asked[0].Files["other/secret.yaml"]; sent || len(runner.asked[0].Files) != len(source)-1 {
+		t.Errorf("sent %d files of %d, or one that is not of the build", len(runner.asked[0].Files), len(source))
+	}
+}
+
+// TestManifestsEndWithTheContext: what is read here, of any size, ends with the
+// context.
+func TestManifestsEndWithTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("given up")
+	cancel(why)
+	_, err := build.New(build.Limits{}).Build(ctx, build.Input{Files: files(map[string]string{"a.yaml": many(3)})})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v, want that of the context", err)
+	}
+}

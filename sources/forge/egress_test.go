@@ -1,0 +1,60 @@
+package forge_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/flotilla-io/flotilla/sources/forge"
+)
+
+// TestThisMachineIsNotReached: whoever may write a Provider reaches nothing on the
+// control plane's own machine.
+func TestThisMachineIsNotReached(t *testing.T) {
+	s := newServer(t, http.StatusCreated, nil, "{}")
+	for _, kind := range []string{"github", "gitlab", "gitea", forge.TypeGitNotes} {
+		address := s.URL + "/o/r"
+		p, err := forge.New(forge.Provider{Type: kind, Address: address, Secret: map[string][]byte{"token": []byte(canary)}}, forge.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = p.Post(t.Context(), forge.Status{Commit: commit, Context: "x", State: forge.Success})
+		if err == nil || !strings.Contains(err.Error(), "address not allowed: 127.0.0.1 leads to a loopback address") {
+			t.Errorf("%s: error = %v, want a refusal", kind, err)
+		}
+	}
+	if len(s.got) > 0 {
+		t.Errorf("%d requests were sent", len(s.got))
+	}
+}
+
+// TestNothingOfAnAnswerIsShown: what answers where a forge should be shows in no
+// error.
+func TestNothingOfAnAnswerIsShown(t *testing.T) {
+	const secret = "CANARY-of-somebody-else"
+	for _, code := range []int{302, 400, 401, 403, 404, 409, 418, 422, 429, 500, 503} {
+		for _, body := range []string{secret, `{"message":"` + secret + `"}`, `{"error":"` + secret + `"}`, `{"message":"no commit found ` + secret + `"}`} {
+			s := newServer(t, code, map[string]string{"Location": "http://" + secret + "/"}, body)
+			for _, kind := range []string{"github", "gitlab", "gitea"} {
+				err := poster(t, kind, s.URL+"/o/r").Post(t.Context(), forge.Status{Commit: commit, Context: "x", State: forge.Success})
+				if err == nil || strings.Contains(err.Error(), secret) {
+					t.Errorf("%s answers %d: error = %v, want one that shows nothing of it", kind, code, err)
+				}
+			}
+		}
+	}
+	for _, answer := range []string{secret, "HTTP/1.1 2" + secret + "\r\n\r\n", "HTTP/1.1 200 OK\r\n" + secret + "\r\n\r\n"} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+				_, _ = conn.Write([]byte(answer + "\r\n"))
+				_ = conn.Close()
+			}
+		}))
+		err := poster(t, "gitea", s.URL+"/o/r").Post(t.Context(), forge.Status{Commit: commit, Context: "x", State: forge.Success})
+		if err == nil || strings.Contains(err.Error(), secret) {
+			t.Errorf("what is not HTTP: error = %v, want one that shows nothing of it", err)
+		}
+		s.Close()
+	}
+}
