@@ -1,0 +1,193 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/internal/localfleet"
+)
+
+// The clusters, and which of them has an agent. The others are pushed to.
+var clusters = []string{"east", "edge", "west"}
+
+const pulled = "edge"
+
+// world is a fleet whose parts can be disturbed one by one.
+type world struct {
+	*localfleet.Fleet
+	hub     client.Client
+	members map[string]dynamic.Interface
+	// links lead from the loops to the members that are pushed to, and from the agent
+	// to the control plane.
+	links map[string]*localfleet.Link
+	// loops compete for the lease; agent runs beside the cluster that is pulled.
+	loops []*localfleet.Process
+	agent *localfleet.Process
+}
+
+// start makes the fleet, with the loops apart from the control plane, so that either
+// can go without the other.
+func start(t *testing.T) *world {
+	t.Helper()
+	ctx, dir := t.Context(), t.TempDir()
+	fleet, err := localfleet.Start(ctx, localfleet.Options{
+		Flotillad: program("flotillad"), Dir: dir, Members: clusters, Nodes: 1, HubArgs: []string{"--controllers=-*"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{Fleet: fleet, members: map[string]dynamic.Interface{}, links: map[string]*localfleet.Link{}}
+	t.Cleanup(func() { w.stop(t) })
+	w.connect(t)
+	for _, name := range []string{"a", "b"} {
+		p, err := localfleet.NewAgent(ctx, program("flotillad"), filepath.Join(dir, "loops-"+name), "controllers", "--kubeconfig", w.Hub.Kubeconfig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.loops = append(w.loops, p)
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range clusters {
+		if name == pulled {
+			w.register(t, dir)
+		} else {
+			w.join(t, name, dir)
+		}
+	}
+	return w
+}
+
+func (w *world) connect(t *testing.T) {
+	t.Helper()
+	config, err := w.Hub.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Timeout, config.WarningHandler = answer, rest.NoWarnings{}
+	if w.hub, err = client.New(config, client.Options{Scheme: scheme.New()}); err != nil {
+		t.Fatal(err)
+	}
+	for name, member := range w.Members {
+		config, err := member.Config()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.members[name], err = dynamic.NewForConfig(config); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// join joins a member by a link that can be cut.
+func (w *world) join(t *testing.T, name, dir string) {
+	t.Helper()
+	file := w.through(t, name, w.Members[name].Kubeconfig, dir)
+	run(t, "flotilla", "join", name, "--kubeconfig", w.Hub.Kubeconfig, "--cluster-kubeconfig", file, "--cluster-context", name)
+}
+
+// register joins the member that has an agent, which reaches the control plane by a
+// link that can be cut.
+func (w *world) register(t *testing.T, dir string) {
+	t.Helper()
+	file := w.through(t, pulled, w.Hub.Kubeconfig, dir)
+	agent, err := localfleet.NewAgent(t.Context(), program("flotilla-agent"), filepath.Join(dir, "agent-"+pulled),
+		"--karmada-kubeconfig", file, "--cluster-name", pulled, "--kubeconfig", w.Members[pulled].Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.agent = agent
+}
+
+// through writes a copy of a kubeconfig that leads through a link.
+func (w *world) through(t *testing.T, name, kubeconfig, dir string) string {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cluster := range config.Clusters {
+		host := strings.TrimPrefix(cluster.Server, "https://")
+		link, err := localfleet.NewLink(t.Context(), host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.links[name] = link
+		cluster.Server = "https://" + link.Address()
+	}
+	file := filepath.Join(dir, name+".kubeconfig")
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func (w *world) stop(t *testing.T) {
+	t.Helper()
+	var err error
+	for _, p := range w.disturbed() {
+		err = errors.Join(err, p.Stop())
+	}
+	for _, link := range w.links {
+		err = errors.Join(err, link.Close())
+	}
+	if err = errors.Join(err, w.Stop()); err != nil {
+		t.Error(err)
+	}
+}
+
+// disturbed are the programs that are killed, but for the control plane.
+func (w *world) disturbed() []*localfleet.Process {
+	return slices.DeleteFunc(append(slices.Clone(w.loops), w.agent), func(p *localfleet.Process) bool { return p == nil })
+}
+
+// answer is how long a user waits for the control plane.
+const answer = 10 * time.Second
+
+// program is the path of a built program.
+func program(name string) string {
+	path, err := filepath.Abs(filepath.Join("..", "..", "bin", name))
+	if err != nil {
+		return name
+	}
+	return path
+}
+
+func run(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), program(name), args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+}
+
+// eventually waits until check returns nil, and fails the test with its last answer if
+// it does not.
+func eventually(t *testing.T, within time.Duration, what string, check func(ctx context.Context) error) {
+	t.Helper()
+	last := errors.New("it was never looked at")
+	err := wait.PollUntilContextTimeout(t.Context(), time.Second, within, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatal(fmt.Errorf("%s: not within %s: %w", what, within, last))
+	}
+}
