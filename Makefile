@@ -37,6 +37,10 @@ test-short: ## run the tests but those of the whole system
 bench: build ## measure speed, writes and memory; prints a table, writes bench/out
 	$(GO) run ./bench
 
+.PHONY: chaos
+chaos: build ## kill, stop and cut off parts of a fleet FAULTS (200) times, and judge what came of it
+	$(GO) test -count=1 -v -timeout 3h ./e2e/chaos -faults $(or $(FAULTS),200) -still 60s $(if $(SEED),-seed $(SEED))
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	hack/fuzz.sh $(or $(FUZZTIME),30s)

@@ -5,6 +5,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-go vet ./cmd/... ./internal/... ./policies/... ./sources/... ./reconciler/...
+go vet ./...
 go tool -modfile=hack/test.mod gotestsum --format pkgname --format-hide-empty-pkg -- \
 	-timeout 60m -p "$(nproc)" "${@:-./...}"
