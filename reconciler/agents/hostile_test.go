@@ -92,6 +92,7 @@ func TestFlood(t *testing.T) {
 	csr := asking(t, pkix.Name{CommonName: identity.Agent("flood"), Organization: []string{identity.AgentsGroup}}, nil)
 	var group sync.WaitGroup
 	for range side {
+		csr := csr.DeepCopy() // the encoder sets and resets its kind
 		group.Go(func() {
 			for range asks / side {
 				err := hub.CertificatesV1().RESTClient().Post().Resource("certificatesigningrequests").Body(csr).MaxRetries(0).Do(t.Context()).Error()
