@@ -47,9 +47,9 @@ func main() {
 	opts := options{}
 	flag.StringVar(&opts.bin, "bin", "bin", "where the built programs are")
 	flag.StringVar(&opts.out, "out", "bench/out", "where the results go")
-	flag.StringVar(&opts.rows, "rows", "1,2,3,4,6,7,8,12,match,status-flip,status-storm,lua,agents", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, agents")
+	flag.StringVar(&opts.rows, "rows", "1,2,3,4,6,7,8,12,match,status-flip,status-storm,lua,agents,tenants", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, agents, tenants")
 	flag.IntVar(&opts.apps, "apps", 1000, "how many Deployments row 6 propagates")
-	flag.IntVar(&opts.samples, "samples", 200, "how many changes row 4 times")
+	flag.IntVar(&opts.samples, "samples", 200, "how many changes row 4 times, and commits tenants, alone and attacked")
 	flag.IntVar(&opts.members, "members", 3, "how many member clusters there are")
 	flag.IntVar(&opts.clusters, "clusters", 100, "how many clusters rows 7 and 8 place on, and how many agents row agents runs: 40 MB each")
 	flag.IntVar(&opts.placed, "placed", 2000, "how many Deployments row 7 places")
@@ -178,6 +178,7 @@ func stages(opts options) []stage {
 		{&setup{fakes: opts.members}, []row{{"statuses that flip all the time", []string{"status-storm", "3"}, statusStorm}}},
 		{&setup{fakes: 10}, []row{{"memory per template and cluster", []string{"12"}, memory}}},
 		{&setup{fakes: opts.clusters}, []row{{"one placement on many clusters", []string{"8"}, wide}}},
+		{&setup{}, []row{{"a tenant whose neighbour attacks", []string{"tenants"}, neighbours}}},
 		{&setup{fakes: opts.clusters}, []row{{"agents at rest", []string{"agents"}, idleAgents}}},
 	}
 }

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/flotilla-io/flotilla/bench/tally"
+	"github.com/flotilla-io/flotilla/bench/tenants"
+)
+
+// neighbours times commits of a tenant, alone and while another one attacks.
+func neighbours(ctx context.Context, b *bench, r *tally.Report) (err error) {
+	fleet := tenants.Fleet{Hub: b.hub, Git: b.fleet.Git, Dir: b.dir}
+	victim, err := tenants.NewVictim(ctx, fleet)
+	if err != nil {
+		return err
+	}
+	attack, err := tenants.NewAttack(ctx, fleet)
+	if err != nil {
+		return err
+	}
+	if _, err := b.quiet(ctx, 2*time.Second); err != nil {
+		return err
+	}
+	alone, err := victim.Commits(ctx, b.samples)
+	if err != nil {
+		return err
+	}
+	before, err := b.count(ctx)
+	if err != nil {
+		return err
+	}
+	if err := attack.Start(ctx); err != nil {
+		return err
+	}
+	attacked, err := victim.Commits(ctx, b.samples)
+	if err := errors.Join(err, attack.Stop()); err != nil {
+		return err
+	}
+	after, err := b.count(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range []float64{0.5, 0.9, 0.99} {
+		was, is := tally.Percentile(alone, p), tally.Percentile(attacked, p)
+		name := fmt.Sprintf("a commit until it is applied, p%g", 100*p)
+		r.Note("tenants", name+", alone", was, "ms")
+		r.Note("tenants", name+", while another tenant attacks", is, "ms")
+		r.AtMost("tenants", name+", attacked to alone", is/was, "×", 2)
+	}
+	cost := after.since(before)
+	r.Note("tenants", "writes meanwhile", float64(cost.Revision), "writes")
+	r.Note("tenants", "CPU time of the control plane meanwhile", cost.CPU["control plane"], "s")
+	return r.Raw("tenants", map[string]any{"aloneMilliseconds": alone, "attackedMilliseconds": attacked, "counters": cost})
+}
