@@ -25,9 +25,7 @@ const (
 
 // exceptions are findings that are accepted for a while, each with its reason.
 // The list is meant to stay empty.
-var exceptions = map[string]string{
-	"reconciler/execution.package": "what keeps others' objects (cascade.go) is to become a package of its own, as pace did",
-}
+var exceptions = map[string]string{}
 
 // bannedNames are package names that say nothing about what is inside.
 var bannedNames = []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "base", "lib"}

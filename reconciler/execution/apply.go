@@ -13,6 +13,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 )
 
 // action is what one manifest needs.
@@ -152,9 +154,13 @@ func (l *lane) apply(ctx context.Context, s *state, m *manifest, to target) (*me
 	}
 	there := to.presence == members.Present
 	sentBefore := to.presence == members.Unknown && s.applied[m.ordinal].Desired != "" && !s.member.Standing().Contested
+	var known *members.Observed
+	if there {
+		known = to.observed
+	}
 	ours := there && to.observed.Owned != "" && s.has(to.observed)
 	switch {
-	case to.act == correct || there && !ours || l.retention.looks(desired, to, sentBefore, s.applied[m.ordinal].Replicas != nil):
+	case to.act == correct || there && !ours || l.retention.Looks(desired, known, sentBefore, s.applied[m.ordinal].Replicas != nil):
 		return l.applyOver(ctx, s, m, desired, to.act)
 	case ours || sentBefore:
 		return s.send(ctx, desired)
@@ -191,7 +197,7 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 	if !mayTake(s, m, desired, live) {
 		return nil, s.taken(m, live)
 	}
-	if desired, err = l.retention.retain(ctx, s, m, desired, live); err != nil {
+	if desired, err = s.retain(ctx, l.retention, desired, live, &s.applied[m.ordinal]); err != nil {
 		return nil, err
 	}
 	if changes := ownership.Changes(desired, live); len(changes) > 0 && (act == correct || act == restore) {
@@ -208,6 +214,15 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 		return nil, err
 	}
 	return s.send(ctx, desired)
+}
+
+// retain returns what is sent of a manifest: not what is the member's.
+func (s *state) retain(ctx context.Context, r retention.Retention, desired, live *unstructured.Unstructured, record *workv1alpha1.AppliedHash) (*unstructured.Unstructured, error) {
+	out, err := r.Retain(ctx, s.member, desired, live, record)
+	if after, awaits := kinds.Awaits(err); awaits {
+		return nil, &blocked{cause: cause{event: onSync, kind: desired.GroupVersionKind()}, after: max(after, firstRetry), err: err}
+	}
+	return out, err
 }
 
 // errMoved says that an object which only changed hands has changed since, where

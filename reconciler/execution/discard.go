@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +16,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
 	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
 )
 
@@ -99,6 +101,51 @@ func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 	log.FromContext(ctx).Info(verb, "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name)
 	return nil
 }
+
+// warden keeps what others have in members from going with what the Works of a lane
+// delete.
+type warden struct{ *lane }
+
+// spare says whether the object of a manifest is to stay, because the cluster leaves
+// and others have something there. It errs while the object must not be deleted.
+func (l warden) spare(ctx context.Context, s *state, m *manifest) (stays bool, err error) {
+	r := &guard.Removal{
+		Kind: m.gvk, Key: m.key, Title: m.title(), Work: s.work, Standing: s.member.Standing(), Leaving: s.cluster != nil && !s.cluster.DeletionTimestamp.IsZero(),
+	}
+	for _, own := range l.ledger.manifests(s.work) {
+		if !own.same(*m) {
+			continue
+		}
+		if desired, err := own.object(s.work); err == nil {
+			r.Desired = desired
+		}
+	}
+	err = l.guard.Judge(ctx, s.member, r)
+	var refusal *guard.Refusal
+	if !errors.As(err, &refusal) {
+		return false, err
+	}
+	if why := refusal.Unwrap(); why != nil {
+		if err := l.unreachable(why); errors.As(err, new(*blocked)) {
+			return false, err
+		}
+	}
+	switch {
+	case r.Leaving:
+		log.FromContext(ctx).Info("The cluster keeps what others have there", "reason", refusal.Error())
+		return true, nil
+	case s.work.DeletionTimestamp.IsZero():
+		return false, refusal // the Work's own status tells
+	}
+	if err := l.guard.Tell(ctx, s.work, refusal); err != nil {
+		return false, err
+	}
+	return false, &blocked{cause: cause{event: onRetry}, after: max(slowly, l.line.retries.When(s.key)), err: refusal}
+}
+
+// slowly is how soon a Work that waits for somebody's word is looked at again, at
+// first: what goes by itself goes in a moment.
+const slowly = time.Second
 
 func (l *lane) unreachable(err error) error {
 	if _, ok := l.connected(l.cluster); !ok {

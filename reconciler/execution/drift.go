@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
+	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 )
 
 // drift is what somebody did to one object in the member.
@@ -29,7 +30,7 @@ type drift struct {
 // inspector finds out about drift in one cluster, and tells of it.
 type inspector struct {
 	cluster   string
-	retention retention
+	retention retention.Retention
 	ledger    *ledger
 	pace      *pace.Pace
 	recorder  Recorder
@@ -79,9 +80,8 @@ func (i *inspector) compare(ctx context.Context, s *state, m *manifest) (string,
 	case !mayTake(s, m, desired, live):
 		return m.removed() + ", and another object has its name", nil
 	}
-	record := s.applied[m.ordinal]
-	desired, err = i.retention.retain(ctx, s, m, desired, live)
-	s.applied[m.ordinal] = record // nothing is sent
+	record := s.applied[m.ordinal] // stays as it is: nothing is sent
+	desired, err = s.retain(ctx, i.retention, desired, live, &record)
 	if err != nil {
 		return "", err
 	}

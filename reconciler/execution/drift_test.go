@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 )
 
 // script is a rule for all objects.
@@ -47,7 +48,7 @@ func TestRulesThatDoNotAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := &edge{presence: members.Present, observed: ours(asIs), live: parse(t, manifestText)}
 			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			l.retention = retention{script(func(desired, _ *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			l.retention = retention.Retention{Retainer: script(func(desired, _ *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 				return desired, tc.err
 			})}
 			s := &state{key: workKey, work: testWork(manifestText), member: e}

@@ -25,6 +25,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
+	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/window"
 )
 
@@ -53,15 +55,6 @@ const (
 	defaultQuiet   = 250 * time.Millisecond
 	defaultMost    = time.Second
 )
-
-// Retainer decides which fields of a manifest are left to the member.
-type Retainer interface {
-	// Retains says whether Retain needs the object as it stands in the member.
-	Retains(desired *unstructured.Unstructured) bool
-	// Retain returns what is applied: desired without the fields that are the
-	// member's.
-	Retain(desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error)
-}
 
 // Recorder emits Events.
 type Recorder interface {
@@ -93,12 +86,13 @@ var _ member = (*members.Member)(nil)
 type Reconciler struct {
 	hub       client.Client
 	connected func(cluster string) (member, bool)
-	retention retention
+	retention retention.Retention
 	recorder  Recorder
 	options   Options
 	crew      *crew.Crew
 	drifts    *prometheus.CounterVec // by cluster, kind and what was done
 	wrote     *echo.Echo[*workv1alpha1.Work]
+	guard     *guard.Guard
 	held      *window.Window[client.ObjectKey]
 
 	mu    sync.RWMutex
@@ -106,7 +100,7 @@ type Reconciler struct {
 }
 
 // New returns the loop and has it told what happens in the registry's members.
-func New(hub client.Client, registry *members.Registry, retainer Retainer, recorder Recorder, o Options) *Reconciler {
+func New(hub client.Client, registry *members.Registry, retainer retention.Retainer, recorder Recorder, o Options) *Reconciler {
 	r := &Reconciler{
 		hub: hub,
 		connected: func(cluster string) (member, bool) {
@@ -115,7 +109,7 @@ func New(hub client.Client, registry *members.Registry, retainer Retainer, recor
 			}
 			return nil, false // no member at all, not one that is nil
 		},
-		retention: retention{retainer},
+		retention: retention.Retention{Retainer: retainer},
 		recorder:  recorder,
 		options:   defaults(o),
 		crew:      crew.New(),
@@ -123,6 +117,7 @@ func New(hub client.Client, registry *members.Registry, retainer Retainer, recor
 		lanes:     map[string]*lane{},
 	}
 	r.wrote = echo.New[*workv1alpha1.Work](r.options.Clock)
+	r.guard = guard.New(hub, r.wrote, recorder, r.options.Clock)
 	r.held = window.New[client.ObjectKey](window.Options{Quiet: r.options.Quiet, Most: r.options.Most, Clock: r.options.Clock})
 	registry.Handle(r)
 	return r
@@ -232,7 +227,7 @@ func (r *Reconciler) workSeen(before, after any) {
 	}
 	r.wrote.Observed(work)
 	if was, ok := before.(*workv1alpha1.Work); ok && was.Generation == work.Generation && was.UID == work.UID &&
-		was.DeletionTimestamp.IsZero() == work.DeletionTimestamp.IsZero() && reports(was) == reports(work) && cascades(was) == cascades(work) {
+		was.DeletionTimestamp.IsZero() == work.DeletionTimestamp.IsZero() && reports(was) == reports(work) && guard.Allowed(was) == guard.Allowed(work) {
 		return
 	}
 	key := client.ObjectKeyFromObject(work)

@@ -30,6 +30,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/window"
 )
 
@@ -139,7 +140,7 @@ func newTwo(t *testing.T) *two {
 
 // restart has the lane forget what it keeps in memory.
 func (f *two) restart() {
-	f.lane.ledger, f.lane.retention = newLedger(), retention{interpreter.Native()}
+	f.lane.ledger, f.lane.retention = newLedger(), retention.Retention{Retainer: interpreter.Native()}
 	f.lane.holders.ledger = f.lane.ledger
 	f.lane.connected = func(string) (member, bool) { return f.yard, true }
 }

@@ -33,6 +33,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/window"
 )
 
@@ -120,7 +121,7 @@ func testLane(e *edge, clock *clocktesting.FakePassiveClock) *lane {
 			}
 			return e, true
 		},
-		retention: retention{interpreter.Native()},
+		retention: retention.Retention{Retainer: interpreter.Native()},
 		options:   defaults(Options{Clock: clock}),
 		recorder:  &events{},
 		drifts:    driftCounter(),

@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/interpreters"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 )
 
 // safetyNet is when a Work that waits for an event is looked at in any case.
@@ -92,7 +93,7 @@ func (l *lane) next(ctx context.Context, s *state, next loop.Next, err error, si
 	}
 	c, after := cause{event: onRetry}, time.Duration(0)
 	var b *blocked
-	var unruled *unruledError
+	var unruled *retention.Fault
 	var held *heldError
 	switch {
 	case errors.As(err, &b):
@@ -102,7 +103,7 @@ func (l *lane) next(ctx context.Context, s *state, next loop.Next, err error, si
 	case errors.As(err, &held):
 		c = held.cause()
 	case errors.As(err, &unruled):
-		c, after = cause{event: onSync, kind: unruled.kind}, interpreters.Costs(unruled) // the event comes when the rules change
+		c, after = cause{event: onSync, kind: unruled.Kind}, interpreters.Costs(unruled) // the event comes when the rules change
 	}
 	if after == 0 {
 		after = l.line.retries.When(s.key)

@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 )
 
 // describe works out the status of the Work.
@@ -63,7 +64,7 @@ func faults(s *state, left []string) (message string, certain bool) {
 		all = append(all, title+": its status is too large to be kept beside what the Work holds")
 	}
 	for i, observed := range s.objects {
-		var unruled *unruledError
+		var unruled *retention.Fault
 		switch {
 		case errors.As(s.failed[i], &unruled):
 			all = append(all, unruled.Error())

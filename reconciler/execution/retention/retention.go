@@ -1,4 +1,4 @@
-package execution
+package retention
 
 import (
 	"context"
@@ -9,8 +9,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
@@ -18,51 +21,80 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// unruledError says that the rule failed which decides what is left to the
-// member. Nothing is sent without it.
-type unruledError struct {
-	kind schema.GroupVersionKind
+// Retainer decides which fields of a manifest are left to the member.
+type Retainer interface {
+	// Retains says whether Retain needs the object as it stands in the member.
+	Retains(desired *unstructured.Unstructured) bool
+	// Retain returns what is applied: desired without the fields that are the
+	// member's.
+	Retain(desired, observed *unstructured.Unstructured) (*unstructured.Unstructured, error)
+}
+
+// Fault says that the rule failed which decides what is left to the member.
+// Nothing is sent without it.
+type Fault struct {
+	// Kind is that of the object.
+	Kind schema.GroupVersionKind
 	err  error
 }
 
-func (e *unruledError) Error() string { return e.err.Error() }
-func (e *unruledError) Unwrap() error { return e.err }
+func (f *Fault) Error() string { return f.err.Error() }
 
-// retention decides what is left to members.
-type retention struct{ Retainer }
+// Unwrap returns what the rule failed with.
+func (f *Fault) Unwrap() error { return f.err }
 
-// retain returns what is sent of desired: not what is the member's.
-func (r retention) retain(ctx context.Context, s *state, m *manifest, desired, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// Member is what is asked of a member cluster.
+type Member interface {
+	// Autoscaled says whether something scales an object there.
+	Autoscaled(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (bool, error)
+}
+
+// Retention decides what is left to members.
+type Retention struct{ Retainer }
+
+// Retain returns what is sent of desired: not what is the member's. Whether its
+// replicas are left there goes into record. Errors: those that kinds.Awaits knows,
+// a *Fault, or what the member answered.
+func (r Retention) Retain(ctx context.Context, edge Member, desired, live *unstructured.Unstructured, record *workv1alpha1.AppliedHash) (*unstructured.Unstructured, error) {
 	out := desired.DeepCopy()
 	if r.Retains(desired) {
-		retained, err := r.Retain(desired, live)
-		if after, awaits := kinds.Awaits(err); awaits {
-			return nil, &blocked{cause: cause{event: onSync, kind: m.gvk}, after: max(after, firstRetry), err: err}
+		retained, err := r.Retainer.Retain(desired, live)
+		if _, awaits := kinds.Awaits(err); awaits {
+			return nil, err
 		}
 		if err == nil {
 			out, err = ownership.Retained(desired, retained, live)
 		}
 		if err != nil {
-			return nil, &unruledError{kind: m.gvk, err: fmt.Errorf("keep what the member set in %s: %w", m.title(), err)}
+			return nil, &Fault{Kind: desired.GroupVersionKind(), err: fmt.Errorf("keep what the member set in %s %s: %w", desired.GetKind(), name(desired), err)}
 		}
 	}
 	keepPullSecrets(out, desired, live)
-	if err := leaveReplicas(ctx, s, m, out, desired, live); err != nil {
+	if err := leaveReplicas(ctx, edge, out, desired, live, record); err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-// looks says whether a manifest can only be sent once it is known what stands.
-// Left says that its replicas were left to the member before.
-func (r retention) looks(desired *unstructured.Unstructured, to target, sentBefore, left bool) bool {
+func name(obj *unstructured.Unstructured) string {
+	if obj.GetNamespace() == "" {
+		return obj.GetName()
+	}
+	return obj.GetNamespace() + "/" + obj.GetName()
+}
+
+// Looks says whether a manifest can only be sent once it is known what stands.
+// There is what the watch knows of its object, and nil if it knows of none;
+// sentBefore says that there may be one all the same, and left that its replicas
+// were left to the member before.
+func (r Retention) Looks(desired *unstructured.Unstructured, there *members.Observed, sentBefore, left bool) bool {
 	if r.Retains(desired) {
 		return true
 	}
-	if isServiceAccount(desired) && (sentBefore || to.presence == members.Present) {
+	if isServiceAccount(desired) && (sentBefore || there != nil) {
 		return true
 	}
-	return leavesReplicas(desired) && (sentBefore || to.presence == members.Present && (left || to.observed.Scaled))
+	return leavesReplicas(desired) && (sentBefore || there != nil && (left || there.Scaled))
 }
 
 // leavesReplicas says whether a manifest asks for a number of replicas that
@@ -81,15 +113,15 @@ func replicas(obj *unstructured.Unstructured) (int64, bool) {
 // in the member scales the object. It is sent again once the manifest asks for
 // another number than it did then, and no HorizontalPodAutoscaler is at it. A
 // number that a person set meanwhile changes nothing while there is one.
-func leaveReplicas(ctx context.Context, s *state, m *manifest, out, desired, live *unstructured.Unstructured) error {
-	record, scaled := &s.applied[m.ordinal], rules.Scaled(live)
+func leaveReplicas(ctx context.Context, edge Member, out, desired, live *unstructured.Unstructured, record *workv1alpha1.AppliedHash) error {
+	scaled := rules.Scaled(live)
 	if !leavesReplicas(desired) || !scaled && (record.Replicas == nil || rules.Applied(live, "f:spec", "f:replicas")) {
 		record.Replicas = nil
 		return nil
 	}
 	n, _ := replicas(desired)
 	if !scaled || record.Replicas != nil && *record.Replicas != n && !rules.RetainsReplicas(desired) {
-		by, err := s.member.Autoscaled(ctx, m.gvk, m.key)
+		by, err := edge.Autoscaled(ctx, desired.GroupVersionKind(), client.ObjectKeyFromObject(desired))
 		switch {
 		case apierrors.IsForbidden(err) || apierrors.IsNotFound(err): // it will not say
 			log.FromContext(ctx).V(1).Info("Who scales is not known", "reason", err.Error())

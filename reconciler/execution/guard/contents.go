@@ -1,31 +1,48 @@
-package members
+package guard
 
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 
+	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/cascade"
 )
 
 // contentsPage is how many objects are asked for at once.
 const contentsPage = 500
 
-// Contents names what would be missed if a Namespace, or a CustomResourceDefinition,
+// Member is what is asked of a member cluster.
+type Member interface {
+	Name() string
+	// Config and HTTP say how to connect.
+	Config() *rest.Config
+	HTTP() *http.Client
+	Clients() kubernetes.Interface
+	Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error)
+}
+
+var _ Member = (*members.Member)(nil)
+
+// contents names what would be missed if a Namespace, or a CustomResourceDefinition,
 // were deleted: at most one more than cascade.Most. leaves says what goes anyway. It
 // asks the member for every kind that it serves in namespaces, or for all objects of
 // the kind; nothing of other kinds is asked for, and nothing holds contents. What
 // cannot be looked at is an error: nobody knows what is there.
-func Contents(ctx context.Context, m *Member, gvk schema.GroupVersionKind, key types.NamespacedName, leaves func(metav1.Object) bool) ([]string, error) {
-	objects, err := metadata.NewForConfigAndClient(m.config, m.http)
+func contents(ctx context.Context, m Member, gvk schema.GroupVersionKind, key types.NamespacedName, leaves func(metav1.Object) bool) ([]string, error) {
+	objects, err := metadata.NewForConfigAndClient(m.Config(), m.HTTP())
 	if err != nil {
-		return nil, fmt.Errorf("set up the connection to %s: %w", m.name, err)
+		return nil, fmt.Errorf("set up the connection to %s: %w", m.Name(), err)
 	}
 	l := &look{objects: objects, within: cascade.Within{Leaves: leaves}}
 	switch gvk.GroupKind() {
@@ -70,10 +87,10 @@ func (k servedKinds) has(apiVersion, kind string) bool {
 	return err == nil && k.known[schema.GroupKind{Group: gv.Group, Kind: kind}]
 }
 
-func namespacedKinds(m *Member) (servedKinds, error) {
+func namespacedKinds(m Member) (servedKinds, error) {
 	out := servedKinds{known: map[schema.GroupKind]bool{}}
 	kept := discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}
-	lists, err := discovery.ServerPreferredNamespacedResources(m.clients.Discovery())
+	lists, err := discovery.ServerPreferredNamespacedResources(m.Clients().Discovery())
 	if err != nil {
 		return out, err
 	}
@@ -95,7 +112,7 @@ func namespacedKinds(m *Member) (servedKinds, error) {
 
 // defined returns the kind that a CustomResourceDefinition defines; nil if the member
 // does not serve it.
-func defined(ctx context.Context, m *Member, gvk schema.GroupVersionKind, key types.NamespacedName) (*servedKind, error) {
+func defined(ctx context.Context, m Member, gvk schema.GroupVersionKind, key types.NamespacedName) (*servedKind, error) {
 	crd, err := m.Get(ctx, gvk, key)
 	if err != nil {
 		return nil, err

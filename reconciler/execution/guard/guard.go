@@ -1,0 +1,168 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/ownership"
+	"github.com/flotilla-io/flotilla/policies/cascade"
+	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/reconciler/echo"
+)
+
+// Refusal says that a deletion would take others' objects along.
+type Refusal struct {
+	title    string // of what is to be deleted
+	contents string
+	err      error // why nobody knows what is there; nil if it is known
+}
+
+// Error says what would go, and how to have it go all the same.
+func (r *Refusal) Error() string {
+	const word = workv1alpha2.AllowCascadeAnnotation
+	if r.err != nil {
+		return fmt.Sprintf("%s is not deleted in the cluster before it is known what would go with it: %v; to delete it all the same, annotate this Work with %s=true",
+			r.title, r.err, word)
+	}
+	return fmt.Sprintf("%s is not deleted in the cluster, as what is not of a template that goes, too, would go with it: %s. "+
+		"Annotate this Work with %s=true to delete all of it, or set spec.preserveResourcesOnDeletion to leave all of it", r.title, r.contents, word)
+}
+
+// Unwrap returns why nobody knows what is there; nil if it is known.
+func (r *Refusal) Unwrap() error { return r.err }
+
+// Allowed says whether whoever deletes has said that all may go with it.
+func Allowed(obj metav1.Object) bool {
+	return obj.GetAnnotations()[workv1alpha2.AllowCascadeAnnotation] == "true"
+}
+
+// Recorder emits Events.
+type Recorder interface {
+	Event(obj runtime.Object, eventType, reason, message string)
+}
+
+// Guard judges deletions.
+type Guard struct {
+	hub      client.Client
+	wrote    *echo.Echo[*workv1alpha1.Work]
+	recorder Recorder
+	clock    clock.PassiveClock
+}
+
+// New returns a Guard. What it writes to Works of the hub, wrote is told.
+func New(hub client.Client, wrote *echo.Echo[*workv1alpha1.Work], recorder Recorder, c clock.PassiveClock) *Guard {
+	return &Guard{hub: hub, wrote: wrote, recorder: recorder, clock: c}
+}
+
+// Removal is what a Work is about to delete in a member.
+type Removal struct {
+	Kind schema.GroupVersionKind
+	Key  types.NamespacedName
+	// Title is what people call it.
+	Title string
+	// Work deletes it.
+	Work *workv1alpha1.Work
+	// Desired is the object as the Work asks for it; nil if it does so no more.
+	Desired metav1.Object
+	// Standing is what the hub may conclude of the member.
+	Standing claims.Standing
+	// Leaving says that the whole cluster leaves the hub.
+	Leaving bool
+}
+
+// holdsOthers says whether objects of a kind hold those of others.
+func holdsOthers(kind schema.GroupKind) bool {
+	return kind == schema.GroupKind{Kind: "Namespace"} || kind == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+}
+
+// Judge returns a *Refusal if something must not be deleted now. What cannot be
+// looked at must not.
+func (g *Guard) Judge(ctx context.Context, edge any, r *Removal) error {
+	if !holdsOthers(r.Kind.GroupKind()) || Allowed(r.Work) || r.Desired != nil && Allowed(r.Desired) {
+		return nil
+	}
+	member, ok := edge.(Member)
+	if !ok {
+		return &Refusal{title: r.Title, err: errors.New("it cannot be looked into")}
+	}
+	found, err := contents(ctx, member, r.Kind, r.Key, func(obj metav1.Object) bool { return g.leaves(ctx, r, obj) })
+	switch {
+	case apierrors.IsNotFound(err) || errors.Is(err, members.ErrNotServed):
+		return nil
+	case err != nil:
+		return &Refusal{title: r.Title, err: err}
+	case len(found) == 0:
+		return nil
+	}
+	return &Refusal{title: r.Title, contents: cascade.Describe(found)}
+}
+
+// leaves says whether an object in a member is this hub's, and goes: its Work is
+// being deleted, or gone, or the whole cluster leaves.
+func (g *Guard) leaves(ctx context.Context, r *Removal, obj metav1.Object) bool {
+	notes := obj.GetAnnotations()
+	by := notes[workv1alpha2.HubAnnotation]
+	if obj.GetLabels()[workv1alpha2.ManagedByKarmadaLabel] != workv1alpha2.ManagedByKarmadaLabelValue ||
+		notes[workv1alpha2.WorkNamespaceAnnotation] != r.Work.Namespace || by != "" && by != r.Standing.Hub {
+		return false
+	}
+	if r.Leaving {
+		return true
+	}
+	work := &workv1alpha1.Work{}
+	err := g.hub.Get(ctx, client.ObjectKey{Namespace: r.Work.Namespace, Name: notes[workv1alpha2.WorkNameAnnotation]}, work, client.UnsafeDisableDeepCopy)
+	return apierrors.IsNotFound(err) || err == nil && !work.DeletionTimestamp.IsZero()
+}
+
+// How many bytes of a message fit into a condition, and into an Event.
+const (
+	mostMessage = 4096
+	mostEvent   = 1024
+)
+
+// Tell says in the status of a Work that its deletion waits, once.
+func (g *Guard) Tell(ctx context.Context, work *workv1alpha1.Work, why *Refusal) error {
+	status := work.Status.DeepCopy()
+	before := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
+	condition := metav1.Condition{
+		Type: workv1alpha1.WorkDeletionBlocked, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkHoldsOthersReason,
+		Message: ownership.Clip(why.Error(), mostMessage), ObservedGeneration: work.Generation, LastTransitionTime: metav1.NewTime(g.clock.Now()),
+	}
+	if !meta.SetStatusCondition(&status.Conditions, condition) {
+		return nil
+	}
+	key := client.ObjectKeyFromObject(work)
+	patch, err := hub.ReplaceStatus(status)
+	if err != nil {
+		return fmt.Errorf("work %s: %w", key, err)
+	}
+	updated := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	if err := g.hub.Status().Patch(ctx, updated, client.RawPatch(types.JSONPatchType, patch)); err != nil {
+		if errors.Is(err, hub.ErrAway) || apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("write the status of work %s: %w", key, err)
+	}
+	g.wrote.Wrote(updated)
+	if before == nil {
+		log.FromContext(ctx).Info("Waits for somebody's word", "reason", why.Error())
+		g.recorder.Event(work, corev1.EventTypeWarning, workv1alpha1.EventReasonDeletionBlocked, ownership.Clip(why.Error(), mostEvent))
+	}
+	return nil
+}
