@@ -67,8 +67,9 @@ func NewManager(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (ctrl.Ma
 		cfg.Wrap(opts.Tenure.Hub)
 	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Scheme: scheme,
-		Logger: opts.Log,
+		Scheme:         scheme,
+		Logger:         opts.Log,
+		MapperProvider: newKinds,
 		Cache: cache.Options{
 			DefaultTransform: transform(opts.Shared),
 			ByObject: map[client.Object]cache.ByObject{

@@ -8,6 +8,7 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -53,7 +54,8 @@ type Applier struct {
 }
 
 // New returns an Applier that looks at the hub through the given reader, which
-// must not be a cache: what is deleted must have been seen.
+// must not be a cache: what is deleted must have been seen. The mapper is reset when
+// a kind is served otherwise than it says.
 func New(hub client.Reader, mapper meta.RESTMapper, opts Options) *Applier {
 	if opts.Parallel <= 0 {
 		opts.Parallel = defaultParallel
@@ -88,13 +90,13 @@ func (a *Applier) Observe(ctx context.Context, owner types.NamespacedName, entri
 	if err != nil {
 		return nil, err
 	}
-	lists := make([]unstructured.UnstructuredList, len(kinds))
+	lists := make([][]unstructured.Unstructured, len(kinds))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(a.opts.Parallel)
 	for i, kind := range kinds {
 		group.Go(func() error {
-			lists[i].SetGroupVersionKind(kind)
-			if err := a.hub.List(ctx, &lists[i], client.MatchingLabels(OwnerLabels(owner))); err != nil {
+			var err error
+			if lists[i], err = a.list(ctx, owner, kind); err != nil {
 				return fmt.Errorf("list %s of %s: %w", kind.Kind, owner, err)
 			}
 			return nil
@@ -105,12 +107,37 @@ func (a *Applier) Observe(ctx context.Context, owner types.NamespacedName, entri
 	}
 	seen := Observed{}
 	for i := range lists {
-		for j := range lists[i].Items {
-			obj := &lists[i].Items[j]
+		for j := range lists[i] {
+			obj := &lists[i][j]
 			seen[inventory.IDOf(obj)] = obj
 		}
 	}
 	return seen, nil
+}
+
+// list returns what the hub has of a kind with the owner's labels. That a kind, or a
+// version of it, is served no more shows in the answer to a list alone: how it was
+// served is remembered. Then it is looked up anew.
+func (a *Applier) list(ctx context.Context, owner types.NamespacedName, kind schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
+	var list unstructured.UnstructuredList
+	list.SetGroupVersionKind(kind)
+	err := a.hub.List(ctx, &list, client.MatchingLabels(OwnerLabels(owner)))
+	if !apierrors.IsNotFound(err) {
+		return list.Items, err
+	}
+	meta.MaybeResetRESTMapper(a.mapper)
+	mapping, lookup := a.mapping(kind)
+	switch {
+	case meta.IsNoMatchError(lookup):
+		return nil, nil
+	case lookup != nil:
+		return nil, lookup
+	case mapping.GroupVersionKind == kind:
+		return nil, err // it is about to go, or to come
+	}
+	list.SetGroupVersionKind(mapping.GroupVersionKind)
+	err = a.hub.List(ctx, &list, client.MatchingLabels(OwnerLabels(owner)))
+	return list.Items, err
 }
 
 // servedKinds returns the kinds of entries in versions that the hub serves.
