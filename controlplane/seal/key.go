@@ -52,7 +52,9 @@ func readKey(file string) (key, error) {
 	return key{secret}, nil
 }
 
-// makeKey makes a key and its file. A file that is there is an error: fs.ErrExist.
+// makeKey makes a key and its file, which whoever reads it sees whole, and which is
+// there for good before anything is sealed with it. A file that is there is an error:
+// fs.ErrExist.
 func makeKey(file string) (key, error) {
 	k := key{make([]byte, keyBytes)}
 	if _, err := rand.Read(k.secret); err != nil {
@@ -61,18 +63,34 @@ func makeKey(file string) (key, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return key{}, fmt.Errorf("seal key: %w", err)
 	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
+	if err := k.write(file); err != nil {
 		return key{}, fmt.Errorf("seal key: %w", err)
 	}
+	return k, nil
+}
+
+// write puts the key into a new file.
+func (k key) write(file string) error {
+	f, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*") // made with mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
 	_, err = f.WriteString(keyPrefix + base64.StdEncoding.EncodeToString(k.secret) + "\n")
 	if err == nil {
 		err = f.Sync()
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
-		return key{}, fmt.Errorf("seal key: %w", errors.Join(err, os.Remove(file)))
+		return err
 	}
-	return k, nil
+	if err := os.Link(f.Name(), file); err != nil { // unlike a rename, it replaces nothing
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(file))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // box is what the store holds. What is sealed opens at its own place alone.

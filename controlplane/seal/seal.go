@@ -110,12 +110,17 @@ func (v *Vault) open(content []byte) ([]byte, error) {
 
 // Save puts files in the place of the version that was loaded, 0 for nothing. It
 // says false, and leaves what is there, if that is of another version by now. The
-// key is made if nothing was there and it has no file.
+// key is made if nothing was there and it has no file; it goes again if it has sealed
+// nothing, neither here nor for another server that was given the same file.
 func (v *Vault) Save(ctx context.Context, files map[string][]byte, version int64) (saved bool, err error) {
 	k, err := v.read()
 	made := errors.Is(err, fs.ErrNotExist) && version == 0
 	if made {
 		k, err = v.make()
+	}
+	if errors.Is(err, fs.ErrExist) { // another server has just made it, from the same flag
+		made = false
+		k, err = v.read()
 	}
 	if err != nil {
 		return false, err
@@ -132,18 +137,30 @@ func (v *Vault) Save(ctx context.Context, files map[string][]byte, version int64
 	defer cancel()
 	answer, err := v.client.Txn(ctx).
 		If(clientv3.Compare(clientv3.ModRevision(v.place), "=", version)).
-		Then(clientv3.OpPut(v.place, string(sealed))).Commit()
+		Then(clientv3.OpPut(v.place, string(sealed))).
+		Else(clientv3.OpGet(v.place)).Commit()
 	if err != nil {
 		return false, fmt.Errorf("write %s to the store: %w", v.place, err) // the key stays: it may have sealed
 	}
 	if made && !answer.Succeeded {
-		v.key = nil // somebody was faster, and this key has sealed nothing
-		return false, os.Remove(v.file)
+		return false, v.unmake(answer)
 	}
 	if made {
 		v.log.Info("the control plane's keys are in the store now, sealed: copy this file to each machine that is to run a replica, and keep a copy elsewhere", "sealKeyFile", v.file)
 	}
 	return answer.Succeeded, nil
+}
+
+// unmake removes a key that was made in vain: somebody was faster. If that somebody
+// read it from the same file, it is what the store is sealed with, and stays.
+func (v *Vault) unmake(answer *clientv3.TxnResponse) error {
+	for _, found := range answer.Responses[0].GetResponseRange().Kvs {
+		if b, err := readBox(found.Value); err != nil || b.KeyID == v.key.id() {
+			return nil //nolint:nilerr // Load tells; a key is not removed on a guess
+		}
+	}
+	v.key = nil
+	return os.Remove(v.file)
 }
 
 func (v *Vault) read() (*key, error) {

@@ -1,8 +1,10 @@
 package seal_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -120,6 +122,43 @@ func TestTwoFirstStarts(t *testing.T) {
 	}
 	if winners != 1 {
 		t.Errorf("%d of %d have sealed theirs", winners, len(won))
+	}
+}
+
+// TestFirstStartsWithOneKeyFile has servers of one machine seal what they have with
+// the same file, which none has made yet. What the store holds opens with what is in
+// the file afterwards, whoever was first.
+func TestFirstStartsWithOneKeyFile(t *testing.T) {
+	servers, dir := store(t), t.TempDir()
+	for round := range 20 {
+		prefix, file := fmt.Sprintf("/round-%d", round), filepath.Join(dir, strconv.Itoa(round))
+		var all sync.WaitGroup
+		for range 4 {
+			v := vault(t, servers, prefix, file)
+			all.Go(func() {
+				for range 100 { // as pki does, until it has what all have
+					saved, err := v.Save(t.Context(), files(), 0)
+					if saved {
+						return
+					}
+					if err != nil {
+						t.Errorf("round %d: %v", round, err)
+						return
+					}
+					if kept, _, err := v.Load(t.Context()); err != nil || kept != nil {
+						if err != nil {
+							t.Errorf("round %d: %v", round, err)
+						}
+						return
+					}
+				}
+				t.Errorf("round %d: nothing is kept", round)
+			})
+		}
+		all.Wait()
+		if kept, _, err := vault(t, servers, prefix, file).Load(t.Context()); err != nil || kept == nil {
+			t.Fatalf("round %d: a later start: %v, %v", round, kept, err)
+		}
 	}
 }
 
