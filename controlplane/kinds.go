@@ -132,6 +132,7 @@ func plugins(opts Options) []apiserver.Plugin {
 		{Name: "FlotillaKinds", Interface: admission.NewPlugin(admission.Options{NewID: uuid.NewString, AllowNoExecuteTaints: opts.Rules.AllowNoExecuteTaintPolicy})},
 		{Name: "FlotillaProtection", Interface: admission.NewProtection()},
 		{Name: "FlotillaGuard", Interface: admission.NewGuard(own)},
+		{Name: "FlotillaConnect", Interface: admission.NewConnect()},
 		{Name: "FlotillaBorders", Interface: admission.NewBorders()},
 		{Name: "FlotillaAgents", Interface: admission.NewAgents(clock.RealClock{})},
 	}
