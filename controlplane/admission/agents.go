@@ -28,6 +28,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
+	"github.com/flotilla-io/flotilla/policies/validate"
 )
 
 // Agents holds the agents of clusters to what is their own, where RBAC cannot: it
@@ -171,7 +172,7 @@ func (p *Agents) cluster(ctx context.Context, cluster string, w agentWrite) erro
 		if err != nil {
 			return err
 		}
-		old = &clusterv1alpha1.Cluster{}
+		old = &clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{ResourceModels: validate.DefaultModels()}}
 		approved.Give(old)
 	}
 	if !maps.Equal(old.Labels, obj.Labels) || !slices.Equal(old.Finalizers, obj.Finalizers) || !apiequality.Semantic.DeepEqual(old.OwnerReferences, obj.OwnerReferences) {
@@ -180,10 +181,11 @@ func (p *Agents) cluster(ctx context.Context, cluster string, w agentWrite) erro
 	if !sameTaints(old.Spec.Taints, obj.Spec.Taints) {
 		return errors.New("spec.taints: they are not the agent's to change")
 	}
-	if !made {
-		if key := changedKey(old.Annotations, obj.Annotations); key != "" && !slices.Contains(agentsAnnotations(), key) {
-			return fmt.Errorf("metadata.annotations.%s: it is not the agent's to change", key)
-		}
+	if key := changedKey(old.Annotations, obj.Annotations, agentsAnnotations()...); key != "" {
+		return fmt.Errorf("metadata.annotations.%s: it is not the agent's to change", key)
+	}
+	if !apiequality.Semantic.DeepEqual(old.Spec.ResourceModels, obj.Spec.ResourceModels) {
+		return errors.New("spec.resourceModels: they say how the room of the cluster is counted, and are not the agent's to change")
 	}
 	if old.Spec.ID == obj.Spec.ID && obj.Spec.ID != "" {
 		return nil

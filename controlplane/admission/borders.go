@@ -74,7 +74,7 @@ func keptBy(old, b *workv1alpha2.ResourceBinding) string {
 	if !apiequality.Semantic.DeepEqual(old.Spec.RequiredBy, b.Spec.RequiredBy) {
 		return "spec.requiredBy"
 	}
-	if key := changedKey(old.Labels, b.Labels); key != "" {
+	if key := changedKey(old.Labels, b.Labels, workv1alpha2.ResourceBindingPermanentIDLabel); key != "" {
 		return "metadata.labels." + key
 	}
 	if key := changedKey(old.Annotations, b.Annotations); key != "" {
@@ -84,14 +84,14 @@ func keptBy(old, b *workv1alpha2.ResourceBinding) string {
 }
 
 // changedKey returns the first key of the control plane's own that two maps differ
-// in; empty for none.
-func changedKey(old, now map[string]string) string {
+// in, beyond those that may; empty for none.
+func changedKey(old, now map[string]string, may ...string) string {
 	var out []string
 	for _, m := range []map[string]string{old, now} {
 		for key := range m {
 			was, had := old[key]
 			is, has := now[key]
-			if (had != has || was != is) && ownKey(key) && key != workv1alpha2.ResourceBindingPermanentIDLabel {
+			if (had != has || was != is) && ownKey(key) && !slices.Contains(may, key) {
 				out = append(out, key)
 			}
 		}

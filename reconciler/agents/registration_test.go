@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -168,7 +169,17 @@ func TestAgentsAreHeldToTheirOwn(t *testing.T) {
 		"makes another":        {do: func() error { return own.Create(t.Context(), clusterOf("third", "id-3")) }, says: `the Cluster "third" is not this agent's: its own is ["east"]`},
 		"changes its endpoint": {do: func() error { return patch(cluster("east"), `{"spec":{"apiEndpoint":"https://east.example"}}`) }},
 		"changes its id":       {do: func() error { return patch(cluster("east"), `{"spec":{"id":"id-west"}}`) }, says: "spec.id: it is id-east and cannot change"},
-		"goes to push mode":    {do: func() error { return patch(cluster("east"), `{"spec":{"syncMode":"Push"}}`) }, says: "spec.syncMode: an agent's cluster is in pull mode"},
+		"has its orphans removed, behind what it may say": {
+			do: func() error {
+				return patch(cluster("east"), `{"metadata":{"annotations":{"cluster.flotilla.io/accounts-namespace":"x","cluster.flotilla.io/orphans":"Delete"}}}`)
+			},
+			says: "metadata.annotations.cluster.flotilla.io/orphans: it is not the agent's to change",
+		},
+		"says how its room is counted": {
+			do:   func() error { return patch(cluster("east"), `{"spec":{"resourceModels":[]}}`) },
+			says: "spec.resourceModels: they say how the room",
+		},
+		"goes to push mode": {do: func() error { return patch(cluster("east"), `{"spec":{"syncMode":"Push"}}`) }, says: "spec.syncMode: an agent's cluster is in pull mode"},
 		"taints itself": {
 			do:   func() error { return patch(cluster("east"), `{"spec":{"taints":[{"key":"a","effect":"NoSchedule"}]}}`) },
 			says: "spec.taints: they are not the agent's to change",
@@ -278,6 +289,16 @@ func TestClustersThatLeft(t *testing.T) {
 	labeled.Labels = map[string]string{"tier": "secret"}
 	if err := own.Create(t.Context(), labeled); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "labels, finalizers and owners") {
 		t.Errorf("makes itself with labels = %v", err)
+	}
+	pruned := clusterOf("again", "id-again")
+	pruned.Annotations = map[string]string{"cluster.flotilla.io/orphans": "Delete"}
+	if err := own.Create(t.Context(), pruned); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "metadata.annotations.cluster.flotilla.io/orphans") {
+		t.Errorf("makes itself with an administrator's annotation = %v", err)
+	}
+	counted := clusterOf("again", "id-again")
+	counted.Spec.ResourceModels = []clusterv1alpha1.ResourceModel{{Ranges: []clusterv1alpha1.ResourceModelRange{{Name: "cpu", Max: resource.MustParse("9223372036854775807")}}}}
+	if err := own.Create(t.Context(), counted); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "spec.resourceModels") {
+		t.Errorf("makes itself with models of its own = %v", err)
 	}
 	if err := own.Create(t.Context(), clusterOf("again", "id-again")); err != nil {
 		t.Fatal(err)
