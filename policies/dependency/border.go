@@ -16,9 +16,12 @@ import (
 )
 
 // NamespacesAnnotation on a ClusterPropagationPolicy lists the namespaces, separated
-// by commas, from which templates that it carries may draw what they refer to; "*"
-// is every one. A template may always draw from its own.
+// by commas, from which templates that it carries may draw what they refer to;
+// EveryNamespace is every one. A template may always draw from its own.
 const NamespacesAnnotation = "propagation.flotilla.io/dependency-namespaces"
+
+// EveryNamespace stands for all of them. There are no other patterns.
+const EveryNamespace = "*"
 
 // Border is how far references of one template reach. A template of no namespace
 // is an administrator's, and reaches everywhere.
@@ -93,11 +96,18 @@ func (b *Border) Open(p policyv1alpha1.Policy) {
 		return
 	}
 	b.Administered = true
+	b.Namespaces = append(b.Namespaces, Namespaces(p)...)
+}
+
+// Namespaces are those that NamespacesAnnotation of a policy lists, in its order.
+func Namespaces(p policyv1alpha1.Policy) []string {
+	var out []string
 	for name := range strings.SplitSeq(p.GetAnnotations()[NamespacesAnnotation], ",") {
 		if name = strings.TrimSpace(name); name != "" {
-			b.Namespaces = append(b.Namespaces, name)
+			out = append(out, name)
 		}
 	}
+	return out
 }
 
 // Release has a template that no policy carries any more keep what it had of no
@@ -137,7 +147,7 @@ func (b *Border) permits(d kinds.Dependency) bool {
 		return true
 	case d.Namespace == "":
 		return b.Administered || slices.ContainsFunc(b.Kept, func(k kinds.Dependency) bool { return compare(k, d) == 0 })
-	case b.Administered && (slices.Contains(b.Namespaces, d.Namespace) || slices.Contains(b.Namespaces, "*")):
+	case b.Administered && (slices.Contains(b.Namespaces, d.Namespace) || slices.Contains(b.Namespaces, EveryNamespace)):
 		return true
 	}
 	return slices.ContainsFunc(b.Grants, func(g Grant) bool { return g.permits(b.Template, d) })

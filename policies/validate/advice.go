@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/dependency"
 	"github.com/flotilla-io/flotilla/policies/placement/replicas"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/validate/syntax"
@@ -22,6 +23,9 @@ func policyAdvice(p policyv1alpha1.Policy) []string {
 	var out []string
 	if ns := p.GetNamespace(); ns != "" && propagation.Reserved(ns) {
 		out = append(out, syntax.Advise(field.NewPath("metadata", "namespace"), "nothing in %s is propagated: use another namespace", ns))
+	}
+	if _, opens := p.GetAnnotations()[dependency.NamespacesAnnotation]; opens && p.GetNamespace() != "" {
+		out = append(out, syntax.Advise(field.NewPath("metadata", "annotations").Key(dependency.NamespacesAnnotation), "has no effect here: it is an administrator's, on a ClusterPropagationPolicy"))
 	}
 	if spec.Association {
 		out = append(out, syntax.Advise(path.Child("association"), "is deprecated and has no effect: use spec.propagateDeps"))

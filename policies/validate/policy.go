@@ -1,10 +1,14 @@
 package validate
 
 import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/dependency"
 	"github.com/flotilla-io/flotilla/policies/validate/syntax"
 )
 
@@ -24,7 +28,28 @@ func Policy(p, old policyv1alpha1.Policy) (field.ErrorList, []string) {
 	errs = append(errs, placement(&spec.Placement, path.Child("placement"))...)
 	errs = append(errs, failover(spec, path.Child("failover"))...)
 	errs = append(errs, suspension(spec.Suspension, path.Child("suspension"))...)
+	errs = append(errs, openings(p, old)...)
 	return errs, policyAdvice(p)
+}
+
+// openings checks which namespaces a policy opens, unless it did so before.
+func openings(p, old policyv1alpha1.Policy) field.ErrorList {
+	text := p.GetAnnotations()[dependency.NamespacesAnnotation]
+	if p.GetNamespace() != "" || old != nil && old.GetAnnotations()[dependency.NamespacesAnnotation] == text {
+		return nil
+	}
+	path := field.NewPath("metadata", "annotations").Key(dependency.NamespacesAnnotation)
+	named := dependency.Namespaces(p)
+	var errs field.ErrorList
+	for _, name := range named {
+		switch {
+		case name == dependency.EveryNamespace && len(named) > 1:
+			errs = append(errs, field.Invalid(path, text, "* is every namespace: name it alone, or leave it out"))
+		case name != dependency.EveryNamespace && len(validation.IsDNS1123Label(name)) > 0:
+			errs = append(errs, field.Invalid(path, text, fmt.Sprintf("%q is not the name of a namespace: there are names, separated by commas, or * alone", name)))
+		}
+	}
+	return errs
 }
 
 // identityOf checks what makes a policy the same one over its life.

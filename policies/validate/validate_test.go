@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -140,6 +141,52 @@ suspension: {dispatchingOnClusters: {clusterNames: [a]}}`, nil},
 			if diff := cmp.Diff(tc.want, fields(errs)); diff != "" {
 				t.Errorf("errors (-want +got):\n%s\n%v", diff, errs.ToAggregate())
 			}
+		})
+	}
+}
+
+// TestWhatAPolicyOpens: what would open nothing, or other namespaces than it seems,
+// is refused when it is said.
+func TestWhatAPolicyOpens(t *testing.T) {
+	const key = "metadata.annotations[propagation.flotilla.io/dependency-namespaces]: Invalid value"
+	of := func(namespace, text string) policyv1alpha1.Policy {
+		meta := metav1.ObjectMeta{
+			Namespace: namespace, Annotations: map[string]string{"propagation.flotilla.io/dependency-namespaces": text},
+			Labels: map[string]string{policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel: "id", policyv1alpha1.PropagationPolicyPermanentIDLabel: "id"},
+		}
+		if namespace != "" {
+			return &policyv1alpha1.PropagationPolicy{ObjectMeta: meta}
+		}
+		return &policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: meta}
+	}
+	cases := map[string]struct {
+		namespace, text, before string
+		errs, warnings          []string
+	}{
+		"one":                          {text: "certs"},
+		"several, with room":           {text: "certs, shared ,"},
+		"every one":                    {text: "*"},
+		"none":                         {text: ""},
+		"every one and another":        {text: "certs,*", errs: []string{key}},
+		"a pattern":                    {text: "team-*", errs: []string{key}},
+		"a list of another kind":       {text: "[\"certs\"]", errs: []string{key}},
+		"names without commas":         {text: "certs shared", errs: []string{key}},
+		"no name that a namespace has": {text: "Certs,a.b", errs: []string{key, key}},
+		"what it said before":          {text: "team-*", before: "team-*"},
+		"what it said otherwise":       {text: "team-*", before: "certs", errs: []string{key}},
+		"by a tenant":                  {namespace: "shop", text: "team-*", warnings: []string{"metadata.annotations[propagation.flotilla.io/dependency-namespaces]: has no effect here"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var old policyv1alpha1.Policy
+			if tc.before != "" {
+				old = of(tc.namespace, tc.before)
+			}
+			errs, warnings := validate.Policy(of(tc.namespace, tc.text), old)
+			if diff := cmp.Diff(tc.errs, fields(errs), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+			begin(t, tc.warnings, warnings)
 		})
 	}
 }
