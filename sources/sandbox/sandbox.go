@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
@@ -67,7 +68,7 @@ const (
 
 // Run implements build.Runner: it starts a process, and returns when it has ended.
 // Errors: build.ErrKustomize, build.ErrTooLarge for one that met its limits, and
-// that of a context that ended.
+// that of a context that ended. Any other is about this machine, not about the files.
 func (r *Runner) Run(ctx context.Context, job build.Job) ([]*yaml.Node, error) {
 	var request bytes.Buffer
 	if err := gob.NewEncoder(&request).Encode(order{Limits: r.limits, Job: job}); err != nil {
@@ -126,8 +127,10 @@ func (r *Runner) explain(err error, said string) error {
 	if errors.As(err, &exit) {
 		status, _ := exit.Sys().(syscall.WaitStatus)
 		switch {
-		case status.Signaled() && (status.Signal() == syscall.SIGXCPU || status.Signal() == syscall.SIGKILL):
-			return fmt.Errorf("%w: kustomize needs more than %s of computing or too much memory; split the folder into several Kustomizations", build.ErrTooLarge, r.limits.CPU)
+		case status.Signaled() && r.spent(exit.ProcessState):
+			return fmt.Errorf("%w: kustomize needs more than %s of computing; split the folder into several Kustomizations", build.ErrTooLarge, r.limits.CPU)
+		case status.Signaled() && status.Signal() == syscall.SIGKILL:
+			return errors.New("the process of the build was killed, as a machine does that runs out of memory")
 		case strings.Contains(said, "out of memory") || strings.Contains(said, "cannot allocate memory"):
 			return fmt.Errorf("%w: kustomize needs more than %d MiB; split the folder into several Kustomizations", build.ErrTooLarge, r.limits.Memory>>20)
 		}
@@ -137,6 +140,12 @@ func (r *Runner) explain(err error, said string) error {
 		first = "it said nothing"
 	}
 	return fmt.Errorf("%w: its process ended without an answer (%v): %s", build.ErrKustomize, err, strconv.QuoteToGraphic(first))
+}
+
+// spent says whether a process has computed for as long as it may, but for what the
+// kernel counts otherwise.
+func (r *Runner) spent(p *os.ProcessState) bool {
+	return p.UserTime()+p.SystemTime() >= r.limits.CPU*9/10
 }
 
 // head keeps the beginning of what is written to it, and takes the rest.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ const (
 	breaks = "break"
 	babble = "babble"
 	greedy = "greedy"
+	killed = "killed"
 )
 
 func TestMain(m *testing.M) {
@@ -40,6 +42,9 @@ func TestMain(m *testing.M) {
 	case breaks:
 		fmt.Fprintln(os.Stderr, "panic: it broke")
 		os.Exit(2)
+	case killed:
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
 	case babble:
 		for {
 			if _, err := os.Stdout.WriteString(strings.Repeat("x", 1<<16)); err != nil {
@@ -165,6 +170,15 @@ func TestLimitsAndFaults(t *testing.T) {
 				t.Errorf("error = %v, want %v with %q", err, tc.want, tc.says)
 			}
 		})
+	}
+}
+
+// TestAProcessThatSomebodyKills: a machine that runs out of memory says nothing about
+// the files, which are built again.
+func TestAProcessThatSomebodyKills(t *testing.T) {
+	_, err := build.NewApart(build.Limits{}, runner(sandbox.Limits{}, killed)).Build(t.Context(), input(1))
+	if err == nil || errors.Is(err, build.ErrTooLarge) || errors.Is(err, build.ErrKustomize) || !strings.Contains(err.Error(), "was killed") {
+		t.Errorf("error = %v, want one that is not about the files", err)
 	}
 }
 
