@@ -45,7 +45,13 @@ var (
 	// nobodys are link-local, no single host's, or where clouds tell machines their
 	// credentials.
 	nobodys = prefixes("0.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "255.255.255.255/32", "::/128", "fe80::/10", "ff00::/8",
-		"fd00:ec2::254/128", "100.100.100.200/32")
+		"fd00:ec2::/32",      // Amazon
+		"fd20:ce::254/128",   // Google
+		"fd00:42::42/128",    // Scaleway
+		"168.63.129.16/32",   // Azure
+		"192.0.0.192/32",     // Oracle
+		"100.100.100.200/32", // Alibaba
+	)
 	// global is all that was ever given out of IPv6.
 	global = netip.MustParsePrefix("2000::/3")
 	// special are the ranges with a special purpose, beyond those that package

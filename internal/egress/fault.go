@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"syscall"
+
+	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
 var (
@@ -36,6 +38,8 @@ func Fault(err error) error {
 		return nil
 	case errors.As(err, &refused):
 		return refused
+	case errors.Is(err, tenure.ErrOver):
+		return tenure.ErrOver
 	case errors.Is(err, context.Canceled):
 		return context.Canceled
 	case errors.Is(err, context.DeadlineExceeded):

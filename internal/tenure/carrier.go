@@ -172,13 +172,17 @@ func (b *body) Close() error {
 type DialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
 // Dial returns a way to make connections that send nothing once the tenure is over:
-// what a process had encrypted and not sent when it was stopped stays with it. Dial
-// nil means the machine's network.
+// what a process had encrypted and not sent when it was stopped stays with it. None is
+// made then, nor before it has begun. Dial nil means the machine's network. Errors:
+// ErrOver.
 func (t *Tenure) Dial(dial DialFunc) DialFunc {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
 	}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if err := t.Holds(); err != nil {
+			return nil, err
+		}
 		inner, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err

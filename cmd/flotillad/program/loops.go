@@ -179,7 +179,7 @@ func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *arti
 		Skip:        o.skip,
 		Claims:      o.claims,
 		Tenancy:     o.tenancy,
-		Egress:      o.sources.dialer(artifacts, cfg.Host, o.addresses.metrics, o.addresses.health),
+		Egress:      o.sources.dialer(options.Tenure, artifacts, cfg.Host, o.addresses.metrics, o.addresses.health),
 		Scheduling:  o.scheduling,
 		Silence:     o.silence,
 		Tenure:      options.Tenure,

@@ -20,6 +20,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/egress"
+	"github.com/flotilla-io/flotilla/internal/tenure"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
 )
@@ -53,10 +54,15 @@ func (o *sourceOptions) validate() (err error) {
 	return nil
 }
 
-// dialer connects to sources and forges, but not to the control plane: what this
-// process knows of it, and the given addresses and URLs, of which some may be empty.
-func (o *sourceOptions) dialer(own ...string) egress.Dialer {
+// dialer connects to sources and forges as long as this replica holds the lease, if
+// there is one: an old leader posts no statuses. It does not connect to the control
+// plane: what this process knows of it, and the given addresses and URLs, of which
+// some may be empty.
+func (o *sourceOptions) dialer(held *tenure.Tenure, own ...string) egress.Dialer {
 	out := egress.Dialer{Networks: o.networks}
+	if held != nil {
+		out.Dial = held.Dial(nil)
+	}
 	for _, address := range append(own, o.own...) {
 		if at := hostPort(address); at != "" {
 			out.Own = append(out.Own, at)

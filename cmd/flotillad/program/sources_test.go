@@ -1,13 +1,22 @@
 package program
 
 import (
+	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
 
 	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/internal/tenure"
+	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
 func TestHostPort(t *testing.T) {
@@ -28,10 +37,42 @@ func TestTheControlPlaneItself(t *testing.T) {
 	serve := &serveOptions{hosts: []string{"hub.example"}}
 	serve.plane.Etcd.Servers = []string{"https://etcd-1.example:2379", "unix:///run/etcd.sock"}
 	o := sourceOptions{own: serve.addresses("https://127.0.0.1:6443")}
-	got := o.dialer("127.0.0.1:4321", "https://127.0.0.1:6443", ":8080", "0", "").Own
+	got := o.dialer(nil, "127.0.0.1:4321", "https://127.0.0.1:6443", ":8080", "0", "").Own
 	want := []string{"127.0.0.1:4321", "127.0.0.1:6443", ":8080", "127.0.0.1:6443", "etcd-1.example:2379", "hub.example:6443"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestForgesHearOfTheLeaderAlone: a status that a replica wants to post without the
+// lease is not sent.
+func TestForgesHearOfTheLeaderAlone(t *testing.T) {
+	var heard atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
+	t.Cleanup(server.Close)
+	o := sourceOptions{networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	for name, c := range map[string]struct {
+		held *tenure.Tenure
+		want int32
+	}{
+		"with nobody to share the lease with": {nil, 1},
+		"without the lease":                   {tenure.New(clock.RealClock{}), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			heard.Store(0)
+			poster, err := forge.New(forge.Provider{Type: "gitea", Address: server.URL + "/shop/web", Secret: map[string][]byte{"token": []byte("t")}},
+				forge.Options{Timeout: time.Minute, Egress: o.dialer(c.held)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = poster.Post(t.Context(), forge.Status{Commit: strings.Repeat("a", 40), State: forge.Success, Context: "fleet"})
+			if over := errors.Is(err, tenure.ErrOver); over != (c.want == 0) || !over && err != nil {
+				t.Errorf("post: %v", err)
+			}
+			if got := heard.Load(); got != c.want {
+				t.Errorf("the forge has heard of %d statuses, want %d", got, c.want)
+			}
+		})
 	}
 }
 
