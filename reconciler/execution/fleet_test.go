@@ -3,6 +3,7 @@ package execution_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -23,7 +24,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -52,6 +52,11 @@ const patience = 2 * time.Minute
 // period is how often the cluster loop looks at the member.
 const period = time.Second
 
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(m.Run())
+}
+
 // fleet is a control plane with one member and the loops between them.
 type fleet struct {
 	t      *testing.T // all of the test, not one step of it
@@ -64,9 +69,10 @@ type fleet struct {
 	stopLoops func()
 }
 
+// newFleet runs a fleet for one test. Such tests are parallel: most of their time
+// they wait, five seconds for each namespace that goes, and for the loops' clock.
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	log.SetLogger(logr.Discard())
 	f := &fleet{t: t, hub: servertest.New(t), at: member.Options{Name: "eu-1", DataDir: t.TempDir(), Nodes: 1}}
 	f.startMember()
 	f.startLoops()

@@ -24,6 +24,7 @@ import (
 
 // TestTwoHubsOneMember has a second hub reach for a member that has one.
 func TestTwoHubsOneMember(t *testing.T) {
+	t.Parallel()
 	first := newFleet(t)
 	first.join(t)
 	makeNamespace(t, first, "shop")
@@ -104,6 +105,7 @@ func TestTwoHubsOneMember(t *testing.T) {
 
 // TestAMemberThatJoinedBeforeThereWereClaims has a member that carries no claim.
 func TestAMemberThatJoinedBeforeThereWereClaims(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	f.join(t)
 	makeNamespace(t, f, "shop")

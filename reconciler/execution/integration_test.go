@@ -33,6 +33,7 @@ import (
 // is tampered with, loses its control plane, goes away and comes back, and
 // leaves.
 func TestFleet(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	for _, step := range []struct {
 		name string

@@ -24,6 +24,7 @@ func TestTakenOutOfAWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a control plane and a member")
 	}
+	t.Parallel()
 	f := newFleet(t)
 	testJoin(t, f)
 	testNamespace(t, f)

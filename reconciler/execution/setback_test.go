@@ -10,12 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -29,7 +27,7 @@ import (
 // TestAHubThatWasSetBack restores an older copy of a hub's folder: in the member an
 // object was changed since, one was removed, and one is new.
 func TestAHubThatWasSetBack(t *testing.T) {
-	log.SetLogger(logr.Discard())
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "hub")
 	f := &fleet{t: t, at: member.Options{Name: "eu-1", DataDir: t.TempDir(), Nodes: 1}}
 	stop := f.startHub(dir)
