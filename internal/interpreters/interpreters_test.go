@@ -260,6 +260,9 @@ func TestRetryAfter(t *testing.T) {
 // A rule that uses up its budget is asked again later for each object that it did
 // so on, until it is another one; what fails otherwise is asked again in a minute.
 func TestRetriesAreSpread(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs three hundred endless scripts to their ends")
+	}
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1_800_000_000, 0))
 	endless, broken := customization("a", "A", "1"), customization("b", "B", "nil + 1")
 	endless.Spec.Customizations.ReplicaResource.LuaScript = "function GetReplicas(obj) while true do end end"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,7 +28,7 @@ type store struct {
 	client.WithWatch
 	revision string
 	down     error
-	writes   int
+	writes   atomic.Int64
 }
 
 func newStore(revision string, works ...client.Object) *store {
@@ -43,7 +44,7 @@ func newStore(revision string, works ...client.Object) *store {
 			if s.down != nil {
 				return s.down
 			}
-			s.writes++
+			s.writes.Add(1)
 			return c.Patch(ctx, obj, patch, opts...)
 		},
 	}).Build()
@@ -78,19 +79,19 @@ func start(t *testing.T, s *store, seen string, have *claims.Mark) (*setback.Kee
 func TestRunsAreWrittenOnceAndOnlyIfTheyAreNeeded(t *testing.T) {
 	s := newStore("100")
 	k, first := start(t, s, "120", nil)
-	if first == nil || first.Run != 1 || first.Revision != 120 || s.writes != 1 {
-		t.Fatalf("the first mark is %+v, after %d writes", first, s.writes)
+	if first == nil || first.Run != 1 || first.Revision != 120 || s.writes.Load() != 1 {
+		t.Fatalf("the first mark is %+v, after %d writes", first, s.writes.Load())
 	}
 	if again, err := k.Next(t.Context(), "east", first); again != nil || err != nil {
 		t.Errorf("a mark for nothing new: %+v, %v", again, err)
 	}
 	k.Saw("east", "130")
-	if next, err := k.Next(t.Context(), "east", first); err != nil || next == nil || next.Revision != 130 || s.writes != 1 {
-		t.Errorf("the next mark is %+v, %v, after %d writes", next, err, s.writes)
+	if next, err := k.Next(t.Context(), "east", first); err != nil || next == nil || next.Revision != 130 || s.writes.Load() != 1 {
+		t.Errorf("the next mark is %+v, %v, after %d writes", next, err, s.writes.Load())
 	}
 	s.revision = "140"
-	if k, next := start(t, s, "120", first); next != nil || k.Hold() != nil || s.writes != 1 {
-		t.Errorf("a restart in which nothing happens: %+v, %v, %d writes", next, k.Hold(), s.writes)
+	if k, next := start(t, s, "120", first); next != nil || k.Hold() != nil || s.writes.Load() != 1 {
+		t.Errorf("a restart in which nothing happens: %+v, %v, %d writes", next, k.Hold(), s.writes.Load())
 	}
 }
 
