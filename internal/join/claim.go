@@ -65,30 +65,36 @@ func claimOf(ctx context.Context, member client.Reader) (*corev1.Namespace, *cla
 }
 
 // Unclaimed errs with ErrClaimed if another hub has the member, and the options do
-// not say that it is taken over.
+// not say that it is taken over. A hub that does not know who it is has none that is
+// claimed.
 func Unclaimed(ctx context.Context, o ClaimOptions) error {
-	if o.Hub == "" {
-		return nil
-	}
 	_, claim, err := claimOf(ctx, o.Member)
-	if err != nil || o.TakeOver || claims.Judge(claim, o.holder()) != claims.Anothers {
+	if err != nil {
 		return err
+	}
+	return o.unclaimed(claim)
+}
+
+func (o *ClaimOptions) unclaimed(claim *claims.Claim) error {
+	switch {
+	case o.TakeOver || claims.Judge(claim, o.holder()) != claims.Anothers:
+		return nil
+	case o.Hub == "":
+		return fmt.Errorf("%w, or to this one: it is %s, and the identity of this one cannot be read. An account that may read its namespace %s is needed",
+			ErrClaimed, claim.Describe(), metav1.NamespaceSystem)
 	}
 	return fmt.Errorf("%w: it is %s: take it out there first, or use --take-over if that hub is gone or is to give it up, which --take-over --dry-run explains",
 		ErrClaimed, claim.Describe())
 }
 
 // Claim writes the hub's claim to the member. A member that refuses that is told
-// by the control plane, and joins all the same.
+// by the control plane, and joins all the same. Errors: ErrClaimed.
 func Claim(ctx context.Context, o ClaimOptions) error {
-	if o.Hub == "" {
-		return nil
-	}
-	if err := Unclaimed(ctx, o); err != nil {
-		return err
-	}
 	system, claim, err := claimOf(ctx, o.Member)
 	if err != nil {
+		return err
+	}
+	if err := o.unclaimed(claim); err != nil || o.Hub == "" {
 		return err
 	}
 	wanted, changed := claims.Take(claim, o.holder())

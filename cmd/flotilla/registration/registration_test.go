@@ -189,6 +189,60 @@ func TestLifeOfACluster(t *testing.T) {
 	}
 }
 
+// TestRegisterAClusterOfAnotherHub: register refuses a cluster that another control
+// plane has, and leaves nothing there; --take-over says what it means, and takes it.
+func TestRegisterAClusterOfAnotherHub(t *testing.T) {
+	env := servertest.New(t)
+	env.Loops(t, agentstest.Register)
+	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
+	const another = `{"hub":"h2","cluster":"east","address":"https://two"}`
+	metav1.SetMetaDataAnnotation(&system.ObjectMeta, clusterv1alpha1.ClaimAnnotation, another)
+	if err := env.Hub.Update(t.Context(), system); err != nil {
+		t.Fatal(err)
+	}
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "theirs", Labels: map[string]string{"karmada.io/managed": "true"}}}
+	if err := env.Hub.Create(t.Context(), theirs); err != nil {
+		t.Fatal(err)
+	}
+	register := func(more ...string) (commandtest.Said, string) {
+		t.Helper()
+		dir := t.TempDir()
+		line := lineOf(t, "token", "create", "--cluster-name", "north", "--print-register-command", "--kubeconfig", env.Kubeconfig)
+		args := append(strings.Fields(line)[1:], "--kubeconfig", env.Kubeconfig, "--standalone", dir, "--wait", "0s")
+		said := call(t, append(args, more...)...)
+		if err := env.Hub.Get(t.Context(), client.ObjectKeyFromObject(system), system); err != nil {
+			t.Fatal(err)
+		}
+		return said, filepath.Join(dir, "karmada-kubeconfig")
+	}
+
+	said, file := register()
+	for _, want := range []string{"cluster north is not registered, and its token is used", "it is cluster east of the hub at https://two", "--take-over"} {
+		if said.Code == 0 || !strings.Contains(said.String(), want) {
+			t.Errorf("it ends with %d and says %q, want %q", said.Code, said, want)
+		}
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("the way to the control plane was written")
+	}
+	if got := system.Annotations[clusterv1alpha1.ClaimAnnotation]; got != another {
+		t.Errorf("the cluster carries %s", got)
+	}
+
+	said, file = register("--take-over")
+	for _, want := range []string{"taking over cluster east of the hub at https://two", "ConfigMap default/theirs stays: not asked for here", "cluster north registered"} {
+		if said.Code != 0 || !strings.Contains(said.Out, want) {
+			t.Errorf("with --take-over it ends with %d and says %q, want %q", said.Code, said, want)
+		}
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+	if got, own := system.Annotations[clusterv1alpha1.ClaimAnnotation], `"hub":"`+string(system.UID)+`"`; !strings.Contains(got, own) || !strings.Contains(got, `"former":["h2"]`) {
+		t.Errorf("the cluster carries %s, want %s", got, own)
+	}
+}
+
 // lineOf returns the one line that a call printed.
 func lineOf(t *testing.T, args ...string) string {
 	t.Helper()

@@ -63,7 +63,7 @@ func (r *registering) claim(cmd *cobra.Command, hub *rest.Config, member client.
 	}
 	err = join.Claim(cmd.Context(), join.ClaimOptions{Member: member, Hub: id, Cluster: r.cluster.name, Address: hub.Host, TakeOver: r.takeOver})
 	if errors.Is(err, join.ErrClaimed) {
-		return fmt.Errorf("cluster %s is not registered: %w", r.cluster.name, err)
+		return fmt.Errorf("cluster %s is not registered, and its token is used: %w", r.cluster.name, err)
 	}
 	return err
 }
