@@ -33,6 +33,14 @@ test: tools-debian build ## run the whole test suite
 test-short: ## run the tests but those of the whole system
 	$(GO) test -short ./...
 
+.PHONY: race
+race: ## run the tests of what has goroutines under the race detector
+	hack/race.sh
+
+.PHONY: vulncheck
+vulncheck: build ## look for known vulnerabilities in the programs; fail on those not excepted
+	hack/vulncheck.sh
+
 .PHONY: bench
 bench: build ## measure speed, writes and memory; prints a table, writes bench/out
 	$(GO) run ./bench

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # Runs the whole test suite, or the packages that are named, and ends with the
 # runner's summary. The programs in bin/ must be built: the whole-system tests
-# run them.
+# run them. The tests of a package run in another order each time; SHUFFLE=SEED,
+# as the first line says it, repeats one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+seed=${SHUFFLE:-$RANDOM$RANDOM}
+echo "order of the tests: SHUFFLE=$seed"
 go vet ./...
 go tool -modfile=hack/test.mod gotestsum --format pkgname --format-hide-empty-pkg -- \
-	-timeout 60m -p "$(nproc)" "${@:-./...}"
+	-shuffle="$seed" -timeout 60m -p "$(nproc)" "${@:-./...}"
