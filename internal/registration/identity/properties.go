@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf16"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -119,13 +120,24 @@ func (p *Properties) Words() string {
 }
 
 // Patch returns the merge patch by which an administrator says the same of the
-// place.
+// place: JSON of printable ASCII without apostrophes, since it is shown between two
+// of them to be pasted into a shell, and what it says is an agent's.
 func (p *Properties) Patch() string {
 	data, err := json.Marshal(map[string]any{"spec": Properties{Provider: p.Provider, Region: p.Region, Zones: p.Zones}})
 	if err != nil {
 		return ""
 	}
-	return string(data)
+	var out strings.Builder
+	for _, r := range string(data) {
+		if r >= ' ' && r <= '~' && r != '\'' {
+			out.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&out, `\u%04x`, unit)
+		}
+	}
+	return out.String()
 }
 
 // ErrProperties says that a text is not what annotations carry.

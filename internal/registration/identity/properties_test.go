@@ -1,6 +1,9 @@
 package identity_test
 
 import (
+	"encoding/json"
+	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,5 +50,29 @@ func TestBeyond(t *testing.T) {
 				t.Errorf("beyond what stands (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestPatchesCanBePasted: what an agent says stands in commands that administrators
+// are shown. A shell takes all of it for one word.
+func TestPatchesCanBePasted(t *testing.T) {
+	for _, region := range []string{"eu-1", "eu'; touch pwned; '", "$(touch pwned)`touch pwned`", "eu\nb", "\u202etxt", "\x00", "\xff", "\U0001F600", "a\"b<&>c"} {
+		said := identity.Properties{Region: region, Zones: []string{region}}
+		words, err := exec.CommandContext(t.Context(), "sh", "-c", "printf '%s|' start '"+said.Patch()+"' end").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		patch, ok := strings.CutPrefix(string(words), "start|")
+		patch, tail := strings.CutSuffix(patch, "|end|")
+		if !ok || !tail {
+			t.Fatalf("%q: the shell reads %q", region, words)
+		}
+		if strings.IndexFunc(patch, func(r rune) bool { return r < ' ' || r > '~' }) >= 0 {
+			t.Errorf("%q: not all of it is shown: %q", region, patch)
+		}
+		var got struct{ Spec identity.Properties }
+		if err := json.Unmarshal([]byte(patch), &got); err != nil || got.Spec.Region != strings.ToValidUTF8(region, "\ufffd") {
+			t.Errorf("%q is read back as %q: %v", region, got.Spec.Region, err)
+		}
 	}
 }
