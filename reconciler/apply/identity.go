@@ -41,6 +41,10 @@ func newActors(deps Deps, rules tenancy.Rules) (*actors, error) {
 	}, nil
 }
 
+// mostClients is how many are kept: tenants name as many accounts as they like, one
+// after the other, and a client is soon made anew.
+const mostClients = 1024
+
 // actor is who acts for a Kustomization.
 type actor struct {
 	tenancy.Identity
@@ -59,6 +63,9 @@ func (a *actors) of(ks *kustomizev1.Kustomization) (actor, error) {
 	if have := a.byAccount[identity.ServiceAccount]; have != nil {
 		return actor{identity, have}, nil
 	}
+	if len(a.byAccount) >= mostClients {
+		clear(a.byAccount)
+	}
 	config := rest.CopyConfig(a.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: identity.UserName()}
 	as, err := client.New(config, a.options)
@@ -76,6 +83,9 @@ func (a *actors) identify(known *applier.Applier) loop.Phase[state] {
 		var err error
 		if s.actor, err = a.of(s.ks); err != nil {
 			return loop.Next{}, err
+		}
+		if err := s.actor.Check(); err != nil {
+			return loop.Next{}, loop.Stalled(ReasonInvalidAccount, err)
 		}
 		if s.memo.takes(s.actor.ServiceAccount) {
 			known.Forget(s.owner)
@@ -99,6 +109,9 @@ func subject(ks *kustomizev1.Kustomization) tenancy.Subject {
 func gone(ctx context.Context, live client.Reader, as tenancy.Identity) (bool, error) {
 	if as.Privileged() {
 		return false, nil
+	}
+	if as.Check() != nil {
+		return true, nil // there is none of such a name
 	}
 	err := live.Get(ctx, as.ServiceAccount, &corev1.ServiceAccount{})
 	if err != nil && !apierrors.IsNotFound(err) {

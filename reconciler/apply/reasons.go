@@ -12,6 +12,8 @@ const (
 	// ReasonPruneBlocked says that a revision would remove more than is allowed
 	// without a person's word.
 	ReasonPruneBlocked = "PruneBlocked"
+	// ReasonInvalidAccount says that spec.serviceAccountName is no name of one.
+	ReasonInvalidAccount = "InvalidServiceAccount"
 	// ReasonDependencyCycle says that Kustomizations wait for each other.
 	ReasonDependencyCycle = "DependencyCycle"
 	// ReasonNotSupported says that a field asks for what is not done yet.

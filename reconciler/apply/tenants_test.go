@@ -125,6 +125,31 @@ func TestWhatAnAccountMayNotDeleteStays(t *testing.T) {
 	}
 }
 
+// TestAnAccountOfANameThatNoneCanHave acts for nothing, is part of no command that
+// people are told, and does not keep its Kustomization from being deleted.
+func TestAnAccountOfANameThatNoneCanHave(t *testing.T) {
+	w := newTenantWorld(t)
+	w.allow("default", "edit", w.namespace)
+	w.kustomization("web")
+	revision := w.commit(map[string]string{"app/x.yaml": configMaps(1)})
+	w.ready("web", revision)
+	w.change("web", func(spec *kustomizev1.KustomizationSpec) { spec.ServiceAccountName = "x/y; touch pwned" })
+	if message := w.awaitReason("web", revision, apply.ReasonInvalidAccount); strings.Contains(message, "kubectl") {
+		t.Errorf("message = %q, want no command in it", message)
+	}
+	if err := w.Hub.Delete(t.Context(), w.get("web")); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the Kustomization gone", func() (bool, string) {
+		var ks kustomizev1.Kustomization
+		err := w.Hub.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "web"}, &ks)
+		return client.IgnoreNotFound(err) == nil && err != nil, fmt.Sprint(ks.Status.Conditions)
+	})
+	if w.configMap("config-00") == nil {
+		t.Error("an object was deleted that its account did not apply")
+	}
+}
+
 // guessing is an expression whose fault shows the value that it meets.
 func guessing(kind string) []kustomize.CustomHealthCheck {
 	return []kustomize.CustomHealthCheck{{
