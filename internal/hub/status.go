@@ -2,20 +2,48 @@ package hub
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// ReplaceStatus returns the JSON patch (types.JSONPatchType) that gives an object
-// this status, whatever it had before. It is for a status that one loop alone writes, whole: then it says
-// the same as a merge patch, and costs both sides far less, because neither has
-// to compare the two statuses, nor the server to merge them.
-func ReplaceStatus(status any) ([]byte, error) {
+// ReplaceStatus returns the JSON patch (types.JSONPatchType) that gives the object
+// with this UID this status, whatever it had before; of an object that was made anew
+// under the name it is refused, see Gone. It is for a status that one loop alone
+// writes, whole: then it says the same as a merge patch, and costs both sides far
+// less, because neither has to compare the two statuses, nor the server to merge them.
+func ReplaceStatus(uid types.UID, status any) ([]byte, error) {
+	id, err := json.Marshal(uid)
+	if err != nil {
+		return nil, fmt.Errorf("encode a status: %w", err)
+	}
 	value, err := json.Marshal(status)
 	if err != nil {
 		return nil, fmt.Errorf("encode a status: %w", err)
 	}
-	data := make([]byte, 0, len(value)+64)
-	data = append(data, `[{"op":"add","path":"/status","value":`...) // "add" also replaces
+	data := make([]byte, 0, len(id)+len(value)+128)
+	data = append(data, `[{"op":"test","path":"/metadata/uid","value":`...)
+	data = append(data, id...)
+	data = append(data, `},{"op":"add","path":"/status","value":`...) // "add" also replaces
 	data = append(data, value...)
 	return append(data, `}]`...), nil
+}
+
+// Gone says whether err is the server's answer to a JSON patch for an object that is
+// gone, or one of whose tests fails: it is another object, or in another state.
+// Nothing was written.
+func Gone(err error) bool {
+	if apierrors.IsNotFound(err) {
+		return true
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Code != http.StatusUnprocessableEntity {
+		return false
+	}
+	// A refusal by validation lists its causes, a failed test has none.
+	details := status.Status().Details
+	return details == nil || len(details.Causes) == 0
 }

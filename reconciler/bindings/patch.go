@@ -2,10 +2,8 @@ package bindings
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -15,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/hub"
 )
 
 // operation is one step of a JSON patch.
@@ -74,16 +73,7 @@ func WithoutFinalizer(obj client.Object, finalizer string) (client.Patch, bool) 
 // another state of the object, or for one that is gone. Nothing was written;
 // what the cache shows next decides.
 func IsStale(err error) bool {
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return true
-	}
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Code != http.StatusUnprocessableEntity {
-		return false
-	}
-	// A refusal by validation lists its causes, a failed test has none.
-	details := status.Status().Details
-	return details == nil || len(details.Causes) == 0
+	return apierrors.IsConflict(err) || hub.Gone(err)
 }
 
 // IsRefused says whether err is the server's considered no: the same request

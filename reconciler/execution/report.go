@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -219,7 +218,7 @@ func (l *lane) report(ctx context.Context, s *state) (loop.Next, error) {
 		l.settle(s.key)
 		return loop.Next{}, nil
 	}
-	patch, err := hub.ReplaceStatus(s.status)
+	patch, err := hub.ReplaceStatus(s.work.UID, s.status)
 	if err != nil {
 		return loop.Next{}, fmt.Errorf("work %s: %w", s.key, err)
 	}
@@ -230,7 +229,7 @@ func (l *lane) report(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	updated := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: s.key.Name}}
 	if err := l.hub.Status().Patch(ctx, updated, client.RawPatch(types.JSONPatchType, patch)); err != nil {
-		if apierrors.IsNotFound(err) {
+		if hub.Gone(err) { // gone, or another one by now, whose own event comes
 			return loop.Next{}, nil
 		}
 		if errors.Is(err, hub.ErrAway) && s.problem() == nil { // who knows when it is back says so

@@ -36,7 +36,7 @@ func (r *Reconciler) write(ctx context.Context, s *state) (next loop.Next, err e
 	if !s.news || members.Same(*was, s.status) {
 		return next, err
 	}
-	if failed := r.writeBinding(ctx, s.key, &s.status); failed != nil {
+	if failed := r.writeBinding(ctx, s.binding, &s.status); failed != nil {
 		err = errors.Join(err, fmt.Errorf("write the status of binding %s: %w", s.key, failed))
 	}
 	return next, err
@@ -74,16 +74,19 @@ func refused(err error) bool {
 
 // writeBinding sends a binding's status. A patch is made of the status alone: the
 // object around it is large, and is no news.
-func (r *Reconciler) writeBinding(ctx context.Context, key client.ObjectKey, status *workv1alpha2.ResourceBindingStatus) error {
-	data, err := hub.ReplaceStatus(status)
+func (r *Reconciler) writeBinding(ctx context.Context, b workv1alpha2.Binding, status *workv1alpha2.ResourceBindingStatus) error {
+	data, err := hub.ReplaceStatus(b.GetUID(), status)
 	if err != nil {
 		return err
 	}
-	updated := bindings.New(key.Namespace)
-	updated.SetNamespace(key.Namespace)
-	updated.SetName(key.Name)
+	updated := bindings.New(b.GetNamespace())
+	updated.SetNamespace(b.GetNamespace())
+	updated.SetName(b.GetName())
 	if err := r.hub.Status().Patch(ctx, updated, client.RawPatch(types.JSONPatchType, data)); err != nil {
-		return client.IgnoreNotFound(err)
+		if hub.Gone(err) {
+			return nil // gone, or another one by now, whose own event comes
+		}
+		return err
 	}
 	r.wrote.Wrote(updated)
 	return nil
