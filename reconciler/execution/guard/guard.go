@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -113,21 +114,22 @@ func (g *Guard) Judge(ctx context.Context, edge any, r *Removal) error {
 	return &Refusal{title: r.Title, contents: cascade.Describe(found)}
 }
 
-// leaves says whether an object in a member is this hub's, and goes: its Work is
-// being deleted, or gone, or the whole cluster leaves.
+// leaves says whether an object in a member is this hub's, and goes: its Work, which
+// is there and does not leave it in place, is being deleted, or the whole cluster
+// leaves. Names alone are no evidence, and an object without a Work is an orphan, which
+// stays until somebody says otherwise.
 func (g *Guard) leaves(ctx context.Context, r *Removal, obj metav1.Object) bool {
 	notes := obj.GetAnnotations()
-	by := notes[workv1alpha2.HubAnnotation]
-	if obj.GetLabels()[workv1alpha2.ManagedByKarmadaLabel] != workv1alpha2.ManagedByKarmadaLabelValue ||
-		notes[workv1alpha2.WorkNamespaceAnnotation] != r.Work.Namespace || by != "" && by != r.Standing.Hub {
+	if obj.GetLabels()[workv1alpha2.ManagedByKarmadaLabel] != workv1alpha2.ManagedByKarmadaLabelValue || notes[workv1alpha2.WorkNamespaceAnnotation] != r.Work.Namespace {
 		return false
-	}
-	if r.Leaving {
-		return true
 	}
 	work := &workv1alpha1.Work{}
 	err := g.hub.Get(ctx, client.ObjectKey{Namespace: r.Work.Namespace, Name: notes[workv1alpha2.WorkNameAnnotation]}, work, client.UnsafeDisableDeepCopy)
-	return apierrors.IsNotFound(err) || err == nil && !work.DeletionTimestamp.IsZero()
+	if err != nil || ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) {
+		return false
+	}
+	says := claims.Marks{Hub: notes[workv1alpha2.HubAnnotation], Work: obj.GetLabels()[workv1alpha2.WorkPermanentIDLabel]}
+	return (r.Leaving || !work.DeletionTimestamp.IsZero()) && r.Standing.MayRemove(says, work.Labels[workv1alpha2.WorkPermanentIDLabel])
 }
 
 // How many bytes of a message fit into a condition, and into an Event.
@@ -148,13 +150,13 @@ func (g *Guard) Tell(ctx context.Context, work *workv1alpha1.Work, why *Refusal)
 		return nil
 	}
 	key := client.ObjectKeyFromObject(work)
-	patch, err := hub.ReplaceStatus(status)
+	patch, err := hub.ReplaceStatus(work.UID, status)
 	if err != nil {
 		return fmt.Errorf("work %s: %w", key, err)
 	}
 	updated := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	if err := g.hub.Status().Patch(ctx, updated, client.RawPatch(types.JSONPatchType, patch)); err != nil {
-		if errors.Is(err, hub.ErrAway) || apierrors.IsNotFound(err) {
+		if errors.Is(err, hub.ErrAway) || hub.Gone(err) {
 			return nil
 		}
 		return fmt.Errorf("write the status of work %s: %w", key, err)
