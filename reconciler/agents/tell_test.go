@@ -27,6 +27,14 @@ func TestTells(t *testing.T) {
 		}
 		return c
 	}
+	at := func(endpoint, proxy string, mode clusterv1alpha1.ClusterSyncMode) *clusterv1alpha1.Cluster {
+		c := of("")
+		c.Spec.APIEndpoint, c.Spec.ProxyURL, c.Spec.SyncMode = endpoint, proxy, mode
+		return c
+	}
+	moved := at("https://b", "", clusterv1alpha1.Pull)
+	moved.Spec.InsecureSkipTLSVerification = true
+	moved.Annotations = map[string]string{clusterv1alpha1.TLSServerNameAnnotation: "a"}
 	const eu = `{"region":"eu"}`
 	told := []string{`PropertiesNotApproved: its agent says region "eu", which does not count until it is approved: ` +
 		`flotilla patch cluster north --type merge -p '{"spec":{"region":"eu"}}'`}
@@ -42,6 +50,13 @@ func TestTells(t *testing.T) {
 		"one that said it before":       {before: of(eu), after: of(eu)},
 		"one that was approved":         {before: of(eu), after: of("")},
 		"one that nobody can read":      {before: of(""), after: of("{")},
+		"one that is reached elsewhere": {before: at("https://a", "", clusterv1alpha1.Pull), after: moved, want: []string{`EndpointChanged: it is reached at "https://b" as "a", without a look at its certificate; before: "https://a"`}},
+		"one that is reached through a proxy": {
+			before: at("https://a", "", clusterv1alpha1.Pull), after: at("https://a", "http://user:secret@p:3128", clusterv1alpha1.Pull),
+			want: []string{`EndpointChanged: it is reached at "https://a" through the proxy "p:3128"; before: "https://a"`},
+		},
+		"one that says where it is reached":              {before: at("", "", clusterv1alpha1.Pull), after: at("https://a", "", clusterv1alpha1.Pull)},
+		"one in push mode, which an administrator moves": {before: at("https://a", "", clusterv1alpha1.Push), after: at("https://b", "", clusterv1alpha1.Push)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -124,6 +124,8 @@ const (
 const (
 	// EventReasonPropertiesNotApproved says that an agent says of its cluster what no administrator said.
 	EventReasonPropertiesNotApproved = "PropertiesNotApproved"
+	// EventReasonEndpointChanged says that a cluster in pull mode is reached elsewhere, or in another way, than before.
+	EventReasonEndpointChanged = "EndpointChanged"
 	// EventReasonCreateExecutionSpaceFailed says that the execution namespace could not be made.
 	EventReasonCreateExecutionSpaceFailed = "CreateExecutionSpaceFailed"
 	// EventReasonCreateExecutionSpaceSucceed says that the execution namespace was made.
