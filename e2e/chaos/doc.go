@@ -1,6 +1,7 @@
-// Package chaos disturbs a fleet while users change what runs in it: it kills the
-// control plane, its loops and an agent without warning, stops the leader for longer
-// than its lease, and cuts members off. Package history judges what came of it.
+// Package chaos disturbs a fleet while users change what runs in it, and where: it
+// kills the control plane, its loops and an agent without warning, stops the leader
+// until another replica leads and wakes it, and cuts members off. Package history
+// judges what came of it.
 //
 // The faults follow a seed, which the test prints. How many there are is set by
 // -faults; make chaos has 200. The programs must be built before (make build). With

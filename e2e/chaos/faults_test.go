@@ -5,96 +5,188 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/flotilla-io/flotilla/internal/localfleet"
 )
 
-// lapse is longer than a leader keeps its lease without renewing it.
-const lapse = 20 * time.Second
+// lapse is the longest that another replica may take to lead once the leader was
+// stopped, on a machine that is busy: afterwards the leader wakes up in any case.
+const lapse = time.Minute
 
-// A fault disturbs the fleet and leaves everything running, if not working yet.
+// A fault disturbs the fleet. What takes long goes on while others come; what is
+// disturbed meanwhile is spared.
 type fault struct {
 	name   string
 	weight int
-	do     func(ctx context.Context, w *world, dice *rand.Rand) error
+	// on draws what is disturbed; nil where it is spared.
+	on func(w *world, dice *rand.Rand) any
+	do func(ctx context.Context, w *world, on any, d draw) error
 }
+
+// draw has all that a fault leaves to chance, so that none depends on how fast
+// another one was.
+type draw struct{ long, pause time.Duration }
 
 var faults = []fault{
-	{"the control plane is killed", 10, func(_ context.Context, w *world, _ *rand.Rand) error { return restart(w.Hub) }},
-	{"loops are killed", 10, func(_ context.Context, w *world, dice *rand.Rand) error {
-		return restart(w.loops[dice.IntN(len(w.loops))])
-	}},
-	{"the agent is killed", 10, func(_ context.Context, w *world, _ *rand.Rand) error { return restart(w.agent) }},
-	{"the leader is stopped for longer than its lease", 1, func(ctx context.Context, w *world, _ *rand.Rand) error {
-		// A lease does not say which program holds it: of those that take turns, one does.
-		for _, p := range w.loops {
-			if err := freeze(ctx, p, lapse); err != nil {
-				return err
-			}
-		}
-		return nil
-	}},
-	{"loops are stopped for a moment", 3, func(ctx context.Context, w *world, dice *rand.Rand) error {
-		return freeze(ctx, w.loops[dice.IntN(len(w.loops))], time.Duration(dice.IntN(5000))*time.Millisecond)
-	}},
-	{"a cluster is cut off", 6, func(ctx context.Context, w *world, dice *rand.Rand) error {
-		link := w.links[clusters[dice.IntN(len(clusters))]]
-		link.Cut()
-		defer link.Mend()
-		pause(ctx, time.Duration(dice.IntN(8000))*time.Millisecond)
-		return nil
-	}},
+	{"the control plane is killed", 9, func(w *world, _ *rand.Rand) any { return w.Hub }, kill},
+	{"loops are killed", 9, func(w *world, dice *rand.Rand) any { return w.loops[dice.IntN(len(w.loops))] }, kill},
+	{"the agent is killed", 9, func(w *world, _ *rand.Rand) any { return w.agent }, kill},
+	{"the leader is stopped until another one leads", 8, func(w *world, _ *rand.Rand) any { return w.leader() }, depose},
+	{"loops are stopped for a moment", 3, func(w *world, dice *rand.Rand) any { return w.loops[dice.IntN(len(w.loops))] }, freeze},
+	{"a cluster is cut off", 6, func(w *world, dice *rand.Rand) any { return w.links[clusters[dice.IntN(len(clusters))]] }, cut},
 }
 
-// restart kills a program and starts it again at once.
-func restart(p *localfleet.Process) error { return errors.Join(p.Kill(), p.Start()) }
+// kill kills a program and starts it again at once.
+func kill(_ context.Context, w *world, on any, _ draw) error {
+	p := on.(*localfleet.Process)
+	if err := p.Kill(); err != nil {
+		return err
+	}
+	return w.run(p)
+}
 
 // freeze stops a program for a while, as a machine that hangs would.
-func freeze(ctx context.Context, p *localfleet.Process, d time.Duration) error {
+func freeze(ctx context.Context, _ *world, on any, d draw) error {
+	p := on.(*localfleet.Process)
 	if err := p.Pause(); err != nil {
 		return err
 	}
-	pause(ctx, d)
+	pause(ctx, d.long/2)
 	return p.Resume()
 }
 
-// disturb does a number of faults, some soon after each other, some once the fleet
-// works again.
-func (w *world) disturb(t *testing.T, number int, dice *rand.Rand) {
+// depose stops a leader until another replica leads, and a little longer.
+func depose(ctx context.Context, w *world, on any, d draw) error {
+	p, begun := on.(*localfleet.Process), time.Now()
+	if err := p.Pause(); err != nil {
+		return err
+	}
+	for time.Since(begun) < lapse && ctx.Err() == nil && (w.leader() == p || w.gates[w.leader()].lastRenewed().Before(begun)) {
+		pause(ctx, 200*time.Millisecond)
+	}
+	pause(ctx, d.long/4)
+	return p.Resume()
+}
+
+func cut(ctx context.Context, _ *world, on any, d draw) error {
+	link := on.(*localfleet.Link)
+	link.Cut()
+	pause(ctx, d.long)
+	link.Mend()
+	return nil
+}
+
+// leader is who has renewed the lease last.
+func (w *world) leader() *localfleet.Process {
+	return slices.MaxFunc(w.loops, func(a, b *localfleet.Process) int {
+		return w.gates[a].lastRenewed().Compare(w.gates[b].lastRenewed())
+	})
+}
+
+// spared are what a fault has at present.
+type spared struct {
+	mu   sync.Mutex
+	held map[any]bool
+}
+
+// take says whether nothing disturbs on, and spares it from now on.
+func (s *spared) take(on any) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held[on] {
+		return false
+	}
+	s.held[on] = true
+	return true
+}
+
+func (s *spared) release(on any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.held, on)
+}
+
+// disturb does a number of faults, some soon after each other and some once the fleet
+// works again, and returns when all are over. It returns how many there were of each.
+func (w *world) disturb(t *testing.T, number int, dice *rand.Rand) map[string]int {
 	t.Helper()
+	counts := map[string]int{}
+	going := spared{held: map[any]bool{}}
+	var others sync.WaitGroup
+	failed := make(chan error, number)
+	for n := 1; n <= number; {
+		f := faults[weighted(dice)]
+		on := f.on(w, dice)
+		d := draw{long: time.Duration(dice.IntN(8000)) * time.Millisecond, pause: time.Duration(dice.IntN(4000)) * time.Millisecond}
+		patient := dice.IntN(2) == 0
+		if !going.take(on) {
+			continue
+		}
+		t.Logf("%3d: %s", n, f.name)
+		n, counts[f.name] = n+1, counts[f.name]+1
+		others.Go(func() {
+			defer going.release(on)
+			if err := f.do(t.Context(), w, on, d); err != nil {
+				failed <- fmt.Errorf("%s: %w", f.name, err)
+			}
+		})
+		pause(t.Context(), d.pause)
+		if patient && going.take(w.Hub) {
+			w.ready(t)
+			going.release(w.Hub)
+		}
+		w.revive(t, &going)
+	}
+	others.Wait()
+	close(failed)
+	var err error
+	for e := range failed {
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return counts
+}
+
+func weighted(dice *rand.Rand) int {
 	total := 0
 	for _, f := range faults {
 		total += f.weight
 	}
-	for n := range number {
-		draw := dice.IntN(total)
-		i := 0
-		for ; draw >= faults[i].weight; i++ {
-			draw -= faults[i].weight
-		}
-		t.Logf("%3d: %s", n+1, faults[i].name)
-		if err := faults[i].do(t.Context(), w, dice); err != nil {
-			t.Fatal(err)
-		}
-		w.revive(t)
-		if dice.IntN(2) == 0 {
-			w.ready(t)
-		}
-		pause(t.Context(), time.Duration(dice.IntN(3000))*time.Millisecond)
+	draw, i := dice.IntN(total), 0
+	for ; draw >= faults[i].weight; i++ {
+		draw -= faults[i].weight
 	}
+	return i
 }
 
-// revive starts what has ended by itself, as loops do that have lost their lease.
-func (w *world) revive(t *testing.T) {
+// run starts a program that is not running.
+func (w *world) run(p *localfleet.Process) error {
+	if g := w.gates[p]; g != nil {
+		g.again()
+	}
+	return p.Start()
+}
+
+// revive starts what has ended by itself, as loops may that cannot go on.
+func (w *world) revive(t *testing.T, going *spared) {
 	t.Helper()
 	for _, p := range w.disturbed() {
+		if !going.take(p) {
+			continue
+		}
 		if p.Ended() {
-			if err := p.Start(); err != nil {
+			t.Logf("%s had ended", p.Name)
+			if err := w.run(p); err != nil {
 				t.Fatal(err)
 			}
 		}
+		going.release(p)
 	}
 }
 

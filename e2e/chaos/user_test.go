@@ -2,11 +2,13 @@ package chaos
 
 import (
 	"context"
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,36 +27,23 @@ const (
 	versionKey = "example.com/version"
 )
 
-// canary is in all Secrets, and must not be seen in a log.
+// canary is in all Secrets, and must be seen nowhere else.
 const canary = "CANARY-7f3a61"
 
-// users are how many write at once; each has objects of its own.
+// users are how many write at once; each has objects of its own, of the kinds in turn.
 const (
-	users   = 4
-	objects = 6 // of each user, of the kinds in turn
-	owner   = client.FieldOwner("users")
+	users = 4
+	owner = client.FieldOwner("users")
 )
 
-// setting is what runs before anything is disturbed: policies for all kinds.
-const setting = `
-apiVersion: v1
-kind: Namespace
-metadata: {name: shop}
----
-apiVersion: policy.karmada.io/v1alpha1
-kind: PropagationPolicy
-metadata: {name: everywhere, namespace: shop}
-spec:
-  resourceSelectors: [{apiVersion: v1, kind: ConfigMap}, {apiVersion: v1, kind: Secret}]
-  placement: {clusterAffinity: {clusterNames: [east, edge, west]}}
----
-apiVersion: policy.karmada.io/v1alpha1
-kind: PropagationPolicy
-metadata: {name: divided, namespace: shop}
-spec:
-  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment}]
-  placement:
-    clusterAffinity: {clusterNames: [east, edge, west]}
+// A policy is for the kinds of its selectors, as far as they have its name as a label.
+type policy struct {
+	name, selectors, division string
+	// roams says that it is changed all the time.
+	roams bool
+}
+
+const divided = `
     replicaScheduling:
       replicaSchedulingType: Divided
       replicaDivisionPreference: Weighted
@@ -65,41 +54,103 @@ spec:
           - {targetCluster: {clusterNames: [west]}, weight: 1}
 `
 
-var kinds = []string{`
+var policies = []policy{
+	{name: "everywhere", selectors: "ConfigMap Secret"},
+	{name: "divided", selectors: "Deployment", division: divided},
+	{name: "roaming", selectors: "ConfigMap Secret", roams: true},
+	{name: "wandering", selectors: "Deployment", division: divided, roams: true},
+}
+
+func (p policy) make(version int, clusters []string) (*unstructured.Unstructured, error) {
+	var selectors []string
+	for kind := range strings.FieldsSeq(p.selectors) {
+		api := map[string]string{"Deployment": "apps/v1"}[kind]
+		if api == "" {
+			api = "v1"
+		}
+		selectors = append(selectors, fmt.Sprintf("{apiVersion: %s, kind: %s, labelSelector: {matchLabels: {place: %s}}}", api, kind, p.name))
+	}
+	return parse(fmt.Sprintf(`
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {name: %s, namespace: %s, annotations: {%s: "%d"}}
+spec:
+  resourceSelectors: [%s]
+  placement:
+    clusterAffinity: {clusterNames: [%s]}%s`,
+		p.name, namespace, versionKey, version, strings.Join(selectors, ", "), strings.Join(clusters, ", "), p.division))
+}
+
+// A kind is that of some of each user's objects, with the policy that places them.
+type kind struct{ name, policy, manifest string }
+
+const configMap = `
 apiVersion: v1
 kind: ConfigMap
-metadata: {name: NAME, namespace: shop, annotations: {example.com/version: "VERSION"}}
+metadata: {name: NAME, namespace: shop, labels: {place: POLICY}, annotations: {example.com/version: "VERSION"}}
 data: {version: "VERSION"}
-`, `
+`
+
+const secret = `
 apiVersion: v1
 kind: Secret
-metadata: {name: NAME, namespace: shop, annotations: {example.com/version: "VERSION"}}
-stringData: {version: "VERSION", canary: CANARY}
-`, `
+metadata: {name: NAME, namespace: shop, labels: {place: POLICY}, annotations: {example.com/version: "VERSION"}}
+data: {version: CODED, canary: CANARY}
+`
+
+// deployment never has fewer pods than it is to have while it is rolled out: what is
+// missing then is the fleet's doing.
+const deployment = `
 apiVersion: apps/v1
 kind: Deployment
-metadata: {name: NAME, namespace: shop, annotations: {example.com/version: "VERSION"}}
+metadata: {name: NAME, namespace: shop, labels: {place: POLICY}, annotations: {example.com/version: "VERSION"}}
 spec:
   replicas: REPLICAS
+  strategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 0, maxSurge: 1}}
   selector: {matchLabels: {app: NAME}}
   template:
     metadata: {labels: {app: NAME}}
     spec: {containers: [{name: web, image: "web:VERSION"}]}
-`}
+`
+
+var kinds = []kind{
+	{"ConfigMap", "everywhere", configMap}, {"Secret", "roaming", secret}, {"Deployment", "divided", deployment},
+	{"ConfigMap", "roaming", configMap}, {"Secret", "everywhere", secret}, {"Deployment", "wandering", deployment},
+}
 
 // thing is one object of a user's.
 type thing struct {
-	name, manifest string
-	version        int
-	there          bool // as far as the user knows
+	kind
+	name    string
+	version int
+	there   bool // as far as the user knows
 }
 
-func (o *thing) object() history.Object { return history.Object(o.name) }
+// things are a user's.
+func things(user int) []*thing {
+	var out []*thing
+	for i, k := range kinds {
+		out = append(out, &thing{kind: k, name: fmt.Sprintf("user%d-%d", user, i)})
+	}
+	return out
+}
+
+func (o *thing) object() history.Object { return nameOf(o.kind.name, namespace, o.name) }
+
+// replicas are those of the present version: some edits scale, most do not.
+func (o *thing) replicas() int {
+	if o.kind.name != "Deployment" {
+		return 0
+	}
+	return 3 + o.version/6%5
+}
 
 // make returns the object in its present version.
 func (o *thing) make() (*unstructured.Unstructured, error) {
-	text := strings.NewReplacer("NAME", o.name, "VERSION", strconv.Itoa(o.version), "CANARY", canary, "REPLICAS", strconv.Itoa(3+o.version%5)).Replace(o.manifest)
-	return parse(text)
+	version := strconv.Itoa(o.version)
+	coded := base64.StdEncoding.EncodeToString
+	return parse(strings.NewReplacer("NAME", o.name, "POLICY", o.policy, "VERSION", version, "CODED", coded([]byte(version)),
+		"CANARY", coded([]byte(canary)), "REPLICAS", strconv.Itoa(o.replicas())).Replace(o.manifest))
 }
 
 func parse(text string) (*unstructured.Unstructured, error) {
@@ -108,30 +159,11 @@ func parse(text string) (*unstructured.Unstructured, error) {
 	return obj, err
 }
 
-// journal keeps what users wrote and what members showed, in order.
-type journal struct {
-	mu     sync.Mutex
-	writes []history.Write
-	sights []history.Sight
-}
-
-func (j *journal) wrote(w history.Write) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.writes = append(j.writes, w)
-}
-
-func (j *journal) saw(s history.Sight) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.sights = append(j.sights, s)
-}
-
-// prepare writes what users' objects need, and waits until they get anywhere.
+// prepare writes what users' objects need, and the first version of all of them.
 func (w *world) prepare(t *testing.T) {
 	t.Helper()
-	for manifest := range strings.SplitSeq(setting, "---") {
-		obj, err := parse(manifest)
+	written := func(obj *unstructured.Unstructured, err error) {
+		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,39 +171,130 @@ func (w *world) prepare(t *testing.T) {
 			return w.hub.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), owner)
 		})
 	}
+	written(parse("{apiVersion: v1, kind: Namespace, metadata: {name: " + namespace + "}}"))
+	for _, p := range policies {
+		begun := time.Now()
+		written(p.make(1, clusters))
+		w.log.moved(history.Move{Policy: p.name, Version: 1, Clusters: clusters, Acknowledged: true, Begun: begun})
+	}
+	w.things = make([][]*thing, users)
+	for user := range users {
+		w.things[user] = things(user)
+		for _, o := range w.things[user] {
+			w.policies[o.object()] = o.policy
+			for !o.there {
+				if err := w.write(t.Context(), o, false); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
 }
 
 // use makes, changes and deletes a user's objects until ctx ends: what a user does next
 // depends on the seed alone, and what comes of it on the fleet.
-func (w *world) use(ctx context.Context, user int, seed uint64, to *journal) error {
+func (w *world) use(ctx context.Context, user int, seed uint64) error {
 	dice := rand.New(rand.NewPCG(seed, uint64(user)))
-	mine := make([]*thing, objects)
-	for i := range mine {
-		mine[i] = &thing{name: fmt.Sprintf("user%d-%d", user, i), manifest: kinds[i%len(kinds)]}
-	}
+	mine := w.things[user]
 	for ctx.Err() == nil {
 		o := mine[dice.IntN(len(mine))]
-		remove := o.there && dice.IntN(8) == 0
-		o.version++
-		write := history.Write{Object: o.object(), Version: o.version, Deleted: remove, Begun: time.Now()}
-		obj, err := o.make()
-		if err != nil {
-			return err
-		}
-		if remove {
-			err = w.hub.Delete(context.WithoutCancel(ctx), obj)
-		} else {
-			err = w.hub.Apply(context.WithoutCancel(ctx), client.ApplyConfigurationFromUnstructured(obj), owner)
-		}
-		write.Acknowledged = err == nil
-		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) {
+		if err := w.write(context.WithoutCancel(ctx), o, o.there && dice.IntN(8) == 0); err != nil {
 			return fmt.Errorf("user %d, %s: %w", user, o.name, err)
 		}
-		o.there = !remove || !write.Acknowledged
-		to.wrote(write)
 		pause(ctx, time.Duration(100+dice.IntN(400))*time.Millisecond)
 	}
 	return nil
+}
+
+// write writes an object's next version, or removes it. It errs if the request can
+// never succeed.
+func (w *world) write(ctx context.Context, o *thing, remove bool) error {
+	o.version++
+	obj, err := o.make()
+	if err != nil {
+		return err
+	}
+	write := history.Write{Object: o.object(), Version: o.version, Digest: digest(obj), Replicas: o.replicas(), Deleted: remove, Begun: time.Now()}
+	if remove {
+		err = w.hub.Delete(ctx, obj)
+	} else {
+		err = w.hub.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), owner)
+	}
+	write.Acknowledged = err == nil
+	o.there = !remove || !write.Acknowledged
+	w.log.wrote(write)
+	return never(err)
+}
+
+// never returns an error of a request that can never succeed.
+func never(err error) error {
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err) {
+		return err
+	}
+	return nil
+}
+
+// move has a policy name other clusters again and again, until ctx ends.
+func (w *world) move(ctx context.Context, p policy, seed uint64) error {
+	dice := rand.New(rand.NewPCG(seed, rand.New(rand.NewPCG(0, uint64(len(p.name)))).Uint64()))
+	recent := [][]string{clusters}
+	for version := 2; ctx.Err() == nil; version++ {
+		pause(ctx, time.Duration(3000+dice.IntN(5000))*time.Millisecond)
+		next := some(dice)
+		for slices.ContainsFunc(recent, func(before []string) bool { return slices.Equal(before, next) }) {
+			next = some(dice)
+		}
+		recent = append(recent[max(0, len(recent)-1):], next)
+		obj, err := p.make(version, next)
+		if err != nil {
+			return err
+		}
+		m := history.Move{Policy: p.name, Version: version, Clusters: next, Begun: time.Now()}
+		err = w.hub.Apply(context.WithoutCancel(ctx), client.ApplyConfigurationFromUnstructured(obj), owner)
+		m.Acknowledged = err == nil
+		w.log.moved(m)
+		if err := never(err); err != nil {
+			return fmt.Errorf("policy %s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+// some returns one or more of the clusters.
+func some(dice *rand.Rand) []string {
+	for {
+		if out := slices.DeleteFunc(slices.Clone(clusters), func(string) bool { return dice.IntN(2) == 0 }); len(out) > 0 {
+			return out
+		}
+	}
+}
+
+// busy has users write and move everything until the function that it returns is
+// called, which returns what went wrong.
+func (w *world) busy(ctx context.Context, seed uint64) (rest func() error) {
+	ctx, stop := context.WithCancel(ctx)
+	done := make(chan error)
+	writers := 0
+	begin := func(do func() error) {
+		writers++
+		go func() { done <- do() }()
+	}
+	for user := range users {
+		begin(func() error { return w.use(ctx, user, seed) })
+	}
+	for _, p := range policies {
+		if p.roams {
+			begin(func() error { return w.move(ctx, p, seed) })
+		}
+	}
+	return func() error {
+		stop()
+		var err error
+		for range writers {
+			err = errors.Join(err, <-done)
+		}
+		return err
+	}
 }
 
 // pause lets time pass.

@@ -2,10 +2,15 @@ package chaos
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
+	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,22 +22,68 @@ import (
 
 // resources are the kinds that users write.
 var resources = []schema.GroupVersionResource{
-	{Version: "v1", Resource: "configmaps"}, {Version: "v1", Resource: "secrets"}, {Group: "apps", Version: "v1", Resource: "deployments"},
+	{Version: "v1", Resource: "configmaps"}, {Version: "v1", Resource: "secrets"}, deployments,
 }
 
-// follow keeps everything that a member shows of users' objects, until ctx ends. The
-// members are not disturbed, so that nothing is missed.
-func follow(ctx context.Context, cluster string, member dynamic.Interface, gvr schema.GroupVersionResource, to *journal) error {
+var (
+	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	bindings    = schema.GroupVersionResource{Group: "work.karmada.io", Version: "v1alpha2", Resource: "resourcebindings"}
+)
+
+func nameOf(kind, namespace, name string) history.Object {
+	if namespace == "" {
+		return history.Object(kind + " " + name)
+	}
+	return history.Object(kind + " " + namespace + "/" + name)
+}
+
+func objectOf(obj *unstructured.Unstructured) history.Object {
+	return nameOf(obj.GetKind(), obj.GetNamespace(), obj.GetName())
+}
+
+// versionOf returns the version of a user's object, and false for others.
+func versionOf(obj *unstructured.Unstructured) (int, bool) {
+	version, err := strconv.Atoi(obj.GetAnnotations()[versionKey])
+	return version, err == nil
+}
+
+// digest is that of what a user writes of an object, but for its replicas: what the
+// fleet and servers add is not in it.
+func digest(obj *unstructured.Unstructured) string {
+	content := map[string]any{"data": obj.Object["data"], "place": obj.GetLabels()["place"]}
+	for _, path := range [][]string{{"spec", "selector"}, {"spec", "strategy"}, {"spec", "template", "metadata", "labels"}} {
+		content[fmt.Sprint(path)], _, _ = unstructured.NestedFieldNoCopy(obj.Object, path...)
+	}
+	containers, _, _ := unstructured.NestedSlice(obj.Object, "spec", "template", "spec", "containers")
+	for i := range containers {
+		c, _ := containers[i].(map[string]any)
+		content[fmt.Sprint("container ", i)] = []any{c["name"], c["image"]}
+	}
+	text, err := json.Marshal(content)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text))[:12]
+}
+
+func replicasOf(obj *unstructured.Unstructured, path ...string) int {
+	n, _, _ := unstructured.NestedInt64(obj.Object, path...)
+	return int(n)
+}
+
+// follow keeps everything that a member shows of users' objects, until ctx ends, and
+// has somebody look at them. The members are not disturbed, so that nothing is missed.
+func (w *world) follow(ctx context.Context, cluster string, gvr schema.GroupVersionResource, look *looker) error {
 	since := "0"
 	for ctx.Err() == nil {
-		w, err := member.Resource(gvr).Namespace(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: since, AllowWatchBookmarks: true})
+		events, err := w.members[cluster].Resource(gvr).Namespace(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: since, AllowWatchBookmarks: true})
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
 			return fmt.Errorf("watch %s in %s: %w", gvr.Resource, cluster, err)
 		}
-		for e := range w.ResultChan() {
+		for e := range events.ResultChan() {
 			obj, ok := e.Object.(*unstructured.Unstructured)
 			if ctx.Err() != nil {
 				return nil
@@ -41,114 +92,169 @@ func follow(ctx context.Context, cluster string, member dynamic.Interface, gvr s
 				return fmt.Errorf("watch %s in %s: %v", gvr.Resource, cluster, e.Object)
 			}
 			since = obj.GetResourceVersion()
-			version, err := strconv.Atoi(obj.GetAnnotations()[versionKey])
-			if e.Type == watch.Bookmark || err != nil {
+			version, ok := versionOf(obj)
+			if e.Type == watch.Bookmark || !ok {
 				continue // not a user's
 			}
-			to.saw(history.Sight{
-				Cluster: cluster, Object: history.Object(obj.GetName()), Version: version, UID: string(obj.GetUID()),
-				Deleted: e.Type == watch.Deleted, At: time.Now(),
-			})
+			gone := e.Type == watch.Deleted
+			w.log.saw(history.Sight{Cluster: cluster, Object: objectOf(obj), Version: version, UID: string(obj.GetUID()), Deleted: gone, At: time.Now()})
+			if gone || gvr == deployments {
+				look.at(target{gvr: gvr, kind: obj.GetKind(), name: obj.GetName()})
+			}
 		}
 	}
 	return nil
 }
 
-// end reads how all of it stands.
-func (w *world) end(ctx context.Context) (history.End, error) {
-	out := history.End{Works: map[string]map[history.Object]int{}, Members: map[string]map[history.Object]int{}, Replicas: map[history.Object]history.Replicas{}}
+// target is an object that is to be looked at.
+type target struct {
+	gvr        schema.GroupVersionResource
+	kind, name string
+}
+
+// looker remembers what is to be looked at.
+type looker struct {
+	mu      sync.Mutex
+	targets map[target]bool
+	woken   chan struct{}
+}
+
+func newLooker() *looker { return &looker{targets: map[target]bool{}, woken: make(chan struct{}, 1)} }
+
+func (l *looker) at(t target) {
+	l.mu.Lock()
+	l.targets[t] = true
+	l.mu.Unlock()
+	select {
+	case l.woken <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what is to be looked at now.
+func (l *looker) take() []target {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []target
+	for t := range l.targets {
+		out = append(out, t)
+	}
+	clear(l.targets)
+	return out
+}
+
+// look looks at objects in all members whenever one has changed, until ctx ends.
+func (w *world) look(ctx context.Context, l *looker) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.woken:
+		}
+		for _, t := range l.take() {
+			snapshot, err := w.snapshot(ctx, t)
+			if ctx.Err() != nil {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("look at %s: %w", t.name, err)
+			}
+			w.log.looked(snapshot)
+		}
+	}
+}
+
+// snapshot reads an object in all members until two readings are the same: all of what
+// was read was so between them.
+func (w *world) snapshot(ctx context.Context, t target) (history.Snapshot, error) {
+	begun := time.Now()
+	before, _, err := w.collect(ctx, t)
+	for err == nil {
+		var now map[string]string
+		var held map[string]history.Held
+		if now, held, err = w.collect(ctx, t); err == nil && maps.Equal(before, now) {
+			return history.Snapshot{Object: nameOf(t.kind, namespace, t.name), Begun: begun, At: time.Now(), Held: held}, nil
+		}
+		before, begun = now, time.Now()
+	}
+	return history.Snapshot{}, err
+}
+
+// collect reads an object in all members: what there is, and its revisions.
+func (w *world) collect(ctx context.Context, t target) (map[string]string, map[string]history.Held, error) {
+	revisions, held := map[string]string{}, map[string]history.Held{}
+	for cluster, member := range w.members {
+		obj, err := member.Resource(t.gvr).Namespace(namespace).Get(ctx, t.name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		version, _ := versionOf(obj)
+		h := history.Held{Version: version, Wanted: 1, Ready: 1}
+		if t.gvr == deployments {
+			h.Wanted, h.Ready = replicasOf(obj, "spec", "replicas"), replicasOf(obj, "status", "readyReplicas")
+		}
+		revisions[cluster], held[cluster] = string(obj.GetUID())+" "+obj.GetResourceVersion(), h
+	}
+	return revisions, held, nil
+}
+
+// followBindings keeps how the control plane divides replicas, until ctx ends. It is
+// killed again and again: the watch goes on where it was.
+func (w *world) followBindings(ctx context.Context) error {
+	hub, err := w.dynamicHub()
+	if err != nil {
+		return err
+	}
+	since := "0"
+	for ctx.Err() == nil {
+		events, err := hub.Resource(bindings).Namespace(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: since})
+		if err != nil {
+			if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+				since = "0"
+			}
+			pause(ctx, 200*time.Millisecond)
+			continue
+		}
+		for e := range events.ResultChan() {
+			obj, ok := e.Object.(*unstructured.Unstructured)
+			if !ok || e.Type == watch.Error {
+				since = "0"
+				break
+			}
+			since = obj.GetResourceVersion()
+			if object, clusters := division(obj); len(clusters) > 0 && e.Type != watch.Deleted && replicasOf(obj, "spec", "replicas") > 0 {
+				w.log.dividedInto(history.Division{Object: object, Replicas: replicasOf(obj, "spec", "replicas"), Clusters: clusters})
+			}
+		}
+		events.Stop()
+	}
+	return nil
+}
+
+// division is where a binding places what, with how many replicas each.
+func division(binding *unstructured.Unstructured) (history.Object, map[string]int) {
+	of := func(key string) string {
+		value, _, _ := unstructured.NestedString(binding.Object, "spec", "resource", key)
+		return value
+	}
+	out := map[string]int{}
+	targets, _, _ := unstructured.NestedSlice(binding.Object, "spec", "clusters")
+	for _, t := range targets {
+		fields, _ := t.(map[string]any)
+		name, _ := fields["name"].(string)
+		replicas, _ := fields["replicas"].(int64)
+		out[name] = int(replicas)
+	}
+	return nameOf(of("kind"), of("namespace"), of("name")), out
+}
+
+func (w *world) dynamicHub() (dynamic.Interface, error) {
 	config, err := w.Hub.Config()
 	if err != nil {
-		return out, err
-	}
-	hub, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return out, err
-	}
-	read := func(from dynamic.Interface, each func(obj *unstructured.Unstructured)) (map[history.Object]int, error) {
-		versions := map[history.Object]int{}
-		for _, gvr := range resources {
-			list, err := from.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{})
-			if err != nil {
-				return nil, err
-			}
-			for i := range list.Items {
-				if version, err := strconv.Atoi(list.Items[i].GetAnnotations()[versionKey]); err == nil {
-					versions[history.Object(list.Items[i].GetName())] = version
-					each(&list.Items[i])
-				}
-			}
-		}
-		return versions, nil
-	}
-	count := func(add func(r *history.Replicas, n int)) func(*unstructured.Unstructured) {
-		return func(obj *unstructured.Unstructured) {
-			if n, found, _ := unstructured.NestedInt64(obj.Object, "spec", "replicas"); found {
-				r := out.Replicas[history.Object(obj.GetName())]
-				add(&r, int(n))
-				out.Replicas[history.Object(obj.GetName())] = r
-			}
-		}
-	}
-	if out.Hub, err = read(hub, count(func(r *history.Replicas, n int) { r.Template = n })); err != nil {
-		return out, err
-	}
-	if out.Placed, err = placed(ctx, hub, out.Hub); err != nil {
-		return out, err
-	}
-	for name, member := range w.members {
-		if out.Members[name], err = read(member, count(func(r *history.Replicas, n int) { r.Sum += n })); err != nil {
-			return out, err
-		}
-		if out.Works[name], err = works(ctx, hub, name); err != nil {
-			return out, err
-		}
-	}
-	return out, nil
-}
-
-// placed returns what each cluster is to have, by the bindings.
-func placed(ctx context.Context, hub dynamic.Interface, versions map[history.Object]int) (map[string]map[history.Object]int, error) {
-	list, err := hub.Resource(schema.GroupVersionResource{Group: "work.karmada.io", Version: "v1alpha2", Resource: "resourcebindings"}).
-		Namespace(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
 		return nil, err
 	}
-	out := map[string]map[history.Object]int{}
-	for _, name := range clusters {
-		out[name] = map[history.Object]int{}
-	}
-	for _, item := range list.Items {
-		name, _, _ := unstructured.NestedString(item.Object, "spec", "resource", "name")
-		version, there := versions[history.Object(name)]
-		targets, _, _ := unstructured.NestedSlice(item.Object, "spec", "clusters")
-		for _, target := range targets {
-			fields, _ := target.(map[string]any)
-			if cluster, _ := fields["name"].(string); there && out[cluster] != nil {
-				out[cluster][history.Object(name)] = version
-			}
-		}
-	}
-	return out, nil
-}
-
-// works returns what a cluster's Works hold of users' objects.
-func works(ctx context.Context, hub dynamic.Interface, cluster string) (map[history.Object]int, error) {
-	list, err := hub.Resource(schema.GroupVersionResource{Group: "work.karmada.io", Version: "v1alpha1", Resource: "works"}).
-		Namespace("karmada-es-"+cluster).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	out := map[history.Object]int{}
-	for _, item := range list.Items {
-		manifests, _, _ := unstructured.NestedSlice(item.Object, "spec", "workload", "manifests")
-		for _, m := range manifests {
-			fields, _ := m.(map[string]any)
-			obj := unstructured.Unstructured{Object: fields}
-			if version, err := strconv.Atoi(obj.GetAnnotations()[versionKey]); err == nil && obj.GetNamespace() == namespace {
-				out[history.Object(obj.GetName())] = version
-			}
-		}
-	}
-	return out, nil
+	return dynamic.NewForConfig(config)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/e2e/chaos/history"
 	"github.com/flotilla-io/flotilla/internal/localfleet"
 )
 
@@ -37,28 +39,42 @@ type world struct {
 	// loops compete for the lease; agent runs beside the cluster that is pulled.
 	loops []*localfleet.Process
 	agent *localfleet.Process
+	// gates are the ways of loops to the control plane.
+	gates map[*localfleet.Process]*gate
+
+	log      journal
+	things   [][]*thing                // of each user
+	policies map[history.Object]string // by what they place
 }
 
 // start makes the fleet, with the loops apart from the control plane, so that either
 // can go without the other.
 func start(t *testing.T) *world {
 	t.Helper()
-	ctx, dir := t.Context(), t.TempDir()
+	ctx, dir := t.Context(), folder(t)
 	fleet, err := localfleet.Start(ctx, localfleet.Options{
 		Flotillad: program("flotillad"), Dir: dir, Members: clusters, Nodes: 1, HubArgs: []string{"--controllers=-*"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Fleet: fleet, members: map[string]dynamic.Interface{}, links: map[string]*localfleet.Link{}}
+	w := &world{
+		Fleet: fleet, members: map[string]dynamic.Interface{}, links: map[string]*localfleet.Link{},
+		gates: map[*localfleet.Process]*gate{}, policies: map[history.Object]string{},
+	}
 	t.Cleanup(func() { w.stop(t) })
 	w.connect(t)
+	config, err := w.Hub.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"a", "b"} {
-		p, err := localfleet.NewAgent(ctx, program("flotillad"), filepath.Join(dir, "loops-"+name), "controllers", "--kubeconfig", w.Hub.Kubeconfig)
+		g, kubeconfig := newGate(t, name, config, dir, &w.log)
+		p, err := localfleet.NewAgent(ctx, program("flotillad"), filepath.Join(dir, "loops-"+name), "controllers", "--kubeconfig", kubeconfig)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.loops = append(w.loops, p)
+		w.loops, w.gates[p] = append(w.loops, p), g
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -71,6 +87,21 @@ func start(t *testing.T) *world {
 		}
 	}
 	return w
+}
+
+// folder makes one that is left behind if the test fails: it has the logs.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "chaos-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if !t.Failed() {
+			_ = os.RemoveAll(dir)
+		}
+	})
+	return dir
 }
 
 func (w *world) connect(t *testing.T) {
@@ -88,6 +119,7 @@ func (w *world) connect(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		config.WarningHandler = rest.NoWarnings{}
 		if w.members[name], err = dynamic.NewForConfig(config); err != nil {
 			t.Fatal(err)
 		}

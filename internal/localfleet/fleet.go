@@ -144,18 +144,22 @@ func NewMember(opts Options, name string) (*Process, error) {
 
 // NewAgent prepares an agent that runs beside a member: the path of flotilla-agent,
 // a folder that it must not share, and what else is on its command line. It is
-// ready once it has what it works with; whoever starts it stops it.
+// ready once it has what it works with; whoever starts it stops it. Loops that run
+// apart from their control plane are prepared the same way.
 func NewAgent(ctx context.Context, binary, dir string, args ...string) (*Process, error) {
-	port, err := FreePort(ctx)
-	if err != nil {
-		return nil, err
+	var addresses [2]string
+	for i := range addresses {
+		port, err := FreePort(ctx)
+		if err != nil {
+			return nil, err
+		}
+		addresses[i] = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	}
-	health := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	args = append(args, "--data-dir", filepath.Join(dir, "data"), "--health-probe-bind-address", health, "--metrics-bind-address", "0")
+	args = append(args, "--data-dir", filepath.Join(dir, "data"), "--health-probe-bind-address", addresses[0], "--metrics-bind-address", addresses[1])
 	p, err := newProcess("agent "+filepath.Base(dir), binary, dir, "", args...)
 	if err != nil {
 		return nil, err
 	}
-	p.health = "http://" + health + "/readyz"
+	p.health, p.Metrics = "http://"+addresses[0]+"/readyz", "http://"+addresses[1]+"/metrics"
 	return p, nil
 }

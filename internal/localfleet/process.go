@@ -31,6 +31,8 @@ type Process struct {
 	Kubeconfig string
 	// Log is the file that takes what the program prints.
 	Log string
+	// Metrics is the URL of an agent's metrics, which anybody on this machine may read.
+	Metrics string
 
 	health string // URL that says whether it is ready; empty: that of its API
 	binary string

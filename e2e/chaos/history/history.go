@@ -1,15 +1,11 @@
 package history
 
 import (
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
-// Object names an object of a user's, by its namespace and name, and its kind where
-// that matters.
+// Object names an object by its kind, namespace and name.
 type Object string
 
 // Write is what a user asked the control plane for. The versions of an object grow
@@ -18,6 +14,10 @@ type Object string
 type Write struct {
 	Object  Object
 	Version int
+	// Digest is that of what the user wrote, but for its replicas.
+	Digest string
+	// Replicas are how many a user wants in sum; 0 for what has none.
+	Replicas int
 	// Deleted says that the object was to go.
 	Deleted bool
 	// Acknowledged says that the control plane said yes. Of other writes nobody knows
@@ -25,6 +25,16 @@ type Write struct {
 	Acknowledged bool
 	// Begun is when the request was sent.
 	Begun time.Time
+}
+
+// Move is a write of a policy, which says where the objects run that it is for. As
+// with objects, versions grow, and one user writes a policy.
+type Move struct {
+	Policy       string
+	Version      int
+	Clusters     []string
+	Acknowledged bool
+	Begun        time.Time
 }
 
 // Sight is what a member showed of an object.
@@ -39,30 +49,128 @@ type Sight struct {
 	At      time.Time
 }
 
+// Snapshot is what all members had of an object at one moment, which lies between
+// Begun and At.
+type Snapshot struct {
+	Object    Object
+	Begun, At time.Time
+	// Held is what each cluster has that has something.
+	Held map[string]Held
+}
+
+// Held is what a cluster has of an object.
+type Held struct {
+	Version int
+	// Wanted are the replicas that the cluster was told to run, and Ready those that
+	// are ready. Of an object without replicas both are 1.
+	Wanted, Ready int
+}
+
+// Division is how the replicas of an object were divided at one moment: those of the
+// object as they were then, and those of each cluster.
+type Division struct {
+	Object   Object
+	Replicas int
+	Clusters map[string]int
+}
+
+// Request is a write of loops to the control plane that was answered with yes.
+type Request struct {
+	// By is the replica that sent it, of which each start is another one.
+	By string
+	// Epoch is what it carried; 0 if it had none.
+	Epoch int64
+	// Revision is that of the object in the answer; 0 if the answer has none.
+	Revision int64
+	// What tells which request it was.
+	What string
+	// Begun is when it arrived, and Ended when its answer left.
+	Begun, Ended time.Time
+}
+
+// Stretch is a time at the end in which nobody wrote.
+type Stretch struct {
+	For time.Duration
+	// Revisions are how many the store has counted meanwhile, and Leases how many of
+	// them were those of leases.
+	Revisions, Leases int64
+	// Changed are the members' objects that are others than at its beginning.
+	Changed []string
+}
+
+// Text is something that people read, such as a log.
+type Text struct{ Where, Content string }
+
+// Use is what a program needs at rest.
+type Use struct {
+	Goroutines int
+	// Memory is what the kernel keeps for the program alone. Bytes.
+	Memory int64
+}
+
+// Program is what became of a program's use of its machine.
+type Program struct {
+	Name          string
+	Before, After Use
+	// Garbage is how much a program keeps on purpose before it collects. Bytes.
+	Garbage int64
+}
+
 // History is all that happened, each list in the order of its times.
 type History struct {
 	Writes []Write
-	Sights []Sight
+	Moves  []Move
+	// Policies are the names of those that place the objects.
+	Policies  map[Object]string
+	Sights    []Sight
+	Snapshots []Snapshot
+	Divisions []Division
+	Requests  []Request
 	// End is how all of it stands once the fleet has come to rest.
 	End End
+	// Still is the last time in which nobody wrote, and AtRest how long it has to be.
+	Still  Stretch
+	AtRest time.Duration
+	// Secrets are what must not stand in any of the texts.
+	Secrets  []string
+	Texts    []Text
+	Programs []Program
 }
 
-// End is the state of a fleet at rest: the version of each object that is there.
+// End is the state of a fleet at rest.
 type End struct {
-	Hub map[Object]int
-	// Placed is what each cluster is to have, Works and Members what they have.
-	Placed, Works, Members map[string]map[Object]int
-	// Replicas are those of each divided object: as the template has them, and in sum
-	// over the clusters.
-	Replicas map[Object]Replicas
+	// Hub has the objects that users write, and Policies the versions of policies.
+	Hub      map[Object]Template
+	Policies map[string]int
+	// Placed is where the control plane has decided that each object runs, with the
+	// replicas there.
+	Placed map[Object]map[string]int
+	// Works and Members are what is to be in the clusters, and what is there that is
+	// managed, also of what no user wrote.
+	Works, Members []Copy
 }
 
-// Replicas of an object that is divided.
-type Replicas struct{ Template, Sum int }
+// Template is an object on the control plane.
+type Template struct {
+	Version, Replicas int
+	Digest            string
+}
+
+// Copy is an object in a cluster.
+type Copy struct {
+	Cluster string
+	Object  Object
+	// ID is the permanent one.
+	ID string
+	// Version, Digest and Replicas are those of what users wrote.
+	Version  int
+	Digest   string
+	Replicas int
+}
 
 // Violation is an invariant that does not hold.
 type Violation struct {
-	// Invariant is its number: I1 to I7.
+	// Invariant is its number: I1 to I10.
 	Invariant string
 	// Because says what tells so.
 	Because string
@@ -70,145 +178,48 @@ type Violation struct {
 
 // Check returns what does not hold, in the order of the invariants.
 func Check(h History) []Violation {
-	var out []Violation
-	writes := map[Object][]Write{}
+	j := judge{History: h, writes: map[Object][]Write{}, moves: map[string][]Move{}}
 	for _, w := range h.Writes {
-		writes[w.Object] = append(writes[w.Object], w)
+		j.writes[w.Object] = append(j.writes[w.Object], w)
 	}
-	out = append(out, acknowledged(writes, h.End.Hub)...)
-	out = append(out, sights(writes, h.Sights)...)
-	out = append(out, settled(h.End)...)
-	for _, object := range slices.Sorted(maps.Keys(h.End.Replicas)) {
-		if r := h.End.Replicas[object]; r.Sum != r.Template {
-			out = append(out, Violation{"I6", fmt.Sprintf("%s has %d replicas in sum, and is to have %d", object, r.Sum, r.Template)})
-		}
+	for _, m := range h.Moves {
+		j.moves[m.Policy] = append(j.moves[m.Policy], m)
 	}
-	slices.SortStableFunc(out, func(a, b Violation) int { return strings.Compare(a.Invariant, b.Invariant) })
-	return out
-}
-
-// acknowledged checks that the control plane holds what it said yes to last, or what
-// was asked for after that.
-func acknowledged(writes map[Object][]Write, hub map[Object]int) []Violation {
 	var out []Violation
-	for _, object := range slices.Sorted(maps.Keys(writes)) {
-		version, there := hub[object]
-		possible := false
-		for _, w := range slices.Backward(writes[object]) {
-			possible = possible || (w.Deleted && !there) || (!w.Deleted && there && w.Version == version)
-			if w.Acknowledged {
-				break
-			}
-		}
-		none := !slices.ContainsFunc(writes[object], func(w Write) bool { return w.Acknowledged })
-		if !possible && !(none && !there) {
-			out = append(out, Violation{"I1", fmt.Sprintf("%s stands at %s, which is not what was last written: %s", object, stand(version, there), last(writes[object]))})
-		}
-	}
-	for _, object := range slices.Sorted(maps.Keys(hub)) {
-		if len(writes[object]) == 0 {
-			out = append(out, Violation{"I1", fmt.Sprintf("%s is there, and nobody wrote it", object)})
+	for _, invariant := range []struct {
+		number string
+		judge  func() []string
+	}{
+		{"I1", j.acknowledged},
+		{"I2", j.removals},
+		{"I3", j.healthy},
+		{"I4", j.settled},
+		{"I5", j.fenced},
+		{"I6", j.divided},
+		{"I7", j.monotone},
+		{"I8", j.still},
+		{"I9", j.discreet},
+		{"I10", j.modest},
+	} {
+		because := invariant.judge()
+		slices.Sort(because)
+		for _, why := range slices.Compact(because) {
+			out = append(out, Violation{invariant.number, why})
 		}
 	}
 	return out
 }
 
-func stand(version int, there bool) string {
-	if !there {
-		return "nothing"
-	}
-	return fmt.Sprintf("version %d", version)
+// Settled returns what keeps a fleet from having come to rest as users want it: of
+// the invariants those that are about the end alone.
+func Settled(writes []Write, moves []Move, policies map[Object]string, end End) []Violation {
+	h := History{Writes: writes, Moves: moves, Policies: policies, End: end}
+	return slices.DeleteFunc(Check(h), func(v Violation) bool { return !slices.Contains([]string{"I1", "I4", "I6"}, v.Invariant) })
 }
 
-func last(writes []Write) string {
-	w := writes[len(writes)-1]
-	what := fmt.Sprintf("version %d", w.Version)
-	if w.Deleted {
-		what = "a deletion"
-	}
-	if !w.Acknowledged {
-		what += ", without an answer"
-	}
-	return what
-}
-
-// place is an object in a cluster.
-type place struct {
-	cluster string
-	object  Object
-}
-
-// sights checks what members showed over time: that nothing went or was made anew
-// without being asked for, and that no older version came back.
-func sights(writes map[Object][]Write, all []Sight) []Violation {
-	var out []Violation
-	at := map[place]Sight{}
-	gone := map[place]int{}
-	for _, s := range all {
-		p := place{s.Cluster, s.Object}
-		was, known := at[p]
-		switch {
-		case s.Deleted:
-			gone[p]++
-			if asked := deletions(writes[s.Object], s.At); gone[p] > asked {
-				out = append(out, Violation{"I2", fmt.Sprintf("%s went from %s at version %d for the %d. time, and was deleted %d times until then", s.Object, s.Cluster, s.Version, gone[p], asked)})
-			}
-		case known && !was.Deleted && was.UID != s.UID:
-			out = append(out, Violation{"I2", fmt.Sprintf("%s was made anew in %s at version %d", s.Object, s.Cluster, s.Version)})
-		case known && s.Version < was.Version:
-			out = append(out, Violation{"I7", fmt.Sprintf("%s went back in %s from version %d to %d", s.Object, s.Cluster, was.Version, s.Version)})
-		case !begun(writes[s.Object], s):
-			out = append(out, Violation{"I7", fmt.Sprintf("%s has version %d in %s, which nobody had written", s.Object, s.Version, s.Cluster)})
-		}
-		at[p] = s
-	}
-	return out
-}
-
-// deletions counts those of an object that were asked for before a time.
-func deletions(writes []Write, before time.Time) int {
-	count := 0
-	for _, w := range writes {
-		if w.Deleted && !w.Begun.After(before) {
-			count++
-		}
-	}
-	return count
-}
-
-func begun(writes []Write, s Sight) bool {
-	return slices.ContainsFunc(writes, func(w Write) bool { return !w.Deleted && w.Version == s.Version && !w.Begun.After(s.At) })
-}
-
-// settled checks that Works and members have exactly what is placed there, and that all
-// is placed somewhere.
-func settled(end End) []Violation {
-	var out []Violation
-	for what, sides := range map[string]map[string]map[Object]int{"the Works of": end.Works, "the member": end.Members} {
-		for _, cluster := range slices.Sorted(maps.Keys(sides)) {
-			side, placed := sides[cluster], end.Placed[cluster]
-			for _, object := range slices.Sorted(maps.Keys(placed)) {
-				if version, there := side[object]; !there || version != placed[object] {
-					out = append(out, Violation{"I4", fmt.Sprintf("%s %s: %s stands at %s, and is to have version %d", what, cluster, object, stand(version, there), placed[object])})
-				}
-			}
-			for _, object := range slices.Sorted(maps.Keys(side)) {
-				if _, wanted := placed[object]; !wanted {
-					out = append(out, Violation{"I4", fmt.Sprintf("%s %s: %s is there, and not to be", what, cluster, object)})
-				}
-			}
-		}
-	}
-	for _, object := range slices.Sorted(maps.Keys(end.Hub)) {
-		somewhere := false
-		for _, placed := range end.Placed {
-			_, there := placed[object]
-			somewhere = somewhere || there
-		}
-		if !somewhere {
-			out = append(out, Violation{"I4", fmt.Sprintf("%s is placed nowhere", object)})
-		}
-	}
-	slices.SortFunc(out, func(a, b Violation) int { return strings.Compare(a.Because, b.Because) })
-	return out
+// judge has the history by its objects and policies.
+type judge struct {
+	History
+	writes map[Object][]Write
+	moves  map[string][]Move
 }

@@ -1,6 +1,8 @@
 package history_test
 
 import (
+	"encoding/base64"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,35 +15,117 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 func at(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }
 
+const (
+	a   = history.Object("ConfigMap shop/a")    // stays in east
+	b   = history.Object("ConfigMap shop/b")    // stays in east; its last write has no answer
+	web = history.Object("Deployment shop/web") // moves from east to west
+)
+
+// look is a look at web.
+func look(second int, east, west history.Held) history.Snapshot {
+	out := history.Snapshot{Object: web, Begun: at(second), At: at(second), Held: map[string]history.Held{}}
+	for cluster, held := range map[string]history.Held{"east": east, "west": west} {
+		if held != (history.Held{}) {
+			out.Held[cluster] = held
+		}
+	}
+	return out
+}
+
+func held(version, wanted, ready int) history.Held {
+	return history.Held{Version: version, Wanted: wanted, Ready: ready}
+}
+
 // good is a history in which all holds: an object is made, changed, deleted and made
-// again, and another one has a write without an answer.
+// again, another one has a write without an answer, and a third one is scaled, moves,
+// and is edited. Meanwhile another replica takes over.
 func good() history.History {
-	const a, b = history.Object("shop/a"), history.Object("shop/b")
-	stands := func() map[history.Object]int { return map[history.Object]int{a: 4, b: 2} }
+	const second = time.Second
+	copies := func() []history.Copy {
+		return []history.Copy{
+			{Cluster: "east", Object: a, ID: "id-a", Version: 4, Digest: "a4"},
+			{Cluster: "east", Object: b, ID: "id-b", Version: 2, Digest: "b2"},
+			{Cluster: "west", Object: web, ID: "id-web", Version: 3, Digest: "web3", Replicas: 4},
+			{Cluster: "east", Object: "Namespace shop", ID: "id-shop"},
+		}
+	}
 	return history.History{
 		Writes: []history.Write{
-			{Object: a, Version: 1, Acknowledged: true, Begun: at(1)},
-			{Object: a, Version: 2, Acknowledged: true, Begun: at(3)},
+			{Object: a, Version: 1, Digest: "a1", Acknowledged: true, Begun: at(1)},
+			{Object: b, Version: 1, Digest: "b1", Acknowledged: true, Begun: at(1)},
+			{Object: web, Version: 1, Digest: "web1", Replicas: 6, Acknowledged: true, Begun: at(1)},
+			{Object: a, Version: 2, Digest: "a2", Acknowledged: true, Begun: at(3)},
 			{Object: a, Version: 3, Deleted: true, Acknowledged: true, Begun: at(5)},
-			{Object: a, Version: 4, Acknowledged: true, Begun: at(7)},
-			{Object: b, Version: 1, Acknowledged: true, Begun: at(1)},
-			{Object: b, Version: 2, Begun: at(8)},
+			{Object: a, Version: 4, Digest: "a4", Acknowledged: true, Begun: at(7)},
+			{Object: b, Version: 2, Digest: "b2", Begun: at(8)},
+			{Object: web, Version: 2, Digest: "web2", Replicas: 4, Acknowledged: true, Begun: at(20)},
+			{Object: web, Version: 3, Digest: "web3", Replicas: 4, Acknowledged: true, Begun: at(30)},
 		},
+		Moves: []history.Move{
+			{Policy: "stays", Version: 1, Clusters: []string{"east"}, Acknowledged: true, Begun: at(0)},
+			{Policy: "roams", Version: 1, Clusters: []string{"east"}, Acknowledged: true, Begun: at(0)},
+			{Policy: "roams", Version: 2, Clusters: []string{"west"}, Acknowledged: true, Begun: at(10)},
+		},
+		Policies: map[history.Object]string{a: "stays", b: "stays", web: "roams"},
 		Sights: []history.Sight{
 			{Cluster: "east", Object: a, Version: 1, UID: "1", At: at(2)},
 			{Cluster: "east", Object: b, Version: 1, UID: "2", At: at(2)},
+			{Cluster: "east", Object: web, Version: 1, UID: "4", At: at(2)},
 			{Cluster: "east", Object: a, Version: 2, UID: "1", At: at(4)},
 			{Cluster: "east", Object: a, Version: 2, UID: "1", At: at(6), Deleted: true},
 			{Cluster: "east", Object: a, Version: 4, UID: "3", At: at(8)},
 			{Cluster: "east", Object: b, Version: 2, UID: "2", At: at(9)},
+			{Cluster: "west", Object: web, Version: 1, UID: "5", At: at(11)},
+			{Cluster: "east", Object: web, Version: 1, UID: "4", At: at(13), Deleted: true},
+			{Cluster: "west", Object: web, Version: 2, UID: "5", At: at(21)},
+			{Cluster: "west", Object: web, Version: 3, UID: "5", At: at(31)},
+		},
+		Snapshots: []history.Snapshot{
+			look(3, held(1, 6, 2), held(0, 0, 0)),
+			look(4, held(1, 6, 6), held(0, 0, 0)),
+			look(12, held(1, 6, 6), held(1, 6, 3)),
+			look(14, held(0, 0, 0), held(1, 6, 6)),
+			look(22, held(0, 0, 0), held(2, 4, 4)),
+			look(32, held(0, 0, 0), held(3, 4, 5)),
+		},
+		Divisions: []history.Division{
+			{Object: web, Replicas: 6, Clusters: map[string]int{"east": 6}},
+			{Object: web, Replicas: 6, Clusters: map[string]int{"west": 6}},
+			{Object: web, Replicas: 4, Clusters: map[string]int{"west": 4}},
+		},
+		Requests: []history.Request{
+			{By: "loops a, start 1", Epoch: 10, Revision: 11, What: "PATCH one", Begun: at(1), Ended: at(2)},
+			{By: "loops a, start 1", Epoch: 10, Revision: 14, What: "PATCH two", Begun: at(3), Ended: at(17)},
+			{By: "loops b, start 1", Epoch: 20, Revision: 22, What: "PATCH three", Begun: at(15), Ended: at(16)},
+			{By: "loops b, start 1", Epoch: 20, What: "DELETE four", Begun: at(17), Ended: at(18)},
 		},
 		End: history.End{
-			Hub: stands(), Placed: map[string]map[history.Object]int{"east": stands()}, Works: map[string]map[history.Object]int{"east": stands()}, Members: map[string]map[history.Object]int{"east": stands()},
-			Replicas: map[history.Object]history.Replicas{a: {Template: 5, Sum: 5}},
+			Hub:      map[history.Object]history.Template{a: {Version: 4, Digest: "a4"}, b: {Version: 2, Digest: "b2"}, web: {Version: 3, Digest: "web3", Replicas: 4}},
+			Policies: map[string]int{"stays": 1, "roams": 2},
+			Placed:   map[history.Object]map[string]int{a: {"east": 0}, b: {"east": 0}, web: {"west": 4}},
+			Works:    copies(), Members: copies(),
+		},
+		Still: history.Stretch{For: 60 * second, Revisions: 31, Leases: 31}, AtRest: 60 * second,
+		Secrets: []string{"CANARY-1"},
+		Texts:   []history.Text{{Where: "the log of the hub", Content: "all is well\n"}},
+		Programs: []history.Program{
+			{Name: "hub", Before: history.Use{Goroutines: 1000, Memory: 300 << 20}, After: history.Use{Goroutines: 1010, Memory: 500 << 20}, Garbage: 512 << 20},
+			{Name: "agent", Before: history.Use{Goroutines: 100, Memory: 40 << 20}, After: history.Use{Goroutines: 90, Memory: 44 << 20}},
 		},
 	}
 }
 
+// without takes an object out of copies.
+func without(copies []history.Copy, object history.Object) []history.Copy {
+	return slices.DeleteFunc(copies, func(c history.Copy) bool { return c.Object == object })
+}
+
+// of returns an object's copy, to change it.
+func of(copies []history.Copy, object history.Object) *history.Copy {
+	return &copies[slices.IndexFunc(copies, func(c history.Copy) bool { return c.Object == object })]
+}
+
+// TestCheck doctors a history in which all holds.
 func TestCheck(t *testing.T) {
 	cases := map[string]struct {
 		doctor func(*history.History)
@@ -49,51 +133,176 @@ func TestCheck(t *testing.T) {
 	}{
 		"all holds": {func(*history.History) {}, nil},
 		"a write without an answer was not done": {func(h *history.History) {
-			h.End.Hub["shop/b"] = 1
-			h.End.Placed["east"]["shop/b"], h.End.Works["east"]["shop/b"], h.End.Members["east"]["shop/b"] = 1, 1, 1
-			h.Sights = h.Sights[:5]
+			h.End.Hub[b] = history.Template{Version: 1, Digest: "b1"}
+			for _, copies := range [][]history.Copy{h.End.Works, h.End.Members} {
+				of(copies, b).Version, of(copies, b).Digest = 1, "b1"
+			}
+			h.Sights = slices.Delete(h.Sights, 6, 7)
 		}, nil},
-		"a write that was acknowledged is lost": {func(h *history.History) {
-			h.End.Hub["shop/a"] = 2
-			h.End.Placed["east"]["shop/a"], h.End.Works["east"]["shop/a"], h.End.Members["east"]["shop/a"] = 2, 2, 2
-		}, []history.Violation{{Invariant: "I1", Because: "shop/a stands at version 2, which is not what was last written: version 4"}}},
-		"an object that was acknowledged is lost": {func(h *history.History) {
-			delete(h.End.Hub, "shop/a")
-			delete(h.End.Placed["east"], "shop/a")
-			delete(h.End.Works["east"], "shop/a")
-			delete(h.End.Members["east"], "shop/a")
-		}, []history.Violation{{Invariant: "I1", Because: "shop/a stands at nothing, which is not what was last written: version 4"}}},
-		"an object that nobody wrote": {func(h *history.History) {
-			h.End.Hub["shop/c"] = 1
-			h.End.Placed["east"]["shop/c"], h.End.Works["east"]["shop/c"], h.End.Members["east"]["shop/c"] = 1, 1, 1
-		}, []history.Violation{{Invariant: "I1", Because: "shop/c is there, and nobody wrote it"}}},
-		"an object goes from a member before anybody asks": {func(h *history.History) { h.Sights[3].At = at(4) },
-			[]history.Violation{{Invariant: "I2", Because: "shop/a went from east at version 2 for the 1. time, and was deleted 0 times until then"}}},
-		"an object goes twice for one deletion": {func(h *history.History) {
-			h.Sights = append(h.Sights, history.Sight{Cluster: "east", Object: "shop/a", Version: 4, UID: "3", At: at(10), Deleted: true},
-				history.Sight{Cluster: "east", Object: "shop/a", Version: 4, UID: "4", At: at(11)})
-		}, []history.Violation{{Invariant: "I2", Because: "shop/a went from east at version 4 for the 2. time, and was deleted 1 times until then"}}},
-		"an object is made anew": {func(h *history.History) { h.Sights[5].UID = "9" },
-			[]history.Violation{{Invariant: "I2", Because: "shop/b was made anew in east at version 2"}}},
-		"a member lacks an object": {func(h *history.History) { delete(h.End.Members["east"], "shop/a") },
-			[]history.Violation{{Invariant: "I4", Because: "the member east: shop/a stands at nothing, and is to have version 4"}}},
-		"a member keeps an object": {func(h *history.History) { h.End.Members["east"]["shop/old"] = 1 },
-			[]history.Violation{{Invariant: "I4", Because: "the member east: shop/old is there, and not to be"}}},
-		"an object is placed nowhere": {func(h *history.History) {
-			delete(h.End.Placed["east"], "shop/a")
-			delete(h.End.Works["east"], "shop/a")
-			delete(h.End.Members["east"], "shop/a")
-		}, []history.Violation{{Invariant: "I4", Because: "shop/a is placed nowhere"}}},
-		"a Work is behind": {func(h *history.History) { h.End.Works["east"]["shop/a"] = 2 },
-			[]history.Violation{{Invariant: "I4", Because: "the Works of east: shop/a stands at version 2, and is to have version 4"}}},
-		"replicas are lost": {func(h *history.History) { h.End.Replicas["shop/a"] = history.Replicas{Template: 5, Sum: 4} },
-			[]history.Violation{{Invariant: "I6", Because: "shop/a has 4 replicas in sum, and is to have 5"}}},
-		"an older version comes back": {func(h *history.History) {
-			h.Sights = append(h.Sights, history.Sight{Cluster: "east", Object: "shop/b", Version: 1, UID: "2", At: at(10)},
-				history.Sight{Cluster: "east", Object: "shop/b", Version: 2, UID: "2", At: at(11)})
-		}, []history.Violation{{Invariant: "I7", Because: "shop/b went back in east from version 2 to 1"}}},
-		"a version that nobody wrote": {func(h *history.History) { h.Sights[0].At = at(0) },
-			[]history.Violation{{Invariant: "I7", Because: "shop/a has version 1 in east, which nobody had written"}}},
+
+		"I1: a write that was acknowledged is lost": {func(h *history.History) {
+			h.End.Hub[a] = history.Template{Version: 2, Digest: "a2"}
+			for _, copies := range [][]history.Copy{h.End.Works, h.End.Members} {
+				of(copies, a).Version, of(copies, a).Digest = 2, "a2"
+			}
+		}, []history.Violation{{Invariant: "I1", Because: "ConfigMap shop/a stands at version 2, which is not what was last written: version 4"}}},
+		"I1: a part of a write is lost": {func(h *history.History) {
+			h.End.Hub[a] = history.Template{Version: 4, Digest: "a2"}
+			for _, copies := range [][]history.Copy{h.End.Works, h.End.Members} {
+				of(copies, a).Digest = "a2"
+			}
+		}, []history.Violation{{Invariant: "I1", Because: "ConfigMap shop/a stands at version 4, which is not what was last written: version 4"}}},
+		"I1: an object that was acknowledged is lost": {func(h *history.History) {
+			delete(h.End.Hub, a)
+			h.End.Works, h.End.Members = without(h.End.Works, a), without(h.End.Members, a)
+		}, []history.Violation{{Invariant: "I1", Because: "ConfigMap shop/a stands at nothing, which is not what was last written: version 4"}}},
+		"I1: a deletion that was acknowledged is lost": {func(h *history.History) {
+			h.Writes = append(h.Writes, history.Write{Object: a, Version: 5, Deleted: true, Acknowledged: true, Begun: at(40)})
+		}, []history.Violation{{Invariant: "I1", Because: "ConfigMap shop/a stands at version 4, which is not what was last written: a deletion"}}},
+		"I1: an object that nobody wrote": {func(h *history.History) {
+			h.Policies["ConfigMap shop/c"], h.End.Hub["ConfigMap shop/c"] = "stays", history.Template{Version: 1}
+			h.End.Placed["ConfigMap shop/c"] = map[string]int{"east": 0}
+			c := history.Copy{Cluster: "east", Object: "ConfigMap shop/c", ID: "id-c", Version: 1}
+			h.End.Works, h.End.Members = append(h.End.Works, c), append(h.End.Members, c)
+		}, []history.Violation{{Invariant: "I1", Because: "ConfigMap shop/c is there, and nobody wrote it"}}},
+		"I1: a move is lost": {func(h *history.History) {
+			h.End.Policies["roams"] = 1
+			h.End.Placed[web] = map[string]int{"east": 4}
+			of(h.End.Works, web).Cluster, of(h.End.Members, web).Cluster = "east", "east"
+		}, []history.Violation{{Invariant: "I1", Because: "the policy roams stands at version 1, which is not what was last written"}}},
+
+		"I2: an object goes from a member before anybody asks": {func(h *history.History) { h.Sights[4].At = at(4) },
+			[]history.Violation{{Invariant: "I2", Because: "ConfigMap shop/a went from east at version 2: no user had deleted it, and policies had moved it away 0 times, for 1 removals"}}},
+		"I2: an object goes for a deletion of before": {func(h *history.History) {
+			h.Sights = append(h.Sights, history.Sight{Cluster: "east", Object: a, Version: 4, UID: "3", At: at(40), Deleted: true})
+		}, []history.Violation{{Invariant: "I2", Because: "ConfigMap shop/a went from east at version 4: no user had deleted it, and policies had moved it away 0 times, for 1 removals"}}},
+		"I2: an object is made anew": {func(h *history.History) { h.Sights[6].UID = "9" },
+			[]history.Violation{{Invariant: "I2", Because: "ConfigMap shop/b was made anew in east at version 2"}}},
+		"I2: an object goes twice for one move": {func(h *history.History) {
+			h.Sights = slices.Insert(h.Sights, 9,
+				history.Sight{Cluster: "east", Object: web, Version: 1, UID: "6", At: at(14)},
+				history.Sight{Cluster: "east", Object: web, Version: 1, UID: "6", At: at(14), Deleted: true})
+		}, []history.Violation{{Invariant: "I2", Because: "Deployment shop/web went from east at version 1: no user had deleted it, and policies had moved it away 1 times, for 2 removals"}}},
+		"I2: an object goes from where its policy wants it": {func(h *history.History) { h.Sights[8].Cluster, h.Sights[8].UID = "west", "5" },
+			[]history.Violation{{Invariant: "I2", Because: "Deployment shop/web went from west at version 1: no user had deleted it, and policies had moved it away 0 times, for 1 removals"}}},
+		"I2: an object leaves for where it does not run": {func(h *history.History) { h.Snapshots[3].Held["west"] = held(1, 6, 0) }, []history.Violation{
+			{Invariant: "I2", Because: "Deployment shop/web went from east at version 1 for a move, and ran nowhere else"},
+			{Invariant: "I3", Because: "Deployment shop/web had 0 healthy replicas and is to have 6 at least, by the look of 12:00:14.000"},
+		}},
+		"I2: nobody looks where an object has gone": {func(h *history.History) { h.Snapshots = h.Snapshots[:3] },
+			[]history.Violation{{Invariant: "I2", Because: "Deployment shop/web went from east at version 1 for a move, and nobody has looked where else it ran"}}},
+
+		"I3: replicas are lost in between": {func(h *history.History) { h.Snapshots[5].Held["west"] = held(3, 4, 3) },
+			[]history.Violation{{Invariant: "I3", Because: "Deployment shop/web had 3 healthy replicas and is to have 4 at least, by the look of 12:00:32.000"}}},
+		"I3: a cluster is left before the next one has all replicas": {func(h *history.History) { h.Snapshots[3].Held["west"] = held(1, 6, 5) },
+			[]history.Violation{{Invariant: "I3", Because: "Deployment shop/web had 5 healthy replicas and is to have 6 at least, by the look of 12:00:14.000"}}},
+		"I3: a cluster runs fewer before its user says so": {func(h *history.History) {
+			h.Snapshots = slices.Insert(h.Snapshots, 4, look(18, history.Held{}, held(1, 4, 4)))
+		}, []history.Violation{{Invariant: "I3", Because: "Deployment shop/web had 4 healthy replicas and is to have 6 at least, by the look of 12:00:18.000"}}},
+		"a cluster that stays runs fewer at once, and the next one is not there yet": {func(h *history.History) {
+			h.Moves[2].Clusters = []string{"east", "west"}
+			h.Sights = slices.Delete(h.Sights, 8, 9)
+			h.Snapshots = []history.Snapshot{h.Snapshots[0], h.Snapshots[1], look(12, held(1, 3, 3), held(1, 3, 0)), look(32, held(3, 2, 2), held(3, 2, 2))}
+			h.End.Placed[web] = map[string]int{"east": 2, "west": 2}
+			for _, copies := range []*[]history.Copy{&h.End.Works, &h.End.Members} {
+				of(*copies, web).Replicas = 2
+				*copies = append(*copies, history.Copy{Cluster: "east", Object: web, ID: "id-web", Version: 3, Digest: "web3", Replicas: 2})
+			}
+		}, nil},
+		"I3: it runs fewer than that": {func(h *history.History) {
+			h.Moves[2].Clusters = []string{"east", "west"}
+			h.End = history.End{}
+			h.Writes, h.Moves = h.Writes[2:3], h.Moves[1:]
+			h.Writes[0].Acknowledged, h.Moves[0].Acknowledged, h.Moves[1].Acknowledged = false, false, false
+			h.End.Policies = map[string]int{"roams": 2}
+			h.Sights = h.Sights[2:3]
+			h.Snapshots = []history.Snapshot{h.Snapshots[0], h.Snapshots[1], look(12, held(1, 3, 2), held(1, 3, 0))}
+		}, []history.Violation{{Invariant: "I3", Because: "Deployment shop/web had 2 healthy replicas and is to have 3 at least, by the look of 12:00:12.000"}}},
+
+		"I4: a member lacks an object": {func(h *history.History) { h.End.Members = without(h.End.Members, a) },
+			[]history.Violation{{Invariant: "I4", Because: "the member east: ConfigMap shop/a is not there, and its Work is"}}},
+		"I4: a member keeps an object": {func(h *history.History) {
+			h.End.Members = append(h.End.Members, history.Copy{Cluster: "east", Object: "ConfigMap shop/old", ID: "id-old"})
+		}, []history.Violation{{Invariant: "I4", Because: "the member east: ConfigMap shop/old is there, and no Work has it"}}},
+		"I4: Works and members keep an object": {func(h *history.History) {
+			h.Writes = append(h.Writes, history.Write{Object: b, Version: 3, Deleted: true, Acknowledged: true, Begun: at(40)})
+			delete(h.End.Hub, b)
+		}, []history.Violation{{Invariant: "I4", Because: "the Works of east: ConfigMap shop/b is there, and not to be"}}},
+		"I4: an object is placed where its policy does not say": {func(h *history.History) { h.End.Placed[a] = map[string]int{"west": 0} },
+			[]history.Violation{{Invariant: "I4", Because: "ConfigMap shop/a is placed in [west], and its policy says [east]"}}},
+		"I4: an object is nowhere": {func(h *history.History) {
+			h.End.Works, h.End.Members = without(h.End.Works, a), without(h.End.Members, a)
+		}, []history.Violation{{Invariant: "I4", Because: "the Works of east: ConfigMap shop/a is not there, and is to be"}}},
+		"I4: a Work is behind": {func(h *history.History) {
+			of(h.End.Works, a).Version, of(h.End.Works, a).Digest = 2, "a2"
+			of(h.End.Members, a).Version, of(h.End.Members, a).Digest = 2, "a2"
+		}, []history.Violation{{Invariant: "I4", Because: `the Works of east: ConfigMap shop/a is version 2 with 0 replicas, digest "a2", id "id-a", and is to be version 4 with 0 replicas, digest "a4"`}}},
+		"I4: a member has another content": {func(h *history.History) { of(h.End.Members, a).Digest = "other" },
+			[]history.Violation{{Invariant: "I4", Because: `the member east: ConfigMap shop/a is version 4 with 0 replicas, digest "other", id "id-a", and its Work says version 4 with 0 replicas, digest "a4", id "id-a"`}}},
+		"I4: a member has the object of another Work": {func(h *history.History) { of(h.End.Members, "Namespace shop").ID = "other" },
+			[]history.Violation{{Invariant: "I4", Because: `the member east: Namespace shop is version 0 with 0 replicas, digest "", id "other", and its Work says version 0 with 0 replicas, digest "", id "id-shop"`}}},
+		"I4: two Works have an object": {func(h *history.History) { h.End.Works = append(h.End.Works, *of(h.End.Works, a)) },
+			[]history.Violation{{Invariant: "I4", Because: "the Works of east: ConfigMap shop/a is there twice"}}},
+
+		"I5: an old leader's write has a revision after the next one's epoch": {func(h *history.History) { h.Requests[1].Revision = 21 },
+			[]history.Violation{{Invariant: "I5", Because: "loops a, start 1 wrote in epoch 10, which had ended with 20: PATCH two"}}},
+		"the old leader had changed nothing": {func(h *history.History) {
+			h.Requests = append(h.Requests, history.Request{By: "loops a, start 1", Epoch: 10, Revision: 22, What: "PATCH the same", Begun: at(16), Ended: at(18)})
+		}, nil},
+		"I5: an old leader removes something once the next one writes": {func(h *history.History) {
+			h.Requests = append(h.Requests, history.Request{By: "loops a, start 1", Epoch: 10, What: "DELETE five", Begun: at(17), Ended: at(18)})
+		}, []history.Violation{{Invariant: "I5", Because: "loops a, start 1 wrote in epoch 10, which had ended with 20: DELETE five"}}},
+		"I5: two replicas write in one epoch": {func(h *history.History) { h.Requests[2].Epoch, h.Requests[3].Epoch = 10, 10 },
+			[]history.Violation{
+				{Invariant: "I5", Because: "loops a, start 1 and loops b, start 1 both wrote in epoch 10: DELETE four"},
+				{Invariant: "I5", Because: "loops a, start 1 and loops b, start 1 both wrote in epoch 10: PATCH three"},
+			}},
+		"I5: a replica that was killed goes on in its epoch": {func(h *history.History) { h.Requests[3].By = "loops b, start 2" },
+			[]history.Violation{{Invariant: "I5", Because: "loops b, start 1 and loops b, start 2 both wrote in epoch 20: DELETE four"}}},
+		"I5: a replica writes without an epoch": {func(h *history.History) { h.Requests[0].Epoch = 0 },
+			[]history.Violation{{Invariant: "I5", Because: "loops a, start 1 wrote without an epoch: PATCH one"}}},
+
+		"I6: replicas are lost": {func(h *history.History) {
+			for _, copies := range [][]history.Copy{h.End.Works, h.End.Members} {
+				of(copies, web).Replicas = 3
+			}
+			h.End.Placed[web]["west"] = 3
+		}, []history.Violation{
+			{Invariant: "I6", Because: "Deployment shop/web has 3 replicas in sum, and is to have 4"},
+			{Invariant: "I6", Because: "Deployment shop/web is divided into 3 replicas in sum, and is to have 4"},
+		}},
+		"I6: replicas were too many for a while": {func(h *history.History) { h.Divisions[1].Clusters["east"] = 1 },
+			[]history.Violation{{Invariant: "I6", Because: "Deployment shop/web was divided into 7 replicas in sum, map[east:1 west:6], and had 6"}}},
+
+		"I7: an older version comes back": {func(h *history.History) {
+			h.Sights = append(h.Sights, history.Sight{Cluster: "east", Object: b, Version: 1, UID: "2", At: at(40)},
+				history.Sight{Cluster: "east", Object: b, Version: 2, UID: "2", At: at(41)})
+		}, []history.Violation{{Invariant: "I7", Because: "ConfigMap shop/b went back in east from version 2 to 1"}}},
+		"I7: an object comes back after its deletion": {func(h *history.History) {
+			h.Sights[5] = history.Sight{Cluster: "east", Object: a, Version: 2, UID: "3", At: at(8)}
+			h.Sights = append(h.Sights, history.Sight{Cluster: "east", Object: a, Version: 4, UID: "3", At: at(9)})
+		}, []history.Violation{{Invariant: "I7", Because: "ConfigMap shop/a came back in east at version 2"}}},
+		"I7: a version that nobody wrote": {func(h *history.History) { h.Sights[0].At = at(0) },
+			[]history.Violation{{Invariant: "I7", Because: "ConfigMap shop/a has version 1 in east, which nobody had written"}}},
+
+		"I8: something is written at rest": {func(h *history.History) { h.Still.Revisions++ },
+			[]history.Violation{{Invariant: "I8", Because: "the store has 32 new revisions at rest, of which leases are 31"}}},
+		"I8: it rests too short": {func(h *history.History) { h.Still.For = 59 * time.Second },
+			[]history.Violation{{Invariant: "I8", Because: "nobody wrote for 59s, and nobody is to for 1m0s"}}},
+		"I8: something is written in a member": {func(h *history.History) { h.Still.Changed = []string{"the member east: ConfigMap shop/a"} },
+			[]history.Violation{{Invariant: "I8", Because: "the member east: ConfigMap shop/a was changed at rest"}}},
+
+		"I9: a log shows a secret": {func(h *history.History) { h.Texts[0].Content += "token CANARY-1 refused" },
+			[]history.Violation{{Invariant: "I9", Because: "the log of the hub shows a secret"}}},
+
+		"I10: goroutines stay": {func(h *history.History) { h.Programs[1].After.Goroutines = 141 },
+			[]history.Violation{{Invariant: "I10", Because: "agent has 141 goroutines at rest, and had 100"}}},
+		"I10: memory stays": {func(h *history.History) { h.Programs[1].After.Memory = 115 << 20 },
+			[]history.Violation{{Invariant: "I10", Because: "agent has 115 MiB at rest, and had 40"}}},
+		"I10: more than what is kept on purpose": {func(h *history.History) { h.Programs[0].After.Memory = 1000 << 20 },
+			[]history.Violation{{Invariant: "I10", Because: "hub has 1000 MiB at rest, and had 300"}}},
+		"I10: nobody looks": {func(h *history.History) { h.Programs[1].After = history.Use{} },
+			[]history.Violation{{Invariant: "I10", Because: "nobody has looked what agent needs"}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -103,5 +312,31 @@ func TestCheck(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestSecretsInBase64 finds them wherever they stand in what is encoded.
+func TestSecretsInBase64(t *testing.T) {
+	for _, around := range []string{"", "a", "ab", "abc", "abcd"} {
+		h := good()
+		h.Texts[0].Content += base64.StdEncoding.EncodeToString([]byte(around + "CANARY-1" + around))
+		want := []history.Violation{{Invariant: "I9", Because: "the log of the hub shows a secret"}}
+		if diff := cmp.Diff(want, history.Check(h)); diff != "" {
+			t.Errorf("%q around (-want +got):\n%s", around, diff)
+		}
+	}
+}
+
+// TestSettled is about the end alone.
+func TestSettled(t *testing.T) {
+	h := good()
+	if got := history.Settled(h.Writes, h.Moves, h.Policies, h.End); len(got) > 0 {
+		t.Errorf("all is settled: %v", got)
+	}
+	delete(h.End.Hub, a)
+	h.End.Works, h.End.Members = without(h.End.Works, a), without(h.End.Members, a)
+	want := []history.Violation{{Invariant: "I1", Because: "ConfigMap shop/a stands at nothing, which is not what was last written: version 4"}}
+	if diff := cmp.Diff(want, history.Settled(h.Writes, h.Moves, h.Policies, h.End)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
