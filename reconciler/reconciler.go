@@ -326,7 +326,9 @@ func registerCluster(_ context.Context, f *fleet) error {
 }
 
 func registerOrphans(_ context.Context, f *fleet) error {
-	return orphans.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, orphans.Options{}).Register(f.mgr)
+	r := orphans.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, orphans.Options{Hold: f.setback.Hold})
+	f.setback.OnChange(r.Wake)
+	return r.Register(f.mgr)
 }
 
 func registerUnifiedAuth(_ context.Context, f *fleet) error {

@@ -75,8 +75,20 @@ func Removable(id ID) bool {
 // mostNamed is how many orphans a message names.
 const mostNamed = 5
 
+// Kept is why orphans stay although the Cluster's policy would have them removed.
+type Kept int
+
+const (
+	// KeptByPolicy: it would not.
+	KeptByPolicy Kept = iota
+	// KeptAsMany: there are too many, see Brakes.
+	KeptAsMany
+	// KeptAsHeld: the control plane was set back to an older backup, and waits.
+	KeptAsHeld
+)
+
 // Message tells of orphans; the IDs come sorted, and there is one at least.
-func Message(cluster string, found []ID, braked bool) string {
+func Message(cluster string, found []ID, kept Kept) string {
 	names := make([]string, 0, mostNamed)
 	for _, id := range found[:min(len(found), mostNamed)] {
 		names = append(names, id.String())
@@ -90,8 +102,11 @@ func Message(cluster string, found []ID, braked bool) string {
 		count = "1 object that no Work names"
 	}
 	out := count + ": " + text + "; flotilla prune --cluster " + cluster + " removes what nobody needs"
-	if braked {
+	switch kept {
+	case KeptAsMany:
 		out += ", as its policy does not for so many at once"
+	case KeptAsHeld:
+		out += ", once flotilla resume hub was said: the control plane was set back to an older backup"
 	}
 	return out
 }

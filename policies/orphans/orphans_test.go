@@ -77,11 +77,13 @@ func TestMessage(t *testing.T) {
 	for i := range 7 {
 		seven = append(seven, id(fmt.Sprint(i)))
 	}
-	got := []string{orphans.Message("east", seven[:1], false), orphans.Message("east", seven, true)}
+	got := []string{orphans.Message("east", seven[:1], orphans.KeptByPolicy), orphans.Message("east", seven, orphans.KeptAsMany), orphans.Message("east", seven[:1], orphans.KeptAsHeld)}
 	want := []string{
 		"1 object that no Work names: ConfigMap shop/0; flotilla prune --cluster east removes what nobody needs",
 		"7 objects that no Work names: ConfigMap shop/0, ConfigMap shop/1, ConfigMap shop/2, ConfigMap shop/3, ConfigMap shop/4 and 2 more; " +
 			"flotilla prune --cluster east removes what nobody needs, as its policy does not for so many at once",
+		"1 object that no Work names: ConfigMap shop/0; flotilla prune --cluster east removes what nobody needs, " +
+			"once flotilla resume hub was said: the control plane was set back to an older backup",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -5,7 +5,8 @@
 // there are anyway have seen of members: it starts none, and asks members nothing. It
 // writes the condition OrphansFound of a Cluster and removes, where the Cluster says
 // so by the annotation cluster.flotilla.io/orphans, what policies/orphans takes for an
-// orphan and a live look at Work and object confirms. Anything else it leaves alone.
+// orphan and a live look at Work and object confirms. While the control plane waits
+// since it was set back, nothing is removed. Anything else it leaves alone.
 //
 // A kind that no Work names is watched no longer after a restart, and what is left of
 // it is not seen here: flotilla prune lists all kinds.

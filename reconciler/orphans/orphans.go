@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,6 +32,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/claims"
 	policy "github.com/flotilla-io/flotilla/policies/orphans"
 )
 
@@ -45,6 +48,9 @@ type Options struct {
 	// Settle is how long an object has to be without a Work before it counts, and
 	// how long changes wait for more; zero means 10 s.
 	Settle time.Duration
+	// Hold is why nothing is removed from members, whatever a policy says; nil, and a
+	// nil answer, is that nothing is held. Wake is called when that changes.
+	Hold func() *claims.Hold
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
 }
@@ -216,13 +222,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	braked := len(s.certain) > 0 && policy.Brakes(len(s.certain), s.managed)
-	if c.Annotations[clusterv1alpha1.OrphansAnnotation] == clusterv1alpha1.OrphansDelete && !braked {
+	kept := r.kept(c, s)
+	if c.Annotations[clusterv1alpha1.OrphansAnnotation] == clusterv1alpha1.OrphansDelete && kept == policy.KeptByPolicy {
 		err = r.remove(ctx, c.Name, member, s)
-		braked = false
 	}
-	braked = braked && c.Annotations[clusterv1alpha1.OrphansAnnotation] == clusterv1alpha1.OrphansDelete
-	err = errors.Join(err, r.tell(ctx, c, s.ids(), braked))
+	err = errors.Join(err, r.tell(ctx, c, s.ids(), kept))
 	if errors.Is(err, hub.ErrAway) || apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: r.options.Settle}, nil
 	}
@@ -230,6 +234,29 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{RequeueAfter: r.options.Settle}, nil
 	}
 	return reconcile.Result{}, err
+}
+
+// kept says why orphans stay that the cluster's policy would have removed.
+func (r *Reconciler) kept(c *clusterv1alpha1.Cluster, s *sweep) policy.Kept {
+	switch {
+	case r.options.Hold != nil && r.options.Hold() != nil:
+		return policy.KeptAsHeld
+	case c.Annotations[clusterv1alpha1.OrphansAnnotation] == clusterv1alpha1.OrphansDelete && len(s.certain) > 0 && policy.Brakes(len(s.certain), s.managed):
+		return policy.KeptAsMany
+	default:
+		return policy.KeptByPolicy
+	}
+}
+
+// Wake has every cluster looked at that has orphans: nothing is held any more, or
+// something is from now on.
+func (r *Reconciler) Wake() {
+	r.mu.Lock()
+	clusters := slices.Collect(maps.Keys(r.suspects))
+	r.mu.Unlock()
+	for _, cluster := range clusters {
+		r.look(cluster)
+	}
 }
 
 func (r *Reconciler) serves(c *clusterv1alpha1.Cluster) bool {

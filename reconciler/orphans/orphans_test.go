@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/cluster"
 	"github.com/flotilla-io/flotilla/reconciler/execution"
@@ -60,6 +62,8 @@ type fleet struct {
 	hub    *servertest.Env
 	edge   client.Client
 	events *told
+	hold   atomic.Pointer[claims.Hold]
+	wake   func()
 	stop   func() error
 }
 
@@ -68,11 +72,13 @@ func (f *fleet) start() {
 		native := interpreter.Native()
 		registry := members.New(members.Options{Interpreter: native})
 		hub, live := mgr.GetClient(), mgr.GetAPIReader()
+		finder := orphans.New(hub, live, registry, f.events, orphans.Options{Settle: 200 * time.Millisecond, Hold: f.hold.Load})
+		f.wake = finder.Wake
 		for _, l := range []interface{ Register(ctrl.Manager) error }{
 			cluster.New(hub, live, registry, f.events, cluster.Options{Period: time.Second}),
 			namespace.New(hub, namespace.Options{}),
 			execution.New(hub, registry, native, f.events, execution.Options{}),
-			orphans.New(hub, live, registry, f.events, orphans.Options{Settle: 200 * time.Millisecond}),
+			finder,
 		} {
 			if err := l.Register(mgr); err != nil {
 				return err
@@ -210,6 +216,7 @@ func TestOrphans(t *testing.T) {
 	f.says("")
 	f.lose("lost")
 	f.says("1 object that no Work names: ConfigMap shop/lost")
+	f.hold.Store(&claims.Hold{})
 	f.check(retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		c := &clusterv1alpha1.Cluster{}
 		if err := f.hub.Hub.Get(t.Context(), client.ObjectKey{Name: "east"}, c); err != nil {
@@ -218,6 +225,20 @@ func TestOrphans(t *testing.T) {
 		c.Annotations = map[string]string{clusterv1alpha1.OrphansAnnotation: clusterv1alpha1.OrphansDelete}
 		return f.hub.Hub.Update(t.Context(), c)
 	}))
+	f.eventually("the Cluster says that nothing is removed from a control plane that was set back", func() error {
+		c := &clusterv1alpha1.Cluster{}
+		if err := f.hub.Hub.Get(t.Context(), client.ObjectKey{Name: "east"}, c); err != nil {
+			return err
+		}
+		if found := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionOrphansFound); found == nil || !strings.Contains(found.Message, "flotilla resume hub") {
+			return fmt.Errorf("conditions: %v", c.Status.Conditions)
+		}
+		return f.there("lost")
+	})
+	f.hub.QuietRevision(t)
+	f.check(f.there("lost"))
+	f.hold.Store(nil)
+	f.wake()
 	f.says("")
 	f.eventually("the policy has it removed", func() error {
 		if err := f.there("lost"); !apierrors.IsNotFound(err) {

@@ -149,7 +149,7 @@ func (r *Reconciler) removeOne(ctx context.Context, cluster string, member *memb
 }
 
 // tell writes the condition, if it says something else than before.
-func (r *Reconciler) tell(ctx context.Context, c *clusterv1alpha1.Cluster, ids []policy.ID, braked bool) error {
+func (r *Reconciler) tell(ctx context.Context, c *clusterv1alpha1.Cluster, ids []policy.ID, kept policy.Kept) error {
 	if len(ids) == 0 {
 		r.count.DeleteLabelValues(c.Name)
 	} else {
@@ -162,7 +162,7 @@ func (r *Reconciler) tell(ctx context.Context, c *clusterv1alpha1.Cluster, ids [
 	} else {
 		changed = meta.SetStatusCondition(&updated.Status.Conditions, metav1.Condition{
 			Type: clusterv1alpha1.ClusterConditionOrphansFound, Status: metav1.ConditionTrue, Reason: clusterv1alpha1.OrphansFoundReason,
-			Message: policy.Message(c.Name, ids, braked), LastTransitionTime: metav1.NewTime(r.options.Clock.Now()),
+			Message: policy.Message(c.Name, ids, kept), LastTransitionTime: metav1.NewTime(r.options.Clock.Now()),
 		})
 	}
 	if !changed {

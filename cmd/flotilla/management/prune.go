@@ -29,6 +29,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/ownership"
+	"github.com/flotilla-io/flotilla/internal/setback"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/orphans"
 )
@@ -87,7 +88,8 @@ func newPrune(f *fleet.Flags) *cobra.Command {
 All kinds that the cluster serves are listed. An object counts if it says in every
 way that this control plane applied it for a Work, and there is no such Work, or it
 does not ask for the object: that is read again just before each is removed. The
-list is shown first. Namespaces and CustomResourceDefinitions are shown and left, as
+list is shown first, and nothing is removed from a control plane that was set back and
+waits for flotilla resume hub. Namespaces and CustomResourceDefinitions are shown and left, as
 what others have in them would go as well.`,
 		Example: `  flotilla prune --cluster east --dry-run
   flotilla prune --cluster east --yes -o json`,
@@ -141,6 +143,9 @@ func (p *prune) run(cmd *cobra.Command) error {
 		}
 	}
 	if !p.dryRun && len(out.Objects) > 0 {
+		if err := p.held(ctx); err != nil {
+			return err
+		}
 		if !p.yes && !confirmed(cmd, fmt.Sprintf("Remove what is listed from %s? [y/N] ", p.cluster)) {
 			return errors.New("nothing was removed")
 		}
@@ -152,6 +157,19 @@ func (p *prune) run(cmd *cobra.Command) error {
 		err = errors.Join(err, encoder.Encode(out))
 	}
 	return err
+}
+
+// held refuses to remove anything while the control plane waits: it was set back to
+// an older backup, and what it does not ask for may have been made since.
+func (p *prune) held(ctx context.Context) error {
+	hold, err := setback.Waits(ctx, p.hub)
+	if err != nil {
+		return fleet.Describe(err)
+	}
+	if hold != nil {
+		return fmt.Errorf("nothing was removed: %s", hold.Describe())
+	}
+	return nil
 }
 
 // connect finds out whose the member is.

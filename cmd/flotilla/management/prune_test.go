@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -26,6 +28,8 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/member/membertest"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/internal/join"
+	"github.com/flotilla-io/flotilla/internal/setback"
+	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/reconciler"
 )
 
@@ -101,6 +105,18 @@ func TestPrune(t *testing.T) {
 		if code, out, errOut := tc.said.All(); code != tc.code || out != list || !there("lost") {
 			t.Errorf("%s: code %d, there %t\n%s%s", what, code, there("lost"), out, errOut)
 		}
+	}
+	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}
+	history, _ := claims.History{}.Holds("east", &claims.Mark{Run: 1, ID: "lost", Revision: 7}, 5, time.Now())
+	if err := hub.Hub.Patch(t.Context(), system, client.RawPatch("application/merge-patch+json",
+		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, clusterv1alpha1.HistoryAnnotation, history.Encode()))); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, errOut := prune("", "--yes").All(); code != 1 || !strings.Contains(errOut, "flotilla resume hub") || !there("lost") {
+		t.Errorf("while the control plane waits: code %d, there %t\n%s%s", code, there("lost"), out, errOut)
+	}
+	if err := setback.New(hub.Hub, hub.Hub, nil).Resume(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	code, out, errOut := prune("", "--yes", "-o", "json").All()
 	var got struct {
