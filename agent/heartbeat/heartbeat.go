@@ -31,6 +31,11 @@ type Options struct {
 	Own func(context.Context) *clusterv1alpha1.Cluster
 	// Back returns what is closed while the hub is there.
 	Back func() <-chan struct{}
+	// Note returns what the hub is told beside, as annotations of the Lease; an empty
+	// value takes one off. Nil: nothing. What is to be told at once is when Soon says
+	// so.
+	Note func() map[string]string
+	Soon <-chan struct{}
 	// Duration is how long the Lease holds; zero means 40 s.
 	Duration time.Duration
 	// Fraction of Duration after which the Lease is renewed; zero means a quarter.
@@ -77,6 +82,8 @@ func (h *Heart) Run(ctx context.Context) {
 		case <-ctx.Done():
 			timer.Stop()
 			return
+		case <-h.options.Soon:
+			timer.Stop()
 		case <-timer.C():
 		}
 	}
@@ -142,6 +149,15 @@ func (h *Heart) fill(lease *coordinationv1.Lease, cluster *clusterv1alpha1.Clust
 	lease.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: clusterv1alpha1.ResourceKindCluster, Name: cluster.Name, UID: cluster.UID,
 	}}
+	if h.options.Note != nil {
+		for key, value := range h.options.Note() {
+			if value == "" {
+				delete(lease.Annotations, key)
+				continue
+			}
+			metav1.SetMetaDataAnnotation(&lease.ObjectMeta, key, value)
+		}
+	}
 	lease.Spec.HolderIdentity = ptr.To(h.options.Cluster)
 	lease.Spec.LeaseDurationSeconds = ptr.To(int32(h.options.Duration.Seconds()))
 	lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(h.options.Clock.Now()))

@@ -28,15 +28,18 @@ func TestABeatIsNotMissed(t *testing.T) {
 		},
 		"the Lease was removed": func(ctx context.Context, hub client.Client, l *coordinationv1.Lease) error { return hub.Delete(ctx, l) },
 	}
+	notes := []string{"first", "", "last"}
 	for name, meanwhile := range cases {
 		t.Run(name, func(t *testing.T) {
 			hub := fake.NewClientBuilder().WithScheme(kinds.Scheme()).Build()
 			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-			heart := New(hub, Options{Cluster: "east", Clock: clock})
+			note := ""
+			heart := New(hub, Options{Cluster: "east", Clock: clock, Note: func() map[string]string { return map[string]string{"note": note} }})
 			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east", UID: "u"}}
 			lease := &coordinationv1.Lease{}
 			for beat := range 3 {
 				clock.Step(10 * time.Second)
+				note = notes[beat]
 				if err := heart.beat(t.Context(), cluster); err != nil {
 					t.Fatalf("beat %d: %v", beat, err)
 				}
@@ -45,6 +48,9 @@ func TestABeatIsNotMissed(t *testing.T) {
 				}
 				if !lease.Spec.RenewTime.Time.Equal(clock.Now()) {
 					t.Errorf("beat %d: renewed at %s, want %s", beat, lease.Spec.RenewTime, clock.Now())
+				}
+				if got, there := lease.Annotations["note"]; got != note || there != (note != "") {
+					t.Errorf("beat %d: the note is %q, %t", beat, got, there)
 				}
 				if err := meanwhile(t.Context(), hub, lease); err != nil {
 					t.Fatal(err)

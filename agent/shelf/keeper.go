@@ -22,6 +22,7 @@ type keeper struct {
 	mu      sync.Mutex
 	offline bool            // what was listed last is from disk
 	met     <-chan struct{} // closed since the hub came back that was listed or watched last
+	anew    int             // the count of Anew by then
 }
 
 var (
@@ -66,12 +67,12 @@ func (k *keeper) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 		asking, cancel = context.WithTimeout(ctx, k.rack.shelf.options.Patience)
 	}
 	defer cancel()
-	met := k.rack.shelf.options.Back()
+	met, anew := k.rack.back(), k.rack.shelf.options.Anew()
 	list, err := k.source.ListWithContext(asking, o)
 	if err == nil {
 		k.rack.tell(k.rack.replace(list))
 		k.from(false)
-		k.meet(met)
+		k.meet(met, anew)
 		return list, nil
 	}
 	if !kept.whole || ctx.Err() != nil {
@@ -120,20 +121,23 @@ func (k *keeper) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	return newTee(inner, k.rack), nil
 }
 
-func (k *keeper) meet(back <-chan struct{}) {
+func (k *keeper) meet(back <-chan struct{}, anew int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.met = back
+	k.met, k.anew = back, anew
 }
 
 // compare refuses to go on from a version that a hub which was away is yet to
 // reach: it was restored from an earlier time, and would show nothing until then.
 func (k *keeper) compare(ctx context.Context, version string) error {
-	back := k.rack.shelf.options.Back()
+	back, anew := k.rack.back(), k.rack.shelf.options.Anew()
 	k.mu.Lock()
-	met := k.met
+	met, was := k.met, k.anew
 	k.mu.Unlock()
-	if back == met {
+	switch {
+	case was != anew:
+		return apierrors.NewResourceExpired("the hub was restored from an earlier time")
+	case back == met:
 		return nil
 	}
 	list, err := k.source.ListWithContext(ctx, metav1.ListOptions{Limit: 1})
@@ -148,14 +152,14 @@ func (k *keeper) compare(ctx context.Context, version string) error {
 	if err == nil && order < 0 {
 		return apierrors.NewResourceExpired("the hub was restored from an earlier time")
 	}
-	k.meet(back)
+	k.meet(back, anew)
 	return nil
 }
 
 // await waits for a hub that is away, so that it is asked the moment that it is
 // back.
 func (k *keeper) await(ctx context.Context) error {
-	back := k.rack.shelf.options.Back()
+	back := k.rack.back()
 	if back == nil {
 		return nil
 	}
@@ -181,7 +185,7 @@ func (k *keeper) idle(ctx context.Context) watch.Interface {
 			return
 		case <-quit:
 			return
-		case <-options.Back():
+		case <-k.rack.back():
 		case <-timer.C():
 		}
 		expired := apierrors.NewResourceExpired("what is known is from disk").Status()

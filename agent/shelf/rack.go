@@ -77,6 +77,9 @@ func (r *rack) attach(store cache.Store) {
 
 func keyOf(obj metav1.Object) string { return obj.GetNamespace() + "/" + obj.GetName() }
 
+// back is closed while the hub is there for the kind.
+func (r *rack) back() <-chan struct{} { return r.shelf.options.Back(r.gvk) }
+
 // path is where an object is kept. Names may be longer than those of files.
 func (r *rack) path(key string) string {
 	sum := sha256.Sum256([]byte(key))

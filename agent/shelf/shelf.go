@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -28,9 +29,12 @@ type Options struct {
 	Dir string
 	// Scheme knows the kinds that are kept.
 	Scheme *runtime.Scheme
-	// Back returns what is closed while the hub is there. Nil: that is not known, and
-	// the hub is just asked.
-	Back func() <-chan struct{}
+	// Back returns what is closed while the hub is there for a kind. Nil: that is not
+	// known, and the hub is just asked.
+	Back func(schema.GroupVersionKind) <-chan struct{}
+	// Anew is a count that is another one once nothing may be concluded from versions
+	// that were seen before: all is listed anew then. Nil: never.
+	Anew func() int
 	// Patience is how long the hub may take to answer the first list of a kind that
 	// is on disk; zero means 10 s.
 	Patience time.Duration
@@ -72,7 +76,10 @@ func Open(o Options) (*Shelf, error) {
 		o.Clock = clock.RealClock{}
 	}
 	if o.Back == nil {
-		o.Back = func() <-chan struct{} { return nil }
+		o.Back = func(schema.GroupVersionKind) <-chan struct{} { return nil }
+	}
+	if o.Anew == nil {
+		o.Anew = func() int { return 0 }
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of what is kept: %w", err)

@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -171,14 +172,14 @@ type site struct {
 
 func open(t *testing.T, dir string, back <-chan struct{}) *shelf.Shelf {
 	t.Helper()
-	return openFor(t, dir, func() <-chan struct{} { return back })
+	return openFor(t, dir, func() <-chan struct{} { return back }, nil)
 }
 
-func openFor(t *testing.T, dir string, back func() <-chan struct{}) *shelf.Shelf {
+func openFor(t *testing.T, dir string, back func() <-chan struct{}, anew func() int) *shelf.Shelf {
 	t.Helper()
 	s, err := shelf.Open(shelf.Options{
 		Dir: dir, Scheme: kinds.Scheme(), Log: logr.Discard(), Again: 50 * time.Millisecond,
-		Back: back,
+		Back: func(schema.GroupVersionKind) <-chan struct{} { return back() }, Anew: anew,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -189,12 +190,12 @@ func openFor(t *testing.T, dir string, back func() <-chan struct{}) *shelf.Shelf
 // run starts a program on a folder, and returns once it knows something.
 func run(t *testing.T, dir string, h *hub) *site {
 	t.Helper()
-	return runFor(t, dir, h, func() <-chan struct{} { return nil })
+	return runFor(t, dir, h, func() <-chan struct{} { return nil }, nil)
 }
 
-func runFor(t *testing.T, dir string, h *hub, back func() <-chan struct{}) *site {
+func runFor(t *testing.T, dir string, h *hub, back func() <-chan struct{}, anew func() int) *site {
 	t.Helper()
-	s := &site{Shelf: openFor(t, dir, back)}
+	s := &site{Shelf: openFor(t, dir, back, anew)}
 	s.informer = s.NewInformer(h, &workv1alpha1.Work{}, 0, cache.Indexers{})
 	if err := s.informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}); err != nil {
 		t.Fatal(err)
@@ -356,8 +357,17 @@ func TestAVersionThatIsTooOld(t *testing.T) {
 // A hub that is put back to an earlier state takes the versions up again from there.
 // A watch from a later one shows nothing before they have caught up.
 func TestAHubThatIsPutBack(t *testing.T) {
+	for name, tc := range map[string]struct{ version, anew int }{
+		"and is behind what was seen":                     {50, 0},
+		"and has given the versions that were seen again": {500, 1},
+	} {
+		t.Run(name, func(t *testing.T) { testPutBack(t, tc.version, tc.anew) })
+	}
+}
+
+func testPutBack(t *testing.T, version, anew int) {
 	var mu sync.Mutex
-	there := make(chan struct{})
+	there, count := make(chan struct{}), 0
 	close(there)
 	dir, h := t.TempDir(), newHub()
 	h.put("a", 1, "")
@@ -366,6 +376,10 @@ func TestAHubThatIsPutBack(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		return there
+	}, func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return count
 	})
 	eventually(t, []string{"watched"}, func() []string {
 		h.mu.Lock()
@@ -375,11 +389,11 @@ func TestAHubThatIsPutBack(t *testing.T) {
 
 	away := make(chan struct{})
 	mu.Lock()
-	there = away
+	there, count = away, anew
 	mu.Unlock()
 	h.leave(errors.New("connection refused"))
 	h.mu.Lock()
-	h.version, h.events = 50, nil
+	h.version, h.events = version, nil
 	delete(h.works, "b")
 	h.mu.Unlock()
 	h.comeBack()

@@ -7,5 +7,7 @@
 // request per pause.
 //
 // A hub of another identity is one that is away: nothing is read from it and
-// nothing written to it. The package never decides what is done with answers.
+// nothing written to it. From one that was set back to an older backup a part is not
+// read: requests for that end as if it were away. The package never decides what is
+// done with answers.
 package uplink

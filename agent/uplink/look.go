@@ -24,12 +24,27 @@ var (
 // read.
 const mostIdentity = 1 << 20
 
-// look asks the hub who it is. Nil says that it is there, and the one it was.
+// look asks the hub who it is. Nil says that it is there, the one it was, and to be
+// listened to.
 func (l *Link) look(ctx context.Context) error {
-	identity, err := l.ask(ctx)
+	system, err := l.ask(ctx)
 	if err != nil {
 		return err
 	}
+	if err := l.recognise(string(system.UID)); err != nil {
+		return err
+	}
+	if system.UID == "" || l.options.Meet == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.options.Timeout)
+	defer cancel()
+	return l.options.Meet(ctx, system)
+}
+
+// recognise compares the identity of a hub, empty for none, with that of the one that
+// was there before.
+func (l *Link) recognise(identity string) error {
 	l.mu.Lock()
 	known := l.known
 	l.mu.Unlock()
@@ -48,43 +63,44 @@ func (l *Link) look(ctx context.Context) error {
 	return nil
 }
 
-// ask returns the identity of the hub; empty if it never told.
-func (l *Link) ask(ctx context.Context) (string, error) {
+// ask returns the hub's namespace kube-system, whose UID is its identity; an empty one
+// if it never told.
+func (l *Link) ask(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.options.Timeout)
 	defer cancel()
 	url := strings.TrimSuffix(l.options.Server, "/") + "/api/v1/namespaces/" + metav1.NamespaceSystem
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return "", fmt.Errorf("the address of the hub is no URL: %w", err)
+		return nil, fmt.Errorf("the address of the hub is no URL: %w", err)
 	}
 	req.Header.Set("Accept", "application/json")
 	answer, err := l.options.Probe.RoundTrip(req)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer answer.Body.Close()
 	l.compareClocks(answer)
 	body, err := io.ReadAll(io.LimitReader(answer.Body, mostIdentity))
 	if err != nil {
-		return "", fmt.Errorf("read who the hub is: %w", err)
+		return nil, fmt.Errorf("read who the hub is: %w", err)
 	}
 	switch answer.StatusCode {
 	case http.StatusOK:
 	case http.StatusUnauthorized:
-		return "", ErrRefused
+		return nil, ErrRefused
 	case http.StatusForbidden:
 		if l.Identity() == "" {
-			return "", nil // one that shows its identity to nobody
+			return &metav1.PartialObjectMetadata{}, nil // one that shows its identity to nobody
 		}
-		return "", fmt.Errorf("%w: it does not say who it is any more", ErrRefused)
+		return nil, fmt.Errorf("%w: it does not say who it is any more", ErrRefused)
 	default:
-		return "", fmt.Errorf("it answers %q when asked for its kube-system namespace", answer.Status)
+		return nil, fmt.Errorf("it answers %q when asked for its kube-system namespace", answer.Status)
 	}
-	var system metav1.PartialObjectMetadata
-	if err := json.Unmarshal(body, &system); err != nil || system.UID == "" {
-		return "", errors.New("what answers is no Kubernetes API: it has no kube-system namespace")
+	system := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(body, system); err != nil || system.UID == "" {
+		return nil, errors.New("what answers is no Kubernetes API: it has no kube-system namespace")
 	}
-	return string(system.UID), nil
+	return system, nil
 }
 
 // compareClocks keeps how far the hub's clock is ahead.

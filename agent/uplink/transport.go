@@ -37,6 +37,27 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, &awayError{why: away}
 	}
+	if !t.link.options.picked(req) {
+		return t.send(req)
+	}
+	ctx, leave, held := t.link.pass(req.Context())
+	if held != nil {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+		return nil, &awayError{why: held}
+	}
+	answer, err := t.send(req.WithContext(ctx))
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	answer.Body = &body{ReadCloser: answer.Body, cancel: sync.OnceFunc(leave)}
+	return answer, nil
+}
+
+// send sends a request, and judges by its fate whether the hub is there.
+func (t *transport) send(req *http.Request) (*http.Response, error) {
 	asked := req.Context()
 	if req.URL.Query().Get("watch") == "" {
 		ctx, cancel := context.WithTimeout(asked, t.link.options.Timeout)

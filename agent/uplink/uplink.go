@@ -1,6 +1,7 @@
 package uplink
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-io/flotilla/internal/hub"
@@ -28,6 +30,14 @@ type Options struct {
 	// Learned is told the identity of the hub when Known was empty. Nothing is let
 	// through before it returns nil.
 	Learned func(identity string) error
+	// Meet is asked at each look whether a hub that says who it is, with its namespace
+	// kube-system, is to be listened to; nil listens to each. With hub.ErrHeld the hub
+	// is there, but requests that Holds picks are refused as if it were not, and those
+	// that are under way end. It is asked again as often as a hub that is away, which
+	// other errors stand for.
+	Meet func(context.Context, *metav1.PartialObjectMetadata) error
+	// Holds picks the requests; nil picks all.
+	Holds func(*http.Request) bool
 	// FirstPause and LongestPause bound the time between two looks for a hub that
 	// is away; zero means 1 s and 30 s. Pauses double, and vary by a fifth.
 	FirstPause, LongestPause time.Duration
@@ -57,6 +67,7 @@ func defaults(o Options) Options {
 
 // Link knows whether the hub is there. Use New.
 type Link struct {
+	*ear
 	options Options
 	suspect chan struct{} // a request had no answer
 	hint    chan struct{} // something has changed that may bring the hub back
@@ -74,6 +85,7 @@ type Link struct {
 func New(o Options) *Link {
 	o = defaults(o)
 	return &Link{
+		ear:     newEar(),
 		options: o,
 		suspect: make(chan struct{}, 1),
 		hint:    make(chan struct{}, 1),
@@ -85,7 +97,8 @@ func New(o Options) *Link {
 }
 
 // OnChange adds one who is told when the hub is there, with nil, and when it is
-// not, with why. It must not block, and is called before Run.
+// not, or not to be listened to, with why. It must not block, and is called before
+// Run.
 func (l *Link) OnChange(told func(away error)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,10 +236,14 @@ func (l *Link) sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // set keeps what a look found, and tells of a change.
-func (l *Link) set(away error) {
+func (l *Link) set(state error) {
 	l.mu.Lock()
-	was, first := l.away, false
-	l.away = away
+	was, first := cmp.Or(l.away, l.Held()), false
+	wasAway := l.away != nil
+	if l.away = state; errors.Is(state, hub.ErrHeld) {
+		l.away = nil
+	}
+	l.hear(state)
 	select {
 	case <-l.asked:
 	default:
@@ -234,16 +251,16 @@ func (l *Link) set(away error) {
 		close(l.asked)
 	}
 	switch {
-	case away == nil && was != nil:
+	case l.away == nil && wasAway:
 		close(l.back)
-	case away != nil && was == nil:
+	case l.away != nil && !wasAway:
 		l.back = make(chan struct{})
 	}
 	told := l.watchers
 	l.mu.Unlock()
-	if first || kindOf(was) != kindOf(away) {
+	if first || kindOf(was) != kindOf(state) {
 		for _, tell := range told {
-			tell(away)
+			tell(state)
 		}
 	}
 }
@@ -254,7 +271,7 @@ func kindOf(away error) string {
 	switch {
 	case away == nil:
 		return "there"
-	case errors.Is(away, ErrOtherHub):
+	case errors.Is(away, ErrOtherHub), errors.Is(away, hub.ErrHeld):
 		return away.Error()
 	case errors.Is(away, ErrRefused):
 		return ErrRefused.Error()

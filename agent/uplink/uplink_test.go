@@ -3,6 +3,7 @@ package uplink_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flotilla-io/flotilla/agent/uplink"
 	"github.com/flotilla-io/flotilla/internal/hub"
@@ -316,3 +318,114 @@ func TestRequestsBeforeTheFirstLookWait(t *testing.T) {
 		}
 	})
 }
+
+// TestAHubThatIsNotListenedTo: what is picked is refused, and ends where it is under
+// way; all else goes on, and the hub is looked at as one that is away.
+func TestAHubThatIsNotListenedTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var held error
+		looks := 0
+		b := start(t, uplink.Options{
+			Meet: func(_ context.Context, system *metav1.PartialObjectMetadata) error {
+				mu.Lock()
+				defer mu.Unlock()
+				looks++
+				if system.UID != "a" {
+					t.Errorf("asked about %v", system)
+				}
+				return held
+			},
+			Holds: func(req *http.Request) bool { return req.URL.Query().Has("picked") },
+		}, is("a"))
+		turn := func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			held = err
+		}
+		b.use.set(func(req *http.Request) (*http.Response, error) {
+			out := answer(http.StatusOK, "")
+			if req.URL.Query().Has("watch") {
+				out.Body = &endless{req.Context()}
+			}
+			return out, nil
+		})
+		watch := func(query string) (io.ReadCloser, error) {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://hub/apis/x"+query, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := b.through.RoundTrip(req)
+			if err != nil {
+				return nil, err
+			}
+			return got.Body, nil
+		}
+		picked, err := watch("?watch=true&picked")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := watch("?watch=true")
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := b.Whole()
+		turn(fmt.Errorf("%w: set back", hub.ErrHeld))
+		b.Suspect()
+		pass(time.Minute)
+		b.changes(t, "there", hub.ErrHeld.Error()+": set back")
+		if _, err := picked.Read(make([]byte, 1)); err == nil {
+			t.Error("what is picked goes on")
+		}
+		if err := b.ask(t.Context(), "?picked"); !errors.Is(err, hub.ErrAway) || b.Held() == nil || b.Away() != nil {
+			t.Errorf("what is picked ends with %v; held: %v, away: %v", err, b.Held(), b.Away())
+		}
+		if err := b.ask(t.Context(), ""); err != nil {
+			t.Errorf("all else ends with %v", err)
+		}
+		select {
+		case <-b.Back():
+		default:
+			t.Error("the hub does not count as there")
+		}
+		if b.Whole() == whole {
+			t.Error("the hub counts as one to be listened to")
+		}
+		mu.Lock()
+		before := looks
+		mu.Unlock()
+		pass(time.Hour)
+		if n := b.Holds(); n != 1 {
+			t.Errorf("%d holds are counted", n)
+		}
+		mu.Lock()
+		if n := looks - before; n < 100 || n > 150 {
+			t.Errorf("%d looks in an hour", n)
+		}
+		mu.Unlock()
+		go func() { _, _ = other.Read(make([]byte, 1)) }()
+		turn(nil)
+		b.Hint()
+		b.changes(t, "there", hub.ErrHeld.Error()+": set back", "there")
+		<-b.Whole()
+		if err := b.ask(t.Context(), "?picked"); err != nil {
+			t.Errorf("afterwards: %v", err)
+		}
+		turn(errors.New("it does not say"))
+		b.Suspect()
+		pass(time.Minute)
+		if b.Away() == nil || b.ask(t.Context(), "") == nil {
+			t.Error("a hub that does not say what is asked counts as there")
+		}
+	})
+}
+
+// endless is a body that nothing comes from until its request ends.
+type endless struct{ ctx context.Context }
+
+func (e *endless) Read([]byte) (int, error) {
+	<-e.ctx.Done()
+	return 0, e.ctx.Err()
+}
+
+func (*endless) Close() error { return nil }

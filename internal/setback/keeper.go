@@ -40,8 +40,10 @@ type Keeper struct {
 	version int64      // of what history was read from
 	untold  bool       // the store does not know yet that the hub waits
 	run     claims.Run // zero until the store has it
+	wrote   int64      // the revision at which it had it
 	seen    map[string]int64
 	told    []func()
+	agents  *agents
 }
 
 // New returns a keeper that knows nothing yet. hub writes, live reads from the
@@ -50,7 +52,7 @@ func New(hub client.Client, live client.Reader, now clock.PassiveClock) *Keeper 
 	if now == nil {
 		now = clock.RealClock{}
 	}
-	return &Keeper{hub: hub, live: live, clock: now, id: rand.Text(), seen: map[string]int64{}}
+	return &Keeper{hub: hub, live: live, clock: now, id: rand.Text(), seen: map[string]int64{}, agents: newAgents()}
 }
 
 // OnChange adds one who is told when the hub begins to wait, and when it goes on.
@@ -72,7 +74,7 @@ func (k *Keeper) Begin(ctx context.Context) error {
 	if k.known {
 		return nil
 	}
-	began, err := k.revision(ctx)
+	began, err := revision(ctx, k.live, &corev1.NamespaceList{})
 	if err != nil {
 		return err
 	}
@@ -86,12 +88,11 @@ func (k *Keeper) Begin(ctx context.Context) error {
 }
 
 // revision returns that of the store: a list's, since an object's is older.
-func (k *Keeper) revision(ctx context.Context) (int64, error) {
-	list := &corev1.NamespaceList{}
-	if err := k.live.List(ctx, list, client.Limit(1)); err != nil {
+func revision(ctx context.Context, hub client.Reader, list client.ObjectList, of ...client.ListOption) (int64, error) {
+	if err := hub.List(ctx, list, append(of, client.Limit(1))...); err != nil {
 		return 0, fmt.Errorf("read the revision of the hub's store: %w", err)
 	}
-	if revision := number(list.ResourceVersion); revision > 0 {
+	if revision := number(list.GetResourceVersion()); revision > 0 {
 		return revision, nil
 	}
 	return math.MaxInt64, nil // a store that counts otherwise: only its runs tell
@@ -156,11 +157,16 @@ func (k *Keeper) Saw(cluster, resourceVersion string) {
 // then on, also if the store cannot be told. Errors: what the hub answered; the
 // member must not be written to then.
 func (k *Keeper) Weigh(ctx context.Context, cluster string, m *claims.Mark) error {
+	return k.weigh(ctx, cluster, m, false)
+}
+
+// weigh is Weigh; said says that an agent has found the hub to be behind the mark.
+func (k *Keeper) weigh(ctx context.Context, cluster string, m *claims.Mark, said bool) error {
 	if err := k.Begin(ctx); err != nil {
 		return err
 	}
 	k.mu.Lock()
-	if !k.history.Behind(m, k.id, k.began) {
+	if !k.history.Behind(m, k.id, k.began) && (!said || k.history.Forgives(m.ID)) {
 		k.mu.Unlock()
 		return nil
 	}
@@ -194,19 +200,31 @@ func (k *Keeper) Next(ctx context.Context, cluster string, have *claims.Mark) (*
 		return nil, nil
 	}
 	if run.ID == "" {
-		err := k.change(ctx, func(h claims.History) (_ claims.History, news bool) {
-			h, run, news = h.Starts(k.id, k.began)
-			return h, news
-		})
-		if err != nil {
+		var err error
+		if run, _, err = k.start(ctx, k.began); err != nil {
 			return nil, err
 		}
-		k.mu.Lock()
-		k.run = run
-		k.mu.Unlock()
 	}
 	next, _ := claims.Next(have, run, seen, forgiven)
 	return &next, nil
+}
+
+// start has the store know of the present run, and returns at which revision it knew
+// at the latest. With began as 0 the run is settled later.
+func (k *Keeper) start(ctx context.Context, began int64) (run claims.Run, wrote int64, err error) {
+	err = k.change(ctx, func(h claims.History) (_ claims.History, news bool) {
+		h, run, news = h.Starts(k.id, began)
+		return h, news
+	})
+	if err != nil {
+		return claims.Run{}, 0, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.run.ID == "" { // else somebody else asked at the same time
+		k.run, k.wrote = run, k.version
+	}
+	return k.run, k.wrote, nil
 }
 
 // Resume has the hub go on.

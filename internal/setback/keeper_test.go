@@ -205,7 +205,10 @@ func TestWhatIsPending(t *testing.T) {
 	}
 	leaving := work("leaving", "", `{"kind":"Namespace","metadata":{"name":"shop"}}`)
 	leaving.Finalizers, leaving.DeletionTimestamp = []string{"f/f"}, ptr.To(metav1.Now())
-	s := newStore("1",
+	pulls := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "edge"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
+	pulled := work("pulled", "")
+	pulled.Namespace = "karmada-es-edge"
+	s := newStore("1", pulls, pulled,
 		work("two", "Failed to apply all manifests (0/2): [held: would set back Deployment shop/web, held: would make ConfigMap shop/web]"),
 		work("failed", "Failed to apply all manifests (0/1): no such kind"), work("fine", ""), leaving,
 	)
@@ -217,6 +220,7 @@ func TestWhatIsPending(t *testing.T) {
 		{Cluster: "east", Verb: "make", Object: "ConfigMap shop/web"},
 		{Cluster: "east", Verb: "set back", Object: "Deployment shop/web"},
 		{Cluster: "east", Verb: "remove", Object: "Namespace shop"},
+		{Cluster: "edge", Verb: "take over", Object: "1 Works"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -22,9 +22,11 @@ import (
 // Change is what the hub would do to an object in a cluster if it did not wait.
 type Change struct {
 	Cluster string `json:"cluster"`
-	// Verb is "make", "change", "set back" or "remove".
+	// Verb is "make", "change", "set back" or "remove", and "take over" for a cluster in
+	// pull mode: its agent has not taken anything over, so that nobody has compared.
 	Verb string `json:"verb"`
-	// Object is its kind and name, "ConfigMap shop/web".
+	// Object is its kind and name, "ConfigMap shop/web", or how many Works are taken
+	// over.
 	Object string `json:"object"`
 }
 
@@ -43,6 +45,10 @@ func Waits(ctx context.Context, hub client.Reader) (*claims.Hold, error) {
 // Pending returns what the hub would do if it did not wait, in the order of clusters
 // and objects. What it does not know of does not appear: it stays as it is.
 func Pending(ctx context.Context, hub client.Reader) ([]Change, error) {
+	pulls, err := pulling(ctx, hub)
+	if err != nil {
+		return nil, err
+	}
 	var out []Change
 	list := &workv1alpha1.WorkList{}
 	for {
@@ -50,15 +56,40 @@ func Pending(ctx context.Context, hub client.Reader) ([]Change, error) {
 			return nil, fmt.Errorf("list works: %w", err)
 		}
 		for i := range list.Items {
-			out = append(out, pendingOf(&list.Items[i])...)
+			cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(list.Items[i].Namespace)
+			if _, pull := pulls[cluster]; pull {
+				pulls[cluster]++
+			} else if ok {
+				out = append(out, pendingOf(cluster, &list.Items[i])...)
+			}
 		}
 		if list.Continue == "" {
 			break
 		}
 	}
+	for cluster, works := range pulls {
+		if works > 0 {
+			out = append(out, Change{Cluster: cluster, Verb: "take over", Object: fmt.Sprintf("%d Works", works)})
+		}
+	}
 	slices.SortFunc(out, func(a, b Change) int {
 		return cmp.Or(strings.Compare(a.Cluster, b.Cluster), strings.Compare(a.Object, b.Object), strings.Compare(a.Verb, b.Verb))
 	})
+	return out, nil
+}
+
+// pulling returns the clusters in pull mode, with no Works counted.
+func pulling(ctx context.Context, hub client.Reader) (map[string]int, error) {
+	var clusters clusterv1alpha1.ClusterList
+	if err := hub.List(ctx, &clusters); err != nil {
+		return nil, fmt.Errorf("list clusters: %w", err)
+	}
+	out := map[string]int{}
+	for i := range clusters.Items {
+		if clusters.Items[i].Spec.SyncMode == clusterv1alpha1.Pull {
+			out[clusters.Items[i].Name] = 0
+		}
+	}
 	return out, nil
 }
 
@@ -68,11 +99,7 @@ const pageOf = 500
 // told finds what a Work says that would be done.
 var told = regexp.MustCompile(regexp.QuoteMeta(workv1alpha1.WorkHeldPrefix) + `(make|change|set back|remove) ([A-Za-z0-9]+ [^\s,\]]+)`)
 
-func pendingOf(work *workv1alpha1.Work) []Change {
-	cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(work.Namespace)
-	if !ok {
-		return nil
-	}
+func pendingOf(cluster string, work *workv1alpha1.Work) []Change {
 	var out []Change
 	if !work.DeletionTimestamp.IsZero() {
 		for _, m := range work.Spec.Workload.Manifests {

@@ -8,29 +8,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
 // Register has the keeper begin with the loops of mgr, and follow what it needs to
 // know by the watches that they have.
 func (k *Keeper) Register(mgr ctrl.Manager) error {
-	held := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "flotilla_hub_held", Help: "Whether nothing is changed in clusters since the control plane was set back to an older backup: 1, or 0",
-	}, func() float64 {
-		if k.Hold() != nil {
-			return 1
-		}
-		return 0
-	})
-	metrics.Registry.Unregister(held) // that of earlier loops of this process
-	if err := metrics.Registry.Register(held); err != nil {
-		return fmt.Errorf("register the metric of what is held: %w", err)
-	}
+	count(k.Hold)
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		if err := k.Begin(ctx); err != nil { // before the first member is looked at, at the latest
 			log.FromContext(ctx).Info("The history of the hub is not known yet", "reason", err.Error())
@@ -38,9 +29,25 @@ func (k *Keeper) Register(mgr ctrl.Manager) error {
 		if err := k.follow(ctx, mgr); err != nil {
 			return err
 		}
-		<-ctx.Done()
+		k.agents.run(ctx, k)
 		return nil
 	}))
+}
+
+// Count has the metrics tell whether something is held.
+func (s *Site) Count() { count(s.Hold) }
+
+func count(hold func() *claims.Hold) {
+	held := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "flotilla_hub_held", Help: "Whether nothing is changed in clusters since the control plane was set back to an older backup: 1, or 0",
+	}, func() float64 {
+		if hold() != nil {
+			return 1
+		}
+		return 0
+	})
+	metrics.Registry.Unregister(held) // that of earlier loops of this process
+	metrics.Registry.MustRegister(held)
 }
 
 func (k *Keeper) follow(ctx context.Context, mgr ctrl.Manager) error {
@@ -48,14 +55,25 @@ func (k *Keeper) follow(ctx context.Context, mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("watch the namespace kube-system: %w", err)
 	}
-	works, err := mgr.GetCache().GetInformer(ctx, &workv1alpha1.Work{})
-	if err != nil {
-		return fmt.Errorf("watch works: %w", err)
-	}
 	learn := func(obj any) {
 		if namespace, ok := obj.(*corev1.Namespace); ok {
 			k.Learned(namespace)
 		}
+	}
+	if _, err := namespaces.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: learn, UpdateFunc: func(_, obj any) { learn(obj) }}); err != nil {
+		return fmt.Errorf("watch the namespace kube-system: %w", err)
+	}
+	if err := followWorks(ctx, mgr.GetCache(), k.Saw); err != nil {
+		return err
+	}
+	return k.agents.follow(ctx, mgr.GetCache())
+}
+
+// followWorks tells of each revision that concerns a member.
+func followWorks(ctx context.Context, from cache.Cache, saw func(cluster, resourceVersion string), opts ...cache.InformerGetOption) error {
+	works, err := from.GetInformer(ctx, &workv1alpha1.Work{}, opts...)
+	if err != nil {
+		return fmt.Errorf("watch works: %w", err)
 	}
 	see := func(obj any) {
 		work, ok := obj.(*workv1alpha1.Work)
@@ -63,15 +81,11 @@ func (k *Keeper) follow(ctx context.Context, mgr ctrl.Manager) error {
 			return
 		}
 		if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(work.Namespace); ok {
-			k.Saw(cluster, work.ResourceVersion)
+			saw(cluster, work.ResourceVersion)
 		}
 	}
-	_, err = namespaces.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: learn, UpdateFunc: func(_, obj any) { learn(obj) }})
-	if err == nil {
-		_, err = works.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, obj any) { see(obj) }, DeleteFunc: see})
-	}
-	if err != nil {
-		return fmt.Errorf("follow what concerns members: %w", err)
+	if _, err := works.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, obj any) { see(obj) }, DeleteFunc: see}); err != nil {
+		return fmt.Errorf("watch works: %w", err)
 	}
 	return nil
 }

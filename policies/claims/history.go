@@ -29,8 +29,36 @@ type Run struct {
 	// ID is random: a number may be given twice, once before a backup is restored
 	// and once after.
 	ID string `json:"id"`
-	// Began is the revision of the store when it began.
+	// Began is the revision of the store when it began; 0 while the run is being
+	// written down for agents, see Settles.
 	Began int64 `json:"began"`
+}
+
+// Report is what an agent says of the mark that its member carries.
+type Report struct {
+	Mark
+	// Behind says that the agent has found the hub to be behind it.
+	Behind bool `json:"behind,omitempty"`
+}
+
+// mostID is how many bytes the ID of a run has at most.
+const mostID = 64
+
+// ParseReport reads what an agent says; ok is false if that is nothing, or no report.
+func ParseReport(text string) (r Report, ok bool) {
+	if json.Unmarshal([]byte(text), &r) != nil || r.ID == "" || len(r.ID) > mostID || r.Run < 1 || r.Revision < 1 {
+		return Report{}, false
+	}
+	return r, true
+}
+
+// Encode returns the report as ParseReport reads it.
+func (r Report) Encode() string {
+	data, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // strings, numbers and truth always encode
+	}
+	return string(data)
 }
 
 // Hold says that the hub was found to be behind its members, and waits.
@@ -104,7 +132,7 @@ func (h History) Behind(m *Mark, own string, began int64) bool {
 	case h.Runs[at].ID != m.ID:
 		return true
 	case at+1 < len(h.Runs):
-		return m.Revision > h.Runs[at+1].Began
+		return h.Runs[at+1].Began > 0 && m.Revision > h.Runs[at+1].Began
 	default:
 		return m.Revision > began
 	}
@@ -130,6 +158,30 @@ func (h History) Starts(id string, began int64) (next History, run Run, news boo
 	return h, run, true
 }
 
+// Last returns the run that was written down last; false if there is none.
+func (h History) Last() (Run, bool) {
+	if len(h.Runs) == 0 {
+		return Run{}, false
+	}
+	return h.Runs[len(h.Runs)-1], true
+}
+
+// Settles returns the history with a run's beginning no earlier than the revision at
+// which the run was first written down: agents that ask which run is the last have
+// marks of the one before up to there. News is false where that is so already.
+func (h History) Settles(id string, began int64) (next History, run Run, news bool) {
+	at := slices.IndexFunc(h.Runs, func(r Run) bool { return r.ID == id })
+	if at < 0 {
+		return h, run, false
+	}
+	if h.Runs[at].Began >= began {
+		return h, h.Runs[at], false
+	}
+	h.Runs = slices.Clone(h.Runs)
+	h.Runs[at].Began = began
+	return h, h.Runs[at], true
+}
+
 // Holds returns the history with a hold for what a cluster has seen, and whether
 // that says more than h did.
 func (h History) Holds(cluster string, m *Mark, store int64, now time.Time) (History, bool) {
@@ -139,6 +191,7 @@ func (h History) Holds(cluster string, m *Mark, store int64, now time.Time) (His
 	}
 	before := len(hold.Clusters) + len(hold.Lost)
 	hold.Clusters, hold.Lost = with(hold.Clusters, cluster), with(hold.Lost, m.ID)
+	hold.Lost = hold.Lost[max(0, len(hold.Lost)-mostForgiven):]
 	more := h.Hold == nil || len(hold.Clusters)+len(hold.Lost) > before || m.Revision > hold.Seen
 	hold.Seen = max(hold.Seen, m.Revision)
 	h.Hold = &hold

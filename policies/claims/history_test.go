@@ -1,6 +1,7 @@
 package claims_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +29,9 @@ func TestBehind(t *testing.T) {
 		"a mark that the store has forgotten everything of": {claims.History{}, &claims.Mark{Run: 1, ID: "a", Revision: 2}, 500, true},
 		"a mark of a lost run that was forgiven":            {history, &claims.Mark{Run: 9, ID: "lost", Revision: 900}, 500, false},
 		"a mark of the present run":                         {history, &claims.Mark{Run: 5, ID: "own", Revision: 900}, 500, false},
+		"a mark of a run while the next is written down": {
+			claims.History{Runs: []claims.Run{{Number: 3, ID: "c", Began: 300}, {Number: 4, ID: "d"}}}, &claims.Mark{Run: 3, ID: "c", Revision: 450}, 460, false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tc.history.Behind(tc.mark, "own", tc.began); got != tc.want {
@@ -48,6 +52,34 @@ func TestARunBeginsOnce(t *testing.T) {
 	}
 	if again.Behind(&claims.Mark{Run: first.Number, ID: "a", Revision: 40}, "b", 50) {
 		t.Error("a mark of the run counts as beyond its end")
+	}
+}
+
+func TestARunIsSettledOnce(t *testing.T) {
+	h, _, _ := claims.History{}.Starts("a", 10)
+	h, begun, _ := h.Starts("b", 0)
+	settled, run, news := h.Settles("b", 40)
+	_, _, again := settled.Settles("b", 40)
+	_, _, unknown := settled.Settles("c", 50)
+	last, ok := settled.Last()
+	_, none := claims.History{}.Last()
+	if !news || again || unknown || begun.Began != 0 || run.Began != 40 || last != run || !ok || none {
+		t.Errorf("news: %t, then %t and %t; %v settled as %v; the last is %v, %t, of none %t", news, again, unknown, begun, run, last, ok, none)
+	}
+	if mark := (&claims.Mark{Run: 1, ID: "a", Revision: 41}); h.Behind(mark, "", 100) || !settled.Behind(mark, "", 100) {
+		t.Error("a run ends where the next was written down")
+	}
+}
+
+func TestReports(t *testing.T) {
+	want := claims.Report{Mark: claims.Mark{Run: 2, ID: "b", Revision: 7}, Behind: true}
+	if got, ok := claims.ParseReport(want.Encode()); !ok || got != want {
+		t.Errorf("read back: %v, %t", got, ok)
+	}
+	for _, text := range []string{"", "null", "{}", `{"run":1,"id":"a"}`, `{"id":"a","revision":3}`, `{"run":1,"id":"` + strings.Repeat("a", 65) + `","revision":3}`, `{"run":"x"}`} {
+		if got, ok := claims.ParseReport(text); ok {
+			t.Errorf("%q is read as %v", text, got)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
@@ -103,6 +104,24 @@ func (o *Options) hold() *claims.Hold {
 	return o.Hold()
 }
 
-func held(hold *claims.Hold) metav1.Condition {
-	return metav1.Condition{Type: clusterv1alpha1.ClusterConditionHeld, Status: metav1.ConditionTrue, Reason: reasonSetBack, Message: hold.Describe()}
+// waits says in the status whether something is held: the hub does, for clusters in
+// pull mode, too, whose agents learn of it by that.
+func (o *Options) waits(s *state, recorder Recorder) {
+	if o.Own != "" {
+		return
+	}
+	was := meta.FindStatusCondition(s.status.Conditions, clusterv1alpha1.ClusterConditionHeld)
+	hold := o.hold()
+	switch {
+	case hold != nil:
+		meta.SetStatusCondition(&s.status.Conditions, metav1.Condition{
+			Type: clusterv1alpha1.ClusterConditionHeld, Status: metav1.ConditionTrue, Reason: reasonSetBack, Message: hold.Describe(),
+			ObservedGeneration: s.cluster.Generation, LastTransitionTime: metav1.NewTime(o.Clock.Now()),
+		})
+		if was == nil {
+			recorder.Event(s.cluster, corev1.EventTypeWarning, reasonSetBack, hold.Describe())
+		}
+	case was != nil:
+		meta.RemoveStatusCondition(&s.status.Conditions, clusterv1alpha1.ClusterConditionHeld)
+	}
 }

@@ -3,6 +3,8 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -148,7 +150,10 @@ func New(hub client.Client, secrets client.Reader, registry *members.Registry, r
 		o.OnHold(func() {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			for name := range r.posts {
+			if r.queue == nil {
+				return
+			}
+			for _, name := range append(r.pulses.clusters(), slices.Collect(maps.Keys(r.posts))...) {
 				r.queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: name}})
 			}
 		})

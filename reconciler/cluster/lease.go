@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +33,7 @@ const (
 func (r *Reconciler) judge(_ context.Context, s *state) (loop.Next, error) {
 	r.dismiss(s.cluster.Name) // it may have been in push mode
 	s.status = s.cluster.Status.DeepCopy()
+	r.options.waits(s, r.recorder)
 	current := readiness(s.cluster)
 	last := r.pulses.last(s.cluster.Name, current)
 	grace, reason, message := r.options.MonitorGrace, clusterv1alpha1.ClusterStatusUnknownReason, silent
@@ -96,6 +99,13 @@ func (p *pulses) renewed(lease client.Object) {
 	}
 	is.at, is.renewed = p.clock.Now(), l.Spec.RenewTime.DeepCopy()
 	p.of[l.Name] = is
+}
+
+// clusters returns the names of those that are judged.
+func (p *pulses) clusters() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Keys(p.of))
 }
 
 // forget drops a cluster that is gone.

@@ -10,8 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,6 +28,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	flotillahub "github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 )
 
@@ -260,3 +263,30 @@ func TestAnAgentTellsItsHubHowItIsOnceThatIsBack(t *testing.T) {
 }
 
 func unusedConfig() *rest.Config { return &rest.Config{Host: "https://127.0.0.1:1"} }
+
+func TestAClusterInPullModeIsToldThatTheHubWaits(t *testing.T) {
+	w := watchOver(pulled(metav1.ConditionTrue))
+	events := record.NewFakeRecorder(10)
+	w.recorder = events
+	hold := &claims.Hold{Clusters: []string{"west"}}
+	w.options.Hold = func() *claims.Hold { return hold }
+	held := func() string {
+		cluster := &clusterv1alpha1.Cluster{}
+		if err := w.hub.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, cluster); err != nil {
+			t.Fatal(err)
+		}
+		if c := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionHeld); c != nil {
+			return string(c.Status) + " " + c.Message
+		}
+		return ""
+	}
+	w.look(t)
+	w.look(t)
+	if got := held(); got != "True "+hold.Describe() || len(events.Events) != 1 {
+		t.Errorf("it says %q, after %d Events", got, len(events.Events))
+	}
+	hold = nil
+	if w.look(t); held() != "" {
+		t.Errorf("afterwards it says %q", held())
+	}
+}

@@ -32,15 +32,7 @@ func (r *Reconciler) describe(_ context.Context, s *state) (loop.Next, error) {
 		meta.SetStatusCondition(&s.status.Conditions, c)
 	}
 	set(ready(s.seen.outcome))
-	was := meta.FindStatusCondition(s.status.Conditions, clusterv1alpha1.ClusterConditionHeld)
-	if hold := r.options.hold(); hold != nil {
-		set(held(hold))
-		if was == nil {
-			r.recorder.Event(s.cluster, corev1.EventTypeWarning, reasonSetBack, hold.Describe())
-		}
-	} else if was != nil {
-		meta.RemoveStatusCondition(&s.status.Conditions, clusterv1alpha1.ClusterConditionHeld)
-	}
+	r.options.waits(s, r.recorder)
 	if s.seen.unclaimed != "" {
 		set(metav1.Condition{Type: clusterv1alpha1.ClusterConditionClaimed, Status: metav1.ConditionFalse, Reason: reasonUnclaimed, Message: unclaimedMessage + s.seen.unclaimed})
 	} else {

@@ -59,6 +59,10 @@ const ClaimAnnotation = "cluster.flotilla.io/claim"
 // history: which runs of its loops there were, and whether it was set back and waits.
 const HistoryAnnotation = "cluster.flotilla.io/history"
 
+// MarkAnnotation on the Lease of a cluster in pull mode is the JSON of how far its
+// member has seen the hub go, and of whether that is further than the hub is now.
+const MarkAnnotation = "cluster.flotilla.io/mark"
+
 // Annotations on objects that were answered for a member.
 const (
 	// CacheSourceAnnotationKey names the member that a cached object came from.

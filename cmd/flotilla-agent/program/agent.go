@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,7 +25,9 @@ import (
 	"github.com/flotilla-io/flotilla/agent/site"
 	"github.com/flotilla-io/flotilla/agent/uplink"
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/internal/setback"
 	"github.com/flotilla-io/flotilla/internal/telemetry"
 )
 
@@ -34,7 +39,9 @@ type agent struct {
 	keeper  *credentials.Keeper
 	link    *uplink.Link
 	shelf   *shelf.Shelf
-	hub     *rest.Config // through the link
+	site    *setback.Site
+	soon    chan struct{} // the hub is to be told at once what the member has seen
+	hub     *rest.Config  // through the link
 	member  *rest.Config
 	mgr     ctrl.Manager
 	back    func() // tells the loops that the hub is there
@@ -44,7 +51,7 @@ type agent struct {
 // run runs the agent until ctx ends.
 func (o *options) run(ctx context.Context, log logr.Logger) error {
 	ctx = logr.NewContext(ctx, log)
-	a := &agent{options: o, log: log, scheme: kinds.Scheme(), back: func() {}}
+	a := &agent{options: o, log: log, scheme: kinds.Scheme(), back: func() {}, soon: make(chan struct{}, 1)}
 	var err error
 	if a.member, err = readConfig("--kubeconfig", o.member.kubeconfig, o.member.context); err != nil {
 		return err
@@ -83,13 +90,20 @@ func (a *agent) open(way *rest.Config) error {
 	}
 	a.hub = hub.Unlimited(a.keeper.Config())
 	a.hub.UserAgent = "flotilla-agent/" + telemetry.BuildVersion(a.options.version).Program
+	first := rest.CopyConfig(a.hub) // what is asked before anything is let through
 	probe, err := rest.TransportFor(a.hub)
 	if err != nil {
 		return fmt.Errorf("set up the connection to the hub: %w", err)
 	}
 	a.shelf, err = shelf.Open(shelf.Options{
 		Dir: a.options.dataDir, Scheme: a.scheme, Log: a.log,
-		Back: func() <-chan struct{} { return a.link.Back() },
+		Back: func(kind schema.GroupVersionKind) <-chan struct{} {
+			if kind.Group == workv1alpha1.GroupName {
+				return a.link.Whole()
+			}
+			return a.link.Back()
+		},
+		Anew: func() int { return a.link.Holds() },
 	})
 	if err != nil {
 		return err
@@ -98,10 +112,50 @@ func (a *agent) open(way *rest.Config) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("%w: remove %s to start anew, once the hub is there", err, a.options.dataDir), a.shelf.Close())
 	}
-	a.link = uplink.New(uplink.Options{Server: a.hub.Host, Probe: probe, Known: known, Learned: a.shelf.Learn, LongestPause: a.options.hub.pause})
+	a.link = uplink.New(uplink.Options{
+		Server: a.hub.Host, Probe: probe, Known: known, Learned: a.shelf.Learn, LongestPause: a.options.hub.pause,
+		Meet: func(ctx context.Context, system *metav1.PartialObjectMetadata) error { return a.site.Meet(ctx, system) },
+		Holds: func(req *http.Request) bool {
+			return strings.Contains(req.URL.Path, "/apis/"+workv1alpha1.GroupName+"/")
+		},
+	})
 	a.link.OnChange(a.changed)
 	a.hub.Wrap(a.link.Wrap)
+	return a.compare(first)
+}
+
+// compare sets up what compares the hub with what the member has seen of it.
+func (a *agent) compare(first *rest.Config) error {
+	early, err := a.client(first)
+	if err != nil {
+		return fmt.Errorf("set up the connection to the hub: %w", err)
+	}
+	asks, err := a.client(a.hub)
+	if err != nil {
+		return fmt.Errorf("set up the connection to the hub: %w", err)
+	}
+	member, err := a.client(a.member)
+	if err != nil {
+		return fmt.Errorf("set up the connection to the member: %w", err)
+	}
+	a.site = setback.NewSite(setback.SiteOptions{Cluster: a.options.clusterName, Hub: early, Asks: asks, Member: member})
+	a.site.OnChange(func() {
+		a.link.Hint()
+		select {
+		case a.soon <- struct{}{}:
+		default:
+		}
+	})
 	return nil
+}
+
+// note is what the hub is told with each sign of life: how far the member has seen it.
+func (a *agent) note() map[string]string {
+	text := ""
+	if report, ok := a.site.Report(); ok {
+		text = report.Encode()
+	}
+	return map[string]string{clusterv1alpha1.MarkAnnotation: text}
 }
 
 // store returns who keeps the kubeconfig of the hub: the member, where the agent
@@ -132,6 +186,8 @@ func (a *agent) changed(away error) {
 	case errors.Is(away, uplink.ErrRefused):
 		a.keeper.Check()
 		a.log.Error(away, "going on without the hub: register the cluster anew if its certificate cannot be renewed")
+	case errors.Is(away, hub.ErrHeld):
+		a.log.Error(away, "going on with what the hub said before")
 	case away != nil:
 		a.log.Info("Going on without the hub", "reason", away.Error())
 	default:
@@ -168,7 +224,7 @@ func (a *agent) start(ctx context.Context) error {
 	})
 	parts.Go(func() {
 		heartbeat.New(direct, heartbeat.Options{
-			Cluster: a.options.clusterName, Own: a.own, Back: a.link.Back,
+			Cluster: a.options.clusterName, Own: a.own, Back: a.link.Back, Note: a.note, Soon: a.soon,
 			Duration: a.options.lease.duration, Fraction: a.options.lease.fraction,
 		}).Run(ctx)
 	})

@@ -111,17 +111,24 @@ func (a *agent) wire(ctx context.Context) error {
 	}
 	a.back = func() { carry.Proven(name) } // Works whose statuses the hub could not take
 	err = cluster.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, cluster.Options{
-		Own: name, Target: a.target, Holder: a.holder,
+		Own: name, Target: a.target, Holder: a.holder, Marks: a.site,
 		Period: a.options.status.period, FailureThreshold: a.options.status.failure, SuccessThreshold: a.options.status.success,
 	}).Register(mgr)
 	if err != nil {
 		return err
 	}
-	err = orphans.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, orphans.Options{Own: name}).Register(mgr)
-	if err != nil {
+	finder := orphans.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, orphans.Options{Own: name, Hold: a.site.Hold})
+	a.site.OnChange(finder.Wake)
+	if err := finder.Register(mgr); err != nil {
+		return err
+	}
+	if err := a.site.Register(mgr); err != nil {
 		return err
 	}
 	if err := knowledge.Register(ctx, mgr); err != nil {
+		return err
+	}
+	if err := mgr.Add(manager.RunnableFunc(a.heed)); err != nil {
 		return err
 	}
 	err = mgr.Add(manager.RunnableFunc(func(context.Context) error {
@@ -138,6 +145,32 @@ func (a *agent) wire(ctx context.Context) error {
 	return mgr.AddReadyzCheck("loops", a.readyz)
 }
 
+// heed has the hub looked at when it says of the cluster that it waits, or that it goes
+// on, and that is not known yet.
+func (a *agent) heed(ctx context.Context) error {
+	clusters, err := a.mgr.GetCache().GetInformer(ctx, &clusterv1alpha1.Cluster{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watch the cluster: %w", err)
+	}
+	look := func(obj any) {
+		c, ok := obj.(*clusterv1alpha1.Cluster)
+		if !ok {
+			return
+		}
+		says, held := meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionHeld), a.link.Held() != nil
+		switch {
+		case says && !held:
+			a.link.Suspect()
+		case held && !says:
+			a.link.Hint()
+		}
+	}
+	if _, err := clusters.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: look, UpdateFunc: func(_, obj any) { look(obj) }}); err != nil {
+		return fmt.Errorf("watch the cluster: %w", err)
+	}
+	return nil
+}
+
 // count has the metrics tell whether the hub is there.
 func (a *agent) count() {
 	up := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -150,6 +183,7 @@ func (a *agent) count() {
 	})
 	metrics.Registry.Unregister(up) // that of an earlier agent of this process
 	metrics.Registry.MustRegister(up)
+	a.site.Count()
 }
 
 // target says how to reach the member: as this program does.

@@ -1,0 +1,93 @@
+package uplink
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+
+	"github.com/flotilla-io/flotilla/internal/hub"
+)
+
+// ear knows whether a hub that is there is listened to, see Options.Meet.
+type ear struct {
+	mu    sync.Mutex
+	open  bool          // the hub is there, and listened to
+	held  error         // why it is there, and not listened to; nil otherwise
+	whole chan struct{} // closed while open
+	holds int
+	under map[*context.CancelFunc]bool // requests that end when the hub is held
+}
+
+func newEar() *ear {
+	return &ear{whole: make(chan struct{}), under: map[*context.CancelFunc]bool{}}
+}
+
+// Held is why some requests are refused although the hub is there: it matches
+// hub.ErrHeld; nil if none are.
+func (e *ear) Held() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.held
+}
+
+// Whole is closed while the hub is there and no request is refused.
+func (e *ear) Whole() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.whole
+}
+
+// Holds counts how often the hub was found not to be listened to: its versions are no
+// longer those that they were before.
+func (e *ear) Holds() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.holds
+}
+
+// hear keeps what a look found: nil, that the hub is away, or that it is held.
+func (e *ear) hear(state error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	was, wasOpen := e.held, e.open
+	if e.held = nil; errors.Is(state, hub.ErrHeld) {
+		e.held = state
+	}
+	switch e.open = state == nil; {
+	case e.open && !wasOpen:
+		close(e.whole)
+	case !e.open && wasOpen:
+		e.whole = make(chan struct{})
+	}
+	if e.held != nil && was == nil {
+		e.holds++
+		for end := range e.under {
+			(*end)()
+		}
+		clear(e.under)
+	}
+}
+
+// pass returns a context for a request that ends when the hub is held, and what is
+// called at its end; it errs if the request is not to be sent.
+func (e *ear) pass(ctx context.Context) (_ context.Context, leave func(), err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.held != nil {
+		return nil, nil, e.held
+	}
+	ctx, end := context.WithCancel(ctx)
+	e.under[&end] = true
+	return ctx, func() {
+		e.mu.Lock()
+		delete(e.under, &end)
+		e.mu.Unlock()
+		end()
+	}, nil
+}
+
+// picked says whether a request is one that may be refused.
+func (o *Options) picked(req *http.Request) bool {
+	return o.Meet != nil && (o.Holds == nil || o.Holds(req))
+}

@@ -1,0 +1,259 @@
+package setback
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/claims"
+)
+
+// Site is the part of an agent: it compares the mark of its one member with the hub
+// before anything is taken over from that. It writes nothing, neither to the hub nor
+// to the member. Use NewSite.
+type Site struct {
+	options SiteOptions
+
+	mu      sync.Mutex
+	history claims.History // of the hub, as last read
+	met     bool           // the hub was compared, and is to be listened to
+	hold    *claims.Hold   // nil: nothing is held
+	lost    *claims.Mark   // what shows that the hub is behind; nil: nothing
+	mark    *claims.Mark   // that of the member, as last read
+	seen    int64          // the highest revision that concerned the member
+	nobody  time.Time      // when the hub was last found without runs
+	mute    bool           // the member did not say how far it has seen the hub
+	told    []func()
+}
+
+// SiteOptions say between whom the site is. All but Clock are required.
+type SiteOptions struct {
+	// Cluster is the member's name on the hub.
+	Cluster string
+	// Hub asks the hub's server by the way that is open before there is one for others.
+	Hub client.Reader
+	// Asks asks it by the way of all others, and errs while the hub is away.
+	Asks client.Reader
+	// Member asks the member.
+	Member client.Reader
+	// Clock is the time; nil means the machine's.
+	Clock clock.PassiveClock
+}
+
+// NewSite returns a site that has seen nothing.
+func NewSite(o SiteOptions) *Site {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return &Site{options: o}
+}
+
+// OnChange adds one who is told when something begins to be held, when it ends, and
+// when Meet may find that it has. It must not block, and is called before Meet.
+func (s *Site) OnChange(told func()) { s.told = append(s.told, told) }
+
+// Hold is why nothing is taken over; nil if nothing is held.
+func (s *Site) Hold() *claims.Hold {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hold
+}
+
+// Report is what the hub is to be told of the member's mark; false for nothing.
+func (s *Site) Report() (claims.Report, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.lost != nil:
+		return claims.Report{Mark: *s.lost, Behind: true}, true
+	case s.mark != nil:
+		return claims.Report{Mark: *s.mark}, true
+	default:
+		return claims.Report{}, false
+	}
+}
+
+// Saw notes a revision that concerned the member.
+func (s *Site) Saw(_, resourceVersion string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen = max(s.seen, number(resourceVersion))
+}
+
+// Meet compares a hub that answers with what the member has seen of it, given the
+// hub's namespace kube-system. Errors: hub.ErrHeld if the hub is behind or waits, or the
+// member does not say how far it has seen the hub; others are of the hub. In either
+// case nothing may be taken over.
+func (s *Site) Meet(ctx context.Context, system metav1.Object) error {
+	s.mu.Lock()
+	s.met = false
+	s.mu.Unlock()
+	mark, err := s.markOf(ctx, system)
+	s.mu.Lock()
+	s.mute = err != nil
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	at, err := revision(ctx, s.options.Hub, &workv1alpha1.WorkList{}, client.InNamespace(workv1alpha2.ExecutionNamespace(s.options.Cluster)))
+	if apierrors.IsForbidden(err) {
+		at, err = math.MaxInt64, nil // it is not registered yet: only the hub's runs tell
+	}
+	if err != nil {
+		return err
+	}
+	hold := s.meet(claims.ParseHistory(system.GetAnnotations()[clusterv1alpha1.HistoryAnnotation]), mark, at)
+	if hold == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", hub.ErrHeld, hold.Describe())
+}
+
+// askMember is how long the member may take to say what it carries.
+const askMember = 5 * time.Second
+
+// markOf reads the mark of the member, if it is one of this hub.
+func (s *Site) markOf(ctx context.Context, of metav1.Object) (*claims.Mark, error) {
+	ctx, cancel := context.WithTimeout(ctx, askMember)
+	defer cancel()
+	system := &corev1.Namespace{}
+	if err := s.options.Member.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+		return nil, fmt.Errorf("%w: read how far the member has seen the hub: %w", hub.ErrHeld, err)
+	}
+	claim, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
+	if err != nil || claim == nil || claim.Hub != string(of.GetUID()) {
+		return nil, nil //nolint:nilnil,nilerr // whose the member is, is found out elsewhere
+	}
+	return claim.Mark, nil
+}
+
+// meet concludes from a history, the member's mark and the revision that the hub is
+// at whether something is held, and tells of a change.
+func (s *Site) meet(history claims.History, mark *claims.Mark, at int64) *claims.Hold {
+	s.mu.Lock()
+	was := s.hold
+	s.lost = s.evidence(history, mark, at)
+	if s.lost == nil {
+		s.seen = min(s.seen, at) // what was lost is lost
+	}
+	switch {
+	case s.lost == nil:
+		s.hold = history.Hold
+	case s.hold == nil || !slices.Contains(s.hold.Lost, s.lost.ID):
+		found, _ := claims.History{}.Holds(s.options.Cluster, s.lost, at, s.options.Clock.Now())
+		s.hold = found.Hold
+	}
+	s.history, s.mark, s.nobody = history, mark, time.Time{}
+	is := s.hold
+	s.met = is == nil
+	s.mu.Unlock()
+	if (was == nil) != (is == nil) {
+		s.tell()
+	}
+	return is
+}
+
+// evidence returns a mark that shows that the hub is behind; nil if there is none.
+// What was found once stands until somebody says to go on: the store grows meanwhile.
+// The lock is held.
+func (s *Site) evidence(history claims.History, mark *claims.Mark, at int64) *claims.Mark {
+	switch {
+	case s.lost != nil && !history.Forgives(s.lost.ID):
+		return s.lost
+	case history.Behind(mark, "", at):
+		return mark
+	case s.mark != nil && s.seen > at && !history.Forgives(s.mark.ID): // not in the mark yet
+		return &claims.Mark{Run: s.mark.Run, ID: s.mark.ID, Revision: s.seen}
+	default:
+		return nil
+	}
+}
+
+var _ members.Marker = (*Site)(nil)
+
+// Weigh implements members.Marker. What a mark says of the hub was found out before
+// anything was taken over from that; the member itself goes on with what it has.
+func (s *Site) Weigh(_ context.Context, _ string, mark *claims.Mark) error {
+	s.mu.Lock()
+	s.mark = mark
+	spoke := s.mute
+	s.mute = false
+	s.mu.Unlock()
+	if spoke {
+		s.tell()
+	}
+	return nil
+}
+
+func (s *Site) tell() {
+	for _, tell := range s.told {
+		tell()
+	}
+}
+
+// patience is how long a hub that has no run written down is not asked again.
+const patience = time.Minute
+
+// Next implements members.Marker. The hub is asked which of its runs is the last once
+// something has concerned the member: what that has seen by then is of this run, or
+// of an earlier one, and never of a later one.
+func (s *Site) Next(ctx context.Context, _ string, have *claims.Mark) (*claims.Mark, error) {
+	s.mu.Lock()
+	seen, forgiven := s.seen, have != nil && s.history.Forgives(have.ID)
+	waits := !s.met || s.options.Clock.Since(s.nobody) < patience
+	s.mu.Unlock()
+	if _, ok := claims.Next(have, claims.Run{}, seen, forgiven); waits || !ok {
+		return nil, nil
+	}
+	system := &corev1.Namespace{}
+	if err := s.options.Asks.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+		return nil, fmt.Errorf("read the history of the hub: %w", err)
+	}
+	history := claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation])
+	last, ok := history.Last()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !ok:
+		s.nobody = s.options.Clock.Now()
+		return nil, nil
+	case history.Hold != nil || !s.met:
+		return nil, nil
+	}
+	s.history = history
+	next, ok := claims.Next(have, last, seen, forgiven)
+	if !ok {
+		return nil, nil
+	}
+	s.mark = &next
+	return &next, nil
+}
+
+// Register has the site follow what concerns the member by the watch that the loops
+// of mgr have.
+func (s *Site) Register(mgr ctrl.Manager) error {
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		if err := followWorks(ctx, mgr.GetCache(), s.Saw, cache.BlockUntilSynced(false)); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	}))
+}

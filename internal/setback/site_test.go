@@ -1,0 +1,237 @@
+package setback_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/internal/setback"
+	"github.com/flotilla-io/flotilla/policies/claims"
+)
+
+// edge is a member with a claim, and the agent that asks it.
+type edge struct {
+	*setback.Site
+	*store
+	clock  *clocktesting.FakePassiveClock
+	member client.Client
+	down   error
+	turns  int
+}
+
+// newEdge returns the agent of east, whose member carries a mark.
+func newEdge(t *testing.T, s *store, mark *claims.Mark) *edge {
+	t.Helper()
+	e := &edge{store: s, clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0))}
+	claim := &claims.Claim{Hub: "hub", Cluster: "east", Mark: mark}
+	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", Annotations: map[string]string{clusterv1alpha1.ClaimAnnotation: claim.Encode()}}}
+	e.member = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(system).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			return errors.Join(e.down, c.Get(ctx, key, obj, opts...))
+		},
+	}).Build()
+	e.Site = setback.NewSite(setback.SiteOptions{Cluster: "east", Hub: s, Asks: s, Member: e.member, Clock: e.clock})
+	e.OnChange(func() { e.turns++ })
+	return e
+}
+
+// meet has the agent look at its hub.
+func (e *edge) meet(t *testing.T) error {
+	t.Helper()
+	system := e.system(t)
+	system.UID = "hub"
+	return e.Meet(t.Context(), system)
+}
+
+// next returns the mark that the member gets.
+func (e *edge) next(t *testing.T, have *claims.Mark) *claims.Mark {
+	t.Helper()
+	if err := e.Weigh(t.Context(), "east", have); err != nil {
+		t.Fatal(err)
+	}
+	mark, err := e.Next(t.Context(), "east", have)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mark
+}
+
+// TestMarksOfAnAgent: the hub writes a run down for agents, and the agent marks what it
+// has seen with the run that is the last by then.
+func TestMarksOfAnAgent(t *testing.T) {
+	s := newStore("100")
+	e := newEdge(t, s, nil)
+	if err := e.meet(t); err != nil {
+		t.Fatal(err)
+	}
+	e.Saw("east", "101")
+	if mark := e.next(t, nil); mark != nil {
+		t.Errorf("a mark of no run: %v", mark)
+	}
+	k := setback.New(s, s, nil)
+	for range 2 {
+		if err := k.Agents(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := s.writes.Load(); n != 2 {
+		t.Errorf("the run was written %d times", n)
+	}
+	if mark := e.next(t, nil); mark != nil {
+		t.Errorf("a hub without runs is asked again at once: %v", mark)
+	}
+	e.clock.SetTime(e.clock.Now().Add(time.Hour))
+	first := e.next(t, nil)
+	if first == nil || first.Run != 1 || first.Revision != 101 {
+		t.Fatalf("the first mark is %v", first)
+	}
+	if report, ok := e.Report(); !ok || report != (claims.Report{Mark: *first}) {
+		t.Errorf("the hub is told %v, %t", report, ok)
+	}
+	if mark := e.next(t, first); mark != nil {
+		t.Errorf("a mark for nothing new: %v", mark)
+	}
+
+	s.revision = "200"
+	next := setback.New(s, s, nil) // the hub starts anew; the agent does not notice
+	if err := next.Agents(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e.Saw("east", "900")
+	second := e.next(t, first)
+	if second == nil || second.Run != 2 || second.Revision != 900 {
+		t.Errorf("the mark of the next run is %v", second)
+	}
+	s.revision = "950"
+	if err := e.meet(t); err != nil {
+		t.Errorf("a hub that goes on: %v", err)
+	}
+	if err := next.Heard(t.Context(), "east", claims.Report{Mark: *second}); err != nil || next.Hold() != nil {
+		t.Errorf("a hub that goes on waits: %v, %v", next.Hold(), err)
+	}
+}
+
+// TestWhenAnAgentHolds: what the hub and the member carry, and what follows for an
+// agent that has just started.
+func TestWhenAnAgentHolds(t *testing.T) {
+	history := claims.History{Runs: []claims.Run{{Number: 1, ID: "a", Began: 10}, {Number: 2, ID: "b", Began: 50}}}
+	lost := claims.Mark{Run: 3, ID: "c", Revision: 60}
+	holding, _ := history.Holds("west", &lost, 55, time.Unix(500, 0))
+	for name, tc := range map[string]struct {
+		history  claims.History
+		revision string
+		mark     *claims.Mark
+		down     error
+		held     bool
+		report   *claims.Report
+	}{
+		"a member that has seen nothing":             {history, "100", nil, nil, false, nil},
+		"a member that has seen what the hub has":    {history, "100", &claims.Mark{Run: 2, ID: "b", Revision: 100}, nil, false, &claims.Report{Mark: claims.Mark{Run: 2, ID: "b", Revision: 100}}},
+		"a revision that the hub has not reached":    {history, "100", &claims.Mark{Run: 2, ID: "b", Revision: 101}, nil, true, &claims.Report{Mark: claims.Mark{Run: 2, ID: "b", Revision: 101}, Behind: true}},
+		"a run that the hub does not know":           {history, "100", &lost, nil, true, &claims.Report{Mark: lost, Behind: true}},
+		"a run that the hub goes on without":         {holding.Resumes(), "100", &lost, nil, false, &claims.Report{Mark: lost}},
+		"a hub that waits for another member":        {holding, "100", nil, nil, true, nil},
+		"a hub of which nothing is known any more":   {claims.History{}, "100", &lost, nil, true, &claims.Report{Mark: lost, Behind: true}},
+		"a member that does not say what it carries": {history, "100", nil, errors.New("down"), true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(tc.revision)
+			system := s.system(t)
+			system.Annotations = map[string]string{clusterv1alpha1.HistoryAnnotation: tc.history.Encode()}
+			if err := s.Update(t.Context(), system); err != nil {
+				t.Fatal(err)
+			}
+			e := newEdge(t, s, tc.mark)
+			e.down = tc.down
+			if err := e.meet(t); errors.Is(err, hub.ErrHeld) != tc.held || (err != nil) != tc.held {
+				t.Errorf("Meet = %v", err)
+			}
+			if tc.down == nil && (e.Hold() != nil) != tc.held {
+				t.Errorf("Hold = %v", e.Hold())
+			}
+			var report *claims.Report
+			if r, ok := e.Report(); ok {
+				report = &r
+			}
+			if diff := cmp.Diff(tc.report, report); diff != "" {
+				t.Errorf("what the hub is told (-want +got):\n%s", diff)
+			}
+			if e.Saw("east", "500"); tc.held && e.next(t, tc.mark) != nil {
+				t.Error("the evidence is written over")
+			}
+			if tc.down != nil && e.turns != 1 {
+				t.Error("nobody is told that the member says again what it carries")
+			}
+		})
+	}
+}
+
+// TestAnAgentThatKnowsMore: the hub is behind its agent, waits for that, and goes on
+// with it, although its store has grown past the number by then.
+func TestAnAgentThatKnowsMore(t *testing.T) {
+	s := newStore("100")
+	if err := setback.New(s, s, nil).Agents(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e := newEdge(t, s, nil)
+	if err := e.meet(t); err != nil {
+		t.Fatal(err)
+	}
+	e.Saw("east", "150")
+	mark := e.next(t, nil)
+	if mark == nil {
+		t.Fatal("there is no mark")
+	}
+	e.Saw("east", "180") // and not in the mark yet
+
+	s.revision = "160" // an older copy of the store
+	restored := setback.New(s, s, nil)
+	if err := restored.Begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, revision := range []string{"160", "700"} {
+		s.revision = revision
+		if err := e.meet(t); !errors.Is(err, hub.ErrHeld) {
+			t.Fatalf("at %s: %v", revision, err)
+		}
+	}
+	report, ok := e.Report()
+	if !ok || !report.Behind || e.turns != 1 {
+		t.Fatalf("the hub is told %v, %t; %d turns", report, ok, e.turns)
+	}
+	if err := restored.Heard(t.Context(), "east", report); err != nil || restored.Hold() == nil {
+		t.Fatalf("the hub does not wait: %v", err)
+	}
+	writes := s.writes.Load()
+	if err := restored.Heard(t.Context(), "east", claims.Report{Mark: claims.Mark{Run: 9, ID: "x", Revision: 9}, Behind: true}); err != nil || s.writes.Load() != writes {
+		t.Errorf("an agent that says so again and again has the hub write: %v", err)
+	}
+	if err := e.meet(t); !errors.Is(err, hub.ErrHeld) {
+		t.Errorf("the hub waits, and the agent does not: %v", err)
+	}
+	if err := restored.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.meet(t); err != nil || e.Hold() != nil || e.turns != 2 {
+		t.Errorf("afterwards: %v, %v, %d turns", err, e.Hold(), e.turns)
+	}
+	e.Saw("east", "710")
+	if next := e.next(t, mark); next == nil || next.Revision != 710 {
+		t.Errorf("the mark afterwards is %v", next)
+	}
+	if err := restored.Heard(t.Context(), "east", report); err != nil || restored.Hold() != nil {
+		t.Errorf("what was forgiven counts: %v, %v", restored.Hold(), err)
+	}
+}
