@@ -2,7 +2,6 @@ package execution_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -53,19 +52,8 @@ const patience = 2 * time.Minute
 // period is how often the cluster loop looks at the member.
 const period = time.Second
 
-// fleets is how many tests run a fleet at the same time, unless -parallel says
-// otherwise: most of their time they wait, five seconds for each namespace that
-// goes, and for the loops' clock.
-const fleets = "4"
-
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
-	flag.Parse()
-	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue {
-		if err := parallel.Value.Set(fleets); err != nil {
-			panic(err) // it is a number
-		}
-	}
 	os.Exit(m.Run())
 }
 
@@ -81,7 +69,8 @@ type fleet struct {
 	stopLoops func()
 }
 
-// newFleet runs a fleet for one test.
+// newFleet runs a fleet for one test. Such tests are parallel: most of their time
+// they wait, five seconds for each namespace that goes, and for the loops' clock.
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	f := &fleet{t: t, hub: servertest.New(t), at: member.Options{Name: "eu-1", DataDir: t.TempDir(), Nodes: 1}}
