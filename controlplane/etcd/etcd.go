@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 )
@@ -32,6 +33,11 @@ const (
 	// members that are behind, of which this store has none.
 	catchUpEntries = 100
 	nominalURL     = "http://127.0.0.1:2379" // recorded as the member's address; nothing listens there
+	// segmentBytes is how much room etcd takes ahead for its log, twice. Where there is
+	// none it notes a fault that it dies of one segment later, however much room there
+	// is by then: a segment has to fit into what is left when writes are refused, of
+	// which etcd's own 64 MB are half.
+	segmentBytes, etcdSegmentBytes = 8 << 20, 64_000_000
 )
 
 // Options say where a store lives and what it may take.
@@ -69,6 +75,7 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 	if err := os.MkdirAll(opts.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
+	atomic.CompareAndSwapInt64(&wal.SegmentSizeBytes, etcdSegmentBytes, segmentBytes) // the library has no option for it
 	s := &Server{quota: opts.QuotaBytes}
 	if s.quota == 0 {
 		s.quota = DefaultQuota

@@ -84,6 +84,39 @@ func TestSocketIsForTheOwnerAlone(t *testing.T) {
 	}
 }
 
+// TestTheLogFitsIntoWhatIsLeft: what the store takes ahead for its log has room where
+// writes are refused for want of it (a quarter of --min-free-disk), or it would die of
+// that later. It goes on from one file to the next.
+func TestTheLogFitsIntoWhatIsLeft(t *testing.T) {
+	const left = 32 << 20
+	dir := filepath.Join(shortTempDir(t), "e")
+	s := start(t, dir)
+	value := strings.Repeat("x", 1<<20)
+	for i := range 20 {
+		put(t, s, fmt.Sprint("large-", i%2), value)
+	}
+	files, err := os.ReadDir(filepath.Join(dir, "member", "wal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs := 0
+	for _, file := range files {
+		info, err := file.Info()
+		if err != nil {
+			continue // it was renamed
+		}
+		if info.Size() > left/2 {
+			t.Errorf("%s takes %d bytes, %d are left", file.Name(), info.Size(), left)
+		}
+		if filepath.Ext(file.Name()) == ".wal" {
+			logs++
+		}
+	}
+	if logs < 2 {
+		t.Errorf("the log is in %d files", logs)
+	}
+}
+
 // shortTempDir is a temporary folder whose path leaves room for a socket.
 func shortTempDir(t *testing.T) string {
 	t.Helper()
