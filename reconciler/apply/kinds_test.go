@@ -157,4 +157,8 @@ func TestAVersionThatIsServedNoMore(t *testing.T) {
 	if said := g.awaitReason("web", old, applier.ReasonUnknownKind); !strings.Contains(said, "v1beta1") {
 		t.Errorf("of a version that is served no more it says %q", said)
 	}
+	g.ready("web", g.commit(map[string]string{"app/gadget.yaml": g.gadget("v1"), "app/config.yaml": configMaps(1)}))
+	if !g.have("v1") {
+		t.Error("there is no gadget of the version that is served")
+	}
 }

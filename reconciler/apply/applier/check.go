@@ -307,6 +307,9 @@ func (a *Applier) refused(ctx context.Context, set Set, desired, observed *unstr
 		}
 		return a.recreate(ctx, set, desired)
 	}
+	if observed != nil && ownedInGoneVersion(desired, observed, cause) {
+		return Configured, nil, nil // its managed fields are migrated before it is applied
+	}
 	if problem := findingOf(id, cause); problem != nil {
 		return later, problem, nil
 	}

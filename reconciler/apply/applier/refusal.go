@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fluxcd/pkg/ssa"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 )
@@ -94,6 +96,16 @@ func findingOf(id inventory.ID, err error) *Finding {
 // not have, which the server gives as an internal error.
 func isSchemaError(err error) bool {
 	return strings.Contains(err.Error(), "failed to create typed patch object")
+}
+
+// ownedInGoneVersion recognises the answer to an apply of an object whose managed fields
+// are in a version that its definition does not serve any more.
+func ownedInGoneVersion(desired, observed *unstructured.Unstructured, err error) bool {
+	if !strings.Contains(err.Error(), "request to convert CR to an invalid group/version") {
+		return false
+	}
+	patch, err := ssa.PatchMigrateToVersion(observed, desired.GetAPIVersion())
+	return err == nil && len(patch) > 0
 }
 
 // plain returns the server's text on one line.
