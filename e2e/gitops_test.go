@@ -75,7 +75,7 @@ func (w *world) unfollow(t *testing.T, namespace string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), slack*time.Minute)
 	defer cancel()
 	if _, err := run(ctx, nil, "flotilla", "kubectl", "--kubeconfig", w.Hub.Kubeconfig, "delete", "kustomizations", "--all", "-n", namespace); err != nil {
-		t.Error(err)
+		t.Errorf("%v\n%s", err, w.evidence(t))
 	}
 }
 

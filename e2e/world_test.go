@@ -205,8 +205,8 @@ func (w *world) apply(t *testing.T, manifests string) {
 // other tests go on beside it.
 const slack = 4
 
-// eventually waits until check returns nil, and fails the test with its last answer
-// if it does not. Within is how long that takes at most on an idle machine.
+// eventually waits until check returns nil, and fails the test with its last answer,
+// and what the fleet was doing, if it does not. Within is how long that takes at most on an idle machine.
 func eventually(t *testing.T, within time.Duration, what string, check func(ctx context.Context) error) {
 	t.Helper()
 	before(t, slack*within, what, check)
@@ -225,7 +225,7 @@ func before(t *testing.T, within time.Duration, what string, check func(ctx cont
 		return found == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("%s: not within %s: %v", what, within, last)
+		t.Fatalf("%s: not within %s: %v\n%s", what, within, last, the.evidence(t))
 	}
 }
 
