@@ -33,13 +33,17 @@ type Claim struct {
 // mostFormer is how many former hubs are remembered.
 const mostFormer = 8
 
+// longestRun is how many bytes the identity of a run has at most: what a member writes
+// there is kept on the hub.
+const longestRun = 64
+
 // Parse reads a claim; nil if text is empty. Errors: ErrMalformed.
 func Parse(text string) (*Claim, error) {
 	if text == "" {
 		return nil, nil
 	}
 	c := &Claim{}
-	if err := json.Unmarshal([]byte(text), c); err != nil || c.Hub == "" {
+	if err := json.Unmarshal([]byte(text), c); err != nil || c.Hub == "" || c.Mark != nil && len(c.Mark.ID) > longestRun {
 		return nil, ErrMalformed
 	}
 	return c, nil

@@ -65,7 +65,7 @@ func (r Report) Encode() string {
 type Hold struct {
 	// Since is when that was found.
 	Since time.Time `json:"since"`
-	// Clusters are those that have seen more, sorted.
+	// Clusters are those that have seen more, in the order in which that was found.
 	Clusters []string `json:"clusters"`
 	// Store is the revision of the hub's store then, Seen the highest one that a
 	// member has seen.
@@ -75,11 +75,19 @@ type Hold struct {
 	Lost []string `json:"lost"`
 }
 
+// mostNamed is how many clusters a message names.
+const mostNamed = 5
+
 // Describe says what is wrong and what to do, for people.
 func (h *Hold) Describe() string {
+	clusters := slices.Sorted(slices.Values(h.Clusters))
+	names := strings.Join(clusters[:min(len(clusters), mostNamed)], ", ")
+	if more := len(clusters) - mostNamed; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
 	return fmt.Sprintf("the control plane was set back to an older backup: its store was at revision %d, and %s had seen %d. "+
 		"Since %s nothing is changed or removed in clusters: flotilla resume hub shows what would be, and goes on",
-		h.Store, strings.Join(h.Clusters, ", "), h.Seen, h.Since.Format(time.RFC3339))
+		h.Store, names, h.Seen, h.Since.Format(time.RFC3339))
 }
 
 // History is what the store remembers of its runs.

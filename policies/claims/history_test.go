@@ -1,6 +1,9 @@
 package claims_test
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -129,5 +132,32 @@ func TestNext(t *testing.T) {
 				t.Errorf("got %v, %v", next, ok)
 			}
 		})
+	}
+}
+
+// TestWhatIsToldOfAHold fits into a condition, and does not depend on who was found
+// first.
+func TestWhatIsToldOfAHold(t *testing.T) {
+	var all []string
+	for i := range 2000 {
+		all = append(all, fmt.Sprintf("cluster-%04d", i))
+	}
+	forth := claims.Hold{Clusters: all, Store: 5, Seen: 7}
+	back := forth
+	back.Clusters = slices.Clone(all)
+	slices.Reverse(back.Clusters)
+	text := forth.Describe()
+	if text != back.Describe() {
+		t.Errorf("it is told as %q and as %q", text, back.Describe())
+	}
+	if want := "cluster-0000, cluster-0001, cluster-0002, cluster-0003, cluster-0004 and 1995 more had seen 7"; !strings.Contains(text, want) {
+		t.Errorf("%q, want %q in it", text, want)
+	}
+}
+
+func TestAMarkThatIsTooLong(t *testing.T) {
+	claim := claims.Claim{Hub: "one", Cluster: "east", Mark: &claims.Mark{Run: 1, ID: strings.Repeat("a", 65), Revision: 3}}
+	if got, err := claims.Parse(claim.Encode()); !errors.Is(err, claims.ErrMalformed) {
+		t.Errorf("Parse = %v, %v", got, err)
 	}
 }

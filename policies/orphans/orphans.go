@@ -1,7 +1,6 @@
 package orphans
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -59,7 +59,7 @@ func Named(work *workv1alpha1.Work, id ID) bool {
 	}
 	return slices.ContainsFunc(work.Spec.Workload.Manifests, func(m workv1alpha1.Manifest) bool {
 		var object metav1.PartialObjectMetadata
-		if json.Unmarshal(m.Raw, &object) != nil {
+		if json.Unmarshal(m.Raw, &object) != nil { // as it is sent: case counts
 			return true
 		}
 		return id == ID{object.GroupVersionKind().GroupKind(), types.NamespacedName{Namespace: object.Namespace, Name: object.Name}}

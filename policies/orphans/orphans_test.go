@@ -54,6 +54,8 @@ func TestNamed(t *testing.T) {
 	manifest := func(raw string) []workv1alpha1.Manifest {
 		return []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(raw)}}}
 	}
+	twice := &workv1alpha1.Work{}
+	twice.Spec.Workload.Manifests = manifest(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"a"},"KIND":"Secret","Metadata":{"name":"b"}}`)
 	asks, remembers, unread, other := &workv1alpha1.Work{}, &workv1alpha1.Work{}, &workv1alpha1.Work{}, &workv1alpha1.Work{}
 	asks.Spec.Workload.Manifests = manifest(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"a"}}`)
 	remembers.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{Identifier: workv1alpha1.ResourceIdentifier{Version: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "a"}}}
@@ -64,7 +66,7 @@ func TestNamed(t *testing.T) {
 		want bool
 	}{
 		"no Work": {nil, false}, "one that asks for it": {asks, true}, "one that has yet to remove it": {remembers, true},
-		"one that cannot be read": {unread, true}, "one that asks for something else": {other, false},
+		"one that cannot be read": {unread, true}, "one that can be read in two ways": {twice, true}, "one that asks for something else": {other, false},
 	} {
 		if got := orphans.Named(tc.work, id("a")); got != tc.want {
 			t.Errorf("%s: %t, want %t", name, got, tc.want)

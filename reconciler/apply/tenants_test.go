@@ -133,7 +133,7 @@ func TestAnAccountOfANameThatNoneCanHave(t *testing.T) {
 	w.kustomization("web")
 	revision := w.commit(map[string]string{"app/x.yaml": configMaps(1)})
 	w.ready("web", revision)
-	w.change("web", func(spec *kustomizev1.KustomizationSpec) { spec.ServiceAccountName = "x/y; touch pwned" })
+	w.change("web", func(spec *kustomizev1.KustomizationSpec) { spec.ServiceAccountName = "x/y; exit 3" })
 	if message := w.awaitReason("web", revision, apply.ReasonInvalidAccount); strings.Contains(message, "kubectl") {
 		t.Errorf("message = %q, want no command in it", message)
 	}

@@ -101,6 +101,14 @@ func (r frontier) regrant() {
 	}
 }
 
+// granted looks again at those that refer to anything in a namespace whose grants
+// change: the grants of one tenant are no matter of the others.
+func (r frontier) granted(namespace string) {
+	for _, ref := range r.ledger.travellersTo(namespace) {
+		r.users.Add(requestFor(ref), false)
+	}
+}
+
 func isGrant(gvk schema.GroupVersionKind) bool {
 	return slices.Contains(dependency.GrantKinds(), gvk)
 }

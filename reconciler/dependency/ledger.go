@@ -148,6 +148,20 @@ func (l *ledger) travellers() []dependency.Ref {
 	return slices.Collect(maps.Keys(l.abroad))
 }
 
+// travellersTo returns those that refer to anything in a namespace other than theirs.
+func (l *ledger) travellersTo(namespace string) []dependency.Ref {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	there := func(d kinds.Dependency) bool { return d.Namespace == namespace }
+	var out []dependency.Ref
+	for ref := range l.abroad {
+		if e := l.entries[ref]; e.Namespace != namespace && (slices.ContainsFunc(e.deps, there) || slices.ContainsFunc(e.refused, there)) {
+			out = append(out, ref)
+		}
+	}
+	return out
+}
+
 // usersOf returns those that need r.
 func (l *ledger) usersOf(r selector.Resource) []dependency.User {
 	l.mu.RLock()

@@ -580,3 +580,31 @@ func TestLedger(t *testing.T) {
 		t.Errorf("left: %v %v %v", l.entries, l.named, l.wide)
 	}
 }
+
+// TestWhoLooksAgainAtGrants: those who refer to something in the namespace whose
+// grants change, whether they may have it or not, and nobody else.
+func TestWhoLooksAgainAtGrants(t *testing.T) {
+	l := newLedger()
+	in := func(namespace string) []kinds.Dependency {
+		d := config("settings")
+		d.Namespace = namespace
+		return []kinds.Dependency{d}
+	}
+	for name, e := range map[string]*entry{
+		"home": {deps: in("shop")}, "has": {deps: in("vault")}, "refused": {refused: in("vault")}, "other": {deps: in("bank")}, "cluster": {deps: in("")},
+	} {
+		e.User = user(e.deps)
+		e.Ref = dependency.Ref{Namespace: "shop", Name: name}
+		l.put(e)
+	}
+	for namespace, want := range map[string][]string{"vault": {"has", "refused"}, "bank": {"other"}, "shop": nil, "elsewhere": nil} {
+		var got []string
+		for _, ref := range l.travellersTo(namespace) {
+			got = append(got, ref.Name)
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("grants of %s (-want +got):\n%s", namespace, diff)
+		}
+	}
+}

@@ -101,7 +101,7 @@ func requestFor(ref dependency.Ref) reconcile.Request {
 // object that somebody may need.
 func (r *Reconciler) changed(key store.Key, _, _ *unstructured.Unstructured, first bool) {
 	if isGrant(key.GroupVersionKind) {
-		frontier{r}.regrant()
+		frontier{r}.granted(key.Namespace)
 	}
 	b := bindings.KeyOf(key)
 	if r.ledger.get(dependency.Ref{Namespace: b.Namespace, Name: b.Name}) != nil {

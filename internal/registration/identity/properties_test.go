@@ -56,7 +56,7 @@ func TestBeyond(t *testing.T) {
 // TestPatchesCanBePasted: what an agent says stands in commands that administrators
 // are shown. A shell takes all of it for one word.
 func TestPatchesCanBePasted(t *testing.T) {
-	for _, region := range []string{"eu-1", "eu'; touch pwned; '", "$(touch pwned)`touch pwned`", "eu\nb", "\u202etxt", "\x00", "\xff", "\U0001F600", "a\"b<&>c"} {
+	for _, region := range []string{"eu-1", "eu'; exit 3; '", "$(exit 3)`exit 3`", "eu\nb", "\u202etxt", "\x00", "\xff", "\U0001F600", "a\"b<&>c"} {
 		said := identity.Properties{Region: region, Zones: []string{region}}
 		words, err := exec.CommandContext(t.Context(), "sh", "-c", "printf '%s|' start '"+said.Patch()+"' end").Output()
 		if err != nil {
