@@ -120,14 +120,15 @@ func Prepare(manifest *unstructured.Unstructured, workID string) {
 
 // Same says whether have is as want says, so that nothing is to be written: its
 // spec is equal, and it has the owners, labels, annotations and finalizers that
-// want names. It may have more, but no stale record of overrides, of a fault,
-// or of what happens to drift.
+// want names. It may have more, but no stale record of overrides, of a fault, of
+// what happens to drift, or of who applied it.
 func Same(want, have *workv1alpha1.Work) bool {
 	return contains(have.Labels, want.Labels) && contains(have.Annotations, want.Annotations) &&
 		sameRecord(want, have, policyv1alpha1.AppliedOverrides) &&
 		sameRecord(want, have, policyv1alpha1.AppliedClusterOverrides) &&
 		sameRecord(want, have, propagation.FaultAnnotation) &&
 		sameRecord(want, have, workv1alpha2.DriftAnnotation) &&
+		sameRecord(want, have, workv1alpha2.AppliedByAnnotation) &&
 		!slices.ContainsFunc(want.Finalizers, func(f string) bool { return !slices.Contains(have.Finalizers, f) }) &&
 		(len(want.OwnerReferences) == 0 || equality.Semantic.DeepEqual(want.OwnerReferences, have.OwnerReferences)) &&
 		ptr.Equal(want.Spec.SuspendDispatching, have.Spec.SuspendDispatching) &&

@@ -273,6 +273,7 @@ func TestSame(t *testing.T) {
 		"another label":                   {func(w *workv1alpha1.Work) { w.Labels[workv1alpha2.WorkPermanentIDLabel] = "x" }, false},
 		"another manifest":                {func(w *workv1alpha1.Work) { w.Spec.Workload.Manifests[0].Raw = []byte(`{"kind":"A"}`) }, false},
 		"suspended":                       {func(w *workv1alpha1.Work) { w.Spec.SuspendDispatching = ptr.To(true) }, false},
+		"as somebody else":                {func(w *workv1alpha1.Work) { w.Annotations[workv1alpha2.AppliedByAnnotation] = `[{"user":"x"}]` }, false},
 		"a record of overrides that went": {func(w *workv1alpha1.Work) { w.Annotations[policyv1alpha1.AppliedOverrides] = "[]" }, false},
 		"an owner that somebody added": {func(w *workv1alpha1.Work) {
 			w.OwnerReferences = []metav1.OwnerReference{{Kind: "ConfigMap", Name: "x", UID: "u"}}

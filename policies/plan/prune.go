@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
@@ -38,6 +39,7 @@ func Prune(obj *unstructured.Unstructured) {
 	}
 	removeKey(obj.Object, lastApplied, "metadata", "annotations")
 	removeKey(obj.Object, propagation.WaitsAnnotation, "metadata", "annotations")
+	removeKey(obj.Object, workv1alpha2.AppliedByAnnotation, "metadata", "annotations")
 	gvk := obj.GroupVersionKind()
 	if prune, ok := pruners[gvk.Group+"/"+gvk.Kind]; ok {
 		prune(obj.Object)

@@ -16,8 +16,11 @@ import (
 // cluster. It belongs to the Cluster and goes with it. No override reaches it,
 // and it takes over an object of the name that the cluster has already.
 func System(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster) (*workv1alpha1.Work, error) {
-	manifest := obj.DeepCopy()
-	name := workv1alpha2.WorkName(manifest.GetKind(), manifest.GetName(), manifest.GetNamespace())
+	return SystemOf(workv1alpha2.WorkName(obj.GetKind(), obj.GetName(), obj.GetNamespace()), cluster, obj)
+}
+
+// SystemOf is System for several objects, in this order, in a Work of the name.
+func SystemOf(name string, cluster *clusterv1alpha1.Cluster, objs ...*unstructured.Unstructured) (*workv1alpha1.Work, error) {
 	work := &workv1alpha1.Work{
 		TypeMeta: workType(),
 		ObjectMeta: metav1.ObjectMeta{
@@ -31,16 +34,19 @@ func System(obj *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster) (*
 			}},
 		},
 	}
-	labels := mapOf(manifest.GetLabels())
-	labels[workv1alpha2.KarmadaSystemLabel] = workv1alpha2.KarmadaSystemLabelValue
-	manifest.SetLabels(labels)
-	id := manifestIdentity(work)
-	id.annotations[workv1alpha2.ResourceConflictResolutionAnnotation] = workv1alpha2.ResourceConflictResolutionOverwrite
-	mark(manifest, id)
-	encoded, err := Encode(manifest)
-	if err != nil {
-		return nil, fmt.Errorf("encode %s %s: %w", manifest.GetKind(), manifest.GetName(), err)
+	for _, obj := range objs {
+		manifest := obj.DeepCopy()
+		labels := mapOf(manifest.GetLabels())
+		labels[workv1alpha2.KarmadaSystemLabel] = workv1alpha2.KarmadaSystemLabelValue
+		manifest.SetLabels(labels)
+		id := manifestIdentity(work)
+		id.annotations[workv1alpha2.ResourceConflictResolutionAnnotation] = workv1alpha2.ResourceConflictResolutionOverwrite
+		mark(manifest, id)
+		encoded, err := Encode(manifest)
+		if err != nil {
+			return nil, fmt.Errorf("encode %s %s: %w", manifest.GetKind(), manifest.GetName(), err)
+		}
+		work.Spec.Workload.Manifests = append(work.Spec.Workload.Manifests, encoded)
 	}
-	work.Spec.Workload.Manifests = []workv1alpha1.Manifest{encoded}
 	return work, nil
 }

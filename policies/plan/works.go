@@ -15,6 +15,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/author"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/placement"
@@ -85,11 +86,16 @@ func (in *WorksInput) plan(target workv1alpha2.TargetCluster, digest string, com
 		out.Err = err
 		return out
 	}
-	if out.Applied, out.Err = overrides.Apply(manifest, cluster); out.Err != nil {
+	authors, err := in.override(&out, manifest, cluster, overrides)
+	if err != nil {
+		out.Err = err
 		return out
 	}
 	work := in.newWork(target.Name, digest)
 	maps.Copy(work.Annotations, out.Applied.Annotations())
+	if text := authors.String(); text != "" {
+		work.Annotations[workv1alpha2.AppliedByAnnotation] = text
+	}
 	mark(manifest, manifestIdentity(work))
 	encoded, err := Encode(manifest)
 	if err != nil {
@@ -99,6 +105,32 @@ func (in *WorksInput) plan(target workv1alpha2.TargetCluster, digest string, com
 	work.Spec.Workload.Manifests = []workv1alpha1.Manifest{encoded}
 	out.Work = work
 	return out
+}
+
+// override changes the manifest for the cluster, and returns all whose word is in it
+// then: who applied the template, and who wrote what changed it.
+func (in *WorksInput) override(p *WorkPlan, manifest *unstructured.Unstructured, cluster *clusterv1alpha1.Cluster, overrides override.Chain) (author.Authors, error) {
+	authors, err := authorsOf(in.Template)
+	if err != nil {
+		return nil, err
+	}
+	var unread error
+	p.Applied, err = overrides.Follow(manifest, cluster, func(o policyv1alpha1.Override, _ int) {
+		more, err := authorsOf(o)
+		authors, unread = authors.With(more), errors.Join(unread, err)
+	})
+	if err == nil {
+		err = unread
+	}
+	return authors, err
+}
+
+func authorsOf(obj metav1.Object) (author.Authors, error) {
+	out, err := author.Parse(obj.GetAnnotations()[workv1alpha2.AppliedByAnnotation])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", obj.GetName(), err)
+	}
+	return out, nil
 }
 
 // Manifest returns what the cluster would get if there were no overrides; before

@@ -20,6 +20,7 @@ import (
 // not, they go.
 var optional = []string{
 	policyv1alpha1.AppliedOverrides, policyv1alpha1.AppliedClusterOverrides, propagation.FaultAnnotation, workv1alpha2.DriftAnnotation,
+	workv1alpha2.AppliedByAnnotation,
 }
 
 // merged returns current with all that planned says, and whether that differs.

@@ -250,9 +250,11 @@ func merged(current, planned *workv1alpha1.Work) (*workv1alpha1.Work, bool) {
 	out := current.DeepCopy()
 	changed := merge(&out.Labels, planned.Labels)
 	changed = merge(&out.Annotations, planned.Annotations) || changed
-	if _, set := planned.Annotations[workv1alpha2.DriftAnnotation]; !set && out.Annotations[workv1alpha2.DriftAnnotation] != "" {
-		delete(out.Annotations, workv1alpha2.DriftAnnotation)
-		changed = true
+	for _, key := range []string{workv1alpha2.DriftAnnotation, workv1alpha2.AppliedByAnnotation} {
+		if _, set := planned.Annotations[key]; !set && out.Annotations[key] != "" {
+			delete(out.Annotations, key)
+			changed = true
+		}
 	}
 	if !sameManifests(current.Spec.Workload.Manifests, planned.Spec.Workload.Manifests) {
 		out.Spec.Workload = planned.Spec.Workload

@@ -191,6 +191,10 @@ func (r *Reconciler) put(ctx context.Context, planned *workv1alpha1.Work) (bool,
 // brought makes a Work what is planned and says whether that changed it.
 func brought(work, planned *workv1alpha1.Work) bool {
 	changed := false
+	if _, has := work.Annotations[workv1alpha2.AppliedByAnnotation]; has {
+		delete(work.Annotations, workv1alpha2.AppliedByAnnotation) // it is the control plane's own
+		changed = true
+	}
 	for key, value := range planned.Labels {
 		if work.Labels[key] != value {
 			metav1.SetMetaDataLabel(&work.ObjectMeta, key, value)

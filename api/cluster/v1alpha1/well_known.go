@@ -49,6 +49,12 @@ const (
 	// else, and nothing: they stay, and are told of.
 	OrphansAnnotation = "cluster.flotilla.io/orphans"
 	OrphansDelete     = "Delete"
+	// ApplyAsAnnotation says as whom Works are applied in the member. ApplyAsAuthor: as
+	// who applied the template, with the rights that he has on the hub. ApplyAsHub, and
+	// nothing: as the hub itself, with all rights.
+	ApplyAsAnnotation = "cluster.flotilla.io/apply-as"
+	ApplyAsAuthor     = "Author"
+	ApplyAsHub        = "ControlPlane"
 )
 
 // ClaimAnnotation on the namespace kube-system of a member says which hub has it:

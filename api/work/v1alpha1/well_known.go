@@ -49,7 +49,13 @@ const (
 	// WorkHeldPrefix begins what the condition Applied says of a manifest while the
 	// control plane waits, since its store was set back: what would be done.
 	WorkHeldPrefix = "held: would "
-	// WorkAppliedFailedReason goes with False.
+	// WorkUnknownAccountReason goes with False: nobody in the member stands for who
+	// applied the template.
+	WorkUnknownAccountReason = "UnknownAccount"
+	// WorkAccountForbiddenReason goes with False: the member does not let who applied
+	// the template do it there.
+	WorkAccountForbiddenReason = "AccountForbidden"
+	// WorkAppliedFailedReason goes with False, for all other faults.
 	WorkAppliedFailedReason = "AppliedFailed"
 )
 

@@ -99,6 +99,10 @@ const (
 	// propagated, or on its Work, says with "true" that in members it is deleted with
 	// all that others have in it.
 	AllowCascadeAnnotation = "propagation.flotilla.io/allow-cascade"
+	// AppliedByAnnotation says who applied a template or an override, and on a Work
+	// all whose word is in its manifests: authors, as JSON. Admission writes it; none is
+	// the control plane and its administrators.
+	AppliedByAnnotation = "propagation.flotilla.io/applied-by"
 	// DriftAnnotation on a template or Work says what happens to changes of
 	// others in members; without it, what the policy says.
 	DriftAnnotation = "work.flotilla.io/drift"
