@@ -139,5 +139,6 @@ func plugins(opts Options) []apiserver.Plugin {
 	if opts.Claim != nil {
 		out = append(out, apiserver.Plugin{Name: "FlotillaClaims", Interface: admission.NewClaiming(opts.Claim)})
 	}
-	return out
+	// Last: what those before it add is no user's doing.
+	return append(out, apiserver.Plugin{Name: "FlotillaAuthors", Interface: admission.NewAuthors()})
 }

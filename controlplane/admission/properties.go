@@ -42,6 +42,9 @@ func (p *Agents) Admit(ctx context.Context, a admission.Attributes, _ admission.
 		}
 		approved.Give(obj)
 		stands = identity.Properties{Provider: approved.Provider, Region: approved.Region, Zones: approved.Zones}
+		if approved.ApplyAs == "" {
+			delete(obj.Annotations, clusterv1alpha1.ApplyAsAnnotation) // it is an administrator's to say
+		}
 	}
 	stands.Locate(obj)
 	news := stands.Beyond(said, false)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/author"
 )
 
 // A caller is who a member is told asks.
@@ -37,6 +38,9 @@ func callerOf(u user.Info) (caller, error) {
 	if strings.HasPrefix(name, nodeUsers) || strings.HasPrefix(name, kubeUsers) {
 		return caller{}, fmt.Errorf("the user %q is a part of a cluster, and means another one in a member", name)
 	}
+	if strings.HasPrefix(name, author.Prefix) {
+		return caller{}, fmt.Errorf("the user %q is called as those whom members know by the control plane alone", name)
+	}
 	if err := plain(name); err != nil {
 		return caller{}, fmt.Errorf("the user name %w", err)
 	}
@@ -46,7 +50,7 @@ func callerOf(u user.Info) (caller, error) {
 		switch {
 		case group == user.SystemPrivilegedGroup:
 			group = clusterv1alpha1.GroupMasters
-		case group == clusterv1alpha1.GroupMasters:
+		case strings.HasPrefix(group, author.Prefix):
 			continue // nobody's but the hub's to give
 		case strings.HasPrefix(group, systemGroups) && !slices.Contains(own, group):
 			continue

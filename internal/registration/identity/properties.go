@@ -9,6 +9,7 @@ import (
 	"unicode/utf16"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
@@ -32,6 +33,9 @@ type Properties struct {
 	// Labels and Taints are an administrator's alone: agents ask for none.
 	Labels map[string]string `json:"labels,omitempty"`
 	Taints []corev1.Taint    `json:"taints,omitempty"`
+	// ApplyAs says as whom Works are applied in the cluster, as the annotation of a
+	// Cluster does; an administrator's alone, too.
+	ApplyAs string `json:"applyAs,omitempty"`
 }
 
 // PlaceOf returns where a cluster is, as it says.
@@ -58,6 +62,9 @@ func (p *Properties) Give(c *clusterv1alpha1.Cluster) {
 			c.Labels = map[string]string{}
 		}
 		c.Labels[key] = value
+	}
+	if p.ApplyAs != "" {
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, clusterv1alpha1.ApplyAsAnnotation, p.ApplyAs)
 	}
 	for _, taint := range p.Taints {
 		same := func(t corev1.Taint) bool { return t.Key == taint.Key && t.Effect == taint.Effect }
@@ -93,7 +100,7 @@ func (p *Properties) Beyond(more Properties, whole bool) Properties {
 
 // IsZero says whether nothing is said.
 func (p *Properties) IsZero() bool {
-	return p.Provider == "" && p.Region == "" && len(p.Zones) == 0 && len(p.Labels) == 0 && len(p.Taints) == 0
+	return p.Provider == "" && p.Region == "" && len(p.Zones) == 0 && len(p.Labels) == 0 && len(p.Taints) == 0 && p.ApplyAs == ""
 }
 
 // String returns the text that annotations carry; empty for the zero value.

@@ -1,0 +1,134 @@
+package admission
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/utils/ptr"
+)
+
+// TestAuthors: what may become an object in a member has the author who wrote its
+// content last, whatever he says.
+func TestAuthors(t *testing.T) {
+	const (
+		alice = `[{"user":"alice","groups":["dev"]}]`
+		robot = `[{"user":"system:serviceaccount:shop:default"}]`
+	)
+	users := map[string]user.Info{
+		"alice": &user.DefaultInfo{Name: "alice", Groups: []string{"dev", "system:authenticated"}},
+		"robot": &user.DefaultInfo{Name: "system:serviceaccount:shop:default", Groups: []string{"system:serviceaccounts", "system:serviceaccounts:shop"}},
+		"admin": &user.DefaultInfo{Name: "root", Groups: []string{"system:masters"}},
+		"loops": &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{"system:masters"}},
+		"house": &user.DefaultInfo{Name: "system:serviceaccount:kube-system:x", Groups: []string{"system:serviceaccounts:kube-system"}},
+		"apart": &user.DefaultInfo{Name: "system:serviceaccount:karmada-system:x", Groups: []string{"system:serviceaccounts:karmada-system"}},
+	}
+	type is struct {
+		by       string // the annotation
+		replicas int32
+		touch    func(*appsv1.Deployment)
+	}
+	build := func(s *is) runtime.Object {
+		if s == nil {
+			return nil
+		}
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To(s.replicas)}}
+		if s.by != "" {
+			d.Annotations = map[string]string{"propagation.flotilla.io/applied-by": s.by}
+		}
+		if s.touch != nil {
+			s.touch(d)
+		}
+		return d
+	}
+	for name, tc := range map[string]struct {
+		who, subresource string
+		old, now         *is
+		want             string
+	}{
+		"made by a user":                           {who: "alice", now: &is{}, want: alice},
+		"made by an account":                       {who: "robot", now: &is{}, want: robot},
+		"made in the name of another":              {who: "robot", now: &is{by: alice}, want: robot},
+		"made by an administrator":                 {who: "admin", now: &is{}},
+		"brought back by an administrator":         {who: "admin", now: &is{by: alice}, want: alice},
+		"made by loops":                            {who: "loops", now: &is{}},
+		"made by Kubernetes' own":                  {who: "house", now: &is{}},
+		"changed by another":                       {who: "robot", old: &is{by: alice, replicas: 1}, now: &is{by: alice, replicas: 2}, want: robot},
+		"an administrator's, changed":              {who: "robot", old: &is{replicas: 1}, now: &is{replicas: 2}, want: robot},
+		"changed by an administrator":              {who: "admin", old: &is{by: alice, replicas: 1}, now: &is{by: alice, replicas: 2}, want: alice},
+		"taken over by an administrator":           {who: "admin", old: &is{by: alice}, now: &is{}},
+		"changed by loops":                         {who: "apart", old: &is{by: alice, replicas: 1}, now: &is{by: alice, replicas: 2}, want: alice},
+		"written again as it was, by another":      {who: "robot", old: &is{by: alice, replicas: 1}, now: &is{replicas: 1}, want: alice},
+		"its author changed alone":                 {who: "alice", old: &is{by: robot, replicas: 1}, now: &is{by: alice, replicas: 1}, want: robot},
+		"its author taken off":                     {who: "alice", old: &is{by: alice, replicas: 1}, now: &is{replicas: 1}, want: alice},
+		"its author taken off along with a change": {who: "alice", old: &is{by: robot, replicas: 1}, now: &is{replicas: 2}, want: alice},
+		"an administrator's, given an author":      {who: "alice", old: &is{replicas: 1}, now: &is{by: robot, replicas: 1}},
+		"its status, with another author":          {who: "alice", subresource: "status", old: &is{by: robot}, now: &is{by: alice, replicas: 7}, want: robot},
+		"what does not reach members": {who: "robot", old: &is{by: alice}, now: &is{by: alice, touch: func(d *appsv1.Deployment) {
+			d.Finalizers, d.ResourceVersion, d.Generation = []string{"x"}, "7", 3
+			d.OwnerReferences = []metav1.OwnerReference{{Name: "x"}}
+			d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x"}}
+			d.Status.Replicas = 7
+			d.APIVersion, d.Kind = "apps/v1", "Deployment"
+		}}, want: alice},
+		"a label": {who: "robot", old: &is{by: alice}, now: &is{by: alice, touch: func(d *appsv1.Deployment) { d.Labels = map[string]string{"a": "b"} }}, want: robot},
+	} {
+		t.Run(name, func(t *testing.T) {
+			operation := admission.Create
+			if tc.old != nil {
+				operation = admission.Update
+			}
+			obj := build(tc.now)
+			a := admission.NewAttributesRecord(obj, build(tc.old), schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "shop", "web",
+				schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, tc.subresource, operation, nil, false, users[tc.who])
+			if err := NewAuthors().Admit(t.Context(), a, nil); err != nil {
+				t.Fatal(err)
+			}
+			if got := obj.(*appsv1.Deployment).Annotations["propagation.flotilla.io/applied-by"]; got != tc.want {
+				t.Errorf("applied by %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestWhatHasAuthors: kinds that reach members, or say what does.
+func TestWhatHasAuthors(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind      schema.GroupVersionKind
+		namespace string
+		want      bool
+	}{
+		"a custom resource":       {schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}, "shop", true},
+		"one without a namespace": {schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}, "", true},
+		"a Work":                  {schema.GroupVersionKind{Group: "work.karmada.io", Version: "v1alpha1", Kind: "Work"}, "karmada-es-east", true},
+		"an override":             {schema.GroupVersionKind{Group: "policy.karmada.io", Version: "v1alpha1", Kind: "OverridePolicy"}, "shop", true},
+		"a policy, which says where and not what": {schema.GroupVersionKind{Group: "policy.karmada.io", Version: "v1alpha1", Kind: "PropagationPolicy"}, "shop", false},
+		"a Secret of the control plane's":         {schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, "karmada-cluster", false},
+		"an Event":                                {schema.GroupVersionKind{Version: "v1", Kind: "Event"}, "shop", false},
+		"a question":                              {schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "SelfSubjectAccessReview"}, "", false},
+	} {
+		if got := authored(tc.kind, tc.namespace); got != tc.want {
+			t.Errorf("%s has an author: %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
+// TestContentOfCustomResources is that of kinds that the server knows no types of.
+func TestContentOfCustomResources(t *testing.T) {
+	gadget := func(size int64, status string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": map[string]any{"name": "a"},
+			"spec": map[string]any{"size": size}, "status": map[string]any{"phase": status},
+		}}
+	}
+	got := []bool{sameContent(gadget(1, "a"), gadget(1, "b")), sameContent(gadget(1, "a"), gadget(2, "a"))}
+	if diff := cmp.Diff([]bool{true, false}, got); diff != "" {
+		t.Errorf("same (-want +got):\n%s", diff)
+	}
+}
