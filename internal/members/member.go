@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,11 +18,9 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-io/flotilla/internal/members/sight"
 	"github.com/flotilla-io/flotilla/internal/members/wire"
-	"github.com/flotilla-io/flotilla/internal/ownership"
 )
 
 var (
@@ -165,12 +162,12 @@ func (m *Member) Read(gvk schema.GroupVersionKind, key types.NamespacedName) (*O
 // Get reads an object from the member itself. Errors: one that
 // apierrors.IsNotFound knows, ErrNotServed, or a transport fault.
 func (m *Member) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	resource, err := m.resource(ctx, gvk, key.Namespace)
+	resource, err := m.own().resource(ctx, gvk, key.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	obj, err := resource.Get(ctx, key.Name, metav1.GetOptions{})
-	return obj, m.explain(err, gvk)
+	return obj, m.own().explain(err, gvk)
 }
 
 // OnlyNew is a resource version that no object has. What is applied with it is
@@ -183,43 +180,20 @@ const OnlyNew = "9223372036854775807"
 // object. Errors: ErrNotServed, ErrNoNamespace, or what the member answered: a
 // conflict where desired names another resource version than the object's.
 func (m *Member) Apply(ctx context.Context, desired *unstructured.Unstructured) (*Observed, error) {
-	gvk := desired.GroupVersionKind()
-	resource, err := m.resource(ctx, gvk, desired.GetNamespace())
-	if err != nil {
-		return nil, err
-	}
-	content, err := desired.MarshalJSON()
-	if err != nil {
-		return nil, fmt.Errorf("encode %s %s: %w", gvk.Kind, desired.GetName(), err)
-	}
-	answer, err := resource.Patch(ctx, desired.GetName(), types.ApplyPatchType, content, metav1.PatchOptions{
-		FieldManager:    ownership.FieldManager,
-		Force:           ptr.To(true),
-		FieldValidation: metav1.FieldValidationIgnore, // warnings would reach nobody, and cost a second look at each field
-	})
-	if err != nil {
-		return nil, m.explain(err, gvk)
-	}
-	return m.sight.Wrote(gvk, answer)
+	return m.own().Apply(ctx, desired)
 }
 
 // Patch sends a JSON merge patch that only goes through if the object is still
 // the one with this UID, named by the patch's metadata.uid.
 func (m *Member) Patch(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, patch []byte) error {
-	resource, err := m.resource(ctx, gvk, key.Namespace)
-	if err != nil {
-		return err
-	}
-	_, err = resource.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: ownership.FieldManager})
-	m.sight.Undid(gvk, key)
-	return m.explain(err, gvk)
+	return m.own().Patch(ctx, gvk, key, patch)
 }
 
 // Delete removes the object that has this UID, and what it owns in the
 // background. An object that is not there is no error; one with another UID is a
 // conflict.
 func (m *Member) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, uid types.UID) error {
-	resource, err := m.resource(ctx, gvk, key.Namespace)
+	resource, err := m.own().resource(ctx, gvk, key.Namespace)
 	if err != nil {
 		return err
 	}
@@ -232,7 +206,7 @@ func (m *Member) Delete(ctx context.Context, gvk schema.GroupVersionKind, key ty
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	return m.explain(err, gvk)
+	return m.own().explain(err, gvk)
 }
 
 // Autoscaled says whether a HorizontalPodAutoscaler of the member scales an
@@ -259,39 +233,6 @@ func Each(m *Member, yield func(schema.GroupVersionKind, *Observed)) { m.sight.E
 func (m *Member) KindsChanged() {
 	m.sight.KindsChanged()
 	m.tell.KindsChanged(m.name)
-}
-
-func (m *Member) resource(ctx context.Context, gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
-	kind, err := m.sight.Lookup(ctx, gvk)
-	if meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("%w: %s", ErrNotServed, gvk)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if !kind.Namespaced {
-		return m.dynamic.Resource(kind.Resource), nil
-	}
-	return m.dynamic.Resource(kind.Resource).Namespace(namespace), nil
-}
-
-// explain tells the ways apart in which a member says "not found": the object,
-// its namespace, or its kind.
-func (m *Member) explain(err error, gvk schema.GroupVersionKind) error {
-	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
-		return err
-	}
-	details := status.Status().Details
-	switch {
-	case details == nil || details.Name == "":
-		m.sight.Forget(gvk)
-		return fmt.Errorf("%w: %s", ErrNotServed, gvk)
-	case details.Kind == "namespaces" && gvk.Kind != "Namespace":
-		return fmt.Errorf("%w: %s", ErrNoNamespace, details.Name)
-	default:
-		return err
-	}
 }
 
 // run keeps the watches going until ctx ends.

@@ -14,6 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 )
 
@@ -130,6 +131,9 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	if m.gvk.Kind == "Namespace" && m.gvk.Group == "" {
 		l.line.release(func(c cause) bool { return c == cause{event: onNamespace, namespace: m.key.Name} })
 	}
+	if acting.Grants(m.gvk.GroupKind()) {
+		l.line.release(func(c cause) bool { return c.event == onRights })
+	}
 	log.FromContext(ctx).Info("Applied", "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name)
 	if d := s.drifts[m.ordinal]; d != nil && d != untold {
 		l.drift.tell(s, m, d)
@@ -208,7 +212,7 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 	}
 	patch, err := ownership.Adopt(desired, live)
 	if err == nil && patch != nil {
-		err = s.member.Patch(ctx, m.gvk, m.key, patch)
+		err = s.adopt(ctx, m, patch)
 	}
 	if err != nil {
 		return nil, err
@@ -271,6 +275,9 @@ func (l *lane) explain(s *state, m *manifest, err error) error {
 	if (errors.Is(err, members.ErrBusy) || apierrors.IsTooManyRequests(err)) && l.line.retries.NumRequeues(s.key) < triesForPlace {
 		return &blocked{cause: cause{event: onRetry}, err: err}
 	}
+	if refusal := (*acting.Refusal)(nil); errors.As(err, &refusal) && refusal.Passes() && l.line.retries.NumRequeues(s.key) < triesForRights {
+		return &blocked{cause: cause{event: onRights}, err: err}
+	}
 	if errors.Is(err, members.ErrNoNamespace) && l.line.retries.NumRequeues(s.key) < triesForNamespace {
 		return &blocked{cause: cause{event: onNamespace, namespace: m.key.Namespace}, err: err}
 	}
@@ -280,6 +287,11 @@ func (l *lane) explain(s *state, m *manifest, err error) error {
 // triesForNamespace is how often a Work is tried before a namespace that is not
 // there counts as a failure: about three seconds.
 const triesForNamespace = 6
+
+// triesForRights is how often a Work is tried before a right that who applied its
+// template lacks counts as a failure: about three seconds. The Work that brings it may
+// be on its way.
+const triesForRights = 6
 
 // triesForConflict is how often a Work is tried before an object that somebody
 // else writes all the time counts as a failure: about three seconds.

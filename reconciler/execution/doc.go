@@ -13,6 +13,10 @@
 // that is slow or gone keeps only its own Works waiting. A lane opens when its
 // Cluster appears and closes when it is gone.
 //
-// Reasons: Applied True/AppliedSuccessful, False/AppliedFailed; Dispatching
-// True/Dispatching, False/SuspendDispatching.
+// Where a Cluster says so, manifests are applied as who applied their templates,
+// with the rights that the member gives him, and never as anybody else.
+//
+// Reasons: Applied True/AppliedSuccessful, False/AppliedFailed,
+// False/UnknownAccount, False/AccountForbidden; Dispatching True/Dispatching,
+// False/SuspendDispatching.
 package execution

@@ -23,8 +23,10 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/crew"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/access"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/window"
@@ -75,8 +77,7 @@ type reader interface {
 }
 
 type writer interface {
-	Apply(ctx context.Context, desired *unstructured.Unstructured) (*members.Observed, error)
-	Patch(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, patch []byte) error
+	acting.Member
 	Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, uid types.UID) error
 }
 
@@ -165,8 +166,8 @@ func (r *Reconciler) listen(ctx context.Context, mgr ctrl.Manager) error {
 		return fmt.Errorf("watch works: %w", err)
 	}
 	if _, err := clusters.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { r.clusterSeen(ctx, obj) },
-		UpdateFunc: func(_, obj any) { r.clusterSeen(ctx, obj) },
+		AddFunc:    func(obj any) { r.clusterSeen(ctx, nil, obj) },
+		UpdateFunc: func(before, obj any) { r.clusterSeen(ctx, before, obj) },
 		DeleteFunc: func(obj any) { r.clusterGone(ctx, obj) },
 	}); err != nil {
 		return fmt.Errorf("watch clusters: %w", err)
@@ -181,7 +182,7 @@ func (r *Reconciler) listen(ctx context.Context, mgr ctrl.Manager) error {
 	return nil
 }
 
-func (r *Reconciler) clusterSeen(ctx context.Context, obj any) {
+func (r *Reconciler) clusterSeen(ctx context.Context, before, obj any) {
 	cluster, ok := obj.(*clusterv1alpha1.Cluster)
 	if !ok {
 		return
@@ -194,6 +195,8 @@ func (r *Reconciler) clusterSeen(ctx context.Context, obj any) {
 	if lane := r.lane(cluster.Name); lane != nil && !cluster.DeletionTimestamp.IsZero() {
 		// A cluster that leaves lets go of Works that wait for it.
 		lane.line.release(func(cause) bool { return true })
+	} else if was, ok := before.(*clusterv1alpha1.Cluster); ok && lane != nil && access.AppliesAsAuthor(was) != access.AppliesAsAuthor(cluster) {
+		lane.line.release(func(c cause) bool { return c.event == onRights })
 	}
 }
 
@@ -227,7 +230,8 @@ func (r *Reconciler) workSeen(before, after any) {
 	}
 	r.wrote.Observed(work)
 	if was, ok := before.(*workv1alpha1.Work); ok && was.Generation == work.Generation && was.UID == work.UID &&
-		was.DeletionTimestamp.IsZero() == work.DeletionTimestamp.IsZero() && reports(was) == reports(work) && guard.Allowed(was) == guard.Allowed(work) {
+		was.DeletionTimestamp.IsZero() == work.DeletionTimestamp.IsZero() && reports(was) == reports(work) && guard.Allowed(was) == guard.Allowed(work) &&
+		was.Annotations[workv1alpha2.AppliedByAnnotation] == work.Annotations[workv1alpha2.AppliedByAnnotation] {
 		return
 	}
 	key := client.ObjectKeyFromObject(work)

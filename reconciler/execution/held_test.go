@@ -27,6 +27,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/author"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
@@ -88,6 +89,10 @@ func (y *yard) Apply(_ context.Context, desired *unstructured.Unstructured) (*me
 	y.there.SetUID(uid)
 	y.told = append(y.told, desired.GetAnnotations()[workv1alpha2.WorkNameAnnotation]+" applies "+string(uid))
 	return y.observed(), nil
+}
+
+func (y *yard) As(author.Account) (members.Sender, error) {
+	return nil, author.ErrUnknown // nobody asks
 }
 
 func (y *yard) Patch(context.Context, schema.GroupVersionKind, types.NamespacedName, []byte) error {

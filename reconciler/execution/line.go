@@ -31,6 +31,7 @@ const (
 	onKinds            // the member may serve other kinds
 	onNamespace        // a namespace was made
 	onHolder           // another Work lets go of an object
+	onRights           // somebody was given rights
 )
 
 // cause is what a Work waits for.

@@ -30,6 +30,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/author"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
@@ -47,9 +48,10 @@ type edge struct {
 	asked    []string
 	sent     *unstructured.Unstructured
 
-	autoscaled bool  // whether an autoscaler is at it
-	silent     error // why it does not say so
-	conflicts  bool  // whether it takes a resource version for a conflict in any case
+	autoscaled bool   // whether an autoscaler is at it
+	silent     error  // why it does not say so
+	forbidden  string // who may do nothing
+	conflicts  bool   // whether it takes a resource version for a conflict in any case
 }
 
 func (e *edge) ask(format string, args ...any) {
@@ -91,6 +93,40 @@ func (e *edge) Apply(_ context.Context, desired *unstructured.Unstructured) (*me
 	out := members.Marks(desired)
 	out.Owned, out.Health = "owned", workv1alpha1.ResourceHealthy
 	return out, nil
+}
+
+func (e *edge) As(who author.Account) (members.Sender, error) { return inTheNameOf{who, e}, nil }
+
+// inTheNameOf is a member as somebody meets it.
+type inTheNameOf struct {
+	who  author.Account
+	edge *edge
+}
+
+func (i inTheNameOf) Apply(ctx context.Context, desired *unstructured.Unstructured) (*members.Observed, error) {
+	i.edge.ask("as %s", i.who.User)
+	if err := i.forbids(desired.GetName()); err != nil {
+		return nil, err
+	}
+	return i.edge.Apply(ctx, desired)
+}
+
+func (i inTheNameOf) Try(_ context.Context, desired *unstructured.Unstructured) error {
+	i.edge.ask("try %s as %s", desired.GetName(), i.who.User)
+	return i.forbids(desired.GetName())
+}
+
+func (i inTheNameOf) Patch(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, patch []byte) error {
+	i.edge.ask("as %s", i.who.User)
+	return i.edge.Patch(ctx, gvk, key, patch)
+}
+
+// forbids is what RBAC answers.
+func (i inTheNameOf) forbids(name string) error {
+	if i.who.User != i.edge.forbidden {
+		return nil
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, name, fmt.Errorf("User %q cannot patch resource", i.who.User))
 }
 
 func (e *edge) Patch(_ context.Context, _ schema.GroupVersionKind, key types.NamespacedName, _ []byte) error {

@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/interpreters"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 )
 
@@ -102,6 +103,8 @@ func (l *lane) next(ctx context.Context, s *state, next loop.Next, err error, si
 		c = cause{event: onKinds}
 	case errors.As(err, &held):
 		c = held.cause()
+	case errors.As(err, new(*acting.Refusal)):
+		c = cause{event: onRights}
 	case errors.As(err, &unruled):
 		c, after = cause{event: onSync, kind: unruled.Kind}, interpreters.Costs(unruled) // the event comes when the rules change
 	}

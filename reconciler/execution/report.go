@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 )
 
@@ -143,7 +144,7 @@ func applied(s *state) (metav1.Condition, bool) {
 	}
 	return metav1.Condition{
 		Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse,
-		Reason:  workv1alpha1.WorkAppliedFailedReason,
+		Reason:  acting.Reason(s.failed),
 		Message: ownership.Clip(fmt.Sprintf("Failed to apply all manifests (%d/%d): %s", good, len(s.failed), utilerrors.NewAggregate(s.failed).Error()), mostMessage),
 	}, true
 }

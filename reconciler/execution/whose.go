@@ -9,6 +9,7 @@ import (
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 )
 
 // Two hubs may have Works of one name. What an object in a member says of its Work
@@ -39,7 +40,20 @@ func (s *state) send(ctx context.Context, desired *unstructured.Unstructured) (*
 		annotations[workv1alpha2.HubAnnotation] = hub
 		desired.SetAnnotations(annotations)
 	}
-	return s.member.Apply(ctx, desired)
+	as, err := acting.Of(s.cluster, s.work, s.member)
+	if err != nil {
+		return nil, err
+	}
+	return as.Apply(ctx, desired)
+}
+
+// adopt sends a patch by which an object becomes the Work's.
+func (s *state) adopt(ctx context.Context, m *manifest, patch []byte) error {
+	as, err := acting.Of(s.cluster, s.work, s.member)
+	if err != nil {
+		return err
+	}
+	return as.Patch(ctx, m.gvk, m.key, patch)
 }
 
 // taken says why an object is left alone that has the name of the manifest's.

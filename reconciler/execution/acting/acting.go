@@ -1,0 +1,157 @@
+package acting
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/access"
+	"github.com/flotilla-io/flotilla/policies/author"
+)
+
+// Writer writes what a Work asks for.
+type Writer interface {
+	Apply(ctx context.Context, desired *unstructured.Unstructured) (*members.Observed, error)
+	Patch(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, patch []byte) error
+}
+
+// Member writes as the hub itself, or in the name of others.
+type Member interface {
+	Writer
+	As(who author.Account) (members.Sender, error)
+}
+
+// Refusal says that nobody in a member may write what a Work asks for.
+type Refusal struct {
+	what    string // was sent; empty where nothing was
+	cluster string
+	user    string // on the hub
+	account string // in the member; empty where nobody stands for the user
+	err     error
+}
+
+// Error names the user, the member and what to do.
+func (r *Refusal) Error() string {
+	if r.account == "" {
+		return fmt.Sprintf("nobody in cluster %s stands for %s, who applied it, and by the annotation %s of the Cluster nobody else applies it: %v; apply the template as a user or a service account with rights in its namespace",
+			r.cluster, r.user, clusterv1alpha1.ApplyAsAnnotation, r.err)
+	}
+	return fmt.Sprintf("%s is applied as the user %s in cluster %s, for %s who applied it, and the cluster does not allow that: %v; give %s the right on the control plane, by a RoleBinding, and it has it in the cluster",
+		r.what, r.account, r.cluster, r.user, r.err, r.user)
+}
+
+// Unwrap returns what the member said, or why nobody was asked.
+func (r *Refusal) Unwrap() error { return r.err }
+
+// Passes says whether the right may be on its way.
+func (r *Refusal) Passes() bool { return r.account != "" }
+
+func (r *Refusal) reason() string {
+	if r.account == "" {
+		return workv1alpha1.WorkUnknownAccountReason
+	}
+	return workv1alpha1.WorkAccountForbiddenReason
+}
+
+// Of returns who writes what a Work asks for. Errors: *Refusal where somebody whose
+// word is in it has nobody there to stand for him.
+func Of(cluster *clusterv1alpha1.Cluster, work *workv1alpha1.Work, m Member) (Writer, error) {
+	if !access.AppliesAsAuthor(cluster) {
+		return m, nil
+	}
+	authors, err := author.Parse(work.Annotations[workv1alpha2.AppliedByAnnotation])
+	if err != nil {
+		return nil, &Refusal{cluster: cluster.Name, user: "somebody", err: err}
+	}
+	if len(authors) == 0 {
+		return m, nil
+	}
+	out := make(cast, len(authors))
+	for i, one := range authors {
+		account, err := one.Account()
+		if err != nil {
+			return nil, &Refusal{cluster: cluster.Name, user: one.User, err: err}
+		}
+		sender, err := m.As(account)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = actor{sender: sender, cluster: cluster.Name, user: one.User, account: account.User}
+	}
+	return out, nil
+}
+
+// actor stands in a member for one of those whose word is in a Work.
+type actor struct {
+	sender                 members.Sender
+	cluster, user, account string
+}
+
+// cast are all of them. The first writes, if all the others could, too.
+type cast []actor
+
+// Apply implements Writer. Errors: *Refusal.
+func (c cast) Apply(ctx context.Context, desired *unstructured.Unstructured) (*members.Observed, error) {
+	what := title(desired.GetKind(), desired.GetNamespace(), desired.GetName())
+	for _, other := range c[1:] {
+		if err := other.sender.Try(ctx, desired); err != nil {
+			return nil, other.refused(what, err)
+		}
+	}
+	out, err := c[0].sender.Apply(ctx, desired)
+	return out, c[0].refused(what, err)
+}
+
+// Patch implements Writer. Errors: *Refusal.
+func (c cast) Patch(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, patch []byte) error {
+	return c[0].refused(title(gvk.Kind, key.Namespace, key.Name), c[0].sender.Patch(ctx, gvk, key, patch))
+}
+
+// refused tells what an account may not do from other faults: quotas and webhooks
+// refuse by the same code, whoever asks.
+func (a actor) refused(what string, err error) error {
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), a.account) {
+		return err
+	}
+	return &Refusal{what: what, cluster: a.cluster, user: a.user, account: a.account, err: err}
+}
+
+func title(kind, namespace, name string) string {
+	return kind + " " + strings.TrimPrefix(namespace+"/"+name, "/")
+}
+
+// Reason is that of the condition Applied where these errors, some of which may be
+// nil, keep a Work from being applied.
+func Reason(failed []error) string {
+	reason := ""
+	for _, err := range failed {
+		var refusal *Refusal
+		switch {
+		case err == nil:
+		case !errors.As(err, &refusal), reason != "" && reason != refusal.reason():
+			return workv1alpha1.WorkAppliedFailedReason
+		default:
+			reason = refusal.reason()
+		}
+	}
+	if reason == "" {
+		return workv1alpha1.WorkAppliedFailedReason
+	}
+	return reason
+}
+
+// Grants says whether objects of a kind give rights.
+func Grants(kind schema.GroupKind) bool {
+	return kind.Group == "rbac.authorization.k8s.io" && slices.Contains([]string{"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"}, kind.Kind)
+}
