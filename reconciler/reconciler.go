@@ -332,7 +332,7 @@ func registerOrphans(_ context.Context, f *fleet) error {
 }
 
 func registerUnifiedAuth(_ context.Context, f *fleet) error {
-	return unifiedauth.New(f.mgr.GetClient(), f.events, unifiedauth.Options{}).Register(f.mgr)
+	return unifiedauth.New(f.mgr.GetClient(), f.events, unifiedauth.Options{Skip: &f.opts.Skip}).Register(f.mgr)
 }
 
 func registerAgents(_ context.Context, f *fleet) error {

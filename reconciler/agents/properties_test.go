@@ -109,7 +109,7 @@ func TestWhatATokenSaysOfItsCluster(t *testing.T) {
 		return w.byToken(t, made)
 	}
 	agent := hubOf(t, w.firstBy(t, says(identity.Properties{
-		Region: "eu", Labels: map[string]string{"tier": "secret"}, Taints: []corev1.Taint{{Key: "edge", Effect: corev1.TaintEffectNoSchedule}},
+		Region: "eu", ApplyAs: clusterv1alpha1.ApplyAsHub, Labels: map[string]string{"tier": "secret"}, Taints: []corev1.Taint{{Key: "edge", Effect: corev1.TaintEffectNoSchedule}},
 	}), "said", "id-said"))
 	said := clusterOf("said", "id-said")
 	said.Labels = map[string]string{"team": "public"}
@@ -118,8 +118,12 @@ func TestWhatATokenSaysOfItsCluster(t *testing.T) {
 	}
 	said = clusterOf("said", "id-said")
 	said.Spec.Region, said.Spec.Provider = "eu", "acme"
+	said.Annotations = map[string]string{clusterv1alpha1.ApplyAsAnnotation: clusterv1alpha1.ApplyAsAuthor}
 	if err := agent.Create(t.Context(), said); err != nil {
 		t.Fatal(err)
+	}
+	if as := said.Annotations[clusterv1alpha1.ApplyAsAnnotation]; as != clusterv1alpha1.ApplyAsHub {
+		t.Errorf("it applies as %q, the token says otherwise", as)
 	}
 	w.leaves(t, "said")
 	eu := clusterv1alpha1.ClusterSpec{Region: "eu", Taints: []corev1.Taint{{Key: "edge", Effect: corev1.TaintEffectNoSchedule}}}

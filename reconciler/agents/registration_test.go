@@ -184,6 +184,9 @@ func TestAgentsAreHeldToTheirOwn(t *testing.T) {
 			do:   func() error { return patch(cluster("east"), `{"spec":{"taints":[{"key":"a","effect":"NoSchedule"}]}}`) },
 			says: "spec.taints: they are not the agent's to change",
 		},
+		"says as whom it applies": {do: func() error {
+			return patch(cluster("east"), `{"metadata":{"annotations":{"cluster.flotilla.io/apply-as":"ControlPlane"}}}`)
+		}, says: "cluster.flotilla.io/apply-as: it is not the agent's to change"},
 		"labels itself": {do: func() error { return patch(cluster("east"), `{"metadata":{"labels":{"tier":"secret"}}}`) }, says: "labels, finalizers and owners"},
 		"labels itself by its status": {do: func() error {
 			labeled := clusterOf("east", "")

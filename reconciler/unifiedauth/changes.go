@@ -55,11 +55,20 @@ func granting() predicate.Predicate {
 func subjectChanges() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*rbacv1.ClusterRoleBinding)
-			now, isToo := e.ObjectNew.(*rbacv1.ClusterRoleBinding)
-			return ok && isToo && !equality.Semantic.DeepEqual(before.Subjects, now.Subjects)
+			return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() || !equality.Semantic.DeepEqual(subjectsOf(e.ObjectOld), subjectsOf(e.ObjectNew)) ||
+				e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 		},
 	}
+}
+
+func subjectsOf(binding client.Object) []rbacv1.Subject {
+	switch b := binding.(type) {
+	case *rbacv1.RoleBinding:
+		return b.Subjects
+	case *rbacv1.ClusterRoleBinding:
+		return b.Subjects
+	}
+	return nil
 }
 
 // workEvents passes Works of ours on that are gone, or that somebody edited. It

@@ -7,4 +7,8 @@
 // all rights. What somebody may do in a member stays with the member's own RBAC.
 // It deletes these Works when a cluster has no impersonator any more, and never
 // writes to a member.
+//
+// Where a Cluster says that Works are applied as who applied their templates, it also
+// writes the Works by which he may: one per namespace and one for the whole cluster,
+// with copies of the hub's roles and bindings.
 package unifiedauth

@@ -27,6 +27,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/access"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 )
 
@@ -39,9 +40,15 @@ type Recorder interface {
 type Options struct {
 	// Workers is how many clusters are worked on side by side; zero means 2.
 	Workers int
+	// Skip are the namespaces that stay on the hub besides the control plane's; nil
+	// means kube-.*: members have those of their own.
+	Skip *propagation.SkipRules
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
 }
+
+// membersOwn matches the namespaces that every cluster has of its own.
+const membersOwn = "kube-.*"
 
 const defaultWorkers = 2
 
@@ -50,6 +57,7 @@ type Reconciler struct {
 	hub      client.Client
 	recorder Recorder
 	options  Options
+	skip     propagation.SkipRules
 	wrote    *echo.Echo[*workv1alpha1.Work]
 	said     echo.Said[string] // failures, by cluster
 }
@@ -62,7 +70,14 @@ func New(hub client.Client, recorder Recorder, o Options) *Reconciler {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Reconciler{hub: hub, recorder: recorder, options: o, wrote: echo.New[*workv1alpha1.Work](o.Clock)}
+	skip, err := propagation.NewSkipRules([]string{membersOwn}, "")
+	if err != nil {
+		panic(err) // a constant
+	}
+	if o.Skip != nil {
+		skip = *o.Skip
+	}
+	return &Reconciler{hub: hub, recorder: recorder, options: o, skip: skip, wrote: echo.New[*workv1alpha1.Work](o.Clock)}
 }
 
 // Register adds the loop to mgr.
@@ -79,7 +94,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("register the unified auth loop: %w", err)
 	}
-	return nil
+	return rights{r}.register(mgr)
 }
 
 // Reconcile makes the Works of one cluster what they should be.
@@ -184,7 +199,7 @@ func (r *Reconciler) put(ctx context.Context, planned *workv1alpha1.Work) (bool,
 		return false, fmt.Errorf("change work %s: %w", key, err)
 	}
 	r.wrote.Wrote(desired)
-	log.FromContext(ctx).Info("Changed who may be impersonated", "work", desired.Name)
+	log.FromContext(ctx).Info("Changed what users may do in a member", "work", desired.Name)
 	return true, nil
 }
 
@@ -219,7 +234,7 @@ func (r *Reconciler) create(ctx context.Context, planned *workv1alpha1.Work) (bo
 		return false, fmt.Errorf("create work %s: %w", client.ObjectKeyFromObject(planned), err)
 	}
 	r.wrote.Wrote(work)
-	log.FromContext(ctx).Info("Let users be impersonated", "work", work.Name)
+	log.FromContext(ctx).Info("Let users into a member", "work", work.Name)
 	return true, nil
 }
 

@@ -213,3 +213,104 @@ func leaving(t *testing.T, env *servertest.Env, cluster string) {
 		t.Fatalf("works of %s stay: %v", cluster, err)
 	}
 }
+
+// rightsIn waits until the cluster's Work with the rights in a namespace holds these
+// objects and no others; none stands for no Work.
+func rightsIn(t *testing.T, env *servertest.Env, cluster, namespace string, want ...string) {
+	t.Helper()
+	var got []string
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+		got = nil
+		work := &workv1alpha1.Work{}
+		err := env.Hub.Get(ctx, client.ObjectKey{Namespace: "karmada-es-" + cluster, Name: access.RightsWorkName(namespace)}, work)
+		if client.IgnoreNotFound(err) != nil {
+			return false, err
+		}
+		if !work.DeletionTimestamp.IsZero() { // nobody runs who would let it go
+			work.Finalizers = nil
+			return false, client.IgnoreNotFound(env.Hub.Update(ctx, work))
+		}
+		for _, m := range work.Spec.Workload.Manifests {
+			var obj metav1.PartialObjectMetadata
+			if err := json.Unmarshal(m.Raw, &obj); err != nil {
+				return false, err
+			}
+			got = append(got, obj.Kind+" "+obj.Name)
+		}
+		return cmp.Equal(want, got), nil
+	})
+	if err != nil {
+		t.Fatalf("%s, %s: %v, want %v: %v", cluster, namespace, got, want, err)
+	}
+}
+
+// TestRightsComeAndGo follows what tenants may do from the hub to the members that
+// apply as the author, and to no others.
+func TestRightsComeAndGo(t *testing.T) {
+	env := shared.Env(t)
+	_, stop := run(t, env)
+	namespace := env.Namespace(t)
+	clusters := map[string]*clusterv1alpha1.Cluster{}
+	for name, as := range map[string]string{"author": "Author", "other": ""} {
+		clusters[name] = &clusterv1alpha1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"cluster.flotilla.io/apply-as": as}},
+			Spec:       clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push, APIEndpoint: "https://127.0.0.1:1"},
+		}
+		create(t, env, clusters[name])
+		create(t, env, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-" + name}})
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "team"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: "default"}},
+	}
+	create(t, env, binding)
+	const team = "RoleBinding flotilla:team:29f624cb"
+	rightsIn(t, env, "author", namespace, team)
+	rightsIn(t, env, "author", "", "ClusterRole flotilla:edit")
+	create(t, env, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "looker"}, Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}}}})
+	look := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "look"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "looker"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "alice"}},
+	}
+	create(t, env, look)
+	rightsIn(t, env, "author", namespace, "Role flotilla:looker", "RoleBinding flotilla:look:59089bda", team)
+	rightsIn(t, env, "other", namespace)
+
+	for _, b := range []client.Object{look, binding} {
+		if err := env.Hub.Delete(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rightsIn(t, env, "author", namespace)
+	rightsIn(t, env, "author", "")
+	binding.ResourceVersion, binding.UID = "", ""
+	create(t, env, binding)
+	rightsIn(t, env, "author", namespace, team)
+	for name, as := range map[string]string{"other": "Author", "author": "ControlPlane"} {
+		before := clusters[name].DeepCopy()
+		clusters[name].Annotations["cluster.flotilla.io/apply-as"] = as
+		if err := env.Hub.Patch(t.Context(), clusters[name], client.MergeFrom(before)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rightsIn(t, env, "other", namespace, team)
+	rightsIn(t, env, "author", namespace)
+
+	work := &workv1alpha1.Work{}
+	if err := env.Hub.Get(t.Context(), client.ObjectKey{Namespace: "karmada-es-other", Name: access.RightsWorkName(namespace)}, work); err != nil {
+		t.Fatal(err)
+	}
+	work.Spec.Workload.Manifests = nil
+	if err := env.Hub.Update(t.Context(), work); err != nil {
+		t.Fatal(err)
+	}
+	rightsIn(t, env, "other", namespace, team) // what somebody edits is put back
+
+	before := env.QuietRevision(t)
+	stop()
+	_, stop = run(t, env)
+	defer stop()
+	if after := env.QuietRevision(t); after != before {
+		t.Errorf("a restart writes %v", env.Written(t, before))
+	}
+}
