@@ -49,6 +49,9 @@ type Options struct {
 	// Provider, Region and Zones say where the cluster is.
 	Provider, Region string
 	Zones            []string
+	// ApplyAs says as whom Works are applied there: clusterv1alpha1.ApplyAsAuthor or
+	// ApplyAsHub. Empty leaves what the Cluster says, which is the latter if it is new.
+	ApplyAs string
 	// Address is where people find the hub; empty if that is not known.
 	Address string
 	// TakeOver takes the member from another hub that has it.
@@ -84,7 +87,20 @@ func (o *Options) complete() error {
 	if err := checkName(o.Name); err != nil || o.MemberConfig == nil {
 		return err
 	}
+	if err := CheckApplyAs(o.ApplyAs); err != nil {
+		return err
+	}
 	return o.Allow.Check(o.MemberConfig)
+}
+
+// CheckApplyAs refuses what says nothing about as whom Works are applied; empty is
+// allowed.
+func CheckApplyAs(as string) error {
+	switch as {
+	case "", clusterv1alpha1.ApplyAsAuthor, clusterv1alpha1.ApplyAsHub:
+		return nil
+	}
+	return fmt.Errorf("%q does not say as whom templates are applied: it is %s or %s", as, clusterv1alpha1.ApplyAsAuthor, clusterv1alpha1.ApplyAsHub)
 }
 
 func checkName(name string) error {
@@ -224,6 +240,9 @@ func (o *Options) desired(current *clusterv1alpha1.Cluster, id string, w *way) *
 	}
 	if current != nil {
 		cluster = current
+	}
+	if o.ApplyAs != "" {
+		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1alpha1.ApplyAsAnnotation, o.ApplyAs)
 	}
 	spec := &cluster.Spec
 	spec.SecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: o.Namespace, Name: o.Name}

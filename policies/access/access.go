@@ -8,6 +8,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/author"
 )
 
 // ClusterRoleKind is the kind of role that lets anybody reach a cluster.
@@ -115,7 +116,7 @@ func (c *collection) add(subject rbacv1.Subject) {
 }
 
 func (c *collection) user(name string) {
-	if name == "" || name == anonymous || strings.HasPrefix(name, systemKubePrefix) || strings.HasPrefix(name, systemNodePrefix) {
+	if name == "" || name == anonymous || strings.HasPrefix(name, author.Prefix) || strings.HasPrefix(name, systemKubePrefix) || strings.HasPrefix(name, systemNodePrefix) {
 		return // the proxy lets nobody through by these names
 	}
 	const account = "system:serviceaccount:"
@@ -129,7 +130,7 @@ func (c *collection) user(name string) {
 
 func (c *collection) group(name string) {
 	switch {
-	case name == "", name == mastersOfHub, name == clusterv1alpha1.GroupMasters:
+	case name == "", name == mastersOfHub, strings.HasPrefix(name, author.Prefix):
 		// The hub's administrators are impersonated by the group of ours, which is
 		// always there. By name they are known where they are bound by name.
 	case name == serviceAccounts, strings.HasPrefix(name, accountsOf):

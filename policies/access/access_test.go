@@ -50,6 +50,7 @@ func TestWhoMayReachACluster(t *testing.T) {
 		"a group":                        {rule: reach(), who: []rbacv1.Subject{group("dev")}, want: access.Subjects{Groups: []string{"dev", masters}, AnyUser: true}},
 		"all users of the hub":           {rule: reach(), who: []rbacv1.Subject{group("system:authenticated")}, want: access.Subjects{Groups: []string{masters}, AnyUser: true}},
 		"the hub's administrators":       {rule: reach(), who: []rbacv1.Subject{group("system:masters"), group(masters)}, want: access.Subjects{Groups: []string{masters}}},
+		"who is called as an author":     {rule: reach(), who: []rbacv1.Subject{user("flotilla:user:al"), group("flotilla:authors")}, want: access.Subjects{Groups: []string{masters}}},
 		"parts of a cluster":             {rule: reach(), who: []rbacv1.Subject{user("system:node:a"), user("system:kube-scheduler"), user("system:anonymous")}, want: access.Subjects{Groups: []string{masters}}},
 		"a service account":              {rule: reach(), who: []rbacv1.Subject{account("ci", "robot"), account("", "x")}, want: access.Subjects{ServiceAccounts: []string{"ci/robot"}, Groups: []string{masters, "system:serviceaccounts", "system:serviceaccounts:ci"}}},
 		"a service account, as a user":   {rule: reach(), who: []rbacv1.Subject{user("system:serviceaccount:ci:robot")}, want: access.Subjects{ServiceAccounts: []string{"ci/robot"}, Groups: []string{masters, "system:serviceaccounts", "system:serviceaccounts:ci"}}},

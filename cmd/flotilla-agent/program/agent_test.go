@@ -12,6 +12,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,6 +38,7 @@ func TestLife(t *testing.T) {
 	}{
 		{"it registers by a token and is ready", func(t *testing.T) { p = s.testRegister(t) }},
 		{"it carries what it is given, and reports", s.testCarry},
+		{"it applies as who applied a template, and as nobody else", s.testAuthor},
 		{"cut off, it puts back what is changed, and does not pester the hub", func(t *testing.T) { s.testCutOff(t, p) }},
 		{"it starts without the hub, and catches up with the latest state alone", func(t *testing.T) { p = s.testStartAlone(t, p) }},
 		{"the hub starts anew", func(t *testing.T) { s.testHubRestarts(t, p) }},
@@ -85,6 +87,9 @@ func (s *stage) testRegister(t *testing.T) *process {
 	if c.Spec.SyncMode != clusterv1alpha1.Pull || c.Spec.ID != string(system.UID) || c.Spec.Region != "north" || c.Spec.Provider != "" || c.Spec.APIEndpoint != s.member.Server {
 		t.Errorf("the cluster is %+v", c.Spec)
 	}
+	if as := c.Annotations[clusterv1alpha1.ApplyAsAnnotation]; as != clusterv1alpha1.ApplyAsAuthor {
+		t.Errorf("it applies as %q, its token says otherwise", as)
+	}
 	for _, ref := range []*clusterv1alpha1.LocalSecretReference{c.Spec.SecretRef, c.Spec.ImpersonatorSecretRef} {
 		eventually(t, "credentials are on the hub", func(ctx context.Context) error {
 			secret := &corev1.Secret{}
@@ -124,6 +129,42 @@ func (s *stage) testCarry(t *testing.T) {
 	for _, name := range []string{"one", "two", "three"} {
 		s.reported(t, name, 1)
 	}
+}
+
+// testAuthor: what a user of the hub applied is made by the rights that he has in the
+// member, and by no others.
+func (s *stage) testAuthor(t *testing.T) {
+	authored := work("authored", "1")
+	authored.Annotations = map[string]string{"propagation.flotilla.io/applied-by": `[{"user":"alice"}]`}
+	if err := s.env.Hub.Create(t.Context(), authored); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the work is refused", func(ctx context.Context) error {
+		w := &workv1alpha1.Work{}
+		if err := s.env.Hub.Get(ctx, client.ObjectKeyFromObject(authored), w); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
+		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != workv1alpha1.WorkAccountForbiddenReason || !strings.Contains(c.Message, "flotilla:user:alice") {
+			return fmt.Errorf("status: %+v", w.Status)
+		}
+		return nil
+	})
+	for _, obj := range []client.Object{
+		&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "alice"}, Rules: []rbacv1.PolicyRule{{
+			Verbs: []string{"create", "patch"}, APIGroups: []string{""}, Resources: []string{"configmaps"},
+		}}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "alice"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "alice"},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "flotilla:user:alice"}},
+		},
+	} {
+		if err := s.edge.Create(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.stands(t, "authored", "1")
+	s.reported(t, "authored", 1)
 }
 
 // reported waits until a Work says that its generation was applied.

@@ -106,7 +106,7 @@ func (s *stage) lower(t *testing.T) {
 // token makes a bootstrap token for the site.
 func (s *stage) token(t *testing.T) (with, hash string) {
 	t.Helper()
-	made, _, err := token.Create(t.Context(), s.env.Hub, token.Options{Cluster: site1, Properties: identity.Properties{Region: "north"}})
+	made, _, err := token.Create(t.Context(), s.env.Hub, token.Options{Cluster: site1, Properties: identity.Properties{Region: "north", ApplyAs: "Author"}})
 	if err != nil {
 		t.Fatal(err)
 	}

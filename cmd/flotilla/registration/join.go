@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/join"
@@ -48,6 +49,7 @@ that it is to lose it. What that means for each object there is printed first; w
 	flags.StringVar(&j.opts.Provider, "cluster-provider", "", "who runs the cluster, for policies to select by")
 	flags.StringVar(&j.opts.Region, "cluster-region", "", "region of the cluster, for policies to select by")
 	flags.StringSliceVar(&j.opts.Zones, "cluster-zones", nil, "zones of the cluster, for policies to select by")
+	flags.StringVar(&j.opts.ApplyAs, "apply-as", "", "as whom templates are applied there: "+clusterv1alpha1.ApplyAsAuthor+", as who applied them, with his rights; or "+clusterv1alpha1.ApplyAsHub+", with all rights, as a new cluster without the flag")
 	flags.BoolVar(&j.opts.TakeOver, "take-over", false, "take the cluster from another control plane that has it, after printing what that means")
 	flags.BoolVar(&j.opts.DryRun, "dry-run", false, "print what would be done")
 	flags.DurationVar(&j.within, "wait", 30*time.Second, "how long to wait until the control plane finds the cluster ready; 0 does not wait")
@@ -58,6 +60,9 @@ func (j *joining) run(cmd *cobra.Command, args []string) (err error) {
 	j.opts.Name, j.opts.Namespace, j.opts.Allow = args[0], j.member.namespace, j.member.allow
 	if j.member.kubeconfig == "" {
 		return command.Usage(errors.New("--cluster-kubeconfig is missing: name the file that leads to the member cluster"))
+	}
+	if err := join.CheckApplyAs(j.opts.ApplyAs); err != nil {
+		return command.Usage(fmt.Errorf("--apply-as: %w", err))
 	}
 	if j.opts.Hub, err = j.fleet.Client(); err != nil {
 		return fleet.Describe(err)

@@ -14,8 +14,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 	"github.com/flotilla-io/flotilla/internal/registration/token"
 )
@@ -95,6 +97,7 @@ has said the same.`,
 	flags.StringSliceVar(&c.opts.Properties.Zones, "cluster-zones", nil, "zones of the cluster that registers, for policies to select by")
 	flags.StringToStringVar(&c.opts.Properties.Labels, "cluster-labels", nil, "labels of the cluster that registers (KEY=VALUE), for policies to select by")
 	flags.StringSliceVar(&c.taint, "cluster-taints", nil, "taints of the cluster that registers (KEY=VALUE:EFFECT)")
+	flags.StringVar(&c.opts.Properties.ApplyAs, "apply-as", "", "as whom templates are applied in the cluster that registers: "+clusterv1alpha1.ApplyAsAuthor+", as who applied them; or "+clusterv1alpha1.ApplyAsHub+", with all rights, as without the flag")
 	flags.StringVar(&c.print, "print-register-command", printToken, "print the whole line to run beside the cluster: with no value that of register, with =agent that of flotilla-agent")
 	flags.Lookup("print-register-command").NoOptDefVal = printRegister
 	return cmd
@@ -112,6 +115,9 @@ func (c *creation) run(cmd *cobra.Command, args []string) error {
 	}
 	if c.print == printAgent && c.opts.Cluster == "" {
 		return command.Usage(errors.New("--cluster-name is missing: the line for flotilla-agent names its cluster"))
+	}
+	if err := join.CheckApplyAs(c.opts.Properties.ApplyAs); err != nil {
+		return command.Usage(fmt.Errorf("--apply-as: %w", err))
 	}
 	for _, text := range c.taint {
 		taint, err := token.ParseTaint(text)
