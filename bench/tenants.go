@@ -44,7 +44,7 @@ func neighbours(ctx context.Context, b *bench, r *tally.Report) (err error) {
 		return err
 	}
 	for _, p := range []float64{0.5, 0.9, 0.99} {
-		was, is := tally.Percentile(alone, p), tally.Percentile(attacked, p)
+		was, is := tally.Percentile(tenants.Applied(alone), p), tally.Percentile(tenants.Applied(attacked), p)
 		name := fmt.Sprintf("a commit until it is applied, p%g", 100*p)
 		r.Note("tenants", name+", alone", was, "ms")
 		r.Note("tenants", name+", while another tenant attacks", is, "ms")
@@ -53,5 +53,5 @@ func neighbours(ctx context.Context, b *bench, r *tally.Report) (err error) {
 	cost := after.since(before)
 	r.Note("tenants", "writes meanwhile", float64(cost.Revision), "writes")
 	r.Note("tenants", "CPU time of the control plane meanwhile", cost.CPU["control plane"], "s")
-	return r.Raw("tenants", map[string]any{"aloneMilliseconds": alone, "attackedMilliseconds": attacked, "counters": cost})
+	return r.Raw("tenants", map[string]any{"alone": alone, "attacked": attacked, "counters": cost})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/interpreters"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/internal/setback"
 	"github.com/flotilla-io/flotilla/internal/tenure"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
@@ -97,6 +98,7 @@ type fleet struct {
 	interpreter *interpreter.Interpreter // what knowledge keeps up to date
 	registry    *members.Registry
 	setback     *setback.Keeper
+	places      *places.Places // what tenants do at the same time
 	chosen      map[string]bool
 	template    *template.Reconciler // nil if it is not chosen
 	events      record.EventRecorder
@@ -201,6 +203,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options) (*fleet, erro
 		decider:   scheduler.NewDecider(mgr.GetClient(), decisions),
 		mgr:       mgr,
 		opts:      opts,
+		places:    places.New(places.Options{}),
 		knowledge: interpreters.New(interpreters.Options{Metrics: metrics.Registry}),
 		events:    mgr.GetEventRecorderFor("flotilla"), //nolint:staticcheck // Karmada's and Flux's clients read core/v1 Events
 	}
@@ -234,7 +237,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options) (*fleet, erro
 }
 
 func registerRepository(_ context.Context, f *fleet) error {
-	return repository.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, repository.Options{Git: git.Options{Egress: f.opts.Egress}}).Register(f.mgr)
+	return repository.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, repository.Options{Git: git.Options{Egress: f.opts.Egress}, Places: f.places}).Register(f.mgr)
 }
 
 func registerApply(_ context.Context, f *fleet) error {
@@ -242,10 +245,10 @@ func registerApply(_ context.Context, f *fleet) error {
 		Hub:      f.mgr.GetClient(),
 		Live:     f.mgr.GetAPIReader(),
 		Config:   f.mgr.GetConfig(),
-		Builder:  apply.NewBuilder(f.opts.Artifacts, build.NewApart(build.Limits{}, f.opts.Builds)),
+		Builder:  apply.NewBuilder(f.opts.Artifacts, build.NewApart(build.Limits{}, apply.Outside(f.opts.Builds))),
 		Assessor: f.health(),
 		Events:   f.events,
-	}, apply.Options{Tenancy: f.opts.Tenancy})
+	}, apply.Options{Tenancy: f.opts.Tenancy, Places: f.places})
 	if err != nil {
 		return err
 	}

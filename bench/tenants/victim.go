@@ -11,6 +11,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -20,8 +21,9 @@ const patience = 2 * time.Minute
 // Victim is the tenant whose commits are timed.
 type Victim struct {
 	*tenant
-	applied <-chan string // commits that are applied, one after the other
-	commits int           // so far
+	// fetched and applied tell of commits, one after the other.
+	fetched, applied <-chan string
+	commits          int // so far
 }
 
 // app is what the victim runs; only its setting changes.
@@ -54,7 +56,10 @@ func NewVictim(ctx context.Context, fleet Fleet) (*Victim, error) {
 		return nil, err
 	}
 	v := &Victim{tenant: t}
-	if v.applied, err = t.watch(ctx); err != nil {
+	if v.fetched, err = t.watch(ctx, &sourcev1.GitRepositoryList{}); err != nil {
+		return nil, err
+	}
+	if v.applied, err = t.watch(ctx, &kustomizev1.KustomizationList{}); err != nil {
 		return nil, err
 	}
 	if err := t.source(ctx, name, t.url, once); err != nil {
@@ -67,20 +72,20 @@ func NewVictim(ctx context.Context, fleet Fleet) (*Victim, error) {
 	return v, err
 }
 
-// watch tells of each commit that the tenant's Kustomizations are ready at.
-func (t *tenant) watch(ctx context.Context) (<-chan string, error) {
-	events, err := t.fleet.Hub.Watch(ctx, &kustomizev1.KustomizationList{}, client.InNamespace(t.name))
+// watch tells of each revision that sources have fetched, or of each that
+// Kustomizations are ready at.
+func (t *tenant) watch(ctx context.Context, list client.ObjectList) (<-chan string, error) {
+	events, err := t.fleet.Hub.Watch(ctx, list, client.InNamespace(t.name))
 	if err != nil {
-		return nil, fmt.Errorf("watch the Kustomizations of %s: %w", t.name, err)
+		return nil, fmt.Errorf("watch what %s has: %w", t.name, err)
 	}
 	out := make(chan string, 1000)
 	go func() {
 		defer close(out)
 		last := ""
 		for event := range events.ResultChan() {
-			ks, ok := event.Object.(*kustomizev1.Kustomization)
-			if ok && ks.Status.LastAppliedRevision != last && apimeta.IsStatusConditionTrue(ks.Status.Conditions, meta.ReadyCondition) {
-				last = ks.Status.LastAppliedRevision
+			if revision := revisionOf(event.Object); revision != "" && revision != last {
+				last = revision
 				out <- last
 			}
 		}
@@ -89,11 +94,33 @@ func (t *tenant) watch(ctx context.Context) (<-chan string, error) {
 	return out, nil
 }
 
-// Commits pushes so many changes, one after the other, and returns for each how many
-// milliseconds it took from when the control plane was asked to fetch it until the
-// Kustomization was ready at it.
-func (v *Victim) Commits(ctx context.Context, n int) ([]float64, error) {
-	samples := make([]float64, 0, n)
+// revisionOf is what a source has fetched, or what a Kustomization is ready at.
+func revisionOf(obj runtime.Object) string {
+	switch o := obj.(type) {
+	case *sourcev1.GitRepository:
+		if o.Status.Artifact != nil {
+			return o.Status.Artifact.Revision
+		}
+	case *kustomizev1.Kustomization:
+		if apimeta.IsStatusConditionTrue(o.Status.Conditions, meta.ReadyCondition) {
+			return o.Status.LastAppliedRevision
+		}
+	}
+	return ""
+}
+
+// Sample is how long a commit took, in milliseconds, from when the control plane was
+// asked to fetch it.
+type Sample struct {
+	// Fetched is until its source showed it.
+	Fetched float64 `json:"fetchedMilliseconds"`
+	// Applied is until the Kustomization was ready at it.
+	Applied float64 `json:"appliedMilliseconds"`
+}
+
+// Commits pushes so many changes, one after the other.
+func (v *Victim) Commits(ctx context.Context, n int) ([]Sample, error) {
+	samples := make([]Sample, 0, n)
 	for range n {
 		v.commits++
 		commit, err := v.commit(ctx, map[string]string{"app/app.yaml": fmt.Sprintf(app, v.commits)})
@@ -105,20 +132,27 @@ func (v *Victim) Commits(ctx context.Context, n int) ([]float64, error) {
 		if err := v.touch(ctx, source); err != nil {
 			return nil, err
 		}
-		if err := v.await(ctx, commit); err != nil {
-			return nil, err
+		var s Sample
+		for _, wait := range []struct {
+			on   <-chan string
+			took *float64
+		}{{v.fetched, &s.Fetched}, {v.applied, &s.Applied}} {
+			if err := await(ctx, wait.on, commit); err != nil {
+				return nil, err
+			}
+			*wait.took = float64(time.Since(begin).Microseconds()) / 1000
 		}
-		samples = append(samples, float64(time.Since(begin).Microseconds())/1000)
+		samples = append(samples, s)
 	}
 	return samples, nil
 }
 
-// await returns when a commit is applied.
-func (v *Victim) await(ctx context.Context, commit string) error {
+// await returns when a commit is told of.
+func await(ctx context.Context, told <-chan string, commit string) error {
 	late := time.After(patience)
 	for {
 		select {
-		case revision, watching := <-v.applied:
+		case revision, watching := <-told:
 			if !watching {
 				return fmt.Errorf("the watch for the commit %s has ended", commit)
 			}
@@ -131,4 +165,13 @@ func (v *Victim) await(ctx context.Context, commit string) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// Applied returns how long commits took until they were applied, in milliseconds.
+func Applied(samples []Sample) []float64 {
+	out := make([]float64, 0, len(samples))
+	for _, s := range samples {
+		out = append(out, s.Applied)
+	}
+	return out
 }

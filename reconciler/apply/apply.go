@@ -17,6 +17,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/internal/runs"
 	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
@@ -57,6 +58,8 @@ type Options struct {
 	// Concurrent is how many Kustomizations are worked on at a time, one less at
 	// most of one namespace; default 5, at least 2.
 	Concurrent int
+	// Places are those of all tenants; the loop has its own if nil.
+	Places *places.Places
 	// Applier tunes how sets are applied.
 	Applier applier.Options
 }
@@ -104,6 +107,9 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 		opts.Concurrent = defaultConcurrent
 	}
 	opts.Concurrent = lanes.Workers(opts.Concurrent)
+	if opts.Places == nil {
+		opts.Places = places.New(places.Options{})
+	}
 	actors, err := newActors(deps, opts.Tenancy)
 	if err != nil {
 		return nil, err
@@ -125,6 +131,8 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	ctx, run := r.runs.Start(ctx, req.NamespacedName)
 	defer run.End()
+	ctx, end := r.opts.Places.Start(ctx, req.Namespace)
+	defer end()
 	result, err := r.reconcile(ctx, req, run)
 	if err != nil && runs.Superseded(ctx) {
 		return reconcile.Result{RequeueAfter: minimumPause}, nil // what it is now is worked on instead
@@ -160,15 +168,15 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		r.actors.identify(r.applier),
 		r.before.findSource,
 		recognise,
-		fresh(r.before.awaitDependencies),
-		fresh(r.build),
-		fresh(r.observe),
+		fresh(computing(r.before.awaitDependencies)),
+		fresh(computing(r.build)),
+		fresh(computing(r.observe)),
 		fresh(r.check),
 		fresh(r.brake),
-		fresh(r.claim),
+		fresh(computing(r.claim)),
 		fresh(r.apply),
 		fresh(r.prune),
-		r.assess,
+		computing(r.assess),
 	)
 	if err != nil && runs.Superseded(ctx) {
 		return reconcile.Result{}, err
@@ -213,6 +221,18 @@ func fresh(phase loop.Phase[state]) loop.Phase[state] {
 	}
 }
 
+// computing has a phase wait for a place of its tenant.
+func computing(phase loop.Phase[state]) loop.Phase[state] {
+	return func(ctx context.Context, s *state) (loop.Next, error) {
+		ctx, leave, err := places.Compute(ctx)
+		if err != nil {
+			return loop.Next{}, err
+		}
+		defer leave()
+		return phase(ctx, s)
+	}
+}
+
 // read returns the Kustomization as it was last seen or written here.
 func (r *Reconciler) read(ctx context.Context, key client.ObjectKey) (*kustomizev1.Kustomization, bool, error) {
 	cached := &kustomizev1.Kustomization{}
@@ -250,6 +270,10 @@ func (r *Reconciler) protect(ctx context.Context, ks *kustomizev1.Kustomization)
 func (r *Reconciler) conclude(ctx context.Context, s *state, err error) error {
 	outcome := loop.As(err, reasonFailed)
 	s.memo.conclude(s, outcome, r.clock.Now())
+	if turn, leave, err := places.Compute(ctx); err == nil { // one that has ended writes its outcome all the same
+		ctx = turn
+		defer leave()
+	}
 	after := s.ks.DeepCopy()
 	after.Status = statusOf(s, outcome, r.clock.Now())
 	if err := r.publish(ctx, s.ks, after); err != nil {

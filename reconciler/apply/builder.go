@@ -9,12 +9,14 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
+	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
@@ -36,6 +38,24 @@ type artifactBuilder struct {
 // NewBuilder returns a Builder that opens artifacts of a store.
 func NewBuilder(artifacts Artifacts, builder *build.Builder) Builder {
 	return &artifactBuilder{artifacts: artifacts, builder: builder}
+}
+
+// outside runs builds of their own processes in no place of their tenant's.
+type outside struct{ build.Runner }
+
+// Run implements build.Runner.
+func (o outside) Run(ctx context.Context, job build.Job) (nodes []*yaml.Node, err error) {
+	places.Outside(ctx, func(ctx context.Context) { nodes, err = o.Runner.Run(ctx, job) })
+	return nodes, err
+}
+
+// Outside returns a runner whose builds take no place while they run apart; nil of
+// nil.
+func Outside(runner build.Runner) build.Runner {
+	if runner == nil {
+		return nil
+	}
+	return outside{runner}
 }
 
 // Build implements Builder.

@@ -24,6 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -58,6 +60,7 @@ type world struct {
 	opts      apply.Options
 	stop      func()
 	around    func(apply.Builder) apply.Builder // nil for none
+	wrap      transport.WrapperFunc             // of the loop's requests; nil for none
 }
 
 func newWorld(t testing.TB) *world {
@@ -113,7 +116,11 @@ func newWorldAs(t testing.TB, env *servertest.Env, around func(apply.Builder) ap
 // start runs the loop; it ends with the test, or when stop is called.
 func (w *world) start() {
 	w.t.Helper()
-	mgr, err := hub.NewManager(w.Config, scheme.New(), hub.Options{Log: logr.Discard(), SeveralPerProcess: true})
+	config := rest.CopyConfig(w.Config)
+	if w.wrap != nil {
+		config.Wrap(w.wrap)
+	}
+	mgr, err := hub.NewManager(config, scheme.New(), hub.Options{Log: logr.Discard(), SeveralPerProcess: true})
 	if err != nil {
 		w.t.Fatal(err)
 	}

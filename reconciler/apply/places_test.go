@@ -3,6 +3,9 @@ package apply_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,13 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 )
 
 // endless is a path whose build does not end by itself.
 const endless = "./endless"
 
-// endlessBuilder never finishes a build of that path, until its context ends.
+// endlessBuilder never finishes a build of that path, until its context ends. It
+// runs apart, as builds do that may be endless.
 type endlessBuilder struct {
 	apply.Builder
 	began chan string // names of the Kustomizations
@@ -30,7 +35,7 @@ func (b *endlessBuilder) Build(ctx context.Context, in apply.Input) ([]*unstruct
 		return b.Builder.Build(ctx, in)
 	}
 	b.began <- in.Kustomization.Name
-	<-ctx.Done()
+	places.Outside(ctx, func(ctx context.Context) { <-ctx.Done() })
 	b.ended <- in.Kustomization.Name
 	return nil, fmt.Errorf("build: %w", context.Cause(ctx))
 }
@@ -111,6 +116,102 @@ func TestARunEndsWithItsObject(t *testing.T) {
 			<-builds.began
 			end(w, revision)
 			<-builds.ended
+		})
+	}
+}
+
+// gate holds what comes to it until it opens, and counts what is under way.
+type gate struct {
+	opens     <-chan struct{}
+	came      chan struct{} // has room for all
+	now, most atomic.Int64
+}
+
+func newGate(opens <-chan struct{}) *gate {
+	return &gate{opens: opens, came: make(chan struct{}, 1000)}
+}
+
+// pass returns when the gate is open; the caller calls done once.
+func (g *gate) pass() (done func()) {
+	n := g.now.Add(1)
+	for most := g.most.Load(); n > most && !g.most.CompareAndSwap(most, n); most = g.most.Load() {
+	}
+	g.came <- struct{}{}
+	<-g.opens
+	return func() { g.now.Add(-1) }
+}
+
+// slowChecks hold the dry runs in a namespace.
+type slowChecks struct {
+	http.RoundTripper
+	namespace string
+	*gate
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s slowChecks) RoundTrip(req *http.Request) (*http.Response, error) {
+	if strings.Contains(req.URL.Path, "/namespaces/"+s.namespace+"/") && req.URL.Query().Has("dryRun") {
+		defer s.pass()()
+	}
+	return s.RoundTripper.RoundTrip(req)
+}
+
+// slowBuilds hold the builds of a namespace.
+type slowBuilds struct {
+	apply.Builder
+	namespace string
+	*gate
+}
+
+func (b slowBuilds) Build(ctx context.Context, in apply.Input) ([]*unstructured.Unstructured, error) {
+	if in.Kustomization.Namespace == b.namespace {
+		defer b.pass()()
+	}
+	return b.Builder.Build(ctx, in)
+}
+
+// TestOneTenantHasFewPlaces: whatever a tenant commits, and to how many
+// Kustomizations, no more of it is built or compared at a time than it has places;
+// another one's commit is applied meanwhile.
+func TestOneTenantHasFewPlaces(t *testing.T) {
+	cases := map[string]struct {
+		hold func(w *world, g *gate)
+		want int64
+	}{
+		"to build in": {func(w *world, g *gate) {
+			w.around = func(inner apply.Builder) apply.Builder { return slowBuilds{inner, w.namespace, g} }
+		}, 1},
+		"to compare with the hub": {func(w *world, g *gate) {
+			w.wrap = func(inner http.RoundTripper) http.RoundTripper { return slowChecks{inner, w.namespace, g} }
+		}, 2},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			opens := make(chan struct{})
+			g := newGate(opens)
+			w.stop()
+			tc.hold(w, g)
+			w.opts.Places = places.New(places.Options{Alone: 2, Shared: 1})
+			w.start()
+			revision := w.commit(map[string]string{"app/config.yaml": configMaps(20)})
+			names := []string{"one", "two", "three"}
+			for _, name := range names {
+				w.kustomization(name, func(spec *kustomizev1.KustomizationSpec) { spec.NamePrefix = name + "-" })
+			}
+			for range tc.want {
+				<-g.came
+			}
+			other := w.neighbour()
+			other.kustomization("app")
+			other.ready("app", other.commit(map[string]string{"app/config.yaml": configMaps(1)}))
+			close(opens)
+			for _, name := range names {
+				w.ready(name, revision)
+			}
+			if got := g.most.Load(); got != tc.want {
+				t.Errorf("%d at a time, want %d", got, tc.want)
+			}
 		})
 	}
 }

@@ -20,6 +20,7 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/git"
 )
@@ -134,6 +135,11 @@ func (r *Reconciler) fetch(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, s.classify(err)
 	}
 	defer tree.Close()
+	ctx, leave, err := places.Compute(ctx)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	defer leave()
 	selection := artifact.Selection{Ignore: s.object.Spec.Ignore, Directories: s.object.Spec.SparseCheckout}
 	files, err := artifact.Collect(ctx, tree, selection, r.opts.Limits)
 	if err != nil {

@@ -27,6 +27,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/internal/runs"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/git"
@@ -48,6 +49,8 @@ type Options struct {
 	Git git.Options
 	// Limits bound an artifact.
 	Limits artifact.Limits
+	// Places are those of all tenants; the loop has its own if nil.
+	Places *places.Places
 	// Jitter spreads intervals, so that repositories made at the same time
 	// are not read at the same time. Default plus or minus 5 %.
 	Jitter func(time.Duration) time.Duration
@@ -79,6 +82,9 @@ func New(hub client.Client, store *artifact.Store, events Recorder, opts Options
 	opts.Workers = lanes.Workers(opts.Workers)
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
+	}
+	if opts.Places == nil {
+		opts.Places = places.New(places.Options{})
 	}
 	if opts.Jitter == nil {
 		opts.Jitter = jitter
@@ -154,6 +160,8 @@ func (r *Reconciler) sweep(ctx context.Context) error {
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	ctx, run := r.runs.Start(ctx, req.NamespacedName)
 	defer run.End()
+	ctx, end := r.opts.Places.Start(ctx, req.Namespace)
+	defer end()
 	result, err := r.reconcile(ctx, req, run)
 	if err != nil && runs.Superseded(ctx) {
 		return reconcile.Result{RequeueAfter: firstRetry}, nil // what it is now is worked on instead

@@ -5,12 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/flotilla-io/flotilla/sources/build"
 	"github.com/flotilla-io/flotilla/sources/sandbox"
@@ -24,6 +29,7 @@ const (
 	babble = "babble"
 	greedy = "greedy"
 	killed = "killed"
+	polite = "polite"
 )
 
 func TestMain(m *testing.M) {
@@ -60,9 +66,39 @@ func TestMain(m *testing.M) {
 			all = append(all, make([]byte, 1<<20))
 		}
 		fmt.Fprintln(os.Stdout, len(all))
+	case polite:
+		if err := (sandbox.Limits{}).Keep(); err != nil {
+			os.Exit(1)
+		}
+		fmt.Fprintln(os.Stderr, policies())
+		os.Exit(1)
 	default:
 		os.Exit(m.Run())
 	}
+}
+
+// policies are how the kernel schedules the threads of this process, some of which
+// are new.
+func policies() string {
+	var threads sync.WaitGroup
+	for range 8 {
+		threads.Go(func() { runtime.LockOSThread() }) // ends with its thread
+	}
+	threads.Wait()
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return err.Error()
+	}
+	var all []string
+	for _, task := range tasks {
+		id, _ := strconv.Atoi(task.Name())
+		attributes, err := unix.SchedGetAttr(id, 0)
+		if err == nil {
+			all = append(all, fmt.Sprintf("policy %d", attributes.Policy))
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ", ")
 }
 
 func runner(limits sandbox.Limits, as string) *sandbox.Runner {
@@ -160,6 +196,7 @@ func TestLimitsAndFaults(t *testing.T) {
 		"too much memory":             {as: greedy, in: input(1), want: build.ErrTooLarge, says: "split the folder"},
 		"too much time":               {as: serves, limits: sandbox.Limits{CPU: time.Second}, in: input(9000), want: build.ErrTooLarge, says: "split the folder"},
 		"too large an answer":         {as: serves, limits: sandbox.Limits{Output: 1000}, in: input(100), want: build.ErrTooLarge, says: "too many bytes"},
+		"all its threads give way":    {as: polite, in: input(1), want: build.ErrKustomize, says: fmt.Sprintf(`"policy %d"`, unix.SCHED_IDLE)},
 		"a process that breaks":       {as: breaks, in: input(1), want: build.ErrKustomize, says: "it broke"},
 		"one that says what it likes": {as: babble, in: input(1), want: build.ErrKustomize, says: "no answer that can be read"},
 	}

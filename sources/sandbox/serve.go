@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime/debug"
+	"strconv"
 	"syscall"
 
 	"go.yaml.in/yaml/v3"
+	"golang.org/x/sys/unix"
 
 	"github.com/flotilla-io/flotilla/sources/build"
 )
@@ -33,8 +36,8 @@ const (
 	// its data.
 	beside          = 256 << 20
 	besideAddresses = 4 << 30
-	// niceness lets others go first.
-	niceness = 10
+	// lowest is the priority of the nicest.
+	lowest = 19
 )
 
 // Serve is the process: it reads one order, keeps to its limits, and writes the
@@ -88,7 +91,39 @@ func (l Limits) Keep() error {
 			return err
 		}
 	}
-	return syscall.Setpriority(syscall.PRIO_PROCESS, 0, niceness)
+	return giveWay()
+}
+
+// giveWay lets this process compute when nothing else wants to. A low priority is not
+// enough: whoever wakes up would wait until its slice of time is over. Each thread
+// has a policy of its own, which those that it starts inherit.
+func giveWay() error {
+	done := map[string]bool{}
+	for {
+		tasks, err := os.ReadDir("/proc/self/task")
+		if err != nil {
+			return err
+		}
+		news := 0
+		for _, task := range tasks {
+			id, err := strconv.Atoi(task.Name())
+			if err != nil || done[task.Name()] {
+				continue
+			}
+			done[task.Name()] = true
+			news++
+			err = unix.SchedSetAttr(id, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}, 0)
+			if err != nil { // where that is not let through, a low priority has to do
+				err = syscall.Setpriority(syscall.PRIO_PROCESS, id, lowest)
+			}
+			if err != nil && !errors.Is(err, syscall.ESRCH) {
+				return err
+			}
+		}
+		if news == 0 {
+			return nil
+		}
+	}
 }
 
 // errCut says that the answer ended too early.

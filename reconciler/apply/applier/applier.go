@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 )
 
@@ -86,6 +87,11 @@ type Observed map[inventory.ID]*unstructured.Unstructured
 // Observe lists what the hub has of the given kinds with the owner's labels. A
 // kind that the hub does not serve has no objects.
 func (a *Applier) Observe(ctx context.Context, owner types.NamespacedName, entries []inventory.Entry) (Observed, error) {
+	ctx, leave, err := places.Compute(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	kinds, err := a.servedKinds(entries)
 	if err != nil {
 		return nil, err
@@ -179,6 +185,12 @@ func each[T any](ctx context.Context, parallel int, items []T, fn func(context.C
 	group.SetLimit(parallel)
 	for i, item := range items {
 		group.Go(func() error {
+			ctx, leave, err := places.Request(ctx)
+			if err != nil {
+				errs[i] = err
+				return nil
+			}
+			defer leave()
 			errs[i] = fn(ctx, item)
 			return nil
 		})

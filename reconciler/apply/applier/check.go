@@ -19,6 +19,7 @@ import (
 	"github.com/fluxcd/pkg/ssa/utils"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 )
 
@@ -77,7 +78,12 @@ func (a *Applier) Check(ctx context.Context, set Set, seen Observed) (Plan, erro
 	for i := range all {
 		all[i] = i
 	}
-	ready, err := a.survey(ctx, plan, all)
+	surveying, leave, err := places.Compute(ctx)
+	if err != nil {
+		return Plan{}, err
+	}
+	ready, err := a.survey(surveying, plan, all)
+	leave()
 	if err != nil {
 		return Plan{}, err
 	}
