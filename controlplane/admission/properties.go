@@ -1,10 +1,12 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/warning"
 
@@ -24,6 +26,7 @@ func (p *Agents) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	cluster, agent := identity.ClusterOfAgent(a.GetUserInfo().GetName())
 	if !agent {
 		note(obj, noted(obj))
+		applyAsAuthor(obj, old)
 		return nil
 	}
 	if cluster != obj.Name {
@@ -42,9 +45,6 @@ func (p *Agents) Admit(ctx context.Context, a admission.Attributes, _ admission.
 		}
 		approved.Give(obj)
 		stands = identity.Properties{Provider: approved.Provider, Region: approved.Region, Zones: approved.Zones}
-		if approved.ApplyAs == "" {
-			delete(obj.Annotations, clusterv1alpha1.ApplyAsAnnotation) // it is an administrator's to say
-		}
 	}
 	stands.Locate(obj)
 	news := stands.Beyond(said, false)
@@ -56,13 +56,25 @@ func (p *Agents) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	return nil
 }
 
-// approved is what an administrator said of a cluster by its token.
-func (p *Agents) approved(ctx context.Context, cluster string) (identity.Properties, error) {
-	registered, err := p.registration(ctx, cluster)
-	if err != nil || registered == nil {
-		return identity.Properties{}, err
+// applyAsAuthor has templates applied in a new cluster as who applied them, unless it
+// says otherwise. Clusters that are there keep what they say: rights that were never
+// needed may be missing.
+func applyAsAuthor(obj, old *clusterv1alpha1.Cluster) {
+	if old == nil && obj.Annotations[clusterv1alpha1.ApplyAsAnnotation] == "" {
+		metav1.SetMetaDataAnnotation(&obj.ObjectMeta, clusterv1alpha1.ApplyAsAnnotation, clusterv1alpha1.ApplyAsAuthor)
 	}
-	return identity.ParseProperties(registered.GetAnnotations()[identity.PropertiesAnnotation])
+}
+
+// approved is what an administrator said of a new cluster by its token, and that
+// templates are applied there as who applied them, unless the token says otherwise.
+func (p *Agents) approved(ctx context.Context, cluster string) (identity.Properties, error) {
+	said := identity.Properties{}
+	registered, err := p.registration(ctx, cluster)
+	if err == nil && registered != nil {
+		said, err = identity.ParseProperties(registered.GetAnnotations()[identity.PropertiesAnnotation])
+	}
+	said.ApplyAs = cmp.Or(said.ApplyAs, clusterv1alpha1.ApplyAsAuthor)
+	return said, err
 }
 
 // noted is what an agent has said of its cluster, and nobody else.

@@ -112,7 +112,7 @@ func (w *world) connect(ctx context.Context) error {
 			return err
 		}
 		if err := run(ctx, "flotilla", "join", name, "--kubeconfig", w.Hub.Kubeconfig,
-			"--cluster-kubeconfig", member.Kubeconfig, "--cluster-context", name, "--apply-as", "Author"); err != nil {
+			"--cluster-kubeconfig", member.Kubeconfig, "--cluster-context", name); err != nil {
 			return err
 		}
 	}

@@ -50,7 +50,7 @@ type Options struct {
 	Provider, Region string
 	Zones            []string
 	// ApplyAs says as whom Works are applied there: clusterv1alpha1.ApplyAsAuthor or
-	// ApplyAsHub. Empty leaves what the Cluster says, which is the latter if it is new.
+	// ApplyAsHub. Empty leaves what the Cluster says; for a new one the hub says the former.
 	ApplyAs string
 	// Address is where people find the hub; empty if that is not known.
 	Address string

@@ -146,3 +146,46 @@ func TestWhatATokenSaysOfItsCluster(t *testing.T) {
 		t.Errorf("a token for what cannot be: %v", err)
 	}
 }
+
+// TestNewClustersApplyAsTheAuthor: templates are applied in a new cluster as who applied
+// them, whoever makes the Cluster, unless an administrator says otherwise.
+func TestNewClustersApplyAsTheAuthor(t *testing.T) {
+	w := worldOf(t)
+	agent := hubOf(t, w.first(t, "pulled", "id-pulled"))
+	for _, tc := range []struct {
+		name       string
+		by         client.Client
+		says, want string
+	}{
+		{"pulled", agent, "", clusterv1alpha1.ApplyAsAuthor},
+		{"pushed", w.Hub, "", clusterv1alpha1.ApplyAsAuthor},
+		{"trusted", w.Hub, clusterv1alpha1.ApplyAsHub, clusterv1alpha1.ApplyAsHub},
+	} {
+		made := clusterOf(tc.name, "id-"+tc.name)
+		if tc.says != "" {
+			made.Annotations = map[string]string{clusterv1alpha1.ApplyAsAnnotation: tc.says}
+		}
+		if err := tc.by.Create(t.Context(), made); err != nil {
+			t.Fatal(err)
+		}
+		w.leaves(t, tc.name)
+		if got := made.Annotations[clusterv1alpha1.ApplyAsAnnotation]; got != tc.want {
+			t.Errorf("%s applies as %q, not as %q", tc.name, got, tc.want)
+		}
+	}
+
+	// One from before has no annotation; that stays so when its agent or somebody writes it.
+	if err := mergeOf(t, w.Hub, "pulled", `{"metadata":{"annotations":{"cluster.flotilla.io/apply-as":null}}}`); err != nil {
+		t.Fatal(err)
+	}
+	if err := mergeOf(t, agent, "pulled", `{"spec":{"region":"eu"}}`); err != nil {
+		t.Fatal(err)
+	}
+	stands := &clusterv1alpha1.Cluster{}
+	if err := w.Hub.Get(t.Context(), client.ObjectKey{Name: "pulled"}, stands); err != nil {
+		t.Fatal(err)
+	}
+	if got, has := stands.Annotations[clusterv1alpha1.ApplyAsAnnotation]; has {
+		t.Errorf("a cluster from before applies as %q", got)
+	}
+}

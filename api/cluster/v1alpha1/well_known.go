@@ -51,7 +51,8 @@ const (
 	OrphansDelete     = "Delete"
 	// ApplyAsAnnotation says as whom Works are applied in the member. ApplyAsAuthor: as
 	// who applied the template, with the rights that he has on the hub. ApplyAsHub, and
-	// nothing: as the hub itself, with all rights.
+	// nothing: as the hub itself, with all rights. A Cluster that is made without it has
+	// ApplyAsAuthor from admission.
 	ApplyAsAnnotation = "cluster.flotilla.io/apply-as"
 	ApplyAsAuthor     = "Author"
 	ApplyAsHub        = "ControlPlane"

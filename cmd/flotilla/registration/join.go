@@ -49,7 +49,7 @@ that it is to lose it. What that means for each object there is printed first; w
 	flags.StringVar(&j.opts.Provider, "cluster-provider", "", "who runs the cluster, for policies to select by")
 	flags.StringVar(&j.opts.Region, "cluster-region", "", "region of the cluster, for policies to select by")
 	flags.StringSliceVar(&j.opts.Zones, "cluster-zones", nil, "zones of the cluster, for policies to select by")
-	flags.StringVar(&j.opts.ApplyAs, "apply-as", "", "as whom templates are applied there: "+clusterv1alpha1.ApplyAsAuthor+", as who applied them, with his rights; or "+clusterv1alpha1.ApplyAsHub+", with all rights, as a new cluster without the flag")
+	flags.StringVar(&j.opts.ApplyAs, "apply-as", "", "as whom templates are applied there: "+clusterv1alpha1.ApplyAsAuthor+", as who applied them, with his rights, as a new cluster without the flag; or "+clusterv1alpha1.ApplyAsHub+", with all rights")
 	flags.BoolVar(&j.opts.TakeOver, "take-over", false, "take the cluster from another control plane that has it, after printing what that means")
 	flags.BoolVar(&j.opts.DryRun, "dry-run", false, "print what would be done")
 	flags.DurationVar(&j.within, "wait", 30*time.Second, "how long to wait until the control plane finds the cluster ready; 0 does not wait")

@@ -97,7 +97,7 @@ has said the same.`,
 	flags.StringSliceVar(&c.opts.Properties.Zones, "cluster-zones", nil, "zones of the cluster that registers, for policies to select by")
 	flags.StringToStringVar(&c.opts.Properties.Labels, "cluster-labels", nil, "labels of the cluster that registers (KEY=VALUE), for policies to select by")
 	flags.StringSliceVar(&c.taint, "cluster-taints", nil, "taints of the cluster that registers (KEY=VALUE:EFFECT)")
-	flags.StringVar(&c.opts.Properties.ApplyAs, "apply-as", "", "as whom templates are applied in the cluster that registers: "+clusterv1alpha1.ApplyAsAuthor+", as who applied them; or "+clusterv1alpha1.ApplyAsHub+", with all rights, as without the flag")
+	flags.StringVar(&c.opts.Properties.ApplyAs, "apply-as", "", "as whom templates are applied in the cluster that registers: "+clusterv1alpha1.ApplyAsAuthor+", as who applied them, as without the flag; or "+clusterv1alpha1.ApplyAsHub+", with all rights")
 	flags.StringVar(&c.print, "print-register-command", printToken, "print the whole line to run beside the cluster: with no value that of register, with =agent that of flotilla-agent")
 	flags.Lookup("print-register-command").NoOptDefVal = printRegister
 	return cmd
