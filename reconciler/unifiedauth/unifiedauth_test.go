@@ -125,7 +125,7 @@ func TestUsersComeAndGo(t *testing.T) {
 	events, stop := run(t, env)
 	for _, name := range []string{"a", "b"} {
 		create(t, env, &clusterv1alpha1.Cluster{
-			ObjectMeta: metav1.ObjectMeta{Name: name},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{clusterv1alpha1.ApplyAsAnnotation: clusterv1alpha1.ApplyAsHub}},
 			Spec: clusterv1alpha1.ClusterSpec{
 				SyncMode: clusterv1alpha1.Push, APIEndpoint: "https://127.0.0.1:1",
 				ImpersonatorSecretRef: &clusterv1alpha1.LocalSecretReference{Namespace: "karmada-cluster", Name: name + "-impersonator"},
@@ -251,7 +251,7 @@ func TestRightsComeAndGo(t *testing.T) {
 	_, stop := run(t, env)
 	namespace := env.Namespace(t)
 	clusters := map[string]*clusterv1alpha1.Cluster{}
-	for name, as := range map[string]string{"author": "Author", "other": ""} {
+	for name, as := range map[string]string{"author": "Author", "other": "ControlPlane"} {
 		clusters[name] = &clusterv1alpha1.Cluster{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"cluster.flotilla.io/apply-as": as}},
 			Spec:       clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push, APIEndpoint: "https://127.0.0.1:1"},
