@@ -46,7 +46,8 @@ func merged(current, planned *workv1alpha1.Work) (*workv1alpha1.Work, bool) {
 
 // patchOf returns the merge patch from current to desired. Manifests, which are
 // nearly all of a Work, are named whole if they differ and not compared key by
-// key: a merge patch replaces lists anyway.
+// key: a merge patch replaces lists anyway. They are named, too, where others are
+// said to have applied them: what somebody wrote meanwhile is not theirs.
 func patchOf(current, desired *workv1alpha1.Work) ([]byte, error) {
 	patch := map[string]any{}
 	data, err := client.MergeFrom(outline(current)).Data(outline(desired))
@@ -57,7 +58,8 @@ func patchOf(current, desired *workv1alpha1.Work) ([]byte, error) {
 		return nil, fmt.Errorf("compare two states of a work: %w", err)
 	}
 	manifests := desired.Spec.Workload.Manifests
-	if !equality.Semantic.DeepEqual(current.Spec.Workload.Manifests, manifests) {
+	if current.Annotations[workv1alpha2.AppliedByAnnotation] != desired.Annotations[workv1alpha2.AppliedByAnnotation] ||
+		!equality.Semantic.DeepEqual(current.Spec.Workload.Manifests, manifests) {
 		spec, _ := patch["spec"].(map[string]any)
 		if spec == nil {
 			spec = map[string]any{}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
 // TestPatchOf applies the patch to what it was made from.
@@ -38,6 +39,10 @@ func TestPatchOf(t *testing.T) {
 		"a switch and a manifest": {func(w *workv1alpha1.Work) {
 			w.Spec.SuspendDispatching = new(bool)
 			w.Spec.Workload.Manifests = append(w.Spec.Workload.Manifests, manifest(`{}`))
+		}, "manifests"},
+		// What its author wrote beside it meanwhile must not stand as another's.
+		"who applied it": {func(w *workv1alpha1.Work) {
+			w.Annotations = map[string]string{"x": "y", workv1alpha2.AppliedByAnnotation: "b"}
 		}, "manifests"},
 		"all manifests gone": {func(w *workv1alpha1.Work) { w.Spec.Workload.Manifests = nil }, "manifests"},
 	}

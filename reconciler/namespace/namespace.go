@@ -220,7 +220,7 @@ func (r *Reconciler) bring(ctx context.Context, planned plan.WorkPlan) error {
 	if !changed {
 		return nil
 	}
-	if err := r.hub.Patch(ctx, desired, client.MergeFrom(current)); err != nil {
+	if err := r.hub.Patch(ctx, desired, patchFrom(current, desired)); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil // its end brings the namespace back
 		}
@@ -229,6 +229,15 @@ func (r *Reconciler) bring(ctx context.Context, planned plan.WorkPlan) error {
 	r.wrote.Wrote(desired)
 	log.FromContext(ctx).Info("Changed the work of a namespace", "cluster", planned.Cluster)
 	return nil
+}
+
+// patchFrom makes the patch to what a Work should be. One that takes an author off is
+// for the Work as it was seen: what he writes meanwhile stays his.
+func patchFrom(current, desired *workv1alpha1.Work) client.Patch {
+	if current.Annotations[workv1alpha2.AppliedByAnnotation] != desired.Annotations[workv1alpha2.AppliedByAnnotation] {
+		return client.MergeFromWithOptions(current, client.MergeFromWithOptimisticLock{})
+	}
+	return client.MergeFrom(current)
 }
 
 func (r *Reconciler) create(ctx context.Context, planned plan.WorkPlan) error {

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -192,7 +194,11 @@ func (r *Reconciler) put(ctx context.Context, planned *workv1alpha1.Work) (bool,
 	if !brought(desired, planned) {
 		return false, nil
 	}
-	if err := r.hub.Patch(ctx, desired, client.MergeFrom(current)); err != nil {
+	patch := client.MergeFrom(current)
+	if current.Annotations[workv1alpha2.AppliedByAnnotation] != "" {
+		patch = client.MergeFromWithOptions(current, client.MergeFromWithOptimisticLock{}) // what he writes meanwhile stays his
+	}
+	if err := r.hub.Patch(ctx, desired, patch); err != nil {
 		if apierrors.IsNotFound(err) {
 			return false, nil // its end brings the cluster back
 		}
@@ -219,6 +225,24 @@ func brought(work, planned *workv1alpha1.Work) bool {
 	same := func(a, b workv1alpha1.Manifest) bool { return members.SameJSON(a.RawExtension, b.RawExtension) }
 	if !slices.EqualFunc(work.Spec.Workload.Manifests, planned.Spec.Workload.Manifests, same) {
 		work.Spec.Workload = planned.Spec.Workload
+		changed = true
+	}
+	return held(work, planned) || changed
+}
+
+// held makes a Work go its way, and end with its cluster, and says whether somebody
+// had it otherwise: rights that are taken away would stay in the member.
+func held(work, planned *workv1alpha1.Work) bool {
+	changed := false
+	if ptr.Deref(work.Spec.SuspendDispatching, false) || ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) {
+		work.Spec.SuspendDispatching, work.Spec.PreserveResourcesOnDeletion = nil, nil
+		changed = true
+	}
+	for _, finalizer := range planned.Finalizers {
+		changed = controllerutil.AddFinalizer(work, finalizer) || changed
+	}
+	if !equality.Semantic.DeepEqual(work.OwnerReferences, planned.OwnerReferences) {
+		work.OwnerReferences = planned.OwnerReferences
 		changed = true
 	}
 	return changed
