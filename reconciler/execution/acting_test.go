@@ -15,6 +15,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 )
 
 // TestAsWhomAWorkIsApplied: where a cluster says so, never as anybody but those whose
@@ -122,5 +123,19 @@ func TestARightThatIsOnItsWay(t *testing.T) {
 	}
 	if waiting := l.line.waitingFor(func(cause) bool { return true }); len(waiting) > 0 {
 		t.Errorf("%v still wait", waiting)
+	}
+}
+
+// TestAClusterThatIsNotKnown: nobody says as whom it applies, so what somebody wrote is
+// not sent with all rights.
+func TestAClusterThatIsNotKnown(t *testing.T) {
+	e := &edge{presence: members.Absent}
+	work := testWork(manifestText)
+	if _, err := acting.Of(nil, work, e); err != nil {
+		t.Errorf("the control plane's own: %v", err)
+	}
+	work.Annotations = map[string]string{"propagation.flotilla.io/applied-by": `[{"user":"alice"}]`}
+	if as, err := acting.Of(nil, work, e); err == nil || as != nil {
+		t.Errorf("alice's is sent by %v: %v", as, err)
 	}
 }

@@ -64,9 +64,15 @@ func (r *Refusal) reason() string {
 	return workv1alpha1.WorkAccountForbiddenReason
 }
 
+// errNoCluster says that nobody says as whom Works are applied.
+var errNoCluster = errors.New("the Cluster is not known, which says as whom templates are applied")
+
 // Of returns who writes what a Work asks for. Errors: *Refusal where somebody whose
 // word is in it has nobody there to stand for him.
 func Of(cluster *clusterv1alpha1.Cluster, work *workv1alpha1.Work, m Member) (Writer, error) {
+	if cluster == nil && work.Annotations[workv1alpha2.AppliedByAnnotation] != "" {
+		return nil, errNoCluster
+	}
 	if !access.AppliesAsAuthor(cluster) {
 		return m, nil
 	}
