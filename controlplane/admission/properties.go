@@ -26,8 +26,7 @@ func (p *Agents) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	cluster, agent := identity.ClusterOfAgent(a.GetUserInfo().GetName())
 	if !agent {
 		note(obj, noted(obj))
-		applyAsAuthor(obj, old)
-		return nil
+		return applyAs(obj, old)
 	}
 	if cluster != obj.Name {
 		return nil // it is refused
@@ -56,13 +55,20 @@ func (p *Agents) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	return nil
 }
 
-// applyAsAuthor has templates applied in a new cluster as who applied them, unless it
-// says otherwise. Clusters that are there keep what they say: rights that were never
-// needed may be missing.
-func applyAsAuthor(obj, old *clusterv1alpha1.Cluster) {
-	if old == nil && obj.Annotations[clusterv1alpha1.ApplyAsAnnotation] == "" {
+// applyAs has templates applied in a new cluster as who applied them, unless it says
+// otherwise. Clusters that are there keep what they say: rights that were never needed
+// may be missing. What says nothing is refused: it would stand for all rights.
+func applyAs(obj, old *clusterv1alpha1.Cluster) error {
+	says := obj.Annotations[clusterv1alpha1.ApplyAsAnnotation]
+	switch {
+	case old != nil && old.Annotations[clusterv1alpha1.ApplyAsAnnotation] == says:
+	case says == "" && old == nil:
 		metav1.SetMetaDataAnnotation(&obj.ObjectMeta, clusterv1alpha1.ApplyAsAnnotation, clusterv1alpha1.ApplyAsAuthor)
+	case says != "" && says != clusterv1alpha1.ApplyAsAuthor && says != clusterv1alpha1.ApplyAsHub:
+		return apierrors.NewBadRequest(fmt.Sprintf("metadata.annotations.%s: %q does not say as whom templates are applied: it is %s or %s",
+			clusterv1alpha1.ApplyAsAnnotation, says, clusterv1alpha1.ApplyAsAuthor, clusterv1alpha1.ApplyAsHub))
 	}
+	return nil
 }
 
 // approved is what an administrator said of a new cluster by its token, and that

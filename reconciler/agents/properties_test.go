@@ -174,6 +174,16 @@ func TestNewClustersApplyAsTheAuthor(t *testing.T) {
 		}
 	}
 
+	// What says nothing does not stand for all rights.
+	wrong := clusterOf("wrong", "id-wrong")
+	wrong.Annotations = map[string]string{clusterv1alpha1.ApplyAsAnnotation: "author"}
+	if err := w.Hub.Create(t.Context(), wrong); !apierrors.IsBadRequest(err) {
+		t.Errorf("a cluster that applies as \"author\": %v", err)
+	}
+	if err := mergeOf(t, w.Hub, "pushed", `{"metadata":{"annotations":{"cluster.flotilla.io/apply-as":"author"}}}`); !apierrors.IsBadRequest(err) {
+		t.Errorf("one that is to apply as \"author\": %v", err)
+	}
+
 	// One from before has no annotation; that stays so when its agent or somebody writes it.
 	if err := mergeOf(t, w.Hub, "pulled", `{"metadata":{"annotations":{"cluster.flotilla.io/apply-as":null}}}`); err != nil {
 		t.Fatal(err)
