@@ -95,7 +95,7 @@ func (h *Hub) ofNamespace() []object {
 			out = append(out, &rbacv1.Role{
 				TypeMeta:   typeOf("Role"),
 				ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: author.Prefix + role.Name},
-				Rules:      role.Rules,
+				Rules:      applying(role.Rules),
 			})
 		}
 	}
@@ -127,8 +127,20 @@ func (h *Hub) ofCluster() []object {
 			out = append(out, &rbacv1.ClusterRole{
 				TypeMeta:   typeOf(ClusterRoleKind),
 				ObjectMeta: metav1.ObjectMeta{Name: author.Prefix + role.Name},
-				Rules:      role.Rules,
+				Rules:      applying(role.Rules),
 			})
+		}
+	}
+	return out
+}
+
+// applying are the rules of a role in members, where all is written by applying it, by
+// patch: who may update an object may change what a patch may.
+func applying(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	out := slices.Clone(rules)
+	for i, rule := range rules {
+		if slices.Contains(rule.Verbs, "update") && !slices.Contains(rule.Verbs, "patch") {
+			out[i].Verbs = append(slices.Clone(rule.Verbs), "patch")
 		}
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/access"
@@ -121,5 +122,33 @@ func TestRightsWork(t *testing.T) {
 	}
 	if access.AppliesAsAuthor(nil) {
 		t.Error("no cluster applies as the author")
+	}
+}
+
+// TestWhoUpdatesMayApply: all is written in members by a patch, so who may update on the
+// hub and was never given patch applies there what he may.
+func TestWhoUpdatesMayApply(t *testing.T) {
+	rule := func(verbs ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{Verbs: verbs, APIGroups: []string{"apps"}, Resources: []string{"deployments"}}
+	}
+	given := []rbacv1.PolicyRule{rule("create", "update"), rule("update", "patch"), rule("get"), rule("*")}
+	want := []rbacv1.PolicyRule{rule("create", "update", "patch"), rule("update", "patch"), rule("get"), rule("*")}
+	hub := access.Hub{
+		Namespace: "shop", Bindings: []*rbacv1.RoleBinding{in("shop", "ci", "Role", "ci", account("shop", "ci"))},
+		Roles: []*rbacv1.Role{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "ci"}, Rules: given}},
+	}
+	rights, err := hub.Rights()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := &rbacv1.Role{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(rights[0].Object, got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got.Rules); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(given[0].Verbs) != 2 {
+		t.Errorf("the hub's own role became %v", given[0].Verbs)
 	}
 }
