@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/rest"
@@ -308,8 +307,7 @@ func (c *ControlPlane) publicURL() string {
 }
 
 func (c *ControlPlane) renew(ctx context.Context) error {
-	log := logr.FromContextOrDiscard(ctx)
-	c.pki.Run(ctx, func(err error) { log.Error(err, "certificates are not renewed") })
+	c.pki.Run(ctx, func(err error) { c.opts.Log.Error(err, "certificates are not renewed") })
 	return nil
 }
 
@@ -353,7 +351,7 @@ func openPKI(ctx context.Context, dir *datadir.Dir, opts Options) (*pki.Store, *
 	}
 	vault, err := seal.New(seal.Options{
 		Address: addressOf(elsewhere), Prefix: elsewhere.Prefix,
-		SealKeyFile: cmp.Or(opts.SealKeyFile, dir.Path("seal.key")), Log: logr.FromContextOrDiscard(ctx),
+		SealKeyFile: cmp.Or(opts.SealKeyFile, dir.Path("seal.key")), Log: opts.Log,
 	})
 	if err != nil {
 		return nil, nil, err

@@ -52,8 +52,9 @@ type Options struct {
 	FeatureGates map[string]bool
 	// Clock tells when certificates are due; nil means the machine's.
 	Clock clock.WithTicker
-	// Log receives what goes wrong in the control plane's own store, and when there
-	// is no room for it; the zero value drops it.
+	// Log receives what goes wrong in the control plane's own store, when there is no
+	// room for it, that certificates are not renewed, and where the key is that seals
+	// what replicas have in common; the zero value drops it.
 	Log logr.Logger
 	// UnsafeNoFsync makes the control plane's own store fast and, should the
 	// machine crash, forgetful. For tests.

@@ -1,13 +1,16 @@
 package controlplane_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -263,5 +266,32 @@ func TestAnOldLeaderWritesNothingThroughItsOwnServer(t *testing.T) {
 	}
 	if err := next.Delete(t.Context(), first[0]); err != nil {
 		t.Errorf("a deletion of the leader: %v", err)
+	}
+}
+
+// Whoever starts the first replica has to copy the key, and is told where it is, once.
+func TestTheFirstReplicaSaysWhereTheKeyIs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a store")
+	}
+	servers, dir := storeOfAll(t)
+	key := filepath.Join(dir, "seal.key")
+	for _, start := range []struct {
+		name  string
+		tells bool
+	}{{"first", true}, {"second", false}} {
+		var log bytes.Buffer
+		// Kubernetes' own servers log through the context, and tell of faults alone.
+		plane, err := controlplane.New(logr.NewContext(t.Context(), logr.Discard()), controlplane.Options{
+			DataDir: filepath.Join(dir, start.name), UnsafeNoFsync: true, Log: logr.FromSlogHandler(slog.NewTextHandler(&log, nil)),
+			Etcd: apiserver.Etcd{Servers: servers}, SealKeyFile: key,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plane.Close()
+		if tells := strings.Contains(log.String(), "sealKeyFile="+key); tells != start.tells {
+			t.Errorf("the %s start says where the key is: %t\n%s", start.name, tells, log.String())
+		}
 	}
 }
