@@ -88,8 +88,8 @@ func newPrune(f *fleet.Flags) *cobra.Command {
 All kinds that the cluster serves are listed. An object counts if it says in every
 way that this control plane applied it for a Work, and there is no such Work, or it
 does not ask for the object: that is read again just before each is removed. The
-list is shown first, and nothing is removed from a control plane that was set back and
-waits for flotilla resume hub. Namespaces and CustomResourceDefinitions are shown and left, as
+list is shown first, and nothing is removed while the control plane waits for flotilla
+resume hub, since it was set back to an older backup. Namespaces and CustomResourceDefinitions are shown and left, as
 what others have in them would go as well.`,
 		Example: `  flotilla prune --cluster east --dry-run
   flotilla prune --cluster east --yes -o json`,
@@ -114,7 +114,7 @@ what others have in them would go as well.`,
 func (p *prune) wrong() error {
 	switch {
 	case p.cluster == "":
-		return errors.New("--cluster is missing: name the cluster to look through")
+		return errors.New("--cluster is missing: name the cluster to look through; flotilla get clusters lists them")
 	case p.output != "" && p.output != "json":
 		return fmt.Errorf("there is no -o %q here: it is json", p.output)
 	case p.yes && p.dryRun:
@@ -142,12 +142,14 @@ func (p *prune) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	if !p.dryRun && len(out.Objects) > 0 {
-		if err := p.held(ctx); err != nil {
+	if len(out.Objects) > 0 {
+		if err := p.held(ctx, cmd.ErrOrStderr()); err != nil {
 			return err
 		}
+	}
+	if !p.dryRun && len(out.Objects) > 0 {
 		if !p.yes && !confirmed(cmd, fmt.Sprintf("Remove what is listed from %s? [y/N] ", p.cluster)) {
-			return errors.New("nothing was removed")
+			return errors.New("nothing was removed: say --yes, or y at the question")
 		}
 		err = p.remove(ctx, cmd.OutOrStdout(), out)
 	}
@@ -160,16 +162,22 @@ func (p *prune) run(cmd *cobra.Command) error {
 }
 
 // held refuses to remove anything while the control plane waits: it was set back to
-// an older backup, and what it does not ask for may have been made since.
-func (p *prune) held(ctx context.Context) error {
+// an older backup, and what it does not ask for may have been made since. A dry run
+// is told.
+func (p *prune) held(ctx context.Context, errOut io.Writer) error {
 	hold, err := setback.Waits(ctx, p.hub)
 	if err != nil {
 		return fleet.Describe(err)
 	}
-	if hold != nil {
+	switch {
+	case hold == nil:
+		return nil
+	case p.dryRun:
+		_, err := fmt.Fprintf(errOut, "warning: nothing would be removed: %s\n", hold.Describe())
+		return err
+	default:
 		return fmt.Errorf("nothing was removed: %s", hold.Describe())
 	}
-	return nil
 }
 
 // connect finds out whose the member is.
@@ -193,6 +201,7 @@ func (p *prune) connect(ctx context.Context) (err error) {
 	if p.member, err = p.fleet.Server(p.cluster, fleet.Patience).ToRESTConfig(); err != nil {
 		return fleet.Describe(err)
 	}
+	p.member.WarningHandler = rest.NoWarnings{} // of all kinds that are listed, some are deprecated
 	member, err := client.New(p.member, client.Options{Scheme: scheme.New()})
 	if err != nil {
 		return fleet.Describe(err)
@@ -276,7 +285,10 @@ func (p *pruned) print(w io.Writer) error {
 // confirmed asks somebody.
 func confirmed(cmd *cobra.Command, question string) bool {
 	_, _ = fmt.Fprint(cmd.ErrOrStderr(), question)
-	answer, _ := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	answer, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	if err != nil { // nobody has ended the line
+		_, _ = fmt.Fprintln(cmd.ErrOrStderr())
+	}
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -106,11 +108,21 @@ func TestPrune(t *testing.T) {
 			t.Errorf("%s: code %d, there %t\n%s%s", what, code, there("lost"), out, errOut)
 		}
 	}
+	const unanswered = "Remove what is listed from east? [y/N] \nerror: nothing was removed: say --yes, or y at the question\n"
+	if _, _, errOut := prune("").All(); errOut != unanswered {
+		t.Errorf("nobody's answer: %q", errOut)
+	}
+	if said := standardError(t, func() { prune("", "--dry-run") }); said != "" {
+		t.Errorf("the member's warnings about kinds that are listed: %s", said)
+	}
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}
 	history, _ := claims.History{}.Holds("east", &claims.Mark{Run: 1, ID: "lost", Revision: 7}, 5, time.Now())
 	if err := hub.Hub.Patch(t.Context(), system, client.RawPatch("application/merge-patch+json",
 		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, clusterv1alpha1.HistoryAnnotation, history.Encode()))); err != nil {
 		t.Fatal(err)
+	}
+	if code, out, errOut := prune("", "--dry-run").All(); code != 0 || out != list || !strings.HasPrefix(errOut, "warning: nothing would be removed: ") {
+		t.Errorf("a dry run while the control plane waits: code %d\n%s%s", code, out, errOut)
 	}
 	if code, out, errOut := prune("", "--yes").All(); code != 1 || !strings.Contains(errOut, "flotilla resume hub") || !there("lost") {
 		t.Errorf("while the control plane waits: code %d, there %t\n%s%s", code, there("lost"), out, errOut)
@@ -135,6 +147,26 @@ func TestPrune(t *testing.T) {
 	if _, out, _ := prune("", "--dry-run").All(); !strings.Contains(out, "nothing that nobody asks for") {
 		t.Errorf("afterwards: %s", out)
 	}
+}
+
+// standardError returns what a call writes to this process' standard error, which is
+// where warnings of servers go.
+func standardError(t *testing.T, call func()) string {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	before := os.Stderr
+	os.Stderr = file
+	defer func() { os.Stderr = before }()
+	call()
+	said, err := os.ReadFile(file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(said)
 }
 
 func byHand(name string) *workv1alpha1.Work {
