@@ -58,6 +58,8 @@ func (e *NotAllowedError) Error() string {
 		return fmt.Sprintf("%v: %s leads to %s, where no source may be", ErrNotAllowed, e.Host, e.Kind)
 	case e.Kind == addresses.Public: // of this machine
 		return fmt.Sprintf("%v: %s leads to the control plane's own machine; an administrator can allow that with %s", ErrNotAllowed, e.Host, Flag)
+	case e.Kind == addresses.Loopback:
+		return fmt.Sprintf("%v: %s leads to %s; an administrator can allow that with %s 127.0.0.0/8 (::1/128 for IPv6)", ErrNotAllowed, e.Host, e.Kind, Flag)
 	default:
 		return fmt.Sprintf("%v: %s leads to %s; an administrator can allow that with %s", ErrNotAllowed, e.Host, e.Kind, Flag)
 	}

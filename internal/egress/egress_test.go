@@ -84,7 +84,7 @@ func TestDialer(t *testing.T) {
 		"a private address by a gateway that is allowed":   {to: "[64:ff9b::a01:203]:443", networks: inside, dialed: []string{"[64:ff9b::a01:203]:443"}},
 		"an address of 6to4, its network alone is allowed": {to: "[2002:a01:203::1]:443", networks: []string{"2002::/16"}, says: "a private address"},
 		"an address of 6to4, both networks are allowed":    {to: "[2002:a01:203::1]:443", networks: []string{"2002::/16", "10.0.0.0/8"}, dialed: []string{"[2002:a01:203::1]:443"}},
-		"loopback":                                           {to: "local:3000", says: "local leads to a loopback address; an administrator can allow that with --source-networks"},
+		"loopback":                                           {to: "local:3000", says: "local leads to a loopback address; an administrator can allow that with --source-networks 127.0.0.0/8"},
 		"loopback in IPv6":                                   {to: "local6:3000", networks: loopback, says: "a loopback address"},
 		"loopback, written as IPv6":                          {to: "[::ffff:127.0.0.1]:3000", says: "a loopback address"},
 		"loopback where everything is allowed":               {to: "local:3000", networks: all, says: "a loopback address"},
