@@ -127,7 +127,7 @@ func (s *Site) unique(ctx context.Context, id string) error {
 	}
 	for i := range clusters.Items {
 		if c := &clusters.Items[i]; c.Name != s.options.Name && c.Spec.ID == id {
-			return fmt.Errorf("%w: it is registered as %s: unregister that first, or use that name", ErrRefused, c.Name)
+			return fmt.Errorf("%w: it is registered as %s: %s that first, or use that name", ErrRefused, c.Name, identity.Leaving(c.Spec.SyncMode))
 		}
 	}
 	return nil

@@ -250,7 +250,8 @@ func (p *Agents) mayHave(ctx context.Context, cluster, id string, role *unstruct
 	for i := range list.Items {
 		other, _, _ := unstructured.NestedString(list.Items[i].Object, "spec", "id")
 		if name := list.Items[i].GetName(); id != "" && other == id && name != cluster {
-			return fmt.Errorf("spec.id: this cluster is registered as %s: flotilla unregister %s removes it, to give it another name", name, name)
+			mode, _, _ := unstructured.NestedString(list.Items[i].Object, "spec", "syncMode")
+			return fmt.Errorf("spec.id: this cluster is registered as %s: flotilla %s %[1]s removes it, to give it another name", name, identity.Leaving(clusterv1alpha1.ClusterSyncMode(mode)))
 		}
 	}
 	return nil

@@ -90,7 +90,7 @@ func (r *Reconciler) facts(ctx context.Context, csr *certificatesv1.CertificateS
 		case c.Name == asked.cluster:
 			known.cluster = c
 		case asked.id != "" && c.Spec.ID == asked.id:
-			known.twin = c.Name
+			known.twin = c
 		}
 	}
 	var err error

@@ -54,8 +54,8 @@ type request struct {
 type facts struct {
 	// cluster of that name; nil if there is none.
 	cluster *clusterv1alpha1.Cluster
-	// twin is another cluster with the id that is claimed; empty if there is none.
-	twin string
+	// twin is another cluster with the id that is claimed; nil if there is none.
+	twin *clusterv1alpha1.Cluster
 	// secret of the control plane's own that the agent could read; empty if there is
 	// none.
 	secret string
@@ -129,8 +129,8 @@ func judgeFirst(r request, f facts) error {
 	switch {
 	case f.secret != "":
 		return fmt.Errorf("the control plane has a Secret %s of its own: choose another name than %s", f.secret, r.cluster)
-	case f.twin != "":
-		return fmt.Errorf("this cluster is registered as %s: flotilla unregister %s removes it, to give it another name", f.twin, f.twin)
+	case f.twin != nil:
+		return fmt.Errorf("this cluster is registered as %s: flotilla %s %[1]s removes it, to give it another name", f.twin.Name, identity.Leaving(f.twin.Spec.SyncMode))
 	case f.cluster != nil && !f.cluster.DeletionTimestamp.IsZero():
 		return fmt.Errorf("the cluster %s is leaving the fleet: wait until it has left", r.cluster)
 	case f.cluster != nil && f.cluster.Spec.SyncMode != clusterv1alpha1.Pull:

@@ -19,6 +19,9 @@ func TestJudge(t *testing.T) {
 	push := &clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{ID: "id-1", SyncMode: clusterv1alpha1.Push}}
 	going := pull.DeepCopy()
 	going.DeletionTimestamp = &metav1.Time{Time: noon}
+	twin := func(mode clusterv1alpha1.ClusterSyncMode) *clusterv1alpha1.Cluster {
+		return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "south"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: mode}}
+	}
 	registering := func(id string, since time.Time) *rbacv1.ClusterRole {
 		return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
 			identity.ClusterIDAnnotation: id, identity.NotBeforeAnnotation: since.Format(time.RFC3339),
@@ -55,7 +58,8 @@ func TestJudge(t *testing.T) {
 		"a name that is registered":            {by: anyToken, id: "id-1", facts: facts{allowed: true, cluster: pull}, says: "is registered already: flotilla token create --cluster-name north"},
 		"a cluster that is registered anew":    {by: bound, id: "id-1", facts: facts{allowed: true, cluster: pull}},
 		"a name that another cluster has":      {by: bound, id: "id-2", facts: facts{allowed: true, cluster: pull}, says: "is taken by another cluster, with the id id-1"},
-		"a cluster that has another name":      {by: bound, id: "id-1", facts: facts{allowed: true, twin: "south"}, says: "this cluster is registered as south"},
+		"a cluster that has another name":      {by: bound, id: "id-1", facts: facts{allowed: true, twin: twin(clusterv1alpha1.Pull)}, says: "this cluster is registered as south: flotilla unregister south removes it"},
+		"a cluster that has joined by push":    {by: bound, id: "id-1", facts: facts{allowed: true, twin: twin(clusterv1alpha1.Push)}, says: "this cluster is registered as south: flotilla unjoin south removes it"},
 		"a cluster in push mode":               {by: bound, id: "id-1", facts: facts{allowed: true, cluster: push}, says: "flotilla unjoin north removes it"},
 		"a cluster that leaves":                {by: bound, id: "id-1", facts: facts{allowed: true, cluster: going}, says: "wait until it has left"},
 		"a name that another registers under":  {by: anyToken, id: "id-2", facts: facts{allowed: true, role: registering("id-1", noon)}, says: "another cluster is registering as north"},

@@ -49,6 +49,10 @@ func TestRefusals(t *testing.T) {
 			there: clusterOf("known", id, clusterv1alpha1.Pull),
 			want:  "the cluster cannot be registered: it is registered as known: unregister that first, or use that name",
 		},
+		"a cluster that has joined by push": {
+			there: clusterOf("known", id, clusterv1alpha1.Push),
+			want:  "the cluster cannot be registered: it is registered as known: unjoin that first, or use that name",
+		},
 		"a hub that is older": {
 			version: "v1.4.9",
 			want:    "the cluster cannot be registered: the hub has version v1.4.9 and the agent v1.5.0: upgrade the hub first, or use an agent of its version",

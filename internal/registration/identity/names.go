@@ -8,6 +8,15 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
+// Leaving returns the command that takes a cluster of this mode out of the fleet:
+// "unjoin" in push mode, "unregister" else.
+func Leaving(mode clusterv1alpha1.ClusterSyncMode) string {
+	if mode == clusterv1alpha1.Push {
+		return "unjoin"
+	}
+	return "unregister"
+}
+
 const (
 	// AgentsGroup is the only organization in the certificate of an agent, and so
 	// the group of every agent.
