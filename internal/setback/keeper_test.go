@@ -208,7 +208,14 @@ func TestWhatIsPending(t *testing.T) {
 	pulls := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "edge"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
 	pulled := work("pulled", "")
 	pulled.Namespace = "karmada-es-edge"
+	cluster := func(name string, ready metav1.ConditionStatus) *clusterv1alpha1.Cluster {
+		c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: ready}}
+		return c
+	}
+	pulls.Status = cluster("", metav1.ConditionTrue).Status
 	s := newStore("1", pulls, pulled,
+		cluster("west", metav1.ConditionTrue), cluster("east", metav1.ConditionTrue), cluster("north", metav1.ConditionFalse),
 		work("two", "Failed to apply all manifests (0/2): [held: would set back Deployment shop/web, held: would make ConfigMap shop/web]"),
 		work("failed", "Failed to apply all manifests (0/1): no such kind"), work("fine", ""), leaving,
 	)
@@ -216,12 +223,12 @@ func TestWhatIsPending(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []setback.Change{
+	want := setback.Plan{Idle: []string{"west"}, Unseen: []string{"north"}, Changes: []setback.Change{
 		{Cluster: "east", Verb: "make", Object: "ConfigMap shop/web"},
 		{Cluster: "east", Verb: "set back", Object: "Deployment shop/web"},
 		{Cluster: "east", Verb: "remove", Object: "Namespace shop"},
 		{Cluster: "edge", Verb: "take over", Object: "1 Works"},
-	}
+	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

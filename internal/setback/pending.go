@@ -30,6 +30,17 @@ type Change struct {
 	Object string `json:"object"`
 }
 
+// Plan is what the hub would do if it did not wait.
+type Plan struct {
+	// Changes are in the order of clusters and objects.
+	Changes []Change `json:"changes"`
+	// Idle are the clusters where there is nothing to do, sorted.
+	Idle []string `json:"idle,omitempty"`
+	// Unseen are those that are not ready, sorted: what would be done there may be more
+	// than what is known.
+	Unseen []string `json:"unseen,omitempty"`
+}
+
 // String returns the change as a line for people.
 func (c Change) String() string { return fmt.Sprintf("%s %s in %s", c.Verb, c.Object, c.Cluster) }
 
@@ -42,13 +53,43 @@ func Waits(ctx context.Context, hub client.Reader) (*claims.Hold, error) {
 	return claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation]).Hold, nil
 }
 
-// Pending returns what the hub would do if it did not wait, in the order of clusters
-// and objects. What it does not know of does not appear: it stays as it is.
-func Pending(ctx context.Context, hub client.Reader) ([]Change, error) {
-	pulls, err := pulling(ctx, hub)
-	if err != nil {
-		return nil, err
+// Pending returns what the hub would do if it did not wait. What it does not know of
+// does not appear: it stays as it is.
+func Pending(ctx context.Context, hub client.Reader) (Plan, error) {
+	var clusters clusterv1alpha1.ClusterList
+	if err := hub.List(ctx, &clusters); err != nil {
+		return Plan{}, fmt.Errorf("list clusters: %w", err)
 	}
+	changes, err := pending(ctx, hub, pulling(clusters.Items))
+	if err != nil {
+		return Plan{}, err
+	}
+	return planOf(clusters.Items, changes), nil
+}
+
+// planOf sorts the changes, and the clusters that there are.
+func planOf(clusters []clusterv1alpha1.Cluster, changes []Change) Plan {
+	out := Plan{Changes: changes}
+	slices.SortFunc(out.Changes, func(a, b Change) int {
+		return cmp.Or(strings.Compare(a.Cluster, b.Cluster), strings.Compare(a.Object, b.Object), strings.Compare(a.Verb, b.Verb))
+	})
+	for i := range clusters {
+		name := clusters[i].Name
+		switch {
+		case !meta.IsStatusConditionTrue(clusters[i].Status.Conditions, clusterv1alpha1.ClusterConditionReady):
+			out.Unseen = append(out.Unseen, name)
+		case !slices.ContainsFunc(changes, func(c Change) bool { return c.Cluster == name }):
+			out.Idle = append(out.Idle, name)
+		}
+	}
+	slices.Sort(out.Unseen)
+	slices.Sort(out.Idle)
+	return out
+}
+
+// pending returns the changes in no order. It counts the Works of the clusters in pull
+// mode in pulls.
+func pending(ctx context.Context, hub client.Reader, pulls map[string]int) ([]Change, error) {
 	var out []Change
 	list := &workv1alpha1.WorkList{}
 	for {
@@ -72,25 +113,18 @@ func Pending(ctx context.Context, hub client.Reader) ([]Change, error) {
 			out = append(out, Change{Cluster: cluster, Verb: "take over", Object: fmt.Sprintf("%d Works", works)})
 		}
 	}
-	slices.SortFunc(out, func(a, b Change) int {
-		return cmp.Or(strings.Compare(a.Cluster, b.Cluster), strings.Compare(a.Object, b.Object), strings.Compare(a.Verb, b.Verb))
-	})
 	return out, nil
 }
 
 // pulling returns the clusters in pull mode, with no Works counted.
-func pulling(ctx context.Context, hub client.Reader) (map[string]int, error) {
-	var clusters clusterv1alpha1.ClusterList
-	if err := hub.List(ctx, &clusters); err != nil {
-		return nil, fmt.Errorf("list clusters: %w", err)
-	}
+func pulling(clusters []clusterv1alpha1.Cluster) map[string]int {
 	out := map[string]int{}
-	for i := range clusters.Items {
-		if clusters.Items[i].Spec.SyncMode == clusterv1alpha1.Pull {
-			out[clusters.Items[i].Name] = 0
+	for i := range clusters {
+		if clusters[i].Spec.SyncMode == clusterv1alpha1.Pull {
+			out[clusters[i].Name] = 0
 		}
 	}
-	return out, nil
+	return out
 }
 
 // pageOf is how many Works are read at once.

@@ -80,13 +80,18 @@ const mostNamed = 5
 
 // Describe says what is wrong and what to do, for people.
 func (h *Hold) Describe() string {
+	return h.Found() + ": flotilla resume hub --dry-run shows what would be, and flotilla resume hub goes on"
+}
+
+// Found says what is wrong, for people.
+func (h *Hold) Found() string {
 	clusters := slices.Sorted(slices.Values(h.Clusters))
 	names := strings.Join(clusters[:min(len(clusters), mostNamed)], ", ")
 	if more := len(clusters) - mostNamed; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
 	return fmt.Sprintf("the control plane was set back to an older backup: its store was at revision %d, and %s had seen %d. "+
-		"Since %s nothing is changed or removed in clusters: flotilla resume hub shows what would be, and goes on",
+		"Since %s nothing is changed or removed in clusters",
 		h.Store, names, h.Seen, h.Since.Format(time.RFC3339))
 }
 

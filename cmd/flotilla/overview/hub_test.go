@@ -50,6 +50,9 @@ func testHub(t *testing.T, w *world) {
 	w.call(t.Context(), "reconcile source git fleet")
 	const change = "would change Deployment shop/web in east"
 	w.until(t, "resume hub --dry-run", change)
+	if got := w.call(t.Context(), "resume hub --dry-run"); !strings.HasSuffix(got.Out, "\nflotilla resume hub goes on\n") {
+		t.Errorf("a dry run does not say what goes on: %s", got)
+	}
 	replicas := func(ctx context.Context) (int32, error) {
 		d := &appsv1.Deployment{}
 		err := w.east.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "web"}, d)
@@ -72,7 +75,7 @@ func testHub(t *testing.T, w *world) {
 	}
 
 	got = w.call(t.Context(), "resume hub")
-	if got.Code != 0 || !strings.Contains(got.Out, change) || !strings.HasSuffix(got.Out, "the control plane goes on\n") {
+	if got.Code != 0 || !strings.Contains(got.Out, change) || strings.Contains(got.Out, "flotilla resume hub") || !strings.HasSuffix(got.Out, "the control plane goes on\n") {
 		t.Errorf("resume: %s", got)
 	}
 	servertest.Eventually(t, "the change reaches the member", func(ctx context.Context) error {

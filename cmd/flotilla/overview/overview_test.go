@@ -88,6 +88,7 @@ func TestCommands(t *testing.T) {
 		"reconcile-gone":    "reconcile source git gone",
 		"reconcile-nothing": "reconcile",
 		"suspend-which":     "suspend kustomization",
+		"resume-which":      "resume",
 		"output":            "status -o xml",
 		"both":              "status -A -n shop",
 	} {

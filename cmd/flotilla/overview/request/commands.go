@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -44,8 +45,9 @@ func (o *requestOptions) requester(out io.Writer) (*requester, error) {
 
 // perKind makes "VERB source git" and "VERB kustomization".
 func perKind(verb *cobra.Command, build func(what *followed) *cobra.Command) *cobra.Command {
-	source := &cobra.Command{Use: "source", Aliases: []string{"sources"}, Short: verb.Short + ": a source", Args: needsCommand}
-	source.AddCommand(build(gitRepositories))
+	git := build(gitRepositories)
+	source := &cobra.Command{Use: "source", Aliases: []string{"sources"}, Short: git.Short, Args: needsCommand}
+	source.AddCommand(git)
 	verb.AddCommand(source, build(kustomizations))
 	verb.Args = needsCommand
 	for _, cmd := range []*cobra.Command{verb, source} {
@@ -62,7 +64,11 @@ func needsCommand(cmd *cobra.Command, args []string) error {
 	if cmd.Name() == "source" {
 		return command.Usage(fmt.Errorf("git is missing: %s git NAME", cmd.CommandPath()))
 	}
-	return command.Usage(fmt.Errorf("what is missing: %s source git NAME, or %s kustomization NAME", cmd.CommandPath(), cmd.CommandPath()))
+	words := fmt.Sprintf("what is missing: %s source git NAME, or %s kustomization NAME", cmd.CommandPath(), cmd.CommandPath())
+	if slices.ContainsFunc(cmd.Commands(), func(c *cobra.Command) bool { return c.Name() == "hub" }) {
+		words += ", or " + cmd.CommandPath() + " hub"
+	}
+	return command.Usage(errors.New(words))
 }
 
 // completeNames offers the names of the kind.
@@ -156,7 +162,7 @@ running, and changes in members are still put back.`,
   flotilla suspend kustomization --all`,
 	}, func(what *followed) *cobra.Command {
 		o := &requestOptions{flags: f}
-		cmd := o.several(what, "Leave "+what.kind+"s alone until they are resumed", func(ctx context.Context, r *requester, objects []client.Object) error {
+		cmd := o.several(what, "Leave "+what.plural+" alone until they are resumed", func(ctx context.Context, r *requester, objects []client.Object) error {
 			for _, obj := range objects {
 				if err := r.suspend(ctx, what, obj, true); err != nil {
 					return err
@@ -180,7 +186,7 @@ an older backup.`,
   flotilla resume hub --dry-run`,
 	}, func(what *followed) *cobra.Command {
 		o := &requestOptions{flags: f, clock: now}
-		cmd := o.several(what, "Follow suspended "+what.kind+"s again", func(ctx context.Context, r *requester, objects []client.Object) error {
+		cmd := o.several(what, "Follow suspended "+what.plural+" again", func(ctx context.Context, r *requester, objects []client.Object) error {
 			for _, obj := range objects {
 				if err := r.suspend(ctx, what, obj, false); err != nil {
 					return err

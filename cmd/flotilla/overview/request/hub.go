@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
@@ -22,8 +23,8 @@ type hubPlan struct {
 	Kind       string `json:"kind"` // HubPlan
 	// Hold is why the control plane waits; nil if it does not.
 	Hold *claims.Hold `json:"hold,omitempty"`
-	// Changes are what it does when it goes on.
-	Changes []setback.Change `json:"changes"`
+	// Plan is what it does when it goes on.
+	setback.Plan `json:",inline"`
 	// Resumed says that it goes on.
 	Resumed bool `json:"resumed"`
 }
@@ -38,7 +39,8 @@ func newResumeHubCommand(f *fleet.Flags, now clock.Clock) *cobra.Command {
 
 A control plane that finds that its clusters have seen more than its store knows
 changes and removes nothing there. Resume hub prints what it would do to bring them
-to what the store says, and has it do so. Objects that the store does not know of
+to what the store says, in which clusters there is nothing to do and which could not
+be looked at, and has it do so. Objects that the store does not know of
 stay as they are. With --dry-run it is only printed.`,
 		Example: `  flotilla resume hub --dry-run
   flotilla resume hub`,
@@ -60,19 +62,20 @@ func resumeHub(cmd *cobra.Command, f *fleet.Flags, now clock.Clock, dry bool, ou
 	if err != nil {
 		return fleet.Describe(err)
 	}
-	plan := hubPlan{APIVersion: situation.APIVersion, Kind: "HubPlan", Changes: []setback.Change{}}
+	plan := hubPlan{APIVersion: situation.APIVersion, Kind: "HubPlan"}
 	if plan.Hold, err = setback.Waits(cmd.Context(), hub); err != nil {
 		return fleet.Describe(err)
 	}
 	if plan.Hold != nil {
-		changes, err := setback.Pending(cmd.Context(), hub)
-		if err != nil {
+		if plan.Plan, err = setback.Pending(cmd.Context(), hub); err != nil {
 			return fleet.Describe(err)
 		}
-		plan.Changes = append(plan.Changes, changes...)
+	}
+	if plan.Changes == nil {
+		plan.Changes = []setback.Change{} // scripts read a list
 	}
 	if output == "" { // before it is done
-		if err := plan.text(cmd.OutOrStdout()); err != nil {
+		if err := plan.text(cmd.OutOrStdout(), dry); err != nil {
 			return err
 		}
 	}
@@ -93,22 +96,28 @@ func resumeHub(cmd *cobra.Command, f *fleet.Flags, now clock.Clock, dry bool, ou
 	return err
 }
 
-func (p *hubPlan) text(out io.Writer) error {
+// text says what is known before it goes on, or where it is only shown.
+func (p *hubPlan) text(out io.Writer, dry bool) error {
 	if p.Hold == nil {
 		_, err := fmt.Fprintln(out, "the control plane was not set back: there is nothing to resume")
 		return err
 	}
-	if _, err := fmt.Fprintln(out, p.Hold.Describe()); err != nil {
-		return err
-	}
+	lines := []string{p.Hold.Found()}
 	for _, c := range p.Changes {
-		if _, err := fmt.Fprintf(out, "  would %s\n", c); err != nil {
-			return err
-		}
+		lines = append(lines, "  would "+c.String())
 	}
-	if len(p.Changes) == 0 {
-		_, err := fmt.Fprintln(out, "  nothing in the clusters differs from what the store says")
-		return err
+	for _, name := range p.Idle {
+		lines = append(lines, "  nothing to do in "+name)
 	}
-	return nil
+	for _, name := range p.Unseen {
+		lines = append(lines, "  "+name+" could not be looked at: it is not ready")
+	}
+	if len(p.Changes)+len(p.Idle)+len(p.Unseen) == 0 {
+		lines = append(lines, "  there is no cluster")
+	}
+	if dry {
+		lines = append(lines, "flotilla resume hub goes on")
+	}
+	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))
+	return err
 }

@@ -26,6 +26,7 @@ import (
 // followed is a kind of Flux that can be asked to look again, and be suspended.
 type followed struct {
 	kind   string
+	plural string
 	words  []string // on the command line
 	object func() client.Object
 	list   func() client.ObjectList
@@ -44,7 +45,7 @@ type progress struct {
 }
 
 var gitRepositories = &followed{
-	kind: sourcev1.GitRepositoryKind, words: []string{"git"}, done: "fetched",
+	kind: sourcev1.GitRepositoryKind, plural: "GitRepositories", words: []string{"git"}, done: "fetched",
 	object: func() client.Object { return &sourcev1.GitRepository{} },
 	list:   func() client.ObjectList { return &sourcev1.GitRepositoryList{} },
 	read: func(obj client.Object) progress {
@@ -58,7 +59,7 @@ var gitRepositories = &followed{
 }
 
 var kustomizations = &followed{
-	kind: kustomizev1.KustomizationKind, words: []string{"kustomization", "ks", "kustomizations"}, done: "applied",
+	kind: kustomizev1.KustomizationKind, plural: "Kustomizations", words: []string{"kustomization", "ks", "kustomizations"}, done: "applied",
 	object: func() client.Object { return &kustomizev1.Kustomization{} },
 	list:   func() client.ObjectList { return &kustomizev1.KustomizationList{} },
 	read: func(obj client.Object) progress {
