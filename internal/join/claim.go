@@ -115,7 +115,11 @@ func (o *ClaimOptions) write(ctx context.Context, system *corev1.Namespace, clai
 		tell.progress = func(Step) {}
 	}
 	if o.DryRun {
-		tell.tell("would "+verb+" by", system)
+		planned := "would put this control plane's claim on"
+		if claim == nil {
+			planned = "would take this control plane's claim off"
+		}
+		tell.progress(Step{Side: tell.name, Verb: planned, Object: "the cluster"})
 		return nil
 	}
 	patch, err := members.ClaimPatch(system, claim)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,7 +44,7 @@ func TestJoinAndUnjoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := steps{
-		"would claim by Namespace kube-system (member)",
+		"would put this control plane's claim on the cluster (member)",
 		"would create Namespace karmada-cluster (member)",
 		"would create ServiceAccount karmada-cluster/karmada-impersonator (member)",
 		"would create Secret karmada-cluster/karmada-impersonator (member)",
@@ -124,6 +125,13 @@ func TestJoinAndUnjoin(t *testing.T) {
 		t.Errorf("unjoin of a cluster in pull mode = %v, want %v", err, join.ErrPull)
 	}
 
+	var leaving steps
+	if err := join.Unjoin(t.Context(), join.UnjoinOptions{Name: "self", Hub: env.Hub, Member: env.Hub, DryRun: true, Progress: leaving.add}); err != nil {
+		t.Fatal(err)
+	}
+	if last := "would take this control plane's claim off the cluster (member)"; !slices.Contains(leaving, last) {
+		t.Errorf("a dry run of unjoin does not tell of the claim: %v", leaving)
+	}
 	if err := join.Unjoin(t.Context(), join.UnjoinOptions{Name: "self", Hub: env.Hub, Member: env.Hub}); err != nil {
 		t.Fatal(err)
 	}

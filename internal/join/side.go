@@ -22,7 +22,8 @@ type Step struct {
 	Side string
 	// Verb says what was done: "created", "kept", "updated", "removed", "let go
 	// of", "claimed by", "released by", "would create", "would update", "would
-	// remove", "would claim by" or "would release by".
+	// remove", "would leave", "would put this control plane's claim on" or "would
+	// take this control plane's claim off".
 	Verb string
 	// Object is the kind and name of what it was done to.
 	Object string

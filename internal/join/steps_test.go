@@ -20,12 +20,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/join"
 )
 
@@ -194,6 +196,41 @@ func TestAnUnjoinThatIsCutOffAnywhereIsFinishedByTheNext(t *testing.T) {
 		if done {
 			return
 		}
+	}
+}
+
+// A dry run of unjoin says what goes from the cluster, and takes nothing.
+func TestADryUnjoinSaysWhatGoes(t *testing.T) {
+	p := newPair(t)
+	if err := join.Join(t.Context(), p.options()); err != nil {
+		t.Fatal(err)
+	}
+	for name, preserve := range map[string]*bool{"web": nil, "data": ptr.To(true)} {
+		w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-eu-1", Name: name}}
+		w.Spec.Workload.Manifests, w.Spec.PreserveResourcesOnDeletion = make([]workv1alpha1.Manifest, 2), preserve
+		for i := range w.Spec.Workload.Manifests {
+			w.Spec.Workload.Manifests[i].Raw = []byte(`{"kind":"ConfigMap"}`)
+		}
+		if err := p.hub.Create(t.Context(), w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := p.dump(t)
+	var told []string
+	o := join.UnjoinOptions{Name: "eu-1", Hub: p.hub, Member: p.member, DryRun: true, Progress: func(s join.Step) { told = append(told, s.String()) }}
+	if err := join.Unjoin(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"would remove 2 objects that the fleet runs there (member)", "would leave 2 objects that their policy preserves (member)",
+		"would remove Cluster eu-1 (hub)",
+	} {
+		if !slices.Contains(told, want) {
+			t.Errorf("%q is not told:\n%s", want, strings.Join(told, "\n"))
+		}
+	}
+	if diff := cmp.Diff(before, p.dump(t)); diff != "" {
+		t.Errorf("a dry run changed something (-before +after):\n%s", diff)
 	}
 }
 

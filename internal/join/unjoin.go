@@ -144,6 +144,11 @@ func (o *UnjoinOptions) meet(ctx context.Context, id string) error {
 
 // deregister removes the Cluster and waits until it is gone.
 func (o *UnjoinOptions) deregister(ctx context.Context, hub side, cluster *clusterv1alpha1.Cluster) error {
+	if o.DryRun {
+		if err := Going(ctx, o.Hub, o.Name, o.Progress); err != nil {
+			return err
+		}
+	}
 	if err := hub.remove(ctx, cluster); err != nil {
 		return err
 	}

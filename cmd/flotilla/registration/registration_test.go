@@ -157,6 +157,9 @@ func TestLifeOfACluster(t *testing.T) {
 
 	out = lineOf(t, "token", "create", "--cluster-name", "edge", "--print-register-command=agent", "--kubeconfig", env.Kubeconfig)
 	s.values["token2"] = after(t, out, "--bootstrap-token ")
+	if !strings.HasSuffix(strings.TrimSpace(out), " --kubeconfig KUBECONFIG") {
+		t.Errorf("the line of an agent does not lead to its cluster: %s", out)
+	}
 	s.run("register {address} --token {token2} --discovery-token-ca-cert-hash {hash} --cluster-name edge --kubeconfig {hub} --standalone {dir}")
 	agent, err := clientcmd.BuildConfigFromFlags("", filepath.Join(dir, "karmada-kubeconfig"))
 	if err != nil {
@@ -181,6 +184,12 @@ func TestLifeOfACluster(t *testing.T) {
 	s.run("unregister edge --karmada-config {dir}/karmada-kubeconfig")
 	s.run("unregister edge --kubeconfig {hub}")
 	s.run("unjoin edge --kubeconfig {hub}")
+	pushed := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "pushed"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push}}
+	if err := env.Hub.Create(t.Context(), pushed); err != nil {
+		t.Fatal(err)
+	}
+	s.run("unjoin pushed --kubeconfig {hub} --dry-run")
+	s.run("unjoin pushed --kubeconfig {hub}")
 	golden(t, "life.txt", s.all.String())
 	for name, value := range map[string]string{"a token": s.values["token"], "another": s.values["token2"], "the third": s.values["token3"]} {
 		if _, secret, _ := strings.Cut(value, "."); strings.Contains(s.all.String(), secret) {

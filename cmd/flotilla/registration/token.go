@@ -98,7 +98,7 @@ has said the same.`,
 	flags.StringToStringVar(&c.opts.Properties.Labels, "cluster-labels", nil, "labels of the cluster that registers (KEY=VALUE), for policies to select by")
 	flags.StringSliceVar(&c.taint, "cluster-taints", nil, "taints of the cluster that registers (KEY=VALUE:EFFECT)")
 	flags.StringVar(&c.opts.Properties.ApplyAs, "apply-as", "", "as whom templates are applied in the cluster that registers: "+clusterv1alpha1.ApplyAsAuthor+", as who applied them, as without the flag; or "+clusterv1alpha1.ApplyAsHub+", with all rights")
-	flags.StringVar(&c.print, "print-register-command", printToken, "print the whole line to run beside the cluster: with no value that of register, with =agent that of flotilla-agent")
+	flags.StringVar(&c.print, "print-register-command", printToken, "print the whole line to run beside the cluster: with no value that of register, with =agent that of flotilla-agent, where KUBECONFIG is the file that leads to the cluster")
 	flags.Lookup("print-register-command").NoOptDefVal = printRegister
 	return cmd
 }
@@ -168,8 +168,8 @@ func (c *creation) line(ctx context.Context, errOut io.Writer) (func(token strin
 		_, _ = fmt.Fprintf(errOut, "warning: %s is this machine alone: elsewhere put the address of the control plane in its place, which flotillad serve knows by --advertise-host\n", address.Host)
 	}
 	return func(token string) string {
-		if c.print == printAgent {
-			return fmt.Sprintf("flotilla-agent --cluster-name %s --hub-endpoint %s --bootstrap-token %s --discovery-token-ca-cert-hash %s", c.opts.Cluster, address.Host, token, hash)
+		if c.print == printAgent { // KUBECONFIG is the reader's to fill in: it leads to the member
+			return fmt.Sprintf("flotilla-agent --cluster-name %s --hub-endpoint %s --bootstrap-token %s --discovery-token-ca-cert-hash %s --kubeconfig KUBECONFIG", c.opts.Cluster, address.Host, token, hash)
 		}
 		out := fmt.Sprintf("flotilla register %s --token %s --discovery-token-ca-cert-hash %s", address.Host, token, hash)
 		if c.opts.Cluster != "" {

@@ -45,7 +45,10 @@ registration. With --cluster-kubeconfig the accounts in the cluster go too.`,
 			case opts.DryRun:
 				return nil
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "cluster %s left\n", opts.Name)
+			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s left\n", opts.Name); err != nil || opts.Member != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "the control plane's accounts and its claim stay in the cluster: flotilla unjoin %s --cluster-kubeconfig FILE removes them, also now\n", opts.Name)
 			return err
 		},
 	}

@@ -141,6 +141,9 @@ func (u *unregistering) leave(cmd *cobra.Command, hub client.Client) error {
 	case cluster.Spec.SyncMode != clusterv1alpha1.Pull:
 		return fmt.Errorf("the cluster %s is in push mode: flotilla unjoin %s takes it out", u.name, u.name)
 	case u.agent.DryRun:
+		if err := join.Going(cmd.Context(), hub, u.name, printSteps(cmd.OutOrStdout())); err != nil {
+			return fleet.Describe(err)
+		}
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "would remove Cluster %s (hub)\n", u.name)
 		return err
 	}

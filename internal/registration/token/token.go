@@ -138,7 +138,7 @@ func (o *Options) complete(ctx context.Context, hub client.Reader) error {
 	case o.TTL == nil:
 		o.TTL = ptrTo(DefaultTTL)
 	case *o.TTL < 0:
-		return fmt.Errorf("the time to live is %w: it is %s", ErrInvalid, *o.TTL)
+		return fmt.Errorf("the time to live (--ttl) is %w: it is %s", ErrInvalid, *o.TTL)
 	}
 	return nil
 }

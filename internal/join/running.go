@@ -1,0 +1,37 @@
+package join
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// Going tells what would be removed from a cluster that leaves, by what the hub asks
+// for there. It tells nothing where there is nothing.
+func Going(ctx context.Context, hub client.Reader, cluster string, tell func(Step)) error {
+	var works workv1alpha1.WorkList
+	if err := hub.List(ctx, &works, client.InNamespace(workv1alpha2.ExecutionNamespace(cluster))); err != nil {
+		return fmt.Errorf("list the works of cluster %s: %w", cluster, err)
+	}
+	going, staying := 0, 0
+	for i := range works.Items {
+		spec := &works.Items[i].Spec
+		if ptr.Deref(spec.PreserveResourcesOnDeletion, false) {
+			staying += len(spec.Workload.Manifests)
+			continue
+		}
+		going += len(spec.Workload.Manifests)
+	}
+	if going > 0 {
+		tell(Step{Side: "member", Verb: "would remove", Object: fmt.Sprintf("%d objects that the fleet runs there", going)})
+	}
+	if staying > 0 {
+		tell(Step{Side: "member", Verb: "would leave", Object: fmt.Sprintf("%d objects that their policy preserves", staying)})
+	}
+	return nil
+}
