@@ -45,7 +45,7 @@ func Open(path string) (*Dir, error) {
 		holder, _ := os.ReadFile(lock.Name()) // the holder's pid is a courtesy; the error stands without it
 		lock.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%w: %s is held by process %s", ErrInUse, path, strings.TrimSpace(string(holder)))
+			return nil, fmt.Errorf("%w: %s is held by process %s: stop that first, or name another folder", ErrInUse, path, strings.TrimSpace(string(holder)))
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}

@@ -23,7 +23,7 @@ func TestOpenHoldsTheFolder(t *testing.T) {
 	if !errors.Is(err, datadir.ErrInUse) {
 		t.Fatalf("second open: error = %v, want ErrInUse", err)
 	}
-	if pid := strconv.Itoa(os.Getpid()); !strings.Contains(err.Error(), "held by process "+pid) {
+	if pid := strconv.Itoa(os.Getpid()); !strings.Contains(err.Error(), "held by process "+pid+": stop that first, or name another folder") {
 		t.Errorf("error %q does not name the holder %s", err, pid)
 	}
 	if err := first.Close(); err != nil {

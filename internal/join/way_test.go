@@ -91,6 +91,21 @@ func TestKubeconfigsThatAreRefused(t *testing.T) {
 }
 
 // A kubeconfig may name files beside it, and log in by a certificate.
+// A context that a file does not have is told with those that it has.
+func TestAnUnknownContext(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "member")
+	content := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\n" +
+		"contexts: [{name: west, context: {cluster: c}}, {name: east, context: {cluster: c}}]\n"
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := join.Load(path, "north", join.Allow{})
+	want := `read the cluster's kubeconfig: there is no context "north" in ` + path + ": there are east, west"
+	if err == nil || err.Error() != want {
+		t.Errorf("Load = %v, want %s", err, want)
+	}
+}
+
 func TestAKubeconfigWithFilesBesideIt(t *testing.T) {
 	var names []string
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -65,7 +65,7 @@ func (f fatal) error() error {
 		return errors.New("it did not work")
 	}
 	if where, found := unreachable(message); found {
-		return fmt.Errorf("no control plane answers at %s; --kubeconfig names the file that leads to it", where)
+		return fmt.Errorf("no control plane answers at %s; see whether flotillad serve runs there, or --kubeconfig names the file that leads elsewhere", where)
 	}
 	if typed, found := strings.CutPrefix(message, "Error from server: "); found {
 		return errors.New(discreet(typed))

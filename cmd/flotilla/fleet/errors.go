@@ -75,7 +75,7 @@ func describe(server string, err error) error {
 	case errors.As(err, &request) && hostOf(request.URL) == nowhere:
 		return fmt.Errorf("no control plane is known, and none answers at %s: --kubeconfig names the file that leads to it", nowhere)
 	case errors.As(err, &request):
-		return fmt.Errorf("no control plane answers at %s: %w; --kubeconfig names the file that leads to it", hostOf(request.URL), request.Err)
+		return fmt.Errorf("no control plane answers at %s: %w; see whether flotillad serve runs there, or --kubeconfig names the file that leads elsewhere", hostOf(request.URL), request.Err)
 	case errors.As(err, &network):
 		return fmt.Errorf("no control plane answers: %w", err)
 	default:

@@ -110,6 +110,8 @@ func TestDescribe(t *testing.T) {
 			`cluster east does not serve it (no matches for kind "Boat" in version "g/v9"): flotilla api-resources -C east lists what it serves`},
 		"no control plane at all": {"", &url.Error{Op: "Get", URL: "http://localhost:8080/api?timeout=32s", Err: errors.New("connection refused")},
 			"no control plane is known, and none answers at http://localhost:8080: --kubeconfig names the file that leads to it"},
+		"a control plane that is stopped": {"", &url.Error{Op: "Get", URL: "https://127.0.0.1:6443/api", Err: errors.New("connection refused")},
+			"no control plane answers at https://127.0.0.1:6443: connection refused; see whether flotillad serve runs there, or --kubeconfig names the file that leads elsewhere"},
 		"something else": {"", errors.New("the moon is full"), "the moon is full"},
 	}
 	for name, tc := range cases {

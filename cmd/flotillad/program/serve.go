@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -122,6 +123,9 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	o.loops.claims = &reconciler.Claims{}
 	o.plane.Claim = o.loops.claims.Of
 	plane, err := controlplane.New(ctx, o.plane)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w; choose another --secure-port", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -3,9 +3,11 @@ package program
 import (
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -86,5 +88,29 @@ func TestSourceNetworksAreChecked(t *testing.T) {
 		if code := command.Run(t.Context(), cmd); code != 2 || !strings.Contains(said.String(), `--source-networks: "intranet" is no network`) {
 			t.Errorf("%s ends with %d: %s", of[0], code, said.String())
 		}
+	}
+}
+
+// A port that is taken is told with the flag that names another one.
+func TestServeOnAPortThatIsTaken(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a store")
+	}
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	_, port, err := net.SplitHostPort(busy.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := New(Options{})
+	cmd.SetArgs([]string{"serve", "--data-dir", filepath.Join(t.TempDir(), "hub"), "--secure-port", port})
+	var said strings.Builder
+	cmd.SetOut(io.Discard)
+	cmd.SetErr(&said)
+	if code := command.Run(t.Context(), cmd); code != 1 || !strings.HasSuffix(said.String(), "address already in use; choose another --secure-port\n") {
+		t.Errorf("serve ends with %d: %s", code, said.String())
 	}
 }
