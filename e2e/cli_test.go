@@ -80,8 +80,8 @@ func TestWrongCalls(t *testing.T) {
 		"a member that is joined already":  {"flotilla", append([]string{"join", "second", "--cluster-kubeconfig", member.Kubeconfig}, hub...), 1, "east"},
 		"a cluster that nobody joined":     {"flotilla", append([]string{"unjoin", "gone"}, hub...), 1, "gone"},
 		"a control plane without a folder": {"flotillad", []string{"serve"}, 2, "--data-dir"},
-		"a folder that is in use":          {"flotillad", []string{"serve", "--data-dir", filepath.Join(the.dir, "hub"), "--secure-port", "0"}, 1, filepath.Join(the.dir, "hub")},
-		"a member with a bad name":         {"flotillad", []string{"member", "--name", "Not_OK", "--data-dir", filepath.Join(the.dir, "bad")}, 2, "Not_OK"},
+		"a folder that is in use":          {"flotillad", []string{"serve", "--data-dir", filepath.Join(the.Dir, "hub"), "--secure-port", "0"}, 1, filepath.Join(the.Dir, "hub")},
+		"a member with a bad name":         {"flotillad", []string{"member", "--name", "Not_OK", "--data-dir", filepath.Join(the.Dir, "bad")}, 2, "Not_OK"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -381,7 +381,7 @@ func TestForgeOutOfOrder(t *testing.T) {
 	repo.reported(t, first, "success")
 
 	// The notes go to another server, which is out of order for a while.
-	other, err := gitserver.Start(t.Context(), filepath.Join(the.dir, "git"), "127.0.0.1:0")
+	other, err := gitserver.Start(t.Context(), filepath.Join(the.Dir, "git"), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 )
 
 // TestThroughTheProxy looks into members with nothing but the way to the control
@@ -83,7 +85,7 @@ func podIn(t *testing.T, member client.Client, namespace string) string {
 func (w *world) watched(t *testing.T, namespace string) {
 	ctx, cancel := context.WithTimeout(t.Context(), slack*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program("flotilla"), "get", "deployments", "-n", namespace, "-C", "east", "--watch",
+	cmd := exec.CommandContext(ctx, fleet.Program("flotilla"), "get", "deployments", "-n", namespace, "-C", "east", "--watch",
 		"-o", "jsonpath={.metadata.name} {.metadata.labels.seen}{\"\\n\"}", "--kubeconfig", w.Hub.Kubeconfig)
 	out, err := cmd.StdoutPipe()
 	if err != nil {

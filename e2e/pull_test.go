@@ -22,6 +22,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 	"github.com/flotilla-io/flotilla/internal/localfleet"
 	"github.com/flotilla-io/flotilla/internal/registration"
 )
@@ -53,11 +54,11 @@ func (w *world) site(t *testing.T, name string) *site {
 	t.Helper()
 	s := &site{name: name}
 	var err error
-	if s.member, err = localfleet.NewMember(localfleet.Options{Flotillad: program("flotillad"), Dir: w.dir}, name); err != nil {
+	if s.member, err = w.NewMember(name); err != nil {
 		t.Fatal(err)
 	}
 	s.start(t, s.member)
-	if s.client, err = clientOf(s.member); err != nil {
+	if s.client, err = fleet.Client(s.member); err != nil {
 		t.Fatal(err)
 	}
 	printed := strings.Fields(w.flotilla(t, "token", "create", "--cluster-name", name, "--print-register-command=agent"))
@@ -72,7 +73,7 @@ func (w *world) site(t *testing.T, name string) *site {
 	t.Cleanup(func() { _ = s.link.Close() })
 	line[at] = s.link.Address()
 	t.Cleanup(func() { w.forget(t, name) })
-	s.agent, err = localfleet.NewAgent(t.Context(), program(line[0]), filepath.Join(w.dir, "agents", name), append(line[1:],
+	s.agent, err = w.NewAgent(t.Context(), name, append(line[1:],
 		"--kubeconfig", s.member.Kubeconfig, "--context", name, "--cluster-lease-duration", "2s",
 		"--cluster-status-update-frequency", "1s", "--cluster-success-threshold", "1s", "--cert-rotation-checking-interval", "1s")...)
 	if err != nil {
@@ -89,7 +90,7 @@ func (s *site) start(t *testing.T, p *localfleet.Process) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(p.Stop(), calm(p)); err != nil {
+		if err := errors.Join(p.Stop(), fleet.Calm(p)); err != nil {
 			t.Error(err)
 		}
 		if t.Failed() {

@@ -18,6 +18,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/controlplane/etcd"
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/localfleet"
 )
@@ -25,56 +26,41 @@ import (
 // replicas are control planes on one store, and a member.
 type replicas struct {
 	*world
-	servers string
-	keyFile string
-	dir     string
-	all     []*localfleet.Process
+	// flags are what all of them have in common.
+	flags []string
 }
 
 // startReplicas runs the first replica with a member, on a store of the test's own.
 func startReplicas(t *testing.T) *replicas {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "replicas-") // short enough for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if !t.Failed() {
-			_ = os.RemoveAll(dir)
-		}
-	})
+	dir := fleet.Folder(t)
 	store, err := etcd.Start(t.Context(), etcd.Options{DataDir: filepath.Join(dir, "etcd"), UnsafeNoFsync: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Stop)
-	r := &replicas{servers: store.Endpoints()[0], keyFile: filepath.Join(dir, "seal.key"), dir: dir}
-	first := r.start(t, "a", "solo")
-	r.world = &world{Fleet: first, members: map[string]client.Client{}, dir: dir}
-	if err := r.connect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	r := &replicas{flags: []string{"--etcd-servers", store.Endpoints()[0], "--seal-key-file", filepath.Join(dir, "seal.key")}}
+	r.world = own(t, fleet.Options{Dir: dir, Members: []string{"solo"}, HubArgs: r.flags})
+	r.Hub.Name += " a"
 	return r
 }
 
 // start runs one more replica, in a folder of its own.
-func (r *replicas) start(t *testing.T, name string, members ...string) *localfleet.Fleet {
+func (r *replicas) start(t *testing.T, name string) *localfleet.Process {
 	t.Helper()
-	fleet, err := localfleet.Start(t.Context(), localfleet.Options{
-		Flotillad: program("flotillad"), Dir: filepath.Join(r.dir, name), Members: members,
-		HubArgs: []string{"--etcd-servers", r.servers, "--seal-key-file", r.keyFile},
-	})
+	p, err := r.NewReplica(t.Context(), name, r.flags...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := fleet.Stop(); err != nil {
+		if err := p.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	fleet.Hub.Name += " " + name
-	r.all = append(r.all, fleet.Hub)
-	return fleet
+	if err := errors.Join(p.Start(), p.Ready(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // said counts how often a program has logged something.
@@ -129,7 +115,7 @@ func state(ctx context.Context, at client.Client, namespace string, lists ...cli
 func TestAnOldLeaderThatWakes(t *testing.T) {
 	r := startReplicas(t)
 	a := r.Hub
-	b := r.start(t, "b").Hub
+	b := r.start(t, "b")
 	ns := "many"
 	solo := r.members["solo"]
 
@@ -153,7 +139,7 @@ func TestAnOldLeaderThatWakes(t *testing.T) {
 	eventually(t, 2*time.Minute, "the member has what is wanted", func(ctx context.Context) error {
 		return onlyHas(ctx, solo, ns, "nginx:1.30", manyApps/2)
 	})
-	bHub, err := clientOf(b)
+	bHub, err := fleet.Client(b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +171,7 @@ func TestAnOldLeaderThatWakes(t *testing.T) {
 
 	// Its loops start again when it gets the lease again, in the same process.
 	pid, led := a.PID(), said(t, a, hub.Leading)
-	c := r.start(t, "c").Hub
+	c := r.start(t, "c")
 	if err := b.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +188,7 @@ func TestAnOldLeaderThatWakes(t *testing.T) {
 	if a.PID() != pid {
 		t.Error("it is another process")
 	}
-	if err := calm(a); err != nil {
+	if err := fleet.Calm(a); err != nil {
 		t.Error(err)
 	}
 }
@@ -211,7 +197,7 @@ func TestAnOldLeaderThatWakes(t *testing.T) {
 // come and go.
 func TestClientsChangeOver(t *testing.T) {
 	r := startReplicas(t)
-	a, b := r.Hub, r.start(t, "b").Hub
+	a, b := r.Hub, r.start(t, "b")
 	token := strings.TrimSpace(kubectlRun(t, a, "", "create", "token", "default"))
 	for _, at := range []*localfleet.Process{a, b} {
 		for _, from := range []*localfleet.Process{a, b} {

@@ -21,7 +21,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/localfleet"
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
@@ -224,28 +224,8 @@ func (w *world) again(t *testing.T, meanwhile func()) {
 // cluster in pull mode has seen more of: it keeps what it has, and the cluster that is
 // pushed to waits with it, until somebody says to go on.
 func TestAnAgentOfAHubThatWasSetBack(t *testing.T) {
-	dir, err := os.MkdirTemp("", "setback-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if !t.Failed() {
-			_ = os.RemoveAll(dir)
-		}
-	})
-	fleet, err := localfleet.Start(t.Context(), localfleet.Options{Flotillad: program("flotillad"), Dir: dir, Members: []string{"solo"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := fleet.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	w := &world{Fleet: fleet, members: map[string]client.Client{}, dir: dir}
-	if err := w.connect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	dir := fleet.Folder(t)
+	w := own(t, fleet.Options{Dir: dir, Members: []string{"solo"}})
 	s := w.site(t, "away")
 	solo := w.members["solo"]
 	eventually(t, time.Minute, "the cluster is ready", w.judged(s.name, metav1.ConditionTrue))

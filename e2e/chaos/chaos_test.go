@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/flotilla-io/flotilla/e2e/chaos/history"
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 )
 
 var (
@@ -173,7 +174,7 @@ func (w *world) explain(t *testing.T) {
 		return
 	}
 	for _, args := range [][]string{{"status"}, {"get", "clusters", "-o", "wide"}, {"get", "rb", "-n", namespace, "-o", "yaml"}} {
-		out, err := exec.Command(program("flotilla"), append(args, "--kubeconfig", w.Hub.Kubeconfig)...).CombinedOutput() //nolint:noctx // the test's context may be over
+		out, err := exec.Command(fleet.Program("flotilla"), append(args, "--kubeconfig", w.Hub.Kubeconfig)...).CombinedOutput() //nolint:noctx // the test's context may be over
 		t.Logf("flotilla %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	for _, p := range append(w.disturbed(), w.Hub) {

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/flotilla-io/flotilla/e2e/chaos/history"
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 	"github.com/flotilla-io/flotilla/internal/localfleet"
 )
 
@@ -210,7 +211,7 @@ func (w *world) texts(ctx context.Context) ([]history.Text, error) {
 			out = append(out, history.Text{Where: "the metrics of " + p.Name, Content: content})
 		}
 	}
-	status, err := exec.CommandContext(ctx, program("flotilla"), "status", "--kubeconfig", w.Hub.Kubeconfig).CombinedOutput()
+	status, err := exec.CommandContext(ctx, fleet.Program("flotilla"), "status", "--kubeconfig", w.Hub.Kubeconfig).CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("flotilla status: %w: %s", err, status)
 	}

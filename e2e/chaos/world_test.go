@@ -3,16 +3,12 @@ package chaos
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -20,6 +16,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/e2e/chaos/history"
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 	"github.com/flotilla-io/flotilla/internal/localfleet"
 )
 
@@ -30,7 +27,7 @@ const pulled = "edge"
 
 // world is a fleet whose parts can be disturbed one by one.
 type world struct {
-	*localfleet.Fleet
+	*fleet.Fleet
 	hub     client.Client
 	members map[string]dynamic.Interface
 	// links lead from the loops to the members that are pushed to, and from the agent
@@ -51,57 +48,27 @@ type world struct {
 // can go without the other.
 func start(t *testing.T) *world {
 	t.Helper()
-	ctx, dir := t.Context(), folder(t)
-	fleet, err := localfleet.Start(ctx, localfleet.Options{
-		Flotillad: program("flotillad"), Dir: dir, Members: clusters, Nodes: 1, HubArgs: []string{"--controllers=-*"},
-	})
+	f, err := fleet.Start(t.Context(), fleet.Options{Dir: fleet.Folder(t), Members: clusters, Nodes: 1, HubArgs: []string{"--controllers=-*"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &world{
-		Fleet: fleet, members: map[string]dynamic.Interface{}, links: map[string]*localfleet.Link{},
+		Fleet: f, members: map[string]dynamic.Interface{}, links: map[string]*localfleet.Link{},
 		gates: map[*localfleet.Process]*gate{}, policies: map[history.Object]string{},
 	}
 	t.Cleanup(func() { w.stop(t) })
 	w.connect(t)
-	config, err := w.Hub.Config()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, name := range []string{"a", "b"} {
-		g, kubeconfig := newGate(t, name, config, dir, &w.log)
-		p, err := localfleet.NewAgent(ctx, program("flotillad"), filepath.Join(dir, "loops-"+name), "controllers", "--kubeconfig", kubeconfig)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.loops, w.gates[p] = append(w.loops, p), g
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
+		w.loop(t, name)
 	}
 	for _, name := range clusters {
 		if name == pulled {
-			w.register(t, dir)
+			w.register(t)
 		} else {
-			w.join(t, name, dir)
+			w.join(t, name)
 		}
 	}
 	return w
-}
-
-// folder makes one that is left behind if the test fails: it has the logs.
-func folder(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "chaos-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if !t.Failed() {
-			_ = os.RemoveAll(dir)
-		}
-	})
-	return dir
 }
 
 func (w *world) connect(t *testing.T) {
@@ -126,20 +93,39 @@ func (w *world) connect(t *testing.T) {
 	}
 }
 
-// join joins a member by a link that can be cut.
-func (w *world) join(t *testing.T, name, dir string) {
+// loop starts loops whose way to the control plane is a gate.
+func (w *world) loop(t *testing.T, name string) {
 	t.Helper()
-	file := w.through(t, name, w.Members[name].Kubeconfig, dir)
-	run(t, "flotilla", "join", name, "--kubeconfig", w.Hub.Kubeconfig, "--cluster-kubeconfig", file, "--cluster-context", name)
+	config, err := w.Hub.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, kubeconfig := newGate(t, name, config, w.Dir, &w.log)
+	p, err := w.NewLoops(t.Context(), name, kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.loops, w.gates[p] = append(w.loops, p), g
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// join joins a member by a link that can be cut.
+func (w *world) join(t *testing.T, name string) {
+	t.Helper()
+	file := w.through(t, name, w.Members[name].Kubeconfig)
+	if err := w.Join(t.Context(), name, "--cluster-kubeconfig", file); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // register joins the member that has an agent, which reaches the control plane by a
 // link that can be cut.
-func (w *world) register(t *testing.T, dir string) {
+func (w *world) register(t *testing.T) {
 	t.Helper()
-	file := w.through(t, pulled, w.Hub.Kubeconfig, dir)
-	agent, err := localfleet.NewAgent(t.Context(), program("flotilla-agent"), filepath.Join(dir, "agent-"+pulled),
-		"--karmada-kubeconfig", file, "--cluster-name", pulled, "--kubeconfig", w.Members[pulled].Kubeconfig)
+	file := w.through(t, pulled, w.Hub.Kubeconfig)
+	agent, err := w.NewAgent(t.Context(), pulled, "--karmada-kubeconfig", file, "--cluster-name", pulled, "--kubeconfig", w.Members[pulled].Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +136,7 @@ func (w *world) register(t *testing.T, dir string) {
 }
 
 // through writes a copy of a kubeconfig that leads through a link.
-func (w *world) through(t *testing.T, name, kubeconfig, dir string) string {
+func (w *world) through(t *testing.T, name, kubeconfig string) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(kubeconfig)
 	if err != nil {
@@ -165,7 +151,7 @@ func (w *world) through(t *testing.T, name, kubeconfig, dir string) string {
 		w.links[name] = link
 		cluster.Server = "https://" + link.Address()
 	}
-	file := filepath.Join(dir, name+".kubeconfig")
+	file := filepath.Join(w.Dir, name+".kubeconfig")
 	if err := clientcmd.WriteToFile(*config, file); err != nil {
 		t.Fatal(err)
 	}
@@ -194,32 +180,11 @@ func (w *world) disturbed() []*localfleet.Process {
 // answer is how long a user waits for the control plane.
 const answer = 10 * time.Second
 
-// program is the path of a built program.
-func program(name string) string {
-	path, err := filepath.Abs(filepath.Join("..", "..", "bin", name))
-	if err != nil {
-		return name
-	}
-	return path
-}
-
-func run(t *testing.T, name string, args ...string) {
-	t.Helper()
-	if out, err := exec.CommandContext(t.Context(), program(name), args...).CombinedOutput(); err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-	}
-}
-
 // eventually waits until check returns nil, and fails the test with its last answer if
 // it does not.
 func eventually(t *testing.T, within time.Duration, what string, check func(ctx context.Context) error) {
 	t.Helper()
-	last := errors.New("it was never looked at")
-	err := wait.PollUntilContextTimeout(t.Context(), time.Second, within, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatal(fmt.Errorf("%s: not within %s: %w", what, within, last))
+	if err := fleet.Until(t.Context(), time.Second, within, check); err != nil {
+		t.Fatalf("%s: %v", what, err)
 	}
 }

@@ -7,30 +7,23 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/api/scheme"
-	"github.com/flotilla-io/flotilla/internal/localfleet"
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 )
 
 // tenant is who attacks: a user, and the namespace that it may edit.
 const tenant = "red"
 
-// slack is how many times as long as on an idle machine a step may take.
-const slack = 4
-
 // world is a fleet with two members, as its administrator and as the tenant.
 type world struct {
-	*localfleet.Fleet
+	*fleet.Fleet
 	hub, red client.Client
 	members  map[string]client.Client
 	canary   *canary
@@ -45,76 +38,31 @@ func TestMain(m *testing.M) {
 		fmt.Println("e2e/tenants starts processes: skipped with -short")
 		return
 	}
-	os.Exit(withWorld(m))
+	os.Exit(fleet.Main(context.Background(), m, startWorld))
 }
 
-func withWorld(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "flotilla-tenants-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	defer cancel()
-	if the, err = startWorld(ctx, dir); err != nil {
-		fmt.Fprintln(os.Stderr, "start the fleet:", err)
-		return 1
-	}
-	code := m.Run()
-	if err := errors.Join(the.Stop(), the.canary.listener.Close()); err != nil {
-		fmt.Fprintln(os.Stderr, "stop the fleet:", err)
-		code = 1
-	}
-	if code != 0 {
-		fmt.Fprintln(os.Stderr, "logs are kept in", dir)
-		return code
-	}
-	_ = os.RemoveAll(dir)
-	return 0
-}
-
-func startWorld(ctx context.Context, dir string) (*world, error) {
-	fleet, err := localfleet.Start(ctx, localfleet.Options{
-		Flotillad: program("flotillad"), Dir: dir, Members: []string{"east", "west"}, Nodes: 1, HubArgs: hubArgs,
-	})
+func startWorld(ctx context.Context, dir string) (stop func() error, err error) {
+	f, err := fleet.StartJoined(ctx, fleet.Options{Dir: dir, Members: []string{"east", "west"}, Nodes: 1, HubArgs: hubArgs})
 	if err != nil {
 		return nil, err
 	}
-	w := &world{Fleet: fleet, members: map[string]client.Client{}}
-	if err := w.connect(ctx); err != nil {
-		return nil, errors.Join(err, fleet.Stop())
+	the = &world{Fleet: f, hub: f.Client, members: f.Clients}
+	if err := the.infiltrate(ctx); err != nil {
+		return nil, errors.Join(err, f.Stop())
 	}
-	return w, nil
+	return func() error { return errors.Join(f.Stop(), f.Calm(), the.canary.listener.Close()) }, nil
 }
 
-// connect makes the clients, joins the members and listens where nobody may call.
-func (w *world) connect(ctx context.Context) error {
+// infiltrate makes the tenant's client, and listens where nobody may call.
+func (w *world) infiltrate(ctx context.Context) error {
 	config, err := w.Hub.Config()
 	if err != nil {
 		return err
 	}
 	config.WarningHandler = rest.NoWarnings{}
-	if w.hub, err = client.New(config, client.Options{Scheme: scheme.New()}); err != nil {
-		return err
-	}
-	config = rest.CopyConfig(config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: tenant}
 	if w.red, err = client.New(config, client.Options{Scheme: scheme.New()}); err != nil {
 		return err
-	}
-	for name, member := range w.Members {
-		config, err := member.Config()
-		if err != nil {
-			return err
-		}
-		config.WarningHandler = rest.NoWarnings{}
-		if w.members[name], err = client.New(config, client.Options{Scheme: scheme.New()}); err != nil {
-			return err
-		}
-		if err := run(ctx, "flotilla", "join", name, "--kubeconfig", w.Hub.Kubeconfig,
-			"--cluster-kubeconfig", member.Kubeconfig, "--cluster-context", name); err != nil {
-			return err
-		}
 	}
 	w.canary, err = listen(ctx)
 	return err
@@ -146,33 +94,11 @@ func listen(ctx context.Context) (*canary, error) {
 	return c, nil
 }
 
-// program is the path of a built program.
-func program(name string) string {
-	path, err := filepath.Abs(filepath.Join("..", "..", "bin", name))
-	if err != nil {
-		return name
-	}
-	return path
-}
-
-func run(ctx context.Context, name string, args ...string) error {
-	out, err := exec.CommandContext(ctx, program(name), args...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
-	}
-	return nil
-}
-
-// eventually waits until check returns nil, and fails the test with its last answer
-// if it does not. Within is how long that takes at most on an idle machine.
+// eventually waits until check returns nil, and marks the test as failed, with its last
+// answer, if it does not. Within is how long that takes at most on an idle machine.
 func eventually(t *testing.T, within time.Duration, what string, check func(ctx context.Context) error) {
 	t.Helper()
-	last := errors.New("it was never looked at")
-	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, slack*within, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Errorf("%s: not within %s: %v", what, slack*within, last)
+	if err := fleet.Until(t.Context(), 200*time.Millisecond, fleet.Slack*within, check); err != nil {
+		t.Errorf("%s: %v", what, err)
 	}
 }

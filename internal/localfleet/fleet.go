@@ -106,7 +106,7 @@ func prepare(ctx context.Context, opts Options) (*Fleet, error) {
 	if err := os.MkdirAll(gitRoot, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the Git server: %w", err)
 	}
-	hub, err := prepareHub(ctx, opts)
+	hub, err := NewHub(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,9 @@ func prepare(ctx context.Context, opts Options) (*Fleet, error) {
 	return fleet, err
 }
 
-func prepareHub(ctx context.Context, opts Options) (*Process, error) {
+// NewHub prepares a control plane, in a folder below that of the options: it belongs to
+// no fleet, and whoever starts it stops it.
+func NewHub(ctx context.Context, opts Options) (*Process, error) {
 	port, err := FreePort(ctx)
 	if err != nil {
 		return nil, err
