@@ -12,6 +12,18 @@ import (
 // had until it runs elsewhere.
 func (j *judge) healthy() []string {
 	var out []string
+	j.floors(func(look Snapshot, least int) {
+		if count := ready(look); count < least {
+			out = append(out, fmt.Sprintf("%s had %d healthy replicas and is to have %d at least, by the look of %s",
+				look.Object, count, least, look.At.UTC().Format("15:04:05.000")))
+		}
+	})
+	return out
+}
+
+// floors calls a function with all looks, object by object, and how many healthy
+// replicas each has to show.
+func (j *judge) floors(do func(look Snapshot, least int)) {
 	looks := map[Object][]Snapshot{}
 	for _, look := range j.Snapshots {
 		looks[look.Object] = append(looks[look.Object], look)
@@ -20,13 +32,30 @@ func (j *judge) healthy() []string {
 		f := floor{writes: j.writes[object], moves: j.moves[j.Policies[object]]}
 		for _, look := range looks[object] {
 			f.until(look)
-			if count := ready(look); count < f.least() {
-				out = append(out, fmt.Sprintf("%s had %d healthy replicas and is to have %d at least, by the look of %s",
-					object, count, f.least(), look.At.UTC().Format("15:04:05.000")))
-			}
+			do(look, f.least())
 			f.settle(look)
 		}
 	}
+}
+
+// Judged returns at which looks I3 wants something to be there, by their places among
+// the snapshots. At the others nobody can tell: the object had just been deleted, or
+// had not yet run as its user wants it.
+func Judged(h History) []int {
+	j := newJudge(h)
+	at := map[Object][]int{}
+	for i, look := range h.Snapshots {
+		at[look.Object] = append(at[look.Object], i)
+	}
+	var out []int
+	j.floors(func(look Snapshot, least int) {
+		i := at[look.Object][0]
+		at[look.Object] = at[look.Object][1:]
+		if least > 0 {
+			out = append(out, i)
+		}
+	})
+	slices.Sort(out)
 	return out
 }
 
@@ -47,10 +76,7 @@ type floor struct {
 // until takes in what had begun before the end of a look.
 func (f *floor) until(look Snapshot) {
 	for ; f.written < len(f.writes) && !f.writes[f.written].Begun.After(look.At); f.written++ {
-		w := f.writes[f.written]
-		if f.wanted = min(f.wanted, max(w.Replicas, 1)); w.Deleted {
-			f.wanted = 0
-		}
+		f.ask(f.writes[f.written])
 	}
 	for ; f.moved < len(f.moves) && !f.moves[f.moved].Begun.After(look.At); f.moved++ {
 		f.placements = append(f.placements, f.moves[f.moved].Clusters)
@@ -75,31 +101,39 @@ func (f *floor) least() int {
 
 func ceil(n, parts int) int { return (n + parts - 1) / parts }
 
-// settle notes that a look has found the object as it is wanted, with nothing under way
-// to it: where its last placement is one that was left before, nobody knows that.
+// settle notes that a look has found the object to run as one of its writes wants it, in
+// the clusters of one of its placements. What was asked for after that counts on:
+// nobody knows how much of it has been acted on.
 func (f *floor) settle(look Snapshot) {
-	if f.written == 0 || f.moved == 0 {
-		return
-	}
-	w, clusters := f.writes[f.written-1], f.moves[f.moved-1].Clusters
-	if w.Deleted || len(look.Held) != len(clusters) {
-		return
-	}
+	var clusters []string
 	sum := 0
-	for _, cluster := range clusters {
-		held, there := look.Held[cluster]
-		if !there || held.Version != w.Version || held.Ready < held.Wanted {
+	version := 0
+	for cluster, held := range look.Held {
+		if held.Ready < held.Wanted || (len(clusters) > 0 && held.Version != version) {
 			return
 		}
-		sum += held.Wanted
+		clusters, version, sum = append(clusters, cluster), held.Version, sum+held.Wanted
 	}
-	if w.Replicas > 0 && sum != w.Replicas {
+	written := slices.IndexFunc(f.writes[:f.written], func(w Write) bool { return w.Version == version && !w.Deleted })
+	// Of placements that are the same nobody knows which one it is: the first rules out least.
+	placed := slices.IndexFunc(f.placements, func(other []string) bool { return same(other, clusters) })
+	if written < 0 || placed < 0 {
 		return
 	}
-	f.wanted = max(w.Replicas, 1)
-	before := f.placements[:len(f.placements)-1]
-	if !slices.ContainsFunc(before, func(other []string) bool { return same(other, clusters) }) {
-		f.placements = [][]string{clusters}
+	if w := f.writes[written]; w.Replicas > 0 && sum != w.Replicas {
+		return
+	}
+	f.placements = f.placements[placed:]
+	f.wanted = max(f.writes[written].Replicas, 1)
+	for _, w := range f.writes[written+1 : f.written] {
+		f.ask(w)
+	}
+}
+
+// ask takes in that a user has asked for something since.
+func (f *floor) ask(w Write) {
+	if f.wanted = min(f.wanted, max(w.Replicas, 1)); w.Deleted {
+		f.wanted = 0
 	}
 }
 

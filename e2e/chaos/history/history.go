@@ -98,8 +98,12 @@ type Stretch struct {
 	Changed []string
 }
 
-// Text is something that people read, such as a log.
-type Text struct{ Where, Content string }
+// Text is something that people read, such as a log, or a file.
+type Text struct {
+	Where, Content string
+	// May are the secrets that belong there, as they stand there, whole.
+	May []string
+}
 
 // Use is what a program needs at rest.
 type Use struct {
@@ -178,13 +182,7 @@ type Violation struct {
 
 // Check returns what does not hold, in the order of the invariants.
 func Check(h History) []Violation {
-	j := judge{History: h, writes: map[Object][]Write{}, moves: map[string][]Move{}}
-	for _, w := range h.Writes {
-		j.writes[w.Object] = append(j.writes[w.Object], w)
-	}
-	for _, m := range h.Moves {
-		j.moves[m.Policy] = append(j.moves[m.Policy], m)
-	}
+	j := newJudge(h)
 	var out []Violation
 	for _, invariant := range []struct {
 		number string
@@ -222,4 +220,15 @@ type judge struct {
 	History
 	writes map[Object][]Write
 	moves  map[string][]Move
+}
+
+func newJudge(h History) *judge {
+	j := &judge{History: h, writes: map[Object][]Write{}, moves: map[string][]Move{}}
+	for _, w := range h.Writes {
+		j.writes[w.Object] = append(j.writes[w.Object], w)
+	}
+	for _, m := range h.Moves {
+		j.moves[m.Policy] = append(j.moves[m.Policy], m)
+	}
+	return j
 }

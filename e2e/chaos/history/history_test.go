@@ -199,6 +199,23 @@ func TestCheck(t *testing.T) {
 		"I3: a cluster runs fewer before its user says so": {func(h *history.History) {
 			h.Snapshots = slices.Insert(h.Snapshots, 4, look(18, history.Held{}, held(1, 4, 4)))
 		}, []history.Violation{{Invariant: "I3", Because: "Deployment shop/web had 4 healthy replicas and is to have 6 at least, by the look of 12:00:18.000"}}},
+		"I3: replicas are lost while a write is under way": {func(h *history.History) {
+			h.Writes[7].Begun, h.Writes[8].Begun = at(3), at(3)
+			h.Snapshots = slices.Insert(h.Snapshots, 2, look(5, held(1, 6, 3), history.Held{}))
+		}, []history.Violation{{Invariant: "I3", Because: "Deployment shop/web had 3 healthy replicas and is to have 4 at least, by the look of 12:00:05.000"}}},
+		"I3: replicas are lost while a move is under way": {func(h *history.History) {
+			h.Moves[2].Begun = at(3)
+			h.Snapshots = slices.Insert(h.Snapshots, 2, look(5, held(1, 6, 5), history.Held{}))
+		}, []history.Violation{{Invariant: "I3", Because: "Deployment shop/web had 5 healthy replicas and is to have 6 at least, by the look of 12:00:05.000"}}},
+		"a user deletes it while it runs": {func(h *history.History) {
+			h.Writes = slices.Insert(h.Writes, 7, history.Write{Object: web, Version: 2, Deleted: true, Begun: at(14)})
+			h.Writes[8].Version, h.Writes[9].Version = 3, 4
+			h.Sights = append(h.Sights[:9:9], history.Sight{Cluster: "west", Object: web, Version: 3, UID: "6", At: at(21)}, history.Sight{Cluster: "west", Object: web, Version: 4, UID: "6", At: at(31)})
+			h.Sights = slices.Insert(h.Sights, 9, history.Sight{Cluster: "west", Object: web, Version: 1, UID: "5", At: at(15), Deleted: true})
+			h.Snapshots = append(h.Snapshots[:4:4], look(15, history.Held{}, history.Held{}), look(22, history.Held{}, held(3, 4, 4)), look(32, history.Held{}, held(4, 4, 5)))
+			h.End.Hub[web] = history.Template{Version: 4, Digest: "web3", Replicas: 4}
+			of(h.End.Works, web).Version, of(h.End.Members, web).Version = 4, 4
+		}, nil},
 		"a cluster that stays runs fewer at once, and the next one is not there yet": {func(h *history.History) {
 			h.Moves[2].Clusters = []string{"east", "west"}
 			h.Sights = slices.Delete(h.Sights, 8, 9)
@@ -295,6 +312,13 @@ func TestCheck(t *testing.T) {
 		"I9: a log shows a secret": {func(h *history.History) { h.Texts[0].Content += "token CANARY-1 refused" },
 			[]history.Violation{{Invariant: "I9", Because: "the log of the hub shows a secret"}}},
 
+		"a folder has the secrets that belong there": {func(h *history.History) {
+			h.Texts = append(h.Texts, history.Text{Where: "the folder of the agent", Content: "data: CANARY-1-now", May: []string{"CANARY-1-now"}})
+		}, nil},
+		"I9: a folder keeps a secret that is another one by now": {func(h *history.History) {
+			h.Texts = append(h.Texts, history.Text{Where: "the folder of the agent", Content: "data: CANARY-1-now, was: CANARY-1-before", May: []string{"CANARY-1-now"}})
+		}, []history.Violation{{Invariant: "I9", Because: "the folder of the agent shows a secret"}}},
+
 		"I10: goroutines stay": {func(h *history.History) { h.Programs[1].After.Goroutines = 141 },
 			[]history.Violation{{Invariant: "I10", Because: "agent has 141 goroutines at rest, and had 100"}}},
 		"I10: memory stays": {func(h *history.History) { h.Programs[1].After.Memory = 115 << 20 },
@@ -312,6 +336,20 @@ func TestCheck(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestJudged counts the looks at which something had to be there.
+func TestJudged(t *testing.T) {
+	h := good()
+	if diff := cmp.Diff([]int{2, 3, 4, 5}, history.Judged(h)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	other := look(2, held(1, 1, 1), history.Held{})
+	other.Object = a
+	h.Snapshots = append([]history.Snapshot{other}, h.Snapshots...)
+	if diff := cmp.Diff([]int{3, 4, 5, 6}, history.Judged(h)); diff != "" {
+		t.Errorf("with a look at another object (-want +got):\n%s", diff)
 	}
 }
 

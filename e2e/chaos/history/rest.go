@@ -21,13 +21,18 @@ func (j *judge) still() []string {
 	return out
 }
 
-// discreet checks I9: no text has a secret, as it is or as Secrets have it.
+// discreet checks I9: no text has a secret that does not belong there, as it is or as
+// Secrets have it.
 func (j *judge) discreet() []string {
 	var out []string
-	for _, secret := range j.Secrets {
-		for _, form := range forms(secret) {
-			for _, text := range j.Texts {
-				if strings.Contains(text.Content, form) {
+	for _, text := range j.Texts {
+		content := text.Content
+		for _, may := range text.May {
+			content = strings.ReplaceAll(content, may, "")
+		}
+		for _, secret := range j.Secrets {
+			for _, form := range forms(secret) {
+				if strings.Contains(content, form) {
 					out = append(out, fmt.Sprintf("%s shows a secret", text.Where))
 				}
 			}
