@@ -106,7 +106,7 @@ func (c *ControlPlane) openStore(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if c.relay, err = fence.NewRelay(ctx, client, epoch); err != nil {
+		if c.relay, err = fence.NewRelay(ctx, client, c.dir.Path("apiserver"), epoch); err != nil {
 			return err
 		}
 		c.opts.Etcd = apiserver.Etcd{Servers: c.relay.Endpoints(), Prefix: elsewhere.Prefix}

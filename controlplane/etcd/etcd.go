@@ -15,14 +15,13 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+
+	"github.com/flotilla-io/flotilla/controlplane/socket"
 )
 
 const (
 	// DefaultQuota is how many bytes the store may grow to.
 	DefaultQuota = 8 << 30
-	// maxSocketPath is what a socket's address holds on the systems we run on,
-	// less the ending zero; Linux has 108 bytes, Darwin 104.
-	maxSocketPath = 103
 	// maxRequestBytes is how large one object may be, with room for what
 	// Kubernetes itself lets through (3 MiB).
 	maxRequestBytes = 4 << 20
@@ -62,8 +61,8 @@ type Server struct {
 	client    *clientv3.Client
 	endpoint  string
 	quota     int64
-	compacted int64  // up to this revision, by Relieve
-	socketDir string // to be removed when the store stops; empty if it is in DataDir
+	compacted int64 // up to this revision, by Relieve
+	socket    *socket.Place
 	stop      sync.Once
 	stopping  atomic.Bool
 }
@@ -80,12 +79,12 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 	if s.quota == 0 {
 		s.quota = DefaultQuota
 	}
-	socket, err := s.socketPath(opts.DataDir)
-	if err != nil {
+	var err error
+	if s.socket, err = socket.New(opts.DataDir, "etcd.sock"); err != nil {
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
-	s.endpoint = "unix://" + socket
-	if err := s.start(ctx, s.config(opts, socket)); err != nil {
+	s.endpoint = "unix://" + s.socket.Path
+	if err := s.start(ctx, s.config(opts)); err != nil {
 		s.Stop()
 		return nil, fmt.Errorf("etcd in %s: %w", opts.DataDir, err)
 	}
@@ -108,28 +107,12 @@ func (s *Server) start(ctx context.Context, cfg *embed.Config) error {
 	return err
 }
 
-// socketPath is where the store listens: in its own folder, or in a private one
-// under the system's temporary folder where the path would be too long.
-func (s *Server) socketPath(dir string) (string, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	if path := filepath.Join(dir, "etcd.sock"); len(path) <= maxSocketPath {
-		return path, nil
-	}
-	if s.socketDir, err = os.MkdirTemp("", "flotilla-etcd-"); err != nil {
-		return "", err
-	}
-	return filepath.Join(s.socketDir, "etcd.sock"), nil
-}
-
-func (s *Server) config(opts Options, socket string) *embed.Config {
+func (s *Server) config(opts Options) *embed.Config {
 	nominal, _ := url.Parse(nominalURL) // a constant that parses
 	cfg := embed.NewConfig()
 	cfg.Name = "flotilla"
 	cfg.Dir = opts.DataDir
-	cfg.ListenClientUrls = []url.URL{{Scheme: "unix", Path: socket}}
+	cfg.ListenClientUrls = []url.URL{{Scheme: "unix", Path: s.socket.Path}}
 	cfg.ListenPeerUrls = nil // a store of one member has no peers
 	cfg.AdvertiseClientUrls = []url.URL{*nominal}
 	cfg.AdvertisePeerUrls = []url.URL{*nominal}
@@ -191,7 +174,5 @@ func (s *Server) shutDown() {
 	if s.etcd != nil {
 		s.etcd.Close()
 	}
-	if s.socketDir != "" {
-		os.RemoveAll(s.socketDir)
-	}
+	_ = s.socket.Remove() // what is left of it the next start removes
 }

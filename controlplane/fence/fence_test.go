@@ -45,7 +45,7 @@ func ways(t *testing.T) map[string][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	relay, err := fence.NewRelay(t.Context(), elsewhere, key)
+	relay, err := fence.NewRelay(t.Context(), elsewhere, t.TempDir(), key)
 	if err != nil {
 		t.Fatal(err)
 	}

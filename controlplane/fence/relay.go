@@ -7,8 +7,6 @@ import (
 	"io"
 	"math"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,6 +15,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/flotilla-io/flotilla/controlplane/socket"
 )
 
 const (
@@ -33,17 +33,17 @@ const (
 type Relay struct {
 	server *grpc.Server
 	store  *clientv3.Client
-	dir    string // of the socket
-	url    string
+	socket *socket.Place
 	key    string
 	done   chan error
 }
 
-// NewRelay starts a relay to a store. Key is where the store has the epoch. The relay
-// owns the client from then on, also if it errs.
-func NewRelay(ctx context.Context, store *clientv3.Client, key string) (*Relay, error) {
+// NewRelay starts a relay to a store, with its socket in a folder that no other process
+// holds. Key is where the store has the epoch. The relay owns the client from then on,
+// also if it errs.
+func NewRelay(ctx context.Context, store *clientv3.Client, dir, key string) (*Relay, error) {
 	r := &Relay{store: store, key: key, done: make(chan error, 1)}
-	listener, err := r.listen(ctx)
+	listener, err := r.listen(ctx, dir)
 	if err != nil {
 		return nil, fmt.Errorf("relay to the store: %w", errors.Join(err, store.Close()))
 	}
@@ -60,27 +60,25 @@ func NewRelay(ctx context.Context, store *clientv3.Client, key string) (*Relay, 
 }
 
 // listen opens a socket that only the owner may use.
-func (r *Relay) listen(ctx context.Context) (net.Listener, error) {
+func (r *Relay) listen(ctx context.Context, dir string) (net.Listener, error) {
 	var err error
-	if r.dir, err = os.MkdirTemp("", "flotilla-relay-"); err != nil { // short enough for a socket
+	if r.socket, err = socket.New(dir, "relay.sock"); err != nil {
 		return nil, err
 	}
-	socket := filepath.Join(r.dir, "etcd.sock")
-	r.url = "unix://" + socket
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", socket)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", r.socket.Path)
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(r.dir))
+		return nil, errors.Join(err, r.socket.Remove())
 	}
 	return listener, nil
 }
 
 // Endpoints are the URLs that an API server is given.
-func (r *Relay) Endpoints() []string { return []string{r.url} }
+func (r *Relay) Endpoints() []string { return []string{"unix://" + r.socket.Path} }
 
 // Close ends the relay and its connections. It may be called once.
 func (r *Relay) Close() error {
 	r.server.Stop()
-	return errors.Join(<-r.done, r.store.Close(), os.RemoveAll(r.dir))
+	return errors.Join(<-r.done, r.store.Close(), r.socket.Remove())
 }
 
 // handle hands a request on, and its answers back.
