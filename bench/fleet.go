@@ -79,13 +79,26 @@ func (b *bench) stop() error {
 	return err
 }
 
+// client reaches the control plane by a connection of its own.
+func (b *bench) client() (client.WithWatch, error) {
+	cfg, err := b.fleet.Hub.Config()
+	if err != nil {
+		return nil, err
+	}
+	hub, err := client.NewWithWatch(cfg, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		return nil, fmt.Errorf("connect to the control plane: %w", err)
+	}
+	return hub, nil
+}
+
 func (b *bench) connect(ctx context.Context, bin string) error {
 	cfg, err := b.fleet.Hub.Config()
 	if err != nil {
 		return err
 	}
-	if b.hub, err = client.NewWithWatch(cfg, client.Options{Scheme: scheme.New()}); err != nil {
-		return fmt.Errorf("connect to the control plane: %w", err)
+	if b.hub, err = b.client(); err != nil {
+		return err
 	}
 	if b.kube, err = kubernetes.NewForConfig(cfg); err != nil {
 		return fmt.Errorf("connect to the control plane: %w", err)

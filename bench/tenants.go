@@ -12,7 +12,7 @@ import (
 
 // neighbours times commits of a tenant, alone and while another one attacks.
 func neighbours(ctx context.Context, b *bench, r *tally.Report) (err error) {
-	fleet := tenants.Fleet{Hub: b.hub, Git: b.fleet.Git, Dir: b.dir}
+	fleet := tenants.Fleet{Connect: b.client, Git: b.fleet.Git, Dir: b.dir}
 	victim, err := tenants.NewVictim(ctx, fleet)
 	if err != nil {
 		return err
@@ -39,6 +39,10 @@ func neighbours(ctx context.Context, b *bench, r *tally.Report) (err error) {
 	if err := errors.Join(err, attack.Stop()); err != nil {
 		return err
 	}
+	outcomes, err := attack.Outcomes(ctx)
+	if err != nil {
+		return err
+	}
 	after, err := b.count(ctx)
 	if err != nil {
 		return err
@@ -50,8 +54,13 @@ func neighbours(ctx context.Context, b *bench, r *tally.Report) (err error) {
 		r.Note("tenants", name+", while another tenant attacks", is, "ms")
 		r.AtMost("tenants", name+", attacked to alone", is/was, "×", 2)
 	}
+	objects := 0
+	for _, o := range outcomes {
+		objects += o.Objects
+	}
+	r.Note("tenants", "objects that the other tenant has come to own", float64(objects), "objects")
 	cost := after.since(before)
 	r.Note("tenants", "writes meanwhile", float64(cost.Revision), "writes")
 	r.Note("tenants", "CPU time of the control plane meanwhile", cost.CPU["control plane"], "s")
-	return r.Raw("tenants", map[string]any{"alone": alone, "attacked": attacked, "counters": cost})
+	return r.Raw("tenants", map[string]any{"alone": alone, "attacked": attacked, "attack": outcomes, "counters": cost})
 }

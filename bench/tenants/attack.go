@@ -11,7 +11,9 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/kustomize"
+	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,7 +68,7 @@ func NewAttack(ctx context.Context, fleet Fleet) (*Attack, error) {
 	}
 	err = wait.PollUntilContextTimeout(ctx, often/10, patience, true, func(ctx context.Context) (bool, error) {
 		var source sourcev1.GitRepository
-		err := fleet.Hub.Get(ctx, client.ObjectKey{Namespace: name, Name: name}, &source)
+		err := a.hub.Get(ctx, client.ObjectKey{Namespace: name, Name: name}, &source)
 		return source.Status.Artifact != nil, err
 	})
 	if err != nil {
@@ -183,6 +185,37 @@ func (a *Attack) fail(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.errs = append(a.errs, err)
+}
+
+// Outcome is what an attacking object has come to.
+type Outcome struct {
+	Name string `json:"name"`
+	// Reason is that of its condition Ready, and Message the beginning of what it says.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Objects is how many it owns.
+	Objects int `json:"objects"`
+}
+
+// Outcomes returns what the Kustomizations of the attack have come to: whether it
+// was one.
+func (a *Attack) Outcomes(ctx context.Context) ([]Outcome, error) {
+	var list kustomizev1.KustomizationList
+	if err := a.hub.List(ctx, &list, client.InNamespace(a.name)); err != nil {
+		return nil, fmt.Errorf("list what attacks: %w", err)
+	}
+	var out []Outcome
+	for _, ks := range list.Items {
+		o := Outcome{Name: ks.Name}
+		if ready := apimeta.FindStatusCondition(ks.Status.Conditions, meta.ReadyCondition); ready != nil {
+			o.Reason, o.Message = ready.Reason, ready.Message[:min(len(ready.Message), 200)]
+		}
+		if ks.Status.Inventory != nil {
+			o.Objects = len(ks.Status.Inventory.Entries)
+		}
+		out = append(out, o)
+	}
+	return out, nil
 }
 
 // Stop ends the attack, and returns what went wrong with it. What it has applied

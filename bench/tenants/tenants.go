@@ -20,9 +20,9 @@ import (
 
 // Fleet is what the tenants share.
 type Fleet struct {
-	// Hub reaches the control plane as an administrator, who makes for tenants what
-	// they could make for themselves.
-	Hub client.WithWatch
+	// Connect reaches the control plane by a connection of its own, as an administrator,
+	// who makes for tenants what they could make for themselves.
+	Connect func() (client.WithWatch, error)
 	// Git serves their repositories.
 	Git *gitserver.Server
 	// Dir is for their work trees.
@@ -31,10 +31,10 @@ type Fleet struct {
 
 // tenant has a namespace, a repository of the same name, and the rights to edit.
 type tenant struct {
-	fleet Fleet
-	name  string
-	tree  string // where it commits from
-	url   string
+	hub  client.WithWatch
+	name string
+	tree string // where it commits from
+	url  string
 }
 
 const (
@@ -46,7 +46,11 @@ const (
 
 // newTenant makes a tenant with those files in its repository.
 func newTenant(ctx context.Context, fleet Fleet, name string, files map[string]string) (*tenant, error) {
-	t := &tenant{fleet: fleet, name: name, url: fleet.Git.URL(name)}
+	hub, err := fleet.Connect()
+	if err != nil {
+		return nil, fmt.Errorf("connect %s to the control plane: %w", name, err)
+	}
+	t := &tenant{hub: hub, name: name, url: fleet.Git.URL(name)}
 	for _, obj := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
 		&rbacv1.RoleBinding{
@@ -62,7 +66,6 @@ func newTenant(ctx context.Context, fleet Fleet, name string, files map[string]s
 	if err := fleet.Git.Create(ctx, name); err != nil {
 		return nil, err
 	}
-	var err error
 	if t.tree, err = os.MkdirTemp(fleet.Dir, "tree-"); err != nil {
 		return nil, fmt.Errorf("make a work tree: %w", err)
 	}
@@ -74,7 +77,7 @@ func newTenant(ctx context.Context, fleet Fleet, name string, files map[string]s
 }
 
 func (t *tenant) create(ctx context.Context, obj client.Object) error {
-	if err := t.fleet.Hub.Create(ctx, obj); err != nil {
+	if err := t.hub.Create(ctx, obj); err != nil {
 		return fmt.Errorf("make the %T %s/%s: %w", obj, obj.GetNamespace(), obj.GetName(), err)
 	}
 	return nil
@@ -129,7 +132,7 @@ func (t *tenant) kustomization(ctx context.Context, name, path string, interval 
 // touch asks for an object to be looked at now.
 func (t *tenant) touch(ctx context.Context, obj client.Object) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, meta.ReconcileRequestAnnotation, time.Now().UnixNano())
-	if err := t.fleet.Hub.Patch(ctx, obj, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+	if err := t.hub.Patch(ctx, obj, client.RawPatch("application/merge-patch+json", patch)); err != nil {
 		return fmt.Errorf("touch the %T %s/%s: %w", obj, obj.GetNamespace(), obj.GetName(), err)
 	}
 	return nil

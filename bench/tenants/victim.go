@@ -75,7 +75,7 @@ func NewVictim(ctx context.Context, fleet Fleet) (*Victim, error) {
 // watch tells of each revision that sources have fetched, or of each that
 // Kustomizations are ready at.
 func (t *tenant) watch(ctx context.Context, list client.ObjectList) (<-chan string, error) {
-	events, err := t.fleet.Hub.Watch(ctx, list, client.InNamespace(t.name))
+	events, err := t.hub.Watch(ctx, list, client.InNamespace(t.name))
 	if err != nil {
 		return nil, fmt.Errorf("watch what %s has: %w", t.name, err)
 	}
