@@ -134,6 +134,7 @@ func plugins(opts Options) []apiserver.Plugin {
 		{Name: "FlotillaGuard", Interface: admission.NewGuard(own)},
 		{Name: "FlotillaConnect", Interface: admission.NewConnect()},
 		{Name: "FlotillaBorders", Interface: admission.NewBorders()},
+		{Name: "FlotillaNames", Interface: admission.NewNames()},
 		{Name: "FlotillaAgents", Interface: admission.NewAgents(clock.RealClock{})},
 	}
 	if opts.Claim != nil {

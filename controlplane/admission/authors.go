@@ -2,6 +2,8 @@ package admission
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -14,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/client-go/dynamic"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -23,21 +27,54 @@ import (
 )
 
 // Authors notes on what may become an object in a member who applied it: templates,
-// overrides and Works. Whoever changes the content is its author from then on; what
-// he says of that himself does not count. Administrators and the control plane are no
-// authors: what they make has none, and what they change keeps its own, unless they
-// take that off.
-type Authors struct{ *admission.Handler }
+// overrides and Works. Whoever changes the content of a template is its author from
+// then on; of overrides and Works, whose content nobody judges but members, he is one
+// more. What he says of that himself does not count. Administrators and the control
+// plane are no authors: what they make has none, and what they change keeps its own,
+// unless they take that off.
+type Authors struct {
+	*admission.Handler
+	hub        dynamic.Interface
+	authorizer authorizer.Authorizer // says who may write a whole object
+}
 
-var _ admission.MutationInterface = Authors{}
+var (
+	_ admission.MutationInterface       = (*Authors)(nil)
+	_ admission.InitializationValidator = (*Authors)(nil)
+)
 
 // NewAuthors returns the plugin.
-func NewAuthors() Authors { return Authors{admission.NewHandler(admission.Create, admission.Update)} }
+func NewAuthors() *Authors {
+	return &Authors{Handler: admission.NewHandler(admission.Create, admission.Update)}
+}
+
+// SetDynamicClient is given by the server a client of its own.
+func (p *Authors) SetDynamicClient(hub dynamic.Interface) { p.hub = hub }
+
+// SetAuthorizer is told by the server who says what users may do.
+func (p *Authors) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
+
+// ValidateInitialization is called when the server is built.
+func (p *Authors) ValidateInitialization() error {
+	switch {
+	case p.hub == nil:
+		return errors.New("no client")
+	case p.authorizer == nil:
+		return errors.New("no authorizer")
+	}
+	return nil
+}
 
 // Admit notes who writes an object, or keeps who wrote it last.
-func (Authors) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+func (p *Authors) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	who := a.GetUserInfo()
-	if !authored(a.GetKind(), a.GetNamespace()) || MayBringIdentity(who) || isOwn(who) {
+	if MayBringIdentity(who) || isOwn(who) {
+		return nil
+	}
+	if a.GetSubresource() != "" && a.GetSubresource() != "status" {
+		return p.part(ctx, a)
+	}
+	if !authored(a.GetKind(), a.GetNamespace()) {
 		return nil
 	}
 	obj, err := meta.Accessor(a.GetObject())
@@ -45,35 +82,70 @@ func (Authors) Admit(_ context.Context, a admission.Attributes, _ admission.Obje
 		return nil //nolint:nilerr // what has no metadata is no template
 	}
 	old, err := meta.Accessor(a.GetOldObject())
-	switch {
-	case a.GetOldObject() == nil || err != nil:
+	if a.GetOldObject() == nil || err != nil {
 		if a.GetSubresource() == "" {
-			noteAuthor(obj, authorOf(who))
+			noteAuthor(obj, authors(who).String())
 		}
-	case a.GetSubresource() == "" && !sameContent(a.GetOldObject(), a.GetObject()):
-		noteAuthor(obj, authorOf(who))
-	case reflect.TypeOf(a.GetObject()) == reflect.TypeOf(a.GetOldObject()): // of a sub-resource it may be something else
-		noteAuthor(obj, old.GetAnnotations()[workv1alpha2.AppliedByAnnotation])
+		return nil
+	}
+	before := old.GetAnnotations()[workv1alpha2.AppliedByAnnotation]
+	if a.GetSubresource() != "" || sameContent(a.GetOldObject(), a.GetObject()) {
+		noteAuthor(obj, before)
+		return nil
+	}
+	text, err := written(a.GetKind().GroupKind(), before, who)
+	noteAuthor(obj, text)
+	if err != nil {
+		return admission.NewForbidden(a, err)
 	}
 	return nil
 }
 
-// unauthored are groups of kinds that are questions, records or requests.
-var unauthored = []string{"authentication.k8s.io", "authorization.k8s.io", "certificates.k8s.io"}
+// mostAuthors is how many may have a word in one override or Work: each of them is
+// asked for in members whenever it is applied.
+const mostAuthors = 16
 
-// authored says whether objects of a kind have authors.
-func authored(kind schema.GroupVersionKind, namespace string) bool {
-	switch kind.GroupKind() {
+// written says whose word is in an object once somebody has changed its content, before
+// whom it was that of others.
+func written(kind schema.GroupKind, before string, who user.Info) (string, error) {
+	if !judgedInMembers(kind) {
+		return authors(who).String(), nil
+	}
+	all, err := author.Parse(before)
+	if err != nil {
+		return before, nil //nolint:nilerr // whose it is nobody knows, and so nobody applies it
+	}
+	if all = all.With(authors(who)); len(all) > mostAuthors {
+		return before, fmt.Errorf("%d users have written in it, who all have to be allowed what it says: delete it and make it anew", mostAuthors)
+	}
+	return all.String(), nil
+}
+
+// judgedInMembers says whether nobody but members judges what an object of a kind has
+// them make. The control plane judges a template when it is written as they do.
+func judgedInMembers(kind schema.GroupKind) bool {
+	switch kind {
 	case schema.GroupKind{Group: workv1alpha1.GroupName, Kind: workv1alpha1.ResourceKindWork},
 		schema.GroupKind{Group: policyv1alpha1.GroupName, Kind: policyv1alpha1.ResourceKindOverridePolicy},
 		schema.GroupKind{Group: policyv1alpha1.GroupName, Kind: policyv1alpha1.ResourceKindClusterOverridePolicy}:
 		return true
 	}
+	return false
+}
+
+// unauthored are groups of kinds that are questions.
+var unauthored = []string{"authentication.k8s.io", "authorization.k8s.io"}
+
+// authored says whether objects of a kind have authors.
+func authored(kind schema.GroupVersionKind, namespace string) bool {
+	if judgedInMembers(kind.GroupKind()) {
+		return true
+	}
 	return !slices.Contains(unauthored, kind.Group) && propagation.PropagatesKind(kind, propagation.SkipRules{}) && !propagation.Reserved(namespace)
 }
 
-func authorOf(who user.Info) string {
-	return author.Authors{author.Of(who.GetName(), who.GetGroups())}.String()
+func authors(who user.Info) author.Authors {
+	return author.Authors{author.Of(who.GetName(), who.GetGroups())}
 }
 
 // noteAuthor writes the text of an annotation, or takes it off where it is empty.

@@ -1,10 +1,13 @@
 package admission
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,6 +15,9 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/utils/ptr"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/author"
 )
 
 // TestAuthors: what may become an object in a member has the author who wrote its
@@ -27,7 +33,8 @@ func TestAuthors(t *testing.T) {
 		"admin": &user.DefaultInfo{Name: "root", Groups: []string{"system:masters"}},
 		"loops": &user.DefaultInfo{Name: user.APIServerUser, Groups: []string{"system:masters"}},
 		"house": &user.DefaultInfo{Name: "system:serviceaccount:kube-system:x", Groups: []string{"system:serviceaccounts:kube-system"}},
-		"apart": &user.DefaultInfo{Name: "system:serviceaccount:karmada-system:x", Groups: []string{"system:serviceaccounts:karmada-system"}},
+		"guest": &user.DefaultInfo{Name: "system:serviceaccount:karmada-system:x", Groups: []string{"system:serviceaccounts:karmada-system"}},
+		"apart": &user.DefaultInfo{Name: "system:serviceaccount:karmada-system:flotilla-controllers", Groups: []string{"system:serviceaccounts:karmada-system"}},
 	}
 	type is struct {
 		by       string // the annotation
@@ -58,7 +65,9 @@ func TestAuthors(t *testing.T) {
 		"made by an administrator":                 {who: "admin", now: &is{}},
 		"brought back by an administrator":         {who: "admin", now: &is{by: alice}, want: alice},
 		"made by loops":                            {who: "loops", now: &is{}},
-		"made by Kubernetes' own":                  {who: "house", now: &is{}},
+		"made by an account of kube-system":        {who: "house", now: &is{}, want: `[{"user":"system:serviceaccount:kube-system:x"}]`},
+		"made by an account beside the loops'":     {who: "guest", now: &is{}, want: `[{"user":"system:serviceaccount:karmada-system:x"}]`},
+		"made by loops that run apart":             {who: "apart", now: &is{}},
 		"changed by another":                       {who: "robot", old: &is{by: alice, replicas: 1}, now: &is{by: alice, replicas: 2}, want: robot},
 		"an administrator's, changed":              {who: "robot", old: &is{replicas: 1}, now: &is{replicas: 2}, want: robot},
 		"changed by an administrator":              {who: "admin", old: &is{by: alice, replicas: 1}, now: &is{by: alice, replicas: 2}, want: alice},
@@ -94,6 +103,70 @@ func TestAuthors(t *testing.T) {
 				t.Errorf("applied by %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestAuthorsOfWhatIsNotJudgedHere: what an override or a Work says is judged in members
+// alone, so that all who wrote in it answer for all of it.
+func TestAuthorsOfWhatIsNotJudgedHere(t *testing.T) {
+	const alice, robot, both = `[{"user":"alice"}]`, `[{"user":"robot"}]`, `[{"user":"alice"},{"user":"robot"}]`
+	var crowd author.Authors
+	for i := range 16 {
+		crowd = append(crowd, author.Author{User: fmt.Sprintf("user-%02d", i)})
+	}
+	build := func(kind, by, says string) runtime.Object {
+		if says == "" {
+			return nil
+		}
+		notes := map[string]string{}
+		if by != "" {
+			notes["propagation.flotilla.io/applied-by"] = by
+		}
+		if kind == "Work" {
+			work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Annotations: notes}}
+			work.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(says)}}}
+			return work
+		}
+		out := &unstructured.Unstructured{Object: map[string]any{"kind": kind, "spec": map[string]any{"says": says}}}
+		out.SetAnnotations(notes)
+		return out
+	}
+	for name, tc := range map[string]struct {
+		who            *user.DefaultInfo
+		by, was, is    string // was is empty where there was nothing
+		want, refusals string
+	}{
+		"made":                                      {who: &user.DefaultInfo{Name: "robot"}, by: alice, is: "a", want: robot},
+		"changed by another":                        {who: &user.DefaultInfo{Name: "robot"}, by: alice, was: "a", is: "b", want: both},
+		"changed by its author":                     {who: &user.DefaultInfo{Name: "alice"}, by: alice, was: "a", is: "b", want: alice},
+		"changed by one of them":                    {who: &user.DefaultInfo{Name: "robot"}, by: both, was: "a", is: "b", want: both},
+		"an administrator's, changed":               {who: &user.DefaultInfo{Name: "robot"}, was: "a", is: "b", want: robot},
+		"changed by an administrator":               {who: &user.DefaultInfo{Name: "root", Groups: []string{"system:masters"}}, by: both, was: "a", is: "b", want: both},
+		"by whom cannot be read":                    {who: &user.DefaultInfo{Name: "robot"}, by: "alice", was: "a", is: "b", want: "alice"},
+		"written again as it was":                   {who: &user.DefaultInfo{Name: "robot"}, by: alice, was: "a", is: "a", want: alice},
+		"changed by one too many":                   {who: &user.DefaultInfo{Name: "robot"}, by: crowd.String(), was: "a", is: "b", want: crowd.String(), refusals: "delete it and make it anew"},
+		"changed by one of as many as there can be": {who: &user.DefaultInfo{Name: "user-07"}, by: crowd.String(), was: "a", is: "b", want: crowd.String()},
+	} {
+		for _, kind := range []string{"OverridePolicy", "ClusterOverridePolicy", "Work"} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				gvk, operation := schema.GroupVersionKind{Group: "policy.karmada.io", Version: "v1alpha1", Kind: kind}, admission.Update
+				if kind == "Work" {
+					gvk.Group = "work.karmada.io"
+				}
+				if tc.was == "" {
+					operation = admission.Create
+				}
+				obj := build(kind, tc.by, tc.is)
+				a := admission.NewAttributesRecord(obj, build(kind, tc.by, tc.was), gvk, "shop", "x", schema.GroupVersionResource{}, "", operation, nil, false, tc.who)
+				err := NewAuthors().Admit(t.Context(), a, nil)
+				if tc.refusals == "" && err != nil || tc.refusals != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), tc.refusals)) {
+					t.Errorf("error %v, want %q", err, tc.refusals)
+				}
+				if got := obj.(metav1.Object).GetAnnotations()["propagation.flotilla.io/applied-by"]; got != tc.want {
+					t.Errorf("applied by %q, want %q", got, tc.want)
+				}
+			})
+		}
 	}
 }
 

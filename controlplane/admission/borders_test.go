@@ -19,7 +19,7 @@ func TestBorders(t *testing.T) {
 		}
 	}
 	cases := map[string]struct {
-		groups   []string
+		who      user.DefaultInfo // nobody in particular
 		old, obj *workv1alpha2.ResourceBinding
 		sub      string
 		refused  bool
@@ -32,8 +32,8 @@ func TestBorders(t *testing.T) {
 		"one that was another's, with a label":  {old: of("other", "a"), obj: of("other", "a")},
 		"one that was another's, brought home":  {old: of("other", "a"), obj: of("shop", "a")},
 		"a status":                              {old: of("shop", "a"), obj: of("other", "a"), sub: "status"},
-		"an administrator's":                    {groups: []string{"system:masters"}, obj: of("other", "a")},
-		"one of the control plane's own loops'": {groups: []string{"system:serviceaccounts:karmada-system"}, obj: of("other", "a")},
+		"an administrator's":                    {who: user.DefaultInfo{Name: "root", Groups: []string{"system:masters"}}, obj: of("other", "a")},
+		"one of the control plane's own loops'": {who: user.DefaultInfo{Name: "system:serviceaccount:karmada-system:flotilla-controllers"}, obj: of("other", "a")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestBorders(t *testing.T) {
 			}
 			kind := workv1alpha2.GroupVersion.WithKind("ResourceBinding")
 			a := admission.NewAttributesRecord(tc.obj, old, kind, "shop", "b", workv1alpha2.GroupVersion.WithResource("resourcebindings"), tc.sub,
-				operation, nil, false, &user.DefaultInfo{Name: "alice", Groups: tc.groups})
+				operation, nil, false, &tc.who)
 			if err := NewBorders().Validate(t.Context(), a, nil); (err != nil) != tc.refused {
 				t.Errorf("= %v, refused: %t", err, tc.refused)
 			}

@@ -7,6 +7,7 @@
 // In goes a request with its object; out comes the object completed, or an error
 // that names the field, and warnings for the one who asked. The package stores
 // nothing and has no effect beyond the object, but for remembering, while a
-// binding is being written, what it will use of a quota; a dry run is judged like
+// binding is being written, what it will use of a quota, and for noting on a template
+// who writes a part of it by a sub-resource; a dry run is judged like
 // any other request and leaves no trace.
 package admission

@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/dynamic"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/author"
 )
 
 // Guard refuses deletions that would take down what runs in clusters although
@@ -205,15 +205,6 @@ func (g *Guard) find(ctx context.Context, resource schema.GroupVersionResource, 
 	return obj, nil
 }
 
-// housekeepers is the group of Kubernetes' own controllers.
-const housekeepers = serviceaccount.ServiceAccountGroupPrefix + metav1.NamespaceSystem
-
-// isOwn says whether a user is a part of the control plane: its loops, Kubernetes'
-// own controllers, or loops that run apart from it.
-func isOwn(u user.Info) bool {
-	if u == nil {
-		return true
-	}
-	groups := u.GetGroups()
-	return u.GetName() == user.APIServerUser || slices.Contains(groups, housekeepers) || slices.Contains(groups, systemAccounts)
-}
+// isOwn says whether a user is a part of the control plane: its loops, or Kubernetes'
+// controllers within it.
+func isOwn(u user.Info) bool { return u == nil || author.Own(u.GetName()) }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/warning"
@@ -22,7 +21,6 @@ import (
 
 	configv1alpha1 "github.com/flotilla-io/flotilla/api/config/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
-	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/validate"
 )
 
@@ -97,16 +95,12 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	return nil
 }
 
-// systemAccounts is the group of the accounts of the control plane's own programs,
-// where its loops run apart from it.
-const systemAccounts = serviceaccount.ServiceAccountGroupPrefix + workv1alpha2.NamespaceKarmadaSystem
-
 // MayBringIdentity says whether a new object of a user may come with a permanent
 // id, as one does that is restored from a backup. What was made for an object is
 // found by its id, and deleted by it: whoever could choose one would reach what
 // is another's.
 func MayBringIdentity(u user.Info) bool {
-	return u == nil || slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup) || slices.Contains(u.GetGroups(), systemAccounts)
+	return isOwn(u) || slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup)
 }
 
 // Validate refuses an object that is wrong and warns of one that will not do

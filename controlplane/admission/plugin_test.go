@@ -214,7 +214,8 @@ func TestMayBringIdentity(t *testing.T) {
 		want bool
 	}{
 		"an administrator, who restores a backup": {&user.DefaultInfo{Name: "admin", Groups: []string{"system:authenticated", "system:masters"}}, true},
-		"loops that run apart":                    {&user.DefaultInfo{Name: "system:serviceaccount:karmada-system:loops", Groups: []string{"system:serviceaccounts", "system:serviceaccounts:karmada-system"}}, true},
+		"loops that run apart":                    {&user.DefaultInfo{Name: "system:serviceaccount:karmada-system:flotilla-controllers", Groups: []string{"system:serviceaccounts", "system:serviceaccounts:karmada-system"}}, true},
+		"another account beside theirs":           {&user.DefaultInfo{Name: "system:serviceaccount:karmada-system:default", Groups: []string{"system:serviceaccounts", "system:serviceaccounts:karmada-system"}}, false},
 		"a tenant":                                {&user.DefaultInfo{Name: "tenant", Groups: []string{"system:authenticated"}}, false},
 		"an account of another namespace":         {&user.DefaultInfo{Name: "x", Groups: []string{"system:serviceaccounts", "system:serviceaccounts:shop"}}, false},
 		"an agent":                                {&user.DefaultInfo{Name: "system:karmada:agent:a", Groups: []string{"system:karmada:agents"}}, false},

@@ -26,6 +26,17 @@ const (
 	hubEverybody  = "system:authenticated"
 )
 
+// The control plane's own users: its API server, as which the loops and Kubernetes'
+// controllers within it act, and the account of loops that run apart from it.
+const (
+	ownServer = "system:apiserver"
+	ownLoops  = hubAccount + "karmada-system:flotilla-controllers"
+)
+
+// Own says whether a user of the hub is a part of the control plane. Other accounts of
+// its namespaces are users like any others.
+func Own(user string) bool { return user == ownServer || user == ownLoops }
+
 // ErrUnknown says that members know nobody who could stand for a user.
 var ErrUnknown = errors.New("members know nobody of this name")
 

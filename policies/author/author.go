@@ -51,20 +51,38 @@ func Of(user string, groups []string) Author {
 // its administrators.
 type Authors []Author
 
-// With returns the authors with more of them. Each is there once, in the order in
-// which they come.
+// With returns the authors with more of them, in the order in which they come. All of
+// them have to be allowed what is done, so each is there once, with the fewest groups:
+// groups only add rights.
 func (a Authors) With(more Authors) Authors {
 	out := slices.Clone(a)
 	for _, one := range more {
-		if !slices.ContainsFunc(out, one.same) {
-			out = append(out, one)
-		}
+		out = out.with(one)
 	}
 	return out
 }
 
-func (a Author) same(other Author) bool {
-	return a.User == other.User && slices.Equal(a.Groups, other.Groups)
+func (a Authors) with(one Author) Authors {
+	if slices.ContainsFunc(a, one.mayAllOf) {
+		return a
+	}
+	at := slices.IndexFunc(a, func(other Author) bool { return other.mayAllOf(one) })
+	if at < 0 {
+		return append(a, one)
+	}
+	a[at] = one
+	for i := len(a) - 1; i > at; i-- {
+		if a[i].mayAllOf(one) {
+			a = slices.Delete(a, i, i+1)
+		}
+	}
+	return a
+}
+
+// mayAllOf says whether an author certainly has all rights of another: the same user
+// with no group less.
+func (a Author) mayAllOf(other Author) bool {
+	return a.User == other.User && !slices.ContainsFunc(other.Groups, func(group string) bool { return !slices.Contains(a.Groups, group) })
 }
 
 // String returns the text that annotations carry; empty for none.

@@ -57,6 +57,40 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestTogether: groups only add rights, so that who is there twice is there with the
+// fewest, and nobody is asked who may do no less than another of his name.
+func TestTogether(t *testing.T) {
+	who := func(user string, groups ...string) author.Author { return author.Author{User: user, Groups: groups} }
+	for name, tc := range map[string]struct{ a, b, want author.Authors }{
+		"others":                         {author.Authors{who("alice")}, author.Authors{who("bob")}, author.Authors{who("alice"), who("bob")}},
+		"the same with a group more":     {author.Authors{who("alice", "dev"), who("bob")}, author.Authors{who("alice", "dev", "ops")}, author.Authors{who("alice", "dev"), who("bob")}},
+		"the same with a group less":     {author.Authors{who("bob"), who("alice", "dev", "ops")}, author.Authors{who("alice", "ops")}, author.Authors{who("bob"), who("alice", "ops")}},
+		"the same without any":           {author.Authors{who("alice", "dev"), who("bob"), who("alice", "ops")}, author.Authors{who("alice")}, author.Authors{who("alice"), who("bob")}},
+		"the same with another group":    {author.Authors{who("alice", "dev")}, author.Authors{who("alice", "ops")}, author.Authors{who("alice", "dev"), who("alice", "ops")}},
+		"another with all of the groups": {author.Authors{who("alice", "dev")}, author.Authors{who("bob", "dev", "ops")}, author.Authors{who("alice", "dev"), who("bob", "dev", "ops")}},
+		"nobody":                         {nil, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, tc.a.With(tc.b)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOwn: the control plane's own users are known by name, not by their namespace.
+func TestOwn(t *testing.T) {
+	for user, want := range map[string]bool{
+		"system:apiserver": true, "system:serviceaccount:karmada-system:flotilla-controllers": true,
+		"system:serviceaccount:karmada-system:default": false, "system:serviceaccount:kube-system:default": false,
+		"system:serviceaccount:kube-system:flotilla-controllers": false, "flotilla-controllers": false, "": false,
+	} {
+		if got := author.Own(user); got != want {
+			t.Errorf("%q is the control plane's own: %v, want %v", user, got, want)
+		}
+	}
+}
+
 // TestAccounts: nobody in a member is taken for one of the hub's, nor inherits what
 // the member gives its own.
 func TestAccounts(t *testing.T) {
