@@ -11,10 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/access"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 )
 
@@ -37,21 +40,22 @@ func TestAsWhomAWorkIsApplied(t *testing.T) {
 		reason string // of a failure
 		says   string
 	}{
-		"a cluster that says nothing":             {by: both, asked: []string{"make web"}},
-		"a cluster that says the control plane":   {as: "ControlPlane", by: both, asked: []string{"make web"}},
-		"what nobody but administrators wrote":    {as: "Author", asked: []string{"make web"}},
-		"what an account applied":                 {as: "Author", by: `[{"user":"system:serviceaccount:shop:default"}]`, asked: []string{"as " + robot, "make web"}},
-		"what two have a word in":                 {as: "Author", by: both, asked: []string{"try web as " + alice, "as " + robot, "make web"}},
-		"what one of the two may not":             {as: "Author", by: both, edge: edge{forbidden: alice}, asked: []string{"try web as " + alice}, reason: "AccountForbidden", says: "for alice who applied it"},
-		"what the member does not allow":          {as: "Author", by: `[{"user":"alice"}]`, edge: edge{forbidden: alice}, asked: []string{"as " + alice}, reason: "AccountForbidden", says: "Deployment shop/web is applied as the user flotilla:user:alice in cluster eu-1, for alice"},
-		"one for whom nobody stands there":        {as: "Author", by: `[{"user":"system:node:a"}]`, reason: "UnknownAccount", says: "nobody in cluster eu-1 stands for system:node:a"},
-		"one of two for whom nobody stands there": {as: "Author", by: `[{"user":"alice"},{"user":"system:karmada:agent:x"}]`, reason: "UnknownAccount", says: "system:karmada:agent:x"},
-		"what cannot be read":                     {as: "Author", by: `alice`, reason: "UnknownAccount", says: "cannot be read"},
-		"nobody by name":                          {as: "Author", by: `[{"user":""}]`, reason: "UnknownAccount", says: "it names nobody"},
-		"another fault of the member":             {as: "Author", by: `[{"user":"alice"}]`, edge: edge{refuse: errors.New("no")}, asked: []string{"as " + alice, "make web"}, reason: "AppliedFailed", says: "no"},
-		"what is taken over from others, too":     {as: "Author", by: `[{"user":"alice"}]`, text: overwrite, edge: edge{live: parse(t, kubectl)}, asked: []string{"as " + alice, "make web", "get web", "as " + alice, "unmark web", "as " + alice, "apply web"}},
-		"what is taken over as the control plane": {as: "ControlPlane", by: both, text: overwrite, edge: edge{live: parse(t, kubectl)}, asked: []string{"make web", "get web", "unmark web", "apply web"}},
-		"what is changed back, as well":           {as: "Author", by: `[{"user":"alice"}]`, edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Owned = "other" }), live: parse(t, manifestText)}, asked: []string{"get web", "as " + alice, "apply web"}},
+		"a cluster that says nothing":                  {by: both, asked: []string{"make web"}},
+		"a cluster that says the control plane":        {as: "ControlPlane", by: both, asked: []string{"make web"}},
+		"what nobody but administrators wrote":         {as: "Author", asked: []string{"make web"}},
+		"what an account applied":                      {as: "Author", by: `[{"user":"system:serviceaccount:shop:default"}]`, asked: []string{"as " + robot, "make web"}},
+		"what two have a word in":                      {as: "Author", by: both, asked: []string{"try web as " + alice, "as " + robot, "make web"}},
+		"what one wrote twice, once with a group more": {as: "Author", by: `[{"user":"alice"},{"user":"alice","groups":["dev"]}]`, asked: []string{"as " + alice, "make web"}},
+		"what one of the two may not":                  {as: "Author", by: both, edge: edge{forbidden: alice}, asked: []string{"try web as " + alice}, reason: "AccountForbidden", says: "for alice who applied it"},
+		"what the member does not allow":               {as: "Author", by: `[{"user":"alice"}]`, edge: edge{forbidden: alice}, asked: []string{"as " + alice}, reason: "AccountForbidden", says: "Deployment shop/web is applied as the user flotilla:user:alice in cluster eu-1, for alice"},
+		"one for whom nobody stands there":             {as: "Author", by: `[{"user":"system:node:a"}]`, reason: "UnknownAccount", says: "nobody in cluster eu-1 stands for system:node:a"},
+		"one of two for whom nobody stands there":      {as: "Author", by: `[{"user":"alice"},{"user":"system:karmada:agent:x"}]`, reason: "UnknownAccount", says: "system:karmada:agent:x"},
+		"what cannot be read":                          {as: "Author", by: `alice`, reason: "UnknownAccount", says: "cannot be read"},
+		"nobody by name":                               {as: "Author", by: `[{"user":""}]`, reason: "UnknownAccount", says: "it names nobody"},
+		"another fault of the member":                  {as: "Author", by: `[{"user":"alice"}]`, edge: edge{refuse: errors.New("no")}, asked: []string{"as " + alice, "make web"}, reason: "AppliedFailed", says: "no"},
+		"what is taken over from others, too":          {as: "Author", by: `[{"user":"alice"}]`, text: overwrite, edge: edge{live: parse(t, kubectl)}, asked: []string{"as " + alice, "make web", "get web", "as " + alice, "unmark web", "as " + alice, "apply web"}},
+		"what is taken over as the control plane":      {as: "ControlPlane", by: both, text: overwrite, edge: edge{live: parse(t, kubectl)}, asked: []string{"make web", "get web", "unmark web", "apply web"}},
+		"what is changed back, as well":                {as: "Author", by: `[{"user":"alice"}]`, edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Owned = "other" }), live: parse(t, manifestText)}, asked: []string{"get web", "as " + alice, "apply web"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.edge.presence == members.Unknown {
@@ -94,35 +98,114 @@ func TestAsWhomAWorkIsApplied(t *testing.T) {
 	}
 }
 
-// TestARightThatIsOnItsWay: a Work waits for it, and is looked at when it is there.
+// TestARightThatIsOnItsWay: a Work waits for it, and is looked at when it is there; one
+// that waits for another goes on waiting, for as long as it would have.
 func TestARightThatIsOnItsWay(t *testing.T) {
-	e := &edge{presence: members.Absent, forbidden: "flotilla:user:alice"}
-	l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-	s := &state{key: workKey, work: testWork(manifestText), member: e, cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}}
-	s.cluster.Annotations = map[string]string{"cluster.flotilla.io/apply-as": "Author"}
-	s.work.Annotations = map[string]string{"propagation.flotilla.io/applied-by": `[{"user":"alice"}]`}
-	if _, err := l.connect(t.Context(), s); err != nil {
-		t.Fatal(err)
+	const (
+		apps      = `"rules":[{"verbs":["patch"],"apiGroups":["apps"],"resources":["deployments"]}]`
+		secrets   = `"rules":[{"verbs":["patch"],"apiGroups":[""],"resources":["secrets"]}]`
+		toEdit    = `"roleRef":{"kind":"ClusterRole","name":"flotilla:edit"},"subjects":[`
+		user      = `{"kind":"User","name":"flotilla:user:alice"}`
+		other     = `{"kind":"User","name":"flotilla:user:bob"}`
+		group     = `{"kind":"Group","name":"flotilla:group:dev"}`
+		falseName = `{"kind":"Group","name":"flotilla:user:alice"},{"kind":"User","name":"flotilla:group:dev"},{"kind":"ServiceAccount","name":"flotilla:user:alice"}`
+	)
+	in := func(kind, namespace, content string) string {
+		return `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"` + kind + `","metadata":{"namespace":"` + namespace + `","name":"flotilla:edit"},` + content + `}`
 	}
-	if _, err := l.carry(t.Context(), s); err != nil || s.blocked == nil {
-		t.Fatal(err, s.failed)
+	for name, tc := range map[string]struct {
+		applied string
+		rights  string // what the control plane has bound besides, where it applies a copy
+		waits   bool
+	}{
+		"bound to him":                            {applied: in("RoleBinding", "shop", toEdit+other+","+user+"]")},
+		"bound to a group of his":                 {applied: in("RoleBinding", "shop", toEdit+group+"]")},
+		"bound to him everywhere":                 {applied: in("ClusterRoleBinding", "", toEdit+user+"]")},
+		"bound to him in another namespace":       {applied: in("RoleBinding", "crown", toEdit+user+"]"), waits: true},
+		"bound to another":                        {applied: in("RoleBinding", "shop", toEdit+other+"]"), waits: true},
+		"bound to others of such names":           {applied: in("RoleBinding", "shop", toEdit+falseName+"]"), waits: true},
+		"a role of an administrator":              {applied: in("Role", "shop", apps)},
+		"one about other things":                  {applied: in("ClusterRole", "", secrets), waits: true},
+		"one of another namespace":                {applied: in("Role", "crown", apps), waits: true},
+		"a copy that he is bound to":              {applied: in("ClusterRole", "", apps), rights: in("RoleBinding", "shop", toEdit+user+"]")},
+		"a copy that another is bound to":         {applied: in("ClusterRole", "", apps), rights: in("RoleBinding", "shop", toEdit+other+"]"), waits: true},
+		"a copy that he is bound to elsewhere":    {applied: in("ClusterRole", "", apps), rights: in("RoleBinding", "crown", toEdit+user+"]"), waits: true},
+		"a copy that is not what he is bound to":  {applied: in("ClusterRole", "", apps), rights: in("RoleBinding", "shop", `"roleRef":{"kind":"ClusterRole","name":"flotilla:view"},"subjects":[`+user+"]"), waits: true},
+		"something else that is called as a role": {applied: strings.Replace(in("Role", "shop", apps), "rbac.authorization.k8s.io", "example.com", 1), waits: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &edge{presence: members.Absent, forbidden: "flotilla:user:alice"}
+			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			given := testWork(tc.rights)
+			given.Name, given.Labels = "given", map[string]string{access.RightsLabel: "shop"}
+			l.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(given).Build()
+			l.cluster = "eu-1"
+			s := &state{key: workKey, work: testWork(manifestText), member: e, cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}}
+			s.cluster.Annotations = map[string]string{"cluster.flotilla.io/apply-as": "Author"}
+			s.work.Annotations = map[string]string{"propagation.flotilla.io/applied-by": `[{"user":"alice","groups":["dev"]}]`}
+			if _, err := l.connect(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.carry(t.Context(), s); err != nil || s.blocked == nil || s.blocked.cause.event != onRights {
+				t.Fatal(err, s.failed)
+			}
+			l.line.wait(workKey, s.blocked.cause, 0)
+			l.line.retries.When(workKey)
+			binding := testWork(tc.applied)
+			binding.Name, binding.UID = "rights", "rights"
+			if tc.rights != "" {
+				binding.Labels = map[string]string{access.RightsLabel: ""}
+			}
+			s = &state{key: client.ObjectKeyFromObject(binding), work: binding, member: &edge{presence: members.Absent}}
+			if _, err := l.connect(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.carry(t.Context(), s); err != nil || s.failed[0] != nil {
+				t.Fatal(err, s.failed)
+			}
+			waits, tried := len(l.line.waitingFor(func(cause) bool { return true })) > 0, l.line.retries.NumRequeues(workKey)
+			if waits != tc.waits || tried > 0 != tc.waits {
+				t.Errorf("it waits: %v, after %d tries; want %v", waits, tried, tc.waits)
+			}
+		})
 	}
-	if diff := cmp.Diff(cause{event: onRights}, s.blocked.cause, cmp.AllowUnexported(cause{})); diff != "" {
-		t.Errorf("waits for (-want +got):\n%s", diff)
-	}
-	l.line.wait(workKey, s.blocked.cause, 0)
-	other := &edge{presence: members.Absent}
-	binding := testWork(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"namespace":"shop","name":"flotilla:team"}}`)
-	binding.Name, binding.UID = "rights", "rights"
-	s = &state{key: client.ObjectKeyFromObject(binding), work: binding, member: other}
-	if _, err := l.connect(t.Context(), s); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.carry(t.Context(), s); err != nil || s.failed[0] != nil {
-		t.Fatal(err, s.failed)
-	}
-	if waiting := l.line.waitingFor(func(cause) bool { return true }); len(waiting) > 0 {
-		t.Errorf("%v still wait", waiting)
+}
+
+// TestNamesOfTheControlPlane: nobody's word makes a Role or binding in a member that is
+// called, or is about somebody who is called, as the control plane calls its users.
+func TestNamesOfTheControlPlane(t *testing.T) {
+	const binding = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"namespace":"shop","name":"x"},"subjects":[{"kind":"Group","name":"flotilla:masters"}]}`
+	for name, tc := range map[string]struct {
+		by, as, text string
+		says         string
+	}{
+		"an author's":                                {`[{"user":"alice"}]`, "Author", binding, `RoleBinding shop/x is not applied: in subjects[0].name, "flotilla:masters" begins with flotilla:`},
+		"where the control plane applies":            {`[{"user":"alice"}]`, "ControlPlane", binding, "flotilla:masters"},
+		"of whom cannot be read":                     {"alice", "Author", binding, "flotilla:masters"},
+		"an administrator's, or the control plane's": {"", "Author", binding, ""},
+		"one that cannot be read":                    {`[{"user":"alice"}]`, "ControlPlane", strings.Replace(binding, `[{"kind":"Group","name":"flotilla:masters"}]`, `"flotilla:masters"`, 1), "cannot be read"},
+		"people of the member's":                     {`[{"user":"alice"}]`, "Author", strings.Replace(binding, "flotilla:masters", "dev", 1), ""},
+		"what gives no rights":                       {`[{"user":"alice"}]`, "Author", strings.Replace(binding, "rbac.authorization.k8s.io", "example.com", 1), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &edge{presence: members.Absent}
+			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			s := &state{key: workKey, work: testWork(tc.text), member: e, cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}}
+			s.cluster.Annotations = map[string]string{"cluster.flotilla.io/apply-as": tc.as}
+			s.work.Annotations = map[string]string{"propagation.flotilla.io/applied-by": tc.by}
+			if _, err := l.connect(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := l.carry(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			switch err := s.failed[0]; {
+			case tc.says == "" && (err != nil || e.sent == nil):
+				t.Errorf("it is not applied: %v", err)
+			case tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says) || len(e.asked) > 0):
+				t.Errorf("error %v after %v, want %q", err, e.asked, tc.says)
+			}
+		})
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
+	"github.com/flotilla-io/flotilla/policies/access"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
@@ -131,8 +132,8 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	if m.gvk.Kind == "Namespace" && m.gvk.Group == "" {
 		l.line.release(func(c cause) bool { return c == cause{event: onNamespace, namespace: m.key.Name} })
 	}
-	if acting.Grants(m.gvk.GroupKind()) {
-		l.line.release(func(c cause) bool { return c.event == onRights })
+	if access.Gives(m.gvk.GroupKind()) {
+		l.gave(ctx, s, m)
 	}
 	log.FromContext(ctx).Info("Applied", "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name)
 	if d := s.drifts[m.ordinal]; d != nil && d != untold {
@@ -153,6 +154,9 @@ type target struct {
 // if that is refused, if fields of it are to be kept, or if somebody interfered.
 func (l *lane) apply(ctx context.Context, s *state, m *manifest, to target) (*members.Observed, error) {
 	desired, err := m.object(s.work)
+	if err == nil {
+		err = acting.MayName(s.work, desired)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -276,7 +280,7 @@ func (l *lane) explain(s *state, m *manifest, err error) error {
 		return &blocked{cause: cause{event: onRetry}, err: err}
 	}
 	if refusal := (*acting.Refusal)(nil); errors.As(err, &refusal) && refusal.Passes() && l.line.retries.NumRequeues(s.key) < triesForRights {
-		return &blocked{cause: cause{event: onRights}, err: err}
+		return &blocked{cause: cause{event: onRights, lack: refusal.Lack()}, err: err}
 	}
 	if errors.Is(err, members.ErrNoNamespace) && l.line.retries.NumRequeues(s.key) < triesForNamespace {
 		return &blocked{cause: cause{event: onNamespace, namespace: m.key.Namespace}, err: err}

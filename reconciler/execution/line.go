@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 )
 
 // A Work that failed is tried again after firstRetry, then twice that, up to
@@ -41,6 +43,7 @@ type cause struct {
 	namespace string                  // onNamespace
 	object    types.NamespacedName    // onHolder
 	holder    client.ObjectKey        // onHolder
+	lack      acting.Lack             // onRights
 }
 
 // line is where the Works of one lane queue up, or wait for what they need.

@@ -96,6 +96,7 @@ func (l *lane) next(ctx context.Context, s *state, next loop.Next, err error, si
 	var b *blocked
 	var unruled *retention.Fault
 	var held *heldError
+	var refusal *acting.Refusal
 	switch {
 	case errors.As(err, &b):
 		c, after = b.cause, b.after
@@ -103,8 +104,8 @@ func (l *lane) next(ctx context.Context, s *state, next loop.Next, err error, si
 		c = cause{event: onKinds}
 	case errors.As(err, &held):
 		c = held.cause()
-	case errors.As(err, new(*acting.Refusal)):
-		c = cause{event: onRights}
+	case errors.As(err, &refusal):
+		c = cause{event: onRights, lack: refusal.Lack()}
 	case errors.As(err, &unruled):
 		c, after = cause{event: onSync, kind: unruled.Kind}, interpreters.Costs(unruled) // the event comes when the rules change
 	}

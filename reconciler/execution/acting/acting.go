@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,6 +37,7 @@ type Refusal struct {
 	cluster string
 	user    string // on the hub
 	account string // in the member; empty where nobody stands for the user
+	lack    Lack
 	err     error
 }
 
@@ -56,6 +56,9 @@ func (r *Refusal) Unwrap() error { return r.err }
 
 // Passes says whether the right may be on its way.
 func (r *Refusal) Passes() bool { return r.account != "" }
+
+// Lack is the right that is missing.
+func (r *Refusal) Lack() Lack { return r.lack }
 
 func (r *Refusal) reason() string {
 	if r.account == "" {
@@ -83,6 +86,7 @@ func Of(cluster *clusterv1alpha1.Cluster, work *workv1alpha1.Work, m Member) (Wr
 	if len(authors) == 0 {
 		return m, nil
 	}
+	authors = author.Authors(nil).With(authors) // nobody is asked twice
 	out := make(cast, len(authors))
 	for i, one := range authors {
 		account, err := one.Account()
@@ -93,15 +97,16 @@ func Of(cluster *clusterv1alpha1.Cluster, work *workv1alpha1.Work, m Member) (Wr
 		if err != nil {
 			return nil, err
 		}
-		out[i] = actor{sender: sender, cluster: cluster.Name, user: one.User, account: account.User}
+		out[i] = actor{sender: sender, cluster: cluster.Name, user: one.User, account: account}
 	}
 	return out, nil
 }
 
 // actor stands in a member for one of those whose word is in a Work.
 type actor struct {
-	sender                 members.Sender
-	cluster, user, account string
+	sender        members.Sender
+	cluster, user string
+	account       author.Account
 }
 
 // cast are all of them. The first writes, if all the others could, too.
@@ -109,32 +114,31 @@ type cast []actor
 
 // Apply implements Writer. Errors: *Refusal.
 func (c cast) Apply(ctx context.Context, desired *unstructured.Unstructured) (*members.Observed, error) {
-	what := title(desired.GetKind(), desired.GetNamespace(), desired.GetName())
+	kind, key := desired.GroupVersionKind().GroupKind(), types.NamespacedName{Namespace: desired.GetNamespace(), Name: desired.GetName()}
 	for _, other := range c[1:] {
 		if err := other.sender.Try(ctx, desired); err != nil {
-			return nil, other.refused(what, err)
+			return nil, other.refused(kind, key, err)
 		}
 	}
 	out, err := c[0].sender.Apply(ctx, desired)
-	return out, c[0].refused(what, err)
+	return out, c[0].refused(kind, key, err)
 }
 
 // Patch implements Writer. Errors: *Refusal.
 func (c cast) Patch(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, patch []byte) error {
-	return c[0].refused(title(gvk.Kind, key.Namespace, key.Name), c[0].sender.Patch(ctx, gvk, key, patch))
+	return c[0].refused(gvk.GroupKind(), key, c[0].sender.Patch(ctx, gvk, key, patch))
 }
 
 // refused tells what an account may not do from other faults: quotas and webhooks
 // refuse by the same code, whoever asks.
-func (a actor) refused(what string, err error) error {
-	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), a.account) {
+func (a *actor) refused(kind schema.GroupKind, key types.NamespacedName, err error) error {
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), a.account.User) {
 		return err
 	}
-	return &Refusal{what: what, cluster: a.cluster, user: a.user, account: a.account, err: err}
-}
-
-func title(kind, namespace, name string) string {
-	return kind + " " + strings.TrimPrefix(namespace+"/"+name, "/")
+	return &Refusal{
+		what: kind.Kind + " " + strings.TrimPrefix(key.String(), "/"), cluster: a.cluster, user: a.user, account: a.account.User, err: err,
+		lack: lackOf(a.account, kind.Group, key.Namespace),
+	}
 }
 
 // Reason is that of the condition Applied where these errors, some of which may be
@@ -155,9 +159,4 @@ func Reason(failed []error) string {
 		return workv1alpha1.WorkAppliedFailedReason
 	}
 	return reason
-}
-
-// Grants says whether objects of a kind give rights.
-func Grants(kind schema.GroupKind) bool {
-	return kind.Group == "rbac.authorization.k8s.io" && slices.Contains([]string{"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"}, kind.Kind)
 }
