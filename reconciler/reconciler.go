@@ -334,8 +334,8 @@ func registerOrphans(_ context.Context, f *fleet) error {
 	return r.Register(f.mgr)
 }
 
-func registerUnifiedAuth(_ context.Context, f *fleet) error {
-	return unifiedauth.New(f.mgr.GetClient(), f.events, unifiedauth.Options{Skip: &f.opts.Skip}).Register(f.mgr)
+func registerUnifiedAuth(ctx context.Context, f *fleet) error {
+	return unifiedauth.New(f.mgr.GetClient(), f.events, unifiedauth.Options{Skip: &f.opts.Skip}).Register(ctx, f.mgr)
 }
 
 func registerAgents(_ context.Context, f *fleet) error {

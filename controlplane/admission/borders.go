@@ -8,15 +8,20 @@ import (
 	"strings"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/registration/identity"
+	"github.com/flotilla-io/flotilla/policies/access"
 )
 
 // Borders keeps the bindings of a namespace to its templates, and what the loops
-// keep on them to the loops. Who may write there would otherwise have anything of
+// keep on them, and Works that bring rights to members, to the loops. Who may write there would otherwise have anything of
 // the control plane sent to members, Secrets of others among it.
 type Borders struct {
 	*admission.Handler
@@ -49,6 +54,9 @@ func (p *Borders) ValidateInitialization() error {
 // may write any object, and what loops keep on a binding, from all but those who
 // may write the bindings of all namespaces.
 func (p *Borders) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if work, ok := a.GetObject().(*workv1alpha1.Work); ok {
+		return ownWork(a, work)
+	}
 	b, ok := a.GetObject().(*workv1alpha2.ResourceBinding)
 	if !ok || a.GetSubresource() != "" || MayBringIdentity(a.GetUserInfo()) {
 		return nil
@@ -66,6 +74,27 @@ func (p *Borders) Validate(ctx context.Context, a admission.Attributes, _ admiss
 		return nil
 	}
 	return admission.NewForbidden(a, fmt.Errorf("%s: the control plane keeps it, and reads it back; who may update the ResourceBindings of all namespaces may change it", kept))
+}
+
+// ownWork refuses, from all but administrators, to change a Work of the control plane's
+// own, which belongs to a Cluster, and to make one that brings rights: without its
+// labels, owner or finalizer it would not be found when they are taken away, or stay.
+// Agents are held to its finalizer by FlotillaAgents.
+func ownWork(a admission.Attributes, work *workv1alpha1.Work) error {
+	_, own := access.Copied(work)
+	if old, ok := a.GetOldObject().(*workv1alpha1.Work); ok && !own {
+		owner := metav1.GetControllerOfNoCopy(old)
+		_, own = access.Copied(old)
+		own = own || owner != nil && owner.Kind == clusterv1alpha1.ResourceKindCluster && owner.APIVersion == clusterv1alpha1.GroupVersion.String()
+	}
+	who := a.GetUserInfo()
+	if !own || a.GetSubresource() != "" || MayBringIdentity(who) {
+		return nil
+	}
+	if _, agent := identity.ClusterOfAgent(who.GetName()); agent {
+		return nil
+	}
+	return admission.NewForbidden(a, errors.New("it brings to a member what users may do there, as the control plane says: change the roles and bindings here that it stands for"))
 }
 
 // keptBy returns what differs between two bindings of what loops keep there; empty

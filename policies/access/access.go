@@ -14,6 +14,8 @@ import (
 // ClusterRoleKind is the kind of role that lets anybody reach a cluster.
 const ClusterRoleKind = "ClusterRole"
 
+const clusterBindingKind = "ClusterRoleBinding"
+
 const (
 	// allClusters is the name by which all clusters are asked at once.
 	allClusters = "*"

@@ -15,7 +15,6 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
-	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/author"
 	"github.com/flotilla-io/flotilla/policies/plan"
 )
@@ -30,108 +29,135 @@ func AppliesAsAuthor(cluster *clusterv1alpha1.Cluster) bool {
 // namespace that they hold in; empty for those of the whole cluster.
 const RightsLabel = "unifiedauth.flotilla.io/rights-in"
 
-// Hub is what the hub's roles and bindings say: in one namespace, or, with none, in
-// all at once.
-type Hub struct {
-	// Namespace that Roles are of; empty for the whole cluster.
-	Namespace string
-	// Roles of the namespace.
-	Roles []*rbacv1.Role
-	// Bindings of the namespace, or of all for the whole cluster.
-	Bindings []*rbacv1.RoleBinding
-	// ClusterRoles and ClusterBindings are for the whole cluster alone.
-	ClusterRoles    []*rbacv1.ClusterRole
-	ClusterBindings []*rbacv1.ClusterRoleBinding
-}
+// RightsAnnotation says of such a Work which role or binding of the hub's it copies.
+const RightsAnnotation = "unifiedauth.flotilla.io/rights-of"
 
-// Rights are the roles and bindings by which authors may do in a member what they may
-// on the hub: the hub's own, with the names that members know authors by. Sorted;
-// empty where nobody is given anything.
-func (h Hub) Rights() ([]*unstructured.Unstructured, error) {
-	objs := h.ofNamespace()
-	if h.Namespace == "" {
-		objs = h.ofCluster()
+// Source is what rights are copied from: all Roles and RoleBindings of a namespace, or
+// one ClusterRole or ClusterRoleBinding. It is the name of the namespace, or the kind
+// and the name of the other, with a slash between them.
+type Source string
+
+// In is the Source that is a namespace.
+func In(namespace string) Source { return Source(namespace) }
+
+// OfClusterRole is the Source that is a ClusterRole.
+func OfClusterRole(name string) Source { return Source(ClusterRoleKind + "/" + name) }
+
+// OfClusterBinding is the Source that is a ClusterRoleBinding.
+func OfClusterBinding(name string) Source { return Source(clusterBindingKind + "/" + name) }
+
+// Split returns the namespace of a Source, or the kind and the name of what it is.
+func (s Source) Split() (namespace, kind, name string) {
+	kind, name, whole := strings.Cut(string(s), "/")
+	if !whole {
+		return kind, "", ""
 	}
-	slices.SortFunc(objs, func(a, b object) int {
-		return cmp.Or(strings.Compare(kindOf(a), kindOf(b)), strings.Compare(a.GetName(), b.GetName()))
-	})
-	out := make([]*unstructured.Unstructured, len(objs))
-	for i, obj := range objs {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-		if err != nil {
-			return nil, fmt.Errorf("%s %s: %w", kindOf(obj), obj.GetName(), err)
-		}
-		out[i] = &unstructured.Unstructured{Object: content}
+	return "", kind, name
+}
+
+// Copied reads from a Work what it copies; false if it brings no rights.
+func Copied(work metav1.Object) (Source, bool) {
+	namespace, is := work.GetLabels()[RightsLabel]
+	if namespace == "" {
+		return Source(work.GetAnnotations()[RightsAnnotation]), is
 	}
-	return out, nil
+	return In(namespace), is
 }
 
-type object interface {
-	runtime.Object
-	metav1.Object
-}
-
-func kindOf(obj object) string { return obj.GetObjectKind().GroupVersionKind().Kind }
-
-func (h *Hub) ofNamespace() []object {
-	var out []object
+// InNamespace returns the roles and bindings by which authors may do in a member what
+// they may in a namespace of the hub: the hub's own, with the names that members know
+// authors by. Sorted; none where nobody is given anything.
+func InNamespace(namespace string, roles []*rbacv1.Role, bindings []*rbacv1.RoleBinding) []Right {
+	var out []Right
 	needed := set{}
-	for _, b := range h.Bindings {
+	for _, b := range bindings {
 		subjects := translated(b.Subjects)
-		if len(subjects) == 0 || b.Namespace != h.Namespace || !b.DeletionTimestamp.IsZero() {
+		if len(subjects) == 0 || b.Namespace != namespace || !b.DeletionTimestamp.IsZero() {
 			continue
 		}
 		if b.RoleRef.Kind != ClusterRoleKind {
 			needed.add(b.RoleRef.Name)
 		}
-		out = append(out, &rbacv1.RoleBinding{
+		out = append(out, Right{In(namespace), &rbacv1.RoleBinding{
 			TypeMeta:   typeOf("RoleBinding"),
-			ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: bindingName(b.Name, b.RoleRef)},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: bindingName(b.Name, b.RoleRef)},
 			RoleRef:    ours(b.RoleRef), Subjects: subjects,
-		})
+		}})
 	}
-	for _, role := range h.Roles {
-		if _, ok := needed[role.Name]; ok && role.Namespace == h.Namespace {
-			out = append(out, &rbacv1.Role{
+	for _, role := range roles {
+		if _, ok := needed[role.Name]; ok && role.Namespace == namespace {
+			out = append(out, Right{In(namespace), &rbacv1.Role{
 				TypeMeta:   typeOf("Role"),
-				ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: author.Prefix + role.Name},
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: author.Prefix + role.Name},
 				Rules:      applying(role.Rules),
-			})
+			}})
 		}
 	}
+	slices.SortFunc(out, func(a, b Right) int {
+		return cmp.Or(strings.Compare(a.kind(), b.kind()), strings.Compare(a.object.GetName(), b.object.GetName()))
+	})
 	return out
 }
 
-func (h *Hub) ofCluster() []object {
-	var out []object
-	needed := set{}
-	for _, b := range h.Bindings {
-		if b.RoleRef.Kind == ClusterRoleKind && len(translated(b.Subjects)) > 0 {
-			needed.add(b.RoleRef.Name)
-		}
+// ByClusterBinding returns what a ClusterRoleBinding gives; false for nothing, and for
+// those that every API server has.
+func ByClusterBinding(b *rbacv1.ClusterRoleBinding) (Right, bool) {
+	subjects := translated(b.Subjects)
+	return Right{OfClusterBinding(b.Name), &rbacv1.ClusterRoleBinding{
+		TypeMeta:   typeOf(clusterBindingKind),
+		ObjectMeta: metav1.ObjectMeta{Name: bindingName(b.Name, b.RoleRef)},
+		RoleRef:    ours(b.RoleRef), Subjects: subjects,
+	}}, len(subjects) > 0 && !strings.HasPrefix(b.Name, systemPrefix) && b.DeletionTimestamp.IsZero()
+}
+
+// ByClusterRole returns the copy of a ClusterRole that somebody is bound to.
+func ByClusterRole(role *rbacv1.ClusterRole) Right {
+	return Right{OfClusterRole(role.Name), &rbacv1.ClusterRole{
+		TypeMeta:   typeOf(ClusterRoleKind),
+		ObjectMeta: metav1.ObjectMeta{Name: author.Prefix + role.Name},
+		Rules:      applying(role.Rules),
+	}}
+}
+
+// Binds says whether a RoleBinding gives the rights of a ClusterRole to anybody who may
+// apply templates.
+func Binds(b *rbacv1.RoleBinding) bool {
+	return b.RoleRef.Kind == ClusterRoleKind && b.DeletionTimestamp.IsZero() && len(translated(b.Subjects)) > 0
+}
+
+// Right is one object that a member is to have. Each has a Work of its own: a change of
+// one rewrites no other, and no Work grows with what else there is.
+type Right struct {
+	source Source
+	object interface {
+		runtime.Object
+		metav1.Object
 	}
-	for _, b := range h.ClusterBindings {
-		subjects := translated(b.Subjects)
-		if len(subjects) == 0 || strings.HasPrefix(b.Name, systemPrefix) || !b.DeletionTimestamp.IsZero() {
-			continue // what every API server gives everybody
-		}
-		needed.add(b.RoleRef.Name)
-		out = append(out, &rbacv1.ClusterRoleBinding{
-			TypeMeta:   typeOf("ClusterRoleBinding"),
-			ObjectMeta: metav1.ObjectMeta{Name: bindingName(b.Name, b.RoleRef)},
-			RoleRef:    ours(b.RoleRef), Subjects: subjects,
-		})
+}
+
+func (r Right) kind() string { return r.object.GetObjectKind().GroupVersionKind().Kind }
+
+// workName is the name of its Works. Names of roles and bindings may differ in what other
+// names may not: had two of them one Work, they would write it in turns.
+func (r Right) workName() string {
+	const enough = 16 // bytes
+	sum := sha256.Sum256([]byte(r.kind() + "/" + r.object.GetNamespace() + "/" + r.object.GetName()))
+	return "rights-" + hex.EncodeToString(sum[:enough])
+}
+
+// Work returns the Work that brings a right to a cluster.
+func (r Right) Work(cluster *clusterv1alpha1.Cluster) (*workv1alpha1.Work, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r.object)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", r.kind(), r.object.GetName(), err)
 	}
-	for _, role := range h.ClusterRoles {
-		if _, ok := needed[role.Name]; ok {
-			out = append(out, &rbacv1.ClusterRole{
-				TypeMeta:   typeOf(ClusterRoleKind),
-				ObjectMeta: metav1.ObjectMeta{Name: author.Prefix + role.Name},
-				Rules:      applying(role.Rules),
-			})
-		}
+	work, err := plan.SystemOf(r.workName(), cluster, &unstructured.Unstructured{Object: content})
+	if err != nil {
+		return nil, fmt.Errorf("cluster %s: %w", cluster.Name, err)
 	}
-	return out
+	metav1.SetMetaDataLabel(&work.ObjectMeta, RightsLabel, r.object.GetNamespace())
+	metav1.SetMetaDataAnnotation(&work.ObjectMeta, RightsAnnotation, string(r.source))
+	return work, nil
 }
 
 // applying are the rules of a role in members, where all is written by applying it, by
@@ -182,30 +208,10 @@ func translated(subjects []rbacv1.Subject) []rbacv1.Subject {
 			name, ok := author.GroupInMembers(subject.Name)
 			add(rbacv1.GroupKind, name, ok)
 		case rbacv1.ServiceAccountKind:
-			own := subject.Namespace == metav1.NamespaceSystem || subject.Namespace == workv1alpha2.NamespaceKarmadaSystem
-			ok := !own && subject.Namespace != "" && subject.Name != "" // the control plane's own apply nothing as themselves
+			own := author.Own("system:serviceaccount:" + subject.Namespace + ":" + subject.Name) // applies nothing as itself
+			ok := !own && subject.Namespace != "" && subject.Name != ""
 			add(rbacv1.UserKind, author.ServiceAccountInMembers(subject.Namespace, subject.Name), ok)
 		}
 	}
 	return out
-}
-
-// RightsWorkName is the name of the Work that brings the rights in a namespace, or
-// with none in the whole cluster.
-func RightsWorkName(namespace string) string {
-	return workv1alpha2.WorkName("Rights", "rights", namespace)
-}
-
-// RightsWork returns the Work that brings rights to a cluster; nil if there are none,
-// or the cluster does not go by them.
-func RightsWork(cluster *clusterv1alpha1.Cluster, namespace string, rights []*unstructured.Unstructured) (*workv1alpha1.Work, error) {
-	if len(rights) == 0 || !AppliesAsAuthor(cluster) {
-		return nil, nil
-	}
-	work, err := plan.SystemOf(RightsWorkName(namespace), cluster, rights...)
-	if err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", cluster.Name, err)
-	}
-	metav1.SetMetaDataLabel(&work.ObjectMeta, RightsLabel, namespace)
-	return work, nil
 }

@@ -133,7 +133,10 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 		l.line.release(func(c cause) bool { return c == cause{event: onNamespace, namespace: m.key.Name} })
 	}
 	if access.Gives(m.gvk.GroupKind()) {
-		l.gave(ctx, s, m)
+		if obj, err := m.object(s.work); err == nil {
+			given := acting.Given(ctx, l.hub, s.work, obj)
+			l.line.release(func(c cause) bool { return c.event == onRights && given(c.lack) })
+		}
 	}
 	log.FromContext(ctx).Info("Applied", "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name)
 	if d := s.drifts[m.ordinal]; d != nil && d != untold {

@@ -174,6 +174,13 @@ func (f *fleet) template(t *testing.T, obj client.Object, replicas int32) *workv
 	if err := f.hub.Hub.Create(t.Context(), obj); err != nil {
 		t.Fatal(err)
 	}
+	return f.place(t, obj, replicas)
+}
+
+// place makes a binding that places a template on eu-1, and its Work, and returns the
+// binding.
+func (f *fleet) place(t *testing.T, obj client.Object, replicas int32) *workv1alpha2.ResourceBinding {
+	t.Helper()
 	gvk, err := apiutil.GVKForObject(obj, f.hub.Hub.Scheme())
 	if err != nil {
 		t.Fatal(err)
@@ -238,6 +245,9 @@ func (f *fleet) carry(t *testing.T, b *workv1alpha2.ResourceBinding, obj client.
 			return err
 		}
 		current.Spec = planned.Spec
+		if by := planned.Annotations[workv1alpha2.AppliedByAnnotation]; by != "" {
+			metav1.SetMetaDataAnnotation(&current.ObjectMeta, workv1alpha2.AppliedByAnnotation, by)
+		}
 		return f.hub.Hub.Update(t.Context(), current)
 	})
 	if err != nil {

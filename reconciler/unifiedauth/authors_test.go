@@ -14,12 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/access"
 )
 
 // stage is a hub with a cluster that applies as the author, and a namespace in which
@@ -39,7 +39,7 @@ func newStage() *stage {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "team"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "edit"},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "alice"}},
 		},
-	).WithInterceptorFuncs(interceptor.Funcs{
+	).WithIndex(&workv1alpha1.Work{}, rightsBySource, sourceOf).WithInterceptorFuncs(interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 			if s.meanwhile != nil {
 				s.meanwhile(ctx, c)
@@ -54,7 +54,9 @@ func newStage() *stage {
 // itself.
 func (s *stage) look(t *testing.T) error {
 	t.Helper()
-	_, err := rights{New(s, record.NewFakeRecorder(10), Options{})}.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Name: "shop"}})
+	r := newRights(New(s, record.NewFakeRecorder(10), Options{}))
+	r.reach.changed(nil, by("eu", "shop"))
+	_, err := r.Reconcile(t.Context(), request("", access.In("shop")))
 	return err
 }
 

@@ -9,6 +9,7 @@
 // writes to a member.
 //
 // Where a Cluster says that Works are applied as who applied their templates, it also
-// writes the Works by which he may: one per namespace and one for the whole cluster,
-// with copies of the hub's roles and bindings.
+// writes the Works by which he may: one for each copy of a role or binding of the hub's,
+// to the clusters where Works of authors go. Those of a namespace go where its authors'
+// do; they stay ten minutes after the last of them.
 package unifiedauth

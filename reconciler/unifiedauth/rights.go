@@ -4,136 +4,243 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/policies/access"
 )
 
-// rights brings the hub's roles and bindings to the members that apply as the author.
-// Requests name a namespace, or, with wholeCluster, what holds everywhere.
-type rights struct{ *Reconciler }
+// rights brings the hub's roles and bindings to the members that apply as the author:
+// those of a namespace to where Works of its authors go, those of the whole cluster to
+// where any author's do. Requests name a source, and, as their namespace, a cluster;
+// with none all clusters that have to do with it.
+type rights struct {
+	*Reconciler
+	reach *reach
 
-// wholeCluster is no name of a namespace.
-const wholeCluster = "*"
-
-// register adds the loop to mgr.
-func (r rights) register(mgr ctrl.Manager) error {
-	err := ctrl.NewControllerManagedBy(mgr).
-		Named("unifiedauth-rights").
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.options.Workers, NewQueue: lanes.New[reconcile.Request]}).
-		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(applyAsChanges())).
-		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.ofNamespace), builder.WithPredicates(comesOrGoes())).
-		Watches(&rbacv1.Role{}, handler.EnqueueRequestsFromMapFunc(inNamespace), builder.WithPredicates(ruleChanges())).
-		Watches(&rbacv1.RoleBinding{}, handler.EnqueueRequestsFromMapFunc(inNamespaceAndAll), builder.WithPredicates(subjectChanges())).
-		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(everywhere), builder.WithPredicates(ruleChanges())).
-		Watches(&rbacv1.ClusterRoleBinding{}, handler.EnqueueRequestsFromMapFunc(everywhere), builder.WithPredicates(subjectChanges())).
-		Watches(&workv1alpha1.Work{}, handler.EnqueueRequestsFromMapFunc(rightsOfWork), builder.WithPredicates(r.rightsEvents())).
-		Complete(r)
-	if err != nil {
-		return fmt.Errorf("register the loop of rights in members: %w", err)
-	}
-	return nil
+	mu   sync.Mutex
+	idle map[place]time.Time // since when nothing of a source's authors goes to a cluster
 }
 
-// Reconcile makes the Works of one namespace what they should be, in all clusters.
-func (r rights) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	namespace := req.Name
-	if namespace == wholeCluster {
-		namespace = ""
-	}
-	given, err := r.given(ctx, namespace)
+// place is a source of rights and a cluster.
+type place struct {
+	cluster string
+	source  access.Source
+}
+
+func newRights(r *Reconciler) *rights {
+	return &rights{Reconciler: r, reach: newReach(), idle: map[place]time.Time{}}
+}
+
+// linger is how long rights stay in a cluster that no author's Work goes to any more:
+// one that is deleted and made again brings none of them along.
+const linger = 10 * time.Minute
+
+// Reconcile makes the Works of one source what they should be.
+func (r *rights) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	source := access.Source(req.Name)
+	given, err := r.given(ctx, source)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	var clusters clusterv1alpha1.ClusterList
-	if err := r.hub.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
-		return reconcile.Result{}, fmt.Errorf("list clusters: %w", err)
+	existing, err := r.existing(ctx, source, req.Namespace)
+	if err != nil {
+		return reconcile.Result{}, err
 	}
+	namespace, _, _ := source.Split()
+	clusters := r.reach.clusters(namespace)
+	for cluster := range existing {
+		clusters[cluster] = true
+	}
+	if req.Namespace != "" {
+		clusters = map[string]bool{req.Namespace: true}
+	}
+	var out reconcile.Result
 	var errs []error
-	for i := range clusters.Items {
-		errs = append(errs, r.to(ctx, &clusters.Items[i], namespace, given))
+	for cluster := range clusters {
+		again, err := r.to(ctx, place{cluster, source}, given, existing[cluster])
+		if errs = append(errs, err); again > 0 && (out.RequeueAfter == 0 || again < out.RequeueAfter) {
+			out.RequeueAfter = again
+		}
 	}
-	return reconcile.Result{}, errors.Join(errs...)
+	return out, errors.Join(errs...)
 }
 
-// to brings rights to one cluster, or takes from it what it is to have no longer.
-func (r rights) to(ctx context.Context, cluster *clusterv1alpha1.Cluster, namespace string, given []*unstructured.Unstructured) error {
+// to brings rights to one cluster, takes from it what it is to have no longer, and says
+// when to look again.
+func (r *rights) to(ctx context.Context, p place, given []access.Right, existing []*workv1alpha1.Work) (again time.Duration, err error) {
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := r.hub.Get(ctx, client.ObjectKey{Name: p.cluster}, cluster, client.UnsafeDisableDeepCopy); err != nil {
+		return 0, client.IgnoreNotFound(err) // its Works go with it
+	}
 	open, err := r.open(ctx, cluster)
 	if err != nil || !open {
-		return err
+		return 0, err
 	}
-	work, err := access.RightsWork(cluster, namespace, given)
-	if err != nil {
-		return err
+	if access.AppliesAsAuthor(cluster) {
+		again = r.lingers(p, len(existing) > 0)
 	}
-	if work == nil {
-		return r.remove(ctx, cluster, access.RightsWorkName(namespace))
+	var errs []error
+	planned := map[string]bool{}
+	if again != 0 {
+		for _, right := range given {
+			work, err := right.Work(cluster)
+			if err == nil {
+				planned[work.Name] = true
+				_, err = r.put(ctx, work)
+			}
+			errs = append(errs, err)
+		}
 	}
-	_, err = r.put(ctx, work)
-	return err
+	for _, work := range existing {
+		if !planned[work.Name] {
+			errs = append(errs, r.remove(ctx, cluster, work.Name))
+		}
+	}
+	return max(again, 0), errors.Join(errs...)
 }
 
-// given are the rights that hold in a namespace, or, with none, in all of a cluster.
-func (r rights) given(ctx context.Context, namespace string) ([]*unstructured.Unstructured, error) {
-	hub := access.Hub{Namespace: namespace}
-	if namespace != "" {
-		reaches, err := r.reaches(ctx, namespace)
-		if err != nil || !reaches {
-			return nil, err
+// lingers says how long a cluster is to have rights: always, which is less than zero,
+// while Works of authors go there, and a while after.
+func (r *rights) lingers(p place, has bool) time.Duration {
+	namespace, _, _ := p.source.Split()
+	reached := r.reach.has(p.cluster, namespace)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch since, idle := r.idle[p]; {
+	case reached:
+		delete(r.idle, p)
+		return -1
+	case !has:
+		delete(r.idle, p)
+		return 0
+	case !idle:
+		r.idle[p] = r.options.Clock.Now()
+		return linger
+	default:
+		if left := linger - r.options.Clock.Since(since); left > 0 {
+			return left
 		}
+		delete(r.idle, p)
+		return 0
+	}
+}
+
+// rightsBySource indexes the Works that bring rights.
+const rightsBySource = "rights-of"
+
+// existing are the Works that copy a source, by cluster; with the name of one, of that
+// cluster alone.
+func (r *rights) existing(ctx context.Context, source access.Source, cluster string) (map[string][]*workv1alpha1.Work, error) {
+	opts := []client.ListOption{client.MatchingFields{rightsBySource: string(source)}, client.UnsafeDisableDeepCopy}
+	if cluster != "" {
+		opts = append(opts, client.InNamespace(workv1alpha2.ExecutionNamespace(cluster)))
+	}
+	var works workv1alpha1.WorkList
+	if err := r.hub.List(ctx, &works, opts...); err != nil {
+		return nil, fmt.Errorf("list works with the rights of %s: %w", source, err)
+	}
+	out := map[string][]*workv1alpha1.Work{}
+	for _, work := range pointers(works.Items) {
+		if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(work.Namespace); ok {
+			out[cluster] = append(out[cluster], work)
+		}
+	}
+	return out, nil
+}
+
+// given are the rights that a source gives.
+func (r *rights) given(ctx context.Context, source access.Source) ([]access.Right, error) {
+	namespace, kind, name := source.Split()
+	switch {
+	case namespace != "":
+		return r.inNamespace(ctx, namespace)
+	case kind == access.ClusterRoleKind:
+		return r.byRole(ctx, name)
+	case kind == "":
+		return nil, nil // of an earlier form
+	}
+	binding := &rbacv1.ClusterRoleBinding{}
+	if err := r.hub.Get(ctx, client.ObjectKey{Name: name}, binding, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if right, gives := access.ByClusterBinding(binding); gives {
+		return []access.Right{right}, nil
+	}
+	return nil, nil
+}
+
+func (r *rights) inNamespace(ctx context.Context, namespace string) ([]access.Right, error) {
+	reaches, err := r.reaches(ctx, namespace)
+	if err != nil || !reaches {
+		return nil, err
 	}
 	var bindings rbacv1.RoleBindingList
 	if err := r.hub.List(ctx, &bindings, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list role bindings: %w", err)
 	}
-	for _, b := range pointers(bindings.Items) {
-		if !r.skip.SkipsNamespace(b.Namespace) {
-			hub.Bindings = append(hub.Bindings, b)
-		}
+	var roles rbacv1.RoleList
+	if err := r.hub.List(ctx, &roles, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list roles: %w", err)
 	}
-	if namespace != "" {
-		var roles rbacv1.RoleList
-		if err := r.hub.List(ctx, &roles, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-			return nil, fmt.Errorf("list roles: %w", err)
-		}
-		hub.Roles = pointers(roles.Items)
-		return hub.Rights()
+	return access.InNamespace(namespace, pointers(roles.Items), pointers(bindings.Items)), nil
+}
+
+// bindingsByRole indexes RoleBindings and ClusterRoleBindings by the ClusterRole that
+// they are to.
+const bindingsByRole = "rights-by-role"
+
+// byRole is the copy of a ClusterRole, if anybody is bound to it.
+func (r *rights) byRole(ctx context.Context, name string) ([]access.Right, error) {
+	role := &rbacv1.ClusterRole{}
+	if err := r.hub.Get(ctx, client.ObjectKey{Name: name}, role, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, client.IgnoreNotFound(err)
 	}
-	var roles rbacv1.ClusterRoleList
-	if err := r.hub.List(ctx, &roles, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list cluster roles: %w", err)
+	bound, err := r.bindsAnybody(ctx, name)
+	if err != nil || !bound {
+		return nil, err
 	}
+	return []access.Right{access.ByClusterRole(role)}, nil
+}
+
+func (r *rights) bindsAnybody(ctx context.Context, role string) (bool, error) {
+	to := client.MatchingFields{bindingsByRole: role}
 	var everywhere rbacv1.ClusterRoleBindingList
-	if err := r.hub.List(ctx, &everywhere, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list cluster role bindings: %w", err)
+	if err := r.hub.List(ctx, &everywhere, to, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("list cluster role bindings: %w", err)
 	}
-	hub.ClusterRoles, hub.ClusterBindings = pointers(roles.Items), pointers(everywhere.Items)
-	return hub.Rights()
+	for i := range everywhere.Items {
+		if _, gives := access.ByClusterBinding(&everywhere.Items[i]); gives {
+			return true, nil
+		}
+	}
+	var bindings rbacv1.RoleBindingList
+	if err := r.hub.List(ctx, &bindings, to, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("list role bindings: %w", err)
+	}
+	for i := range bindings.Items {
+		if b := &bindings.Items[i]; !r.skip.SkipsNamespace(b.Namespace) && access.Binds(b) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // reaches says whether what is in a namespace may reach members. One that goes takes
 // its rights along.
-func (r rights) reaches(ctx context.Context, namespace string) (bool, error) {
+func (r *rights) reaches(ctx context.Context, namespace string) (bool, error) {
 	if r.skip.SkipsNamespace(namespace) {
 		return false, nil
 	}
@@ -165,109 +272,36 @@ func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1alpha1.Cluste
 	return nil
 }
 
-// all names every namespace, and the whole cluster: a cluster is to have them, or no
-// longer.
-func (r rights) all(ctx context.Context, _ client.Object) []reconcile.Request {
-	var list corev1.NamespaceList
-	if err := r.hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "list namespaces")
+// indexes are what the loop finds Works and bindings by.
+func (r *rights) indexes(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, kind := range []client.Object{&rbacv1.RoleBinding{}, &rbacv1.ClusterRoleBinding{}} {
+		if err := indexer.IndexField(ctx, kind, bindingsByRole, boundRole); err != nil {
+			return fmt.Errorf("index bindings by their role: %w", err)
+		}
+	}
+	if err := indexer.IndexField(ctx, &workv1alpha1.Work{}, rightsBySource, sourceOf); err != nil {
+		return fmt.Errorf("index works by the rights that they bring: %w", err)
+	}
+	return nil
+}
+
+func sourceOf(work client.Object) []string {
+	if source, is := access.Copied(work); is {
+		return []string{string(source)}
+	}
+	return nil
+}
+
+func boundRole(binding client.Object) []string {
+	var ref rbacv1.RoleRef
+	switch b := binding.(type) {
+	case *rbacv1.RoleBinding:
+		ref = b.RoleRef
+	case *rbacv1.ClusterRoleBinding:
+		ref = b.RoleRef
+	}
+	if ref.Kind != access.ClusterRoleKind {
 		return nil
 	}
-	out := named(wholeCluster, true)
-	for i := range list.Items {
-		if name := list.Items[i].Name; !r.skip.SkipsNamespace(name) {
-			out = append(out, named(name, true)...)
-		}
-	}
-	return out
-}
-
-// ofNamespace names the namespace itself, or, where it is a cluster's execution
-// namespace, all that the cluster is to have.
-func (r rights) ofNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
-	if _, ok := workv1alpha2.ClusterOfExecutionNamespace(namespace.GetName()); ok {
-		return r.all(ctx, namespace)
-	}
-	return named(namespace.GetName(), !r.skip.SkipsNamespace(namespace.GetName()))
-}
-
-func inNamespace(_ context.Context, obj client.Object) []reconcile.Request {
-	return named(obj.GetNamespace(), true)
-}
-
-func inNamespaceAndAll(_ context.Context, obj client.Object) []reconcile.Request {
-	return append(named(obj.GetNamespace(), true), named(wholeCluster, true)...)
-}
-
-func everywhere(context.Context, client.Object) []reconcile.Request { return named(wholeCluster, true) }
-
-// rightsOfWork names the namespace that a Work of rights is for.
-func rightsOfWork(_ context.Context, work client.Object) []reconcile.Request {
-	namespace, ok := work.GetLabels()[access.RightsLabel]
-	if namespace == "" {
-		namespace = wholeCluster
-	}
-	return named(namespace, ok)
-}
-
-// rightsEvents passes Works of rights on that are gone, or that somebody edited. It
-// ends the wait for own writes.
-func (r rights) rightsEvents() predicate.Predicate {
-	seen := func(obj client.Object) bool {
-		_, ok := obj.GetLabels()[access.RightsLabel]
-		if work, is := obj.(*workv1alpha1.Work); is && ok {
-			r.wrote.Observed(work)
-		}
-		return ok
-	}
-	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { seen(e.Object); return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			return seen(e.ObjectNew) && e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
-		},
-		DeleteFunc: func(e event.DeleteEvent) bool {
-			_, ok := e.Object.GetLabels()[access.RightsLabel]
-			if ok {
-				r.wrote.Gone(client.ObjectKeyFromObject(e.Object))
-			}
-			return ok
-		},
-	}
-}
-
-// applyAsChanges passes clusters on that are to have rights now, or no longer. Of new
-// ones is heard when they have room for Works.
-func applyAsChanges() predicate.Predicate {
-	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
-		DeleteFunc: func(event.DeleteEvent) bool { return false },
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok := e.ObjectOld.(*clusterv1alpha1.Cluster)
-			now, isToo := e.ObjectNew.(*clusterv1alpha1.Cluster)
-			return ok && isToo && access.AppliesAsAuthor(before) != access.AppliesAsAuthor(now)
-		},
-	}
-}
-
-// comesOrGoes passes on what is new, begins to go, or is gone.
-func comesOrGoes() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
-	}}
-}
-
-// ruleChanges passes roles on whose rules changed.
-func ruleChanges() predicate.Predicate {
-	rules := func(obj client.Object) []rbacv1.PolicyRule {
-		switch role := obj.(type) {
-		case *rbacv1.Role:
-			return role.Rules
-		case *rbacv1.ClusterRole:
-			return role.Rules
-		}
-		return nil
-	}
-	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
-		return !equality.Semantic.DeepEqual(rules(e.ObjectOld), rules(e.ObjectNew))
-	}}
+	return []string{ref.Name}
 }

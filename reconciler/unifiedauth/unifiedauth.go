@@ -83,7 +83,7 @@ func New(hub client.Client, recorder Recorder, o Options) *Reconciler {
 }
 
 // Register adds the loop to mgr.
-func (r *Reconciler) Register(mgr ctrl.Manager) error {
+func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("unifiedauth").
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.options.Workers, NewQueue: lanes.New[reconcile.Request]}).
@@ -96,7 +96,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("register the unified auth loop: %w", err)
 	}
-	return rights{r}.register(mgr)
+	return newRights(r).register(ctx, mgr)
 }
 
 // Reconcile makes the Works of one cluster what they should be.
@@ -219,6 +219,12 @@ func brought(work, planned *workv1alpha1.Work) bool {
 	for key, value := range planned.Labels {
 		if work.Labels[key] != value {
 			metav1.SetMetaDataLabel(&work.ObjectMeta, key, value)
+			changed = true
+		}
+	}
+	for key, value := range planned.Annotations {
+		if work.Annotations[key] != value {
+			metav1.SetMetaDataAnnotation(&work.ObjectMeta, key, value)
 			changed = true
 		}
 	}

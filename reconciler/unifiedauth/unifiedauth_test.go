@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -62,7 +63,7 @@ func run(t *testing.T, env *servertest.Env) (events *told, stop func()) {
 		t.Fatal(err)
 	}
 	events = &told{}
-	if err := unifiedauth.New(mgr.GetClient(), events, unifiedauth.Options{}).Register(mgr); err != nil {
+	if err := unifiedauth.New(mgr.GetClient(), events, unifiedauth.Options{}).Register(t.Context(), mgr); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -214,34 +215,42 @@ func leaving(t *testing.T, env *servertest.Env, cluster string) {
 	}
 }
 
-// rightsIn waits until the cluster's Work with the rights in a namespace holds these
-// objects and no others; none stands for no Work.
+// rightsIn waits until the cluster's Works with the rights in a namespace hold these
+// objects and no others.
 func rightsIn(t *testing.T, env *servertest.Env, cluster, namespace string, want ...string) {
 	t.Helper()
 	var got []string
 	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
-		got = nil
-		work := &workv1alpha1.Work{}
-		err := env.Hub.Get(ctx, client.ObjectKey{Namespace: "karmada-es-" + cluster, Name: access.RightsWorkName(namespace)}, work)
-		if client.IgnoreNotFound(err) != nil {
+		works, err := rightsOf(ctx, env, cluster, namespace)
+		if err != nil {
 			return false, err
 		}
-		if !work.DeletionTimestamp.IsZero() { // nobody runs who would let it go
-			work.Finalizers = nil
-			return false, client.IgnoreNotFound(env.Hub.Update(ctx, work))
-		}
-		for _, m := range work.Spec.Workload.Manifests {
-			var obj metav1.PartialObjectMetadata
-			if err := json.Unmarshal(m.Raw, &obj); err != nil {
-				return false, err
+		got = nil
+		for i := range works {
+			if !works[i].DeletionTimestamp.IsZero() { // nobody runs who would let it go
+				works[i].Finalizers = nil
+				return false, client.IgnoreNotFound(env.Hub.Update(ctx, &works[i]))
 			}
-			got = append(got, obj.Kind+" "+obj.Name)
+			for _, m := range works[i].Spec.Workload.Manifests {
+				var obj metav1.PartialObjectMetadata
+				if err := json.Unmarshal(m.Raw, &obj); err != nil {
+					return false, err
+				}
+				got = append(got, obj.Kind+" "+obj.Name)
+			}
 		}
-		return cmp.Equal(want, got), nil
+		slices.Sort(got)
+		return slices.Equal(want, got), nil
 	})
 	if err != nil {
 		t.Fatalf("%s, %s: %v, want %v: %v", cluster, namespace, got, want, err)
 	}
+}
+
+func rightsOf(ctx context.Context, env *servertest.Env, cluster, namespace string) ([]workv1alpha1.Work, error) {
+	var works workv1alpha1.WorkList
+	err := env.Hub.List(ctx, &works, client.InNamespace("karmada-es-"+cluster), client.MatchingLabels{access.RightsLabel: namespace})
+	return works.Items, err
 }
 
 // TestRightsComeAndGo follows what tenants may do from the hub to the members that
@@ -258,6 +267,9 @@ func TestRightsComeAndGo(t *testing.T) {
 		}
 		create(t, env, clusters[name])
 		create(t, env, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-" + name}})
+		create(t, env, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-" + name, Name: "web", Annotations: map[string]string{
+			"propagation.flotilla.io/applied-by": `[{"user":"alice"}]`, "resourcebinding.karmada.io/namespace": namespace,
+		}}})
 	}
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "team"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
@@ -296,12 +308,12 @@ func TestRightsComeAndGo(t *testing.T) {
 	rightsIn(t, env, "other", namespace, team)
 	rightsIn(t, env, "author", namespace)
 
-	work := &workv1alpha1.Work{}
-	if err := env.Hub.Get(t.Context(), client.ObjectKey{Namespace: "karmada-es-other", Name: access.RightsWorkName(namespace)}, work); err != nil {
-		t.Fatal(err)
+	works, err := rightsOf(t.Context(), env, "other", namespace)
+	if err != nil || len(works) != 1 {
+		t.Fatal(works, err)
 	}
-	work.Spec.Workload.Manifests = nil
-	if err := env.Hub.Update(t.Context(), work); err != nil {
+	works[0].Spec.Workload.Manifests, works[0].Labels, works[0].Annotations = nil, nil, nil
+	if err := env.Hub.Update(t.Context(), &works[0]); err != nil {
 		t.Fatal(err)
 	}
 	rightsIn(t, env, "other", namespace, team) // what somebody edits is put back
@@ -309,8 +321,15 @@ func TestRightsComeAndGo(t *testing.T) {
 	before := env.QuietRevision(t)
 	stop()
 	_, stop = run(t, env)
-	defer stop()
 	if after := env.QuietRevision(t); after != before {
 		t.Errorf("a restart writes %v", env.Written(t, before))
 	}
+	stop()
+	if err := env.Hub.Delete(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	_, stop = run(t, env)
+	defer stop()
+	rightsIn(t, env, "other", namespace) // what was taken away while nobody looked is gone
+	rightsIn(t, env, "other", "")
 }
