@@ -34,6 +34,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/window"
 )
@@ -334,7 +335,7 @@ func TestCarry(t *testing.T) {
 			if s.blocked != nil {
 				waits = &s.blocked.cause
 			}
-			if diff := cmp.Diff(tc.blocked, waits, cmp.AllowUnexported(cause{})); diff != "" {
+			if diff := cmp.Diff(tc.blocked, waits, cmp.AllowUnexported(cause{}, acting.Lack{})); diff != "" {
 				t.Errorf("waits for (-want +got):\n%s", diff)
 			}
 			if s.blocked == nil && (s.failed[0] == nil) != (tc.failed == "") || tc.failed != "" && !strings.Contains(s.failed[0].Error(), tc.failed) {
