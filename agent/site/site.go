@@ -19,6 +19,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
+	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
 // ErrRefused says that the site cannot be what it is told to be, and that asking
@@ -98,6 +99,9 @@ func (s *Site) Register(ctx context.Context) error {
 	}
 	cluster, err := s.cluster(ctx, id)
 	if err != nil {
+		return err
+	}
+	if err := s.pull(ctx); err != nil {
 		return err
 	}
 	if !s.reports(KubeCredentials) && !s.reports(KubeImpersonator) {
@@ -199,6 +203,20 @@ func (s *Site) free(ctx context.Context) error {
 	return err
 }
 
+// pull has the claim of a member that its hub had in push mode before say that it is in
+// pull mode now, as the hub says.
+func (s *Site) pull(ctx context.Context) error {
+	hub, err := join.HubIdentity(ctx, s.options.Hub)
+	if err != nil || hub == "" {
+		return err
+	}
+	err = join.Claim(ctx, join.ClaimOptions{Member: s.options.Member, Hub: hub, Cluster: s.options.Name, Mode: claims.Pull})
+	if errors.Is(err, join.ErrClaimed) {
+		return nil // that is told where the member is looked at
+	}
+	return err
+}
+
 // tell says what the hub has noted of the site, and does not go by.
 func (s *Site) tell(ctx context.Context, cluster *clusterv1alpha1.Cluster) {
 	asked, err := identity.ParseProperties(cluster.Annotations[identity.RequestedAnnotation])
@@ -242,7 +260,7 @@ func (s *Site) fill(cluster *clusterv1alpha1.Cluster) {
 
 // explain tells what the hub refuses for good from what may work later.
 func (s *Site) explain(what string, err error) error {
-	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), "already registered") {
+	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), "registered as ") {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)

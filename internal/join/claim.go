@@ -26,6 +26,8 @@ type ClaimOptions struct {
 	Cluster string
 	// Address is where people find the hub; empty if that is not known.
 	Address string
+	// Mode is how the hub has it: claims.Push or claims.Pull.
+	Mode string
 	// TakeOver takes the member from another hub that has it.
 	TakeOver bool
 	// DryRun reports the steps without doing them.
@@ -35,7 +37,7 @@ type ClaimOptions struct {
 }
 
 func (o *ClaimOptions) holder() claims.Holder {
-	return claims.Holder{Hub: o.Hub, Cluster: o.Cluster, Address: o.Address}
+	return claims.Holder{Hub: o.Hub, Cluster: o.Cluster, Address: o.Address, Mode: o.Mode}
 }
 
 // HubIdentity returns the UID of the hub's namespace kube-system; empty for a

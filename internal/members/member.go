@@ -118,7 +118,7 @@ func (m *Member) Prove(ctx context.Context) error {
 		return fmt.Errorf("%w: it was registered as %s and answers as %s", ErrOtherCluster, m.id, id)
 	}
 	if err := m.hold(ctx, system); err != nil {
-		if errors.Is(err, ErrClaimed) {
+		if errors.Is(err, ErrClaimed) || errors.Is(err, ErrPushed) || errors.Is(err, ErrAgent) {
 			m.trust.Store(unproven)
 		}
 		return err
@@ -266,7 +266,7 @@ func connect(target Target, o Options, tell Handler) (*Member, error) {
 	if m.dynamic, err = dynamic.NewForConfigAndClient(m.config, m.http); err != nil {
 		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
 	}
-	m.tenure = &tenure{clients: m.clients, holder: target.Holder, marks: target.Marks}
+	m.tenure = &tenure{clients: m.clients, holder: target.Holder, marks: target.Marks, clock: o.Clock}
 	m.sight = sight.New(sight.Options{
 		Client: m.dynamic, Discovery: m.clients.Discovery().RESTClient(), Interpreter: o.Interpreter, Clock: o.Clock,
 		Changed: func(o *Observed) { tell.Changed(m.name, o) },

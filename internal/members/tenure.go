@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/ownership"
@@ -21,6 +24,16 @@ import (
 // ErrClaimed says that a member is another hub's, or that it cannot be told whose
 // it is.
 var ErrClaimed = errors.New("the cluster belongs to another hub")
+
+var (
+	// ErrPushed says that the hub applies in a member itself, which no agent does then.
+	ErrPushed = errors.New("the control plane applies in this cluster itself, in push mode")
+	// ErrAgent says that an agent acts in a member yet.
+	ErrAgent = errors.New("an agent acts in this cluster: it is waited for until it lets go, or has been silent for some time")
+)
+
+// Yielder is a Marker who gives way when the member turns out to be somebody else's.
+type Yielder interface{ Yield() }
 
 // Marker compares how far members have seen the store of their hub go.
 type Marker interface {
@@ -47,6 +60,9 @@ type tenure struct {
 	fault    string
 	refused  int  // looks since a write was refused
 	released bool // the member is let go of
+
+	clock clock.PassiveClock
+	agent agentSeat
 }
 
 // Standing returns what may be concluded of the objects in the member.
@@ -85,6 +101,12 @@ func (t *tenure) hold(ctx context.Context, system *corev1.Namespace) error {
 	}
 	for try := 1; ; try++ {
 		err := t.holdAs(ctx, holder, system)
+		if yielder, ok := t.marks.(Yielder); ok && (errors.Is(err, ErrClaimed) || errors.Is(err, ErrPushed)) {
+			yielder.Yield()
+		}
+		if err == nil && holder.Mode == claims.Push {
+			err = t.clear(ctx) // agents look at the claim once they have their Lease: one of the two sees the other
+		}
 		if !apierrors.IsConflict(err) || try == claimTries {
 			return err
 		}
@@ -101,6 +123,9 @@ func (t *tenure) holdAs(ctx context.Context, holder claims.Holder, system *corev
 		return fmt.Errorf("%w: the annotation %s of its namespace %s is no claim: remove it there", ErrClaimed, clusterv1alpha1.ClaimAnnotation, system.Name)
 	case claims.Judge(claim, holder) == claims.Anothers:
 		return fmt.Errorf("%w: it is %s", ErrClaimed, ownership.Clip(claim.Describe(), mostClaim))
+	}
+	if claim.Pushed(holder) {
+		return ErrPushed
 	}
 	wanted, changed := claims.Take(claim, holder)
 	if t.marks != nil {
@@ -134,6 +159,44 @@ func (t *tenure) holdAs(ctx context.Context, holder claims.Holder, system *corev
 		t.held(claims.StandingOf(claim, holder), ownership.Clip(err.Error(), mostClaim))
 	}
 	return nil
+}
+
+// agentSeat is the Lease of the agent in a member, as a hub that pushes there sees it.
+type agentSeat struct {
+	clear   bool      // no agent acts there, nor will one
+	version string    // of the Lease, when it was last seen
+	since   time.Time // when that was seen first
+}
+
+// clear errs while an agent may act in a member that is pushed to. It is asked once
+// with each connection: an agent that begins later finds the claim.
+func (t *tenure) clear(ctx context.Context) error {
+	t.mu.Lock()
+	clear := t.agent.clear
+	t.mu.Unlock()
+	if clear {
+		return nil
+	}
+	lease, err := t.clients.CoordinationV1().Leases(metav1.NamespaceSystem).Get(ctx, clusterv1alpha1.AgentLease, metav1.GetOptions{})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
+		t.agent.clear = true
+		return nil
+	case err != nil:
+		return fmt.Errorf("read whether an agent acts in the cluster: %w", err)
+	}
+	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+	if t.agent.version != lease.ResourceVersion {
+		t.agent.version, t.agent.since = lease.ResourceVersion, t.clock.Now()
+	}
+	lasts := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
+	if holder == "" || t.clock.Since(t.agent.since) >= lasts {
+		t.agent.clear = true
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrAgent, holder)
 }
 
 // mostClaim is how many bytes of what a member says are shown.

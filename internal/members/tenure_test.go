@@ -1,6 +1,7 @@
 package members_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,9 +11,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
@@ -25,8 +28,9 @@ type estate struct {
 	mu       sync.Mutex
 	claim    string
 	requests []string
-	refuses  int // status of answers to writes; 0: they go through
-	races    int // how many writes somebody else is quicker than
+	refuses  int    // status of answers to writes; 0: they go through
+	races    int    // how many writes somebody else is quicker than
+	lease    string // of an agent that acts there, as JSON; empty: there is none
 }
 
 func (e *estate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -37,6 +41,14 @@ func (e *estate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fail := func(code int, reason string) {
 		w.WriteHeader(code)
 		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"message":"no","code":%d}`, reason, code)
+	}
+	if strings.Contains(r.URL.Path, "/leases/") {
+		if e.lease == "" {
+			fail(http.StatusNotFound, "NotFound")
+			return
+		}
+		_, _ = fmt.Fprint(w, e.lease)
+		return
 	}
 	if r.Method == http.MethodPatch {
 		switch {
@@ -173,5 +185,76 @@ func TestTheClaimOfAMemberIsLost(t *testing.T) {
 	}
 	if err := m.Prove(t.Context()); err != nil || e.claim != "" {
 		t.Errorf("a member that was let go of is claimed again: %v, %q", err, e.claim)
+	}
+}
+
+// yields is a Marker who gives way.
+type yields struct{ times int }
+
+func (*yields) Weigh(context.Context, string, *claims.Mark) error { return nil }
+func (*yields) Next(context.Context, string, *claims.Mark) (*claims.Mark, error) {
+	return nil, nil //nolint:nilnil // it marks nothing
+}
+func (y *yields) Yield() { y.times++ }
+
+// TestAHubAndAnAgentOfOneMember: a hub that pushes to a member where an agent was left
+// behind says so there, and waits until that lets go; the agent gives way.
+func TestAHubAndAnAgentOfOneMember(t *testing.T) {
+	lease := func(version int, holder string) string {
+		return fmt.Sprintf(`{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"flotilla-agent","resourceVersion":"%d"},"spec":{"holderIdentity":%q,"leaseDurationSeconds":40}}`, version, holder)
+	}
+	e := &estate{claim: `{"hub":"one","cluster":"east","mode":"Pull"}`, lease: lease(1, "left-behind")}
+	server := httptest.NewServer(e)
+	defer server.Close()
+	now := clocktesting.NewFakeClock(time.Unix(1e9, 0))
+	connect := func(mode string, marks members.Marker) *members.Member {
+		m, err := start(t, members.New(members.Options{Interpreter: interpreter.Native(), Clock: now}), &log{}).Connect(members.Target{
+			Name: "east", ID: "u", Config: &rest.Config{Host: server.URL}, Marks: marks,
+			Holder: func() claims.Holder { return claims.Holder{Hub: "one", Cluster: "east", Mode: mode} },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	way := &yields{}
+	hub, agent := connect(claims.Push, nil), connect(claims.Pull, way)
+	if err := agent.Prove(t.Context()); err != nil || way.times != 0 {
+		t.Fatalf("the agent that the member has: %v, gives way %d times", err, way.times)
+	}
+	waits := func(what string) {
+		t.Helper()
+		if err := hub.Prove(t.Context()); !errors.Is(err, members.ErrAgent) || !strings.Contains(err.Error(), "left-behind") || hub.Proven() {
+			t.Errorf("%s: Prove = %v, proven = %t", what, err, hub.Proven())
+		}
+	}
+	waits("an agent acts")
+	if e.claim != `{"hub":"one","cluster":"east","mode":"Push"}` {
+		t.Errorf("the member carries %s", e.claim)
+	}
+	if err := agent.Prove(t.Context()); !errors.Is(err, members.ErrPushed) || way.times != 1 || agent.Proven() {
+		t.Errorf("the agent: Prove = %v, gives way %d times, proven = %t", err, way.times, agent.Proven())
+	}
+	now.Step(39 * time.Second)
+	waits("an agent that may act yet")
+	e.lease = lease(2, "left-behind")
+	waits("an agent that goes on")
+	now.Step(39 * time.Second)
+	waits("an agent that may act yet")
+	now.Step(time.Second)
+	if err := hub.Prove(t.Context()); err != nil || !hub.Proven() {
+		t.Errorf("a silent agent: Prove = %v", err)
+	}
+	e.asked()
+	if err := hub.Prove(t.Context()); err != nil || cmp.Diff([]string{"GET"}, e.asked()) != "" {
+		t.Errorf("the next look asks for more than the claim: %v", err)
+	}
+
+	e.lease = lease(3, "left-behind")
+	hub = connect(claims.Push, nil)
+	waits("another connection")
+	e.lease = lease(4, "")
+	if err := hub.Prove(t.Context()); err != nil {
+		t.Errorf("an agent that let go: Prove = %v", err)
 	}
 }

@@ -27,6 +27,9 @@ const (
 	EpochName = "flotilla-controllers-epoch"
 )
 
+// noEpoch is that of a lease of which nobody else compares the epoch.
+const noEpoch = "none"
+
 // claimAttempts is how often somebody else may write the epoch meanwhile.
 const claimAttempts = 5
 
@@ -35,8 +38,8 @@ const claimAttempts = 5
 type Lock struct {
 	resourcelock.Interface
 	tenure *Tenure
-	leases coordinationv1client.LeaseInterface
-	holder string // when the lease was last seen
+	leases coordinationv1client.LeaseInterface // of the epoch; nil: there is none
+	holder string                              // when the lease was last seen
 }
 
 // NewLock returns the lease of the hub that config leads to, for one tenure. Config's
@@ -112,9 +115,12 @@ func (l *Lock) hold(ctx context.Context, write func() error) error {
 	if l.tenure.begun() {
 		return l.tenure.renewed(since)
 	}
-	epoch, err := l.claim(ctx)
-	if err != nil {
-		return err
+	epoch := noEpoch
+	if l.leases != nil {
+		var err error
+		if epoch, err = l.claim(ctx); err != nil {
+			return err
+		}
 	}
 	return l.tenure.begin(epoch, since)
 }

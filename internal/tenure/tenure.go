@@ -33,8 +33,9 @@ var errGivenUp = errors.New("it was given up")
 // Tenure is the time for which a process holds the lease, once. Its methods may be
 // called at the same time.
 type Tenure struct {
-	clock clock.WithTicker
-	over  chan struct{} // closed when it is over for good
+	clock    clock.WithTicker
+	deadline time.Duration // how long it goes on without a renewal
+	over     chan struct{} // closed when it is over for good
 
 	mu       sync.Mutex
 	epoch    string    // empty until it begins
@@ -46,7 +47,7 @@ type Tenure struct {
 
 // New returns a tenure that has not begun.
 func New(c clock.WithTicker) *Tenure {
-	return &Tenure{clock: c, over: make(chan struct{})}
+	return &Tenure{clock: c, deadline: RenewDeadline, over: make(chan struct{})}
 }
 
 // begin starts the tenure. Since is when the write was sent that took the lease.
@@ -56,7 +57,7 @@ func (t *Tenure) begin(epoch string, since time.Time) error {
 	if t.why != nil {
 		return t.ended()
 	}
-	t.epoch, t.until = epoch, since.Add(RenewDeadline)
+	t.epoch, t.until = epoch, since.Add(t.deadline)
 	return t.check()
 }
 
@@ -68,14 +69,14 @@ func (t *Tenure) renewed(since time.Time) error {
 	if err := t.check(); err != nil {
 		return err
 	}
-	t.until = since.Add(RenewDeadline)
+	t.until = since.Add(t.deadline)
 	return nil
 }
 
 // check ends a tenure that has lapsed, and says why one is over. mu is held.
 func (t *Tenure) check() error {
 	if t.why == nil && t.epoch != "" && !t.clock.Now().Before(t.until) {
-		t.stop(fmt.Errorf("it was not renewed within %s", RenewDeadline))
+		t.stop(fmt.Errorf("it was not renewed within %s", t.deadline))
 	}
 	if t.why != nil {
 		return t.ended()

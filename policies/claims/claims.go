@@ -24,11 +24,21 @@ type Claim struct {
 	Cluster string `json:"cluster"`
 	// Address is where people find that hub; empty if nobody knew.
 	Address string `json:"address,omitempty"`
+	// Mode says who applies there: Push, Pull, or empty where nobody has said.
+	Mode string `json:"mode,omitempty"`
 	// Former are the hubs that lost the member to another one, the latest last.
 	Former []string `json:"former,omitempty"`
 	// Mark is how far the member has seen the hub's store go; nil: not at all.
 	Mark *Mark `json:"mark,omitempty"`
 }
+
+// The modes of a claim.
+const (
+	// Push: the hub applies there itself.
+	Push = "Push"
+	// Pull: an agent in the cluster does.
+	Pull = "Pull"
+)
 
 // mostFormer is how many former hubs are remembered.
 const mostFormer = 8
@@ -73,6 +83,14 @@ type Holder struct {
 	Hub, Cluster string
 	// Address is where people find it; empty if that is not known.
 	Address string
+	// Mode is how the member is to be had; empty leaves that open.
+	Mode string
+}
+
+// Pushed says whether an agent asks for a member where its hub applies itself: it was
+// in pull mode once, and nobody has told the agent.
+func (c *Claim) Pushed(h Holder) bool {
+	return c != nil && c.Hub == h.Hub && c.Mode == Push && h.Mode == Pull
 }
 
 // Verdict is whose a member is.
@@ -104,7 +122,7 @@ func Judge(c *Claim, h Holder) Verdict {
 // here.
 func Take(c *Claim, h Holder) (*Claim, bool) {
 	if c == nil {
-		return &Claim{Hub: h.Hub, Cluster: h.Cluster, Address: h.Address}, true
+		return &Claim{Hub: h.Hub, Cluster: h.Cluster, Address: h.Address, Mode: h.Mode}, true
 	}
 	out := *c
 	if c.Hub != h.Hub {
@@ -116,7 +134,10 @@ func Take(c *Claim, h Holder) (*Claim, bool) {
 	if out.Address == "" {
 		out.Address = h.Address
 	}
-	return &out, out.Hub != c.Hub || out.Cluster != c.Cluster || out.Address != c.Address
+	if h.Mode != "" {
+		out.Mode = h.Mode
+	}
+	return &out, out.Hub != c.Hub || out.Mode != c.Mode || out.Cluster != c.Cluster || out.Address != c.Address
 }
 
 // Standing is what a hub may conclude of a member that it has. The zero value is

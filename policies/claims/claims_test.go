@@ -28,6 +28,10 @@ func TestTake(t *testing.T) {
 			&claims.Claim{Hub: "two", Cluster: "east", Address: "https://two", Former: []string{"one", "three"}}, claims.Anothers,
 			claims.Claim{Hub: "one", Cluster: "east", Address: "https://one", Former: []string{"three", "two"}}, true,
 		},
+		"our own, from another mode on": {
+			&claims.Claim{Hub: "one", Cluster: "east", Address: "https://1", Mode: claims.Push}, claims.Ours,
+			claims.Claim{Hub: "one", Cluster: "east", Address: "https://1", Mode: claims.Pull}, true,
+		},
 		"one that many had": {
 			&claims.Claim{Hub: "9", Former: []string{"1", "2", "3", "4", "5", "6", "7", "8"}}, claims.Anothers,
 			claims.Claim{Hub: "one", Cluster: "east", Address: "https://one", Former: []string{"2", "3", "4", "5", "6", "7", "8", "9"}}, true,
@@ -37,13 +41,38 @@ func TestTake(t *testing.T) {
 			if got := claims.Judge(tc.claim, ours); got != tc.verdict {
 				t.Errorf("Judge = %v, want %v", got, tc.verdict)
 			}
-			got, changed := claims.Take(tc.claim, ours)
+			asks := ours
+			asks.Mode = tc.want.Mode
+			got, changed := claims.Take(tc.claim, asks)
 			if diff := cmp.Diff(tc.want, *got); diff != "" || changed != tc.changed {
 				t.Errorf("Take: changed = %v (-want +got):\n%s", changed, diff)
 			}
 			again, err := claims.Parse(got.Encode())
 			if diff := cmp.Diff(got, again); diff != "" || err != nil {
 				t.Errorf("Parse = %v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// TestPushed: an agent that was left behind does not act where the hub does.
+func TestPushed(t *testing.T) {
+	agent, hub := claims.Holder{Hub: "one", Mode: claims.Pull}, claims.Holder{Hub: "one", Mode: claims.Push}
+	for name, tc := range map[string]struct {
+		claim *claims.Claim
+		asks  claims.Holder
+		want  bool
+	}{
+		"nobody has it":                         {nil, agent, false},
+		"it does not say who applies there":     {&claims.Claim{Hub: "one"}, agent, false},
+		"an agent of the hub that pushes there": {&claims.Claim{Hub: "one", Mode: claims.Push}, agent, true},
+		"an agent of another hub":               {&claims.Claim{Hub: "two", Mode: claims.Push}, agent, false},
+		"the hub itself":                        {&claims.Claim{Hub: "one", Mode: claims.Push}, hub, false},
+		"an agent where agents apply":           {&claims.Claim{Hub: "one", Mode: claims.Pull}, agent, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.claim.Pushed(tc.asks); got != tc.want {
+				t.Errorf("got %v", got)
 			}
 		})
 	}

@@ -184,6 +184,10 @@ func (o *observer) look(ctx context.Context) bool {
 		o.seen.outcome = claimed(err)
 		o.trouble, o.reading.due = o.options.Period, time.Time{}
 		return false
+	case errors.Is(err, members.ErrAgent), errors.Is(err, members.ErrPushed):
+		o.seen.outcome = outcome{reason: reasonClaimed, message: err.Error()}
+		o.trouble, o.reading.due = min(max(2*o.trouble, firstLook), o.options.Period), time.Time{}
+		return false
 	case err != nil && (!o.trusted() || unidentified(err) != unknown):
 		is = unidentified(err)
 	}

@@ -62,6 +62,10 @@ const (
 // its JSON is a claim. Hubs write it, and leave a member alone that is another's.
 const ClaimAnnotation = "cluster.flotilla.io/claim"
 
+// AgentLease in the namespace kube-system of a member in pull mode is the Lease of the
+// one agent that acts there.
+const AgentLease = "flotilla-agent"
+
 // HistoryAnnotation on the namespace kube-system of the hub is the JSON of its
 // history: which runs of its loops there were, and whether it was set back and waits.
 const HistoryAnnotation = "cluster.flotilla.io/history"

@@ -29,6 +29,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/setback"
 	"github.com/flotilla-io/flotilla/internal/telemetry"
+	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
 // agent is what the parts of the program share.
@@ -40,6 +41,7 @@ type agent struct {
 	link    *uplink.Link
 	shelf   *shelf.Shelf
 	site    *setback.Site
+	seat    *tenure.Seat  // of the one agent that acts in the member
 	soon    chan struct{} // the hub is to be told at once what the member has seen
 	hub     *rest.Config  // through the link
 	member  *rest.Config
@@ -48,8 +50,20 @@ type agent struct {
 	awake   atomic.Bool
 }
 
-// run runs the agent until ctx ends.
+// run runs the agent until ctx ends. When another one acts in the cluster it begins
+// anew, and waits.
 func (o *options) run(ctx context.Context, log logr.Logger) error {
+	for {
+		err := o.once(ctx, log)
+		if !occupied(err) || ctx.Err() != nil {
+			return err
+		}
+		log.Info("The loops have stopped", "reason", err.Error())
+	}
+}
+
+// once runs the agent until ctx ends, or another agent acts in the cluster.
+func (o *options) once(ctx context.Context, log logr.Logger) error {
 	ctx = logr.NewContext(ctx, log)
 	a := &agent{options: o, log: log, scheme: kinds.Scheme(), back: func() {}, soon: make(chan struct{}, 1)}
 	var err error
@@ -67,6 +81,14 @@ func (o *options) run(ctx context.Context, log logr.Logger) error {
 		return err
 	}
 	defer func() { _ = a.shelf.Close() }()
+	leave, err := a.sit(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := a.seated(ctx); err != nil {
+		return nil // ctx ended
+	}
 	if err := a.wire(ctx); err != nil {
 		return err
 	}
@@ -214,6 +236,7 @@ func (a *agent) start(ctx context.Context) error {
 	}
 	var parts sync.WaitGroup
 	defer parts.Wait()
+	parts.Go(func() { a.keep(ctx, cancel) })
 	parts.Go(func() { a.shelf.Run(ctx) })
 	parts.Go(func() { a.link.Run(ctx) })
 	parts.Go(func() { a.keeper.Run(ctx) })

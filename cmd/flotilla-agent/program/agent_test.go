@@ -39,6 +39,7 @@ func TestLife(t *testing.T) {
 		{"it registers by a token and is ready", func(t *testing.T) { p = s.testRegister(t) }},
 		{"it carries what it is given, and reports", s.testCarry},
 		{"it applies as who applied a template, and as nobody else", s.testAuthor},
+		{"a copy of it on another machine waits, and goes on when it stops", func(t *testing.T) { p = s.testCopy(t, p) }},
 		{"cut off, it puts back what is changed, and does not pester the hub", func(t *testing.T) { s.testCutOff(t, p) }},
 		{"it starts without the hub, and catches up with the latest state alone", func(t *testing.T) { p = s.testStartAlone(t, p) }},
 		{"the hub starts anew", func(t *testing.T) { s.testHubRestarts(t, p) }},
@@ -181,6 +182,58 @@ func (s *stage) reported(t *testing.T, name string, generation int64) {
 		}
 		return nil
 	})
+}
+
+// testCopy starts a second agent of the cluster from a copy of the first one's folder.
+func (s *stage) testCopy(t *testing.T, first *process) *process {
+	copied := filepath.Join(s.life.TempDir(), "copy")
+	if err := os.CopyFS(copied, os.DirFS(s.folder)); err != nil {
+		t.Fatal(err)
+	}
+	waits := func(p *process, since int) {
+		t.Helper()
+		eventually(t, "an agent says that another one acts in the cluster", func(context.Context) error {
+			if log := p.log.String()[since:]; !strings.Contains(log, "Another agent acts in this cluster") {
+				return errors.New(log)
+			}
+			return nil
+		})
+	}
+	second := s.run(t, "--data-dir", copied, "--karmada-kubeconfig", filepath.Join(copied, "hub.kubeconfig"), "--cluster-lease-duration", "4s")
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the log of the copy:\n%s", second.log)
+		}
+	})
+	waits(second, 0)
+	s.set(t, "two", "first")
+	s.stands(t, "two", "first")
+	if log := second.log.String(); strings.Contains(log, "The hub is there") {
+		t.Errorf("the copy acts, too:\n%s", log)
+	}
+	if err := first.stop(); err != nil {
+		t.Error(err)
+	}
+	s.set(t, "two", "second")
+	s.stands(t, "two", "second")
+
+	again := s.run(t, "--karmada-kubeconfig", filepath.Join(s.folder, "hub.kubeconfig"), "--cluster-lease-duration", "4s")
+	waits(again, 0)
+	// Somebody has the copy lose its place while it runs.
+	at := len(second.log.String())
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: clusterv1alpha1.AgentLease}}
+	taken := []byte(`{"spec":{"holderIdentity":"somebody else","leaseDurationSeconds":1}}`)
+	if err := s.edge.Patch(t.Context(), lease, client.RawPatch("application/merge-patch+json", taken)); err != nil {
+		t.Fatal(err)
+	}
+	waits(second, at)
+	if err := second.stop(); err != nil {
+		t.Error(err)
+	}
+	s.set(t, "two", "1")
+	s.stands(t, "two", "1")
+	s.reported(t, "two", 4)
+	return again
 }
 
 func (s *stage) testCutOff(t *testing.T, p *process) {

@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/join"
+	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
 // printTakeOver tells what taking a cluster over means. It prints nothing if no
@@ -61,7 +62,7 @@ func (r *registering) claim(cmd *cobra.Command, hub *rest.Config, member client.
 			return err
 		}
 	}
-	err = join.Claim(cmd.Context(), join.ClaimOptions{Member: member, Hub: id, Cluster: r.cluster.name, Address: hub.Host, TakeOver: r.takeOver})
+	err = join.Claim(cmd.Context(), join.ClaimOptions{Member: member, Hub: id, Cluster: r.cluster.name, Address: hub.Host, Mode: claims.Pull, TakeOver: r.takeOver})
 	if errors.Is(err, join.ErrClaimed) {
 		return fmt.Errorf("cluster %s is not registered, and its token is used: %w", r.cluster.name, err)
 	}

@@ -1,0 +1,122 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/setback"
+	"github.com/flotilla-io/flotilla/internal/tenure"
+	"github.com/flotilla-io/flotilla/policies/claims"
+)
+
+// sit competes for the place of the one agent that acts in the cluster. Leave gives it
+// up; it must be called while the folder is this agent's.
+func (a *agent) sit(ctx context.Context) (leave func(), err error) {
+	identity, err := tenure.Identity(a.options.dataDir)
+	if err != nil {
+		return nil, err
+	}
+	a.seat = tenure.NewSeat(tenure.SeatOptions{Config: a.member, Namespace: metav1.NamespaceSystem, Name: clusterv1alpha1.AgentLease, Identity: identity})
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it outlasts the loops
+	done := make(chan error, 1)
+	go func() { done <- a.seat.Run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			a.log.Error(err, "the place of the agent in its cluster is not competed for")
+		}
+	}, nil
+}
+
+// seated waits while another agent acts in the cluster. Where the member does not say
+// whether one does, loops may run: nothing is written to the member.
+func (a *agent) seated(ctx context.Context) error {
+	stop := func() {}
+	defer func() { stop() }()
+	return a.seat.Await(ctx, func(holder string) {
+		stop()
+		stop = func() {}
+		if holder == "" {
+			return
+		}
+		a.log.Info("Another agent acts in this cluster: waiting until it stops, or has been silent for 40s", "agent", holder, "lease", metav1.NamespaceSystem+"/"+clusterv1alpha1.AgentLease)
+		stop = a.options.idle(ctx, a.log, holder)
+	})
+}
+
+// idle serves that the program is alive, and why it is not ready, while there are no
+// loops.
+func (o *options) idle(ctx context.Context, log logr.Logger, holder string) (stop func()) {
+	if orOff(o.health) == "0" {
+		return func() {}
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.health)
+	if err != nil {
+		log.Error(err, "the health of this agent is not served while it waits")
+		return func() {}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "ok") })
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "another agent acts in this cluster: "+holder, http.StatusServiceUnavailable)
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: idleTimeout}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(listener)
+	}()
+	return func() {
+		_ = server.Close()
+		<-done
+	}
+}
+
+const idleTimeout = 5 * time.Second
+
+// keep ends the loops when another agent has the place.
+func (a *agent) keep(ctx context.Context, end context.CancelCauseFunc) {
+	for {
+		changed := a.seat.Changed()
+		if other := a.seat.Occupied(); other != "" {
+			end(fmt.Errorf("%w: %s", tenure.ErrOccupied, other))
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+	}
+}
+
+// marker is the site of the agent that has the place: another one's conclusions are
+// none of the member's.
+type marker struct {
+	*setback.Site
+	seat *tenure.Seat
+}
+
+// Weigh implements members.Marker. Errors: that another agent acts there.
+func (m marker) Weigh(ctx context.Context, cluster string, mark *claims.Mark) error {
+	m.seat.Want()
+	if err := m.seat.Holds(); err != nil {
+		return err
+	}
+	return m.Site.Weigh(ctx, cluster, mark)
+}
+
+// Yield implements members.Yielder: the member is somebody else's, who may wait for
+// this agent to let go.
+func (m marker) Yield() { m.seat.Yield() }
+
+// occupied says whether a run has ended because another agent acts in the cluster.
+func occupied(err error) bool { return errors.Is(err, tenure.ErrOccupied) }

@@ -1,0 +1,37 @@
+package tenure
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+)
+
+// bootID tells one start of a machine from all others.
+const bootID = "/proc/sys/kernel/random/boot_id"
+
+// Identity returns who works in a folder that it has for itself on this machine: the
+// same one when the program starts again, and another one where the folder is a copy.
+// Where the system does not tell its starts apart, each start of the program is
+// another one.
+func Identity(folder string) (string, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("name this program: %w", err)
+	}
+	is, err := os.Stat(folder)
+	if err != nil {
+		return "", fmt.Errorf("name this program: %w", err)
+	}
+	boot, err := os.ReadFile(bootID)
+	place, ok := is.Sys().(*syscall.Stat_t)
+	if err != nil || !ok {
+		return host + "_" + string(uuid.NewUUID()), nil
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d", host, strings.TrimSpace(string(boot)), place.Dev, place.Ino))
+	return host + "_" + hex.EncodeToString(sum[:8]), nil
+}

@@ -1,0 +1,352 @@
+package tenure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
+)
+
+// ErrOccupied says that another program has the seat.
+var ErrOccupied = errors.New("another program acts there")
+
+// SeatOptions say which seat it is, and who wants it. All but Clock and Times are
+// required.
+type SeatOptions struct {
+	// Config leads to where the Lease is.
+	Config *rest.Config
+	// Namespace and Name are those of the Lease.
+	Namespace, Name string
+	// Identity is who wants it: see Identity.
+	Identity string
+	// Times are those of the Lease; zero means 40 s, 30 s and 10 s.
+	Times Times
+	// Clock is the time; nil means the machine's.
+	Clock clock.WithTicker
+}
+
+// Times are those of a lease.
+type Times struct {
+	// Lease is how long others wait after the last sign of whoever holds it, Deadline
+	// how long that one goes on without a sign of its own arriving, and Retry how often
+	// it is tried for, and renewed.
+	Lease, Deadline, Retry time.Duration
+}
+
+// seatTimes cost a member one request in ten seconds.
+func seatTimes() Times {
+	return Times{Lease: 40 * time.Second, Deadline: 30 * time.Second, Retry: 10 * time.Second}
+}
+
+// Seat is for a program of which one may act at a time. Unlike a leader it goes on
+// reading when it has lost its Lease, and takes it again when it can: a tenure is one
+// turn of it. What it lets through is written during a turn. Use NewSeat.
+type Seat struct {
+	options SeatOptions
+
+	mu      sync.Mutex
+	turn    *Tenure // the present one, or the last
+	end     context.CancelFunc
+	other   string // who has it, as last seen; empty: nobody else
+	fault   error  // why that is not known; nil: it is
+	open    bool   // there can be no Lease: nobody is kept out
+	wanted  bool
+	asked   bool          // something is known, or why it is not
+	changed chan struct{} // closed with the next change of these
+}
+
+// NewSeat returns a seat that nobody has yet. Run competes for it.
+func NewSeat(o SeatOptions) *Seat {
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Times == (Times{}) {
+		o.Times = seatTimes()
+	}
+	return &Seat{options: o, turn: New(o.Clock), wanted: true, changed: make(chan struct{})}
+}
+
+// Run competes for the seat until ctx ends, and gives it up then.
+func (s *Seat) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		s.mu.Lock()
+		wanted, changed := s.wanted, s.changed
+		s.mu.Unlock()
+		if wanted {
+			if err := s.sit(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		}
+	}
+	return nil
+}
+
+// sit competes for one turn, and ends with it.
+func (s *Seat) sit(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	times := s.options.Times
+	config := rest.AddUserAgent(s.options.Config, "seat")
+	config.Timeout = times.Deadline / 3 //nolint:mnd // one request that hangs loses nothing
+	client, err := coordinationv1client.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connect to the lease: %w", err)
+	}
+	turn := New(s.options.Clock)
+	turn.deadline = times.Deadline
+	lock := &seatLock{seat: s, Lock: Lock{tenure: turn, Interface: &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: s.options.Namespace, Name: s.options.Name},
+		Client:     client,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: s.options.Identity},
+	}}}
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: lock, LeaseDuration: times.Lease, RenewDeadline: times.Deadline, RetryPeriod: times.Retry, ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {}},
+	})
+	if err != nil {
+		return fmt.Errorf("compete for the lease: %w", err)
+	}
+	s.change(func() {
+		s.turn, s.end = turn, cancel
+		if !s.wanted {
+			cancel()
+		}
+	})
+	elector.Run(ctx)
+	turn.end(errGivenUp)
+	s.change(func() {})
+	return nil
+}
+
+// change changes what is known, and tells.
+func (s *Seat) change(how func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	how()
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Changed is closed with the next change of what Holds and Occupied say, but for a
+// turn that lapses.
+func (s *Seat) Changed() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+// Holds errs unless the seat is had for certain, now. Errors: ErrOccupied, ErrOver, and
+// why it is not known.
+func (s *Seat) Holds() error {
+	s.mu.Lock()
+	turn, other, fault, open := s.turn, s.other, s.fault, s.open
+	s.mu.Unlock()
+	err := turn.Holds()
+	switch {
+	case err == nil || open:
+		return nil
+	case other != "":
+		return fmt.Errorf("%w: %s", ErrOccupied, other)
+	case fault != nil:
+		return fmt.Errorf("%w: %w", ErrOver, fault)
+	}
+	return err
+}
+
+// Occupied is who has the seat, as last seen; empty if that is nobody else, or not
+// known.
+func (s *Seat) Occupied() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.other
+}
+
+// Await returns nil once the seat is had, or once it cannot be found out who has it:
+// nothing is let through then, and who waits may see to what can be seen. Told is
+// called with each other one who is found to have it. Errors: ctx'.
+func (s *Seat) Await(ctx context.Context, told func(holder string)) error {
+	last := ""
+	for {
+		changed := s.Changed()
+		s.mu.Lock()
+		other, asked := s.other, s.asked
+		s.mu.Unlock()
+		if asked && other == "" {
+			return nil
+		}
+		if other != last {
+			last = other
+			told(other)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		}
+	}
+}
+
+// Yield gives the seat up, until Want.
+func (s *Seat) Yield() {
+	s.mu.Lock()
+	end, wanted := s.end, s.wanted
+	s.mu.Unlock()
+	if !wanted {
+		return
+	}
+	s.change(func() { s.wanted = false })
+	if end != nil {
+		end()
+	}
+}
+
+// Want competes for the seat again.
+func (s *Seat) Want() {
+	s.mu.Lock()
+	wanted := s.wanted
+	s.mu.Unlock()
+	if !wanted {
+		s.change(func() { s.wanted = true })
+	}
+}
+
+// see keeps who else was found to have the seat, or why that is not known. Where the
+// Lease is refused, or there are no Leases, everybody may sit.
+func (s *Seat) see(holder string, fault error) {
+	open := fault != nil && (apierrors.IsForbidden(fault) || apierrors.IsNotFound(fault) || apierrors.IsMethodNotSupported(fault))
+	s.mu.Lock()
+	same := s.asked && s.other == holder && (s.fault == nil) == (fault == nil) && s.open == open
+	s.mu.Unlock()
+	if same {
+		return
+	}
+	s.change(func() {
+		s.asked, s.fault, s.open = true, fault, open
+		if fault == nil || open {
+			s.other = holder // else it is as it was, as far as anybody knows
+		}
+	})
+}
+
+// seatLock is the Lease of a seat, which is told what becomes of it.
+type seatLock struct {
+	Lock
+	seat *Seat
+}
+
+// Get implements resourcelock.Interface.
+func (l *seatLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Lock.Get(ctx)
+	switch {
+	case err != nil && !apierrors.IsNotFound(err):
+		l.seat.see("", err)
+	case err == nil && record.HolderIdentity != "" && record.HolderIdentity != l.Identity():
+		l.seat.see(record.HolderIdentity, nil)
+	}
+	return record, raw, err // that it is free is told once it is had
+}
+
+// Create implements resourcelock.Interface.
+func (l *seatLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.wrote(l.Lock.Create(ctx, record), record)
+}
+
+// Update implements resourcelock.Interface.
+func (l *seatLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.wrote(l.Lock.Update(ctx, record), record)
+}
+
+func (l *seatLock) wrote(err error, record resourcelock.LeaderElectionRecord) error {
+	switch {
+	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err): // who was quicker is found out next
+	case record.HolderIdentity != "":
+		l.seat.see("", err)
+	}
+	return err
+}
+
+// Member returns a transport for writes that end with the turn. Reads pass.
+func (s *Seat) Member(next http.RoundTripper) http.RoundTripper { return &seatCarrier{s, next} }
+
+type seatCarrier struct {
+	seat *Seat
+	next http.RoundTripper
+}
+
+// WrappedRoundTripper lets callers find the transport below.
+func (c *seatCarrier) WrappedRoundTripper() http.RoundTripper { return c.next }
+
+// RoundTrip implements http.RoundTripper. Errors: ErrOccupied, ErrOver.
+func (c *seatCarrier) RoundTrip(req *http.Request) (*http.Response, error) {
+	if reads(req) {
+		return c.next.RoundTrip(req)
+	}
+	if err := c.seat.Holds(); err != nil {
+		return refuse(req, err)
+	}
+	c.seat.mu.Lock()
+	turn, open := c.seat.turn, c.seat.open
+	c.seat.mu.Unlock()
+	if open {
+		return c.next.RoundTrip(req)
+	}
+	return (&memberCarrier{turn, c.next}).RoundTrip(req)
+}
+
+// holding is the turn that is had for certain, now; nil if none is.
+func (s *Seat) holding() *Tenure {
+	s.mu.Lock()
+	turn := s.turn
+	s.mu.Unlock()
+	if turn.Holds() != nil {
+		return nil
+	}
+	return turn
+}
+
+// Dial returns a way to make connections of which each is for one turn, or for what is
+// read between two: what a process had encrypted and not sent when it was stopped stays
+// with it. Dial nil means the machine's network.
+func (s *Seat) Dial(dial DialFunc) DialFunc {
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		of := s.holding()
+		inner, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &seatConn{inner, s, of}, nil
+	}
+}
+
+type seatConn struct {
+	net.Conn
+	seat *Seat
+	of   *Tenure // nil: none
+}
+
+// Write implements io.Writer.
+func (c *seatConn) Write(content []byte) (int, error) {
+	if c.seat.holding() != c.of {
+		return 0, fmt.Errorf("send to %s: %w", c.RemoteAddr(), errors.Join(ErrOver, c.Close()))
+	}
+	return c.Conn.Write(content)
+}

@@ -1,0 +1,192 @@
+package tenure_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/flotilla-io/flotilla/controlplane/servertest"
+	"github.com/flotilla-io/flotilla/internal/tenure"
+)
+
+// taker is one who wants a seat, and what it sends.
+type taker struct {
+	*tenure.Seat
+	clients kubernetes.Interface
+}
+
+func newTaker(t *testing.T, cfg *rest.Config, name string, c clock.WithTicker) taker {
+	t.Helper()
+	seat := tenure.NewSeat(tenure.SeatOptions{
+		Config: cfg, Namespace: metav1.NamespaceSystem, Name: "seat", Identity: name, Clock: c,
+		Times: tenure.Times{Lease: 3 * time.Second, Deadline: 2 * time.Second, Retry: 200 * time.Millisecond},
+	})
+	through := rest.CopyConfig(cfg)
+	through.Dial = seat.Dial(through.Dial)
+	through.Wrap(seat.Member)
+	clients, err := kubernetes.NewForConfig(through)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- seat.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return taker{seat, clients}
+}
+
+func (k taker) write(t *testing.T, name string) error {
+	t.Helper()
+	_, err := k.clients.CoreV1().ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	return err
+}
+
+// holds waits until the seat is had, or is another's.
+func (k taker) holds(t *testing.T, other string) {
+	t.Helper()
+	servertest.Until(t, "the seat is known to be that of "+other, func() bool {
+		return other == "" && k.Holds() == nil || other != "" && k.Occupied() == other && errors.Is(k.Holds(), tenure.ErrOccupied)
+	})
+}
+
+// TestASeatIsForOne: of two who want it one writes; the other reads, and has its turn
+// when the first one lets go, lapses or is taken the Lease.
+func TestASeatIsForOne(t *testing.T) {
+	env := servertest.New(t)
+	frozen := clocktesting.NewFakeClock(time.Now())
+	a := newTaker(t, env.Config, "a", frozen)
+	a.holds(t, "")
+	b := newTaker(t, env.Config, "b", clock.RealClock{})
+	b.holds(t, "a")
+	if err := errors.Join(a.write(t, "first"), b.reads(t)); err != nil {
+		t.Error(err)
+	}
+	if err := b.write(t, "early"); !errors.Is(err, tenure.ErrOccupied) || !strings.Contains(err.Error(), ": a") {
+		t.Errorf("who does not have it writes: %v", err)
+	}
+
+	frozen.Step(time.Hour) // as if its renewals had had no answer
+	if err := a.write(t, "late"); !errors.Is(err, tenure.ErrOver) {
+		t.Errorf("who may have lost it writes: %v", err)
+	}
+	a.Yield()
+	b.holds(t, "")
+	a.Want()
+	a.holds(t, "b")
+	if err := errors.Join(b.write(t, "second"), a.reads(t)); err != nil {
+		t.Error(err)
+	}
+
+	b.Yield()
+	a.holds(t, "")
+	if err := errors.Join(a.write(t, "third"), b.reads(t)); err != nil {
+		t.Error(err)
+	}
+	if err := b.write(t, "yielded"); err == nil {
+		t.Error("who gave it up writes")
+	}
+	b.Want()
+	b.holds(t, "a")
+	a.Yield()
+	b.holds(t, "")
+
+	admin, err := kubernetes.NewForConfig(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leases := admin.CoordinationV1().Leases(metav1.NamespaceSystem)
+	lease, err := leases.Get(t.Context(), "seat", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: ptr.To("c"), LeaseDurationSeconds: ptr.To[int32](3600), RenewTime: ptr.To(metav1.NowMicro())}
+	if _, err := leases.Update(t.Context(), lease, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b.holds(t, "c")
+	if err := b.write(t, "robbed"); !errors.Is(err, tenure.ErrOccupied) {
+		t.Errorf("who was taken the seat writes: %v", err)
+	}
+}
+
+func (k taker) reads(t *testing.T) error {
+	t.Helper()
+	_, err := k.clients.CoreV1().Namespaces().Get(t.Context(), metav1.NamespaceSystem, metav1.GetOptions{})
+	return err
+}
+
+// TestIdentity: a folder has one, which its copy has not.
+func TestIdentity(t *testing.T) {
+	folder := t.TempDir()
+	copied := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(copied, os.DirFS(folder)); err != nil {
+		t.Fatal(err)
+	}
+	identity := func(folder string) string {
+		is, err := tenure.Identity(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return is
+	}
+	if one, again, other := identity(folder), identity(folder), identity(copied); one != again || one == other {
+		t.Errorf("%s, again %s, its copy %s", one, again, other)
+	}
+}
+
+// TestWhereThereIsNoSeat: a member that forbids Leases, or has none, is written to all
+// the same; one that does not answer is not.
+func TestWhereThereIsNoSeat(t *testing.T) {
+	for name, tc := range map[string]struct {
+		code   int
+		reason metav1.StatusReason
+		open   bool
+	}{
+		"it forbids them":    {http.StatusForbidden, metav1.StatusReasonForbidden, true},
+		"it has none":        {http.StatusNotFound, metav1.StatusReasonNotFound, true},
+		"it has no answer":   {http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, false},
+		"it knows us not":    {http.StatusUnauthorized, metav1.StatusReasonUnauthorized, false},
+		"it cannot say more": {http.StatusInternalServerError, metav1.StatusReasonInternalError, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				if strings.Contains(r.URL.Path, "/configmaps") {
+					_, _ = fmt.Fprint(w, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"one"}}`)
+					return
+				}
+				w.WriteHeader(tc.code)
+				_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, tc.reason, tc.code)
+			}))
+			t.Cleanup(server.Close)
+			a := newTaker(t, &rest.Config{Host: server.URL}, "a", clock.RealClock{})
+			if err := a.Await(t.Context(), func(string) {}); err != nil {
+				t.Fatal(err)
+			}
+			if err := a.write(t, "one"); (err == nil) != tc.open || err != nil && !errors.Is(err, tenure.ErrOver) {
+				t.Errorf("it is written to: %v", err)
+			}
+		})
+	}
+}
