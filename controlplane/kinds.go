@@ -136,6 +136,7 @@ func plugins(opts Options) []apiserver.Plugin {
 		{Name: "FlotillaBorders", Interface: admission.NewBorders()},
 		{Name: "FlotillaNames", Interface: admission.NewNames()},
 		{Name: "FlotillaAgents", Interface: admission.NewAgents(clock.RealClock{})},
+		{Name: "FlotillaTwins", Interface: admission.NewTwins(clock.RealClock{})},
 	}
 	if opts.Claim != nil {
 		out = append(out, apiserver.Plugin{Name: "FlotillaClaims", Interface: admission.NewClaiming(opts.Claim)})

@@ -201,7 +201,7 @@ func (p *Agents) cluster(ctx context.Context, cluster string, w agentWrite) erro
 		// The role is a Cluster's, and goes with it: who has it makes no second one.
 		return fmt.Errorf("the cluster %s is in the fleet already; if it has left: register it again with a token, which flotilla token create makes", cluster)
 	}
-	return p.mayHave(ctx, cluster, obj.Spec.ID, registered)
+	return mayHave(cluster, obj.Spec.ID, registered)
 }
 
 // agentsAnnotations are those of the control plane's own that are an agent's to
@@ -235,23 +235,12 @@ func ownReference(ref *clusterv1alpha1.LocalSecretReference, name string) bool {
 	return ref == nil || ref.Namespace == workv1alpha2.NamespaceKarmadaCluster && ref.Name == name
 }
 
-// mayHave refuses an id that is not the one that was registered, or is another
-// cluster's.
-func (p *Agents) mayHave(ctx context.Context, cluster, id string, role *unstructured.Unstructured) error {
+// mayHave refuses an id that is not the one that was registered. One that is another
+// cluster's is refused to everybody, by Twins.
+func mayHave(cluster, id string, role *unstructured.Unstructured) error {
 	if role != nil {
 		if registered := role.GetAnnotations()[identity.ClusterIDAnnotation]; registered != "" && registered != id {
 			return fmt.Errorf("spec.id: it is %s, but %s was registered for the cluster with the id %s", id, cluster, registered)
-		}
-	}
-	list, err := p.hub.Resource(clusterv1alpha1.GroupVersion.WithResource("clusters")).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("list the clusters: %w", err)
-	}
-	for i := range list.Items {
-		other, _, _ := unstructured.NestedString(list.Items[i].Object, "spec", "id")
-		if name := list.Items[i].GetName(); id != "" && other == id && name != cluster {
-			mode, _, _ := unstructured.NestedString(list.Items[i].Object, "spec", "syncMode")
-			return fmt.Errorf("spec.id: this cluster is registered as %s: flotilla %s %[1]s removes it, to give it another name", name, identity.Leaving(clusterv1alpha1.ClusterSyncMode(mode)))
 		}
 	}
 	return nil
