@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/telemetry"
 )
 
@@ -24,7 +26,8 @@ func newControllersCommand(own Options) *cobra.Command {
 		Use:   "controllers --kubeconfig FILE",
 		Short: "Run the loops alone, against any API server that serves the kinds",
 		Long: `Run the loops alone, against any API server that serves the kinds: the one of
-"flotillad serve --controllers=-*", or Karmada's. Several replicas elect one that works.`,
+"flotillad serve --controllers=-*", or Karmada's, which is waited for. Several
+replicas elect one that works.`,
 		Args: command.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if kubeconfig == "" {
@@ -42,6 +45,13 @@ func newControllersCommand(own Options) *cobra.Command {
 				return fmt.Errorf("read --kubeconfig: %w", err)
 			}
 			loops.log = logger
+			err = hub.Await(logr.NewContext(cmd.Context(), logger), cfg)
+			if cmd.Context().Err() != nil {
+				return nil // it was stopped before there was a control plane
+			}
+			if err != nil {
+				return err
+			}
 			return loops.run(cmd.Context(), cfg)
 		},
 	}
