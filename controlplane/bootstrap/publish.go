@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -17,6 +19,7 @@ import (
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/registration"
 )
 
 const (
@@ -48,7 +51,11 @@ func Publish(ctx context.Context, config *rest.Config, facts Facts) error {
 	if facts.Replicas {
 		facts.Server = facts.published(ctx, hub)
 	}
-	content, err := facts.kubeconfig()
+	identity, err := identityOf(ctx, hub)
+	if err != nil {
+		return fmt.Errorf("bootstrap: %w", err)
+	}
+	content, err := facts.kubeconfig(identity)
 	if err != nil {
 		return fmt.Errorf("bootstrap: %w", err)
 	}
@@ -68,6 +75,32 @@ func Publish(ctx context.Context, config *rest.Config, facts Facts) error {
 		}
 	}
 	return nil
+}
+
+const (
+	// systemPatience is how long the server may take to make its namespaces.
+	systemPatience = 30 * time.Second
+	systemPoll     = 50 * time.Millisecond
+)
+
+// identityOf returns the identity of the control plane: the UID of its namespace
+// kube-system, which the server makes when it starts for the first time.
+func identityOf(ctx context.Context, hub kubernetes.Interface) (identity string, err error) {
+	err = wait.PollUntilContextTimeout(ctx, systemPoll, systemPatience, true, func(ctx context.Context) (bool, error) {
+		system, err := hub.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		identity = string(system.UID)
+		return true, nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("read the identity of the control plane: %w", err)
+	}
+	return identity, nil
 }
 
 // probePatience is how long a published address may take to answer.
@@ -109,14 +142,15 @@ func (f Facts) answers(ctx context.Context, server string) bool {
 	return true
 }
 
-// kubeconfig is the document: an address and an authority, nobody's credentials.
-func (f Facts) kubeconfig() ([]byte, error) {
+// kubeconfig is the document: an address, an authority and whose they are, nobody's
+// credentials.
+func (f Facts) kubeconfig(identity string) ([]byte, error) {
 	ca, err := os.ReadFile(f.CAFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the authority: %w", err)
 	}
 	config := clientcmdapi.NewConfig()
-	config.Clusters[""] = &clientcmdapi.Cluster{Server: f.Server, CertificateAuthorityData: ca}
+	config.Clusters[""] = &clientcmdapi.Cluster{Server: f.Server, CertificateAuthorityData: ca, Extensions: registration.Extensions(identity)}
 	content, err := clientcmd.Write(*config)
 	if err != nil {
 		return nil, fmt.Errorf("write the description of the control plane: %w", err)

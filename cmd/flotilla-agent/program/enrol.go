@@ -11,9 +11,12 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-io/flotilla/agent/credentials"
+	"github.com/flotilla-io/flotilla/agent/kinds"
+	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/registration"
 )
@@ -67,6 +70,9 @@ func (o *options) request(ctx context.Context, member *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("find the hub: %w", err)
 	}
+	if err := o.mayHave(ctx, cfg, member); err != nil {
+		return err
+	}
 	wanted := registration.Options{Cluster: o.clusterName, ClusterID: id, Expiration: registration.DefaultExpiration}
 	given, err := registration.Request(ctx, cfg, wanted)
 	for errors.Is(err, registration.ErrNotNow) && ctx.Err() == nil { // a person may have to approve it
@@ -85,4 +91,21 @@ func (o *options) request(ctx context.Context, member *rest.Config) error {
 	}
 	log.FromContext(ctx).Info("Got the first certificate", "hub", cfg.Host)
 	return credentials.File{Path: o.hubFile()}.Save(ctx, kubeconfig)
+}
+
+// mayHave errs if another control plane has the member, before the token is used: it
+// may be good for once.
+func (o *options) mayHave(ctx context.Context, byToken, member *rest.Config) error {
+	hub, err := registration.Identity(ctx, byToken)
+	if err != nil || hub == "" {
+		return err // one that does not say who it is here says so to its agents
+	}
+	own, err := client.New(member, client.Options{Scheme: kinds.Scheme(), Mapper: kinds.Mapper()})
+	if err != nil {
+		return fmt.Errorf("set up the connection to the member: %w", err)
+	}
+	if err := join.Unclaimed(ctx, join.ClaimOptions{Member: own, Hub: hub, Cluster: o.clusterName}); err != nil {
+		return fmt.Errorf("the token is as good as before: %w (--take-over is a flag of flotilla register)", err)
+	}
+	return nil
 }

@@ -140,7 +140,15 @@ func (r *registering) run(cmd *cobra.Command, args []string) error {
 	if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "asking the control plane at %s for the certificate of cluster %s, for up to %s\n", r.hub.Endpoint, r.cluster.name, r.hub.Timeout); err != nil {
 		return err
 	}
-	hub, kubeconfig, err := r.credentials(cmd.Context(), string(system.UID))
+	byToken, err := registration.Discover(cmd.Context(), r.hub)
+	if err != nil {
+		return err
+	}
+	r.agent.Cluster, r.agent.Args = r.cluster.name, r.args(cfg)
+	if err := r.prepare(cmd.Context(), byToken, member); err != nil {
+		return fmt.Errorf("cluster %s is not registered, and its token is as good as before: %w", r.cluster.name, err)
+	}
+	hub, kubeconfig, err := r.credentials(cmd.Context(), byToken, string(system.UID))
 	if err != nil {
 		return err
 	}
@@ -150,7 +158,7 @@ func (r *registering) run(cmd *cobra.Command, args []string) error {
 	if file != nil {
 		return r.write(cmd, file, kubeconfig)
 	}
-	r.agent.Cluster, r.agent.Kubeconfig, r.agent.Args = r.cluster.name, kubeconfig, r.args(cfg)
+	r.agent.Kubeconfig = kubeconfig
 	if err := installation.Install(cmd.Context(), member, r.agent); err != nil {
 		return err
 	}
@@ -226,13 +234,27 @@ func (r *registering) args(member *rest.Config) []string {
 	return out
 }
 
-// credentials returns the agent's way to the control plane, and the kubeconfig
-// with it.
-func (r *registering) credentials(ctx context.Context, id string) (*rest.Config, []byte, error) {
-	byToken, err := registration.Discover(ctx, r.hub)
+// prepare finds what would keep the agent from being installed, before the token is
+// used: it may be good for once.
+func (r *registering) prepare(ctx context.Context, byToken *rest.Config, member client.Client) error {
+	id, err := registration.Identity(ctx, byToken)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
+	if id != "" { // one that does not say who it is, says so to its agents
+		if err := join.Unclaimed(ctx, join.ClaimOptions{Member: member, Hub: id, Cluster: r.cluster.name, TakeOver: r.takeOver}); err != nil {
+			return err
+		}
+	}
+	if r.standalone != "" {
+		return nil
+	}
+	return installation.Check(ctx, member, r.agent)
+}
+
+// credentials returns the agent's way to the control plane, and the kubeconfig
+// with it. It uses the token.
+func (r *registering) credentials(ctx context.Context, byToken *rest.Config, id string) (*rest.Config, []byte, error) {
 	got, err := registration.Request(ctx, byToken, registration.Options{
 		Cluster: r.cluster.name, ClusterID: id, Expiration: time.Duration(r.expiration) * time.Second, Timeout: r.hub.Timeout,
 	})

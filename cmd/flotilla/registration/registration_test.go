@@ -213,10 +213,10 @@ func TestRegisterAClusterOfAnotherHub(t *testing.T) {
 	if err := env.Hub.Create(t.Context(), theirs); err != nil {
 		t.Fatal(err)
 	}
-	register := func(more ...string) (commandtest.Said, string) {
+	line := lineOf(t, "token", "create", "--cluster-name", "north", "--print-register-command", "--kubeconfig", env.Kubeconfig)
+	register := func(more ...string) (commandtest.Said, string) { // by one token, which is good for once
 		t.Helper()
 		dir := t.TempDir()
-		line := lineOf(t, "token", "create", "--cluster-name", "north", "--print-register-command", "--kubeconfig", env.Kubeconfig)
 		args := append(strings.Fields(line)[1:], "--kubeconfig", env.Kubeconfig, "--standalone", dir, "--wait", "0s")
 		said := call(t, append(args, more...)...)
 		if err := env.Hub.Get(t.Context(), client.ObjectKeyFromObject(system), system); err != nil {
@@ -226,7 +226,7 @@ func TestRegisterAClusterOfAnotherHub(t *testing.T) {
 	}
 
 	said, file := register()
-	for _, want := range []string{"cluster north is not registered, and its token is used", "it is cluster east of the hub at https://two", "--take-over"} {
+	for _, want := range []string{"cluster north is not registered, and its token is as good as before", "it is cluster east of the hub at https://two", "--take-over"} {
 		if said.Code == 0 || !strings.Contains(said.String(), want) {
 			t.Errorf("it ends with %d and says %q, want %q", said.Code, said, want)
 		}
@@ -249,6 +249,48 @@ func TestRegisterAClusterOfAnotherHub(t *testing.T) {
 	}
 	if got, own := system.Annotations[clusterv1alpha1.ClaimAnnotation], `"hub":"`+string(system.UID)+`"`; !strings.Contains(got, own) || !strings.Contains(got, `"former":["h2"]`) {
 		t.Errorf("the cluster carries %s, want %s", got, own)
+	}
+}
+
+// TestRegisterWhereNothingMayBeInstalled: a member that does not let the agent be
+// installed costs no token.
+func TestRegisterWhereNothingMayBeInstalled(t *testing.T) {
+	env := servertest.New(t)
+	env.Loops(t, agentstest.Register)
+	reads := []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "weak"}, Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"namespaces"}}}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "weak"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "weak"},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "weak"}},
+		},
+	}
+	for _, obj := range reads {
+		if err := env.Hub.Create(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config, err := clientcmd.LoadFromFile(env.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range config.AuthInfos {
+		user.Impersonate = "weak"
+	}
+	weak := filepath.Join(t.TempDir(), "weak")
+	if err := clientcmd.WriteToFile(*config, weak); err != nil {
+		t.Fatal(err)
+	}
+	line := lineOf(t, "token", "create", "--cluster-name", "north", "--print-register-command", "--kubeconfig", env.Kubeconfig)
+	args := append(strings.Fields(line)[1:], "--wait", "0s", "--kubeconfig")
+
+	said := call(t, append(args, weak)...)
+	for _, want := range []string{"cluster north is not registered, and its token is as good as before", `User "weak" cannot`} {
+		if said.Code == 0 || !strings.Contains(said.String(), want) {
+			t.Errorf("it ends with %d and says %q, want %q", said.Code, said, want)
+		}
+	}
+	if said = call(t, append(args, env.Kubeconfig)...); said.Code != 0 {
+		t.Errorf("the token is of no use any more: %s", said)
 	}
 }
 

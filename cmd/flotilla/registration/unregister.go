@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -88,7 +89,8 @@ func (u *unregistering) run(cmd *cobra.Command, args []string) (err error) {
 		return fleet.Describe(err)
 	}
 	itself := member != nil && join.Itself(cmd.Context(), hub, member)
-	if err := u.leave(cmd, hub); err != nil {
+	d := &departure{name: u.name, hub: hub, out: cmd.ErrOrStderr()}
+	if err := u.leave(cmd, hub, d); err != nil {
 		return err
 	}
 	if member != nil {
@@ -99,8 +101,13 @@ func (u *unregistering) run(cmd *cobra.Command, args []string) (err error) {
 	if u.agent.DryRun {
 		return nil
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "cluster %s unregistered\n", u.name)
-	return err
+	if _, err = fmt.Fprintf(cmd.OutOrStdout(), "cluster %s unregistered\n", u.name); err != nil {
+		return err
+	}
+	if left := d.leftovers(cmd.Context(), member); len(left) > 0 {
+		return warn(cmd.ErrOrStderr(), errors.New(strings.Join(left, "\n")))
+	}
+	return nil
 }
 
 // connect leads to the control plane.
@@ -130,7 +137,7 @@ func (u *unregistering) connect(ctx context.Context, member client.Client) (clie
 
 // leave removes the registration, and waits until it is gone: the agent, which
 // removes what the fleet runs, is needed until then.
-func (u *unregistering) leave(cmd *cobra.Command, hub client.Client) error {
+func (u *unregistering) leave(cmd *cobra.Command, hub client.Client, d *departure) error {
 	cluster := &clusterv1alpha1.Cluster{}
 	err := hub.Get(cmd.Context(), client.ObjectKey{Name: u.name}, cluster)
 	switch {
@@ -150,10 +157,19 @@ func (u *unregistering) leave(cmd *cobra.Command, hub client.Client) error {
 	if err := hub.Delete(cmd.Context(), cluster, client.Preconditions{UID: &cluster.UID}); client.IgnoreNotFound(err) != nil {
 		return fleet.Describe(err)
 	}
+	if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "the control plane takes cluster %s out, for up to %s\n", u.name, u.wait); err != nil {
+		return err
+	}
 	err = wait.PollUntilContextTimeout(cmd.Context(), leavePoll, u.wait, true, func(ctx context.Context) (bool, error) {
-		err := hub.Get(ctx, client.ObjectKey{Name: u.name}, &clusterv1alpha1.Cluster{})
-		// An agent's rights go with its cluster.
-		return apierrors.IsNotFound(err) || apierrors.IsForbidden(err), ignoreGone(err)
+		is := &clusterv1alpha1.Cluster{}
+		err := hub.Get(ctx, client.ObjectKey{Name: u.name}, is)
+		if ignoreGone(err) != nil {
+			return false, err
+		}
+		if err != nil { // an agent's rights go with its cluster
+			return true, d.look(ctx, nil)
+		}
+		return false, d.look(ctx, is)
 	})
 	if wait.Interrupted(err) && !interrupted(cmd.Context()) {
 		return fmt.Errorf("the cluster %s has not left after %s: its agent removes what the fleet runs there; run again to wait on", u.name, u.wait)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
@@ -85,6 +87,25 @@ func Install(ctx context.Context, member client.Client, o Options) error {
 	return nil
 }
 
+// Check errs if the member would refuse an agent: each object is tried, and nothing is
+// changed. What goes into a namespace that is yet to be made is not known before.
+func Check(ctx context.Context, member client.Client, o Options) error {
+	o.complete()
+	dry := client.NewDryRunClient(member)
+	missing := false
+	for _, obj := range o.objects() {
+		err := apply(ctx, dry, obj)
+		if _, space := obj.(*corev1.Namespace); space && err == nil {
+			err = member.Get(ctx, client.ObjectKeyFromObject(obj), &corev1.Namespace{})
+			missing = apierrors.IsNotFound(err)
+		}
+		if err != nil && !(missing && apierrors.IsNotFound(err)) {
+			return fmt.Errorf("apply %s in the member: %w", describe(member, obj), err)
+		}
+	}
+	return nil
+}
+
 // apply writes an object, and takes over what somebody else has set of it.
 func apply(ctx context.Context, member client.Client, obj client.Object) error {
 	gvk, err := apiutil.GVKForObject(obj, member.Scheme())
@@ -118,6 +139,7 @@ func Remove(ctx context.Context, member client.Client, o Options) error {
 	o.complete()
 	objects := o.objects()
 	slices.Reverse(objects)
+	objects = append(objects, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: clusterv1alpha1.AgentLease}}) // its own
 	for _, obj := range objects {
 		if _, isNamespace := obj.(*corev1.Namespace); isNamespace {
 			continue

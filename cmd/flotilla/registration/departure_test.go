@@ -1,0 +1,69 @@
+package registration_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/controlplane/servertest"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/reconciler/cluster"
+)
+
+// TestUnregisterWithASilentAgent: unregister says what it waits for, and afterwards
+// what nobody has removed.
+func TestUnregisterWithASilentAgent(t *testing.T) {
+	env := servertest.New(t)
+	env.Loops(t, func(_ context.Context, mgr ctrl.Manager) error {
+		registry := members.New(members.Options{Interpreter: interpreter.Native()})
+		return cluster.New(mgr.GetClient(), mgr.GetAPIReader(), registry, record.NewFakeRecorder(1000),
+			cluster.Options{MonitorGrace: time.Second, StartupGrace: time.Second}).Register(mgr)
+	})
+	silent := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "silent"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
+	if err := env.Hub.Create(t.Context(), silent); err != nil {
+		t.Fatal(err)
+	}
+	space := workv1alpha2.ExecutionNamespace("silent")
+	servertest.Until(t, "the cluster has its namespace", func() bool {
+		return env.Hub.Get(t.Context(), client.ObjectKey{Name: space}, &corev1.Namespace{}) == nil
+	})
+	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "one", Finalizers: []string{workv1alpha2.ExecutionControllerFinalizer}}}
+	for _, name := range []string{"kept", "gone"} {
+		work.Spec.Workload.Manifests = append(work.Spec.Workload.Manifests, workv1alpha1.Manifest{RawExtension: runtime.RawExtension{
+			Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"` + name + `"}}`),
+		}})
+	}
+	if err := env.Hub.Create(t.Context(), work); err != nil {
+		t.Fatal(err)
+	}
+	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "kept"}} // the hub stands for the member
+	if err := env.Hub.Create(t.Context(), kept); err != nil {
+		t.Fatal(err)
+	}
+
+	said := call(t, "unregister", "silent", "--kubeconfig", env.Kubeconfig, "--cluster-kubeconfig", env.Kubeconfig)
+	for _, want := range []string{
+		"the control plane takes cluster silent out, for up to 1m0s",
+		"1 Works are left that its agent is to remove from cluster silent",
+		"the agent of cluster silent did not remove what the fleet ran there, which stays in the cluster:\n  ConfigMap default/kept\nkubectl delete",
+	} {
+		if said.Code != 0 || !strings.Contains(said.Err, want) {
+			t.Errorf("it ends with %d and says %q, want %q", said.Code, said.Err, want)
+		}
+	}
+	if said.Out != "cluster silent unregistered\n" || strings.Contains(said.Err, "default/gone") {
+		t.Errorf("it prints %q and says %q", said.Out, said.Err)
+	}
+}
