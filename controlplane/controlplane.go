@@ -32,6 +32,11 @@ import (
 // ControlPlane is a server that is built and holds its folder and port, but
 // answers only while Run runs.
 type ControlPlane struct {
+	// Opened is the number of the store's last write when it was opened: what the control
+	// plane has written since is not in it. It is 0 for a store that runs elsewhere, which
+	// others may write.
+	Opened int64
+
 	opts   Options
 	dir    *datadir.Dir
 	store  *etcd.Server // nil if the store runs elsewhere
@@ -118,6 +123,9 @@ func (c *ControlPlane) openStore(ctx context.Context) error {
 		Intercept: fence.Interceptor(epoch),
 	}); err != nil {
 		return err
+	}
+	if c.Opened, err = c.store.Revision(ctx); err != nil {
+		return fmt.Errorf("read the revision of the store: %w", err)
 	}
 	c.opts.Etcd.Servers = c.store.Endpoints()
 	return nil

@@ -69,6 +69,9 @@ type Options struct {
 	Silence Silence
 	// Tenure ends what is written to members with the lease; nil: there is none.
 	Tenure *tenure.Tenure
+	// Opened is the revision of the hub's store before this process wrote anything there;
+	// 0 where that is not known, or others write, too.
+	Opened int64
 	// Builds runs what is large or must not be done in this process; nil does all of
 	// it here, one after the other.
 	Builds build.Runner
@@ -214,6 +217,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options) (*fleet, erro
 	}
 	f.registry = members.New(reach)
 	f.setback = setback.New(mgr.GetClient(), mgr.GetAPIReader(), nil)
+	f.setback.Opened(opts.Opened)
 	if err := f.setback.Register(mgr); err != nil {
 		return nil, err
 	}
@@ -308,7 +312,7 @@ func registerNamespace(_ context.Context, f *fleet) error {
 
 func registerExecution(_ context.Context, f *fleet) error {
 	f.knowledge.OnChange(func(_ context.Context, affects func(schema.GroupVersionKind) bool) { f.registry.Reinterpret(affects) })
-	carry := execution.New(f.mgr.GetClient(), f.registry, f.interpreter, f.events, execution.Options{Hold: f.setback.Hold})
+	carry := execution.New(f.mgr.GetClient(), f.registry, f.interpreter, f.events, execution.Options{Hold: f.setback.HoldOf})
 	f.setback.OnChange(carry.Wake)
 	return carry.Register(f.mgr)
 }
@@ -321,7 +325,7 @@ func registerStatus(_ context.Context, f *fleet) error {
 
 func registerCluster(_ context.Context, f *fleet) error {
 	return cluster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, cluster.Options{
-		Marks: f.setback, Hold: f.setback.Hold, OnHold: f.setback.OnChange,
+		Marks: f.setback, Hold: f.setback.HoldOf, OnHold: f.setback.OnChange,
 		NoModels:     f.opts.Scheduling.Off.Models,
 		MonitorGrace: cmp.Or(f.opts.Silence.Grace, DefaultGrace),
 		StartupGrace: cmp.Or(f.opts.Silence.Startup, DefaultStartup),
@@ -329,7 +333,7 @@ func registerCluster(_ context.Context, f *fleet) error {
 }
 
 func registerOrphans(_ context.Context, f *fleet) error {
-	r := orphans.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, orphans.Options{Hold: f.setback.Hold})
+	r := orphans.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, orphans.Options{Hold: f.setback.HoldOf})
 	f.setback.OnChange(r.Wake)
 	return r.Register(f.mgr)
 }

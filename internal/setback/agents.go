@@ -2,7 +2,9 @@ package setback
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -21,8 +23,9 @@ import (
 // has written down, and say in the Lease that they renew anyway what they found: they
 // may know of more than any member that the hub asks itself.
 
-// Agents has the store know of the present run, as the first cluster in pull mode
-// needs it. It is written once, and a second time with the revision that it was
+// Agents has the store know of the present run. It is needed once something has changed
+// that agents may mark, or one of them is silent: a start after which nothing changes
+// writes nothing. It is written once, and a second time with the revision that it was
 // written at: until then no agent can have taken it for the last one.
 func (k *Keeper) Agents(ctx context.Context) error {
 	if err := k.Begin(ctx); err != nil {
@@ -53,28 +56,73 @@ func (k *Keeper) Agents(ctx context.Context) error {
 	return nil
 }
 
-// Heard weighs what the agent of a cluster says. Errors: what the hub answered.
-func (k *Keeper) Heard(ctx context.Context, cluster string, r claims.Report) error {
-	if err := k.Agents(ctx); err != nil {
+// errNotYet says that a mark is ahead of all that the hub has seen of the cluster, which
+// its watch may bring yet.
+var errNotYet = errors.New("it has seen more of the hub than the hub's own watch so far")
+
+// Heard weighs what the agent of a cluster says. Last says that the hub's watch has had
+// the time to show what the agent has seen. Errors: what the hub answered, or that this
+// should be said again.
+func (k *Keeper) Heard(ctx context.Context, cluster string, r claims.Report, last bool) error {
+	if err := k.Begin(ctx); err != nil {
 		return err
 	}
 	if hold := k.Hold(); hold != nil && slices.Contains(hold.Clusters, cluster) {
 		return nil // one word of an agent is enough
 	}
-	return k.weigh(ctx, cluster, &r.Mark, r.Behind)
+	k.mu.Lock()
+	behind := r.Behind || k.history.Behind(&r.Mark, k.id, math.MaxInt64)
+	// Agents go by the last run that was written down, which may be the one before this:
+	// then they have seen what has changed since, and so does the hub.
+	later := r.ID != k.id && !k.history.Forgives(r.ID) && r.Revision > k.began
+	known := k.first > 0 && r.Revision >= k.first && k.seen[cluster] >= r.Revision
+	k.mu.Unlock()
+	if !behind && later && !known && !last {
+		return errNotYet
+	}
+	if !behind && !(later && !known) {
+		return nil
+	}
+	return k.weigh(ctx, cluster, &r.Mark, true)
 }
 
 // agents keeps what agents say until it is weighed. Use newAgents.
 type agents struct {
 	wake chan struct{}
 
-	mu   sync.Mutex
-	some bool                     // there is a cluster in pull mode
-	say  map[string]claims.Report // by cluster: not weighed yet
+	mu     sync.Mutex
+	needed bool                     // the store is to know of the present run
+	silent map[string]bool          // clusters in pull mode that were not heard since the start
+	pull   bool                     // there is one
+	say    map[string]claims.Report // by cluster: not weighed yet
+	tries  map[string]int           // by cluster: how often that could not be weighed
 }
 
 func newAgents() *agents {
-	return &agents{wake: make(chan struct{}, 1), say: map[string]claims.Report{}}
+	return &agents{wake: make(chan struct{}, 1), silent: map[string]bool{}, say: map[string]claims.Report{}, tries: map[string]int{}}
+}
+
+// any says whether there is a cluster in pull mode.
+func (a *agents) any() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.pull
+}
+
+// need has the store know of the present run, if there is a cluster in pull mode.
+func (a *agents) need() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.needed = true
+	a.stir()
+}
+
+// stir has somebody look. The lock is held.
+func (a *agents) stir() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
 }
 
 // follow takes in what Clusters and their Leases say.
@@ -89,7 +137,7 @@ func (a *agents) follow(ctx context.Context, from cache.Cache) error {
 	}
 	learn := func(obj any) {
 		if c, ok := obj.(*clusterv1alpha1.Cluster); ok && c.Spec.SyncMode == clusterv1alpha1.Pull {
-			a.learn("", claims.Report{})
+			a.meet(c.Name)
 		}
 	}
 	if _, err := clusters.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: learn, UpdateFunc: func(_, obj any) { learn(obj) }}); err != nil {
@@ -99,6 +147,9 @@ func (a *agents) follow(ctx context.Context, from cache.Cache) error {
 		lease, ok := after.(*coordinationv1.Lease)
 		if !ok || lease.Namespace != workv1alpha2.NamespaceKarmadaCluster {
 			return
+		}
+		if before != nil {
+			a.alive(lease.Name)
 		}
 		text := lease.Annotations[clusterv1alpha1.MarkAnnotation]
 		if was, ok := before.(*coordinationv1.Lease); ok && was.Annotations[clusterv1alpha1.MarkAnnotation] == text {
@@ -114,35 +165,61 @@ func (a *agents) follow(ctx context.Context, from cache.Cache) error {
 	return nil
 }
 
-// learn notes that there are agents and, with a cluster, what its own says.
+// meet notes that there is a cluster in pull mode.
+func (a *agents) meet(cluster string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, known := a.silent[cluster]; known {
+		return
+	}
+	a.silent[cluster], a.pull = true, true
+	a.stir()
+}
+
+// alive notes that an agent gives signs of life.
+func (a *agents) alive(cluster string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.silent[cluster] = false
+}
+
+// learn keeps what an agent says.
 func (a *agents) learn(cluster string, r claims.Report) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.some && cluster == "" {
-		return
-	}
-	if a.some = true; cluster != "" {
+	if a.say[cluster] != r {
 		a.say[cluster] = r
+		delete(a.tries, cluster)
 	}
-	select {
-	case a.wake <- struct{}{}:
-	default:
-	}
+	a.stir()
 }
 
-// again is how soon what could not be weighed is weighed again.
-const again = time.Second
+const (
+	// again is how soon what could not be weighed is weighed again, and enoughTries how
+	// often, where the hub's watch is waited for.
+	again       = time.Second
+	enoughTries = 5
+	// roll is how long after a start all agents should have been heard.
+	roll = time.Minute
+)
 
 // run weighs what agents say, until ctx ends.
 func (a *agents) run(ctx context.Context, k *Keeper) {
+	called := time.NewTimer(roll)
+	defer called.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-called.C:
+			a.callRoll()
+			continue
 		case <-a.wake:
 		}
 		for err := a.weigh(ctx, k); err != nil && ctx.Err() == nil; err = a.weigh(ctx, k) {
-			log.FromContext(ctx).Info("What agents have seen of the hub is not weighed yet", "reason", err.Error())
+			if !errors.Is(err, errNotYet) {
+				log.FromContext(ctx).Info("What agents have seen of the hub is not weighed yet", "reason", err.Error())
+			}
 			timer := time.NewTimer(again)
 			select {
 			case <-ctx.Done():
@@ -154,28 +231,47 @@ func (a *agents) run(ctx context.Context, k *Keeper) {
 	}
 }
 
-func (a *agents) weigh(ctx context.Context, k *Keeper) error {
-	if err := k.Agents(ctx); err != nil {
-		return err
+// callRoll has the store know of the present run if an agent was not heard: it may have
+// seen what was lost, and say so when the store has grown past it.
+func (a *agents) callRoll() {
+	a.mu.Lock()
+	missing := false
+	for _, silent := range a.silent {
+		missing = missing || silent
 	}
-	for {
-		cluster, r, ok := a.take()
-		if !ok {
-			return nil
-		}
-		if err := k.Heard(ctx, cluster, r); err != nil {
-			a.learn(cluster, r)
-			return err
-		}
+	a.mu.Unlock()
+	if missing {
+		a.need()
 	}
 }
 
-func (a *agents) take() (cluster string, r claims.Report, ok bool) {
+// weigh weighs all that was said. What could not be weighed is kept.
+func (a *agents) weigh(ctx context.Context, k *Keeper) error {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	for cluster, r := range a.say {
-		delete(a.say, cluster)
-		return cluster, r, true
+	needed, say := a.needed && a.pull, a.say
+	a.say = map[string]claims.Report{}
+	a.mu.Unlock()
+	var all error
+	if needed {
+		all = k.Agents(ctx)
 	}
-	return "", claims.Report{}, false
+	for cluster, r := range say {
+		a.mu.Lock()
+		last := a.tries[cluster] >= enoughTries
+		a.mu.Unlock()
+		err := k.Heard(ctx, cluster, r, last)
+		a.mu.Lock()
+		if errors.Is(err, errNotYet) {
+			a.tries[cluster]++
+		}
+		if _, newer := a.say[cluster]; err != nil && !newer {
+			a.say[cluster] = r
+		}
+		if err == nil {
+			delete(a.tries, cluster)
+		}
+		a.mu.Unlock()
+		all = errors.Join(all, err)
+	}
+	return all
 }

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +43,7 @@ type Keeper struct {
 	run     claims.Run // zero until the store has it
 	wrote   int64      // the revision at which it had it
 	seen    map[string]int64
+	first   int64 // the first revision of this run that concerned a cluster; 0: none yet
 	told    []func()
 	agents  *agents
 }
@@ -55,7 +57,12 @@ func New(hub client.Client, live client.Reader, now clock.PassiveClock) *Keeper 
 	return &Keeper{hub: hub, live: live, clock: now, id: rand.Text(), seen: map[string]int64{}, agents: newAgents()}
 }
 
-// OnChange adds one who is told when the hub begins to wait, and when it goes on.
+// Opened says at which revision the store was before anything of this start was written:
+// what was lost is told from that. It is for a store that nobody else has written
+// since, and is called before Begin.
+func (k *Keeper) Opened(revision int64) { k.began = revision }
+
+// OnChange adds one who is told when a cluster begins to wait, and when it goes on.
 // It is called before anything is weighed, and must not block.
 func (k *Keeper) OnChange(told func()) { k.told = append(k.told, told) }
 
@@ -65,6 +72,9 @@ func (k *Keeper) Hold() *claims.Hold {
 	defer k.mu.Unlock()
 	return k.history.Hold
 }
+
+// HoldOf is why a cluster waits; nil if it does not.
+func (k *Keeper) HoldOf(cluster string) *claims.Hold { return k.Hold().Of(cluster) }
 
 // Begin reads how far the store is, and what it remembers. Until it has, no mark can
 // be weighed. It may be called again, and does nothing then.
@@ -82,8 +92,17 @@ func (k *Keeper) Begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if k.began > 0 {
+		began = min(began, k.began)
+	}
 	k.began, k.known, k.version = began, true, number(system.ResourceVersion)
 	k.history = claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation])
+	for _, seen := range k.seen {
+		if seen > began { // which of it was the first is not known any more
+			k.first = began + 1
+			k.agents.need()
+		}
+	}
 	return nil
 }
 
@@ -135,7 +154,7 @@ func number(resourceVersion string) int64 {
 func (k *Keeper) set(h claims.History, version int64) {
 	k.mu.Lock()
 	k.version = max(k.version, version)
-	turned := (k.history.Hold == nil) != (h.Hold == nil)
+	turned := who(k.history.Hold) != who(h.Hold)
 	k.history = h
 	k.mu.Unlock()
 	if !turned {
@@ -146,21 +165,42 @@ func (k *Keeper) set(h claims.History, version int64) {
 	}
 }
 
+// who says who waits.
+func who(h *claims.Hold) string {
+	switch {
+	case h == nil:
+		return ""
+	case h.Whole():
+		return "all"
+	default:
+		return strings.Join(h.Clusters, ",")
+	}
+}
+
 // Saw notes a revision that concerned a member.
 func (k *Keeper) Saw(cluster, resourceVersion string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.seen[cluster] = max(k.seen[cluster], number(resourceVersion))
+	revision := number(resourceVersion)
+	k.seen[cluster] = max(k.seen[cluster], revision)
+	if k.known && k.first == 0 && revision > k.began {
+		k.first = revision
+		k.agents.need()
+	}
 }
 
 // Weigh compares the mark of a member with the store. A hub that is behind waits from
 // then on, also if the store cannot be told. Errors: what the hub answered; the
 // member must not be written to then.
 func (k *Keeper) Weigh(ctx context.Context, cluster string, m *claims.Mark) error {
-	return k.weigh(ctx, cluster, m, false)
+	if err := k.Begin(ctx); err != nil {
+		return err
+	}
+	// The hub's own marks of other runs are from before this one began.
+	return k.weigh(ctx, cluster, m, m != nil && m.ID != k.id && m.Revision > k.began)
 }
 
-// weigh is Weigh; said says that an agent has found the hub to be behind the mark.
+// weigh is Weigh; said says that the hub was found to be behind the mark.
 func (k *Keeper) weigh(ctx context.Context, cluster string, m *claims.Mark, said bool) error {
 	if err := k.Begin(ctx); err != nil {
 		return err
@@ -193,7 +233,7 @@ func (k *Keeper) weigh(ctx context.Context, cluster string, m *claims.Mark, said
 // while the hub waits.
 func (k *Keeper) Next(ctx context.Context, cluster string, have *claims.Mark) (*claims.Mark, error) {
 	k.mu.Lock()
-	known, held, run, seen := k.known, k.history.Hold != nil, k.run, k.seen[cluster]
+	known, held, run, seen := k.known, k.history.Hold.Of(cluster) != nil, k.run, k.seen[cluster]
 	forgiven := have != nil && k.history.Forgives(have.ID)
 	k.mu.Unlock()
 	if _, ok := claims.Next(have, run, seen, forgiven); !known || held || !ok {
@@ -201,9 +241,17 @@ func (k *Keeper) Next(ctx context.Context, cluster string, have *claims.Mark) (*
 	}
 	if run.ID == "" {
 		var err error
-		if run, _, err = k.start(ctx, k.began); err != nil {
+		if k.agents.any() {
+			err = k.Agents(ctx)
+		} else {
+			_, _, err = k.start(ctx, k.began)
+		}
+		if err != nil {
 			return nil, err
 		}
+		k.mu.Lock()
+		run = k.run
+		k.mu.Unlock()
 	}
 	next, _ := claims.Next(have, run, seen, forgiven)
 	return &next, nil

@@ -192,6 +192,53 @@ func TestAStoreThatIsBehindIsHeldUntilSomebodyResumes(t *testing.T) {
 	}
 }
 
+// TestWhatWasLostIsLessThanAStartWrites: the store was set back by less than what the
+// control plane writes before it looks for the first time.
+func TestWhatWasLostIsLessThanAStartWrites(t *testing.T) {
+	s := newStore("100")
+	_, mark := start(t, s, "120", nil)
+	s.revision = "130" // with what the start has added
+	for _, tc := range []struct {
+		opened int64
+		held   bool
+	}{{120, false}, {115, true}} {
+		k := setback.New(s, s, nil)
+		k.Opened(tc.opened)
+		if err := k.Weigh(t.Context(), "east", mark); err != nil || (k.Hold() != nil) != tc.held {
+			t.Errorf("opened at %d: %v, %v", tc.opened, k.Hold(), err)
+		}
+	}
+}
+
+// TestOneMarkHoldsOneCluster: what one cluster says is its own, until a second one says
+// so.
+func TestOneMarkHoldsOneCluster(t *testing.T) {
+	s := newStore("100")
+	k := setback.New(s, s, nil)
+	told := 0
+	k.OnChange(func() { told++ })
+	lost := &claims.Mark{Run: 7, ID: "lost", Revision: 500}
+	if err := k.Weigh(t.Context(), "east", lost); err != nil {
+		t.Fatal(err)
+	}
+	if k.HoldOf("east") == nil || k.HoldOf("west") != nil || told != 1 {
+		t.Errorf("one says so: east %v, west %v, told %d times", k.HoldOf("east"), k.HoldOf("west"), told)
+	}
+	k.Saw("west", "120")
+	if next, err := k.Next(t.Context(), "west", nil); next == nil || err != nil {
+		t.Errorf("the other cluster goes on without a mark: %v", err)
+	}
+	if err := k.Weigh(t.Context(), "north", lost); err != nil {
+		t.Fatal(err)
+	}
+	if k.HoldOf("east") == nil || k.HoldOf("west") == nil || told != 2 {
+		t.Errorf("two say so: east %v, west %v, told %d times", k.HoldOf("east"), k.HoldOf("west"), told)
+	}
+	if err := k.Resume(t.Context()); err != nil || k.HoldOf("east") != nil || told != 3 {
+		t.Errorf("somebody says to go on: %v, %v, told %d times", k.HoldOf("east"), err, told)
+	}
+}
+
 func TestWhatIsPending(t *testing.T) {
 	work := func(name, message string, manifests ...string) *workv1alpha1.Work {
 		w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-east", Name: name}}
@@ -219,7 +266,7 @@ func TestWhatIsPending(t *testing.T) {
 		work("two", "Failed to apply all manifests (0/2): [held: would set back Deployment shop/web, held: would make ConfigMap shop/web]"),
 		work("failed", "Failed to apply all manifests (0/1): no such kind"), work("fine", ""), leaving,
 	)
-	got, err := setback.Pending(t.Context(), s)
+	got, err := setback.Pending(t.Context(), s, &claims.Hold{Clusters: []string{"east", "edge"}})
 	if err != nil {
 		t.Fatal(err)
 	}

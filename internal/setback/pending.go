@@ -53,14 +53,14 @@ func Waits(ctx context.Context, hub client.Reader) (*claims.Hold, error) {
 	return claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation]).Hold, nil
 }
 
-// Pending returns what the hub would do if it did not wait. What it does not know of
-// does not appear: it stays as it is.
-func Pending(ctx context.Context, hub client.Reader) (Plan, error) {
+// Pending returns what the hub would do if it did not wait, given why it does. What it
+// does not know of does not appear: it stays as it is.
+func Pending(ctx context.Context, hub client.Reader, hold *claims.Hold) (Plan, error) {
 	var clusters clusterv1alpha1.ClusterList
 	if err := hub.List(ctx, &clusters); err != nil {
 		return Plan{}, fmt.Errorf("list clusters: %w", err)
 	}
-	changes, err := pending(ctx, hub, pulling(clusters.Items))
+	changes, err := pending(ctx, hub, hold, pulling(clusters.Items, hold))
 	if err != nil {
 		return Plan{}, err
 	}
@@ -89,7 +89,7 @@ func planOf(clusters []clusterv1alpha1.Cluster, changes []Change) Plan {
 
 // pending returns the changes in no order. It counts the Works of the clusters in pull
 // mode in pulls.
-func pending(ctx context.Context, hub client.Reader, pulls map[string]int) ([]Change, error) {
+func pending(ctx context.Context, hub client.Reader, hold *claims.Hold, pulls map[string]int) ([]Change, error) {
 	var out []Change
 	list := &workv1alpha1.WorkList{}
 	for {
@@ -100,7 +100,7 @@ func pending(ctx context.Context, hub client.Reader, pulls map[string]int) ([]Ch
 			cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(list.Items[i].Namespace)
 			if _, pull := pulls[cluster]; pull {
 				pulls[cluster]++
-			} else if ok {
+			} else if ok && hold.Of(cluster) != nil { // others go on
 				out = append(out, pendingOf(cluster, &list.Items[i])...)
 			}
 		}
@@ -116,11 +116,11 @@ func pending(ctx context.Context, hub client.Reader, pulls map[string]int) ([]Ch
 	return out, nil
 }
 
-// pulling returns the clusters in pull mode, with no Works counted.
-func pulling(clusters []clusterv1alpha1.Cluster) map[string]int {
+// pulling returns the clusters in pull mode that wait, with no Works counted.
+func pulling(clusters []clusterv1alpha1.Cluster, hold *claims.Hold) map[string]int {
 	out := map[string]int{}
 	for i := range clusters {
-		if clusters[i].Spec.SyncMode == clusterv1alpha1.Pull {
+		if clusters[i].Spec.SyncMode == clusterv1alpha1.Pull && hold.Of(clusters[i].Name) != nil {
 			out[clusters[i].Name] = 0
 		}
 	}

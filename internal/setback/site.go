@@ -155,7 +155,7 @@ func (s *Site) meet(history claims.History, mark *claims.Mark, at int64) *claims
 	}
 	switch {
 	case s.lost == nil:
-		s.hold = history.Hold
+		s.hold = history.Hold.Of(s.options.Cluster)
 	case s.hold == nil || !slices.Contains(s.hold.Lost, s.lost.ID):
 		found, _ := claims.History{}.Holds(s.options.Cluster, s.lost, at, s.options.Clock.Now())
 		s.hold = found.Hold
@@ -234,7 +234,7 @@ func (s *Site) Next(ctx context.Context, _ string, have *claims.Mark) (*claims.M
 	case !ok:
 		s.nobody = s.options.Clock.Now()
 		return nil, nil
-	case history.Hold != nil || !s.met:
+	case history.Hold.Of(s.options.Cluster) != nil || !s.met:
 		return nil, nil
 	}
 	s.history = history

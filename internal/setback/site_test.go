@@ -118,7 +118,7 @@ func TestMarksOfAnAgent(t *testing.T) {
 	if err := e.meet(t); err != nil {
 		t.Errorf("a hub that goes on: %v", err)
 	}
-	if err := next.Heard(t.Context(), "east", claims.Report{Mark: *second}); err != nil || next.Hold() != nil {
+	if err := next.Heard(t.Context(), "east", claims.Report{Mark: *second}, true); err != nil || next.Hold() != nil {
 		t.Errorf("a hub that goes on waits: %v, %v", next.Hold(), err)
 	}
 }
@@ -128,7 +128,8 @@ func TestMarksOfAnAgent(t *testing.T) {
 func TestWhenAnAgentHolds(t *testing.T) {
 	history := claims.History{Runs: []claims.Run{{Number: 1, ID: "a", Began: 10}, {Number: 2, ID: "b", Began: 50}}}
 	lost := claims.Mark{Run: 3, ID: "c", Revision: 60}
-	holding, _ := history.Holds("west", &lost, 55, time.Unix(500, 0))
+	one, _ := history.Holds("west", &lost, 55, time.Unix(500, 0))
+	holding, _ := one.Holds("north", &lost, 55, time.Unix(500, 0))
 	for name, tc := range map[string]struct {
 		history  claims.History
 		revision string
@@ -142,7 +143,8 @@ func TestWhenAnAgentHolds(t *testing.T) {
 		"a revision that the hub has not reached":    {history, "100", &claims.Mark{Run: 2, ID: "b", Revision: 101}, nil, true, &claims.Report{Mark: claims.Mark{Run: 2, ID: "b", Revision: 101}, Behind: true}},
 		"a run that the hub does not know":           {history, "100", &lost, nil, true, &claims.Report{Mark: lost, Behind: true}},
 		"a run that the hub goes on without":         {holding.Resumes(), "100", &lost, nil, false, &claims.Report{Mark: lost}},
-		"a hub that waits for another member":        {holding, "100", nil, nil, true, nil},
+		"a hub of which another member says so":      {one, "100", nil, nil, false, nil},
+		"a hub of which two others say so":           {holding, "100", nil, nil, true, nil},
 		"a hub of which nothing is known any more":   {claims.History{}, "100", &lost, nil, true, &claims.Report{Mark: lost, Behind: true}},
 		"a member that does not say what it carries": {history, "100", nil, errors.New("down"), true, nil},
 	} {
@@ -211,11 +213,11 @@ func TestAnAgentThatKnowsMore(t *testing.T) {
 	if !ok || !report.Behind || e.turns != 1 {
 		t.Fatalf("the hub is told %v, %t; %d turns", report, ok, e.turns)
 	}
-	if err := restored.Heard(t.Context(), "east", report); err != nil || restored.Hold() == nil {
+	if err := restored.Heard(t.Context(), "east", report, false); err != nil || restored.Hold() == nil {
 		t.Fatalf("the hub does not wait: %v", err)
 	}
 	writes := s.writes.Load()
-	if err := restored.Heard(t.Context(), "east", claims.Report{Mark: claims.Mark{Run: 9, ID: "x", Revision: 9}, Behind: true}); err != nil || s.writes.Load() != writes {
+	if err := restored.Heard(t.Context(), "east", claims.Report{Mark: claims.Mark{Run: 9, ID: "x", Revision: 9}, Behind: true}, true); err != nil || s.writes.Load() != writes {
 		t.Errorf("an agent that says so again and again has the hub write: %v", err)
 	}
 	if err := e.meet(t); !errors.Is(err, hub.ErrHeld) {
@@ -231,7 +233,117 @@ func TestAnAgentThatKnowsMore(t *testing.T) {
 	if next := e.next(t, mark); next == nil || next.Revision != 710 {
 		t.Errorf("the mark afterwards is %v", next)
 	}
-	if err := restored.Heard(t.Context(), "east", report); err != nil || restored.Hold() != nil {
+	if err := restored.Heard(t.Context(), "east", report, true); err != nil || restored.Hold() != nil {
 		t.Errorf("what was forgiven counts: %v, %v", restored.Hold(), err)
+	}
+}
+
+// TestWhatAgentsSayOfThisRun: agents mark with the run before until the present one is
+// written down, which it is once something has changed. What is ahead of what has
+// changed was lost.
+func TestWhatAgentsSayOfThisRun(t *testing.T) {
+	before := newStore("10")
+	if err := setback.New(before, before, nil).Agents(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	history := claims.ParseHistory(before.system(t).Annotations[clusterv1alpha1.HistoryAnnotation])
+	run, _ := history.Last()
+	for name, tc := range map[string]struct {
+		changed []string // revisions that the hub's watch has shown
+		says    int64
+		first   error // what is said at first
+		held    bool  // what follows in the end
+	}{
+		"what it has seen before":              {nil, 1000, nil, false},
+		"what the hub has seen, too":           {[]string{"1200"}, 1200, nil, false},
+		"what the hub's watch has yet to show": {nil, 1001, setback.ErrNotYet, true},
+		"what lies before the first change":    {[]string{"1200"}, 1100, setback.ErrNotYet, true},
+		"what lies beyond the last change":     {[]string{"1200"}, 1300, setback.ErrNotYet, true},
+		"the first of several changes":         {[]string{"1200", "1300"}, 1200, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore("1020") // with what the start has written
+			system := s.system(t)
+			system.Annotations = map[string]string{clusterv1alpha1.HistoryAnnotation: history.Encode()}
+			if err := s.Update(t.Context(), system); err != nil {
+				t.Fatal(err)
+			}
+			k := setback.New(s, s, nil)
+			k.Opened(1000)
+			if err := k.Begin(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, revision := range tc.changed {
+				k.Saw("east", revision)
+			}
+			report := claims.Report{Mark: claims.Mark{Run: run.Number, ID: run.ID, Revision: tc.says}}
+			if err := k.Heard(t.Context(), "east", report, false); !errors.Is(err, tc.first) || k.Hold() != nil {
+				t.Errorf("at first: %v, %v", err, k.Hold())
+			}
+			if writes := s.writes.Load(); writes != 0 {
+				t.Errorf("it wrote %d times", writes)
+			}
+			if err := k.Heard(t.Context(), "east", report, true); err != nil || (k.Hold() != nil) != tc.held {
+				t.Errorf("in the end: %v, %v", err, k.Hold())
+			}
+		})
+	}
+}
+
+// TestAStartAfterWhichNothingChangesWritesNothing: the store knows of a run once
+// something has changed that agents may mark, or one of them is silent.
+func TestAStartAfterWhichNothingChangesWritesNothing(t *testing.T) {
+	before := newStore("10")
+	if err := setback.New(before, before, nil).Agents(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	history := before.system(t).Annotations[clusterv1alpha1.HistoryAnnotation]
+	run, _ := claims.ParseHistory(history).Last()
+	seen := claims.Report{Mark: claims.Mark{Run: run.Number, ID: run.ID, Revision: 90}}
+	for name, tc := range map[string]struct {
+		happens func(k *setback.Keeper)
+		writes  int64
+	}{
+		"nothing": {func(*setback.Keeper) {}, 0},
+		"all agents are heard": {func(k *setback.Keeper) {
+			k.Saw("edge", "90") // what the watch begins with
+			k.Alive("edge")
+			k.Say("edge", seen)
+			k.CallRoll()
+		}, 0},
+		"something changes": {func(k *setback.Keeper) { k.Saw("edge", "101") }, 2},
+		"an agent is silent": {func(k *setback.Keeper) {
+			k.Meet("quiet")
+			k.Alive("edge")
+			k.CallRoll()
+		}, 2},
+		"both, more than once": {func(k *setback.Keeper) {
+			k.Saw("edge", "101")
+			k.Saw("edge", "102")
+			k.CallRoll()
+		}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore("100")
+			system := s.system(t)
+			system.Annotations = map[string]string{clusterv1alpha1.HistoryAnnotation: history}
+			if err := s.Update(t.Context(), system); err != nil {
+				t.Fatal(err)
+			}
+			k := setback.New(s, s, nil)
+			if err := k.Begin(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			k.Meet("edge")
+			tc.happens(k)
+			for range 3 {
+				if err := k.WeighAgents(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if writes := s.writes.Load(); writes != tc.writes || k.Hold() != nil {
+				t.Errorf("it wrote %d times, want %d; it waits: %v", writes, tc.writes, k.Hold())
+			}
+		})
 	}
 }

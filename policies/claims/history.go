@@ -75,6 +75,23 @@ type Hold struct {
 	Lost []string `json:"lost"`
 }
 
+// corroborated is how many clusters have to say that the hub is behind for all to
+// wait: what one says, no other need confirm, and it may not be true.
+const corroborated = 2
+
+// Whole says whether all clusters wait, and not only the one that has seen more.
+func (h *Hold) Whole() bool { return len(h.Clusters) >= corroborated }
+
+// Of returns the hold as far as it is about a cluster: nil if that one does not wait.
+// A cluster's word holds that cluster: whatever the hub lost that concerned it, it has
+// seen itself.
+func (h *Hold) Of(cluster string) *Hold {
+	if h == nil || !h.Whole() && !slices.Contains(h.Clusters, cluster) {
+		return nil
+	}
+	return h
+}
+
 // mostNamed is how many clusters a message names.
 const mostNamed = 5
 
@@ -90,9 +107,12 @@ func (h *Hold) Found() string {
 	if more := len(clusters) - mostNamed; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("the control plane was set back to an older backup: its store was at revision %d, and %s had seen %d. "+
-		"Since %s nothing is changed or removed in clusters",
+	found := fmt.Sprintf("the control plane was set back to an older backup: its store was at revision %d, and %s had seen %d. Since %s nothing is changed or removed",
 		h.Store, names, h.Seen, h.Since.Format(time.RFC3339))
+	if h.Whole() {
+		return found + " in clusters"
+	}
+	return found + " in that cluster; all wait once a second one says the same"
 }
 
 // History is what the store remembers of its runs.

@@ -135,6 +135,24 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// TestWhoWaits: the word of one cluster holds that one, that of two all.
+func TestWhoWaits(t *testing.T) {
+	now := time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
+	mark := &claims.Mark{Run: 2, ID: "b", Revision: 50}
+	h, _ := claims.History{}.Holds("east", mark, 20, now)
+	h, _ = h.Holds("east", &claims.Mark{Run: 3, ID: "c", Revision: 60}, 20, now) // says it again
+	if h.Hold.Whole() || h.Hold.Of("east") == nil || h.Hold.Of("west") != nil || !strings.Contains(h.Hold.Describe(), "in that cluster; all wait once a second one says the same") {
+		t.Errorf("one cluster holds all: %+v, %s", h.Hold, h.Hold.Describe())
+	}
+	h, _ = h.Holds("north", mark, 20, now)
+	if !h.Hold.Whole() || h.Hold.Of("west") == nil || !strings.Contains(h.Hold.Describe(), "nothing is changed or removed in clusters") {
+		t.Errorf("two clusters do not hold all: %+v, %s", h.Hold, h.Hold.Describe())
+	}
+	if none := h.Resumes().Hold; none.Of("east") != nil {
+		t.Error("it waits though nothing is held")
+	}
+}
+
 // TestWhatIsToldOfAHold fits into a condition, and does not depend on who was found
 // first.
 func TestWhatIsToldOfAHold(t *testing.T) {

@@ -56,7 +56,7 @@ func (c *claimant) holder(ctx context.Context, cluster string) (func() claims.Ho
 	if err != nil {
 		return nil, fmt.Errorf("read the identity of the hub: %w", err)
 	}
-	is := claims.Holder{Hub: string(system.UID), Cluster: cluster, Address: c.address(ctx)}
+	is := claims.Holder{Hub: string(system.UID), Cluster: cluster, Address: c.address(ctx), Mode: claims.Push}
 	return func() claims.Holder { return is }, nil
 }
 
@@ -96,12 +96,12 @@ func (c *claimant) release(ctx context.Context, member *members.Member) {
 // reasonSetBack: the store of the hub was set back to an older backup.
 const reasonSetBack = "StoreSetBack"
 
-// hold returns why nothing is changed in members; nil if nothing is held.
-func (o *Options) hold() *claims.Hold {
+// hold returns why nothing is changed in a cluster; nil if nothing is held.
+func (o *Options) hold(cluster string) *claims.Hold {
 	if o.Hold == nil {
 		return nil
 	}
-	return o.Hold()
+	return o.Hold(cluster)
 }
 
 // waits says in the status whether something is held: the hub does, for clusters in
@@ -111,7 +111,7 @@ func (o *Options) waits(s *state, recorder Recorder) {
 		return
 	}
 	was := meta.FindStatusCondition(s.status.Conditions, clusterv1alpha1.ClusterConditionHeld)
-	hold := o.hold()
+	hold := o.hold(s.cluster.Name)
 	switch {
 	case hold != nil:
 		meta.SetStatusCondition(&s.status.Conditions, metav1.Condition{

@@ -70,9 +70,9 @@ type Options struct {
 	Holder func(cluster string) claims.Holder
 	// Marks compares how far members have seen the hub go; nil does not.
 	Marks members.Marker
-	// Hold is why nothing is changed in members, which the clusters' conditions show;
-	// nil, and a nil answer, is that nothing is held.
-	Hold func() *claims.Hold
+	// Hold is why nothing is changed in a cluster, which its conditions show; nil, and a
+	// nil answer, is that nothing is held.
+	Hold func(cluster string) *claims.Hold
 	// OnHold has told called when that begins and ends; nil does not.
 	OnHold func(told func())
 	// MonitorGrace is how long a cluster in pull mode may be silent before Ready

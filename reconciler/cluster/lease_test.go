@@ -269,7 +269,7 @@ func TestAClusterInPullModeIsToldThatTheHubWaits(t *testing.T) {
 	events := record.NewFakeRecorder(10)
 	w.recorder = events
 	hold := &claims.Hold{Clusters: []string{"west"}}
-	w.options.Hold = func() *claims.Hold { return hold }
+	w.options.Hold = func(string) *claims.Hold { return hold }
 	held := func() string {
 		cluster := &clusterv1alpha1.Cluster{}
 		if err := w.hub.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, cluster); err != nil {

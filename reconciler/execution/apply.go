@@ -111,7 +111,7 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 		}
 		l.pace.Ran(s.key)
 	}
-	if err := l.options.paused(m, act, presence); err != nil {
+	if err := l.options.paused(l.cluster, m, act, presence); err != nil {
 		return loop.Next{}, err
 	}
 	done, ok := l.ledger.claim(m)

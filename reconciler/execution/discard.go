@@ -81,7 +81,7 @@ func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 		log.FromContext(ctx).Info("Left to another Work", "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name, "heir", heir)
 		return nil
 	}
-	if l.options.held() {
+	if l.options.held(l.cluster) {
 		return &pausedError{"remove", m}
 	}
 	preserve := s.work.Spec.PreserveResourcesOnDeletion != nil && *s.work.Spec.PreserveResourcesOnDeletion

@@ -45,9 +45,9 @@ type Options struct {
 	Quiet time.Duration
 	// Most is how long such a change waits in all; zero means 1 s.
 	Most time.Duration
-	// Hold is why nothing is changed in members; nil, and a nil answer, is that
+	// Hold is why nothing is changed in a cluster; nil, and a nil answer, is that
 	// nothing is held. Wake is called when that ends.
-	Hold func() *claims.Hold
+	Hold func(cluster string) *claims.Hold
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
 }

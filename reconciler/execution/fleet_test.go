@@ -111,12 +111,12 @@ func (f *fleet) startLoops() {
 	templates.Want("test", appsv1.SchemeGroupVersion.WithKind("Deployment"), corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	cached := mgr.GetClient()
 	keeper := setback.New(cached, mgr.GetAPIReader(), nil)
-	carry := execution.New(cached, registry, native, nobody{}, execution.Options{Hold: keeper.Hold})
+	carry := execution.New(cached, registry, native, nobody{}, execution.Options{Hold: keeper.HoldOf})
 	keeper.OnChange(carry.Wake)
 	loops := []interface{ Register(ctrl.Manager) error }{
 		keeper,
 		cluster.New(cached, mgr.GetAPIReader(), registry, nobody{}, cluster.Options{
-			Marks: keeper, Hold: keeper.Hold, OnHold: keeper.OnChange,
+			Marks: keeper, Hold: keeper.HoldOf, OnHold: keeper.OnChange,
 			Period: period, FailureThreshold: 2 * time.Second, SuccessThreshold: time.Second,
 		}),
 		namespace.New(cached, namespace.Options{}),

@@ -18,13 +18,13 @@ func (e *pausedError) Error() string {
 	return fmt.Sprintf("%s%s %s", workv1alpha1.WorkHeldPrefix, e.verb, e.manifest.title())
 }
 
-// held says whether the hub waits.
-func (o *Options) held() bool { return o.Hold != nil && o.Hold() != nil }
+// held says whether nothing is changed in a cluster.
+func (o *Options) held(cluster string) bool { return o.Hold != nil && o.Hold(cluster) != nil }
 
 // paused refuses to change anything in the member while the hub waits: it was set
 // back to an older backup, and what it knows is older than what runs.
-func (o *Options) paused(m *manifest, act action, presence members.Presence) error {
-	if !o.held() {
+func (o *Options) paused(cluster string, m *manifest, act action, presence members.Presence) error {
+	if !o.held(cluster) {
 		return nil
 	}
 	verb := "change"

@@ -50,7 +50,7 @@ type Options struct {
 	Settle time.Duration
 	// Hold is why nothing is removed from members, whatever a policy says; nil, and a
 	// nil answer, is that nothing is held. Wake is called when that changes.
-	Hold func() *claims.Hold
+	Hold func(cluster string) *claims.Hold
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
 }
@@ -239,7 +239,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // kept says why orphans stay that the cluster's policy would have removed.
 func (r *Reconciler) kept(c *clusterv1alpha1.Cluster, s *sweep) policy.Kept {
 	switch {
-	case r.options.Hold != nil && r.options.Hold() != nil:
+	case r.options.Hold != nil && r.options.Hold(c.Name) != nil:
 		return policy.KeptAsHeld
 	case c.Annotations[clusterv1alpha1.OrphansAnnotation] == clusterv1alpha1.OrphansDelete && len(s.certain) > 0 && policy.Brakes(len(s.certain), s.managed):
 		return policy.KeptAsMany

@@ -95,7 +95,7 @@ func (a *agent) wire(ctx context.Context) error {
 	a.mgr = mgr
 	name := a.options.clusterName
 	knowledge := interpreters.New(interpreters.Options{Metrics: metrics.Registry})
-	registry := members.New(members.Options{Interpreter: knowledge.Interpreter()})
+	registry := members.New(members.Options{Interpreter: knowledge.Interpreter(), Gate: a.seat})
 	if err := mgr.Add(registry); err != nil {
 		return err
 	}
@@ -111,13 +111,13 @@ func (a *agent) wire(ctx context.Context) error {
 	}
 	a.back = func() { carry.Proven(name) } // Works whose statuses the hub could not take
 	err = cluster.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, cluster.Options{
-		Own: name, Target: a.target, Holder: a.holder, Marks: a.site,
+		Own: name, Target: a.target, Holder: a.holder, Marks: marker{a.site, a.seat},
 		Period: a.options.status.period, FailureThreshold: a.options.status.failure, SuccessThreshold: a.options.status.success,
 	}).Register(mgr)
 	if err != nil {
 		return err
 	}
-	finder := orphans.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, orphans.Options{Own: name, Hold: a.site.Hold})
+	finder := orphans.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, orphans.Options{Own: name, Hold: func(string) *claims.Hold { return a.site.Hold() }})
 	a.site.OnChange(finder.Wake)
 	if err := finder.Register(mgr); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (a *agent) target(_ context.Context, c *clusterv1alpha1.Cluster) (members.T
 
 // holder says which hub has the member: the one that the agent knows.
 func (a *agent) holder(name string) claims.Holder {
-	return claims.Holder{Hub: a.link.Identity(), Cluster: name, Address: a.hub.Host}
+	return claims.Holder{Hub: a.link.Identity(), Cluster: name, Address: a.hub.Host, Mode: claims.Pull}
 }
 
 // recorder emits Events where an agent may: in its cluster's namespace on the hub,

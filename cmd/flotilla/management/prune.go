@@ -169,6 +169,7 @@ func (p *prune) held(ctx context.Context, errOut io.Writer) error {
 	if err != nil {
 		return fleet.Describe(err)
 	}
+	hold = hold.Of(p.cluster)
 	switch {
 	case hold == nil:
 		return nil

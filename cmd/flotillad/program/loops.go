@@ -55,6 +55,9 @@ type inProcess struct {
 	// shared returns what was read from the control plane made of what this process
 	// has of it anyway.
 	shared func(ctx context.Context, obj runtime.Object) runtime.Object
+	// opened is the revision of its store before this process wrote anything; 0: not
+	// known.
+	opened int64
 	// room is why nothing more should be kept on the disk.
 	room func() error
 }
@@ -184,6 +187,7 @@ func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *arti
 		Silence:     o.silence,
 		Tenure:      options.Tenure,
 		Builds:      o.sources.builds,
+		Opened:      o.plane.opened,
 	})
 	if err != nil {
 		return err

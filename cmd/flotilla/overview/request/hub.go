@@ -67,7 +67,7 @@ func resumeHub(cmd *cobra.Command, f *fleet.Flags, now clock.Clock, dry bool, ou
 		return fleet.Describe(err)
 	}
 	if plan.Hold != nil {
-		if plan.Plan, err = setback.Pending(cmd.Context(), hub); err != nil {
+		if plan.Plan, err = setback.Pending(cmd.Context(), hub, plan.Hold); err != nil {
 			return fleet.Describe(err)
 		}
 	}
