@@ -43,11 +43,6 @@ func TestMain(m *testing.M) {
 		fmt.Println("e2e starts processes: skipped with -short")
 		return
 	}
-	// The fleet that all share remembers what came before: these tests keep their order.
-	if err := flag.Set("test.shuffle", "off"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 	os.Exit(fleet.Main(context.Background(), m, startWorld))
 }
 
