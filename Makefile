@@ -46,7 +46,7 @@ bench: build ## measure speed, writes and memory; prints a table, writes bench/o
 	$(GO) run ./bench
 
 .PHONY: chaos
-chaos: build ## kill, stop and cut off parts of a fleet FAULTS (200) times, and judge what came of it
+chaos: build ## kill, stop and cut off parts of two fleets FAULTS (200) times each, and judge what came of it
 	$(GO) test -count=1 -v -timeout 3h ./e2e/chaos -faults $(or $(FAULTS),200) -still 60s $(if $(SEED),-seed $(SEED))
 
 .PHONY: fuzz

@@ -26,7 +26,12 @@ var (
 // TestChaos disturbs a fleet while users change it. Afterwards all invariants hold: it
 // has what they wrote, in every cluster, nothing went or came back that they did not
 // ask for, and it is at rest.
-func TestChaos(t *testing.T) {
+func TestChaos(t *testing.T) { disturbed(t, startApart) }
+
+// TestChaosOfReplicas does the same with several control planes on one store.
+func TestChaosOfReplicas(t *testing.T) { disturbed(t, startReplicas) }
+
+func disturbed(t *testing.T, start func(t *testing.T) *world) {
 	if testing.Short() {
 		t.Skip("it starts processes")
 	}
@@ -37,6 +42,7 @@ func TestChaos(t *testing.T) {
 	w := start(t)
 	unwatch := w.watch(t)
 	w.prepare(t)
+	w.source(t)
 	w.settled(t)
 	before, err := w.uses(t.Context())
 	if err != nil {
@@ -61,7 +67,8 @@ func TestChaos(t *testing.T) {
 	for _, v := range history.Check(h) {
 		t.Errorf("%s: %s", v.Invariant, v.Because)
 	}
-	told := noticed(h)
+	judged := history.Judged(h)
+	told, of := noticed(h, judged)
 	if told == 0 {
 		t.Error("I3: nobody would have noticed that replicas were lost")
 	}
@@ -77,27 +84,27 @@ func TestChaos(t *testing.T) {
 	}
 	t.Logf("%d writes by users, of them %d acknowledged, and %d moves; %d requests of loops, %d sights, %d looks and %d divisions judged; %d objects in the end",
 		len(h.Writes), acknowledged, len(h.Moves), len(h.Requests), len(h.Sights), len(h.Snapshots), len(h.Divisions), len(h.End.Hub))
-	t.Logf("all replicas gone at one look would have been noticed at %d of %d", told, min(samples, len(h.Snapshots)))
+	t.Logf("%d texts were searched for %d secrets", len(h.Texts), len(h.Secrets))
+	t.Logf("I3 has judged %d of %d looks; all replicas gone at one of them would have been noticed at %d of %d", len(judged), len(h.Snapshots), told, of)
 }
 
 // samples are how many looks noticed doctors.
 const samples = 100
 
-// noticed doctors the looks of a history one by one, as if nothing had run, and counts
-// those at which that is not in order: at the others users had just deleted or made the
-// object, or changes came so fast that it never ran as wanted before.
-func noticed(h history.History) int {
-	count := 0
-	for n := range min(samples, len(h.Snapshots)) {
-		i := n * len(h.Snapshots) / min(samples, len(h.Snapshots))
+// noticed doctors some of the looks that were judged, one by one, as if nothing had run,
+// and counts those at which that is not in order, of how many.
+func noticed(h history.History, judged []int) (told, of int) {
+	of = min(samples, len(judged))
+	for n := range of {
+		i := judged[n*len(judged)/of]
 		looks := slices.Clone(h.Snapshots)
 		looks[i].Held = nil
 		found := history.Check(history.History{Writes: h.Writes, Moves: h.Moves, Policies: h.Policies, Snapshots: looks})
 		if slices.ContainsFunc(found, func(v history.Violation) bool { return v.Invariant == "I3" }) {
-			count++
+			told++
 		}
 	}
-	return count
+	return told, of
 }
 
 // watch keeps what members and the control plane show until the function that it
@@ -105,7 +112,7 @@ func noticed(h history.History) int {
 func (w *world) watch(t *testing.T) (unwatch func() error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	look := newLooker()
+	look := newLookers(users)
 	var group sync.WaitGroup
 	failed := make(chan error, 100)
 	begin := func(do func() error) { group.Go(func() { failed <- do() }) }
@@ -114,7 +121,9 @@ func (w *world) watch(t *testing.T) (unwatch func() error) {
 			begin(func() error { return w.follow(ctx, name, gvr, look) })
 		}
 	}
-	begin(func() error { return w.look(ctx, look) })
+	for _, l := range look {
+		begin(func() error { return w.look(ctx, l) })
+	}
 	begin(func() error { return w.followBindings(ctx) })
 	return func() error {
 		stop()
@@ -151,12 +160,13 @@ func (w *world) settled(t *testing.T) {
 // judged returns the history with how all of it stands in the end.
 func (w *world) judged(t *testing.T, before map[string]history.Use) history.History {
 	t.Helper()
-	h := history.History{Policies: w.policies, Still: w.atRest(t), AtRest: *still, Secrets: []string{canary}, Programs: w.needs(t, before)}
+	h := history.History{Policies: w.policies, Still: w.atRest(t), AtRest: *still, Programs: w.needs(t, before)}
 	h.Writes, h.Moves = w.log.asked()
-	var err1, err2 error
+	var err1, err2, err3 error
 	h.End, err1 = w.end(t.Context())
-	h.Texts, err2 = w.texts(t.Context())
-	if err := errors.Join(err1, err2); err != nil {
+	h.Texts, err2 = w.texts(t.Context(), h.End)
+	h.Secrets, err3 = w.secrets(t.Context())
+	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range h.Texts {
@@ -174,10 +184,10 @@ func (w *world) explain(t *testing.T) {
 		return
 	}
 	for _, args := range [][]string{{"status"}, {"get", "clusters", "-o", "wide"}, {"get", "rb", "-n", namespace, "-o", "yaml"}} {
-		out, err := exec.Command(fleet.Program("flotilla"), append(args, "--kubeconfig", w.Hub.Kubeconfig)...).CombinedOutput() //nolint:noctx // the test's context may be over
+		out, err := exec.Command(fleet.Program("flotilla"), append(args, "--kubeconfig", w.kubeconfig)...).CombinedOutput() //nolint:noctx // the test's context may be over
 		t.Logf("flotilla %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
-	for _, p := range append(w.disturbed(), w.Hub) {
+	for _, p := range w.programs() {
 		t.Logf("the log of %s is %s", p.Name, p.Log)
 	}
 }

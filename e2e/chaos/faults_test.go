@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/discovery"
+
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 	"github.com/flotilla-io/flotilla/internal/localfleet"
 )
 
@@ -31,30 +34,46 @@ type fault struct {
 // another one was.
 type draw struct{ long, pause time.Duration }
 
-var faults = []fault{
-	{"the control plane is killed", 9, func(w *world, _ *rand.Rand) any { return w.Hub }, kill},
-	{"loops are killed", 9, func(w *world, dice *rand.Rand) any { return w.loops[dice.IntN(len(w.loops))] }, kill},
-	{"the agent is killed", 9, func(w *world, _ *rand.Rand) any { return w.agent }, kill},
-	{"the leader is stopped until another one leads", 8, func(w *world, _ *rand.Rand) any { return w.leader() }, depose},
-	{"loops are stopped for a moment", 3, func(w *world, dice *rand.Rand) any { return w.loops[dice.IntN(len(w.loops))] }, freeze},
-	{"a cluster is cut off", 6, func(w *world, dice *rand.Rand) any { return w.links[clusters[dice.IntN(len(clusters))]] }, cut},
-}
+// apart are the faults of a fleet whose loops run apart from the control plane, and
+// together those of one whose control planes are replicas that run them.
+var (
+	apart = []fault{
+		{"the control plane is killed", 9, func(w *world, _ *rand.Rand) any { return w.Hub }, kill},
+		{"loops are killed", 9, func(w *world, dice *rand.Rand) any { return w.loops[dice.IntN(len(w.loops))] }, kill},
+		{"the agent is killed", 9, func(w *world, _ *rand.Rand) any { return w.agent }, kill},
+		{"the leader is stopped until another one leads", 8, func(w *world, _ *rand.Rand) any { return w.leader() }, depose},
+		{"loops are stopped for a moment", 3, func(w *world, dice *rand.Rand) any { return w.loops[dice.IntN(len(w.loops))] }, freeze},
+		{"a cluster is cut off", 6, func(w *world, dice *rand.Rand) any { return w.links[clusters[dice.IntN(len(clusters))]] }, cut},
+	}
+	together = []fault{
+		{"a replica is killed", 14, func(w *world, dice *rand.Rand) any { return w.hubs[dice.IntN(len(w.hubs))] }, kill},
+		{"the agent is killed", 8, func(w *world, _ *rand.Rand) any { return w.agent }, kill},
+		{"the leader is stopped until another one leads", 8, func(w *world, _ *rand.Rand) any { return w.leader() }, depose},
+		{"a replica is stopped for a moment", 4, func(w *world, dice *rand.Rand) any { return w.hubs[dice.IntN(len(w.hubs))] }, freeze},
+		{"a replica is cut off from the store", 6, func(w *world, dice *rand.Rand) any { return w.links[w.hubs[dice.IntN(len(w.hubs))].Name] }, sever},
+		{"all clients change over", 4, func(w *world, _ *rand.Rand) any { return w.front }, changeOver},
+		{"a cluster is cut off", 6, func(w *world, dice *rand.Rand) any { return w.links[clusters[dice.IntN(len(clusters))]] }, cut},
+	}
+)
 
 // kill kills a program and starts it again at once.
 func kill(_ context.Context, w *world, on any, _ draw) error {
 	p := on.(*localfleet.Process)
-	if err := p.Kill(); err != nil {
+	err := p.Kill()
+	w.avoid(p)
+	if err != nil {
 		return err
 	}
 	return w.run(p)
 }
 
 // freeze stops a program for a while, as a machine that hangs would.
-func freeze(ctx context.Context, _ *world, on any, d draw) error {
+func freeze(ctx context.Context, w *world, on any, d draw) error {
 	p := on.(*localfleet.Process)
 	if err := p.Pause(); err != nil {
 		return err
 	}
+	w.avoid(p)
 	pause(ctx, d.long/2)
 	return p.Resume()
 }
@@ -65,7 +84,8 @@ func depose(ctx context.Context, w *world, on any, d draw) error {
 	if err := p.Pause(); err != nil {
 		return err
 	}
-	for time.Since(begun) < lapse && ctx.Err() == nil && (w.leader() == p || w.gates[w.leader()].lastRenewed().Before(begun)) {
+	w.avoid(p)
+	for time.Since(begun) < lapse && ctx.Err() == nil && (w.leader() == p || w.contenders[w.leader()].lastRenewed().Before(begun)) {
 		pause(ctx, 200*time.Millisecond)
 	}
 	pause(ctx, d.long/4)
@@ -80,10 +100,32 @@ func cut(ctx context.Context, _ *world, on any, d draw) error {
 	return nil
 }
 
+// sever cuts a replica off from the store, sometimes for longer than it may lead
+// without.
+func sever(ctx context.Context, w *world, on any, d draw) error {
+	d.long *= 3
+	return cut(ctx, w, on, d)
+}
+
+// changeOver leads all clients to the next replica, although the one that they had is
+// well.
+func changeOver(_ context.Context, w *world, _ any, _ draw) error {
+	w.front.turn()
+	return nil
+}
+
+// avoid leads clients away from a control plane that does not answer, if there is
+// another one.
+func (w *world) avoid(p *localfleet.Process) {
+	if w.front != nil && w.front.now() == p {
+		w.front.turn()
+	}
+}
+
 // leader is who has renewed the lease last.
 func (w *world) leader() *localfleet.Process {
-	return slices.MaxFunc(w.loops, func(a, b *localfleet.Process) int {
-		return w.gates[a].lastRenewed().Compare(w.gates[b].lastRenewed())
+	return slices.MaxFunc(w.rivals, func(a, b *localfleet.Process) int {
+		return w.contenders[a].lastRenewed().Compare(w.contenders[b].lastRenewed())
 	})
 }
 
@@ -119,7 +161,7 @@ func (w *world) disturb(t *testing.T, number int, dice *rand.Rand) map[string]in
 	var others sync.WaitGroup
 	failed := make(chan error, number)
 	for n := 1; n <= number; {
-		f := faults[weighted(dice)]
+		f := w.faults[weighted(w.faults, dice)]
 		on := f.on(w, dice)
 		d := draw{long: time.Duration(dice.IntN(8000)) * time.Millisecond, pause: time.Duration(dice.IntN(4000)) * time.Millisecond}
 		patient := dice.IntN(2) == 0
@@ -135,9 +177,8 @@ func (w *world) disturb(t *testing.T, number int, dice *rand.Rand) map[string]in
 			}
 		})
 		pause(t.Context(), d.pause)
-		if patient && going.take(w.Hub) {
+		if patient {
 			w.ready(t)
-			going.release(w.Hub)
 		}
 		w.revive(t, &going)
 	}
@@ -153,7 +194,7 @@ func (w *world) disturb(t *testing.T, number int, dice *rand.Rand) map[string]in
 	return counts
 }
 
-func weighted(dice *rand.Rand) int {
+func weighted(faults []fault, dice *rand.Rand) int {
 	total := 0
 	for _, f := range faults {
 		total += f.weight
@@ -167,8 +208,8 @@ func weighted(dice *rand.Rand) int {
 
 // run starts a program that is not running.
 func (w *world) run(p *localfleet.Process) error {
-	if g := w.gates[p]; g != nil {
-		g.again()
+	if c := w.contenders[p]; c != nil {
+		c.again()
 	}
 	return p.Start()
 }
@@ -190,12 +231,31 @@ func (w *world) revive(t *testing.T, going *spared) {
 	}
 }
 
-// ready waits until the control plane answers.
+// ready waits until the control plane answers clients. Of replicas the next one is asked
+// if it takes long: the one that clients are led to may have come into trouble since.
 func (w *world) ready(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	if err := w.Hub.Ready(ctx); err != nil {
-		t.Fatal(fmt.Errorf("after a fault: %w", err))
+	for range w.hubs {
+		if err := fleet.Until(t.Context(), 200*time.Millisecond, 5*time.Minute/time.Duration(len(w.hubs)), w.answers); err == nil {
+			return
+		}
+		if w.front != nil {
+			w.front.turn()
+		}
 	}
+	t.Fatal("after a fault: the control plane does not answer")
+}
+
+// answers is nil if the control plane says that it is ready.
+func (w *world) answers(ctx context.Context) error {
+	config, err := w.config()
+	if err != nil {
+		return err
+	}
+	config.Timeout = answer
+	ask, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return err
+	}
+	return ask.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }

@@ -27,18 +27,51 @@ import (
 	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
-// gate is the way of a replica's loops to the control plane. It keeps which of their
-// writes were accepted.
-type gate struct {
-	name   string
-	server *httptest.Server
-	to     *journal
+// contender is a program that competes for the lease, as far as its writes tell of it.
+type contender struct {
+	name string
 
 	mu sync.Mutex
-	// start counts those of the replica: what is stopped for good writes nothing.
+	// start counts those of the program: what is stopped for good writes nothing.
 	start int
-	// renewed is when the replica last took or renewed the lease of the leader.
+	// renewed is when it last took or renewed the lease of the leader.
 	renewed time.Time
+}
+
+// again notes that the program is started anew: what comes from now on is of that start.
+func (c *contender) again() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.start++
+}
+
+// who names the program, and which start of it.
+func (c *contender) who() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fmt.Sprintf("%s, start %d", c.name, c.start+1)
+}
+
+// renew notes that it has taken or renewed the lease just now.
+func (c *contender) renew() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.renewed = time.Now()
+}
+
+// lastRenewed is when it last took or renewed the lease.
+func (c *contender) lastRenewed() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.renewed
+}
+
+// gate is the way of loops to a control plane that they run apart from. It keeps which
+// of their writes were accepted.
+type gate struct {
+	contender
+	server *httptest.Server
+	to     *journal
 }
 
 // newGate opens the way of a replica, and writes the kubeconfig that leads through it.
@@ -52,7 +85,7 @@ func newGate(t *testing.T, name string, config *rest.Config, dir string, to *jou
 	if err != nil {
 		t.Fatal(err)
 	}
-	g = &gate{name: name, to: to}
+	g = &gate{contender: contender{name: "loops " + name}, to: to}
 	g.server = httptest.NewUnstartedServer(&httputil.ReverseProxy{
 		Transport:     next,
 		FlushInterval: -1,
@@ -89,20 +122,6 @@ func newGate(t *testing.T, name string, config *rest.Config, dir string, to *jou
 	return g, kubeconfig
 }
 
-// again notes that the replica is started anew: what comes from now on is of that start.
-func (g *gate) again() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.start++
-}
-
-// lastRenewed is when the replica last took or renewed the lease.
-func (g *gate) lastRenewed() time.Time {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.renewed
-}
-
 // arrival is how a request carries when it arrived, and from whom.
 type arrival struct {
 	at time.Time
@@ -113,9 +132,7 @@ type arrivalKey struct{}
 
 func (g *gate) note(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		g.mu.Lock()
-		from := arrival{at: time.Now(), by: fmt.Sprintf("loops %s, start %d", g.name, g.start+1)}
-		g.mu.Unlock()
+		from := arrival{at: time.Now(), by: g.who()}
 		next.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), arrivalKey{}, from)))
 	})
 }
@@ -128,9 +145,7 @@ func (g *gate) answered(resp *http.Response) error {
 	}
 	from, _ := req.Context().Value(arrivalKey{}).(arrival)
 	if strings.Contains(req.URL.Path, "/namespaces/"+tenure.Namespace+"/leases") {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.renewed = time.Now()
+		g.renew()
 		return nil // the elector's own: who does not hold the lease writes none
 	}
 	content, err := io.ReadAll(resp.Body)

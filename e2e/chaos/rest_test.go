@@ -2,14 +2,11 @@ package chaos
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +20,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/flotilla-io/flotilla/e2e/chaos/history"
-	"github.com/flotilla-io/flotilla/e2e/fleet"
 	"github.com/flotilla-io/flotilla/internal/localfleet"
 )
 
@@ -130,7 +126,7 @@ func (w *world) inMembers(ctx context.Context) (map[string]string, error) {
 
 // objects calls a function with all objects of the control plane.
 func (w *world) objects(ctx context.Context, do func(kind string, obj *unstructured.Unstructured)) error {
-	config, err := w.Hub.Config()
+	config, err := w.config()
 	if err != nil {
 		return err
 	}
@@ -187,55 +183,11 @@ func differences(a, b map[string]string) []string {
 	return out
 }
 
-// texts are what people may read: logs, metrics, what the command line says, and all
-// objects but what is to hold secrets.
-func (w *world) texts(ctx context.Context) ([]history.Text, error) {
-	var out []history.Text
-	programs := append(w.disturbed(), w.Hub)
-	for _, p := range w.Members {
-		programs = append(programs, p)
-	}
-	for _, p := range programs {
-		for _, file := range []string{p.Log, filepath.Join(filepath.Dir(p.Log), "member.log")} {
-			content, err := os.ReadFile(file)
-			if err != nil && !os.IsNotExist(err) {
-				return nil, err
-			}
-			out = append(out, history.Text{Where: file, Content: string(content)})
-		}
-		if p == w.Hub || p.Metrics != "" {
-			content, err := w.metrics(ctx, p)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, history.Text{Where: "the metrics of " + p.Name, Content: content})
-		}
-	}
-	status, err := exec.CommandContext(ctx, fleet.Program("flotilla"), "status", "--kubeconfig", w.Hub.Kubeconfig).CombinedOutput()
-	if err != nil {
-		return nil, fmt.Errorf("flotilla status: %w: %s", err, status)
-	}
-	out = append(out, history.Text{Where: "flotilla status", Content: string(status)})
-	var wrong error
-	err = w.objects(ctx, func(kind string, obj *unstructured.Unstructured) {
-		switch kind {
-		case "Secret":
-			return
-		case "Work":
-			unstructured.RemoveNestedField(obj.Object, "spec", "workload")
-		}
-		content, err := json.Marshal(obj.Object)
-		wrong = errors.Join(wrong, err)
-		out = append(out, history.Text{Where: string(nameOf(kind, obj.GetNamespace(), obj.GetName())), Content: string(content)})
-	})
-	return out, errors.Join(err, wrong)
-}
-
 // metrics reads those of a program.
 func (w *world) metrics(ctx context.Context, p *localfleet.Process) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	if p == w.Hub {
+	if slices.Contains(w.hubs, p) {
 		config, err := p.Config()
 		if err != nil {
 			return "", err
@@ -263,11 +215,14 @@ func (w *world) metrics(ctx context.Context, p *localfleet.Process) (string, err
 // hubGarbage is what a control plane keeps of garbage on purpose, as cmd/flotillad says.
 const hubGarbage = 512 << 20
 
-// uses are what the programs need now. Loops are counted together: one of them works,
-// the others wait.
+// uses are what the programs need now. Loops are counted together, and so are replicas:
+// one of them works, the others wait.
 func (w *world) uses(ctx context.Context) (map[string]history.Use, error) {
 	out := map[string]history.Use{}
-	for name, programs := range map[string][]*localfleet.Process{"the control plane": {w.Hub}, "the loops": w.loops, "the agent": {w.agent}} {
+	for name, programs := range map[string][]*localfleet.Process{"the control plane": w.hubs, "the loops": w.loops, "the agent": {w.agent}} {
+		if len(programs) == 0 {
+			continue
+		}
 		var sum history.Use
 		for _, p := range programs {
 			content, err := w.metrics(ctx, p)
@@ -314,7 +269,7 @@ func (w *world) needs(t *testing.T, before map[string]history.Use) []history.Pro
 		for name := range before {
 			p := history.Program{Name: name, Before: before[name], After: after[name]}
 			if name == "the control plane" {
-				p.Garbage = hubGarbage
+				p.Garbage = hubGarbage * int64(len(w.hubs))
 			}
 			out = append(out, p)
 		}

@@ -15,8 +15,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/e2e/chaos/history"
 )
 
@@ -29,6 +31,11 @@ const (
 
 // canary is in all Secrets, and must be seen nowhere else.
 const canary = "CANARY-7f3a61"
+
+// canaryOf is what is in a Secret in one of its versions.
+func canaryOf(name string, version int) string {
+	return fmt.Sprintf("%s-%s-v%d.", canary, name, version)
+}
 
 // users are how many write at once; each has objects of its own, of the kinds in turn.
 const (
@@ -82,7 +89,12 @@ spec:
 }
 
 // A kind is that of some of each user's objects, with the policy that places them.
-type kind struct{ name, policy, manifest string }
+type kind struct {
+	name, policy, manifest string
+	// rarely says that it is left alone most of the time: what nobody changes has to run
+	// all the time.
+	rarely bool
+}
 
 const configMap = `
 apiVersion: v1
@@ -114,9 +126,18 @@ spec:
 `
 
 var kinds = []kind{
-	{"ConfigMap", "everywhere", configMap}, {"Secret", "roaming", secret}, {"Deployment", "divided", deployment},
-	{"ConfigMap", "roaming", configMap}, {"Secret", "everywhere", secret}, {"Deployment", "wandering", deployment},
+	{name: "ConfigMap", policy: "everywhere", manifest: configMap},
+	{name: "Secret", policy: "roaming", manifest: secret},
+	{name: "Deployment", policy: "divided", manifest: deployment},
+	{name: "ConfigMap", policy: "roaming", manifest: configMap},
+	{name: "Secret", policy: "everywhere", manifest: secret},
+	{name: "Deployment", policy: "wandering", manifest: deployment},
+	{name: "Deployment", policy: "divided", manifest: deployment, rarely: true},
+	{name: "Deployment", policy: "wandering", manifest: deployment, rarely: true},
 }
+
+// seldom is how many times less often than others a user changes what is rarely changed.
+const seldom = 12
 
 // thing is one object of a user's.
 type thing struct {
@@ -150,13 +171,80 @@ func (o *thing) make() (*unstructured.Unstructured, error) {
 	version := strconv.Itoa(o.version)
 	coded := base64.StdEncoding.EncodeToString
 	return parse(strings.NewReplacer("NAME", o.name, "POLICY", o.policy, "VERSION", version, "CODED", coded([]byte(version)),
-		"CANARY", coded([]byte(canary)), "REPLICAS", strconv.Itoa(o.replicas())).Replace(o.manifest))
+		"CANARY", coded([]byte(canaryOf(o.name, o.version))), "REPLICAS", strconv.Itoa(o.replicas())).Replace(o.manifest))
 }
 
 func parse(text string) (*unstructured.Unstructured, error) {
 	obj := &unstructured.Unstructured{}
 	err := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096).Decode(&obj.Object)
 	return obj, err
+}
+
+// person is a user, or who moves a policy. One that gets no answer from a control plane
+// goes on with the next.
+type person struct {
+	clients []client.Client
+	at      int
+	things  []*thing
+}
+
+// newPerson begins with one of the control planes.
+func (w *world) newPerson(number int) (*person, error) {
+	p := &person{at: number}
+	for _, hub := range w.hubs {
+		config, err := hub.Config()
+		if err != nil {
+			return nil, err
+		}
+		config.Timeout, config.WarningHandler = answer, rest.NoWarnings{}
+		c, err := client.New(config, client.Options{Scheme: scheme.New()})
+		if err != nil {
+			return nil, err
+		}
+		p.clients = append(p.clients, c)
+	}
+	return p, nil
+}
+
+// attempts are how often somebody writes anew what the control plane has written to
+// meanwhile.
+const attempts = 10
+
+// put writes an object, or removes it, as long as nobody else has: what was sent to a
+// control plane that stands still, and arrives once somebody has gone on with another
+// one, comes too late. It says whether anything was sent.
+func (p *person) put(ctx context.Context, obj *unstructured.Unstructured, remove bool) (sent bool, err error) {
+	at := p.clients[p.at%len(p.clients)]
+	defer func() {
+		if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			p.at++
+		}
+	}()
+	for range attempts {
+		now := obj.DeepCopy()
+		err = at.Get(ctx, client.ObjectKeyFromObject(obj), now)
+		there := err == nil
+		if client.IgnoreNotFound(err) != nil || (remove && !there) {
+			return sent, err
+		}
+		sent = true
+		uid, revision := now.GetUID(), now.GetResourceVersion()
+		next := obj.DeepCopy()
+		switch {
+		case remove:
+			err = at.Delete(ctx, next, client.Preconditions{UID: &uid, ResourceVersion: &revision})
+		case there:
+			next.SetUID(uid)
+			next.SetResourceVersion(revision)
+			err = at.Apply(ctx, client.ApplyConfigurationFromUnstructured(next), owner, client.ForceOwnership)
+		default:
+			err = at.Create(ctx, next, owner)
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+			break
+		}
+	}
+	return sent, err
 }
 
 // prepare writes what users' objects need, and the first version of all of them.
@@ -177,13 +265,17 @@ func (w *world) prepare(t *testing.T) {
 		written(p.make(1, clusters))
 		w.log.moved(history.Move{Policy: p.name, Version: 1, Clusters: clusters, Acknowledged: true, Begun: begun})
 	}
-	w.things = make([][]*thing, users)
 	for user := range users {
-		w.things[user] = things(user)
-		for _, o := range w.things[user] {
+		p, err := w.newPerson(user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.things = things(user)
+		w.persons = append(w.persons, p)
+		for _, o := range p.things {
 			w.policies[o.object()] = o.policy
 			for !o.there {
-				if err := w.write(t.Context(), o, false); err != nil {
+				if err := w.write(t.Context(), p, o, false); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -195,10 +287,13 @@ func (w *world) prepare(t *testing.T) {
 // depends on the seed alone, and what comes of it on the fleet.
 func (w *world) use(ctx context.Context, user int, seed uint64) error {
 	dice := rand.New(rand.NewPCG(seed, uint64(user)))
-	mine := w.things[user]
+	mine := w.persons[user]
 	for ctx.Err() == nil {
-		o := mine[dice.IntN(len(mine))]
-		if err := w.write(context.WithoutCancel(ctx), o, o.there && dice.IntN(8) == 0); err != nil {
+		o := mine.things[dice.IntN(len(mine.things))]
+		if o.rarely && dice.IntN(seldom) != 0 {
+			continue
+		}
+		if err := w.write(context.WithoutCancel(ctx), mine, o, o.there && dice.IntN(8) == 0); err != nil {
 			return fmt.Errorf("user %d, %s: %w", user, o.name, err)
 		}
 		pause(ctx, time.Duration(100+dice.IntN(400))*time.Millisecond)
@@ -208,17 +303,17 @@ func (w *world) use(ctx context.Context, user int, seed uint64) error {
 
 // write writes an object's next version, or removes it. It errs if the request can
 // never succeed.
-func (w *world) write(ctx context.Context, o *thing, remove bool) error {
+func (w *world) write(ctx context.Context, who *person, o *thing, remove bool) error {
 	o.version++
 	obj, err := o.make()
 	if err != nil {
 		return err
 	}
 	write := history.Write{Object: o.object(), Version: o.version, Digest: digest(obj), Replicas: o.replicas(), Deleted: remove, Begun: time.Now()}
-	if remove {
-		err = w.hub.Delete(ctx, obj)
-	} else {
-		err = w.hub.Apply(ctx, client.ApplyConfigurationFromUnstructured(obj), owner)
+	sent, err := who.put(ctx, obj, remove)
+	if !sent {
+		o.there = o.there && !apierrors.IsNotFound(err)
+		return never(client.IgnoreNotFound(err))
 	}
 	write.Acknowledged = err == nil
 	o.there = !remove || !write.Acknowledged
@@ -237,6 +332,10 @@ func never(err error) error {
 // move has a policy name other clusters again and again, until ctx ends.
 func (w *world) move(ctx context.Context, p policy, seed uint64) error {
 	dice := rand.New(rand.NewPCG(seed, rand.New(rand.NewPCG(0, uint64(len(p.name)))).Uint64()))
+	who, err := w.newPerson(len(p.name))
+	if err != nil {
+		return err
+	}
 	recent := [][]string{clusters}
 	for version := 2; ctx.Err() == nil; version++ {
 		pause(ctx, time.Duration(3000+dice.IntN(5000))*time.Millisecond)
@@ -250,9 +349,10 @@ func (w *world) move(ctx context.Context, p policy, seed uint64) error {
 			return err
 		}
 		m := history.Move{Policy: p.name, Version: version, Clusters: next, Begun: time.Now()}
-		err = w.hub.Apply(context.WithoutCancel(ctx), client.ApplyConfigurationFromUnstructured(obj), owner)
-		m.Acknowledged = err == nil
-		w.log.moved(m)
+		sent, err := who.put(context.WithoutCancel(ctx), obj, false)
+		if m.Acknowledged = err == nil; sent {
+			w.log.moved(m)
+		}
 		if err := never(err); err != nil {
 			return fmt.Errorf("policy %s: %w", p.name, err)
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"strconv"
 	"sync"
@@ -73,7 +74,7 @@ func replicasOf(obj *unstructured.Unstructured, path ...string) int {
 
 // follow keeps everything that a member shows of users' objects, until ctx ends, and
 // has somebody look at them. The members are not disturbed, so that nothing is missed.
-func (w *world) follow(ctx context.Context, cluster string, gvr schema.GroupVersionResource, look *looker) error {
+func (w *world) follow(ctx context.Context, cluster string, gvr schema.GroupVersionResource, look lookers) error {
 	since := "0"
 	for ctx.Err() == nil {
 		events, err := w.members[cluster].Resource(gvr).Namespace(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: since, AllowWatchBookmarks: true})
@@ -112,14 +113,30 @@ type target struct {
 	kind, name string
 }
 
+// lookers are several, each of which has objects of its own.
+type lookers []*looker
+
+func newLookers(count int) lookers {
+	var out lookers
+	for range count {
+		out = append(out, &looker{targets: map[target]bool{}, woken: make(chan struct{}, 1)})
+	}
+	return out
+}
+
+// at has whoever has the object look at it.
+func (l lookers) at(t target) {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(t.kind + t.name))
+	l[int(sum.Sum32())%len(l)].at(t)
+}
+
 // looker remembers what is to be looked at.
 type looker struct {
 	mu      sync.Mutex
 	targets map[target]bool
 	woken   chan struct{}
 }
-
-func newLooker() *looker { return &looker{targets: map[target]bool{}, woken: make(chan struct{}, 1)} }
 
 func (l *looker) at(t target) {
 	l.mu.Lock()
@@ -252,7 +269,7 @@ func division(binding *unstructured.Unstructured) (history.Object, map[string]in
 }
 
 func (w *world) dynamicHub() (dynamic.Interface, error) {
-	config, err := w.Hub.Config()
+	config, err := w.config()
 	if err != nil {
 		return nil, err
 	}

@@ -28,39 +28,45 @@ const pulled = "edge"
 // world is a fleet whose parts can be disturbed one by one.
 type world struct {
 	*fleet.Fleet
-	hub     client.Client
-	members map[string]dynamic.Interface
-	// links lead from the loops to the members that are pushed to, and from the agent
-	// to the control plane.
+	// hubs are the control planes: one, or replicas on one store.
+	hubs []*localfleet.Process
+	// kubeconfig leads to the control plane, or to that of the replicas which clients
+	// are led to by front.
+	kubeconfig string
+	front      *front // nil if there is one control plane
+	hub        client.Client
+	members    map[string]dynamic.Interface
+	// links lead from the loops to the members that are pushed to, from the agent to the
+	// control plane, and from each replica to the store.
 	links map[string]*localfleet.Link
-	// loops compete for the lease; agent runs beside the cluster that is pulled.
+	// loops run apart from the control plane; agent runs beside the cluster that is pulled.
 	loops []*localfleet.Process
 	agent *localfleet.Process
-	// gates are the ways of loops to the control plane.
-	gates map[*localfleet.Process]*gate
+	// rivals compete for the lease.
+	rivals     []*localfleet.Process
+	contenders map[*localfleet.Process]*contender
+	faults     []fault
 
-	log      journal
-	things   [][]*thing                // of each user
+	log      *journal
+	persons  []*person
 	policies map[history.Object]string // by what they place
 }
 
-// start makes the fleet, with the loops apart from the control plane, so that either
-// can go without the other.
-func start(t *testing.T) *world {
+// newWorld has the parts of a fleet that is running.
+func newWorld(t *testing.T, f *fleet.Fleet, faults []fault) *world {
 	t.Helper()
-	f, err := fleet.Start(t.Context(), fleet.Options{Dir: fleet.Folder(t), Members: clusters, Nodes: 1, HubArgs: []string{"--controllers=-*"}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	w := &world{
-		Fleet: f, members: map[string]dynamic.Interface{}, links: map[string]*localfleet.Link{},
-		gates: map[*localfleet.Process]*gate{}, policies: map[history.Object]string{},
+		Fleet: f, hubs: []*localfleet.Process{f.Hub}, kubeconfig: f.Hub.Kubeconfig, faults: faults,
+		members: map[string]dynamic.Interface{}, links: map[string]*localfleet.Link{},
+		contenders: map[*localfleet.Process]*contender{}, log: &journal{}, policies: map[history.Object]string{},
 	}
 	t.Cleanup(func() { w.stop(t) })
-	w.connect(t)
-	for _, name := range []string{"a", "b"} {
-		w.loop(t, name)
-	}
+	return w
+}
+
+// enlist joins the members, each by a link that can be cut.
+func (w *world) enlist(t *testing.T) {
+	t.Helper()
 	for _, name := range clusters {
 		if name == pulled {
 			w.register(t)
@@ -68,16 +74,43 @@ func start(t *testing.T) *world {
 			w.join(t, name)
 		}
 	}
+}
+
+// startApart makes a fleet with the loops apart from the control plane, so that either
+// can go without the other.
+func startApart(t *testing.T) *world {
+	t.Helper()
+	f, err := fleet.Start(t.Context(), fleet.Options{Dir: fleet.Folder(t), Members: clusters, Nodes: 1, HubArgs: []string{"--controllers=-*"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, f, apart)
+	w.connect(t)
+	for _, name := range []string{"a", "b"} {
+		w.loop(t, name)
+	}
+	w.rivals = w.loops
+	w.enlist(t)
 	return w
+}
+
+// config leads to the control plane as its administrator.
+func (w *world) config() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", w.kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
+	return config, nil
 }
 
 func (w *world) connect(t *testing.T) {
 	t.Helper()
-	config, err := w.Hub.Config()
+	config, err := w.config()
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Timeout, config.WarningHandler = answer, rest.NoWarnings{}
+	config.Timeout = answer
 	if w.hub, err = client.New(config, client.Options{Scheme: scheme.New()}); err != nil {
 		t.Fatal(err)
 	}
@@ -100,12 +133,12 @@ func (w *world) loop(t *testing.T, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, kubeconfig := newGate(t, name, config, w.Dir, &w.log)
-	p, err := w.NewLoops(t.Context(), name, kubeconfig)
+	g, kubeconfig := newGate(t, name, config, w.Dir, w.log)
+	p, err := w.NewLoops(t.Context(), name, kubeconfig, localfleet.LoopbackSources)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.loops, w.gates[p] = append(w.loops, p), g
+	w.loops, w.contenders[p] = append(w.loops, p), &g.contender
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +148,7 @@ func (w *world) loop(t *testing.T, name string) {
 func (w *world) join(t *testing.T, name string) {
 	t.Helper()
 	file := w.through(t, name, w.Members[name].Kubeconfig)
-	if err := w.Join(t.Context(), name, "--cluster-kubeconfig", file); err != nil {
+	if err := w.Join(t.Context(), name, "--kubeconfig", w.kubeconfig, "--cluster-kubeconfig", file); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -124,7 +157,7 @@ func (w *world) join(t *testing.T, name string) {
 // link that can be cut.
 func (w *world) register(t *testing.T) {
 	t.Helper()
-	file := w.through(t, pulled, w.Hub.Kubeconfig)
+	file := w.through(t, pulled, w.kubeconfig)
 	agent, err := w.NewAgent(t.Context(), pulled, "--karmada-kubeconfig", file, "--cluster-name", pulled, "--kubeconfig", w.Members[pulled].Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
@@ -138,18 +171,33 @@ func (w *world) register(t *testing.T) {
 // through writes a copy of a kubeconfig that leads through a link.
 func (w *world) through(t *testing.T, name, kubeconfig string) string {
 	t.Helper()
+	link, err := localfleet.NewLink(t.Context(), hostOf(t, kubeconfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.links[name] = link
+	return w.leading(t, name, kubeconfig, link.Address())
+}
+
+// hostOf is where a kubeconfig leads, as host:port.
+func hostOf(t *testing.T, kubeconfig string) string {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimPrefix(config.Host, "https://")
+}
+
+// leading writes a copy of a kubeconfig that leads to another address.
+func (w *world) leading(t *testing.T, name, kubeconfig, address string) string {
+	t.Helper()
 	config, err := clientcmd.LoadFromFile(kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, cluster := range config.Clusters {
-		host := strings.TrimPrefix(cluster.Server, "https://")
-		link, err := localfleet.NewLink(t.Context(), host)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.links[name] = link
-		cluster.Server = "https://" + link.Address()
+		cluster.Server = "https://" + address
 	}
 	file := filepath.Join(w.Dir, name+".kubeconfig")
 	if err := clientcmd.WriteToFile(*config, file); err != nil {
@@ -167,14 +215,27 @@ func (w *world) stop(t *testing.T) {
 	for _, link := range w.links {
 		err = errors.Join(err, link.Close())
 	}
+	if w.front != nil {
+		err = errors.Join(err, w.front.Close())
+	}
 	if err = errors.Join(err, w.Stop()); err != nil {
 		t.Error(err)
 	}
 }
 
-// disturbed are the programs that are killed, but for the control plane.
+// programs are all but the members.
+func (w *world) programs() []*localfleet.Process {
+	out := slices.Concat(w.hubs, w.loops, []*localfleet.Process{w.agent})
+	return slices.DeleteFunc(out, func(p *localfleet.Process) bool { return p == nil })
+}
+
+// disturbed are the programs that are started again if they have ended by themselves:
+// all but a control plane that is alone.
 func (w *world) disturbed() []*localfleet.Process {
-	return slices.DeleteFunc(append(slices.Clone(w.loops), w.agent), func(p *localfleet.Process) bool { return p == nil })
+	if len(w.hubs) > 1 {
+		return w.programs()
+	}
+	return w.programs()[1:]
 }
 
 // answer is how long a user waits for the control plane.

@@ -125,9 +125,9 @@ func (f *Fleet) NewAgent(ctx context.Context, name string, args ...string) (*loc
 }
 
 // NewLoops prepares loops that run apart from the control plane that a kubeconfig leads
-// to. Whoever starts them stops them.
-func (f *Fleet) NewLoops(ctx context.Context, name, kubeconfig string) (*localfleet.Process, error) {
-	p, err := localfleet.NewAgent(ctx, Program("flotillad"), filepath.Join(f.Dir, "loops", name), "controllers", "--kubeconfig", kubeconfig)
+// to; args are further flags. Whoever starts them stops them.
+func (f *Fleet) NewLoops(ctx context.Context, name, kubeconfig string, args ...string) (*localfleet.Process, error) {
+	p, err := localfleet.NewAgent(ctx, Program("flotillad"), filepath.Join(f.Dir, "loops", name), append([]string{"controllers", "--kubeconfig", kubeconfig}, args...)...)
 	if err != nil {
 		return nil, err
 	}

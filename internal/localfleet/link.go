@@ -12,7 +12,7 @@ import (
 // nobody is told, what is on its way is lost, and new connections find silence.
 // Once it is mended, connections of before are dead.
 type Link struct {
-	to       string
+	dial     func() (net.Conn, error) // to its other end
 	listener net.Listener
 	carriers sync.WaitGroup
 
@@ -26,11 +26,16 @@ const dialTimeout = 5 * time.Second
 
 // NewLink returns a link from a free loopback port to an address, as host:port.
 func NewLink(ctx context.Context, to string) (*Link, error) {
+	return NewLinkBy(ctx, func() (net.Conn, error) { return net.DialTimeout("tcp", to, dialTimeout) })
+}
+
+// NewLinkBy returns a link from a free loopback port to wherever dial leads at the time.
+func NewLinkBy(ctx context.Context, dial func() (net.Conn, error)) (*Link, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("listen for a link to %s: %w", to, err)
+		return nil, fmt.Errorf("listen for a link: %w", err)
 	}
-	l := &Link{to: to, listener: listener, open: map[net.Conn]bool{}}
+	l := &Link{dial: dial, listener: listener, open: map[net.Conn]bool{}}
 	l.carriers.Go(l.serve)
 	return l, nil
 }
@@ -101,7 +106,7 @@ func (l *Link) hold(conn net.Conn) (up bool) {
 
 // carry takes a connection to the other end.
 func (l *Link) carry(client net.Conn) {
-	server, err := net.DialTimeout("tcp", l.to, dialTimeout)
+	server, err := l.dial()
 	if err != nil {
 		l.end(client)
 		return
