@@ -20,63 +20,42 @@ const fluxVersion = "2.9.5"
 // program. The manifests that it installs Flux with are not part of its module:
 // a copy of the module gets an empty one in their place, as nothing is installed
 // here.
-func buildFlux(t *testing.T) string {
-	t.Helper()
+func buildFlux() (string, error) {
 	module, err := filepath.Abs("flux")
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	const path = "github.com/fluxcd/flux2/v2"
-	goTool := func(args ...string) string {
-		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "go", args...)
-		cmd.Dir = module
-		out, err := cmd.Output()
-		var failed *exec.ExitError
-		if errors.As(err, &failed) {
-			t.Fatalf("build Flux's command line: go %s: %v\n%s", args[0], err, failed.Stderr)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.TrimSpace(string(out))
+	if _, err := inModule(module, "mod", "download", path); err != nil {
+		return "", err
 	}
-	goTool("mod", "download", path)
+	original, err := inModule(module, "list", "-m", "-f", "{{.Dir}}", path)
+	if err != nil {
+		return "", err
+	}
 	source := filepath.Join(module, "bin", "src")
-	copyAnew(t, goTool("list", "-m", "-f", "{{.Dir}}", path), source)
-	write(t, filepath.Join(source, "cmd", "flux", "manifests", "none.yaml"), nil)
+	if err := errors.Join(os.RemoveAll(source), os.CopyFS(source, os.DirFS(original)), write(filepath.Join(source, "cmd", "flux", "manifests", "none.yaml"), nil)); err != nil {
+		return "", err
+	}
 	for from, to := range map[string]string{"go.mod": "build.mod", "go.sum": "build.sum"} {
 		content, err := os.ReadFile(filepath.Join(module, from))
-		if err != nil {
-			t.Fatal(err)
+		if err := errors.Join(err, write(filepath.Join(module, "bin", to), content)); err != nil {
+			return "", err
 		}
-		write(t, filepath.Join(module, "bin", to), content)
 	}
-	goTool("mod", "edit", "-replace", path+"=./bin/src", filepath.Join("bin", "build.mod"))
+	if _, err := inModule(module, "mod", "edit", "-replace", path+"=./bin/src", filepath.Join("bin", "build.mod")); err != nil {
+		return "", err
+	}
 	binary := filepath.Join(module, "bin", "flux")
-	goTool("build", "-modfile", filepath.Join("bin", "build.mod"), "-ldflags", "-s -w -X main.VERSION="+fluxVersion, "-o", binary, path+"/cmd/flux")
-	return binary
+	_, err = inModule(module, "build", "-modfile", filepath.Join("bin", "build.mod"), "-ldflags", "-s -w -X main.VERSION="+fluxVersion, "-o", binary, path+"/cmd/flux")
+	return binary, err
 }
 
-// copyAnew makes a folder a copy of another; what was there goes.
-func copyAnew(t *testing.T, from, to string) {
-	t.Helper()
-	if err := os.RemoveAll(to); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func write(t *testing.T, path string, content []byte) {
-	t.Helper()
+func write(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
+		return err
 	}
-	if err := os.WriteFile(path, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	return os.WriteFile(path, content, 0o644)
 }
 
 // flux runs Flux's command line against the control plane, in one namespace.
@@ -125,7 +104,7 @@ func (f flux) check(steps []fluxStep) {
 
 // TestFluxCommandLine works with the real command line of Flux as its users do.
 func TestFluxCommandLine(t *testing.T) {
-	f := flux{t: t, binary: buildFlux(t), namespace: nameOf(t), cache: t.TempDir()}
+	f := flux{t: t, binary: built(t, fluxProgram), namespace: nameOf(t), cache: t.TempDir()}
 	repo := the.repository(t)
 	repo.write("app/web.yaml", fmt.Sprintf(byHandApp, f.namespace, "nginx:1.29"))
 	first := repo.push("first")

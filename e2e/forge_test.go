@@ -58,12 +58,11 @@ ROOT_PATH = %[2]s/log
 ENABLED = false
 `
 
-// startForge builds Gitea on first use, which takes minutes on an empty cache,
-// and runs it for the time of the test.
+// startForge runs Gitea for the time of the test.
 func startForge(t *testing.T) *forge {
 	t.Helper()
 	dir := t.TempDir()
-	binary, static := buildForge(t)
+	binary, static := installForge(t)
 	port, err := localfleet.FreePort(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -87,30 +86,28 @@ func startForge(t *testing.T) *forge {
 	return f
 }
 
-// buildForge builds Gitea out of its own module and returns the program and a
-// copy of its static files that another user may read.
-func buildForge(t *testing.T) (binary, static string) {
-	t.Helper()
+// buildForge builds Gitea out of its own module and returns the program.
+func buildForge() (string, error) {
 	module, err := filepath.Abs("forge")
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(module, "bin", "gitea")
+	_, err = inModule(module, "build", "-tags", "sqlite sqlite_unlock_notify", "-o", binary, "code.gitea.io/gitea")
+	return binary, err
+}
+
+// installForge returns a copy of the program and its static files that another user may
+// read.
+func installForge(t *testing.T) (program, static string) {
+	t.Helper()
+	binary := built(t, giteaProgram)
+	source, err := inModule(filepath.Dir(filepath.Dir(binary)), "list", "-m", "-f", "{{.Dir}}", "code.gitea.io/gitea")
 	if err != nil {
 		t.Fatal(err)
 	}
-	binary = filepath.Join(module, "bin", "gitea")
-	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "sqlite sqlite_unlock_notify", "-o", binary, "code.gitea.io/gitea")
-	build.Dir = module
-	build.Env = append(os.Environ(), "CGO_ENABLED=1")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the forge: %v\n%s", err, out)
-	}
-	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "code.gitea.io/gitea")
-	list.Dir = module
-	out, err := list.Output()
-	if err != nil {
-		t.Fatalf("find the forge's files: %v", err)
-	}
-	source := strings.TrimSpace(string(out))
 	static = readableDir(t)
-	program := filepath.Join(static, "gitea")
+	program = filepath.Join(static, "gitea")
 	copyFile(t, binary, program)
 	for _, folder := range []string{"templates", "options", "public"} {
 		if err := os.CopyFS(filepath.Join(static, folder), os.DirFS(filepath.Join(source, folder))); err != nil {

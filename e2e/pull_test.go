@@ -72,7 +72,6 @@ func (w *world) site(t *testing.T, name string) *site {
 	}
 	t.Cleanup(func() { _ = s.link.Close() })
 	line[at] = s.link.Address()
-	t.Cleanup(func() { w.forget(t, name) })
 	s.agent, err = w.NewAgent(t.Context(), name, append(line[1:],
 		"--kubeconfig", s.member.Kubeconfig, "--context", name, "--cluster-lease-duration", "2s",
 		"--cluster-status-update-frequency", "1s", "--cluster-success-threshold", "1s", "--cert-rotation-checking-interval", "1s")...)
@@ -80,6 +79,7 @@ func (w *world) site(t *testing.T, name string) *site {
 		t.Fatal(err)
 	}
 	s.start(t, s.agent)
+	t.Cleanup(func() { w.forget(t, name) }) // the agent tidies up: one that is silent is waited for
 	return s
 }
 
@@ -105,8 +105,7 @@ func (s *site) start(t *testing.T, p *localfleet.Process) {
 	}
 }
 
-// forget takes a cluster out of the fleet, so that no other test sees it. Its agent has
-// stopped by then, which the control plane finds out first.
+// forget takes a cluster out of the fleet, so that no other test sees it.
 func (w *world) forget(t *testing.T, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), slack*time.Minute)
@@ -201,7 +200,7 @@ spec:
 // pod, or an eviction.
 func TestPullMode(t *testing.T) {
 	namespace := nameOf(t)
-	s := the.site(t, "pull")
+	s := the.site(t, again(t, "pull"))
 	eventually(t, time.Minute, "the cluster is ready", the.judged(s.name, metav1.ConditionTrue))
 	members := map[string]client.Client{"east": the.members["east"], "west": the.members["west"], s.name: s.client}
 	the.apply(t, fmt.Sprintf(pulled, namespace, 2, s.name))

@@ -117,7 +117,7 @@ func (w *world) status(t *testing.T) string {
 // cluster in pull mode, also if its agent is away meanwhile; what no Work names is
 // told of, and stays until somebody says otherwise.
 func TestWorksThroughAnAgent(t *testing.T) {
-	s := the.site(t, "leftovers")
+	s := the.site(t, again(t, "leftovers"))
 	eventually(t, time.Minute, "the cluster is ready", the.judged(s.name, metav1.ConditionTrue))
 	the.work(t, s.name, "hand", "1", "kept", "dropped", "later")
 	eventually(t, time.Minute, "the member has it", values(s.client, map[string]string{"kept": "1", "dropped": "1", "later": "1"}))

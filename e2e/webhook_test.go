@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -24,6 +25,7 @@ import (
 
 	configv1alpha1 "github.com/flotilla-io/flotilla/api/config/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 )
 
 const crawlers = `
@@ -98,6 +100,7 @@ webhooks:
 func TestWebhookInterpreter(t *testing.T) {
 	server := newCrawlerServer(t)
 	namespace := nameOf(t)
+	t.Cleanup(func() { gone(t) }) // or a later run would find it on its way out
 	the.apply(t, crawlers)
 	eventually(t, time.Minute, "the control plane serves the kind", func(ctx context.Context) error {
 		list := &unstructured.UnstructuredList{}
@@ -123,6 +126,22 @@ func TestWebhookInterpreter(t *testing.T) {
 	eventually(t, 30*time.Second, "every cluster is healthy", healthIn(namespace, workv1alpha2.ResourceHealthy))
 	t.Run("the member keeps what is its own", func(t *testing.T) { keepsWindow(t, crawler) })
 	t.Run("a server that hangs", func(t *testing.T) { hangs(t, server, namespace, crawler) })
+}
+
+// gone waits until no cluster serves the kind any more.
+func gone(t *testing.T) {
+	t.Helper()
+	check := func(ctx context.Context) error {
+		definition := object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "crawlers.web.example.io")
+		all := absent(ctx, the.hub, definition, "", definition.GetName())
+		for _, member := range the.members {
+			all = errors.Join(all, absent(ctx, member, definition, "", definition.GetName()))
+		}
+		return all
+	}
+	if err := fleet.Until(context.WithoutCancel(t.Context()), 100*time.Millisecond, slack*time.Minute, check); err != nil {
+		t.Errorf("the definition goes: %v", err)
+	}
 }
 
 // spiders is a check that every member has so many.

@@ -57,6 +57,7 @@ func startWorld(ctx context.Context, dir string) (stop func() error, err error) 
 			return nil, errors.Join(err, f.Stop())
 		}
 	}
+	buildAhead()
 	return func() error { return errors.Join(f.Stop(), f.Calm()) }, nil
 }
 
