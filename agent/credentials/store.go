@@ -2,7 +2,6 @@ package credentials
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/internal/durable"
 )
 
 // File keeps the kubeconfig in a file that its owner alone can read.
@@ -20,29 +21,16 @@ var _ Store = File{}
 // Load implements Store.
 func (f File) Load(context.Context) ([]byte, error) { return os.ReadFile(f.Path) }
 
-// Save implements Store: the file is replaced as a whole.
-func (f File) Save(_ context.Context, kubeconfig []byte) (err error) {
-	dir := filepath.Dir(f.Path)
-	file, err := os.CreateTemp(dir, ".kubeconfig-")
+// Save implements Store: the file is replaced as a whole, and stays.
+func (f File) Save(_ context.Context, kubeconfig []byte) error {
+	err := durable.MkdirAll(filepath.Dir(f.Path))
+	if err == nil {
+		err = durable.WriteFile(f.Path, kubeconfig)
+	}
 	if err != nil {
 		return fmt.Errorf("keep the kubeconfig of the hub: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("keep the kubeconfig of the hub: %w", err), os.Remove(file.Name()))
-		}
-	}()
-	_, err = file.Write(kubeconfig)
-	if err == nil {
-		err = file.Sync()
-	}
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), f.Path)
+	return nil
 }
 
 // Secret keeps the kubeconfig in a Secret of the member, from which an agent that

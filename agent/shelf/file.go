@@ -61,15 +61,6 @@ func readFile(path string) ([]byte, error) {
 	return content, nil
 }
 
-// syncDir makes names in a folder last.
-func syncDir(dir string) error {
-	file, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Sync(), file.Close())
-}
-
 // sweep removes what an earlier run was writing when it ended.
 func sweep(dir string) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/flotilla-io/flotilla/internal/durable"
 )
 
 // listFile says that a kind was listed to the end, and at which resource version.
@@ -167,7 +169,7 @@ func (r *rack) replace(list runtime.Object) error {
 	if _, err := r.load(); err != nil && !r.known() {
 		return err
 	}
-	if err := os.MkdirAll(r.dir, 0o700); err != nil {
+	if err := durable.MkdirAll(r.dir); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -200,7 +202,7 @@ func (r *rack) replace(list runtime.Object) error {
 	if err := writeFile(filepath.Join(r.dir, listFile), []byte(accessor.GetResourceVersion())); err != nil {
 		return err
 	}
-	return syncDir(r.dir)
+	return durable.SyncDir(r.dir)
 }
 
 func (r *rack) known() bool {
@@ -294,7 +296,7 @@ func (r *rack) flush() {
 		}
 		group.Go(func() error { return r.put(obj) })
 	}
-	r.tell(errors.Join(group.Wait(), syncDir(r.dir)))
+	r.tell(errors.Join(group.Wait(), durable.SyncDir(r.dir)))
 }
 
 // behind says whether what is on disk of an object differs from it in nothing but

@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/flotilla-io/flotilla/internal/durable"
 )
 
 // ErrInUse says that another process has the folder.
@@ -81,7 +83,7 @@ func Open(o Options) (*Shelf, error) {
 	if o.Anew == nil {
 		o.Anew = func() int { return 0 }
 	}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+	if err := durable.MkdirAll(o.Dir); err != nil {
 		return nil, fmt.Errorf("make the folder of what is kept: %w", err)
 	}
 	lock, err := os.OpenFile(filepath.Join(o.Dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
@@ -133,7 +135,7 @@ func (s *Shelf) Learn(identity string) error {
 	if err := writeFile(filepath.Join(s.options.Dir, identityFile), []byte(identity)); err != nil {
 		return err
 	}
-	return syncDir(s.options.Dir)
+	return durable.SyncDir(s.options.Dir)
 }
 
 // Each calls f for every object of a kind that is on disk. Damaged ones are left

@@ -8,13 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/flotilla-io/flotilla/internal/durable"
 )
 
 // ErrInUse says that another process holds the folder.
 var ErrInUse = errors.New("data directory is in use by another process")
 
 const (
-	dirMode  = 0o700
 	fileMode = 0o600
 	lockFile = "lock"
 )
@@ -34,7 +35,7 @@ func Open(path string) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
-	if err := os.MkdirAll(path, dirMode); err != nil {
+	if err := durable.MkdirAll(path); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
 	lock, err := os.OpenFile(filepath.Join(path, lockFile), os.O_CREATE|os.O_RDWR, fileMode)
@@ -74,7 +75,8 @@ func (d *Dir) Close() error {
 }
 
 // WriteFile puts content at path for the owner's eyes only, so that a reader or
-// a crash sees the old content or the new, never a part. A file that already
+// a crash sees the old content or the new, never a part, and a cut of the power takes
+// nothing back. A file that already
 // holds content is left alone; written says whether it was not.
 func WriteFile(path string, content []byte) (written bool, err error) {
 	old, err := os.ReadFile(path)
@@ -84,26 +86,11 @@ func WriteFile(path string, content []byte) (written bool, err error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, fmt.Errorf("read before writing: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
+	if err := durable.MkdirAll(filepath.Dir(path)); err != nil {
 		return false, fmt.Errorf("make folder: %w", err)
 	}
-	if err := replace(path, content); err != nil {
+	if err := durable.WriteFile(path, content); err != nil {
 		return false, fmt.Errorf("write %s: %w", path, err)
 	}
 	return true, nil
-}
-
-func replace(path string, content []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // made with mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) // nothing is left to remove once it was renamed
-	if _, err = tmp.Write(content); err == nil {
-		err = tmp.Sync()
-	}
-	if err := errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -85,9 +84,6 @@ func (o *options) request(ctx context.Context, member *rest.Config) error {
 	kubeconfig, err := registration.Kubeconfig(cfg, o.clusterName, given)
 	if err != nil {
 		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(o.hubFile()), 0o700); err != nil {
-		return fmt.Errorf("keep the kubeconfig of the hub: %w", err)
 	}
 	log.FromContext(ctx).Info("Got the first certificate", "hub", cfg.Host)
 	return credentials.File{Path: o.hubFile()}.Save(ctx, kubeconfig)

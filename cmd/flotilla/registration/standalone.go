@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/flotilla-io/flotilla/internal/durable"
 	"github.com/flotilla-io/flotilla/internal/registration/installation"
 )
 
@@ -36,7 +37,7 @@ func takePlace(folder string) (p *place, err error) {
 			err = fmt.Errorf("nothing was asked for, and the token is as good as before: the agent's kubeconfig cannot go to %s: %w", folder, err)
 		}
 	}()
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := durable.MkdirAll(folder); err != nil {
 		return p, err
 	}
 	if p.folder, err = os.Open(folder); err != nil {
@@ -61,6 +62,9 @@ func (p *place) keep(kubeconfig []byte) error {
 	err = errors.Join(err, p.draft.Truncate(int64(len(kubeconfig))), p.draft.Sync())
 	if err == nil {
 		err = os.Rename(p.draft.Name(), p.path)
+	}
+	if err == nil {
+		err = durable.SyncDir(filepath.Dir(p.path))
 	}
 	if err != nil {
 		return fmt.Errorf("write the agent's kubeconfig: %w", err)
