@@ -12,8 +12,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/flotilla-io/flotilla/internal/durable"
 )
 
 // keyBytes is the length of a key, of AES-256.
@@ -38,11 +42,25 @@ func (k key) id() string {
 	return hex.EncodeToString(mac.Sum(nil)[:8])
 }
 
-// readKey reads a key file. Errors: fs.ErrNotExist, errNoKey.
+// errExposed says that others than its owner may read or replace a key file.
+var errExposed = errors.New("others than its owner may read or replace")
+
+// exposed are the modes of a file that others than its owner and its group may read, or
+// than its owner may write. A group may read it: a Secret's volume gives a file to a
+// process that is not root by its group, and nobody else is in that.
+const exposed fs.FileMode = 0o026
+
+// maxKeyFile is more than a key file has.
+const maxKeyFile = 4 << 10
+
+// readKey reads a key file. Errors: fs.ErrNotExist, errExposed, errNoKey.
 func readKey(file string) (key, error) {
-	content, err := os.ReadFile(file)
+	content, mode, err := read(file)
 	if err != nil {
 		return key{}, fmt.Errorf("seal key: %w", err)
+	}
+	if mode&exposed != 0 {
+		return key{}, fmt.Errorf("seal key: %w %s (mode %04o): chmod 600 %s, or defaultMode: 0440 where a Secret's volume holds it", errExposed, file, mode, file)
 	}
 	encoded, ours := bytes.CutPrefix(bytes.TrimSpace(content), []byte(keyPrefix))
 	secret, err := base64.StdEncoding.DecodeString(string(encoded))
@@ -50,6 +68,21 @@ func readKey(file string) (key, error) {
 		return key{}, fmt.Errorf("seal key: %s %w", file, errNoKey)
 	}
 	return key{secret}, nil
+}
+
+// read returns what a file holds, and who may read and write it.
+func read(file string) ([]byte, fs.FileMode, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	is, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	content, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
+	return content, is.Mode().Perm(), err
 }
 
 // makeKey makes a key and its file, which whoever reads it sees whole, and which is
@@ -60,7 +93,7 @@ func makeKey(file string) (key, error) {
 	if _, err := rand.Read(k.secret); err != nil {
 		return key{}, fmt.Errorf("seal key: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+	if err := durable.MkdirAll(filepath.Dir(file)); err != nil {
 		return key{}, fmt.Errorf("seal key: %w", err)
 	}
 	if err := k.write(file); err != nil {
@@ -86,11 +119,7 @@ func (k key) write(file string) error {
 	if err := os.Link(f.Name(), file); err != nil { // unlike a rename, it replaces nothing
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(file))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return durable.SyncDir(filepath.Dir(file))
 }
 
 // box is what the store holds. What is sealed opens at its own place alone.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/flotilla-io/flotilla/controlplane/etcd"
+	"github.com/flotilla-io/flotilla/internal/durable"
 )
 
 // patience is how long one request to the store may take.
@@ -121,6 +123,11 @@ func (v *Vault) Save(ctx context.Context, files map[string][]byte, version int64
 	if errors.Is(err, fs.ErrExist) { // another server has just made it, from the same flag
 		made = false
 		k, err = v.read()
+	}
+	if err == nil && version == 0 && !made { // whoever made the file may not have got further than its name
+		if err = durable.SyncDir(filepath.Dir(v.file)); err != nil {
+			err = fmt.Errorf("seal key: %w", err)
+		}
 	}
 	if err != nil {
 		return false, err

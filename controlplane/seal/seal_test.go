@@ -162,6 +162,43 @@ func TestFirstStartsWithOneKeyFile(t *testing.T) {
 	}
 }
 
+// TestWhoMayReadTheKey: a key that others of the machine may read, or replace, is not
+// used. A group may read it, since that is how a Secret's volume gives it to a process
+// that is not root.
+func TestWhoMayReadTheKey(t *testing.T) {
+	servers, file := store(t), filepath.Join(t.TempDir(), "seal.key")
+	if _, err := vault(t, servers, "", file).Save(t.Context(), files(), 0); err != nil {
+		t.Fatal(err)
+	}
+	linked := filepath.Join(t.TempDir(), "seal.key") // as in a Secret's volume
+	if err := os.Symlink(file, linked); err != nil {
+		t.Fatal(err)
+	}
+	for mode, good := range map[os.FileMode]bool{
+		0o400: true, 0o600: true, 0o440: true, 0o640: true,
+		0o644: false, 0o444: false, 0o604: false, 0o660: false, 0o620: false, 0o602: false, 0o666: false,
+	} {
+		t.Run(mode.String(), func(t *testing.T) {
+			if err := os.Chmod(file, mode); err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{file, linked} {
+				kept, _, err := vault(t, servers, "", name).Load(t.Context())
+				if (err == nil) != good || (kept != nil) != good {
+					t.Errorf("%s: %v, want it to be good: %v", name, err, good)
+				}
+				wants := fmt.Sprintf("seal key: others than its owner may read or replace %s (mode %04o): chmod 600 %s, or defaultMode: 0440 where a Secret's volume holds it", name, mode, name)
+				if err != nil && err.Error() != wants {
+					t.Errorf("says %q, want %q", err, wants)
+				}
+			}
+			if saved, err := vault(t, servers, "/another", file).Save(t.Context(), files(), 0); !good && (err == nil || saved) {
+				t.Errorf("something was sealed with it: %v", err)
+			}
+		})
+	}
+}
+
 func TestWhatDoesNotOpen(t *testing.T) {
 	servers, dir := store(t), t.TempDir()
 	key, other, none := filepath.Join(dir, "key"), filepath.Join(dir, "other"), filepath.Join(dir, "none")
