@@ -40,7 +40,11 @@ var ErrNotAllowed = errors.New("address not allowed")
 type NotAllowedError struct {
 	// Host is what was named.
 	Host string
-	// Kind is what it leads to.
+	// Name says that Host is a name, of which no more is told: neither where it leads
+	// nor whether there is such a name, since whoever names it learned by that which
+	// hosts there are in the network of the control plane.
+	Name bool
+	// Kind is what an address is.
 	Kind addresses.Kind
 	// Own says that it is the control plane itself.
 	Own bool
@@ -52,6 +56,8 @@ const Flag = "--source-networks"
 // Error names the host, what it leads to, and who can do something about it.
 func (e *NotAllowedError) Error() string {
 	switch {
+	case e.Name:
+		return fmt.Sprintf("%v: %s is not there, or leads to where no source may be (private, loopback and reserved addresses, the control plane itself); an administrator can allow networks with %s", ErrNotAllowed, e.Host, Flag)
 	case e.Own:
 		return fmt.Sprintf("%v: %s leads to the control plane itself, where no source may be", ErrNotAllowed, e.Host)
 	case e.Kind == addresses.Nobodys:
@@ -72,7 +78,8 @@ func (e *NotAllowedError) Unwrap() error { return ErrNotAllowed }
 const patience = 5 * time.Second
 
 // DialContext connects to a host, given as host:port. Errors: NotAllowedError,
-// before anything is sent; what the resolver or the network says.
+// before anything is sent, also for a name that there is not; what the resolver or
+// the network says.
 func (d Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	at, err := d.Resolve(ctx, address)
 	if err != nil {
@@ -93,6 +100,9 @@ func (d Dialer) Resolve(ctx context.Context, address string) ([]netip.AddrPort, 
 		return nil, fmt.Errorf("%q is no port", service)
 	}
 	found, err := d.lookup(ctx, host)
+	if isNone(err) || err == nil && len(found) == 0 {
+		return nil, &NotAllowedError{Host: host, Name: true}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -104,12 +114,25 @@ func (d Dialer) Resolve(ctx context.Context, address string) ([]netip.AddrPort, 
 	for _, addr := range found {
 		at := netip.AddrPortFrom(addr.Unmap(), uint16(port))
 		if fault := d.judge(ctx, at, machine); fault != nil {
-			fault.Host = host
+			fault.Host, fault.Name = host, secret(host)
 			return nil, fault
 		}
 		out = append(out, at)
 	}
 	return out, nil
+}
+
+// isNone says whether a resolver knows that there is no such name.
+func isNone(err error) bool {
+	var fault *net.DNSError
+	return errors.As(err, &fault) && fault.IsNotFound
+}
+
+// secret says whether where a host leads is the resolver's to know: it is a name, and
+// not the one that every machine has for itself.
+func secret(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err != nil && host != "localhost"
 }
 
 // Connect connects to one of the addresses of a host that Resolve has returned.
@@ -151,9 +174,6 @@ func (d Dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 		plain := *fault
 		plain.Server = "" // nobody's business
 		err = &plain
-	}
-	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("no address for host %q", host)
 	}
 	return found, err
 }
@@ -211,6 +231,6 @@ func (d Dialer) own(ctx context.Context, at netip.AddrPort, here bool) bool {
 			return here
 		}
 		found, err := d.lookup(ctx, host)
-		return err != nil || slices.ContainsFunc(found, func(addr netip.Addr) bool { return addresses.Plain(addr) == at.Addr() })
+		return err != nil || len(found) == 0 || slices.ContainsFunc(found, func(addr netip.Addr) bool { return addresses.Plain(addr) == at.Addr() })
 	})
 }

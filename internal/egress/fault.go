@@ -3,6 +3,7 @@ package egress
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -17,9 +18,30 @@ import (
 var (
 	// ErrAnswer says that what answers is not what was expected there.
 	ErrAnswer = errors.New("the answer makes no sense: is this the right server, and the right port?")
+	// ErrCertificate begins what is said of a server's certificate that is not trusted.
+	ErrCertificate = errors.New("x509: certificate")
 	// ErrEnded says that a connection ended before the answer did.
 	ErrEnded = errors.New("the server ended the connection")
 )
+
+// aboutCertificate says what is wrong with a certificate, and nothing of what is in it.
+func aboutCertificate(err error) string {
+	var (
+		names     x509.HostnameError
+		authority x509.UnknownAuthorityError
+		invalid   x509.CertificateInvalidError
+	)
+	switch {
+	case errors.As(err, &names):
+		return "is for other names"
+	case errors.As(err, &authority):
+		return "signed by unknown authority"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "has expired or is not yet valid"
+	default:
+		return "is not valid"
+	}
+}
 
 // Fault returns what went wrong with a connection in words of our own. Clients
 // of HTTP and SSH quote what was answered, and addresses and ports of this side.
@@ -49,7 +71,7 @@ func Fault(err error) error {
 	case errors.As(err, &number):
 		return number
 	case errors.As(err, &certificate):
-		return certificate
+		return fmt.Errorf("%w %s", ErrCertificate, aboutCertificate(certificate.Err))
 	case errors.As(err, &alert):
 		return alert
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):

@@ -231,11 +231,11 @@ func TestRedirectsAreJudgedAgain(t *testing.T) {
 		says string
 	}{
 		"to a private address":                  {to: "http://10.77.0.1:%d", want: egress.ErrNotAllowed, says: "a host that it redirects to leads to a private address"},
-		"to a name that leads there":            {to: "http://" + canary + ".internal:%d", want: egress.ErrNotAllowed, says: "leads to a private address"},
+		"to a name that leads there":            {to: "http://" + canary + ".internal:%d", want: egress.ErrNotAllowed, says: "address not allowed: a host that it redirects to is not there, or leads to where no source may be"},
 		"to another loopback address":           {to: "http://[::1]:%d", want: egress.ErrNotAllowed, says: "a loopback address"},
 		"to metadata":                           {to: "http://169.254.169.254:%d", want: git.ErrRedirect, says: "link-local"},
 		"to metadata, by a gateway":             {to: "http://[64:ff9b::a9fe:a9fe]:%d", want: egress.ErrNotAllowed, says: "link-local"},
-		"to a name that nobody knows":           {to: "http://" + canary + ".unknown:%d", says: "lookup a host that it redirects to: no such host"},
+		"to a name that nobody knows":           {to: "http://" + canary + ".unknown:%d", want: egress.ErrNotAllowed, says: "address not allowed: a host that it redirects to is not there, or leads to where no source may be"},
 		"to the control plane itself":           {to: "http://127.0.0.1:%d", want: egress.ErrNotAllowed, says: "the control plane itself"},
 		"to the control plane, with a password": {to: "http://" + canary + ":x@127.0.0.1:%d", want: egress.ErrNotAllowed, says: "the control plane itself"},
 	} {
@@ -250,7 +250,7 @@ func TestRedirectsAreJudgedAgain(t *testing.T) {
 					if strings.HasSuffix(host, ".internal") {
 						return []netip.Addr{netip.MustParseAddr("10.77.0.1")}, nil
 					}
-					return nil, &net.DNSError{Err: "no such host", Name: host}
+					return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 				},
 			}}
 			err := fetchMain(t.Context(), f.remote(s.URL+"/app.git", git.Credentials{}, opts))

@@ -56,7 +56,7 @@ func redirected(err error) error {
 	var unknown *net.DNSError
 	switch {
 	case errors.As(err, &refused):
-		return fmt.Errorf("%w: %w", ErrRedirect, &egress.NotAllowedError{Host: elsewhere, Kind: refused.Kind, Own: refused.Own})
+		return fmt.Errorf("%w: %w", ErrRedirect, &egress.NotAllowedError{Host: elsewhere, Name: refused.Name, Kind: refused.Kind, Own: refused.Own})
 	case errors.As(err, &unknown):
 		return &net.DNSError{Err: unknown.Err, Name: elsewhere}
 	default:

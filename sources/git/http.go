@@ -207,11 +207,10 @@ func httpFault(err error) error {
 		return of.Err
 	}
 	fault := egress.Fault(err)
-	var certificate *tls.CertificateVerificationError
 	var alert tls.AlertError
 	switch {
-	case errors.As(fault, &certificate):
-		return fmt.Errorf("%w: %w; put the authority in the Secret's ca.crt", ErrTLS, certificate.Err)
+	case errors.Is(fault, egress.ErrCertificate):
+		return fmt.Errorf("%w: %w; put the authority in the Secret's ca.crt", ErrTLS, fault)
 	case errors.Is(fault, http.ErrSchemeMismatch):
 		return fmt.Errorf("%w: the server does not speak TLS", ErrTLS)
 	case errors.As(fault, &alert):

@@ -195,8 +195,9 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	}
 	next.After = r.opts.Jitter(s.interval)
 	if errors.Is(err, egress.ErrNotAllowed) {
-		// A person has to act, but a name may lead elsewhere by then without one.
-		return reconcile.Result{RequeueAfter: next.After}, nil
+		// A person has to act, but a name may lead elsewhere by then without one, or be
+		// there again.
+		return reconcile.Result{RequeueAfter: min(next.After, lastRetry)}, nil
 	}
 	return loop.Result(next, err)
 }
