@@ -9,11 +9,8 @@ import (
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -171,31 +168,4 @@ func Start(ctx context.Context, mgr ctrl.Manager, t *tenure.Tenure) error {
 		return fmt.Errorf("%w: %w", ErrLost, lost)
 	}
 	return err
-}
-
-// awaitEvery is how often Await looks, awaitAnswer how long it waits for an answer.
-const awaitEvery, awaitAnswer = time.Second, 5 * time.Second
-
-// Await returns nil once the hub answers and says that it is ready, or ctx' error. It
-// logs why it waits. One that refuses the credentials is there: what is asked of it next
-// says what is wrong.
-func Await(ctx context.Context, cfg *rest.Config) error {
-	cfg = rest.CopyConfig(cfg)
-	cfg.Timeout = awaitAnswer
-	client, err := discovery.NewDiscoveryClientForConfig(cfg)
-	if err != nil {
-		return fmt.Errorf("set up the connection to the control plane: %w", err)
-	}
-	last := ""
-	return wait.PollUntilContextCancel(ctx, awaitEvery, true, func(ctx context.Context) (bool, error) {
-		err := client.RESTClient().Get().AbsPath("/readyz").MaxRetries(0).Do(ctx).Error()
-		if err == nil || apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
-			return true, nil
-		}
-		if text := err.Error(); text != last && ctx.Err() == nil {
-			logr.FromContextOrDiscard(ctx).Info("Waiting for the control plane", "server", cfg.Host, "reason", text)
-			last = text
-		}
-		return false, nil
-	})
 }

@@ -1,0 +1,74 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// awaitEvery is how often Await looks.
+	awaitEvery = time.Second
+	// awaitAnswer is how long it waits for an answer.
+	awaitAnswer = 5 * time.Second
+	// awaitTold is how often it says that it still waits, and why.
+	awaitTold = time.Minute
+)
+
+// Await returns nil once the hub answers and says that it is ready, or ctx' error. It
+// has no end of its own: who waits has nothing to do without the hub. A hub that refuses
+// the credentials is there: what is asked of it next says what is wrong. The logger of
+// ctx is told at once why it waits, and then once a minute.
+func Await(ctx context.Context, cfg *rest.Config) error {
+	cfg = rest.CopyConfig(cfg)
+	cfg.Timeout = awaitAnswer
+	client, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return fmt.Errorf("set up the connection to the control plane: %w", err)
+	}
+	w := waiting{clock: clock.RealClock{}, look: func(ctx context.Context) error {
+		err := client.RESTClient().Get().AbsPath("/readyz").MaxRetries(0).Do(ctx).Error()
+		if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
+			return nil
+		}
+		return err
+	}, log: logr.FromContextOrDiscard(ctx).WithValues("server", cfg.Host)}
+	return w.await(ctx)
+}
+
+// waiting looks for the hub until it is there.
+type waiting struct {
+	clock clock.WithTicker
+	look  func(context.Context) error
+	log   logr.Logger
+}
+
+func (w waiting) await(ctx context.Context) error {
+	ticker := w.clock.NewTicker(awaitEvery)
+	defer ticker.Stop()
+	begin := w.clock.Now()
+	for told := (time.Time{}); ; {
+		why := w.look(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if why == nil {
+			return nil
+		}
+		if now := w.clock.Now(); told.IsZero() || now.Sub(told) >= awaitTold {
+			w.log.Info("Waiting for the control plane to be ready", "for", now.Sub(begin).Round(time.Second).String(), "why", why.Error())
+			told = now
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C():
+		}
+	}
+}
