@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
+	"regexp"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -62,7 +63,7 @@ func describe(server string, err error) error {
 		return fmt.Errorf("%w: flotilla get %s%s lists what there is", &apierrors.StatusError{ErrStatus: statusOf(err)}, absent(err), at(server))
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the control plane does not accept these credentials (%w): --kubeconfig names a file with others", err)
-	case apierrors.IsForbidden(err):
+	case lacksRight(err):
 		return fmt.Errorf("%w: ask for the right to do it", err)
 	case errors.As(err, &nothing) && nothing.PartialResource.Version == "":
 		return unknownKindOf(server, nothing.PartialResource.Resource)
@@ -82,6 +83,16 @@ func describe(server string, err error) error {
 		return err
 	}
 }
+
+// lacksRight says whether a server refused something since the caller may not do it.
+// What is protected, or over a quota, is refused by the same code, whoever asks, and says
+// itself what to do.
+func lacksRight(err error) bool {
+	return apierrors.IsForbidden(err) && authorizer.MatchString(err.Error())
+}
+
+// authorizer is how an API server says that somebody may not do something.
+var authorizer = regexp.MustCompile(`User "[^"]*" cannot \S+ (resource|path) "`)
 
 // nowhere is where kubectl looks when no kubeconfig leads anywhere.
 const nowhere = "http://localhost:8080"

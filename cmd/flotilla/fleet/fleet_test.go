@@ -101,7 +101,12 @@ func TestDescribe(t *testing.T) {
 		want   string
 	}{
 		"an object that is not there": {"", apierrors.NewNotFound(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web"), `deployments.apps "web" not found: flotilla get deployments.apps lists what there is`},
-		"no rights":                   {"", apierrors.NewForbidden(pods, "web", errors.New("no")), `pods "web" is forbidden: no: ask for the right to do it`},
+		"no rights": {"", apierrors.NewForbidden(pods, "web", errors.New(`User "john" cannot delete resource "pods" in API group "" in the namespace "shop"`)),
+			`pods "web" is forbidden: User "john" cannot delete resource "pods" in API group "" in the namespace "shop": ask for the right to do it`},
+		"no rights to a path": {"", apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(`User "john" cannot get path "/metrics"`)), `forbidden: User "john" cannot get path "/metrics": ask for the right to do it`},
+		"something that is protected, whoever asks": {"", apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "shop", errors.New("This resource is protected, please make sure to remove the label: resourcetemplate.karmada.io/deletion-protected")),
+			`namespaces "shop" is forbidden: This resource is protected, please make sure to remove the label: resourcetemplate.karmada.io/deletion-protected`},
+		"a quota that is used up": {"", apierrors.NewForbidden(pods, "web", errors.New("exceeded quota: small")), `pods "web" is forbidden: exceeded quota: small`},
 		"several, as kubectl has them": {"", utilerrors.NewAggregate([]error{apierrors.NewNotFound(pods, "a"), apierrors.NewNotFound(pods, "b")}),
 			"pods \"a\" not found: flotilla get pods lists what there is\npods \"b\" not found: flotilla get pods lists what there is"},
 		"no kind":             {"", errors.New(`the server doesn't have a resource type "boat"`), `the control plane knows no kind "boat": flotilla api-resources lists them`},

@@ -87,6 +87,7 @@ func TestFindings(t *testing.T) {
 		want string
 	}{
 		"forbidden":         {err: apierrors.NewForbidden(resource, "a", errors.New("no\nrole")), want: ReasonForbidden},
+		"protected":         {err: apierrors.NewForbidden(resource, "a", errors.New("This resource is protected, please make sure to remove the label: resourcetemplate.karmada.io/deletion-protected")), want: ReasonProtected},
 		"invalid":           {err: apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "a", nil), want: ReasonInvalidObject},
 		"too large":         {err: apierrors.NewRequestEntityTooLargeError("limit is 3145728"), want: ReasonObjectTooLarge},
 		"an unknown field":  {err: apierrors.NewInternalError(errors.New("failed to create typed patch object: .data.x: field not declared in schema")), want: ReasonInvalidObject},

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 )
 
@@ -30,6 +31,8 @@ const (
 	ReasonImmutableField = "ImmutableField"
 	// ReasonForbidden says that the identity in use may not do this.
 	ReasonForbidden = "Forbidden"
+	// ReasonProtected says that nobody may delete an object before a label is off.
+	ReasonProtected = "Protected"
 )
 
 // Finding is why one object cannot be applied.
@@ -81,6 +84,9 @@ func finding(id inventory.ID, reason, format string, args ...any) *Finding {
 // may pass.
 func findingOf(id inventory.ID, err error) *Finding {
 	switch {
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), workv1alpha2.DeletionProtectionLabelKey):
+		return finding(id, ReasonProtected, "its label %s=%s protects it from deletion, whoever asks: take the label off first",
+			workv1alpha2.DeletionProtectionLabelKey, workv1alpha2.DeletionProtectionAlways)
 	case apierrors.IsForbidden(err):
 		return finding(id, ReasonForbidden, "%s", plain(err))
 	case apierrors.IsRequestEntityTooLargeError(err):
