@@ -11,6 +11,17 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
+// completeNoFiles keeps shells from offering files where a command takes names, or
+// nothing. Those that take files say so by flags; kubectl's words are its own.
+func completeNoFiles(cmd *cobra.Command) {
+	for _, child := range cmd.Commands() {
+		completeNoFiles(child)
+	}
+	if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 && !cmd.DisableFlagParsing {
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
+}
+
 // newCompletionCommand prints what teaches a shell to complete our words. cobra's
 // own takes a shell that it does not know for a call for help.
 func newCompletionCommand() *cobra.Command {

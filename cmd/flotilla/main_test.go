@@ -81,6 +81,26 @@ func TestPlugin(t *testing.T) {
 	}
 }
 
+// TestNamesAreNotFiles: where a command takes names, no shell offers the files of the
+// folder that it is in.
+func TestNamesAreNotFiles(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	var walk func(cmd *cobra.Command, words []string)
+	walk = func(cmd *cobra.Command, words []string) {
+		for _, child := range cmd.Commands() {
+			if child.Hidden || child.Name() == "kubectl" { // whose words are kubectl's
+				continue
+			}
+			words := append(slices.Clone(words), child.Name())
+			if _, out, _ := run(t, "flotilla", append(slices.Concat([]string{"__complete"}, words), "")...); strings.HasSuffix(out, ":0\n") {
+				t.Errorf("flotilla %s completes files: %q", strings.Join(words, " "), out)
+			}
+			walk(child, words)
+		}
+	}
+	walk(newCommand("flotilla"), nil)
+}
+
 func TestCompletionScripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		if code, out, errOut := run(t, "flotilla", "completion", shell); code != 0 || errOut != "" || !strings.Contains(out, "__complete") {

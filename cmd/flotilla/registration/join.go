@@ -41,11 +41,13 @@ that it is to lose it. What that means for each object there is printed first; w
 --dry-run nothing else happens.`,
 		Example: `  flotilla join east --cluster-kubeconfig ~/.kube/config --cluster-context east
   flotilla join east --cluster-kubeconfig ~/.kube/config --take-over --dry-run`,
-		Args: command.Exactly("NAME"),
-		RunE: j.run,
+		Args:              command.Exactly("NAME"),
+		ValidArgsFunction: f.CompleteClusters, // for those that are joined again; the name of a new one is nobody's yet
+		RunE:              j.run,
 	}
 	flags := cmd.Flags()
 	j.member.addTo(flags)
+	j.member.complete(cmd)
 	flags.StringVar(&j.opts.Provider, "cluster-provider", "", "who runs the cluster, for policies to select by")
 	flags.StringVar(&j.opts.Region, "cluster-region", "", "region of the cluster, for policies to select by")
 	flags.StringSliceVar(&j.opts.Zones, "cluster-zones", nil, "zones of the cluster, for policies to select by")
@@ -53,6 +55,7 @@ that it is to lose it. What that means for each object there is printed first; w
 	flags.BoolVar(&j.opts.TakeOver, "take-over", false, "take the cluster from another control plane that has it, after printing what that means")
 	flags.BoolVar(&j.opts.DryRun, "dry-run", false, "print what would be done")
 	flags.DurationVar(&j.within, "wait", 30*time.Second, "how long to wait until the control plane finds the cluster ready; 0 does not wait")
+	completeApplyAs(cmd)
 	return cmd
 }
 

@@ -123,6 +123,20 @@ func TestLifeOfACluster(t *testing.T) {
 	s.run("token create --cluster-name North --kubeconfig {hub}")
 	s.run("token create --cluster-id 1234 --kubeconfig {hub}")
 	s.run("token list --kubeconfig {hub}")
+	for words, want := range map[string]string{
+		"token delete":              "abcdef\tnobody's\n:4\n",
+		"token delete abcdef":       ":4\n",
+		"join":                      ":4\n",
+		"join east --apply-as":      "Author\nControlPlane\n:4\n",
+		"token create --apply-as":   "Author\nControlPlane\n:4\n",
+		"join --cluster-kubeconfig": ":0\n",
+		"join east --cluster-kubeconfig " + memberFile(t) + " --cluster-context": "north\n:4\n",
+	} {
+		args := append([]string{"__complete", "--kubeconfig", env.Kubeconfig}, strings.Fields(words)...)
+		if got := call(t, append(args, "")...); got.Out != want {
+			t.Errorf("%s is completed by %q, want %q", words, got.Out, want)
+		}
+	}
 	s.run("token delete abcdef --kubeconfig {hub}")
 	s.run("token delete abcdef --kubeconfig {hub}")
 	s.run("token delete ABCDEF --kubeconfig {hub}")

@@ -100,6 +100,7 @@ has said the same.`,
 	flags.StringVar(&c.opts.Properties.ApplyAs, "apply-as", "", "as whom templates are applied in the cluster that registers: "+clusterv1alpha1.ApplyAsAuthor+", as who applied them, as without the flag; or "+clusterv1alpha1.ApplyAsHub+", with all rights")
 	flags.StringVar(&c.print, "print-register-command", printToken, "print the whole line to run beside the cluster: with no value that of register, with =agent that of flotilla-agent, where KUBECONFIG is the file that leads to the cluster")
 	flags.Lookup("print-register-command").NoOptDefVal = printRegister
+	completeApplyAs(cmd)
 	return cmd
 }
 
@@ -241,6 +242,8 @@ func newTokenDelete(f *fleet.Flags) *cobra.Command {
 		Use:   "delete TOKEN...",
 		Short: "Delete tokens by which clusters register",
 		Long:  `Delete bootstrap tokens, by their public part or whole. Clusters that have registered stay members.`,
+
+		ValidArgsFunction: completeTokens(f),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return command.Exactly("TOKEN")(cmd, args)

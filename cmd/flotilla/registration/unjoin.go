@@ -54,6 +54,7 @@ registration. With --cluster-kubeconfig the accounts in the cluster go too.`,
 	}
 	flags := cmd.Flags()
 	member.addTo(flags)
+	member.complete(cmd)
 	flags.DurationVar(&opts.Wait, "wait", time.Minute, "how long the cluster may take to leave")
 	flags.BoolVar(&opts.Force, "force", false, "let the cluster go although what runs in it could not be removed; it stays there")
 	flags.BoolVar(&opts.DryRun, "dry-run", false, "print what would be done")

@@ -54,6 +54,7 @@ agent's own way to it, which is in the cluster.`,
 	}
 	flags := cmd.Flags()
 	u.member.addTo(flags)
+	u.member.complete(cmd)
 	flags.StringVar(&u.config, "karmada-config", "", "file that leads to the control plane; default is the agent's own, from the cluster")
 	flags.StringVar(&u.context, "karmada-context", "", "context of the control plane in that file; default is the current one")
 	flags.StringVar(&u.agent.Name, "agent-name", installation.DefaultName, "name of the agent's Deployment")
