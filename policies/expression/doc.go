@@ -5,9 +5,11 @@
 // saw. The language is that of Flux: CEL with optional types and the functions for
 // strings, sets and encodings.
 //
-// Expressions are foreign: how large one is, what it costs, how much it makes and
-// how long it takes are bounded, and it ends with its context. What an evaluation
-// costs is counted before each call is made, since a single one may take for ever:
-// of two lists in which the same list stands twice, twice, and so on, or of a text
-// in which everything is replaced by another one.
+// Expressions are foreign: how large one is, what reading it takes, what it costs, how
+// much it makes and how long it takes are bounded, and it ends with its context.
+// Reading one takes as long as its size lets it: types are not compared, since that
+// takes the longer the deeper they are nested. What an evaluation costs is counted
+// before each call is made, since a single one may take for ever: of two lists in
+// which the same list stands twice, twice, and so on, or of a text in which everything
+// is replaced by another one.
 package expression

@@ -3,6 +3,7 @@ package expression_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,7 @@ func object() map[string]any {
 
 func compiler(t *testing.T) *expression.Compiler {
 	t.Helper()
-	return expression.NewCompiler(expression.Limits{})
+	return expression.NewCompiler(expression.Limits{Time: time.Hour}) // a busy machine is no fault
 }
 
 func TestWhatExpressionsSay(t *testing.T) {
@@ -65,7 +66,7 @@ func TestWhatExpressionsSay(t *testing.T) {
 	}
 	for text, want := range cases {
 		t.Run(text, func(t *testing.T) {
-			e, err := compiler(t).Compile(text)
+			e, err := compiler(t).Compile(t.Context(), text, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +80,7 @@ func TestWhatExpressionsSay(t *testing.T) {
 
 func TestCheckedExpressions(t *testing.T) {
 	c := compiler(t)
-	e, err := c.Compile("event.name + '/' + provider.kind", "event", "provider")
+	e, err := c.Compile(t.Context(), "event.name + '/' + provider.kind", nil, "event", "provider")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,10 +88,102 @@ func TestCheckedExpressions(t *testing.T) {
 	if err != nil || got != "web/github" {
 		t.Errorf("got %q, %v", got, err)
 	}
-	for _, wrong := range []string{"other.name", "event == 'x'", "event.", ""} {
-		if _, err := c.Compile(wrong, "event"); !errors.Is(err, expression.ErrInvalid) {
-			t.Errorf("%q: %v, want %v", wrong, err, expression.ErrInvalid)
+	for wrong, says := range map[string]string{
+		"other.name":                                 "undeclared reference to 'other'",
+		"event.name + other":                         "undeclared reference to 'other'",
+		"event.items.all(i, j > 1)":                  "undeclared reference to 'j'",
+		"event.items.all(i, i > 1) && i > 1":         "undeclared reference to 'i'",
+		"event.?x.optMap(v, v) == v":                 "undeclared reference to 'v'",
+		"[event, {'a': other}]":                      "undeclared reference to 'other'",
+		"event.name.shout()":                         "undeclared reference to 'shout'",
+		"shout(event)":                               "undeclared reference to 'shout'",
+		"sets.shout(event)":                          "undeclared reference to 'sets'",
+		"google.protobuf.Nothing == event":           "undeclared reference to 'google'",
+		"event.name == " + strings.Repeat("x", 5000): "undeclared reference to 'xxx",
+		"event.":             "Syntax error: no viable alternative at input '.' (line 1, character 6)",
+		"":                   "Syntax error",
+		"event.name ==\n  @": "(line 2, character 3)",
+	} {
+		if _, err := c.Compile(t.Context(), wrong, nil, "event"); !errors.Is(err, expression.ErrInvalid) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v, want one saying %q", wrong, err, says)
 		}
+	}
+	for _, right := range []string{
+		"event.items.map(i, i.name).exists(n, n == event.name)", "event.?x.optMap(v, v + 1).orValue(2) == 3", "sets.contains([1], [1])",
+		"type(event) == map && int('1') == 1", "google.protobuf.Duration{seconds: 1} == duration('1s')", "optional.of(event).hasValue()", ".event.name == ''", "has(event.name)",
+	} {
+		if _, err := c.Compile(t.Context(), right, nil, "event"); err != nil {
+			t.Errorf("%q: %v", right, err)
+		}
+	}
+}
+
+// TestReadingIsBounded: what reading an expression takes grows as its text does,
+// whatever stands there. What it allocates stands for how long it takes.
+func TestReadingIsBounded(t *testing.T) {
+	fill := func(text string) string { return strings.Repeat(text, 9_990/len(text)) }
+	nest := func(open, inner, close string, deep int) string {
+		return strings.Repeat(open, deep) + inner + strings.Repeat(close, deep)
+	}
+	c := compiler(t)
+	if _, err := c.Compile(t.Context(), "true", nil); err != nil { // makes the language
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"lists in lists":              nest("[", "1", "]", 200),
+		"maps in maps":                nest("{1: ", "1", "}", 200),
+		"lists that are made of each": "[1]" + strings.Repeat(".map(a, [a, a])", 80),
+		"maps that are made of each":  "[1]" + strings.Repeat(".map(a, {1: a})", 80),
+		"a large list that doubles":   "optional.of([" + strings.Repeat("1,", 4_800) + "1])" + strings.Repeat(".optMap(a, a)", 6),
+		"brackets":                    nest("(", "1", ")", 240),
+		"brackets that stay open":     fill("("),
+		"a long list":                 "[" + fill("1,") + "1]",
+		"much to be joined":           fill("a || ") + "a",
+		"questions":                   fill("a ? "),
+		"no expression at all":        fill("@ "),
+		"one word after the other":    fill("a b "),
+		"a text without its end":      "'" + fill("a"),
+		"a number without end":        fill("1"),
+		"loops that nobody knows":     strings.Repeat("a.exists(x, x ? ", 80) + "1" + strings.Repeat(" : 2)", 80),
+	} {
+		for _, variables := range [][]string{nil, {"a"}} {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := c.Compile(t.Context(), text, nil, variables...)
+			runtime.ReadMemStats(&after)
+			if took := (after.TotalAlloc - before.TotalAlloc) / uint64(len(text)); took > bytesPerByte {
+				t.Errorf("%s, checked: %v: took %d bytes for each that was read, at most %d are good", name, variables != nil, took, bytesPerByte)
+			}
+			if err != nil && (!errors.Is(err, expression.ErrInvalid) || len(err.Error()) > 4*300 || strings.Contains(err.Error(), "\n")) {
+				t.Errorf("%s: an error of %d characters: %.300s", name, len(err.Error()), err)
+			}
+		}
+	}
+}
+
+// bytesPerByte is how much reading one byte of a text may allocate.
+const bytesPerByte = 20_000
+
+// TestReadingEnds: many expressions share what reading them may cost, and end with
+// their run.
+func TestReadingEnds(t *testing.T) {
+	c, budget := compiler(t), expression.NewBudget(5_000_000)
+	text := "'" + strings.Repeat("a", 9_000) + "' == 'b'"
+	var err error
+	read := 0
+	for err == nil {
+		if _, err = c.Compile(t.Context(), text, budget); err == nil {
+			read++
+		}
+	}
+	if !errors.Is(err, expression.ErrCost) || read != 11 {
+		t.Errorf("%d were read, then %v", read, err)
+	}
+	ended, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("it was deleted")
+	cancel(why)
+	if _, err := c.Compile(ended, "true", nil); !errors.Is(err, why) {
+		t.Errorf("after its run: %v", err)
 	}
 }
 
@@ -137,7 +230,7 @@ func TestLimits(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			e, err := compiler(t).Compile(tc.text)
+			e, err := compiler(t).Compile(t.Context(), tc.text, nil)
 			if err == nil {
 				_, err = e.Bool(t.Context(), object(), nil)
 			}
@@ -150,7 +243,7 @@ func TestLimits(t *testing.T) {
 
 // TestBudget: several evaluations share what they may cost.
 func TestBudget(t *testing.T) {
-	e, err := compiler(t).Compile(loops(1))
+	e, err := compiler(t).Compile(t.Context(), loops(1), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +274,7 @@ func TestEnd(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			e, err := expression.NewCompiler(tc.limits).Compile(loops(8))
+			e, err := expression.NewCompiler(tc.limits).Compile(t.Context(), loops(8), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -212,7 +305,7 @@ func TestErrorsHoldNoValues(t *testing.T) {
 		"[1][5] == 1":                                     "what it does cannot be done",
 	} {
 		t.Run(text, func(t *testing.T) {
-			e, err := compiler(t).Compile(text)
+			e, err := compiler(t).Compile(t.Context(), text, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -224,7 +317,8 @@ func TestErrorsHoldNoValues(t *testing.T) {
 	}
 }
 
-// FuzzExpression: no text makes it panic, go on for ever, or say a value.
+// FuzzExpression: no text makes it panic, go on for ever, take more than its length
+// lets it, or say a value.
 func FuzzExpression(f *testing.F) {
 	for _, seed := range []string{
 		"status.phase == 'Ready'", loops(3), doubled(20, ".map(a, a == a)[0]"), "int(data.token) == 1", "data.?x.optMap(a, a).hasValue()",
@@ -233,9 +327,21 @@ func FuzzExpression(f *testing.F) {
 		f.Add(seed)
 	}
 	c := expression.NewCompiler(expression.Limits{Cost: 100_000})
+	if _, err := c.Compile(f.Context(), "true", nil); err != nil { // makes the language
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
-		e, err := c.Compile(text)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		e, err := c.Compile(t.Context(), text, nil)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 8<<20+bytesPerByte*uint64(len(text)) {
+			t.Errorf("reading %d bytes took %d", len(text), took)
+		}
 		if err != nil {
+			if !errors.Is(err, expression.ErrInvalid) || len(err.Error()) > 4*300 || strings.ContainsAny(err.Error(), "\n\r\t") {
+				t.Errorf("%q is refused by %q", text, err)
+			}
 			return
 		}
 		if _, err = e.Bool(t.Context(), object(), nil); err != nil && strings.Contains(err.Error(), secret) && !strings.Contains(text, secret) {

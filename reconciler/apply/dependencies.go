@@ -128,16 +128,16 @@ func dependencyKey(ks *kustomizev1.Kustomization, ref kustomizev1.DependencyRefe
 	return client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
 }
 
-// allReadiness is what the readiness expressions of one run may cost together:
-// about half a second.
+// allReadiness is what the readiness expressions of one run may cost together, to be
+// read and to be evaluated: about half a second.
 const allReadiness = 5_000_000
 
 // byExpression evaluates a readiness expression over "self" and "dep".
 func (p prerequisites) byExpression(ctx context.Context, self, dep *kustomizev1.Kustomization, i int, budget *expression.Budget) (string, error) {
 	field, text := fmt.Sprintf("spec.dependsOn[%d].readyExpr", i), self.Spec.DependsOn[i].ReadyExpr
-	expr, err := p.expressions.Compile(text, "self", "dep")
+	expr, err := p.expressions.Compile(ctx, text, budget, "self", "dep")
 	if err != nil {
-		return "", loop.Stalled(meta.InvalidCELExpressionReason, fmt.Errorf("%s: %w", field, err))
+		return "", health.ExpressionError(field, err)
 	}
 	vars := map[string]any{}
 	for name, ks := range map[string]*kustomizev1.Kustomization{"self": self, "dep": dep} {

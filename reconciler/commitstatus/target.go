@@ -176,7 +176,7 @@ func contextOf(ctx context.Context, expressions *expression.Compiler, ks *kustom
 		first, _, _ := strings.Cut(string(t.provider.UID), "-")
 		return strings.ToLower(kustomizev1.KustomizationKind + "/" + ks.Name + "/" + first), nil
 	}
-	expr, err := expressions.Compile(text, "event", "provider", "alert")
+	expr, err := expressions.Compile(ctx, text, nil, "event", "provider", "alert")
 	if err != nil {
 		return "", fmt.Errorf("provider %s: spec.commitStatusExpr: %w", t.provider.Name, err)
 	}

@@ -19,8 +19,8 @@ import (
 const (
 	// maxChecks is how many kinds may be judged by expressions.
 	maxChecks = 100
-	// allChecks is what the expressions of one assessment may cost together: about
-	// half a second.
+	// allChecks is what the expressions of one assessment may cost together, to be read
+	// and to be evaluated: about half a second.
 	allChecks = 5_000_000
 	// slowRetry is when an expression is tried again that took too long.
 	slowRetry = 30 * time.Second
@@ -43,7 +43,7 @@ type rule struct {
 }
 
 // compile reads the expressions of an assessment, which share what they may cost.
-func (r *Reader) compile(custom []kustomize.CustomHealthCheck) (checks, error) {
+func (r *Reader) compile(ctx context.Context, custom []kustomize.CustomHealthCheck) (checks, error) {
 	if len(custom) > maxChecks {
 		return nil, loop.Stalled(meta.InvalidCELExpressionReason, fmt.Errorf("spec.healthCheckExprs has %d entries, at most %d are allowed", len(custom), maxChecks))
 	}
@@ -65,9 +65,9 @@ func (r *Reader) compile(custom []kustomize.CustomHealthCheck) (checks, error) {
 			if e.text == "" {
 				continue
 			}
-			holds, err := r.expressions.Compile(e.text)
+			holds, err := r.expressions.Compile(ctx, e.text, budget)
 			if err != nil {
-				return nil, loop.Stalled(meta.InvalidCELExpressionReason, fmt.Errorf("%s: %w", field+e.name, err))
+				return nil, ExpressionError(field+e.name, err)
 			}
 			all.rules = append(all.rules, rule{field + e.name, e.means, holds})
 		}
@@ -95,13 +95,13 @@ func (c *check) judge(ctx context.Context, obj *unstructured.Unstructured) (*sta
 	return &status.Result{Status: status.InProgressStatus}, nil
 }
 
-// ExpressionError says what follows when the expression in a field could not be
-// evaluated: one that costs too much stalls, since only another one mends that; one
-// that took too long is tried again. Others are no matter of the loop.
+// ExpressionError says what follows when the expression in a field could not be read
+// or evaluated: one that is none, or costs too much, stalls, since only another one
+// mends that; one that took too long is tried again. Others are no matter of the loop.
 func ExpressionError(field string, err error) error {
 	err = fmt.Errorf("%s: %w", field, err)
 	switch {
-	case errors.Is(err, expression.ErrCost):
+	case errors.Is(err, expression.ErrInvalid), errors.Is(err, expression.ErrCost):
 		return loop.Stalled(meta.InvalidCELExpressionReason, err)
 	case errors.Is(err, expression.ErrTime):
 		return loop.Waiting(meta.HealthCheckFailedReason, slowRetry, err)

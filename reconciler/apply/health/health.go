@@ -70,7 +70,7 @@ type Request struct {
 // policy carries is judged by its members; anything else by its own status.
 // Policies are read live: one that was applied a moment ago counts.
 func (r *Reader) Assess(ctx context.Context, req Request) ([]Verdict, error) {
-	rules, err := r.compile(req.Checks)
+	rules, err := r.compile(ctx, req.Checks)
 	if err != nil {
 		return nil, err
 	}
