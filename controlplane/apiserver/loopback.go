@@ -31,6 +31,10 @@ func (l loopback) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
+// CancelRequest has nothing to do: a request ends with its context. Without it, who
+// asks by a context that ends, as a watch does, would be told that this cannot be done.
+func (loopback) CancelRequest(*http.Request) {}
+
 // arrived is a client's request as a server sees it.
 func arrived(ctx context.Context, req *http.Request) *http.Request {
 	in := req.Clone(ctx) // handlers change headers

@@ -52,9 +52,9 @@ func (o *LogOptions) logger(out io.Writer, level slog.Level) (logr.Logger, error
 	opts := &slog.HandlerOptions{Level: level}
 	switch o.Format {
 	case "", "text":
-		return logr.FromSlogHandler(slog.NewTextHandler(out, opts)), nil
+		return logr.FromSlogHandler(calm{slog.NewTextHandler(out, opts)}), nil
 	case "json":
-		return logr.FromSlogHandler(slog.NewJSONHandler(out, opts)), nil
+		return logr.FromSlogHandler(calm{slog.NewJSONHandler(out, opts)}), nil
 	default:
 		return logr.Discard(), fmt.Errorf("--logging-format %q is unknown: use text or json", o.Format)
 	}

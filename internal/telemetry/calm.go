@@ -1,0 +1,60 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+)
+
+// detail is the level of what a healthy program does at every start and stop.
+const detail = slog.Level(-1)
+
+// routine is what libraries tell of each controller, each time, as a change. Ours tell
+// themselves when they run, and when they do not.
+var routine = map[string]bool{
+	"Starting EventSource": true,
+	"Starting Controller":  true,
+	"Starting workers":     true,
+	"Shutdown signal received, waiting for all workers to finish": true,
+	"All workers finished": true,
+	"Stopping and waiting for non leader election runnables": true,
+	"Stopping and waiting for leader election runnables":     true,
+	"Stopping and waiting for warmup runnables":              true,
+	"Stopping and waiting for caches":                        true,
+	"Stopping and waiting for webhooks":                      true,
+	"Stopping and waiting for HTTP servers":                  true,
+	"Wait completed, proceeding to shutdown the manager":     true,
+}
+
+// passing is what the garbage collector calls an error of every start: it looks once a
+// second whether it knows all kinds, and takes longer for the first time. Its workers do
+// not wait for that. A kind that cannot be watched is told of by who watches it.
+const passing = "timed out waiting for dependency graph builder sync during GC sync"
+
+// calm is a handler that takes what is routine for detail. Other faults go through.
+type calm struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (c calm) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level == slog.LevelInfo && routine[r.Message] || r.Level >= slog.LevelError && isPassing(r) {
+		if !c.Enabled(ctx, detail) {
+			return nil
+		}
+		r.Level = detail
+	}
+	return c.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (c calm) WithAttrs(attrs []slog.Attr) slog.Handler { return calm{c.Handler.WithAttrs(attrs)} }
+
+// WithGroup implements slog.Handler.
+func (c calm) WithGroup(name string) slog.Handler { return calm{c.Handler.WithGroup(name)} }
+
+func isPassing(r slog.Record) bool {
+	found := false
+	r.Attrs(func(a slog.Attr) bool {
+		found = a.Key == "err" && a.Value.String() == passing
+		return !found
+	})
+	return found
+}
