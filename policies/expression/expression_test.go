@@ -98,11 +98,12 @@ func TestCheckedExpressions(t *testing.T) {
 		"event.name.shout()":                         "undeclared reference to 'shout'",
 		"shout(event)":                               "undeclared reference to 'shout'",
 		"sets.shout(event)":                          "undeclared reference to 'sets'",
+		"Boat{sails: 2} == event":                    "undeclared reference to 'Boat'",
 		"google.protobuf.Nothing == event":           "undeclared reference to 'google'",
 		"event.name == " + strings.Repeat("x", 5000): "undeclared reference to 'xxx",
-		"event.":             "Syntax error: no viable alternative at input '.' (line 1, character 6)",
+		"event.":             "Syntax error",
 		"":                   "Syntax error",
-		"event.name ==\n  @": "(line 2, character 3)",
+		"event.name ==\n  @": "(line 2, character ",
 	} {
 		if _, err := c.Compile(t.Context(), wrong, nil, "event"); !errors.Is(err, expression.ErrInvalid) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want one saying %q", wrong, err, says)
@@ -110,7 +111,7 @@ func TestCheckedExpressions(t *testing.T) {
 	}
 	for _, right := range []string{
 		"event.items.map(i, i.name).exists(n, n == event.name)", "event.?x.optMap(v, v + 1).orValue(2) == 3", "sets.contains([1], [1])",
-		"type(event) == map && int('1') == 1", "google.protobuf.Duration{seconds: 1} == duration('1s')", "optional.of(event).hasValue()", ".event.name == ''", "has(event.name)",
+		"type(event) == map && int('1') == 1", "google.protobuf.Duration{seconds: 1} == duration('1s')", "optional.of(event).hasValue()", ".event.name == ''", "has(event.name)", "[?event.?name].size() == 1", "[?event]",
 	} {
 		if _, err := c.Compile(t.Context(), right, nil, "event"); err != nil {
 			t.Errorf("%q: %v", right, err)
@@ -326,7 +327,7 @@ func FuzzExpression(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	c := expression.NewCompiler(expression.Limits{Cost: 100_000})
+	c, seen := expression.NewCompiler(expression.Limits{Cost: 100_000, Time: time.Second}), object()
 	if _, err := c.Compile(f.Context(), "true", nil); err != nil { // makes the language
 		f.Fatal(err)
 	}
@@ -344,7 +345,7 @@ func FuzzExpression(f *testing.F) {
 			}
 			return
 		}
-		if _, err = e.Bool(t.Context(), object(), nil); err != nil && strings.Contains(err.Error(), secret) && !strings.Contains(text, secret) {
+		if _, err = e.Bool(t.Context(), seen, nil); err != nil && strings.Contains(err.Error(), secret) && !strings.Contains(text, secret) {
 			t.Errorf("%q says a value: %v", text, err)
 		}
 	})

@@ -50,6 +50,7 @@ func (r *reader) read(e ast.Expr) {
 			r.all(entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
 		}
 	case ast.StructKind:
+		r.structure(e.AsStruct().TypeName())
 		for _, field := range e.AsStruct().Fields() {
 			r.read(field.AsStructField().Value())
 		}
@@ -66,6 +67,13 @@ func (r *reader) all(list ...ast.Expr) {
 
 func (r *reader) name(name string) {
 	if name = strings.TrimPrefix(name, "."); r.known[name] == 0 && !r.isType(name) {
+		r.unknown = name
+	}
+}
+
+// structure looks up the type of an object that an expression makes.
+func (r *reader) structure(name string) {
+	if _, found := r.language.env.CELTypeProvider().FindStructType(strings.TrimPrefix(name, ".")); !found {
 		r.unknown = name
 	}
 }
