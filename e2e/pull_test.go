@@ -72,6 +72,7 @@ func (w *world) site(t *testing.T, name string) *site {
 	}
 	t.Cleanup(func() { _ = s.link.Close() })
 	line[at] = s.link.Address()
+	t.Cleanup(func() { w.forget(t, name) })
 	s.agent, err = w.NewAgent(t.Context(), name, append(line[1:],
 		"--kubeconfig", s.member.Kubeconfig, "--context", name, "--cluster-lease-duration", "2s",
 		"--cluster-status-update-frequency", "1s", "--cluster-success-threshold", "1s", "--cert-rotation-checking-interval", "1s")...)
@@ -79,7 +80,6 @@ func (w *world) site(t *testing.T, name string) *site {
 		t.Fatal(err)
 	}
 	s.start(t, s.agent)
-	t.Cleanup(func() { w.forget(t, name) }) // the agent tidies up: one that is silent is waited for
 	return s
 }
 
@@ -105,7 +105,8 @@ func (s *site) start(t *testing.T, p *localfleet.Process) {
 	}
 }
 
-// forget takes a cluster out of the fleet, so that no other test sees it.
+// forget takes a cluster out of the fleet, so that no other test sees it. Its agent has
+// stopped by then, which the control plane finds out first.
 func (w *world) forget(t *testing.T, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), slack*time.Minute)
