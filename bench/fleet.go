@@ -79,17 +79,17 @@ func (b *bench) stop() error {
 	return err
 }
 
-// client reaches the control plane by a connection of its own.
-func (b *bench) client() (client.WithWatch, error) {
-	cfg, err := b.fleet.Hub.Config()
+// clientOf reaches a control plane by a connection of its own.
+func clientOf(hub *localfleet.Process) (client.WithWatch, error) {
+	cfg, err := hub.Config()
 	if err != nil {
 		return nil, err
 	}
-	hub, err := client.NewWithWatch(cfg, client.Options{Scheme: scheme.New()})
+	out, err := client.NewWithWatch(cfg, client.Options{Scheme: scheme.New()})
 	if err != nil {
 		return nil, fmt.Errorf("connect to the control plane: %w", err)
 	}
-	return hub, nil
+	return out, nil
 }
 
 func (b *bench) connect(ctx context.Context, bin string) error {
@@ -97,7 +97,7 @@ func (b *bench) connect(ctx context.Context, bin string) error {
 	if err != nil {
 		return err
 	}
-	if b.hub, err = b.client(); err != nil {
+	if b.hub, err = clientOf(b.fleet.Hub); err != nil {
 		return err
 	}
 	if b.kube, err = kubernetes.NewForConfig(cfg); err != nil {

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/flotilla-io/flotilla/bench/tally"
 	"github.com/flotilla-io/flotilla/bench/tenants"
 )
 
 // neighbours times commits of a tenant, alone and while another one attacks.
 func neighbours(ctx context.Context, b *bench, r *tally.Report) (err error) {
-	fleet := tenants.Fleet{Connect: b.client, Git: b.fleet.Git, Dir: b.dir}
+	fleet := tenants.Fleet{Connect: func() (client.WithWatch, error) { return clientOf(b.fleet.Hub) }, Git: b.fleet.Git, Dir: b.dir}
 	victim, err := tenants.NewVictim(ctx, fleet)
 	if err != nil {
 		return err

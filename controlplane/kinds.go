@@ -22,6 +22,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/controlplane/admission"
+	"github.com/flotilla-io/flotilla/controlplane/admission/twins"
 	"github.com/flotilla-io/flotilla/controlplane/aggregated"
 	"github.com/flotilla-io/flotilla/controlplane/apiserver"
 	"github.com/flotilla-io/flotilla/controlplane/proxy"
@@ -136,7 +137,7 @@ func plugins(opts Options) []apiserver.Plugin {
 		{Name: "FlotillaBorders", Interface: admission.NewBorders()},
 		{Name: "FlotillaNames", Interface: admission.NewNames()},
 		{Name: "FlotillaAgents", Interface: admission.NewAgents(clock.RealClock{})},
-		{Name: "FlotillaTwins", Interface: admission.NewTwins(clock.RealClock{})},
+		{Name: "FlotillaTwins", Interface: twins.New(clock.RealClock{})},
 	}
 	if opts.Claim != nil {
 		out = append(out, apiserver.Plugin{Name: "FlotillaClaims", Interface: admission.NewClaiming(opts.Claim)})

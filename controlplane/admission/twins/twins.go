@@ -1,4 +1,4 @@
-package admission
+package twins
 
 import (
 	"context"
@@ -39,8 +39,8 @@ var (
 	_ admission.InitializationValidator = (*Twins)(nil)
 )
 
-// NewTwins returns the plugin.
-func NewTwins(clk clock.WithTicker) *Twins {
+// New returns the plugin.
+func New(clk clock.WithTicker) *Twins {
 	return &Twins{Handler: admission.NewHandler(admission.Create, admission.Update, admission.Delete), clock: clk}
 }
 
