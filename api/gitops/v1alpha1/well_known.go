@@ -8,6 +8,9 @@ const CommitStatusSynced = "Synced"
 const (
 	// CommitStatusReasonPosted goes with True.
 	CommitStatusReasonPosted = "Posted"
+	// CommitStatusReasonWaiting goes with Unknown: the forge is left alone for a
+	// while, and does not know yet what the spec says.
+	CommitStatusReasonWaiting = "WaitingForForge"
 	// CommitStatusReasonUnreachable goes with False: the forge does not answer.
 	// Retried.
 	CommitStatusReasonUnreachable = "Unreachable"

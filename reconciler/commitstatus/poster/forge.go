@@ -103,12 +103,18 @@ func (r *Reconciler) forge(ctx context.Context, cs *gitopsv1alpha1.CommitStatus)
 	}
 	poster, err := r.connections.of(client.ObjectKeyFromObject(cs), forge.Provider{
 		Type: provider.Spec.Type, Address: cs.Spec.Repository, Secret: secret, Certificates: certificates,
-	}, provider.GetTimeout())
+	}, min(max(provider.GetTimeout(), leastTimeout), mostTimeout))
 	if err != nil {
 		return nil, notReady(err)
 	}
 	return poster, nil
 }
+
+// What a Provider may give a post: less is a fault each time, more keeps a worker.
+const (
+	leastTimeout = time.Second
+	mostTimeout  = 5 * time.Minute
+)
 
 func (r *Reconciler) secret(ctx context.Context, namespace string, ref *meta.LocalObjectReference) (map[string][]byte, error) {
 	if ref == nil {
@@ -160,7 +166,12 @@ var states = map[gitopsv1alpha1.CommitState]forge.State{
 	gitopsv1alpha1.CommitError:   forge.Failure,
 }
 
-// hostOf returns whose lane an address belongs to.
+// routeOf returns whose lane a CommitStatus takes.
+func routeOf(cs *gitopsv1alpha1.CommitStatus) route {
+	return route{namespace: cs.Namespace, host: hostOf(cs.Spec.Repository)}
+}
+
+// hostOf returns the forge of an address.
 func hostOf(repository string) string {
 	u, err := url.Parse(repository)
 	if err != nil || u.Host == "" {

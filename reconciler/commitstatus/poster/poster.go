@@ -34,7 +34,7 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Every is how often a commit that stays pending is told of; default 10 s.
 	Every time.Duration
-	// FirstPause and LastPause bound how long a forge is left alone after
+	// FirstPause and LastPause bound how long a namespace leaves a forge alone after
 	// faults; default 5 s and 5 min.
 	FirstPause, LastPause time.Duration
 	// Concurrent is how many forges are posted to at a time, one less at most of one
@@ -150,11 +150,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return r.report(ctx, before, cs, err)
 	}
-	host := hostOf(cs.Spec.Repository)
-	if wait := r.lanes.enter(host, r.opts.Clock.Now()); wait > 0 {
-		return reconcile.Result{RequeueAfter: wait}, nil
+	lane := routeOf(cs)
+	if wait, closed := r.lanes.enter(lane, r.opts.Clock.Now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, r.defers(ctx, before, cs, closed)
 	}
-	defer r.lanes.leave(host)
+	defer r.lanes.leave(lane)
 	return r.report(ctx, before, cs, classify(r.post(ctx, to, cs)))
 }
 
@@ -196,18 +196,29 @@ func (r *Reconciler) tell(ctx context.Context, to forge.Poster, cs *gitopsv1alph
 	return nil
 }
 
+// defers says that what the forge was not told yet has to wait. That is news once: a
+// condition that is not True already tells no lie. A lane that is merely taken is
+// free in a moment, which is not worth a write.
+func (r *Reconciler) defers(ctx context.Context, before, cs *gitopsv1alpha1.CommitStatus, closed time.Time) error {
+	known := apimeta.FindStatusCondition(cs.Status.Conditions, gitopsv1alpha1.CommitStatusSynced)
+	if closed.IsZero() || known != nil && known.Status != metav1.ConditionTrue {
+		return nil
+	}
+	return r.write(ctx, before, cs, metav1.ConditionUnknown, gitopsv1alpha1.CommitStatusReasonWaiting, "waits for the forge until "+closed.UTC().Format(time.RFC3339))
+}
+
 // report writes what a post came to. After a fault of the forge it comes back
 // by itself; what only a person can mend is tried again once a minute.
 func (r *Reconciler) report(ctx context.Context, before, cs *gitopsv1alpha1.CommitStatus, fault error) (reconcile.Result, error) {
-	host := hostOf(cs.Spec.Repository)
+	lane := routeOf(cs)
 	e := loop.As(fault, gitopsv1alpha1.CommitStatusReasonUnreachable)
 	if e == nil {
-		r.lanes.works(host)
+		r.lanes.works(lane)
 		return reconcile.Result{}, r.write(ctx, before, cs, metav1.ConditionTrue, gitopsv1alpha1.CommitStatusReasonPosted, "the forge knows")
 	}
 	after := min(r.opts.LastPause, mendedPause)
 	if e.Reason == gitopsv1alpha1.CommitStatusReasonUnreachable {
-		after = r.lanes.fails(host, r.opts.Clock.Now(), e.After)
+		after = r.lanes.fails(lane, r.opts.Clock.Now(), e.After)
 	}
 	return reconcile.Result{RequeueAfter: after}, r.write(ctx, before, cs, metav1.ConditionFalse, e.Reason, e.Error())
 }

@@ -1,0 +1,217 @@
+package poster
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
+	"github.com/fluxcd/pkg/apis/meta"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/internal/egress"
+	"github.com/flotilla-io/flotilla/sources/forge"
+)
+
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// tenants are namespaces that use one forge, each with a repository of its name.
+type tenants struct {
+	t      *testing.T
+	hub    client.Client
+	clock  *testclock.FakePassiveClock
+	loop   *Reconciler
+	writes int
+
+	mu     sync.Mutex
+	limits map[string]bool // repositories that the forge wants no posts to
+	forge  *httptest.Server
+}
+
+func newTenants(t *testing.T, opts Options, namespaces ...string) *tenants {
+	w := &tenants{t: t, clock: testclock.NewFakePassiveClock(start), limits: map[string]bool{}}
+	w.forge = httptest.NewServer(w)
+	t.Cleanup(w.forge.Close)
+	var objects []client.Object
+	for _, namespace := range namespaces {
+		objects = append(objects,
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "forge"}, Data: map[string][]byte{"token": []byte("t")}},
+			&notificationv1beta3.Provider{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "forge"},
+				Spec:       notificationv1beta3.ProviderSpec{Type: "gitea", SecretRef: &meta.LocalObjectReference{Name: "forge"}},
+			})
+	}
+	w.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).WithStatusSubresource(&gitopsv1alpha1.CommitStatus{}).
+		WithInterceptorFuncs(interceptor.Funcs{
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+				w.writes++
+				return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
+			},
+		}).Build()
+	opts.Clock = w.clock
+	opts.Egress = egress.Dialer{Networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
+	w.loop = New(w.hub, w.hub, opts)
+	return w
+}
+
+func (w *tenants) ServeHTTP(out http.ResponseWriter, r *http.Request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	repository, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/v1/repos/acme/"), "/")
+	if w.limits[repository] {
+		out.Header().Set("Retry-After", "3600")
+		out.WriteHeader(http.StatusTooManyRequests)
+		return
+	}
+	out.WriteHeader(http.StatusCreated)
+}
+
+func (w *tenants) limit(namespace string, limited bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.limits[namespace] = limited
+}
+
+// tells sets what the forge is to be told, at a generation.
+func (w *tenants) tells(namespace, name string, generation int64, commit string) {
+	w.t.Helper()
+	cs := &gitopsv1alpha1.CommitStatus{}
+	err := w.hub.Get(w.t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, cs)
+	cs.Namespace, cs.Name, cs.Generation = namespace, name, generation
+	cs.Spec = gitopsv1alpha1.CommitStatusSpec{
+		ProviderRef: gitopsv1alpha1.LocalReference{Name: "forge"}, Repository: w.forge.URL + "/acme/" + namespace,
+		Context: "kustomization/" + name, Commit: strings.Repeat(commit, 40), State: gitopsv1alpha1.CommitSuccess,
+	}
+	if err == nil {
+		err = w.hub.Update(w.t.Context(), cs)
+	} else {
+		err = w.hub.Create(w.t.Context(), cs)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// outcome is what a run came to.
+type outcome struct {
+	After           time.Duration
+	Synced, Reason  string
+	Message, Posted string
+	Seen            int64
+	Writes          int
+}
+
+func (w *tenants) runs(namespace, name string) outcome {
+	w.t.Helper()
+	w.writes = 0
+	key := client.ObjectKey{Namespace: namespace, Name: name}
+	result, err := w.loop.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: key})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var cs gitopsv1alpha1.CommitStatus
+	if err := w.hub.Get(w.t.Context(), key, &cs); err != nil {
+		w.t.Fatal(err)
+	}
+	out := outcome{After: result.RequeueAfter, Writes: w.writes, Seen: cs.Status.ObservedGeneration}
+	if cs.Status.Posted != nil {
+		out.Posted = cs.Status.Posted.Commit[:1]
+	}
+	for _, c := range cs.Status.Conditions {
+		out.Synced, out.Reason, out.Message = string(c.Status), c.Reason, c.Message
+	}
+	return out
+}
+
+func (w *tenants) expect(what string, got, want outcome) {
+	w.t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// TestAForgeThatTenantsShare: what one tenant gets from a forge, be it a limit or
+// faults of its own making, keeps nobody else from posting there.
+func TestAForgeThatTenantsShare(t *testing.T) {
+	w := newTenants(t, Options{}, "loud", "quiet")
+	w.limit("loud", true)
+	w.tells("loud", "web", 1, "a")
+	w.tells("quiet", "web", 1, "b")
+	if got := w.runs("loud", "web"); got.After != time.Hour || got.Synced != "False" {
+		t.Fatalf("the one who is limited: %+v, want no post for an hour", got)
+	}
+	w.expect("the other", w.runs("quiet", "web"), outcome{Synced: "True", Reason: "Posted", Message: "the forge knows", Posted: "b", Seen: 1, Writes: 1})
+}
+
+// TestNewsThatWaitsForTheForge: what the forge was not told is not called synced,
+// and saying so takes one write; none if it can be told at once.
+func TestNewsThatWaitsForTheForge(t *testing.T) {
+	w := newTenants(t, Options{}, "team")
+	w.tells("team", "web", 1, "a")
+	w.expect("told at once", w.runs("team", "web"), outcome{Synced: "True", Reason: "Posted", Message: "the forge knows", Posted: "a", Seen: 1, Writes: 1})
+	w.limit("team", true)
+	w.tells("team", "other", 1, "a")
+	w.runs("team", "other")
+
+	w.tells("team", "web", 2, "b")
+	waits := outcome{
+		After: time.Hour, Synced: "Unknown", Reason: "WaitingForForge", Message: "waits for the forge until 2026-01-02T04:04:05Z",
+		Posted: "a", Seen: 2, Writes: 1,
+	}
+	w.expect("a new commit", w.runs("team", "web"), waits)
+	waits.Writes = 0
+	w.expect("a second look", w.runs("team", "web"), waits)
+
+	w.limit("team", false)
+	w.clock.SetTime(start.Add(time.Hour))
+	w.expect("the wait is over", w.runs("team", "web"), outcome{Synced: "True", Reason: "Posted", Message: "the forge knows", Posted: "b", Seen: 2, Writes: 1})
+}
+
+// TestTimeoutsOfProviders: a post gets the time that an answer takes at least, and
+// none keeps a worker for hours.
+func TestTimeoutsOfProviders(t *testing.T) {
+	cases := map[string]struct{ asked, want time.Duration }{
+		"none":       {want: 15 * time.Second},
+		"nothing":    {asked: time.Nanosecond, want: time.Second},
+		"an own one": {asked: 20 * time.Second, want: 20 * time.Second},
+		"a day":      {asked: 24 * time.Hour, want: 5 * time.Minute},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got time.Duration
+			w := newTenants(t, Options{Connect: func(_ forge.Provider, timeout time.Duration) (forge.Poster, error) {
+				got = timeout
+				return nil, forge.ErrProvider
+			}}, "team")
+			var provider notificationv1beta3.Provider
+			if err := w.hub.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "forge"}, &provider); err != nil {
+				t.Fatal(err)
+			}
+			if tc.asked != 0 {
+				provider.Spec.Timeout = &metav1.Duration{Duration: tc.asked}
+			}
+			if err := w.hub.Update(t.Context(), &provider); err != nil {
+				t.Fatal(err)
+			}
+			w.tells("team", "web", 1, "a")
+			w.runs("team", "web")
+			if got != tc.want {
+				t.Errorf("timeout of a post: %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
