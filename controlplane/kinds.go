@@ -136,6 +136,7 @@ func plugins(opts Options) []apiserver.Plugin {
 		{Name: "FlotillaConnect", Interface: admission.NewConnect()},
 		{Name: "FlotillaBorders", Interface: admission.NewBorders()},
 		{Name: "FlotillaNames", Interface: admission.NewNames()},
+		{Name: "FlotillaSelectors", Interface: admission.NewSelectors()},
 		{Name: "FlotillaAgents", Interface: admission.NewAgents(clock.RealClock{})},
 		{Name: "FlotillaTwins", Interface: twins.New(clock.RealClock{})},
 	}

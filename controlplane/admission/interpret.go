@@ -47,7 +47,7 @@ func (p *Plugin) mayInterpret(ctx context.Context, a admission.Attributes, k val
 	}
 	sought := map[schema.GroupResource]bool{}
 	for _, target := range targets {
-		sought[p.resourceOf(target)] = true
+		sought[resourceOf(p.apis, target)] = true
 	}
 	for _, resource := range slices.SortedFunc(maps.Keys(sought), func(a, b schema.GroupResource) int {
 		return strings.Compare(a.String(), b.String())
@@ -131,7 +131,7 @@ func named(r configv1alpha1.Rule) []schema.GroupVersionKind {
 
 // resourceOf returns the resource of a kind: as it is served, or, where it is
 // not yet, as it is most likely named.
-func (p *Plugin) resourceOf(gvk schema.GroupVersionKind) schema.GroupResource {
+func resourceOf(apis meta.RESTMapper, gvk schema.GroupVersionKind) schema.GroupResource {
 	if gvk.Kind == "*" || gvk.Group == "*" {
 		out := schema.GroupResource{Group: gvk.Group, Resource: "*"}
 		if gvk.Kind != "*" {
@@ -144,7 +144,7 @@ func (p *Plugin) resourceOf(gvk schema.GroupVersionKind) schema.GroupResource {
 	if gvk.Version != "*" {
 		versions = append(versions, gvk.Version)
 	}
-	if mapping, err := p.apis.RESTMapping(gvk.GroupKind(), versions...); err == nil && mapping != nil {
+	if mapping, err := apis.RESTMapping(gvk.GroupKind(), versions...); err == nil && mapping != nil {
 		return mapping.Resource.GroupResource()
 	}
 	guess, _ := meta.UnsafeGuessKindToResource(gvk)

@@ -67,6 +67,27 @@ func (a Applied) Annotations() map[string]string {
 	return out
 }
 
+// Recorded returns kind and name of each policy that the annotations of a Work say was
+// applied, once each; none where they cannot be read.
+func Recorded(annotations map[string]string) []string {
+	var out []string
+	for _, of := range []struct{ key, kind string }{
+		{policyv1alpha1.AppliedClusterOverrides, policyv1alpha1.ResourceKindClusterOverridePolicy},
+		{policyv1alpha1.AppliedOverrides, policyv1alpha1.ResourceKindOverridePolicy},
+	} {
+		var items []Item
+		if json.Unmarshal([]byte(annotations[of.key]), &items) != nil {
+			continue
+		}
+		for _, item := range items {
+			if title := of.kind + " " + item.PolicyName; !slices.Contains(out, title) {
+				out = append(out, title)
+			}
+		}
+	}
+	return out
+}
+
 func record(items []Item) string {
 	if len(items) == 0 {
 		return ""

@@ -33,12 +33,13 @@ func TestAsWhomAWorkIsApplied(t *testing.T) {
 	kubectl := strings.Replace(foreign, `"name":"web",`, `"name":"web","uid":"u","managedFields":[{"manager":"kubectl-client-side-apply","operation":"Update","apiVersion":"apps/v1","fieldsV1":{"f:spec":{"f:replicas":{}}}}],`, 1)
 	overwrite := strings.Replace(manifestText, `"annotations":{`, `"annotations":{"work.karmada.io/conflict-resolution":"overwrite",`, 1)
 	for name, tc := range map[string]struct {
-		edge   edge
-		as, by string // the annotations of the Cluster and of the Work
-		text   string // empty: manifestText
-		asked  []string
-		reason string // of a failure
-		says   string
+		edge    edge
+		as, by  string // the annotations of the Cluster and of the Work
+		text    string // empty: manifestText
+		changed string // the record of overrides on the Work
+		asked   []string
+		reason  string // of a failure
+		says    string
 	}{
 		"a cluster that says nothing":                  {by: both, asked: []string{"make web"}},
 		"a cluster that says the control plane":        {as: "ControlPlane", by: both, asked: []string{"make web"}},
@@ -48,14 +49,16 @@ func TestAsWhomAWorkIsApplied(t *testing.T) {
 		"what one wrote twice, once with a group more": {as: "Author", by: `[{"user":"alice"},{"user":"alice","groups":["dev"]}]`, asked: []string{"as " + alice, "make web"}},
 		"what one of the two may not":                  {as: "Author", by: both, edge: edge{forbidden: alice}, asked: []string{"try web as " + alice}, reason: "AccountForbidden", says: "for alice who applied it"},
 		"what the member does not allow":               {as: "Author", by: `[{"user":"alice"}]`, edge: edge{forbidden: alice}, asked: []string{"as " + alice}, reason: "AccountForbidden", says: "Deployment shop/web is applied as the user flotilla:user:alice in cluster eu-1, for alice"},
-		"one for whom nobody stands there":             {as: "Author", by: `[{"user":"system:node:a"}]`, reason: "UnknownAccount", says: "nobody in cluster eu-1 stands for system:node:a"},
-		"one of two for whom nobody stands there":      {as: "Author", by: `[{"user":"alice"},{"user":"system:karmada:agent:x"}]`, reason: "UnknownAccount", says: "system:karmada:agent:x"},
-		"what cannot be read":                          {as: "Author", by: `alice`, reason: "UnknownAccount", says: "cannot be read"},
-		"nobody by name":                               {as: "Author", by: `[{"user":""}]`, reason: "UnknownAccount", says: "it names nobody"},
-		"another fault of the member":                  {as: "Author", by: `[{"user":"alice"}]`, edge: edge{refuse: errors.New("no")}, asked: []string{"as " + alice, "make web"}, reason: "AppliedFailed", says: "no"},
-		"what is taken over from others, too":          {as: "Author", by: `[{"user":"alice"}]`, text: overwrite, edge: edge{live: parse(t, kubectl)}, asked: []string{"as " + alice, "make web", "get web", "as " + alice, "unmark web", "as " + alice, "apply web"}},
-		"what is taken over as the control plane":      {as: "ControlPlane", by: both, text: overwrite, edge: edge{live: parse(t, kubectl)}, asked: []string{"make web", "get web", "unmark web", "apply web"}},
-		"what is changed back, as well":                {as: "Author", by: `[{"user":"alice"}]`, edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Owned = "other" }), live: parse(t, manifestText)}, asked: []string{"get web", "as " + alice, "apply web"}},
+		"what an override of his changed": {as: "Author", by: `[{"user":"alice"}]`, changed: `[{"policyName":"tag"},{"policyName":"tag"}]`, edge: edge{forbidden: alice}, asked: []string{"as " + alice}, reason: "AccountForbidden",
+			says: "since alice applied its template or wrote in what changes it, which is OverridePolicy tag; the cluster does not allow that"},
+		"one for whom nobody stands there":        {as: "Author", by: `[{"user":"system:node:a"}]`, reason: "UnknownAccount", says: "nobody in cluster eu-1 stands for system:node:a"},
+		"one of two for whom nobody stands there": {as: "Author", by: `[{"user":"alice"},{"user":"system:karmada:agent:x"}]`, reason: "UnknownAccount", says: "system:karmada:agent:x"},
+		"what cannot be read":                     {as: "Author", by: `alice`, reason: "UnknownAccount", says: "cannot be read"},
+		"nobody by name":                          {as: "Author", by: `[{"user":""}]`, reason: "UnknownAccount", says: "it names nobody"},
+		"another fault of the member":             {as: "Author", by: `[{"user":"alice"}]`, edge: edge{refuse: errors.New("no")}, asked: []string{"as " + alice, "make web"}, reason: "AppliedFailed", says: "no"},
+		"what is taken over from others, too":     {as: "Author", by: `[{"user":"alice"}]`, text: overwrite, edge: edge{live: parse(t, kubectl)}, asked: []string{"as " + alice, "make web", "get web", "as " + alice, "unmark web", "as " + alice, "apply web"}},
+		"what is taken over as the control plane": {as: "ControlPlane", by: both, text: overwrite, edge: edge{live: parse(t, kubectl)}, asked: []string{"make web", "get web", "unmark web", "apply web"}},
+		"what is changed back, as well":           {as: "Author", by: `[{"user":"alice"}]`, edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Owned = "other" }), live: parse(t, manifestText)}, asked: []string{"get web", "as " + alice, "apply web"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.edge.presence == members.Unknown {
@@ -72,6 +75,9 @@ func TestAsWhomAWorkIsApplied(t *testing.T) {
 			s := &state{key: workKey, work: testWork(text), member: &tc.edge, cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}}
 			s.cluster.Annotations = map[string]string{"cluster.flotilla.io/apply-as": tc.as}
 			s.work.Annotations = map[string]string{"propagation.flotilla.io/applied-by": tc.by}
+			if tc.changed != "" {
+				s.work.Annotations["policy.karmada.io/applied-overrides"] = tc.changed
+			}
 			if tc.edge.presence == members.Present {
 				s.work.Status.Applied = []workv1alpha1.AppliedHash{{Desired: members.Hash([]byte(text)), Observed: "owned"}}
 			}

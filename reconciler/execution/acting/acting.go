@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/access"
 	"github.com/flotilla-io/flotilla/policies/author"
+	"github.com/flotilla-io/flotilla/policies/override"
 )
 
 // Writer writes what a Work asks for.
@@ -38,7 +39,10 @@ type Refusal struct {
 	user    string // on the hub
 	account string // in the member; empty where nobody stands for the user
 	lack    Lack
-	err     error
+	// overrides changed what was sent, each by kind and name. Whose word is the
+	// template's and whose is theirs, the Work does not say.
+	overrides []string
+	err       error
 }
 
 // Error names the user, the member and what to do.
@@ -46,6 +50,11 @@ func (r *Refusal) Error() string {
 	if r.account == "" {
 		return fmt.Sprintf("nobody in cluster %s stands for %s, who applied it, and by the annotation %s of the Cluster nobody else applies it: %v; apply the template as a user or a service account with rights in its namespace",
 			r.cluster, r.user, clusterv1alpha1.ApplyAsAnnotation, r.err)
+	}
+	if len(r.overrides) > 0 {
+		changed := strings.Join(r.overrides, ", ")
+		return fmt.Sprintf("%s is applied as the user %s in cluster %s, since %s applied its template or wrote in what changes it, which is %s; the cluster does not allow that: %v; where the template is not of %s, have it left out there, or delete that override, and give nobody a right for it",
+			r.what, r.account, r.cluster, r.user, changed, r.err, r.user)
 	}
 	return fmt.Sprintf("%s is applied as the user %s in cluster %s, for %s who applied it, and the cluster does not allow that: %v; give %s the right on the control plane, by a RoleBinding, and it has it in the cluster",
 		r.what, r.account, r.cluster, r.user, r.err, r.user)
@@ -97,7 +106,7 @@ func Of(cluster *clusterv1alpha1.Cluster, work *workv1alpha1.Work, m Member) (Wr
 		if err != nil {
 			return nil, err
 		}
-		out[i] = actor{sender: sender, cluster: cluster.Name, user: one.User, account: account}
+		out[i] = actor{sender: sender, cluster: cluster.Name, user: one.User, account: account, notes: work.Annotations}
 	}
 	return out, nil
 }
@@ -107,6 +116,7 @@ type actor struct {
 	sender        members.Sender
 	cluster, user string
 	account       author.Account
+	notes         map[string]string // of the Work
 }
 
 // cast are all of them. The first writes, if all the others could, too.
@@ -137,7 +147,7 @@ func (a *actor) refused(kind schema.GroupKind, key types.NamespacedName, err err
 	}
 	return &Refusal{
 		what: kind.Kind + " " + strings.TrimPrefix(key.String(), "/"), cluster: a.cluster, user: a.user, account: a.account.User, err: err,
-		lack: lackOf(a.account, kind.Group, key.Namespace),
+		lack: lackOf(a.account, kind.Group, key.Namespace), overrides: override.Recorded(a.notes),
 	}
 }
 

@@ -1,0 +1,190 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+)
+
+// Selectors keeps what policies and overrides of a namespace select to who may write
+// that himself. A policy carries with all the rights of the control plane, moves and
+// takes away, and an override changes what it means: without this, whoever may write
+// them would have the templates of others in that namespace at his disposal.
+type Selectors struct {
+	*admission.Handler
+	apis       meta.RESTMapper
+	authorizer authorizer.Authorizer
+}
+
+var (
+	_ admission.ValidationInterface     = (*Selectors)(nil)
+	_ admission.InitializationValidator = (*Selectors)(nil)
+)
+
+// NewSelectors returns the plugin.
+func NewSelectors() *Selectors {
+	return &Selectors{Handler: admission.NewHandler(admission.Create, admission.Update, admission.Delete)}
+}
+
+// SetRESTMapper is told by the server which APIs it serves.
+func (p *Selectors) SetRESTMapper(mapper meta.RESTMapper) { p.apis = mapper }
+
+// SetAuthorizer is told by the server who says what users may do.
+func (p *Selectors) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
+
+// ValidateInitialization is called when the server is built.
+func (p *Selectors) ValidateInitialization() error {
+	switch {
+	case p.apis == nil:
+		return errors.New("no list of served APIs")
+	case p.authorizer == nil:
+		return errors.New("no authorizer")
+	}
+	return nil
+}
+
+// Validate refuses what a user makes, changes or deletes of a policy or an override of a
+// namespace, unless he may write all that it selects, and selected before. What leaves
+// the spec as it is is everybody's who may write it.
+func (p *Selectors) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if !selects(a.GetKind().GroupKind()) || a.GetSubresource() != "" || MayBringIdentity(a.GetUserInfo()) {
+		return nil
+	}
+	now, before := stateOf(a.GetObject()), stateOf(a.GetOldObject())
+	if now != nil && before != nil && apiequality.Semantic.DeepEqual(now.Object["spec"], before.Object["spec"]) {
+		return nil
+	}
+	asked := inquiry{plugin: p, attributes: a, rights: map[right]bool{}}
+	for _, state := range []*unstructured.Unstructured{now, before} {
+		if state == nil {
+			continue
+		}
+		if err := asked.all(ctx, selectedBy(state)); err != nil {
+			return admission.NewForbidden(a, err)
+		}
+	}
+	return nil
+}
+
+// selects says whether objects of a kind belong to a namespace and select templates in it.
+func selects(kind schema.GroupKind) bool {
+	return kind.Group == policyv1alpha1.GroupName &&
+		(kind.Kind == policyv1alpha1.ResourceKindPropagationPolicy || kind.Kind == policyv1alpha1.ResourceKindOverridePolicy)
+}
+
+func stateOf(obj runtime.Object) *unstructured.Unstructured {
+	out, _ := obj.(*unstructured.Unstructured)
+	return out
+}
+
+// anything is what an object selects of which nobody knows that, and an override
+// without selectors.
+var anything = []policyv1alpha1.ResourceSelector{{APIVersion: "*/*", Kind: "*"}}
+
+func selectedBy(obj *unstructured.Unstructured) []policyv1alpha1.ResourceSelector {
+	var read struct {
+		Spec struct {
+			ResourceSelectors []policyv1alpha1.ResourceSelector `json:"resourceSelectors"`
+		} `json:"spec"`
+	}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"spec": obj.Object["spec"]}, &read)
+	if err != nil || len(read.Spec.ResourceSelectors) == 0 && obj.GetKind() == policyv1alpha1.ResourceKindOverridePolicy {
+		return anything
+	}
+	return read.Spec.ResourceSelectors
+}
+
+// right is to do something with the objects of a resource; with all of them where the
+// name is empty.
+type right struct {
+	verb     string
+	resource schema.GroupResource
+	name     string
+}
+
+// inquiry asks about the rights of one request, and about none of them twice.
+type inquiry struct {
+	plugin     *Selectors
+	attributes admission.Attributes
+	rights     map[right]bool
+}
+
+// all says what the user may not do with what is selected; nil where he may.
+func (q *inquiry) all(ctx context.Context, selected []policyv1alpha1.ResourceSelector) error {
+	for i, s := range selected {
+		resource := resourceOf(q.plugin.apis, schema.FromAPIVersionAndKind(s.APIVersion, s.Kind))
+		if !q.may(ctx, "update", resource, s.Name) && !q.may(ctx, "patch", resource, s.Name) {
+			return q.refusal(i, s, "update", resource)
+		}
+		if q.attributes.GetKind().Kind == policyv1alpha1.ResourceKindPropagationPolicy && !q.may(ctx, "delete", resource, s.Name) {
+			return q.refusal(i, s, "delete", resource)
+		}
+		for _, given := range givenBy(resource) {
+			if !q.may(ctx, given.verb, given.resource, "") {
+				return q.refusal(i, s, given.verb, given.resource)
+			}
+		}
+	}
+	return nil
+}
+
+// givenBy are the rights by which one gives others what one does not have oneself: what
+// gives rights here was judged by those that its author has here, which may be less than
+// what it gives in members.
+func givenBy(resource schema.GroupResource) []right {
+	roles := schema.GroupResource{Group: rbacv1.GroupName, Resource: "roles"}
+	switch resource {
+	case roles:
+		return []right{{verb: "escalate", resource: roles}}
+	case schema.GroupResource{Group: rbacv1.GroupName, Resource: "rolebindings"}:
+		return []right{{verb: "bind", resource: roles}, {verb: "bind", resource: schema.GroupResource{Group: rbacv1.GroupName, Resource: "clusterroles"}}}
+	}
+	return nil
+}
+
+// may says whether the user has a right in the namespace, on all objects or on the one.
+func (q *inquiry) may(ctx context.Context, verb string, resource schema.GroupResource, name string) bool {
+	asked := right{verb: verb, resource: resource}
+	if q.has(ctx, asked) || name == "" {
+		return q.rights[asked]
+	}
+	asked.name = name
+	return q.has(ctx, asked)
+}
+
+func (q *inquiry) has(ctx context.Context, asked right) bool {
+	if known, ok := q.rights[asked]; ok {
+		return known
+	}
+	decision, _, _ := q.plugin.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User: q.attributes.GetUserInfo(), Verb: asked.verb, Namespace: q.attributes.GetNamespace(), Name: asked.name, ResourceRequest: true,
+		APIGroup: asked.resource.Group, APIVersion: "*", Resource: asked.resource.Resource,
+	})
+	q.rights[asked] = decision == authorizer.DecisionAllow
+	return q.rights[asked]
+}
+
+func (q *inquiry) refusal(i int, s policyv1alpha1.ResourceSelector, verb string, resource schema.GroupResource) error {
+	a := q.attributes
+	if s.APIVersion == anything[0].APIVersion {
+		return fmt.Errorf("spec.resourceSelectors: it means all that there is in namespace %s, and %q may not %s all of that: name the kinds that are meant",
+			a.GetNamespace(), a.GetUserInfo().GetName(), verb)
+	}
+	what := resource.String()
+	if s.Name != "" {
+		what += fmt.Sprintf(" (%s %s)", s.Kind, s.Name)
+	}
+	return fmt.Errorf("spec.resourceSelectors[%d]: it means %s of %s, and %q may not %s %s in namespace %s: select what that user may write, and leave this to a policy or override that an administrator writes",
+		i, s.Kind, s.APIVersion, a.GetUserInfo().GetName(), verb, what, a.GetNamespace())
+}
