@@ -159,7 +159,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	if ks, err = r.protect(ctx, ks); err != nil {
 		return reconcile.Result{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, ks.GetTimeout())
+	ctx, cancel := context.WithTimeout(ctx, min(ks.GetTimeout(), longestRun))
 	defer cancel()
 
 	s := &state{ks: ks, owner: req.NamespacedName, now: r.clock.Now(), memo: r.memos.of(req.NamespacedName)}

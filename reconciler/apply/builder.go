@@ -69,7 +69,7 @@ func (b *artifactBuilder) Build(ctx context.Context, in Input) ([]*unstructured.
 		return nil, loop.Waiting(meta.ArtifactFailedReason, soon, fmt.Errorf("%w: waiting for its source to fetch it anew", err))
 	}
 	if err != nil {
-		return nil, loop.Waiting(meta.ArtifactFailedReason, in.Kustomization.GetRetryInterval(), err)
+		return nil, loop.Waiting(meta.ArtifactFailedReason, retryOf(in.Kustomization), err)
 	}
 	variables, err := variables(ctx, in.Kustomization, in.As)
 	if err != nil {
@@ -145,7 +145,7 @@ func variables(ctx context.Context, ks *kustomizev1.Kustomization, as client.Rea
 			continue
 		}
 		if apierrors.IsNotFound(err) {
-			return nil, loop.Waiting(meta.BuildFailedReason, ks.GetRetryInterval(), fmt.Errorf("spec.postBuild.substituteFrom: the %s %s does not exist: create it, or mark it optional", ref.Kind, ref.Name))
+			return nil, loop.Waiting(meta.BuildFailedReason, retryOf(ks), fmt.Errorf("spec.postBuild.substituteFrom: the %s %s does not exist: create it, or mark it optional", ref.Kind, ref.Name))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read the %s %s: %w", ref.Kind, ref.Name, err)

@@ -113,7 +113,7 @@ func (m *memo) recall(s *state) bool {
 	defer m.mu.Unlock()
 	if !m.known && standsByStatus(s) {
 		m.known, m.applied = true, s.trigger()
-		m.due = s.now.Add(within(s.owner, s.ks.Spec.Interval.Duration))
+		m.due = s.now.Add(within(s.owner, intervalOf(s.ks)))
 	}
 	if !m.known || m.applied != s.trigger() || !s.now.Before(m.due) {
 		return false
@@ -168,7 +168,7 @@ func (m *memo) conclude(s *state, outcome *loop.Error, now time.Time) {
 	}
 	m.known, m.applied = true, s.trigger()
 	m.desired, m.digest = slices.Clone(s.desired), s.digest
-	m.due = now.Add(jittered(s.owner, s.ks.Spec.Interval.Duration))
+	m.due = now.Add(jittered(s.owner, intervalOf(s.ks)))
 }
 
 // standsByStatus reports whether the status says that the trigger was applied

@@ -37,7 +37,7 @@ type Input struct {
 func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
 	objects, err := r.deps.Builder.Build(ctx, Input{Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor})
 	if apierrors.IsForbidden(err) {
-		return loop.Next{}, loop.Waiting(applier.ReasonForbidden, s.ks.GetRetryInterval(), s.actor.explained(err))
+		return loop.Next{}, loop.Waiting(applier.ReasonForbidden, retryOf(s.ks), s.actor.explained(err))
 	}
 	if err != nil {
 		return loop.Next{}, fmt.Errorf("build revision %s: %w", s.source.revision, err)
@@ -129,7 +129,7 @@ func classify(s *state, err error) error {
 	if !errors.As(err, &refusal) {
 		return err
 	}
-	return loop.Waiting(refusal.Reason(), s.ks.GetRetryInterval(), s.actor.explained(err))
+	return loop.Waiting(refusal.Reason(), retryOf(s.ks), s.actor.explained(err))
 }
 
 func ignoreRules(ks *kustomizev1.Kustomization) []jsondiff.IgnoreRule {
@@ -199,7 +199,7 @@ func (r *Reconciler) prune(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	if err := r.applier.Prune(ctx, s.actor, s.prunable, s.seen); err != nil {
-		return loop.Next{}, loop.Waiting(meta.PruneFailedReason, s.ks.GetRetryInterval(), s.actor.explained(err))
+		return loop.Next{}, loop.Waiting(meta.PruneFailedReason, retryOf(s.ks), s.actor.explained(err))
 	}
 	return loop.Next{}, nil
 }
