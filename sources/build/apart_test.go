@@ -59,6 +59,9 @@ func TestWhatIsBuiltApart(t *testing.T) {
 		"definitions of its own": {
 			files: map[string]string{"kustomization.yaml": "crds: [crd.json]\nresources: [a.yaml]\n", "a.yaml": many(1), "crd.json": "{}"}, apart: true,
 		},
+		"an object of many nodes with a prefix": {
+			files: map[string]string{"kustomization.yaml": "namePrefix: x-\nresources: [a.yaml]\n", "a.yaml": dense("a", 60_000)}, apart: true,
+		},
 		"a few objects with a thousand patches": {
 			files: map[string]string{
 				"kustomization.yaml": "resources: [a.yaml]\npatches:\n" + strings.Repeat("- {target: {kind: ConfigMap}, patch: '[{op: add, path: /data/x, value: y}]'}\n", 3000),

@@ -54,13 +54,18 @@ type Limits struct {
 	// Bytes is the size of the files that are built, each counted as often as
 	// it is used. Default 100 MiB.
 	Bytes int
+	// Nodes is how many YAML nodes, which are keys, values and entries of lists, the
+	// files that are built have, each counted as often as it is used. A node takes
+	// some hundred bytes of memory, whatever it takes in the file. Default
+	// 1,000,000.
+	Nodes int
 }
 
 func (l Limits) withDefaults() Limits {
 	for _, f := range []struct {
 		field    *int
 		fallback int
-	}{{&l.Document, 3 << 20}, {&l.Objects, 10_000}, {&l.Depth, 100}, {&l.Aliases, 100_000}, {&l.Bytes, 100 << 20}} {
+	}{{&l.Document, 3 << 20}, {&l.Objects, 10_000}, {&l.Depth, 100}, {&l.Aliases, 100_000}, {&l.Bytes, 100 << 20}, {&l.Nodes, 1_000_000}} {
 		if *f.field == 0 {
 			*f.field = f.fallback
 		}
@@ -146,6 +151,8 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstruct
 	if !i.plain.doubt {
 		return b.objects(ctx, i.plain.objects, in.Spec)
 	}
+	// What was read is not needed any more, and what comes may take long.
+	i.parsed, i.plain.objects, i.plain.names = nil, nil, nil
 	nodes, err := b.kustomize(ctx, i, plan)
 	if err != nil {
 		return nil, i.explain(err)

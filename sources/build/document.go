@@ -21,11 +21,18 @@ type document struct {
 // documents checks a file and returns its documents that are not empty.
 func (i *inspection) documents(name string) ([]document, error) {
 	content, _ := i.files.read(name)
-	docs, err := parse(content, i.limits, i.ended)
+	docs, err := i.parse(content)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", trim(name), err)
 	}
 	return docs, nil
+}
+
+// parse reads YAML as far as the build may still have nodes, and counts them.
+func (i *inspection) parse(content []byte) ([]document, error) {
+	docs, nodes, err := parse(content, i.limits, i.limits.Nodes-i.nodes, i.ended)
+	i.nodes += nodes
+	return docs, err
 }
 
 // use counts a file that kustomize reads, as often as it does: what is small
@@ -53,11 +60,23 @@ func (i *inspection) yamlFile(name string) error {
 	}
 	if nodes, known := i.checked[name]; known {
 		i.sayings += nodes
-		return nil
+		return i.again(name, nodes)
 	}
 	docs, err := i.documents(name)
 	i.checked[name] = i.say(docs)
 	return err
+}
+
+// again counts the nodes of a file that is used once more.
+func (i *inspection) again(name string, nodes int) error {
+	if i.nodes += nodes; i.nodes > i.limits.Nodes {
+		return fmt.Errorf("%s: %w", trim(name), tooManyNodes(i.limits))
+	}
+	return nil
+}
+
+func tooManyNodes(limits Limits) error {
+	return fmt.Errorf("%w: the files that are used have more than %d YAML nodes (keys, values and entries of lists), counted as often as they are used; build them in parts", ErrTooLarge, limits.Nodes)
 }
 
 // say counts what kustomize is told, and returns how much it is.
@@ -79,16 +98,22 @@ func size(node *yaml.Node) int {
 	return total
 }
 
+// contained is what is in a manifest.
+type contained struct{ objects, nodes int }
+
 // manifest checks a file whose documents are objects, and counts them.
 func (i *inspection) manifest(name string) error {
 	if err := i.use(name); err != nil {
 		return err
 	}
-	if objects, known := i.manifested[name]; known {
+	if made, known := i.manifested[name]; known {
 		i.plain.doubt = true
-		return i.make(trim(name), objects)
+		if err := i.again(name, made.nodes); err != nil {
+			return err
+		}
+		return i.make(trim(name), made.objects)
 	}
-	before := i.objects
+	before, nodes := i.objects, 0
 	docs, known := i.parsed[name]
 	delete(i.parsed, name)
 	if !known {
@@ -118,8 +143,9 @@ func (i *inspection) manifest(name string) error {
 			}
 		}
 		i.plain.object(doc)
+		nodes += size(doc.node)
 	}
-	i.manifested[name] = i.objects - before
+	i.manifested[name] = contained{objects: i.objects - before, nodes: nodes}
 	return nil
 }
 
@@ -173,35 +199,38 @@ func (d document) sound() error {
 }
 
 // parse reads YAML without expanding it, and refuses what would be dangerous
-// or ambiguous to expand. Between documents it asks whether to go on.
-func parse(content []byte, limits Limits, ended func() error) ([]document, error) {
+// or ambiguous to expand, or has more nodes than are left; it returns how many it
+// has. Between documents it asks whether to go on.
+func parse(content []byte, limits Limits, left int, ended func() error) (out []document, nodes int, err error) {
 	content = bytes.TrimPrefix(content, []byte("\xef\xbb\xbf"))
 	if err := sizes(content, limits.Document); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
-	var out []document
 	for {
 		if ended != nil && ended() != nil {
-			return nil, ended()
+			return nil, nodes, ended()
 		}
 		var root yaml.Node
 		err := decoder.Decode(&root)
 		if errors.Is(err, io.EOF) {
-			return out, nil
+			return out, nodes, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s", ErrInvalid, oneLine(unnamed.ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), noAnchor)))
+			return nil, nodes, fmt.Errorf("%w: %s", ErrInvalid, oneLine(unnamed.ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), noAnchor)))
 		}
 		if len(root.Content) == 0 || root.Content[0].Tag == "!!null" {
 			continue
 		}
 		c := checker{limits: limits, cost: map[*yaml.Node]int{}, open: map[*yaml.Node]bool{}}
 		if _, err := c.node(root.Content[0], 0); err != nil {
-			return nil, err
+			return nil, nodes, err
+		}
+		if nodes += size(root.Content[0]); nodes > left {
+			return nil, nodes, tooManyNodes(limits)
 		}
 		if len(out) == limits.Objects {
-			return nil, fmt.Errorf("%w: more than %d documents", ErrTooLarge, limits.Objects)
+			return nil, nodes, fmt.Errorf("%w: more than %d documents", ErrTooLarge, limits.Objects)
 		}
 		out = append(out, newDocument(root.Content[0]))
 	}

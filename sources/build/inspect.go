@@ -22,11 +22,12 @@ type inspection struct {
 
 	checked    map[string]int        // nodes of files that are known to be sound
 	parsed     map[string][]document // of manifests that were not looked at yet
-	manifested map[string]int        // objects by the manifest that they are in
+	manifested map[string]contained  // by manifest
 	where      map[string][]string   // files by the object that is in them
 	first      map[string]string     // places by file and exact object
 	objects    int                   // that kustomize will make, at most
 	bytes      int                   // of files that kustomize will read
+	nodes      int                   // of YAML, of files as often as they are used
 	sayings    int                   // nodes of what kustomize is told to change
 	ownSchemas bool                  // a kustomization brings its own OpenAPI schemas
 	ownTypes   bool                  // a kustomization brings definitions of kinds
@@ -38,7 +39,7 @@ type inspection struct {
 func newInspection(files map[string][]byte, limits Limits) *inspection {
 	return &inspection{
 		files: newMemory(files), limits: limits,
-		checked: map[string]int{}, parsed: map[string][]document{}, manifested: map[string]int{}, where: map[string][]string{}, first: map[string]string{},
+		checked: map[string]int{}, parsed: map[string][]document{}, manifested: map[string]contained{}, where: map[string][]string{}, first: map[string]string{},
 		plain: plain{names: map[string]bool{}},
 	}
 }
@@ -310,7 +311,7 @@ func (s scope) fileOrText(field, file, text string) error {
 
 // text checks YAML that stands within the kustomization.
 func (s scope) text(field, text string) error {
-	docs, err := parse([]byte(text), s.limits, s.ended)
+	docs, err := s.parse([]byte(text))
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w", trim(s.file), field, err)
 	}

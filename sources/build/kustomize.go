@@ -122,13 +122,16 @@ const (
 	// changesHere is how many bytes may be gone through: all of the manifests, for
 	// each thing that kustomizations, patches and the like say.
 	changesHere = 256 << 20
+	// nodesHere is how many nodes may be built here: kustomize holds several copies
+	// of each.
+	nodesHere = 100_000
 	// perObject is what an object takes beside its bytes.
 	perObject = 512
 )
 
 // small says whether a build may run where it cannot be ended.
 func (i *inspection) small() bool {
-	return !i.ownSchemas && !i.ownTypes && i.objects <= mostHere &&
+	return !i.ownSchemas && !i.ownTypes && i.objects <= mostHere && i.nodes <= nodesHere &&
 		i.objects*i.objects*i.visits <= comparesHere &&
 		(i.bytes+i.objects*perObject)*i.sayings <= changesHere
 }

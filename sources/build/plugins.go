@@ -24,7 +24,7 @@ func (s scope) plugins(field string, entries []string) error {
 				return s.missing(field, entry)
 			}
 		}
-		docs, err := parse(content, s.limits, s.ended)
+		docs, err := s.parse(content)
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", trim(s.file), field, err)
 		}

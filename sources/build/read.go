@@ -2,6 +2,7 @@ package build
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -27,7 +28,7 @@ type Document struct {
 // Errors: ErrInvalid, ErrTooLarge; with what was read before, none of it.
 func Read(content []byte, limits Limits) ([]Document, error) {
 	limits = limits.withDefaults()
-	docs, err := parse(content, limits, nil)
+	docs, _, err := parse(content, limits, math.MaxInt, nil)
 	if err != nil {
 		return nil, err
 	}
