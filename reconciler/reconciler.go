@@ -154,11 +154,10 @@ func Register(ctx context.Context, mgr ctrl.Manager, opts Options) error {
 	if err != nil {
 		return err
 	}
-	f, err := newFleet(ctx, mgr, opts)
+	f, err := newFleet(ctx, mgr, opts, chosen)
 	if err != nil {
 		return err
 	}
-	f.chosen = chosen
 	for _, l := range loops {
 		if !chosen[l.name] {
 			continue
@@ -196,7 +195,7 @@ func choose(list []string) (map[string]bool, error) {
 	return chosen, nil
 }
 
-func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options) (*fleet, error) {
+func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[string]bool) (*fleet, error) {
 	decisions, err := opts.Scheduling.decisions()
 	if err != nil {
 		return nil, err
@@ -206,6 +205,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options) (*fleet, erro
 		decider:   scheduler.NewDecider(mgr.GetClient(), decisions),
 		mgr:       mgr,
 		opts:      opts,
+		chosen:    chosen,
 		places:    places.New(places.Options{}),
 		knowledge: interpreters.New(interpreters.Options{Metrics: metrics.Registry}),
 		events:    mgr.GetEventRecorderFor("flotilla"), //nolint:staticcheck // Karmada's and Flux's clients read core/v1 Events
@@ -218,7 +218,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options) (*fleet, erro
 	f.registry = members.New(reach)
 	f.setback = setback.New(mgr.GetClient(), mgr.GetAPIReader(), nil)
 	f.setback.Opened(opts.Opened)
-	if err := f.setback.Register(mgr); err != nil {
+	if err := f.setback.Register(mgr, chosen["cluster"]); err != nil {
 		return nil, err
 	}
 	f.templates, err = store.New(mgr.GetConfig(), store.Options{

@@ -19,14 +19,23 @@ import (
 )
 
 // Register has the keeper begin with the loops of mgr, and follow what it needs to
-// know by the watches that they have.
-func (k *Keeper) Register(mgr ctrl.Manager) error {
+// know by the watches that they have. Hears says that what agents say is weighed here,
+// and that the run is written down for them: loops that are spread over programs have one
+// that does so, or agents would take the run of another for a later one.
+func (k *Keeper) Register(mgr ctrl.Manager, hears bool) error {
 	count(k.Hold)
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		if err := k.Begin(ctx); err != nil { // before the first member is looked at, at the latest
 			log.FromContext(ctx).Info("The history of the hub is not known yet", "reason", err.Error())
 		}
 		if err := k.follow(ctx, mgr); err != nil {
+			return err
+		}
+		if !hears {
+			<-ctx.Done()
+			return nil
+		}
+		if err := k.agents.follow(ctx, mgr.GetCache()); err != nil {
 			return err
 		}
 		k.agents.run(ctx, k)
@@ -63,10 +72,7 @@ func (k *Keeper) follow(ctx context.Context, mgr ctrl.Manager) error {
 	if _, err := namespaces.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: learn, UpdateFunc: func(_, obj any) { learn(obj) }}); err != nil {
 		return fmt.Errorf("watch the namespace kube-system: %w", err)
 	}
-	if err := followWorks(ctx, mgr.GetCache(), k.Saw); err != nil {
-		return err
-	}
-	return k.agents.follow(ctx, mgr.GetCache())
+	return followWorks(ctx, mgr.GetCache(), k.Saw)
 }
 
 // followWorks tells of each revision that concerns a member.

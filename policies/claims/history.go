@@ -151,9 +151,9 @@ func (h History) Encode() string {
 	return string(data)
 }
 
-// Behind says whether a member has seen what the store has lost. Began is the
-// revision of the store when the present run began, which the history need not
-// have yet.
+// Behind says whether a member has seen what the store has lost. Own is the present
+// run, and began the revision of the store when it began; the history need not have it
+// yet.
 func (h History) Behind(m *Mark, own string, began int64) bool {
 	if m == nil || m.ID == own || h.Forgives(m.ID) {
 		return false
@@ -166,6 +166,8 @@ func (h History) Behind(m *Mark, own string, began int64) bool {
 		return true
 	case at+1 < len(h.Runs):
 		return h.Runs[at+1].Began > 0 && m.Revision > h.Runs[at+1].Began
+	case slices.ContainsFunc(h.Runs, func(r Run) bool { return r.ID == own }):
+		return false // that run began after this one, elsewhere: began says nothing of it
 	default:
 		return m.Revision > began
 	}

@@ -32,6 +32,9 @@ func TestBehind(t *testing.T) {
 		"a mark that the store has forgotten everything of": {claims.History{}, &claims.Mark{Run: 1, ID: "a", Revision: 2}, 500, true},
 		"a mark of a lost run that was forgiven":            {history, &claims.Mark{Run: 9, ID: "lost", Revision: 900}, 500, false},
 		"a mark of the present run":                         {history, &claims.Mark{Run: 5, ID: "own", Revision: 900}, 500, false},
+		"a mark of a run that began after the own one, elsewhere": {
+			claims.History{Runs: []claims.Run{{Number: 1, ID: "own", Began: 349}, {Number: 2, ID: "b", Began: 355}}}, &claims.Mark{Run: 2, ID: "b", Revision: 363}, 333, false,
+		},
 		"a mark of a run while the next is written down": {
 			claims.History{Runs: []claims.Run{{Number: 3, ID: "c", Began: 300}, {Number: 4, ID: "d"}}}, &claims.Mark{Run: 3, ID: "c", Revision: 450}, 460, false,
 		},
