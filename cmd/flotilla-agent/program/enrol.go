@@ -31,6 +31,9 @@ func (o *options) enroll(ctx context.Context, member *rest.Config) error {
 	if err != nil || good {
 		return err
 	}
+	if there { // what it knows is on disk: a hub that is away does not keep it from that
+		o.hub.enrolment.Timeout = enrolAgain
+	}
 	err = o.request(ctx, member)
 	if err != nil && there && ctx.Err() == nil {
 		log.FromContext(ctx).Error(err, "the token is of no use: going on with the certificate that has expired")
@@ -38,6 +41,10 @@ func (o *options) enroll(ctx context.Context, member *rest.Config) error {
 	}
 	return err
 }
+
+// enrolAgain is how long the hub may take to be found where there was a certificate
+// before.
+const enrolAgain = 5 * time.Second
 
 // certificate says whether there is a kubeconfig of the hub, and whether the
 // certificate in it is good by this machine's clock.

@@ -1,0 +1,75 @@
+package program
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/keyutil"
+)
+
+// TestAnExpiredCertificateAndNoHub: an agent whose certificate has expired, with a token
+// that it was given once, does not wait for a hub that is away: what it knows is on disk.
+func TestAnExpiredCertificateAndNoHub(t *testing.T) {
+	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // takes connections, and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	member := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"u"}}`)
+	}))
+	t.Cleanup(member.Close)
+	folder := t.TempDir()
+	o := parse(t, "--cluster-name", site1, "--data-dir", folder, "--bootstrap-token", "abcdef.0123456789abcdef",
+		"--hub-endpoint", silent.Addr().String(), "--discovery-token-ca-cert-hash", "sha256:"+strings.Repeat("0", 64))
+	certificate, key := expired(t)
+	kubeconfig := clientcmdapi.NewConfig()
+	kubeconfig.Clusters["hub"] = &clientcmdapi.Cluster{Server: "https://" + silent.Addr().String()}
+	kubeconfig.AuthInfos["agent"] = &clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}
+	kubeconfig.Contexts["hub"] = &clientcmdapi.Context{Cluster: "hub", AuthInfo: "agent"}
+	kubeconfig.CurrentContext = "hub"
+	if err := clientcmd.WriteToFile(*kubeconfig, filepath.Join(folder, "hub.kubeconfig")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := o.enroll(ctx, &rest.Config{Host: member.URL}); err != nil {
+		t.Errorf("it waits for the hub: %v", err)
+	}
+}
+
+// expired returns a certificate that is good no more, and its key.
+func expired(t *testing.T) (certificate, key []byte) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(-time.Minute)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key, err = keyutil.MarshalPrivateKeyToPEM(private); err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key
+}
