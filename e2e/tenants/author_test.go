@@ -86,7 +86,7 @@ kind: PropagationPolicy
 metadata: {name: roles, namespace: ivory}
 spec:
   preemption: Always
-  resourceSelectors: [{apiVersion: rbac.authorization.k8s.io/v1, kind: Role}]
+  resourceSelectors: [{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, name: looker}]
   placement: {clusterAffinity: {clusterNames: [east]}}
 ---
 apiVersion: policy.karmada.io/v1alpha1
