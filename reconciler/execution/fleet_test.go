@@ -113,8 +113,10 @@ func (f *fleet) startLoops() {
 	keeper := setback.New(cached, mgr.GetAPIReader(), nil)
 	carry := execution.New(cached, registry, native, nobody{}, execution.Options{Hold: keeper.HoldOf})
 	keeper.OnChange(carry.Wake)
+	if err := keeper.Register(mgr, true); err != nil {
+		t.Fatal(err)
+	}
 	loops := []interface{ Register(ctrl.Manager) error }{
-		keeper,
 		cluster.New(cached, mgr.GetAPIReader(), registry, nobody{}, cluster.Options{
 			Marks: keeper, Hold: keeper.HoldOf, OnHold: keeper.OnChange,
 			Period: period, FailureThreshold: 2 * time.Second, SuccessThreshold: time.Second,
