@@ -68,8 +68,8 @@ func newWorld(t *testing.T) *world {
 	if err := join.Ready(t.Context(), w.hub.Hub, "east", patience); err != nil {
 		t.Fatal(err)
 	}
-	w.register(t, "west", w.member.Server)
-	w.register(t, "north", "https://"+nobody(t))
+	w.register(t, "west", w.member.Server, "")
+	w.register(t, "north", "https://"+nobody(t), "north")
 	return w
 }
 
@@ -94,15 +94,16 @@ func (w *world) startLoops(t *testing.T) {
 	})
 }
 
-// register makes a cluster that is reached with the credentials of east.
-func (w *world) register(t *testing.T, name, endpoint string) {
+// register makes a cluster that is reached with the credentials of east. Its id is not
+// that of east: one id is one cluster.
+func (w *world) register(t *testing.T, name, endpoint, id string) {
 	t.Helper()
 	east := &clusterv1alpha1.Cluster{}
 	if err := w.hub.Hub.Get(t.Context(), client.ObjectKey{Name: "east"}, east); err != nil {
 		t.Fatal(err)
 	}
 	spec := east.Spec.DeepCopy()
-	spec.APIEndpoint, spec.Taints = endpoint, nil
+	spec.APIEndpoint, spec.Taints, spec.ID = endpoint, nil, id
 	w.create(t, w.hub.Hub, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: *spec})
 }
 
