@@ -131,6 +131,48 @@ func TestWhoScalesATemplate(t *testing.T) {
 	}
 }
 
+// TestWhoAddsAContainer: who may write no more than a part of a Pod answers for it, beside
+// who did before; what an administrator made is not without an author then.
+func TestWhoAddsAContainer(t *testing.T) {
+	env := shared.Env(t)
+	namespace := env.Namespace(t)
+	debugger := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace + "-debugger"},
+		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"get", "update", "patch"}, APIGroups: []string{""}, Resources: []string{"pods/ephemeralcontainers"}}},
+	}
+	if err := env.Hub.Create(t.Context(), debugger); err != nil {
+		t.Fatal(err)
+	}
+	remove(t, env.Hub, debugger)
+	users := acting(t, env, namespace, "edit", "alice")
+	users["carol"] = acting(t, env, namespace, debugger.Name, "carol")["carol"]
+	users["admin"] = kubernetes.NewForConfigOrDie(env.Config)
+	for by, want := range map[string]string{"admin": `[{"user":"carol"}]`, "alice": `[{"user":"alice"},{"user":"carol"}]`} {
+		t.Run("one of "+by, func(t *testing.T) {
+			web := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}}
+			web.Spec.Containers = []corev1.Container{{Name: "web", Image: "web"}}
+			web.Spec.AutomountServiceAccountToken = ptr.To(false)
+			made := web
+			var err error
+			poll(t, "roles take a moment", func() bool {
+				made, err = users[by].CoreV1().Pods(namespace).Create(t.Context(), web, metav1.CreateOptions{})
+				return err == nil
+			})
+			poll(t, "and so do those of others", func() bool {
+				_, err = users["carol"].CoreV1().Pods(namespace).Patch(t.Context(), made.Name, types.StrategicMergePatchType,
+					[]byte(`{"spec":{"ephemeralContainers":[{"name":"shell","image":"shell"}]}}`), metav1.PatchOptions{}, "ephemeralcontainers")
+				return err == nil
+			})
+			if err := env.Hub.Get(t.Context(), client.ObjectKeyFromObject(made), made); err != nil {
+				t.Fatal(err)
+			}
+			if got := made.Annotations["propagation.flotilla.io/applied-by"]; got != want || len(made.Spec.EphemeralContainers) != 1 {
+				t.Errorf("%d containers more, applied by %q; want 1, %q", len(made.Spec.EphemeralContainers), got, want)
+			}
+		})
+	}
+}
+
 // TestNamesByWhichMembersKnowUsers: nobody but administrators has them in what he
 // propagates, by any verb.
 func TestNamesByWhichMembersKnowUsers(t *testing.T) {

@@ -111,6 +111,11 @@ func written(kind schema.GroupKind, before string, who user.Info) (string, error
 	if !judgedInMembers(kind) {
 		return authors(who).String(), nil
 	}
+	return joined(before, who)
+}
+
+// joined says whose word is in what others wrote before, if somebody writes in it, too.
+func joined(before string, who user.Info) (string, error) {
 	all, err := author.Parse(before)
 	if err != nil {
 		return before, nil //nolint:nilerr // whose it is nobody knows, and so nobody applies it

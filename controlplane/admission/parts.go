@@ -16,14 +16,16 @@ import (
 
 // part notes who changes a part of a template by a sub-resource of it, as its replicas
 // by scale. What is written there is no template: nothing that is noted on it would
-// stay. Who may write the whole of it is its author from then on, as if he had; who
-// may write no more than the part has that right in members as well, and leaves the
-// rest to who answers for it.
+// stay. Who may write the whole of it is its author from then on, as if he had. Who
+// may write no more than replicas has that right in members as well, and leaves the
+// rest to who answers for it; who may write no more than a part of a Pod, a container
+// that he adds or its resources, is one more author.
 func (p *Authors) part(ctx context.Context, a admission.Attributes) error {
 	if a.GetOperation() != admission.Update || a.IsDryRun() || a.GetOldObject() == nil || sameContent(a.GetOldObject(), a.GetObject()) {
 		return nil
 	}
-	if !p.mayWrite(ctx, a) {
+	all := p.mayWrite(ctx, a)
+	if !all && a.GetKind().Kind != "Pod" {
 		return nil
 	}
 	objects := p.hub.Resource(a.GetResource()).Namespace(a.GetNamespace())
@@ -39,6 +41,9 @@ func (p *Authors) part(ctx context.Context, a admission.Attributes) error {
 		return nil
 	}
 	text, err := written(template.GroupVersionKind().GroupKind(), before, a.GetUserInfo())
+	if !all {
+		text, err = joined(before, a.GetUserInfo())
+	}
 	if err != nil || text == before {
 		return err
 	}
