@@ -314,8 +314,10 @@ func TestForge(t *testing.T) {
 	namespace := nameOf(t)
 	repo.write("app/web.yaml", fmt.Sprintf(byHandApp, namespace, "nginx:1.29"))
 	good := repo.push("good")
-	the.follow(t, repo.url, "secretRef: {name: forge}", "")
+	the.follow(t, repo.url, "secretRef: {name: forge}", "suspend: true")
 	the.apply(t, fmt.Sprintf(forgeAccess, namespace, f.token, strings.TrimSuffix(repo.url, ".git")))
+	// Only now, lest it be ready before the provider is known.
+	the.kubectl(t, "", "patch", "kustomization", "app", "-n", namespace, "--type=merge", "-p", `{"spec":{"suspend":false}}`)
 
 	f.ends(t, good, "success", "3/3 clusters ready")
 	f.began(t, good)
