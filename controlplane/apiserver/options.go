@@ -47,7 +47,7 @@ type Options struct {
 	// DisableAdmission names default admission plugins to leave out.
 	DisableAdmission []string
 	// Admission are plugins of ours; they run in this order, after the
-	// built-in ones and before the webhooks.
+	// built-in ones and before the webhooks, but for those that are Last.
 	Admission []Plugin
 	// Extension serves further kinds and paths; nil serves none.
 	Extension *Extension
@@ -80,6 +80,8 @@ type Plugin struct {
 	Name string
 	// Interface admits or validates.
 	Interface admission.Interface
+	// Last has it run after the webhooks: it counts what nobody refuses any more.
+	Last bool
 }
 
 // featureGates are what every server of ours sets differently from upstream:
@@ -157,13 +159,17 @@ func (o *Options) store(run *options.ServerRunOptions) {
 func (o *Options) admission(run *options.ServerRunOptions) {
 	generic := run.Admission.GenericAdmission
 	generic.DisablePlugins = o.DisableAdmission
-	var names []string
+	var names, last []string
 	for _, p := range o.Admission {
 		generic.Plugins.Register(p.Name, admissionFactory(p.Interface))
+		if p.Last {
+			last = append(last, p.Name)
+			continue
+		}
 		names = append(names, p.Name)
 	}
 	before := slices.Index(generic.RecommendedPluginOrder, "MutatingAdmissionPolicy")
-	generic.RecommendedPluginOrder = slices.Insert(slices.Clone(generic.RecommendedPluginOrder), before, names...)
+	generic.RecommendedPluginOrder = append(slices.Insert(slices.Clone(generic.RecommendedPluginOrder), before, names...), last...)
 }
 
 func (o *Options) certificates(run *options.ServerRunOptions) error {

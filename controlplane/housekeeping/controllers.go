@@ -66,6 +66,7 @@ func HubControllers() []string {
 	return []string{
 		names.NamespaceController,
 		names.GarbageCollectorController,
+		names.ResourceQuotaController,
 		names.ServiceAccountController,
 		names.ServiceAccountTokenController,
 		names.RootCACertificatePublisherController,

@@ -40,6 +40,7 @@ type environment struct {
 	clients clientbuilder.ControllerClientBuilder
 	config  *config.CompletedConfig
 	graph   informerfactory.InformerFactory // what the garbage collector watches through
+	whole   bool                            // all controllers of a cluster run, not those of a hub
 }
 
 // newEnvironment connects the informers. In a whole cluster the garbage collector shares the controllers' objects;
@@ -64,7 +65,7 @@ func newEnvironment(ctx context.Context, cfg *config.CompletedConfig, whole bool
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery))
 	go wait.UntilWithContext(ctx, func(context.Context) { mapper.Reset() }, mapperPeriod)
 
-	env := &environment{clients: clients, config: cfg, context: app.ControllerContext{
+	env := &environment{whole: whole, clients: clients, config: cfg, context: app.ControllerContext{
 		ClientBuilder:                   clients,
 		InformerFactory:                 typed,
 		ObjectOrMetadataInformerFactory: informerfactory.NewInformerFactory(typed, named),
@@ -92,12 +93,16 @@ func (e *environment) start(ctx context.Context) {
 	close(e.context.InformersStarted)
 }
 
-// build makes the controllers that are on: the two that need more than upstream's descriptors give by hand.
+// build makes the controllers that are on: those that need other than upstream's descriptors give by hand.
 func (e *environment) build(ctx context.Context) ([]app.Controller, error) {
 	descriptors := app.NewControllerDescriptors()
 	tokens, collector := descriptors[names.ServiceAccountTokenController], descriptors[names.GarbageCollectorController]
 	delete(descriptors, names.ServiceAccountTokenController)
 	delete(descriptors, names.GarbageCollectorController)
+	kinds, err := e.newKinds()
+	if err != nil {
+		return nil, err
+	}
 
 	var first []app.Controller
 	if e.context.IsControllerEnabled(tokens) && e.context.ComponentConfig.SAController.ServiceAccountKeyFile != "" {
@@ -108,9 +113,17 @@ func (e *environment) build(ctx context.Context) ([]app.Controller, error) {
 		first = append(first, controller)
 	}
 	if e.context.IsControllerEnabled(collector) {
-		controller, err := e.newCollector(ctx)
+		controller, err := e.newCollector(ctx, kinds)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", collector.Name(), err)
+		}
+		first = append(first, controller)
+	}
+	if quotas := descriptors[names.ResourceQuotaController]; !e.whole && e.context.IsControllerEnabled(quotas) {
+		delete(descriptors, names.ResourceQuotaController)
+		controller, err := e.newQuotas(ctx, kinds)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", quotas.Name(), err)
 		}
 		first = append(first, controller)
 	}
@@ -173,9 +186,21 @@ func readCA(file string) ([]byte, error) {
 	return ca, nil
 }
 
+// newKinds asks the server for its kinds, for the garbage collector and for quotas.
+func (e *environment) newKinds() (*kinds, error) {
+	discovery, err := e.clients.DiscoveryClient(collectorName)
+	if err != nil {
+		return nil, err
+	}
+	kinds := newKinds(discovery, clock.RealClock{})
+	return kinds, kinds.follow(e.graph)
+}
+
+const collectorName = "generic-garbage-collector"
+
 // newCollector makes the garbage collector, with an eye on new kinds.
-func (e *environment) newCollector(ctx context.Context) (app.Controller, error) {
-	const name = "generic-garbage-collector"
+func (e *environment) newCollector(ctx context.Context, kinds *kinds) (app.Controller, error) {
+	const name = collectorName
 	client, err := e.clients.Client(name)
 	if err != nil {
 		return nil, err
@@ -184,16 +209,8 @@ func (e *environment) newCollector(ctx context.Context) (app.Controller, error) 
 	if err != nil {
 		return nil, err
 	}
-	discovery, err := e.clients.DiscoveryClient(name)
-	if err != nil {
-		return nil, err
-	}
 	collector, err := garbagecollector.NewComposedGarbageCollector(ctx, client, metadataClient, e.context.RESTMapper, e.context.GraphBuilder)
 	if err != nil {
-		return nil, err
-	}
-	kinds := newKinds(discovery, clock.RealClock{})
-	if err := kinds.follow(e.graph); err != nil {
 		return nil, err
 	}
 	workers := int(e.context.ComponentConfig.GarbageCollectorController.ConcurrentGCSyncs)

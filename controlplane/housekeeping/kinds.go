@@ -91,3 +91,9 @@ func (k *kinds) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
 	}
 	return k.preferred, k.err
 }
+
+// namespaced are the resources that lie in namespaces, for quotas.
+func (k *kinds) namespaced() ([]*metav1.APIResourceList, error) {
+	all, err := k.ServerPreferredResources()
+	return discovery.FilteredBy(discovery.ResourcePredicateFunc(func(_ string, r *metav1.APIResource) bool { return r.Namespaced }), all), err
+}

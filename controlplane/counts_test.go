@@ -1,0 +1,117 @@
+package controlplane_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+)
+
+// TestAResourceQuotaHoldsOnTheHub: a tenant does not fill the store beyond what his
+// namespace may hold.
+func TestAResourceQuotaHoldsOnTheHub(t *testing.T) {
+	e := shared.Env(t)
+	namespace := e.Namespace(t)
+	secret := func(name string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	}
+	if err := e.Hub.Create(t.Context(), secret("before")); err != nil {
+		t.Fatal(err)
+	}
+	limit := quotaOn(namespace, "tenant", map[corev1.ResourceName]string{
+		"secrets": "3", "count/propagationpolicies.policy.karmada.io": "0", "requests.cpu": "0", "pods": "0",
+	})
+	if err := e.Hub.Create(t.Context(), limit); err != nil {
+		t.Fatal(err)
+	}
+	eventuallyUsed(t, limit, "secrets", "1")
+
+	for i := range 2 {
+		if err := e.Hub.Create(t.Context(), secret(fmt.Sprintf("more-%d", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := e.Hub.Create(t.Context(), secret("too-many"))
+	if want := "exceeded quota: tenant, requested: secrets=1, used: secrets=3, limited: secrets=3"; !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), want) {
+		t.Errorf("error = %v, want %s", err, want)
+	}
+	policy := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "all"}}
+	policy.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "ConfigMap"}}
+	if err := e.Hub.Create(t.Context(), policy); !apierrors.IsForbidden(err) {
+		t.Errorf("a kind of ours: %v", err)
+	}
+	// A template asks nothing of the hub: who runs it counts that.
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "template"}}
+	pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "nginx"}}
+	if err := e.Hub.Create(t.Context(), pod); err != nil {
+		t.Errorf("a template: %v", err)
+	}
+
+	if err := e.Hub.Delete(t.Context(), secret("before")); err != nil {
+		t.Fatal(err)
+	}
+	eventuallyUsed(t, limit, "secrets", "2")
+	if err := e.Hub.Create(t.Context(), secret("in-its-place")); err != nil {
+		t.Errorf("after one was deleted: %v", err)
+	}
+}
+
+// TestAQuotaThatIsCarriedLimitsMembers: on the hub it is a template like others.
+func TestAQuotaThatIsCarriedLimitsMembers(t *testing.T) {
+	e := shared.Env(t)
+	namespace := e.Namespace(t)
+	limit := quotaOn(namespace, "carried", map[corev1.ResourceName]string{"configmaps": "0"})
+	limit.Labels = map[string]string{policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel: "1"}
+	if err := e.Hub.Create(t.Context(), limit); err != nil {
+		t.Fatal(err)
+	}
+	other := quotaOn(namespace, "other", map[corev1.ResourceName]string{"secrets": "5"})
+	if err := e.Hub.Create(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	eventuallyUsed(t, other, "secrets", "0")
+	limit.Status.Hard, limit.Status.Used = limit.Spec.Hard, limit.Spec.Hard // as members report it
+	if err := e.Hub.Status().Update(t.Context(), limit); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Hub.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "one"}}); err != nil {
+		t.Error(err)
+	}
+	got := &corev1.ResourceQuota{}
+	if err := e.Hub.Get(t.Context(), client.ObjectKeyFromObject(limit), got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(limit.Status, got.Status); diff != "" {
+		t.Errorf("what members report was counted over (-want +got):\n%s", diff)
+	}
+}
+
+func quotaOn(namespace, name string, hard map[corev1.ResourceName]string) *corev1.ResourceQuota {
+	out := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	out.Spec.Hard = corev1.ResourceList{}
+	for what, much := range hard {
+		out.Spec.Hard[what] = resource.MustParse(much)
+	}
+	return out
+}
+
+func eventuallyUsed(t *testing.T, limit *corev1.ResourceQuota, what corev1.ResourceName, want string) {
+	t.Helper()
+	e := shared.Env(t)
+	poll(t, fmt.Sprintf("%s of %s %s are counted", want, limit.Name, what), func() bool {
+		got := &corev1.ResourceQuota{}
+		if err := e.Hub.Get(t.Context(), client.ObjectKeyFromObject(limit), got); err != nil {
+			return false
+		}
+		used, ok := got.Status.Used[what]
+		return ok && used.String() == want
+	})
+}

@@ -1,0 +1,40 @@
+package resourcequota
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	quota "k8s.io/apiserver/pkg/quota/v1"
+	"k8s.io/apiserver/pkg/quota/v1/generic"
+)
+
+// olderNames are what numbers of objects were called before `count/`.
+var olderNames = map[string]corev1.ResourceName{
+	"configmaps":             corev1.ResourceConfigMaps,
+	"persistentvolumeclaims": corev1.ResourcePersistentVolumeClaims,
+	"replicationcontrollers": corev1.ResourceReplicationControllers,
+	"resourcequotas":         corev1.ResourceQuotas,
+	"secrets":                corev1.ResourceSecrets,
+	"services":               corev1.ResourceServices,
+}
+
+// Counts are how objects are counted: of every kind, by number alone. With no lister
+// they are good for admission, which counts what is new.
+func Counts(list quota.ListerForResourceFunc) quota.Configuration {
+	var evaluators []quota.Evaluator
+	for resource, alias := range olderNames {
+		of := corev1.SchemeGroupVersion.WithResource(resource)
+		evaluators = append(evaluators, generic.NewObjectCountEvaluator(of.GroupResource(), generic.ListResourceUsingListerFunc(list, of), alias))
+	}
+	return generic.NewConfiguration(evaluators, ignored())
+}
+
+// ignored are the resources that count nowhere, as in any cluster: Events go by
+// themselves, and Bindings are not stored.
+func ignored() map[schema.GroupResource]struct{} {
+	return map[schema.GroupResource]struct{}{
+		corev1.Resource("bindings"): {},
+		corev1.Resource("events"):   {},
+		eventsv1.Resource("events"): {},
+	}
+}
