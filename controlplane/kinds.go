@@ -22,10 +22,12 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/controlplane/admission"
+	"github.com/flotilla-io/flotilla/controlplane/admission/reporters"
 	"github.com/flotilla-io/flotilla/controlplane/admission/twins"
 	"github.com/flotilla-io/flotilla/controlplane/aggregated"
 	"github.com/flotilla-io/flotilla/controlplane/apiserver"
 	"github.com/flotilla-io/flotilla/controlplane/proxy"
+	"github.com/flotilla-io/flotilla/controlplane/resourcequota"
 )
 
 // extend gives the server what it has beyond Kubernetes and custom resources, and
@@ -139,10 +141,13 @@ func plugins(opts Options) []apiserver.Plugin {
 		{Name: "FlotillaSelectors", Interface: admission.NewSelectors()},
 		{Name: "FlotillaAgents", Interface: admission.NewAgents(clock.RealClock{})},
 		{Name: "FlotillaTwins", Interface: twins.New(clock.RealClock{})},
+		{Name: "FlotillaReporters", Interface: reporters.New()},
 	}
 	if opts.Claim != nil {
 		out = append(out, apiserver.Plugin{Name: "FlotillaClaims", Interface: admission.NewClaiming(opts.Claim)})
 	}
-	// Last: what those before it add is no user's doing.
-	return append(out, apiserver.Plugin{Name: "FlotillaAuthors", Interface: admission.NewAuthors()})
+	return append(out,
+		apiserver.Plugin{Name: "FlotillaResourceQuota", Interface: resourcequota.New(), Last: true},
+		// What those before it add is no user's doing.
+		apiserver.Plugin{Name: "FlotillaAuthors", Interface: admission.NewAuthors()})
 }

@@ -143,6 +143,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if wait := r.tooSoon(cs); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
+	lane := routeOf(cs) // before anything is read: who waits for it comes back often
+	if wait, closed := r.lanes.enter(lane, r.opts.Clock.Now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, r.defers(ctx, before, cs, closed)
+	}
+	defer r.lanes.leave(lane)
 	to, err := r.forge(ctx, cs)
 	if err != nil && loop.As(err, "").Class != loop.ClassStalled {
 		return reconcile.Result{}, err
@@ -150,11 +155,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err != nil {
 		return r.report(ctx, before, cs, err)
 	}
-	lane := routeOf(cs)
-	if wait, closed := r.lanes.enter(lane, r.opts.Clock.Now()); wait > 0 {
-		return reconcile.Result{RequeueAfter: wait}, r.defers(ctx, before, cs, closed)
-	}
-	defer r.lanes.leave(lane)
 	return r.report(ctx, before, cs, classify(r.post(ctx, to, cs)))
 }
 

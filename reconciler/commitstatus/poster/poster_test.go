@@ -36,6 +36,7 @@ type tenants struct {
 	clock  *testclock.FakePassiveClock
 	loop   *Reconciler
 	writes int
+	reads  int // of Secrets
 
 	mu     sync.Mutex
 	limits map[string]bool // repositories that the forge wants no posts to
@@ -57,6 +58,12 @@ func newTenants(t *testing.T, opts Options, namespaces ...string) *tenants {
 	}
 	w.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).WithStatusSubresource(&gitopsv1alpha1.CommitStatus{}).
 		WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				if _, secret := obj.(*corev1.Secret); secret {
+					w.reads++
+				}
+				return c.Get(ctx, key, obj, opts...)
+			},
 			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 				w.writes++
 				return c.SubResource(sub).Patch(ctx, obj, patch, opts...)
@@ -174,7 +181,11 @@ func TestNewsThatWaitsForTheForge(t *testing.T) {
 	}
 	w.expect("a new commit", w.runs("team", "web"), waits)
 	waits.Writes = 0
+	before := w.reads
 	w.expect("a second look", w.runs("team", "web"), waits)
+	if w.reads != before {
+		t.Errorf("who waits read Secrets %d times", w.reads-before)
+	}
 
 	w.limit("team", false)
 	w.clock.SetTime(start.Add(time.Hour))

@@ -96,17 +96,17 @@ type TextOptions struct {
 // Text writes entries as a table.
 func Text(w io.Writer, entries []Entry, opts TextOptions) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(seen, server, namespace, kind, reason, object, message string) {
+	row := func(seen, server, namespace, kind, reason, object, source, message string) {
 		if opts.Namespaces {
 			server += "\t" + namespace
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", seen, server, kind, reason, object, message) // Flush errs
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", seen, server, kind, reason, object, source, message) // Flush errs
 	}
 	if !opts.NoHeader {
-		row("LAST SEEN", "CLUSTER", "NAMESPACE", "TYPE", "REASON", "OBJECT", "MESSAGE")
+		row("LAST SEEN", "CLUSTER", "NAMESPACE", "TYPE", "REASON", "OBJECT", "SOURCE", "MESSAGE")
 	}
 	for _, e := range entries {
-		row(seen(e, opts.Now), e.Server, e.Namespace, e.Type, situation.Clean(e.Reason), e.Kind+"/"+e.Name, situation.Clean(e.Message))
+		row(seen(e, opts.Now), e.Server, e.Namespace, e.Type, situation.Clean(e.Reason), e.Kind+"/"+e.Name, situation.Clean(e.Source), situation.Clean(e.Message))
 	}
 	return table.Flush()
 }

@@ -19,7 +19,7 @@ func at(ago time.Duration) metav1.Time { return metav1.NewTime(now.Add(-ago)) }
 func event(kind, name, reason, message string, change func(*corev1.Event)) *corev1.Event {
 	e := &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}, Type: corev1.EventTypeNormal, Reason: reason, Message: message,
-		InvolvedObject: corev1.ObjectReference{Kind: kind, Name: name},
+		InvolvedObject: corev1.ObjectReference{Kind: kind, Name: name}, Source: corev1.EventSource{Component: "flotilla"},
 	}
 	change(e)
 	return e
@@ -47,11 +47,11 @@ func TestOrderAndText(t *testing.T) {
 		opts record.TextOptions
 		want string
 	}{
-		"of one namespace": {record.TextOptions{Now: now}, `LAST SEEN           CLUSTER  TYPE     REASON              OBJECT             MESSAGE
-120m                Karmada  Normal   Made                Kustomization/app  by nobody's clock
-60m                 Karmada  Normal   ApplyPolicySucceed  Deployment/web     Carried by policy shop/web.
-2m (x4 over 3h)     west     Normal   Pulling             Pod/web-2          pull
-60s (x12 over 60m)  east     Warning  BackOff             Pod/web-1          pull [31mfailed
+		"of one namespace": {record.TextOptions{Now: now}, `LAST SEEN           CLUSTER  TYPE     REASON              OBJECT             SOURCE    MESSAGE
+120m                Karmada  Normal   Made                Kustomization/app  flotilla  by nobody's clock
+60m                 Karmada  Normal   ApplyPolicySucceed  Deployment/web     flotilla  Carried by policy shop/web.
+2m (x4 over 3h)     west     Normal   Pulling             Pod/web-2          flotilla  pull
+60s (x12 over 60m)  east     Warning  BackOff             Pod/web-1          flotilla  pull [31mfailed
 `},
 	}
 	for name, tc := range cases {
