@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -34,20 +35,25 @@ type agents struct {
 	clock  clock.PassiveClock
 }
 
-// authenticateAgents puts agents around what authenticates requests.
-func authenticateAgents(config *app.Config, grace time.Duration, clk clock.PassiveClock) {
+// authenticateAgents puts agents around what authenticates requests, and has those
+// that last end with the registration that they were let in by.
+func authenticateAgents(config *app.Config, grace time.Duration, clk clock.PassiveClock) error {
 	plane := config.KubeAPIs.ControlPlane
+	roles := plane.VersionedInformers.Rbac().V1().ClusterRoles()
+	known := &agents{
+		verify: plane.ClusterAuthenticationInfo.ClientCA.VerifyOptions,
+		roles:  roles.Lister(),
+		grace:  grace,
+		clock:  clk,
+	}
 	for _, generic := range []*genericapiserver.Config{
 		plane.Generic, &config.ApiExtensions.GenericConfig.Config, &config.Aggregator.GenericConfig.Config,
 	} {
-		generic.Authentication.Authenticator = &agents{
-			next:   generic.Authentication.Authenticator,
-			verify: plane.ClusterAuthenticationInfo.ClientCA.VerifyOptions,
-			roles:  plane.VersionedInformers.Rbac().V1().ClusterRoles().Lister(),
-			grace:  grace,
-			clock:  clk,
-		}
+		each := *known
+		each.next = generic.Authentication.Authenticator
+		generic.Authentication.Authenticator = &each
 	}
+	return endWithRegistration(config.Aggregator.GenericConfig, roles.Informer(), known)
 }
 
 var _ authenticator.Request = (*agents)(nil)
@@ -66,20 +72,36 @@ func (a *agents) AuthenticateRequest(req *http.Request) (*authenticator.Response
 	case ok && response.User.GetName() != certificate.Subject.CommonName:
 		return response, ok, err // has other credentials, too
 	case ok:
-		if err := a.current(cluster, certificate); err != nil {
+		registration, err := a.current(cluster, certificate)
+		if err != nil {
 			return nil, false, err
 		}
-		return response, ok, err
+		out := *response
+		out.User = by(response.User, registration)
+		return &out, true, nil
 	case req.Header.Get("Authorization") != "" || !a.justExpired(req, certificate):
 		return response, ok, err
 	}
-	if err := a.current(cluster, certificate); err != nil {
+	registration, err := a.current(cluster, certificate)
+	if err != nil {
 		return nil, false, err
 	}
-	return &authenticator.Response{User: &user.DefaultInfo{
+	return &authenticator.Response{User: by(&user.DefaultInfo{
 		Name:   identity.ExpiredAgent(cluster),
 		Groups: []string{identity.ExpiredAgentsGroup, user.AllAuthenticated},
-	}}, true, nil
+	}, registration)}, true, nil
+}
+
+// by returns a user with the registration that it was let in by: what it asks for may be
+// decided when there is another one.
+func by(who user.Info, registration string) user.Info {
+	if registration == "" {
+		return who
+	}
+	extra := map[string][]string{}
+	maps.Copy(extra, who.GetExtra())
+	extra[identity.RegisteredByAnnotation] = []string{registration}
+	return &user.DefaultInfo{Name: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups(), Extra: extra}
 }
 
 // presented is the certificate that a client has shown the key of.
@@ -118,19 +140,19 @@ func (a *agents) justExpired(req *http.Request, certificate *x509.Certificate) b
 // signedAfter is how much later than its begin a certificate was signed at most.
 const signedAfter = 5 * time.Minute
 
-// current refuses a certificate of an earlier registration. Who has no role has no
-// rights either.
-func (a *agents) current(cluster string, certificate *x509.Certificate) error {
+// current returns the registration that a certificate counts in, and refuses one of an
+// earlier registration. Who has no role has no rights either.
+func (a *agents) current(cluster string, certificate *x509.Certificate) (registration string, err error) {
 	role, err := a.roles.Get(identity.Role(cluster))
 	if err != nil || role.Annotations[identity.NotBeforeAnnotation] == "" {
-		return nil //nolint:nilerr // as said
+		return "", nil //nolint:nilerr // as said
 	}
 	registered, err := time.Parse(time.RFC3339, role.Annotations[identity.NotBeforeAnnotation])
 	if err != nil {
-		return fmt.Errorf("read when cluster %s was registered: %w", cluster, err)
+		return "", fmt.Errorf("read when cluster %s was registered: %w", cluster, err)
 	}
 	if certificate.NotBefore.Add(signedAfter).Before(registered) {
-		return errEarlier
+		return "", errEarlier
 	}
-	return nil
+	return role.Annotations[identity.RegisteredByAnnotation], nil
 }

@@ -88,7 +88,9 @@ func chain(ctx context.Context, run *options.ServerRunOptions, opts Options) (*S
 		tell(config.Aggregator.GenericConfig, opts.Notice)
 	}
 	if opts.ExpiredAgents > 0 {
-		authenticateAgents(config, opts.ExpiredAgents, clock.RealClock{})
+		if err := authenticateAgents(config, opts.ExpiredAgents, clock.RealClock{}); err != nil {
+			return nil, err
+		}
 	}
 	aggregator, err := connect(config, opts.Extension)
 	if err != nil {

@@ -74,7 +74,9 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 	if err := os.MkdirAll(opts.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
-	atomic.CompareAndSwapInt64(&wal.SegmentSizeBytes, etcdSegmentBytes, segmentBytes) // the library has no option for it
+	if atomic.LoadInt64(&wal.SegmentSizeBytes) == etcdSegmentBytes { // another store of this process reads it
+		atomic.CompareAndSwapInt64(&wal.SegmentSizeBytes, etcdSegmentBytes, segmentBytes) // the library has no option for it
+	}
 	s := &Server{quota: opts.QuotaBytes}
 	if s.quota == 0 {
 		s.quota = DefaultQuota

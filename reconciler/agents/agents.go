@@ -158,6 +158,7 @@ func (r *Reconciler) entitle(ctx context.Context, cluster *clusterv1alpha1.Clust
 	if current == nil || current.Annotations[identity.NotBeforeAnnotation] == "" || ofAnother(current, cluster) {
 		// Certificates that were given before there was this Cluster are not of it.
 		annotations[identity.NotBeforeAnnotation] = cluster.CreationTimestamp.UTC().Format(time.RFC3339)
+		annotations[identity.RegisteredByAnnotation] = string(cluster.UID)
 	}
 	owner := metav1.NewControllerRef(cluster, clusterv1alpha1.GroupVersion.WithKind(clusterv1alpha1.ResourceKindCluster))
 	owner.BlockOwnerDeletion = nil

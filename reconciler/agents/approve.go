@@ -9,6 +9,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,6 +64,9 @@ func (r *Reconciler) Approve(ctx context.Context, req reconcile.Request) (reconc
 		by:      requesterOf(csr.Spec.Username, csr.Spec.Groups, cluster),
 		now:     r.clock.Now(),
 	}
+	if noted := csr.Spec.Extra[identity.RegisteredByAnnotation]; len(noted) > 0 {
+		asked.by.registration = noted[0]
+	}
 	known, token, err := r.facts(ctx, csr, asked)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -73,7 +77,8 @@ func (r *Reconciler) Approve(ctx context.Context, req reconcile.Request) (reconc
 	case err != nil:
 		return reconcile.Result{}, r.deny(ctx, csr, err)
 	}
-	return reconcile.Result{}, ignoreGone(r.approve(ctx, csr, asked, known, token))
+	again, err := r.approve(ctx, csr, asked, known, token)
+	return reconcile.Result{RequeueAfter: again}, ignoreGone(err)
 }
 
 // facts reads what a verdict depends on, from the server itself: a cache may not
@@ -161,24 +166,24 @@ func (r *Reconciler) allowed(ctx context.Context, csr *certificatesv1.Certificat
 
 // approve uses up the token, gives the agent its rights, and approves, in this
 // order: what is cut off between two steps is repeated for the same request, and
-// for no other.
-func (r *Reconciler) approve(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, asked request, known facts, token *corev1.Secret) error {
+// for no other. It returns how long the last step has to wait, if it has.
+func (r *Reconciler) approve(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, asked request, known facts, token *corev1.Secret) (time.Duration, error) {
 	if token != nil && known.usedBy == "" {
 		if err := r.use(ctx, token, csr.UID); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	if !asked.by.self {
-		if err := r.enroll(ctx, csr, asked, known); err != nil {
-			return err
+		if again, err := r.enroll(ctx, csr, asked, known); again > 0 || err != nil {
+			return again, err
 		}
 	}
 	message := fmt.Sprintf("the agent of cluster %s, asked for by %s", asked.cluster, asked.by.user)
 	if err := r.decide(ctx, csr, certificatesv1.CertificateApproved, reasonApproved, message); err != nil {
-		return err
+		return 0, err
 	}
 	log.FromContext(ctx).Info("approved the certificate of an agent", "cluster", asked.cluster, "by", asked.by.user)
-	return nil
+	return 0, nil
 }
 
 // use marks a token as used by a request. It expires soon after: until then it
@@ -194,12 +199,24 @@ func (r *Reconciler) use(ctx context.Context, token *corev1.Secret, by types.UID
 	return nil
 }
 
-// enroll gives the agent of a registration its rights. What certificates the name
-// had before are good for ends with it.
-func (r *Reconciler) enroll(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, asked request, known facts) error {
+// enroll gives the agent of a registration its rights, and returns how long its
+// certificate has to wait. What certificates the name had before are good for ends with
+// it: all that was approved for the name is signed in an earlier second, or never.
+func (r *Reconciler) enroll(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, asked request, known facts) (time.Duration, error) {
+	begins := csr.CreationTimestamp.Time
+	if known.role != nil {
+		if known.role.Annotations[identity.RegisteredByAnnotation] == string(csr.UID) {
+			return r.begun(known.role)
+		}
+		if err := r.withdraw(ctx, csr, asked.cluster); err != nil {
+			return 0, err
+		}
+		begins = r.clock.Now().Truncate(time.Second).Add(time.Second)
+	}
 	annotations := map[string]string{
-		identity.NotBeforeAnnotation: csr.CreationTimestamp.UTC().Format(time.RFC3339),
-		identity.ClusterIDAnnotation: asked.id,
+		identity.NotBeforeAnnotation:    begins.UTC().Format(time.RFC3339),
+		identity.RegisteredByAnnotation: string(csr.UID),
+		identity.ClusterIDAnnotation:    asked.id,
 	}
 	if known.properties != "" || known.role != nil {
 		annotations[identity.PropertiesAnnotation] = known.properties
@@ -211,13 +228,45 @@ func (r *Reconciler) enroll(ctx context.Context, csr *certificatesv1.Certificate
 		owners = append(owners, *owner)
 	}
 	if err := r.describe(ctx, known.cluster, known.properties); err != nil {
-		return err
+		return 0, err
 	}
 	given, err := r.rights.put(ctx, known.role, asked.cluster, annotations, owners)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return r.rights.give(ctx, asked.cluster, given, roles(asked.cluster))
+	if err := r.rights.give(ctx, asked.cluster, given, roles(asked.cluster)); err != nil || known.role == nil {
+		return 0, err
+	}
+	return r.begun(given)
+}
+
+// begun says how long it is until a registration begins.
+func (r *Reconciler) begun(role *rbacv1.ClusterRole) (time.Duration, error) {
+	begins, err := time.Parse(time.RFC3339, role.Annotations[identity.NotBeforeAnnotation])
+	if err != nil {
+		return 0, fmt.Errorf("read when %s begins: %w", role.Name, err)
+	}
+	return max(begins.Sub(r.clock.Now()), 0), nil
+}
+
+// withdraw removes all requests for the agent of a cluster that have no certificate yet,
+// but for one: they were made, or approved, by what is not good any more.
+func (r *Reconciler) withdraw(ctx context.Context, but *certificatesv1.CertificateSigningRequest, cluster string) error {
+	all := &certificatesv1.CertificateSigningRequestList{}
+	if err := r.live.List(ctx, all); err != nil {
+		return fmt.Errorf("list the requests for certificates: %w", err)
+	}
+	for i := range all.Items {
+		csr := &all.Items[i]
+		of, err := identity.Check(&csr.Spec)
+		if err != nil || of != cluster || csr.UID == but.UID || len(csr.Status.Certificate) > 0 {
+			continue
+		}
+		if err := r.hub.Delete(ctx, csr, client.Preconditions{UID: &csr.UID}); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("withdraw the request %s: %w", csr.Name, err)
+		}
+	}
+	return nil
 }
 
 // describe gives a cluster that is registered anew what its token says of it. One

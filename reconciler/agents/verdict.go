@@ -20,6 +20,9 @@ type requester struct {
 	token   identity.Token // whose ID is empty for who has come without
 	self    bool           // is the agent, by its certificate
 	expired bool           // which has expired
+	// registration is what the agent was let in by; empty of one that was registered
+	// before this was noted.
+	registration string
 }
 
 // requesterOf reads who made a request for the agent of a cluster.
@@ -104,6 +107,8 @@ func judgeNext(r request, f facts) error {
 		return fmt.Errorf("the cluster %s is leaving the fleet", r.cluster)
 	case r.id != "" && f.cluster.Spec.ID != "" && r.id != f.cluster.Spec.ID:
 		return taken(r.cluster, f.cluster.Spec.ID)
+	case f.role != nil && f.role.Annotations[identity.RegisteredByAnnotation] != r.by.registration:
+		return fmt.Errorf("the cluster %s was registered anew since this was asked for: what it had before is not good any more", r.cluster)
 	}
 	return nil
 }

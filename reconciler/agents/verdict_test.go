@@ -27,6 +27,9 @@ func TestJudge(t *testing.T) {
 			identity.ClusterIDAnnotation: id, identity.NotBeforeAnnotation: since.Format(time.RFC3339),
 		}}}
 	}
+	registered := func(by string) *rbacv1.ClusterRole {
+		return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{identity.RegisteredByAnnotation: by}}}
+	}
 	const anyToken, bound, itself, expired, other = "any token", "bound token", "itself", "expired", "other"
 	who := map[string]requester{
 		anyToken:    requesterOf("system:bootstrap:abcdef", []string{identity.TokensGroup}, "north"),
@@ -38,6 +41,9 @@ func TestJudge(t *testing.T) {
 		"for south": requesterOf("system:bootstrap:abcdef", []string{identity.TokensGroup, identity.ClusterGroup("south")}, "north"),
 		"for id-1":  requesterOf("system:bootstrap:abcdef", []string{identity.TokensGroup, identity.ClusterGroup("north"), identity.IDGroup("ID-1")}, "north"),
 	}
+	byA := who[itself]
+	byA.registration = "a"
+	who["registered by a"] = byA
 	cases := map[string]struct {
 		by, id string
 		facts  facts
@@ -75,6 +81,10 @@ func TestJudge(t *testing.T) {
 		"an expired certificate":               {by: expired, facts: facts{allowed: true, cluster: pull}},
 		"an expired one of a removed cluster":  {by: expired, facts: facts{allowed: true}, says: "there is no cluster north any more"},
 		"an expired one of one that leaves":    {by: expired, facts: facts{allowed: true, cluster: going}, says: "is leaving the fleet"},
+		"the next one of this registration":    {by: "registered by a", facts: facts{allowed: true, cluster: pull, role: registered("a")}},
+		"the next one of an earlier one":       {by: "registered by a", facts: facts{allowed: true, cluster: pull, role: registered("b")}, says: "was registered anew since this was asked for"},
+		"the next one, before that was noted":  {by: itself, facts: facts{allowed: true, cluster: pull, role: registering("id-1", noon)}},
+		"an expired one of an earlier one":     {by: expired, facts: facts{allowed: true, cluster: pull, role: registered("b")}, says: "was registered anew since this was asked for"},
 		"somebody who may":                     {by: other, facts: facts{allowed: true}},
 		"somebody who may not":                 {by: other, open: true},
 	}

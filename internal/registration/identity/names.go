@@ -53,6 +53,10 @@ const (
 	// registered, as RFC 3339: certificates of earlier registrations are not
 	// accepted.
 	NotBeforeAnnotation = "registration.flotilla.io/not-before"
+	// RegisteredByAnnotation is, on the role of an agent, the UID of the request for a
+	// certificate that its cluster was registered by. Under this name the control plane
+	// notes on requests of agents by which registration they were let in.
+	RegisteredByAnnotation = "registration.flotilla.io/registered-by"
 	// UsedByAnnotation is, on the Secret of a token that is good for once, the UID
 	// of the request that it was used for.
 	UsedByAnnotation = "registration.flotilla.io/used-by"
@@ -124,7 +128,21 @@ func after(user, prefix string) (string, bool) {
 }
 
 // Role returns the name of an agent's ClusterRole and of its binding.
-func Role(cluster string) string { return "system:karmada:" + cluster + ":agent" }
+func Role(cluster string) string { return rolePrefix + cluster + roleSuffix }
+
+const (
+	rolePrefix = "system:karmada:"
+	roleSuffix = ":agent"
+)
+
+// ClusterOfRole returns the cluster of an agent's ClusterRole, by its name.
+func ClusterOfRole(name string) (cluster string, ok bool) {
+	name, ok = strings.CutSuffix(name, roleSuffix)
+	if !ok {
+		return "", false
+	}
+	return after(name, rolePrefix)
+}
 
 // SecretRole returns the name of an agent's Role, and of its binding, in the
 // namespace of credentials and heartbeats.

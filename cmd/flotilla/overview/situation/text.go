@@ -170,12 +170,12 @@ func (f Fleet) clusters(opts TextOptions) table {
 	}
 	for i := range f.Clusters {
 		c := &f.Clusters[i]
-		cells := []string{c.Name, c.word(), orElse(c.Version, "-"), orElse(c.Mode, "-"), "-", c.Templates.text(), c.agent(opts.Now)}
+		cells := []string{c.Name, c.word(), orElse(Clean(c.Version), "-"), orElse(Clean(c.Mode), "-"), "-", c.Templates.text(), c.agent(opts.Now)}
 		if c.Nodes != nil {
 			cells[4] = c.Nodes.text()
 		}
 		if opts.Wide {
-			cells = append(cells, orElse(c.CPU, "-"), orElse(c.Memory, "-"), orElse(c.Provider, "-"), orElse(c.Region, "-"), orElse(Clean(c.Message), "-"))
+			cells = append(cells, orElse(Clean(c.CPU), "-"), orElse(Clean(c.Memory), "-"), orElse(Clean(c.Provider), "-"), orElse(Clean(c.Region), "-"), orElse(Clean(c.Message), "-"))
 		}
 		s.rows = append(s.rows, row{cells, c.State == Ready})
 	}
