@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -96,6 +98,24 @@ func TestAHubThatWasSetBack(t *testing.T) {
 		return errors.Join(f.says(ctx, changed, "set back ConfigMap shop/changed"), f.says(ctx, removed, "make ConfigMap shop/removed"))
 	})
 
+	for _, binding := range []*workv1alpha2.ResourceBinding{changed, removed} {
+		work := mustWork(t, f, binding)
+		work.Spec.PreserveResourcesOnDeletion = ptr.To(true)
+		if err := f.hub.Hub.Update(t.Context(), work); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the Works say so at each look", func(ctx context.Context) error {
+		return errors.Join(f.saysNow(ctx, changed, "set back ConfigMap shop/changed"), f.saysNow(ctx, removed, "make ConfigMap shop/removed"))
+	})
+	for _, binding := range []*workv1alpha2.ResourceBinding{changed, removed} {
+		work := mustWork(t, f, binding)
+		work.Spec.PreserveResourcesOnDeletion = nil
+		if err := f.hub.Hub.Update(t.Context(), work); err != nil {
+			t.Fatal(err)
+		}
+	}
+
 	f.stopLoops()
 	f.startLoops()
 	eventually(t, "the cluster says so after a restart, too", f.held)
@@ -155,6 +175,22 @@ func (f *fleet) says(ctx context.Context, b *workv1alpha2.ResourceBinding, what 
 		return fmt.Errorf("want %q: %v", what, work.Status.Conditions)
 	}
 	return nil
+}
+
+// saysNow does so after the last change of the Work. None is applied meanwhile.
+func (f *fleet) saysNow(ctx context.Context, b *workv1alpha2.ResourceBinding, what string) error {
+	work, err := f.work(ctx, b)
+	if err != nil {
+		return err
+	}
+	applied := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied)
+	if applied != nil && applied.Status == metav1.ConditionTrue {
+		f.t.Errorf("%s: nothing has been done, and the Work is applied: %s", what, applied.Message)
+	}
+	if applied == nil || applied.ObservedGeneration != work.Generation {
+		return fmt.Errorf("%q has not been looked at", what)
+	}
+	return f.says(ctx, b, what)
 }
 
 // marked errs unless the member carries that it has seen the hub go so far.

@@ -1,6 +1,7 @@
 package situation
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -22,5 +23,26 @@ func TestDeletionsThatWaitAreShown(t *testing.T) {
 	}}
 	if diff := cmp.Diff(want, s.Fleet().Problems); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
+
+// TestForeignTextObeysNothing: what an agent or a member says of itself is text, and
+// nothing that a terminal would do.
+func TestForeignTextObeysNothing(t *testing.T) {
+	text := func(said string, wide bool) string {
+		var out strings.Builder
+		f := Fleet{Clusters: []Cluster{{
+			Name: "north", Version: said, Mode: said, Provider: said, Region: said, CPU: said, Memory: said, Message: said,
+		}}}
+		if err := f.Text(&out, TextOptions{Wide: wide}); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	for _, wide := range []bool{false, true} {
+		got := text("\x1b[2J\x1b[HAll is ready\n\x1b[8m", wide)
+		if strings.Contains(got, "\x1b") || strings.Count(got, "\n") != strings.Count(text("plain", wide), "\n") {
+			t.Errorf("wide %t: %q", wide, got)
+		}
 	}
 }
