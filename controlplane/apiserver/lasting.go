@@ -58,7 +58,7 @@ func (l *lasting) follow(next http.Handler) http.Handler {
 			return
 		}
 		cluster, isAgent := identity.ClusterOfAgent(who.GetName())
-		if !isAgent {
+		if !isAgent || certificate.Subject.CommonName != who.GetName() { // an administrator in its name
 			next.ServeHTTP(w, req)
 			return
 		}

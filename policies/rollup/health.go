@@ -51,6 +51,8 @@ type Part struct {
 	Reason string
 	// Clusters that should hold it, sorted.
 	Clusters []ClusterPart
+	// Unknown says that the template has not been looked at yet: State is no news.
+	Unknown bool
 }
 
 // ObjectName returns how texts name obj: "Deployment shop/web".

@@ -107,6 +107,11 @@ func TestACertificateOfTheSameMoment(t *testing.T) {
 	if !apierrors.IsUnauthorized(err) {
 		t.Errorf("what was renewed just before is still good: %v", err)
 	}
+	asIt := rest.CopyConfig(w.admin)
+	asIt.Impersonate = rest.ImpersonationConfig{UserName: identity.Agent("moment"), Groups: []string{identity.AgentsGroup}}
+	if err := hubOf(t, asIt).Get(t.Context(), client.ObjectKey{Name: "moment"}, clusterOf("", "")); err != nil {
+		t.Errorf("an administrator in the name of the agent: %v", err)
+	}
 	if _, err := registration.Request(t.Context(), anew, registration.Options{Cluster: "moment", ClusterID: "id-moment"}); err != nil {
 		t.Errorf("the next certificate of the new registration: %v", err)
 	}

@@ -206,7 +206,7 @@ func (r *Reconciler) enroll(ctx context.Context, csr *certificatesv1.Certificate
 	begins := csr.CreationTimestamp.Time
 	if known.role != nil {
 		if known.role.Annotations[identity.RegisteredByAnnotation] == string(csr.UID) {
-			return r.begun(known.role)
+			return untilBegin(known.role, r.clock.Now())
 		}
 		if err := r.withdraw(ctx, csr, asked.cluster); err != nil {
 			return 0, err
@@ -237,16 +237,16 @@ func (r *Reconciler) enroll(ctx context.Context, csr *certificatesv1.Certificate
 	if err := r.rights.give(ctx, asked.cluster, given, roles(asked.cluster)); err != nil || known.role == nil {
 		return 0, err
 	}
-	return r.begun(given)
+	return untilBegin(given, r.clock.Now())
 }
 
-// begun says how long it is until a registration begins.
-func (r *Reconciler) begun(role *rbacv1.ClusterRole) (time.Duration, error) {
+// untilBegin says how long it is until a registration begins.
+func untilBegin(role *rbacv1.ClusterRole, now time.Time) (time.Duration, error) {
 	begins, err := time.Parse(time.RFC3339, role.Annotations[identity.NotBeforeAnnotation])
 	if err != nil {
 		return 0, fmt.Errorf("read when %s begins: %w", role.Name, err)
 	}
-	return max(begins.Sub(r.clock.Now()), 0), nil
+	return max(begins.Sub(now), 0), nil
 }
 
 // withdraw removes all requests for the agent of a cluster that have no certificate yet,

@@ -181,6 +181,9 @@ func (r *Reconciler) confirm(ks *kustomizev1.Kustomization, v verdict, existing 
 	return wait
 }
 
+// lookAgain is when to see whether something is known by then.
+const lookAgain = time.Second
+
 // existing returns the CommitStatuses of a Kustomization by name.
 func (r *Reconciler) existing(ctx context.Context, ks *kustomizev1.Kustomization) (map[string]*gitopsv1alpha1.CommitStatus, error) {
 	var list gitopsv1alpha1.CommitStatusList
@@ -244,6 +247,9 @@ func (r *Reconciler) keep(ctx context.Context, ks *kustomizev1.Kustomization, t 
 	}
 	if apiequality.Semantic.DeepEqual(have.Spec, desired.Spec) {
 		return 0, nil
+	}
+	if stands(have, v) {
+		return lookAgain, nil
 	}
 	if wait := r.holdBack(have, desired); wait > 0 {
 		return wait, nil

@@ -115,6 +115,31 @@ func TestJudgement(t *testing.T) {
 	}
 }
 
+// TestWhatIsNotKnownTakesNothingBack: after a restart a commit that was told to have
+// succeeded is not pending until all of it has been looked at.
+func TestWhatIsNotKnownTakesNothingBack(t *testing.T) {
+	cases := map[string]struct {
+		told    gitopsv1alpha1.CommitState
+		commit  string
+		unknown bool
+		want    bool
+	}{
+		"it has succeeded":       {told: gitopsv1alpha1.CommitSuccess, commit: "a", unknown: true, want: true},
+		"it has failed":          {told: gitopsv1alpha1.CommitFailure, commit: "a", unknown: true, want: true},
+		"it was pending":         {told: gitopsv1alpha1.CommitPending, commit: "a", unknown: true},
+		"that was another":       {told: gitopsv1alpha1.CommitSuccess, commit: "b", unknown: true},
+		"all is known meanwhile": {told: gitopsv1alpha1.CommitSuccess, commit: "a"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			told := &gitopsv1alpha1.CommitStatus{Spec: gitopsv1alpha1.CommitStatusSpec{Commit: tc.commit, State: tc.told}}
+			if got := stands(told, verdict{commit: "a", state: gitopsv1alpha1.CommitPending, unknown: tc.unknown}); got != tc.want {
+				t.Errorf("stands = %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestContext(t *testing.T) {
 	cases := map[string]struct {
 		expr, want, wantErr string

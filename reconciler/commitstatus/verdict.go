@@ -24,6 +24,14 @@ type verdict struct {
 	commit      string
 	state       gitopsv1alpha1.CommitState
 	description string
+	// unknown says that some of it has not been looked at yet, as after a restart.
+	unknown bool
+}
+
+// stands says whether what was told of a commit is not to be taken back: what is not
+// known is no news.
+func stands(told *gitopsv1alpha1.CommitStatus, v verdict) bool {
+	return v.unknown && told.Spec.Commit == v.commit && told.Spec.State != gitopsv1alpha1.CommitPending
 }
 
 // passing are the reasons for which a revision is not applied, but may be
@@ -59,6 +67,7 @@ func (r *Reconciler) judge(ctx context.Context, ks *kustomizev1.Kustomization) (
 		return verdict{}, false, err
 	}
 	v.state, v.description = byRollup(ks, parts, len(entries))
+	v.unknown = slices.ContainsFunc(parts, func(p rollup.Part) bool { return p.Unknown })
 	return v, true, nil
 }
 

@@ -66,7 +66,9 @@ func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.E
 	case presence == store.Absent:
 		return waits("does not exist"), true, nil
 	case presence == store.Unknown:
-		return waits("waits to be looked at"), true, nil
+		part := waits("waits to be looked at")
+		part.Unknown = true
+		return part, true, nil
 	}
 	works, err := r.works(ctx, binding)
 	if err != nil {
