@@ -106,16 +106,15 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 			}
 			act = correct // as it should be, but not ours any more
 		}
-		if err := l.options.paused(l.cluster, m, act, presence); err != nil {
-			return loop.Next{}, err // at each look, not at the pace of what is put back
-		}
+	}
+	if err := l.options.paused(l.cluster, m, act, presence); err != nil {
+		return loop.Next{}, err // at each look, before the pace of what is put back
+	}
+	if act == correct || act == restore {
 		if pause := l.pace.Due(s.key); pause > 0 {
 			return loop.Next{After: pause}, nil
 		}
 		l.pace.Ran(s.key)
-	}
-	if err := l.options.paused(l.cluster, m, act, presence); err != nil {
-		return loop.Next{}, err
 	}
 	done, ok := l.ledger.claim(m)
 	if !ok {
