@@ -40,6 +40,7 @@ type Site struct {
 	seen    int64          // the highest revision that concerned the member
 	nobody  time.Time      // when the hub was last found without runs
 	mute    bool           // the member did not say how far it has seen the hub
+	doubted time.Time      // when the member was last marked by a run that was known already; zero: not since it was asked again
 	told    []func()
 }
 
@@ -208,18 +209,21 @@ func (s *Site) tell() {
 	}
 }
 
-// patience is how long a hub that has no run written down is not asked again.
+// patience is how long a hub is not asked again that has no run written down, or whose
+// last run was known already.
 const patience = time.Minute
 
 // Next implements members.Marker. The hub is asked which of its runs is the last once
 // something has concerned the member: what that has seen by then is of this run, or
-// of an earlier one, and never of a later one.
+// of an earlier one, and never of a later one. A hub that has just begun may not have
+// written its run down by then, so that it is asked once more where it named no new one.
 func (s *Site) Next(ctx context.Context, _ string, have *claims.Mark) (*claims.Mark, error) {
 	s.mu.Lock()
 	seen, forgiven := s.seen, have != nil && s.history.Forgives(have.ID)
 	waits := !s.met || s.options.Clock.Since(s.nobody) < patience
+	doubts := have != nil && !s.doubted.IsZero() && s.options.Clock.Since(s.doubted) >= patience
 	s.mu.Unlock()
-	if _, ok := claims.Next(have, claims.Run{}, seen, forgiven); waits || !ok {
+	if _, ok := claims.Next(have, claims.Run{}, seen, forgiven); waits || !ok && !doubts {
 		return nil, nil
 	}
 	system := &corev1.Namespace{}
@@ -237,8 +241,15 @@ func (s *Site) Next(ctx context.Context, _ string, have *claims.Mark) (*claims.M
 	case history.Hold.Of(s.options.Cluster) != nil || !s.met:
 		return nil, nil
 	}
-	s.history = history
+	known, _ := s.history.Last()
+	s.history, s.doubted = history, time.Time{}
 	next, ok := claims.Next(have, last, seen, forgiven)
+	switch {
+	case ok && last.ID == known.ID:
+		s.doubted = s.options.Clock.Now()
+	case !ok && have != nil && last.Number > have.Run:
+		next, ok = claims.Mark{Run: last.Number, ID: last.ID, Revision: have.Revision}, true
+	}
 	if !ok {
 		return nil, nil
 	}

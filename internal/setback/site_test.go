@@ -123,6 +123,43 @@ func TestMarksOfAnAgent(t *testing.T) {
 	}
 }
 
+// TestAMarkOfARunThatIsWrittenDownLate: an agent that is quicker than a hub that has just
+// begun marks with the run before, and with the present one once that is written down.
+func TestAMarkOfARunThatIsWrittenDownLate(t *testing.T) {
+	s := newStore("100")
+	if err := setback.New(s, s, nil).Agents(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e := newEdge(t, s, nil)
+	if err := e.meet(t); err != nil {
+		t.Fatal(err)
+	}
+	e.Saw("east", "201")
+	early := e.next(t, nil)
+	if early == nil || early.Run != 1 || early.Revision != 201 {
+		t.Fatalf("the mark by the run before is %v", early)
+	}
+	s.revision = "201"
+	if err := setback.New(s, s, nil).Agents(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if mark := e.next(t, early); mark != nil {
+		t.Errorf("the hub is asked again at once: %v", mark)
+	}
+	e.clock.SetTime(e.clock.Now().Add(time.Hour))
+	late := e.next(t, early)
+	if late == nil || late.Run != 2 || late.ID == early.ID || late.Revision != 201 {
+		t.Fatalf("the mark by the present run is %v", late)
+	}
+	if err := setback.New(s, s, nil).Agents(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e.clock.SetTime(e.clock.Now().Add(time.Hour))
+	if mark := e.next(t, late); mark != nil {
+		t.Errorf("nothing has concerned the member since, and it gets the mark %v", mark)
+	}
+}
+
 // TestWhenAnAgentHolds: what the hub and the member carry, and what follows for an
 // agent that has just started.
 func TestWhenAnAgentHolds(t *testing.T) {
