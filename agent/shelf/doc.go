@@ -12,4 +12,7 @@
 // of its content, and can be read by its owner alone. One that is damaged counts as
 // not there. An object that is not there means nothing to anybody: nothing is
 // removed from a member for it.
+//
+// Nobody starts from a folder that is older than what the member has seen: one that
+// was put back, or whose disk did not take what the hub said. Then the hub is waited for.
 package shelf

@@ -78,6 +78,9 @@ func (k *keeper) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 	if !kept.whole || ctx.Err() != nil {
 		return nil, err
 	}
+	if doubt := k.rack.shelf.trust(ctx); doubt != nil {
+		return nil, errors.Join(doubt, err)
+	}
 	k.rack.shelf.options.Log.Info("Starting from disk", "kind", k.rack.gvk.Kind, "objects", len(kept.objects), "reason", err.Error())
 	k.from(true)
 	return kept.list(k.rack.shelf.options.Scheme, k.rack.gvk)

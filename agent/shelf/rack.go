@@ -44,11 +44,14 @@ type rack struct {
 
 	mu      sync.Mutex
 	store   cache.Store // what the informer has; nil until there is one
-	listed  bool        // the hub has answered in this run
+	listed  bool        // there was a list in this run
+	whole   bool        // what is on disk is what the hub said in this run
+	version string      // of the last list
 	read    bool        // marks tell what is on disk
 	marks   map[string]mark
-	late    map[string]bool // keys whose files are behind
-	failing bool            // the last write failed, and was told
+	late    map[string]bool           // keys whose files are behind
+	missed  map[string]runtime.Object // what the disk did not take, by key; nil for what it did not let go of
+	failing bool                      // the last write failed, and was told
 }
 
 // mark is what is known of a file without reading it.
@@ -166,18 +169,13 @@ func (r *rack) replace(list runtime.Object) error {
 	if r.closed {
 		return nil
 	}
-	if _, err := r.load(); err != nil && !r.known() {
-		return err
+	gone, err := r.begin(list)
+	if err != nil {
+		return errors.Join(err, r.unlist())
 	}
-	if err := durable.MkdirAll(r.dir); err != nil {
-		return err
-	}
-	r.mu.Lock()
-	gone := maps.Clone(r.marks)
-	r.mu.Unlock()
 	var group errgroup.Group
 	group.SetLimit(writers)
-	err := meta.EachListItem(list, func(item runtime.Object) error {
+	err = meta.EachListItem(list, func(item runtime.Object) error {
 		obj, ok := item.(metav1.Object)
 		if !ok {
 			return fmt.Errorf("%T is no object", item)
@@ -195,14 +193,29 @@ func (r *rack) replace(list runtime.Object) error {
 	for key := range gone {
 		err = errors.Join(err, r.remove(key))
 	}
-	accessor, accessed := meta.ListAccessor(list)
-	if err = errors.Join(err, accessed); err != nil {
-		return err
+	return r.settle(err)
+}
+
+// begin readies the folder for a list, and returns what is in it.
+func (r *rack) begin(list runtime.Object) (map[string]mark, error) {
+	r.mu.Lock()
+	r.version = "" // until it is known what is missing on disk, nothing makes it whole
+	r.mu.Unlock()
+	if _, err := r.load(); err != nil && !r.known() {
+		return nil, err
 	}
-	if err := writeFile(filepath.Join(r.dir, listFile), []byte(accessor.GetResourceVersion())); err != nil {
-		return err
+	accessor, err := meta.ListAccessor(list)
+	if err == nil {
+		err = durable.MkdirAll(r.dir)
 	}
-	return durable.SyncDir(r.dir)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.version, r.whole = accessor.GetResourceVersion(), false
+	clear(r.missed) // the list has all of it
+	return maps.Clone(r.marks), nil
 }
 
 func (r *rack) known() bool {
@@ -211,7 +224,53 @@ func (r *rack) known() bool {
 	return r.read
 }
 
-// put writes an object.
+// settle ends what was written with err: what is on disk may be gone on from if it is
+// all that was said, and else not, before somebody sees what is missing there. It
+// returns what went wrong. The caller holds writing.
+func (r *rack) settle(err error) error {
+	r.mu.Lock()
+	missed, whole, version := len(r.missed), r.whole, r.version
+	r.mu.Unlock()
+	if err == nil && missed > 0 {
+		err = fmt.Errorf("%d objects are not on disk as the hub has them", missed)
+	}
+	if err == nil {
+		err = durable.SyncDir(r.dir)
+	}
+	if err != nil {
+		return errors.Join(err, r.unlist())
+	}
+	if whole || version == "" {
+		return nil
+	}
+	if err := writeFile(filepath.Join(r.dir, listFile), []byte(version)); err != nil {
+		return errors.Join(err, r.unlist())
+	}
+	r.mu.Lock()
+	r.whole = true
+	r.mu.Unlock()
+	return durable.SyncDir(r.dir)
+}
+
+// unlist has nobody go on from what is on disk.
+func (r *rack) unlist() error {
+	r.mu.Lock()
+	r.whole = false
+	r.mu.Unlock()
+	if err := os.Remove(filepath.Join(r.dir, listFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return durable.SyncDir(r.dir)
+}
+
+// current says whether what is on disk is all that the hub has said in this run.
+func (r *rack) current() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.whole
+}
+
+// put writes an object, or notes that it is missing.
 func (r *rack) put(item runtime.Object) error {
 	lean, ok := item.DeepCopyObject().(metav1.Object)
 	if !ok {
@@ -223,24 +282,31 @@ func (r *rack) put(item runtime.Object) error {
 		return err
 	}
 	key := keyOf(lean)
-	if err := writeFile(r.path(key), content); err != nil {
-		return err
-	}
+	err = writeFile(r.path(key), content)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err != nil {
+		r.missed[key] = item
+		return err
+	}
 	r.marks[key] = markOf(lean)
 	delete(r.late, key)
+	delete(r.missed, key)
 	return nil
 }
 
+// remove removes an object, or notes that it is still there.
 func (r *rack) remove(key string) error {
+	err := os.Remove(r.path(key))
 	r.mu.Lock()
-	delete(r.marks, key)
-	delete(r.late, key)
-	r.mu.Unlock()
-	if err := os.Remove(r.path(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	defer r.mu.Unlock()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.missed[key] = nil
 		return err
 	}
+	delete(r.marks, key)
+	delete(r.late, key)
+	delete(r.missed, key)
 	return nil
 }
 
@@ -251,7 +317,7 @@ func (r *rack) waits(obj metav1.Object) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	was, there := r.marks[key]
-	if !there || was.weight != is.weight {
+	if _, missed := r.missed[key]; missed || !there || was.weight != is.weight {
 		return false
 	}
 	r.late[key] = true
@@ -275,28 +341,38 @@ func markOf(obj metav1.Object) mark {
 	return m
 }
 
-// flush writes the objects whose files are behind, as the informer has them. One
-// that is on disk as the informer will have it in a moment is left for next time.
+// flush writes the objects whose files are behind, as the informer has them, and what
+// the disk did not take before. One that is on disk as the informer will have it in a
+// moment is left for next time.
 func (r *rack) flush() {
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	r.mu.Lock()
-	store, keys := r.store, slices.Collect(maps.Keys(r.late))
+	store, keys, missed := r.store, slices.Collect(maps.Keys(r.late)), maps.Clone(r.missed)
+	again := r.listed && !r.whole && r.version != ""
 	r.mu.Unlock()
-	if r.closed || store == nil || len(keys) == 0 {
+	if r.closed || store == nil || len(keys) == 0 && !again {
 		return
 	}
 	var group errgroup.Group
 	group.SetLimit(writers)
+	for key, obj := range missed {
+		group.Go(func() error {
+			if obj == nil {
+				return r.remove(key)
+			}
+			return r.put(obj)
+		})
+	}
 	for _, key := range keys {
 		item, _, err := store.GetByKey(strings.TrimPrefix(key, "/"))
 		obj, ok := item.(runtime.Object)
-		if err != nil || !ok || !r.behind(key, item) {
+		if _, later := missed[key]; later || err != nil || !ok || !r.behind(key, item) {
 			continue
 		}
 		group.Go(func() error { return r.put(obj) })
 	}
-	r.tell(errors.Join(group.Wait(), durable.SyncDir(r.dir)))
+	r.tell(r.settle(group.Wait()))
 }
 
 // behind says whether what is on disk of an object differs from it in nothing but
@@ -322,7 +398,7 @@ func (r *rack) tell(err error) {
 	r.mu.Unlock()
 	switch {
 	case err != nil && !was:
-		r.shelf.options.Log.Error(err, "the disk does not take what is to be kept: a start without the hub will find an older state", "kind", r.gvk.Kind)
+		r.shelf.options.Log.Error(err, "the disk does not take what is to be kept: until it does, a start without the hub changes nothing before the hub is back", "kind", r.gvk.Kind)
 	case err == nil && was:
 		r.shelf.options.Log.Info("The disk takes what is to be kept again", "kind", r.gvk.Kind)
 	}

@@ -37,6 +37,9 @@ type Options struct {
 	// Anew is a count that is another one once nothing may be concluded from versions
 	// that were seen before: all is listed anew then. Nil: never.
 	Anew func() int
+	// Trust errs while what is on disk may be older than what the member has seen of the
+	// hub, so that nobody starts from it without the hub. Nil: it never is.
+	Trust func(context.Context) error
 	// Patience is how long the hub may take to answer the first list of a kind that
 	// is on disk; zero means 10 s.
 	Patience time.Duration
@@ -57,9 +60,11 @@ type Shelf struct {
 	options Options
 	lock    *os.File
 
-	mu     sync.Mutex
-	racks  map[string]*rack
-	closed bool
+	mu      sync.Mutex
+	racks   map[string]*rack
+	closed  bool
+	trusted bool
+	doubt   string // why the folder is not trusted, as it was told last
 }
 
 const identityFile = "hub"
@@ -79,6 +84,9 @@ func Open(o Options) (*Shelf, error) {
 	}
 	if o.Back == nil {
 		o.Back = func(schema.GroupVersionKind) <-chan struct{} { return nil }
+	}
+	if o.Trust == nil {
+		o.Trust = func(context.Context) error { return nil }
 	}
 	if o.Anew == nil {
 		o.Anew = func() int { return 0 }
@@ -180,7 +188,7 @@ func (s *Shelf) rack(example runtime.Object) (*rack, error) {
 	if r, ok := s.racks[name]; ok {
 		return r, nil
 	}
-	r := &rack{shelf: s, closed: s.closed, gvk: gvk, dir: filepath.Join(s.options.Dir, name), marks: map[string]mark{}, late: map[string]bool{}}
+	r := &rack{shelf: s, closed: s.closed, gvk: gvk, dir: filepath.Join(s.options.Dir, name), marks: map[string]mark{}, late: map[string]bool{}, missed: map[string]runtime.Object{}}
 	s.racks[name] = r
 	return r, nil
 }

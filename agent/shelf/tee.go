@@ -1,14 +1,11 @@
 package shelf
 
 import (
-	"errors"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-
-	"github.com/flotilla-io/flotilla/internal/durable"
 )
 
 // mostPending is how many events may wait for the disk before the hub has to wait.
@@ -108,6 +105,6 @@ func (t *tee) keep(batch []watch.Event) {
 		})
 	}
 	if err := group.Wait(); wrote {
-		t.rack.tell(errors.Join(err, durable.SyncDir(t.rack.dir)))
+		t.rack.tell(t.rack.settle(err))
 	}
 }

@@ -41,6 +41,7 @@ type Site struct {
 	nobody  time.Time      // when the hub was last found without runs
 	mute    bool           // the member did not say how far it has seen the hub
 	doubted time.Time      // when the member was last marked by a run that was known already; zero: not since it was asked again
+	kept    claims.Copy    // what the folder says, as far as this run knows
 	told    []func()
 }
 
@@ -54,8 +55,20 @@ type SiteOptions struct {
 	Asks client.Reader
 	// Member asks the member.
 	Member client.Reader
+	// Folder keeps what the hub says; nil: nobody starts without the hub.
+	Folder Folder
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
+}
+
+// Folder keeps what the hub says for a start without it, and how far that goes.
+type Folder interface {
+	// Seen returns what See kept last; empty for nothing.
+	Seen() (string, error)
+	// See keeps a text.
+	See(text string) error
+	// Current says whether all that the hub has said in this run is kept.
+	Current() bool
 }
 
 // NewSite returns a site that has seen nothing.
@@ -194,9 +207,12 @@ var _ members.Marker = (*Site)(nil)
 func (s *Site) Weigh(_ context.Context, _ string, mark *claims.Mark) error {
 	s.mu.Lock()
 	s.mark = mark
-	spoke := s.mute
+	spoke, behind := s.mute, s.met && s.kept.Older(mark)
 	s.mute = false
 	s.mu.Unlock()
+	if behind { // the mark is of another program, or of before the disk was full
+		s.keep(mark, nil)
+	}
 	if spoke {
 		s.tell()
 	}
@@ -218,6 +234,14 @@ const patience = time.Minute
 // of an earlier one, and never of a later one. A hub that has just begun may not have
 // written its run down by then, so that it is asked once more where it named no new one.
 func (s *Site) Next(ctx context.Context, _ string, have *claims.Mark) (*claims.Mark, error) {
+	next, err := s.next(ctx, have)
+	if next != nil {
+		s.keep(next, have)
+	}
+	return next, err
+}
+
+func (s *Site) next(ctx context.Context, have *claims.Mark) (*claims.Mark, error) {
 	s.mu.Lock()
 	seen, forgiven := s.seen, have != nil && s.history.Forgives(have.ID)
 	waits := !s.met || s.options.Clock.Since(s.nobody) < patience

@@ -34,6 +34,40 @@ type Run struct {
 	Began int64 `json:"began"`
 }
 
+// Copy is how far a copy of what the hub says, on an agent's disk, has seen it. The zero
+// value is one that does not say.
+type Copy struct {
+	// Mark is the one that the member was to carry, Before the one that it carried then;
+	// nil for none.
+	Mark   *Mark `json:"mark,omitempty"`
+	Before *Mark `json:"before,omitempty"`
+}
+
+// ParseCopy reads a copy; the zero value if text is empty or none.
+func ParseCopy(text string) Copy {
+	var c Copy
+	if json.Unmarshal([]byte(text), &c) != nil {
+		return Copy{}
+	}
+	return c
+}
+
+// Encode returns the copy as ParseCopy reads it.
+func (c Copy) Encode() string {
+	data, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // strings and numbers always encode
+	}
+	return string(data)
+}
+
+// Older says whether a copy may be older than what a member has seen. Runs are not
+// compared by their numbers: they are given again when a store is set back.
+func (c Copy) Older(m *Mark) bool {
+	covers := func(have *Mark) bool { return have != nil && have.ID == m.ID && have.Revision >= m.Revision }
+	return m != nil && !covers(c.Mark) && !covers(c.Before)
+}
+
 // Report is what an agent says of the mark that its member carries.
 type Report struct {
 	Mark

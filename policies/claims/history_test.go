@@ -77,6 +77,36 @@ func TestARunIsSettledOnce(t *testing.T) {
 	}
 }
 
+func TestOlder(t *testing.T) {
+	is, was := &claims.Mark{Run: 2, ID: "b", Revision: 7}, &claims.Mark{Run: 1, ID: "a", Revision: 5}
+	full := claims.Copy{Mark: is, Before: was}
+	for name, tc := range map[string]struct {
+		copy claims.Copy
+		mark *claims.Mark
+		want bool
+	}{
+		"a member that does not say":                  {claims.Copy{}, nil, false},
+		"a copy that does not say":                    {claims.Copy{}, was, true},
+		"the same":                                    {full, is, false},
+		"a member that was not told any more":         {full, was, false},
+		"a member that was put back itself":           {full, &claims.Mark{Run: 1, ID: "a", Revision: 3}, false},
+		"a member that has seen more by the same run": {full, &claims.Mark{Run: 2, ID: "b", Revision: 8}, true},
+		"by the run before":                           {full, &claims.Mark{Run: 1, ID: "a", Revision: 6}, true},
+		"by another run":                              {full, &claims.Mark{Run: 3, ID: "c", Revision: 6}, true},
+		"by one whose number was given again":         {full, &claims.Mark{Run: 1, ID: "x", Revision: 3}, true},
+		"the first mark of all, not told":             {claims.Copy{Mark: is}, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := claims.ParseCopy(tc.copy.Encode()).Older(tc.mark); got != tc.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+	if !claims.ParseCopy("{").Older(is) {
+		t.Error("what cannot be read is trusted")
+	}
+}
+
 func TestReports(t *testing.T) {
 	want := claims.Report{Mark: claims.Mark{Run: 2, ID: "b", Revision: 7}, Behind: true}
 	if got, ok := claims.ParseReport(want.Encode()); !ok || got != want {

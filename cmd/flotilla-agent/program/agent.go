@@ -125,7 +125,8 @@ func (a *agent) open(way *rest.Config) error {
 			}
 			return a.link.Back()
 		},
-		Anew: func() int { return a.link.Holds() },
+		Anew:  func() int { return a.link.Holds() },
+		Trust: func(ctx context.Context) error { return a.site.Trust(ctx, a.link.Identity()) },
 	})
 	if err != nil {
 		return err
@@ -160,7 +161,7 @@ func (a *agent) compare(first *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("set up the connection to the member: %w", err)
 	}
-	a.site = setback.NewSite(setback.SiteOptions{Cluster: a.options.clusterName, Hub: early, Asks: asks, Member: member})
+	a.site = setback.NewSite(setback.SiteOptions{Cluster: a.options.clusterName, Hub: early, Asks: asks, Member: member, Folder: a.shelf})
 	a.site.OnChange(func() {
 		a.link.Hint()
 		select {

@@ -1,0 +1,99 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// saysSince waits until a program has logged something since an offset of its log.
+func saysSince(t *testing.T, log string, since int64, says string) {
+	t.Helper()
+	eventually(t, time.Minute, "it logs: "+says, func(context.Context) error {
+		text, err := os.ReadFile(log)
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(string(text[since:]), says) {
+			return errors.New("it has not said so")
+		}
+		return nil
+	})
+}
+
+// TestAnOlderCopyOfAnAgentsFolder starts an agent, whose hub is away, from what it kept
+// some time ago: nothing goes back in its member, and it goes on when the hub is there.
+func TestAnOlderCopyOfAnAgentsFolder(t *testing.T) {
+	s := the.site(t, again(t, "older"))
+	eventually(t, time.Minute, "the cluster is ready", the.judged(s.name, metav1.ConditionTrue))
+	the.work(t, s.name, "changed", "1", "changed")
+	the.work(t, s.name, "moved", "1", "moved")
+	eventually(t, time.Minute, "the member has it", values(s.client, map[string]string{"changed": "1", "moved": "1"}))
+	the.marked(t, s.name, s.client, "moved", "")
+
+	data := filepath.Join(filepath.Dir(s.agent.Log), "data")
+	older := filepath.Join(t.TempDir(), "older")
+	if err := s.agent.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	restore(t, data, older)
+	if err := s.agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	the.work(t, s.name, "changed", "2", "changed")
+	the.drop(t, s.name, "moved", false)
+	latest := map[string]string{"changed": "2", "moved": ""}
+	eventually(t, time.Minute, "the member has the changes", values(s.client, latest))
+	the.marked(t, s.name, s.client, "changed", "")
+	if err := s.agent.Kill(); err != nil {
+		t.Fatal(err)
+	}
+
+	s.link.Cut()
+	latestCopy := filepath.Join(t.TempDir(), "latest")
+	restore(t, data, latestCopy)
+	restore(t, older, data)
+	log, err := os.Stat(s.agent.Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	saysSince(t, s.agent.Log, log.Size(), "older than what the cluster has seen")
+	if err := values(s.client, latest)(t.Context()); err != nil {
+		t.Errorf("an older state was gone back to: %v", err)
+	}
+	if err := s.agent.Kill(); err != nil {
+		t.Fatal(err)
+	}
+
+	restore(t, latestCopy, data)
+	if err := s.agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	spoil(t, s.client, "changed", "2") // it goes on from what it kept last
+	if err := s.agent.Kill(); err != nil {
+		t.Fatal(err)
+	}
+
+	restore(t, older, data)
+	if err := s.agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.link.Mend()
+	spoil(t, s.client, "changed", "2")
+	if err := values(s.client, latest)(t.Context()); err != nil {
+		t.Errorf("an older state was gone back to: %v", err)
+	}
+	the.work(t, s.name, "changed", "3", "changed")
+	eventually(t, time.Minute, "it goes on", values(s.client, map[string]string{"changed": "3", "moved": ""}))
+	the.drop(t, s.name, "changed", false)
+	eventually(t, time.Minute, "the rest goes", values(s.client, map[string]string{"changed": ""}))
+}
