@@ -17,9 +17,9 @@ import (
 const mostAwaited = 5
 
 // evictions returns the eviction tasks of the binding once its clusters are
-// after. A cluster that others replace is left by a task; one that nothing
-// replaces has none, nor has one that leaves the fleet: what it holds goes with
-// it. A cluster that is moved back to is left no more.
+// after. A cluster is left by a task while there are others to run in: those that are
+// new, or those that stay, which need not have it yet. One that leaves the fleet has
+// none: what it holds goes with it. A cluster that is moved back to is left no more.
 func (s *state) evictions(after []workv1alpha2.TargetCluster, in Situation) []workv1alpha2.GracefulEvictionTask {
 	grown := s.grown(after)
 	var out []workv1alpha2.GracefulEvictionTask
@@ -34,7 +34,8 @@ func (s *state) evictions(after []workv1alpha2.TargetCluster, in Situation) []wo
 		out = append(out, task)
 	}
 	before := without(namesOf(s.spec.Clusters), grown)
-	if !slices.ContainsFunc(after, func(t workv1alpha2.TargetCluster) bool { return !slices.Contains(before, t.Name) }) {
+	gained := slices.ContainsFunc(after, func(t workv1alpha2.TargetCluster) bool { return !slices.Contains(before, t.Name) })
+	if len(after) == 0 || !gained && directly(s.spec) {
 		return out
 	}
 	for _, t := range s.spec.Clusters {
@@ -91,17 +92,18 @@ func Moves(task *workv1alpha2.GracefulEvictionTask) bool {
 	return task.Producer == workv1alpha2.EvictionProducerScheduler
 }
 
-// Awaited returns the targets that replace what the task is about, sorted as the
+// awaited returns the targets that replace what the task is about, sorted as the
 // placement is.
-func Awaited(clusters []workv1alpha2.TargetCluster, task *workv1alpha2.GracefulEvictionTask) []string {
+func awaited(clusters []workv1alpha2.TargetCluster, task *workv1alpha2.GracefulEvictionTask) []string {
 	return without(namesOf(clusters), task.ClustersBeforeFailover)
 }
 
 // Unfinished returns the eviction tasks of spec that go on, and the clusters of
 // those of the scheduler that have come to their end. A cluster may be left once
-// all that replaces it is ready, or at once where the policy says so; a task that
-// is to come before its replacement ends when the cluster has let go. While the
-// template has no target there is nothing to leave it for.
+// all that replaces it is ready, or one of those that stay where nothing does, or at
+// once where the policy says so; a task that is to come before its replacement ends
+// when the cluster has let go. While the template has no target there is nothing to
+// leave it for.
 //
 // Holds says whether a cluster has a Work of the binding. Ready says whether its
 // copy is what was decided last, applied and healthy.
@@ -125,10 +127,12 @@ func over(spec *workv1alpha2.ResourceBindingSpec, task *workv1alpha2.GracefulEvi
 		return false
 	case directly(spec):
 		return true
-	case len(spec.Clusters) == 0:
-		return false
 	default:
-		return !slices.ContainsFunc(Awaited(spec.Clusters, task), func(name string) bool { return !ready(name) })
+		kept := keptBy(spec.Clusters, task)
+		if kept.Any {
+			return slices.ContainsFunc(kept.Until, ready)
+		}
+		return len(kept.Until) > 0 && !slices.ContainsFunc(kept.Until, func(name string) bool { return !ready(name) })
 	}
 }
 
@@ -138,6 +142,16 @@ type Kept struct {
 	// Until are the clusters that are to have it healthy before; empty where there
 	// is none that it could go to.
 	Until []string
+	// Any says that one of them is enough: it ran in all of them before.
+	Any bool
+}
+
+// keptBy returns what a task waits for.
+func keptBy(clusters []workv1alpha2.TargetCluster, task *workv1alpha2.GracefulEvictionTask) Kept {
+	if until := awaited(clusters, task); len(until) > 0 {
+		return Kept{Cluster: task.FromCluster, Until: until}
+	}
+	return Kept{Cluster: task.FromCluster, Until: namesOf(clusters), Any: len(clusters) > 0}
 }
 
 // String returns "kept in east until west is healthy".
@@ -153,6 +167,10 @@ func (k Kept) Condition() string {
 		return "until another cluster fits"
 	case len(k.Until) == 1:
 		return "until " + k.Until[0] + " is healthy"
+	case k.Any && more > 0:
+		return fmt.Sprintf("until one of %s and %d more is healthy", strings.Join(shown, ", "), more)
+	case k.Any:
+		return "until one of " + strings.Join(shown, ", ") + " is healthy"
 	case more > 0:
 		return fmt.Sprintf("until %s and %d more are healthy", strings.Join(shown, ", "), more)
 	default:
@@ -165,7 +183,7 @@ func KeptBy(spec *workv1alpha2.ResourceBindingSpec) []Kept {
 	var out []Kept
 	for i := range spec.GracefulEvictionTasks {
 		if task := &spec.GracefulEvictionTasks[i]; Moves(task) && task.PurgeMode != policyv1alpha1.PurgeModeDirectly {
-			out = append(out, Kept{Cluster: task.FromCluster, Until: Awaited(spec.Clusters, task)})
+			out = append(out, keptBy(spec.Clusters, task))
 		}
 	}
 	return out
@@ -176,7 +194,7 @@ func waits(after []workv1alpha2.TargetCluster, task *workv1alpha2.GracefulEvicti
 	if task.PurgeMode == policyv1alpha1.PurgeModeDirectly {
 		return "left before it starts elsewhere"
 	}
-	return "kept " + Kept{Until: Awaited(after, task)}.Condition()
+	return "kept " + keptBy(after, task).Condition()
 }
 
 func namesOf(targets []workv1alpha2.TargetCluster) []string {

@@ -42,8 +42,14 @@ func TestLeaving(t *testing.T) {
 		"moved: kept until the other is healthy": {
 			placement: duplicated, was: targets("a"), want: "b", out: []workv1alpha2.GracefulEvictionTask{moved("a", "b is healthy", "a")},
 		},
-		"one cluster fewer: nothing replaces it": {placement: duplicated, was: targets("a b"), want: "b"},
-		"one cluster more":                       {placement: duplicated, was: targets("a"), want: "a b"},
+		"one cluster fewer: what stays need not have it yet": {
+			placement: duplicated, was: targets("a b"), want: "b", out: []workv1alpha2.GracefulEvictionTask{moved("a", "b is healthy", "a", "b")},
+		},
+		"two of three stay: one of them is enough": {
+			placement: duplicated, was: targets("a b c"), want: "b c", out: []workv1alpha2.GracefulEvictionTask{moved("a", "one of b, c is healthy", "a", "b", "c")},
+		},
+		"one cluster fewer, and the policy says Directly": {placement: duplicated, failover: directly, was: targets("a b"), want: "b"},
+		"one cluster more": {placement: duplicated, was: targets("a"), want: "a b"},
 		"one of two is moved: what stays is not waited for": {
 			placement: duplicated, was: targets("a b"), want: "b c", out: []workv1alpha2.GracefulEvictionTask{moved("a", "c is healthy", "a", "b")},
 		},
@@ -64,8 +70,10 @@ func TestLeaving(t *testing.T) {
 		"a part taken over by one that stays": {
 			placement: parts, replicas: 4, was: targets("a:2 b:2"), want: "b", out: []workv1alpha2.GracefulEvictionTask{counted(moved("a", "b is healthy", "a"), 2)},
 		},
-		"fewer replicas in fewer clusters": {placement: parts, replicas: 2, was: targets("a:2 b:2"), want: "b"},
-		"the policy says Directly":         {placement: duplicated, failover: directly, was: targets("a"), want: "b", out: []workv1alpha2.GracefulEvictionTask{atOnce}},
+		"fewer replicas in fewer clusters": {
+			placement: parts, replicas: 2, was: targets("a:2 b:2"), want: "b", out: []workv1alpha2.GracefulEvictionTask{counted(moved("a", "b is healthy", "a", "b"), 2)},
+		},
+		"the policy says Directly": {placement: duplicated, failover: directly, was: targets("a"), want: "b", out: []workv1alpha2.GracefulEvictionTask{atOnce}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +120,7 @@ func leaveFleet(now metav1.Time) []*clusterv1alpha1.Cluster {
 
 // TestUnfinished says when a cluster is left.
 func TestUnfinished(t *testing.T) {
-	ofA := moved("a", "b is healthy", "a", "d")
+	ofA, ofStaying := moved("a", "b is healthy", "a", "d"), moved("a", "one of d, e is healthy", "a", "d", "e")
 	atOnce, foreign := ofA, ofA
 	atOnce.PurgeMode, foreign.Producer = policyv1alpha1.PurgeModeDirectly, "TaintManager"
 	cases := map[string]struct {
@@ -130,7 +138,9 @@ func TestUnfinished(t *testing.T) {
 		"one of two that replace it":                      {task: ofA, runs: "b c", holds: "a b c", ready: "b"},
 		"both of them":                                    {task: ofA, runs: "b c", holds: "a b c", ready: "b c", ends: true},
 		"one that ran it before is ill for other reasons": {task: ofA, runs: "b d", holds: "a b d", ready: "b", ends: true},
-		"nothing replaces it any more":                    {task: ofA, runs: "d", holds: "a d", ends: true},
+		"what stays does not have it":                     {task: ofA, runs: "d", holds: "a d"},
+		"what stays has it":                               {task: ofA, runs: "d", holds: "a d", ready: "d", ends: true},
+		"one of two that stay has it":                     {task: ofStaying, runs: "d e", holds: "a d e", ready: "e", ends: true},
 		"there is no place for it":                        {task: ofA, runs: "", holds: "a"},
 		"what was kept is gone":                           {task: ofA, runs: "b", holds: "b", ends: true},
 		"the policy says Directly by now":                 {task: ofA, runs: "b", holds: "a b", says: policyv1alpha1.PurgeModeDirectly, ends: true},
@@ -158,14 +168,16 @@ func TestUnfinished(t *testing.T) {
 
 func TestKept(t *testing.T) {
 	spec := &workv1alpha2.ResourceBindingSpec{
-		Clusters:              targets("b c d e f g h"),
-		GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{moved("a", "", "a"), moved("x", "", "b", "c", "d", "e", "f"), moved("y", "", "b", "c", "d", "e", "f", "g")},
+		Clusters: targets("b c d e f g h"),
+		GracefulEvictionTasks: []workv1alpha2.GracefulEvictionTask{moved("a", "", "a"), moved("x", "", "b", "c", "d", "e", "f"), moved("y", "", "b", "c", "d", "e", "f", "g"),
+			moved("z", "", "b", "c", "d", "e", "f", "g", "h", "z"),
+		},
 	}
 	var got []string
 	for _, k := range placement.KeptBy(spec) {
 		got = append(got, k.String())
 	}
-	want := []string{"kept in a until b, c, d, e, f and 2 more are healthy", "kept in x until g, h are healthy", "kept in y until h is healthy"}
+	want := []string{"kept in a until b, c, d, e, f and 2 more are healthy", "kept in x until g, h are healthy", "kept in y until h is healthy", "kept in z until one of b, c, d, e, f and 2 more is healthy"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

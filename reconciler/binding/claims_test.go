@@ -12,6 +12,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -200,8 +201,14 @@ func TestEditTouchesItsOwn(t *testing.T) {
 // arrive has a cluster say that it has the Deployment, healthy.
 func (f *fleet) arrive(name, cluster string) {
 	f.Helper()
+	f.arriveAs(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, name, cluster)
+}
+
+// arriveAs has a cluster say that it has an object, healthy.
+func (f *fleet) arriveAs(gvk schema.GroupVersionKind, name, cluster string) {
+	f.Helper()
 	servertest.Eventually(f, name+" arrives in "+cluster, func(ctx context.Context) error {
-		w, ok := f.works("Deployment", name)[cluster]
+		w, ok := f.works(gvk.Kind, name)[cluster]
 		if !ok {
 			return errors.New("there is no Work")
 		}
@@ -209,7 +216,7 @@ func (f *fleet) arrive(name, cluster string) {
 			Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkAppliedSuccessfulReason, ObservedGeneration: w.Generation,
 		})
 		w.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{
-			Identifier: workv1alpha1.ResourceIdentifier{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: f.ns, Name: name},
+			Identifier: workv1alpha1.ResourceIdentifier{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: f.ns, Name: name},
 			Health:     workv1alpha1.ResourceHealthy,
 		}}
 		return f.env.Hub.Status().Update(ctx, &w)

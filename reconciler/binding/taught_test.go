@@ -14,6 +14,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -208,6 +209,9 @@ func TestTaughtComponents(t *testing.T) {
 		p.Spec.Placement.ReplicaScheduling = nil // static weights know no spread
 		p.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 1, MaxGroups: 1}}
 	})
+	eventually(f, "clusters", 1, func() int { return len(f.binding("Gadget", "g").Spec.Clusters) })
+	stays := strings.TrimPrefix(f.binding("Gadget", "g").Spec.Clusters[0].Name, f.ns+"-")
+	f.arriveAs(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}, "g", stays)
 	eventually(f, "clusters with a work", 1, func() int { return len(f.works("Gadget", "g")) })
 	teacher := &configv1alpha1.ResourceInterpreterCustomization{
 		ObjectMeta: metav1.ObjectMeta{Name: f.ns},

@@ -72,8 +72,10 @@ func TestClustersComeAndGo(t *testing.T) {
 	f.settle()
 
 	edit(f, f.member("b"), func(c *clusterv1alpha1.Cluster) { c.Labels["fleet"] = "none" })
+	f.wrote("a cluster that no longer fits, while the other has not got it", map[string]int{"PATCH resourcebindings": 1})
+	f.arrive("web", "a")
 	eventually(f, "images", map[string]string{"a": "2x1"}, func() map[string]string { return f.images("web") })
-	f.wrote("a cluster that no longer fits", map[string]int{"PATCH resourcebindings": 1, "DELETE works": 1})
+	f.wrote("it runs in the other", map[string]int{"PATCH resourcebindings": 1, "DELETE works": 1})
 
 	f.join("c", nil)
 	eventually(f, "images", map[string]string{"a": "2x1", "c": "2x1"}, func() map[string]string { return f.images("web") })
