@@ -197,8 +197,11 @@ func (s *Site) free(ctx context.Context) error {
 		return err
 	}
 	err = join.Unclaimed(ctx, join.ClaimOptions{Member: s.options.Member, Hub: hub, Cluster: s.options.Name})
-	if errors.Is(err, join.ErrClaimed) {
+	switch {
+	case errors.Is(err, join.ErrClaimed):
 		return fmt.Errorf("%w: %w (--take-over is a flag of flotilla register)", ErrRefused, err)
+	case errors.Is(err, join.ErrItself):
+		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return err
 }

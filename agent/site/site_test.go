@@ -15,6 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/agent/site"
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
+	"github.com/flotilla-io/flotilla/internal/join"
 )
 
 var shared servertest.Shared
@@ -22,19 +23,19 @@ var shared servertest.Shared
 func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
 
 // TestAClusterOfAnotherHub is not registered. One that is registered already, and was
-// lost to another hub, is: its conditions say so. The hub is a member of itself here.
+// lost to another hub, is: its conditions say so. The hub is no member of itself.
 func TestAClusterOfAnotherHub(t *testing.T) {
-	env := shared.Env(t)
+	env, member := shared.Env(t), servertest.New(t)
 	claim := func(text string) {
 		t.Helper()
 		patch := `{"metadata":{"annotations":{"` + clusterv1alpha1.ClaimAnnotation + `":` + text + `}}}`
 		system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
-		if err := env.Hub.Patch(t.Context(), system, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		if err := member.Hub.Patch(t.Context(), system, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	const another = `"{\"hub\":\"h2\",\"cluster\":\"east\",\"address\":\"https://two\"}"`
-	north := site.New(site.Options{Name: "north", Hub: env.Hub, Member: env.Hub, Report: []string{site.None}})
+	north := site.New(site.Options{Name: "north", Hub: env.Hub, Member: member.Hub, Report: []string{site.None}})
 	registered := func() bool {
 		t.Helper()
 		err := env.Hub.Get(t.Context(), client.ObjectKey{Name: "north"}, &clusterv1alpha1.Cluster{})
@@ -44,6 +45,10 @@ func TestAClusterOfAnotherHub(t *testing.T) {
 		return !apierrors.IsNotFound(err)
 	}
 
+	itself := site.New(site.Options{Name: "north", Hub: env.Hub, Member: env.Hub, Report: []string{site.None}})
+	if err := itself.Register(t.Context()); !errors.Is(err, site.ErrRefused) || !errors.Is(err, join.ErrItself) {
+		t.Errorf("the hub itself: %v", err)
+	}
 	claim(another)
 	err := north.Register(t.Context())
 	if !errors.Is(err, site.ErrRefused) || !strings.Contains(err.Error(), "at https://two") || !strings.Contains(err.Error(), "--take-over is a flag of flotilla register") {

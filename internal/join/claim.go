@@ -66,13 +66,19 @@ func claimOf(ctx context.Context, member client.Reader) (*corev1.Namespace, *cla
 	return system, claim, err
 }
 
-// Unclaimed errs with ErrClaimed if another hub has the member, and the options do
-// not say that it is taken over. A hub that does not know who it is has none that is
-// claimed.
+// ErrItself says that what is to be a member is the hub.
+var ErrItself = errors.New("the cluster that is to join is this control plane itself: name the kubeconfig and context of another one")
+
+// Unclaimed errs with ErrItself if the member is the hub, and with ErrClaimed if
+// another hub has the member, and the options do not say that it is taken over. A hub
+// that does not know who it is has none that is claimed.
 func Unclaimed(ctx context.Context, o ClaimOptions) error {
-	_, claim, err := claimOf(ctx, o.Member)
+	system, claim, err := claimOf(ctx, o.Member)
 	if err != nil {
 		return err
+	}
+	if o.Hub != "" && o.Hub == string(system.UID) {
+		return ErrItself
 	}
 	return o.unclaimed(claim)
 }

@@ -254,10 +254,16 @@ func (o *UnjoinOptions) cleanUp(ctx context.Context) error {
 		if another != nil && another.Cluster == o.Name {
 			continue // the other hub has it under the same name, with the same accounts
 		}
-		if _, isSpace := obj.(*corev1.Namespace); isSpace && o.Hub != nil && Itself(ctx, o.Hub, o.Member) {
+		_, isSpace := obj.(*corev1.Namespace)
+		if isSpace && o.Hub != nil && Itself(ctx, o.Hub, o.Member) {
 			continue // it has the credentials of all clusters, and their Leases
 		}
-		if err := member.removeFound(ctx, obj); err != nil {
+		err := member.removeFound(ctx, obj)
+		if isSpace && apierrors.IsForbidden(err) {
+			member.tell("kept", obj) // the member needs it itself, as one that is a control plane does
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -96,17 +96,17 @@ func memberFile(t *testing.T) string {
 	return path
 }
 
-// TestLifeOfACluster registers a control plane as a member of itself: it issues
-// tokens and knows Deployments as any cluster does, but runs none.
+// TestLifeOfACluster registers another control plane as a member: it issues tokens and
+// knows Deployments as any cluster does, but runs none.
 func TestLifeOfACluster(t *testing.T) {
-	env := servertest.New(t)
+	env, member := servertest.New(t), servertest.New(t)
 	env.Loops(t, agentstest.Register)
 	cfg, err := clientcmd.BuildConfigFromFlags("", env.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	s := &script{T: t, values: map[string]string{"hub": env.Kubeconfig, "address": strings.TrimPrefix(cfg.Host, "https://"), "dir": dir}}
+	s := &script{T: t, values: map[string]string{"hub": env.Kubeconfig, "member": member.Kubeconfig, "address": strings.TrimPrefix(cfg.Host, "https://"), "dir": dir}}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(s.all.String())
@@ -144,29 +144,30 @@ func TestLifeOfACluster(t *testing.T) {
 	out := lineOf(t, "token", "create", "--cluster-name", "north", "--print-register-command", "--kubeconfig", env.Kubeconfig)
 	s.values["token"], s.values["hash"] = after(t, out, "--token "), after(t, out, "--discovery-token-ca-cert-hash ")
 	s.values["token id"] = s.values["token"][:6]
-	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name south --kubeconfig {hub}")
+	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name south --kubeconfig {member}")
 	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name north --kubeconfig {hub} --wait 1s")
+	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name north --kubeconfig {member} --wait 1s")
 	servertest.Until(t, "nothing is signed for a used token any more", func() bool {
 		info := &corev1.ConfigMap{}
 		err := env.Hub.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespacePublic, Name: bootstrapapi.ConfigMapClusterInfo}, info)
 		_, signed := info.Data[bootstrapapi.JWSSignatureKeyPrefix+s.values["token id"]]
 		return err == nil && !signed
 	})
-	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name north --kubeconfig {hub} --discovery-timeout 10s --wait 0s")
+	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name north --kubeconfig {member} --discovery-timeout 10s --wait 0s")
 	if want, got := strings.Join(strings.Fields(out)[:3], " "), "flotilla register "+s.values["address"]; want != got {
 		t.Errorf("the line begins with %q, want %q", got, want)
 	}
 	d := &appsv1.Deployment{}
-	if err := env.Hub.Get(t.Context(), client.ObjectKey{Namespace: "karmada-system", Name: "karmada-agent"}, d); err != nil {
+	if err := member.Hub.Get(t.Context(), client.ObjectKey{Namespace: "karmada-system", Name: "karmada-agent"}, d); err != nil {
 		t.Fatal(err)
 	}
 	if image := d.Spec.Template.Spec.Containers[0].Image; image != "flotilla-agent:v1.2.3" {
 		t.Errorf("the image is %s", image)
 	}
-	s.run("unregister north --cluster-kubeconfig {hub} --kubeconfig {hub} --dry-run")
-	s.run("unregister north --cluster-kubeconfig {hub} --kubeconfig {hub}")
+	s.run("unregister north --cluster-kubeconfig {member} --kubeconfig {hub} --dry-run")
+	s.run("unregister north --cluster-kubeconfig {member} --kubeconfig {hub}")
 	s.run("unregister north --kubeconfig {hub}")
-	gone(t, env, &appsv1.Deployment{ObjectMeta: d.ObjectMeta})
+	gone(t, member, &appsv1.Deployment{ObjectMeta: d.ObjectMeta})
 	gone(t, env, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: identity.Role("north")}})
 
 	out = lineOf(t, "token", "create", "--cluster-name", "edge", "--print-register-command=agent", "--kubeconfig", env.Kubeconfig)
@@ -174,7 +175,7 @@ func TestLifeOfACluster(t *testing.T) {
 	if !strings.HasSuffix(strings.TrimSpace(out), " --kubeconfig KUBECONFIG") {
 		t.Errorf("the line of an agent does not lead to its cluster: %s", out)
 	}
-	s.run("register {address} --token {token2} --discovery-token-ca-cert-hash {hash} --cluster-name edge --kubeconfig {hub} --standalone {dir}")
+	s.run("register {address} --token {token2} --discovery-token-ca-cert-hash {hash} --cluster-name edge --kubeconfig {member} --standalone {dir}")
 	agent, err := clientcmd.BuildConfigFromFlags("", filepath.Join(dir, "karmada-kubeconfig"))
 	if err != nil {
 		t.Fatal(err)
@@ -183,17 +184,17 @@ func TestLifeOfACluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	edge := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "edge"}, Spec: clusterv1alpha1.ClusterSpec{ID: systemID(t, env), SyncMode: clusterv1alpha1.Pull}}
+	edge := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "edge"}, Spec: clusterv1alpha1.ClusterSpec{ID: systemID(t, member), SyncMode: clusterv1alpha1.Pull}}
 	servertest.Until(t, "the agent makes its Cluster", func() bool {
 		err := own.Create(t.Context(), edge.DeepCopy())
 		return err == nil || apierrors.IsAlreadyExists(err)
 	})
 	out = lineOf(t, "token", "create", "--print-register-command", "--kubeconfig", env.Kubeconfig)
 	s.values["token3"] = after(t, out, "--token ")
-	s.values["id"] = systemID(t, env)
-	s.run("register {address} --token {token3} --discovery-token-ca-cert-hash {hash} --cluster-name edge --kubeconfig {hub}")
-	s.run("register {address} --token {token3} --discovery-token-ca-cert-hash {hash} --cluster-name other --kubeconfig {hub}")
-	s.run("register {address} --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --cluster-name other --kubeconfig {hub} --discovery-timeout 10s")
+	s.values["id"] = systemID(t, member)
+	s.run("register {address} --token {token3} --discovery-token-ca-cert-hash {hash} --cluster-name edge --kubeconfig {member}")
+	s.run("register {address} --token {token3} --discovery-token-ca-cert-hash {hash} --cluster-name other --kubeconfig {member}")
+	s.run("register {address} --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --cluster-name other --kubeconfig {member} --discovery-timeout 10s")
 	s.run("unjoin edge --kubeconfig {hub}")
 	s.run("unregister edge --karmada-config {dir}/karmada-kubeconfig")
 	s.run("unregister edge --kubeconfig {hub}")
@@ -215,25 +216,25 @@ func TestLifeOfACluster(t *testing.T) {
 // TestRegisterAClusterOfAnotherHub: register refuses a cluster that another control
 // plane has, and leaves nothing there; --take-over says what it means, and takes it.
 func TestRegisterAClusterOfAnotherHub(t *testing.T) {
-	env := servertest.New(t)
+	env, member := servertest.New(t), servertest.New(t)
 	env.Loops(t, agentstest.Register)
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
 	const another = `{"hub":"h2","cluster":"east","address":"https://two"}`
 	metav1.SetMetaDataAnnotation(&system.ObjectMeta, clusterv1alpha1.ClaimAnnotation, another)
-	if err := env.Hub.Update(t.Context(), system); err != nil {
+	if err := member.Hub.Update(t.Context(), system); err != nil {
 		t.Fatal(err)
 	}
 	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "theirs", Labels: map[string]string{"karmada.io/managed": "true"}}}
-	if err := env.Hub.Create(t.Context(), theirs); err != nil {
+	if err := member.Hub.Create(t.Context(), theirs); err != nil {
 		t.Fatal(err)
 	}
 	line := lineOf(t, "token", "create", "--cluster-name", "north", "--print-register-command", "--kubeconfig", env.Kubeconfig)
 	register := func(more ...string) (commandtest.Said, string) { // by one token, which is good for once
 		t.Helper()
 		dir := t.TempDir()
-		args := append(strings.Fields(line)[1:], "--kubeconfig", env.Kubeconfig, "--standalone", dir, "--wait", "0s")
+		args := append(strings.Fields(line)[1:], "--kubeconfig", member.Kubeconfig, "--standalone", dir, "--wait", "0s")
 		said := call(t, append(args, more...)...)
-		if err := env.Hub.Get(t.Context(), client.ObjectKeyFromObject(system), system); err != nil {
+		if err := member.Hub.Get(t.Context(), client.ObjectKeyFromObject(system), system); err != nil {
 			t.Fatal(err)
 		}
 		return said, filepath.Join(dir, "karmada-kubeconfig")
@@ -261,7 +262,7 @@ func TestRegisterAClusterOfAnotherHub(t *testing.T) {
 	if _, err := os.Stat(file); err != nil {
 		t.Error(err)
 	}
-	if got, own := system.Annotations[clusterv1alpha1.ClaimAnnotation], `"hub":"`+string(system.UID)+`"`; !strings.Contains(got, own) || !strings.Contains(got, `"former":["h2"]`) {
+	if got, own := system.Annotations[clusterv1alpha1.ClaimAnnotation], `"hub":"`+systemID(t, env)+`"`; !strings.Contains(got, own) || !strings.Contains(got, `"former":["h2"]`) {
 		t.Errorf("the cluster carries %s, want %s", got, own)
 	}
 }
@@ -269,7 +270,7 @@ func TestRegisterAClusterOfAnotherHub(t *testing.T) {
 // TestRegisterWhereNothingMayBeInstalled: a member that does not let the agent be
 // installed costs no token.
 func TestRegisterWhereNothingMayBeInstalled(t *testing.T) {
-	env := servertest.New(t)
+	env, member := servertest.New(t), servertest.New(t)
 	env.Loops(t, agentstest.Register)
 	reads := []client.Object{
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "weak"}, Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"namespaces"}}}},
@@ -279,11 +280,11 @@ func TestRegisterWhereNothingMayBeInstalled(t *testing.T) {
 		},
 	}
 	for _, obj := range reads {
-		if err := env.Hub.Create(t.Context(), obj); err != nil {
+		if err := member.Hub.Create(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
 	}
-	config, err := clientcmd.LoadFromFile(env.Kubeconfig)
+	config, err := clientcmd.LoadFromFile(member.Kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +304,7 @@ func TestRegisterWhereNothingMayBeInstalled(t *testing.T) {
 			t.Errorf("it ends with %d and says %q, want %q", said.Code, said, want)
 		}
 	}
-	if said = call(t, append(args, env.Kubeconfig)...); said.Code != 0 {
+	if said = call(t, append(args, member.Kubeconfig)...); said.Code != 0 {
 		t.Errorf("the token is of no use any more: %s", said)
 	}
 }
