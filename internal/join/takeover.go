@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +20,8 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/access"
+	"github.com/flotilla-io/flotilla/policies/author"
 	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
@@ -32,13 +35,19 @@ const (
 	// FateStays: nobody here asks for it; it stays as it is, and nobody looks after
 	// it.
 	FateStays = "stays"
+	// FateTakenOn: control planes act there as their users by it, and this one writes it
+	// as it needs it.
+	FateTakenOn = "is taken on"
+	// FateRights: it stays, and gives accounts of this hub what those of the same names
+	// had of the other.
+	FateRights = "goes on giving rights"
 )
 
 // Possession is an object in a member that another hub manages.
 type Possession struct {
 	// Object is its kind and name, "ConfigMap shop/web".
 	Object string `json:"object"`
-	// Fate is what becomes of it: FateOurs, FateConflict or FateStays.
+	// Fate is what becomes of it, one of those above.
 	Fate string `json:"fate"`
 }
 
@@ -72,12 +81,27 @@ func PlanTakeOver(ctx context.Context, hub client.Reader, hubID string, member c
 		}
 		fate := wanted[wish{gk, obj.Namespace, obj.Name}]
 		name := strings.TrimPrefix(obj.Namespace+"/"+obj.Name, "/")
-		out.Objects = append(out.Objects, Possession{Object: gk.Kind + " " + name, Fate: cmp.Or(fate, FateStays)})
+		out.Objects = append(out.Objects, Possession{Object: gk.Kind + " " + name, Fate: cmp.Or(fate, fateOfRights(gk, obj.Name), FateStays)})
 	})
 	slices.SortFunc(out.Objects, func(a, b Possession) int {
 		return cmp.Or(strings.Compare(a.Fate, b.Fate), strings.Compare(a.Object, b.Object))
 	})
 	return out, err
+}
+
+// fateOfRights is what becomes of an object by which the other hub gave rights; empty
+// for any other.
+func fateOfRights(kind schema.GroupKind, name string) string {
+	switch {
+	case kind.Group != rbacv1.GroupName:
+		return ""
+	case name == access.ImpersonatorName || name == access.MastersName:
+		return FateTakenOn
+	case strings.HasPrefix(name, author.Prefix):
+		return FateRights
+	default:
+		return ""
+	}
 }
 
 // wish is an object that a hub may want in members.

@@ -92,7 +92,7 @@ func (r *registering) addFlags(cmd *cobra.Command, version string) {
 	flags.StringVar(&r.standalone, "standalone", "", "folder to write the agent's kubeconfig to, instead of installing the agent")
 	flags.DurationVar(&r.within, "wait", 30*time.Second, "how long to wait until the cluster is ready; 0 does not wait")
 	flags.BoolVar(&r.takeOver, "take-over", false, "take the cluster from another control plane that has it, after printing what that means")
-	flags.BoolVar(&r.agent.DryRun, "dry-run", false, "print what would be done, and ask nobody")
+	flags.BoolVar(&r.agent.DryRun, "dry-run", false, "print what would be done; nobody is asked but for --take-over")
 	// Scripts for karmadactl have them.
 	flags.Bool("enable-cert-rotation", true, "ignored: the agent always renews its certificate")
 	flags.String("ca-cert-path", "", "ignored: the authority is kept in the agent's kubeconfig")
@@ -267,6 +267,9 @@ func (r *registering) credentials(ctx context.Context, byToken *rest.Config, id 
 
 // plan prints what would be done.
 func (r *registering) plan(cmd *cobra.Command, member *rest.Config) error {
+	if err := r.planTakeOver(cmd, member); err != nil {
+		return err
+	}
 	out := cmd.OutOrStdout()
 	_, err := fmt.Fprintf(out, "would ask the control plane at %s for the certificate of %s\n", r.hub.Endpoint, identity.Agent(r.cluster.name))
 	if err != nil {

@@ -225,8 +225,11 @@ func TestRegisterAClusterOfAnotherHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "theirs", Labels: map[string]string{"karmada.io/managed": "true"}}}
-	if err := member.Hub.Create(t.Context(), theirs); err != nil {
-		t.Fatal(err)
+	rights := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "flotilla:edit", Labels: theirs.Labels}}
+	for _, obj := range []client.Object{theirs, rights} {
+		if err := member.Hub.Create(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
 	}
 	line := lineOf(t, "token", "create", "--cluster-name", "north", "--print-register-command", "--kubeconfig", env.Kubeconfig)
 	register := func(more ...string) (commandtest.Said, string) { // by one token, which is good for once
@@ -251,6 +254,16 @@ func TestRegisterAClusterOfAnotherHub(t *testing.T) {
 	}
 	if got := system.Annotations[clusterv1alpha1.ClaimAnnotation]; got != another {
 		t.Errorf("the cluster carries %s", got)
+	}
+
+	said, _ = register("--take-over", "--dry-run")
+	for _, want := range []string{"taking over cluster east of the hub at https://two", "ConfigMap default/theirs stays: not asked for here", "ClusterRole flotilla:edit goes on giving rights", "would write"} {
+		if said.Code != 0 || !strings.Contains(said.Out, want) {
+			t.Errorf("--take-over --dry-run ends with %d and says %q, want %q", said.Code, said, want)
+		}
+	}
+	if got := system.Annotations[clusterv1alpha1.ClaimAnnotation]; got != another {
+		t.Errorf("the cluster carries %s after a dry run", got)
 	}
 
 	said, file = register("--take-over")

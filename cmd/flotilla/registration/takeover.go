@@ -13,6 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/join"
+	"github.com/flotilla-io/flotilla/internal/registration"
 	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
@@ -29,6 +30,8 @@ func printTakeOver(out io.Writer, plan *join.TakeOver) error {
 		join.FateOurs:     "a policy here says Overwrite",
 		join.FateConflict: "asked for here, left alone until a policy says Overwrite",
 		join.FateStays:    "not asked for here, nobody looks after it",
+		join.FateTakenOn:  "by it control planes act there as their users",
+		join.FateRights:   "to accounts of this control plane that are called like those of the other: delete it there unless they are to have them",
 	}
 	for _, p := range plan.Objects {
 		lines = append(lines, fmt.Sprintf("  %s %s: %s", p.Object, p.Fate, meaning[p.Fate]))
@@ -53,18 +56,45 @@ func (r *registering) claim(cmd *cobra.Command, hub *rest.Config, member client.
 	if err != nil {
 		return fleet.Describe(err)
 	}
-	if r.takeOver {
-		plan, err := join.PlanTakeOver(cmd.Context(), nil, id, member, config) // an agent sees nothing of what is placed
-		if err != nil {
-			return err
-		}
-		if err := printTakeOver(cmd.OutOrStdout(), plan); err != nil {
-			return err
-		}
+	if err := r.tellTakeOver(cmd, id, member, config); err != nil {
+		return err
 	}
 	err = join.Claim(cmd.Context(), join.ClaimOptions{Member: member, Hub: id, Cluster: r.cluster.name, Address: hub.Host, Mode: claims.Pull, TakeOver: r.takeOver})
 	if errors.Is(err, join.ErrClaimed) {
 		return fmt.Errorf("cluster %s is not registered, and its token is used: %w", r.cluster.name, err)
 	}
 	return err
+}
+
+// tellTakeOver prints what it means that the cluster is taken over, if it is to be.
+func (r *registering) tellTakeOver(cmd *cobra.Command, id string, member client.Client, config *rest.Config) error {
+	if !r.takeOver {
+		return nil
+	}
+	plan, err := join.PlanTakeOver(cmd.Context(), nil, id, member, config) // an agent sees nothing of what is placed
+	if err != nil {
+		return err
+	}
+	return printTakeOver(cmd.OutOrStdout(), plan)
+}
+
+// planTakeOver is tellTakeOver before anything is done: both sides are asked, and the
+// token is as good as before.
+func (r *registering) planTakeOver(cmd *cobra.Command, config *rest.Config) error {
+	if !r.takeOver {
+		return nil
+	}
+	member, err := client.New(config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		return fmt.Errorf("connect to the member cluster at %s: %w", config.Host, err)
+	}
+	byToken, err := registration.Discover(cmd.Context(), r.hub)
+	if err != nil {
+		return err
+	}
+	id, err := registration.Identity(cmd.Context(), byToken)
+	if err != nil {
+		return err
+	}
+	return r.tellTakeOver(cmd, id, member, config)
 }
