@@ -104,10 +104,7 @@ func newGate(t *testing.T, name string, config *rest.Config, dir string, to *jou
 	g.server.Config.Handler = g.note(g.server.Config.Handler)
 	g.server.EnableHTTP2 = true
 	g.server.StartTLS()
-	t.Cleanup(func() {
-		g.server.CloseClientConnections()
-		g.server.Close()
-	})
+	t.Cleanup(g.close)
 	kubeconfig = filepath.Join(dir, "gate-"+name+".kubeconfig")
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.server.Certificate().Raw})
 	err = clientcmd.WriteToFile(clientcmdapi.Config{
@@ -120,6 +117,26 @@ func newGate(t *testing.T, name string, config *rest.Config, dir string, to *jou
 		t.Fatal(err)
 	}
 	return g, kubeconfig
+}
+
+// close ends the way. A replica that still runs comes back until nobody listens, and
+// Close waits for requests that have begun.
+func (g *gate) close() {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		g.server.Close()
+	}()
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		g.server.CloseClientConnections()
+		select {
+		case <-closed:
+			return
+		case <-ticker.C:
+		}
+	}
 }
 
 // arrival is how a request carries when it arrived, and from whom.
