@@ -27,7 +27,7 @@ const unclaimedMessage = "the claim of this hub cannot be written to the cluster
 
 // claimed returns the answer of a member that is another hub's.
 func claimed(err error) outcome {
-	return outcome{reason: reasonClaimed, message: err.Error() + "; nothing is written there: unjoin it here, or join it again with --take-over"}
+	return outcome{reason: clusterv1alpha1.ClusterClaimedReason, message: err.Error() + "; nothing is written there: unjoin it here, or join it again with --take-over"}
 }
 
 // claimant is the hub as members know it.

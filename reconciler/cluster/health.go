@@ -28,24 +28,13 @@ var (
 	unreachable = outcome{false, clusterv1alpha1.ClusterNotReachableReason, clusterv1alpha1.ClusterNotReachableMessage}
 )
 
-// Reasons of Ready False that Karmada does not have.
-const (
-	// reasonIdentityMismatch: what answers is another cluster than the one that
-	// was registered.
-	reasonIdentityMismatch = "IdentityMismatch"
-	// reasonClaimed: the member is another hub's.
-	reasonClaimed = "ClaimedByAnotherHub"
-	// reasonCredentialsRefused: the member is there, and does not let us in.
-	reasonCredentialsRefused = "CredentialsRefused"
-)
-
 var (
 	// unknown is the answer of a member that is well and does not say who it is.
 	unknown = outcome{false, clusterv1alpha1.ClusterNotReadyReason, "cluster is reachable but does not tell its identity, the UID of its namespace kube-system"}
 	// expired and forbidden are those of one that does not take our credentials.
-	expired = outcome{false, reasonCredentialsRefused, "cluster refuses the credentials, which have expired or were revoked: " +
+	expired = outcome{false, clusterv1alpha1.ClusterCredentialsRefusedReason, "cluster refuses the credentials, which have expired or were revoked: " +
 		"join it again under the same name, or put a new token into the secret that spec.secretRef names"}
-	forbidden = outcome{false, reasonCredentialsRefused, "cluster knows the credentials, but they do not give the rights to read /readyz and its namespace kube-system: " +
+	forbidden = outcome{false, clusterv1alpha1.ClusterCredentialsRefusedReason, "cluster knows the credentials, but they do not give the rights to read /readyz and its namespace kube-system: " +
 		"join it again under the same name, or give them back their role"}
 )
 

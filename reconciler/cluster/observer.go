@@ -177,7 +177,7 @@ func (o *observer) look(ctx context.Context) bool {
 	}
 	switch {
 	case errors.Is(err, members.ErrOtherCluster):
-		o.seen.outcome = outcome{reason: reasonIdentityMismatch, message: err.Error() + "; unjoin it and join the cluster that is there now"}
+		o.seen.outcome = outcome{reason: clusterv1alpha1.ClusterIdentityMismatchReason, message: err.Error() + "; unjoin it and join the cluster that is there now"}
 		o.trouble, o.reading.due = o.options.Period, time.Time{}
 		return false
 	case errors.Is(err, members.ErrClaimed):
@@ -185,7 +185,7 @@ func (o *observer) look(ctx context.Context) bool {
 		o.trouble, o.reading.due = o.options.Period, time.Time{}
 		return false
 	case errors.Is(err, members.ErrAgent), errors.Is(err, members.ErrPushed):
-		o.seen.outcome = outcome{reason: reasonClaimed, message: err.Error()}
+		o.seen.outcome = outcome{reason: clusterv1alpha1.ClusterClaimedReason, message: err.Error()}
 		o.trouble, o.reading.due = min(max(2*o.trouble, firstLook), o.options.Period), time.Time{}
 		return false
 	case err != nil && (!o.trusted() || unidentified(err) != unknown):

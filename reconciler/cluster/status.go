@@ -111,7 +111,7 @@ func (r *Reconciler) report(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	if was, is := readiness(s.cluster), readiness(updated); is != nil && (was == nil || was.Status != is.Status || was.Reason != is.Reason) {
 		log.FromContext(ctx).Info("Cluster turned", "ready", is.Status, "reason", is.Reason)
-		if is.Reason == reasonClaimed {
+		if is.Reason == clusterv1alpha1.ClusterClaimedReason {
 			r.recorder.Event(updated, corev1.EventTypeWarning, is.Reason, is.Message)
 		}
 	}

@@ -116,6 +116,15 @@ const (
 	ClusterNotReachableReason = "ClusterNotReachable"
 	// ClusterNotReachableMessage goes with ClusterNotReachableReason.
 	ClusterNotReachableMessage = "cluster is not reachable"
+	// ClusterIdentityMismatchReason goes with False: what answers is another cluster
+	// than the one that was registered. Karmada does not have it.
+	ClusterIdentityMismatchReason = "IdentityMismatch"
+	// ClusterClaimedReason goes with False: the member is another hub's. Karmada does
+	// not have it.
+	ClusterClaimedReason = "ClaimedByAnotherHub"
+	// ClusterCredentialsRefusedReason goes with False: the member is there, and does not
+	// let the hub in. Karmada does not have it.
+	ClusterCredentialsRefusedReason = "CredentialsRefused"
 	// ClusterStatusCollectionFailedReason goes with False: the member is healthy
 	// but its state could not be read.
 	ClusterStatusCollectionFailedReason = "StatusCollectionFailed"

@@ -88,11 +88,27 @@ func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 }
 
 // clusterNext is what to do about a cluster.
-func clusterNext(c *clusterv1alpha1.Cluster) string {
-	if c.Spec.SyncMode == clusterv1alpha1.Pull {
-		return fmt.Sprintf("see whether flotilla-agent runs for %s and reaches the control plane: flotilla describe cluster %s", c.Name, c.Name)
+func clusterNext(c *clusterv1alpha1.Cluster, ready *metav1.Condition) string {
+	pull, leave, enter := c.Spec.SyncMode == clusterv1alpha1.Pull, "flotilla unjoin ", "flotilla join "
+	if pull {
+		leave, enter = "flotilla unregister ", "flotilla register --cluster-name "
 	}
-	return fmt.Sprintf("see whether %s is up and accepts the fleet's credentials: flotilla describe cluster %s", c.Name, c.Name)
+	reason := ""
+	if ready != nil {
+		reason = ready.Reason
+	}
+	switch {
+	case reason == clusterv1alpha1.ClusterClaimedReason:
+		return leave + c.Name + " leaves it to the other control plane; " + enter + c.Name + " --take-over --dry-run says what taking it back means"
+	case reason == clusterv1alpha1.ClusterIdentityMismatchReason:
+		return leave + c.Name + ", and then " + enter + c.Name + ", if the cluster that answers there is to have its place"
+	case reason == clusterv1alpha1.ClusterCredentialsRefusedReason && !pull:
+		return enter + c.Name + " --cluster-kubeconfig FILE brings new credentials"
+	case pull:
+		return fmt.Sprintf("see whether flotilla-agent runs for %s and reaches the control plane: flotilla describe cluster %s", c.Name, c.Name)
+	default:
+		return fmt.Sprintf("see whether %s is up and accepts the fleet's credentials: flotilla describe cluster %s", c.Name, c.Name)
+	}
 }
 
 func isCordon(t corev1.Taint) bool {
