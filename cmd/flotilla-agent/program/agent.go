@@ -184,7 +184,7 @@ func (a *agent) note() map[string]string {
 // store returns who keeps the kubeconfig of the hub: the member, where the agent
 // runs in it and has it from there, or the file, where it is one of its own.
 func (a *agent) store() (credentials.Store, error) {
-	if a.options.member.kubeconfig != "" || a.options.hub.enrolment.Token != "" {
+	if a.options.member.kubeconfig != "" || a.options.hub.enrolment.Token != "" || a.options.hub.kubeconfig == "" {
 		return credentials.File{Path: a.options.hubFile()}, nil
 	}
 	member, err := a.client(a.member)

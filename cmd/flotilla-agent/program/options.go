@@ -66,7 +66,7 @@ type leaseOptions struct {
 }
 
 func (o *options) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.hub.kubeconfig, "karmada-kubeconfig", "", "file that leads to the hub; with --bootstrap-token it is made, by default in --data-dir")
+	flags.StringVar(&o.hub.kubeconfig, "karmada-kubeconfig", "", "file that leads to the hub; with --bootstrap-token it is made, by default in --data-dir, where it is found again")
 	flags.StringVar(&o.hub.context, "karmada-context", "", "context of --karmada-kubeconfig; empty is its current one")
 	flags.StringVar(&o.clusterName, "cluster-name", "", "name of the cluster on the hub (required)")
 	flags.StringVar(&o.member.kubeconfig, "kubeconfig", "", "file that leads to the member; empty is the cluster that this runs in")
@@ -122,8 +122,6 @@ func (o *options) validate() error {
 	switch {
 	case o.clusterName == "":
 		return command.Usage(errors.New("--cluster-name is missing: say which cluster this is"))
-	case o.hub.kubeconfig == "" && o.hub.enrolment.Token == "":
-		return command.Usage(errors.New("--karmada-kubeconfig is missing: name the file that leads to the hub, or give --bootstrap-token and --hub-endpoint"))
 	case (o.hub.enrolment.Token == "") != (o.hub.enrolment.Endpoint == ""):
 		return command.Usage(errors.New("--bootstrap-token and --hub-endpoint go together"))
 	case o.hub.threshold <= 0 || o.hub.threshold >= 1 || o.hub.checking < time.Second:
@@ -147,7 +145,16 @@ func (o *options) validate() error {
 			return command.Usage(fmt.Errorf("%s is not a URL with a host and without a user", flag))
 		}
 	}
-	return o.settle()
+	if err := o.settle(); err != nil {
+		return err
+	}
+	if o.hub.kubeconfig != "" || o.hub.enrolment.Token != "" {
+		return nil
+	}
+	if _, err := os.Stat(o.hubFile()); err != nil { // that of an earlier run by a token
+		return command.Usage(errors.New("--karmada-kubeconfig is missing: name the file that leads to the hub, or give --bootstrap-token and --hub-endpoint"))
+	}
+	return nil
 }
 
 // settle chooses where to keep what the hub said, if nobody did. What is found

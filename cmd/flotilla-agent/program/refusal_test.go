@@ -3,6 +3,7 @@ package program
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -115,12 +116,18 @@ func setVersion(t *testing.T, env *servertest.Env, version string) {
 
 func TestFlags(t *testing.T) {
 	good := []string{"--cluster-name", "east", "--karmada-kubeconfig", "hub"}
+	registered := t.TempDir()
+	if err := os.WriteFile(filepath.Join(registered, "hub.kubeconfig"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	cases := map[string]struct {
 		args []string
 		want string
 	}{
 		"what is needed":           {args: good},
 		"a registration":           {args: []string{"--cluster-name", "east", "--bootstrap-token", "t", "--hub-endpoint", "hub:6443"}},
+		"a registration of before": {args: []string{"--cluster-name", "east", "--data-dir", registered}},
+		"a folder without one":     {args: []string{"--cluster-name", "east", "--data-dir", filepath.Dir(registered)}, want: "--karmada-kubeconfig is missing"},
 		"what Karmada's agent has": {args: append(good, "--kube-api-qps=40", "--cluster-api-burst=60", "--concurrent-cluster-syncs=5")},
 		"no name":                  {args: []string{"--karmada-kubeconfig", "hub"}, want: "--cluster-name is missing"},
 		"no hub":                   {args: []string{"--cluster-name", "east"}, want: "--karmada-kubeconfig is missing"},
