@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-io/flotilla/internal/members/sight"
 	"github.com/flotilla-io/flotilla/internal/members/wire"
@@ -103,7 +104,8 @@ func (m *Member) alert() {
 // nobody's is claimed. A member that is registered without an identity
 // is taken as it is. One that has proved itself keeps the trust while it does not
 // say who it is, unless it cannot be reached or refuses the credentials. When
-// trust returns, watches that broke meanwhile start over.
+// trust returns, watches that broke meanwhile start over; where the member was set
+// back to an earlier state, all do.
 func (m *Member) Prove(ctx context.Context) error {
 	still := m.wire.Now()
 	system, err := systemOf(ctx, m.clients)
@@ -116,6 +118,10 @@ func (m *Member) Prove(ctx context.Context) error {
 	if id := string(system.UID); m.id != "" && id != m.id {
 		m.trust.Store(unproven)
 		return fmt.Errorf("%w: it was registered as %s and answers as %s", ErrOtherCluster, m.id, id)
+	}
+	if m.looked(system) {
+		log.FromContext(ctx).Info("The cluster was set back to an earlier state: all of it is read anew", "cluster", m.name)
+		m.reread()
 	}
 	if err := m.hold(ctx, system); err != nil {
 		if errors.Is(err, ErrClaimed) || errors.Is(err, ErrPushed) || errors.Is(err, ErrAgent) {

@@ -60,6 +60,7 @@ type tenure struct {
 	fault    string
 	refused  int  // looks since a write was refused
 	released bool // the member is let go of
+	shown    shown
 
 	clock clock.PassiveClock
 	agent agentSeat
@@ -148,10 +149,11 @@ func (t *tenure) holdAs(ctx context.Context, holder claims.Holder, system *corev
 	if err != nil {
 		return err
 	}
-	_, err = t.clients.CoreV1().Namespaces().Patch(ctx, system.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: ownership.FieldManager})
+	claimed, err := t.clients.CoreV1().Namespaces().Patch(ctx, system.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: ownership.FieldManager})
 	var answer apierrors.APIStatus
 	switch {
 	case err == nil:
+		t.looked(claimed)
 		t.held(claims.StandingOf(wanted, holder), "")
 	case apierrors.IsConflict(err) || !errors.As(err, &answer):
 		return err

@@ -1,0 +1,60 @@
+package members
+
+import (
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/claims"
+)
+
+// shown is what the namespace kube-system of a member has shown that only grows. The
+// zero value is that of one that was not looked at.
+type shown struct {
+	version int64        // of the namespace; 0 where versions are no numbers
+	mark    *claims.Mark // nil: none
+}
+
+func shownBy(system *corev1.Namespace) shown {
+	var out shown
+	if version, err := strconv.ParseInt(system.ResourceVersion, 10, 64); err == nil {
+		out.version = version
+	}
+	if claim, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation]); err == nil && claim != nil {
+		out.mark = claim.Mark
+	}
+	return out
+}
+
+// before says whether what is shown now is from before what was shown then: the member
+// was set back to an earlier state, or somebody has changed its mark.
+func (s shown) before(then shown) bool {
+	switch {
+	case s.version < then.version:
+		return true
+	case then.mark == nil:
+		return false
+	case s.mark == nil:
+		return true
+	default:
+		return s.mark.Run < then.mark.Run || s.mark.ID == then.mark.ID && s.mark.Revision < then.mark.Revision
+	}
+}
+
+// looked notes what the member shows, and says whether that is from before what it has
+// shown already.
+func (t *tenure) looked(system *corev1.Namespace) (rewound bool) {
+	is := shownBy(system)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	rewound = is.before(t.shown)
+	t.shown = is
+	return rewound
+}
+
+// reread has all that is known of the member read from it anew. Watches of a member
+// that was set back may wait for what it has yet to reach, or have missed that it lost
+// something.
+func (m *Member) reread() { m.sight.Reinterpret(func(schema.GroupVersionKind) bool { return true }) }
