@@ -121,7 +121,7 @@ func (m *Member) Prove(ctx context.Context) error {
 	}
 	if m.looked(system) {
 		log.FromContext(ctx).Info("The cluster was set back to an earlier state: all of it is read anew", "cluster", m.name)
-		m.reread()
+		m.sight.Reread()
 	}
 	if err := m.hold(ctx, system); err != nil {
 		if errors.Is(err, ErrClaimed) || errors.Is(err, ErrPushed) || errors.Is(err, ErrAgent) {

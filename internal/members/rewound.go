@@ -4,7 +4,6 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/claims"
@@ -53,8 +52,3 @@ func (t *tenure) looked(system *corev1.Namespace) (rewound bool) {
 	t.shown = is
 	return rewound
 }
-
-// reread has all that is known of the member read from it anew. Watches of a member
-// that was set back may wait for what it has yet to reach, or have missed that it lost
-// something.
-func (m *Member) reread() { m.sight.Reinterpret(func(schema.GroupVersionKind) bool { return true }) }

@@ -101,3 +101,90 @@ func TestAMemberThatWasSetBackUnseen(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatGoesWhileAMemberIsAway: an object that somebody removes from a member that is
+// cut off is told of when the watch begins anew, which never had it.
+func TestWhatGoesWhileAMemberIsAway(t *testing.T) {
+	var mu sync.Mutex
+	cut, list := false, listText("100", configMapText("one", "40", ""), configMapText("two", "50", ""))
+	anew, end := make(chan struct{}), make(chan struct{})
+	begun := sync.OnceFunc(func() { close(anew) })
+	mux := http.NewServeMux()
+	say := func(w http.ResponseWriter, text string) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, text)
+	}
+	mux.HandleFunc("/api/v1", func(w http.ResponseWriter, _ *http.Request) {
+		say(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"configmaps","namespaced":true,"kind":"ConfigMap"}]}`)
+	})
+	mux.HandleFunc("/api/v1/namespaces/kube-system", func(w http.ResponseWriter, _ *http.Request) {
+		say(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"ours","resourceVersion":"9"}}`)
+	})
+	mux.HandleFunc("/api/v1/configmaps", func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		away, all, over := cut, list, end
+		mu.Unlock()
+		switch query := r.URL.Query(); {
+		case away && query.Get("watch") != "true" && query.Get("resourceVersion") == "0":
+			begun() // one that has seen nothing asks
+			fallthrough
+		case away:
+			w.WriteHeader(http.StatusServiceUnavailable)
+			say(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503}`)
+		case query.Get("sendInitialEvents") == "true":
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			say(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
+		case query.Get("watch") != "true":
+			say(w, all)
+		default:
+			w.(http.Flusher).Flush()
+			select {
+			case <-over:
+			case <-r.Context().Done():
+			}
+		}
+	})
+	server := httptest.NewTLSServer(mux)
+	defer server.Close()
+	defer server.CloseClientConnections()
+	told := &log{}
+	r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), told)
+	cluster, secret := (&edge{server: server}).registered("first")
+	m := connectTo(t, r, cluster, secret)
+	two := types.NamespacedName{Namespace: "shop", Name: "two"}
+	is := func(want members.Presence) {
+		t.Helper()
+		eventually(t, "what is known of the member is true", func() error {
+			if _, presence := m.Read(configMap, two); presence != want {
+				return fmt.Errorf("presence %v, want %v", presence, want)
+			}
+			return nil
+		})
+	}
+	if err := m.Prove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	is(members.Present)
+
+	mu.Lock()
+	cut, list = true, listText("120", configMapText("one", "40", ""))
+	mu.Unlock()
+	close(end)
+	is(members.Unknown)
+	m.Doubt()
+	if err := m.Prove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-anew
+	before := told.count("changed two")
+	mu.Lock()
+	cut, end = false, make(chan struct{})
+	mu.Unlock()
+	is(members.Absent)
+	eventually(t, "what is gone is told", func() error {
+		if now := told.count("changed two"); now != before+1 {
+			return fmt.Errorf("it was told %d times, before that %d", now, before)
+		}
+		return nil
+	})
+}

@@ -67,9 +67,10 @@ func (s *sight) synced() <-chan struct{} {
 }
 
 // follow keeps a sight until ctx ends, the kind is gone, or the watch is broken
-// and a retry is asked for. It returns the objects seen, and whether to start
-// over at once: not where it never got a list although nothing was asked.
-func (w *kindWatch) follow(ctx context.Context, kind Kind) (seen []any, again bool) {
+// and a retry is asked for. Before are the objects that the last one saw: what is gone
+// since is told. It returns the objects seen, and whether to start over at once: not
+// where it never got a list although nothing was asked.
+func (w *kindWatch) follow(ctx context.Context, kind Kind, before []any) (seen []any, again bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	select {
@@ -79,7 +80,7 @@ func (w *kindWatch) follow(ctx context.Context, kind Kind) (seen []any, again bo
 	resource := w.client.Resource(kind.Resource)
 	current, err := w.open(resource, cancel)
 	if err != nil {
-		return nil, false
+		return before, false
 	}
 	var next *sight
 	defer func() {
@@ -90,13 +91,20 @@ func (w *kindWatch) follow(ctx context.Context, kind Kind) (seen []any, again bo
 	w.install(current)
 	current.start(ctx) // what it shows before it is the current one would be told to nobody
 	first := current.synced()
+	all := func() []any {
+		if first != nil { // it has not seen all yet
+			return before
+		}
+		return current.informer.GetStore().List()
+	}
 	for {
 		select {
 		case <-ctx.Done():
-			return current.informer.GetStore().List(), again || current.informer.HasSynced()
+			return all(), again || current.informer.HasSynced()
 		case <-first:
 			first = nil
 			w.settle()
+			miss(before, current, w.changed)
 			w.synced(w.gvk)
 		case <-w.retry:
 			w.mu.Lock()
@@ -108,13 +116,30 @@ func (w *kindWatch) follow(ctx context.Context, kind Kind) (seen []any, again bo
 		case <-w.anew:
 			next.end()
 			if next, err = w.open(resource, cancel); err != nil {
-				return current.informer.GetStore().List(), false
+				return all(), false
 			}
 			next.start(ctx)
 		case <-next.synced():
 			current.end()
 			w.replace(current, next)
+			if first != nil {
+				miss(before, next, w.changed)
+			}
 			current, next, first = next, nil, nil
+		}
+	}
+}
+
+// miss tells of the objects that were there when a sight ended, and are not in the one
+// that was begun anew.
+func miss(before []any, now *sight, tell func(*Observed)) {
+	for _, obj := range before {
+		was, ok := obj.(*Observed)
+		if !ok {
+			continue
+		}
+		if is := now.find(was.key()); is == nil || was.lost(is) {
+			tell(was)
 		}
 	}
 }

@@ -122,6 +122,10 @@ func (v *View) Reinterpret(affects func(schema.GroupVersionKind) bool) {
 	}
 }
 
+// Reread has all objects read anew. Watches of a member that was set back may wait for
+// what it has yet to reach, or have missed that it lost something.
+func (v *View) Reread() { v.Reinterpret(func(schema.GroupVersionKind) bool { return true }) }
+
 func (v *View) all() []*kindWatch {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -172,7 +172,7 @@ func (w *kindWatch) run(ctx context.Context) {
 		kind, err := w.lookup(ctx, w.gvk)
 		if err == nil {
 			var again bool
-			if last, again = w.follow(ctx, kind); again {
+			if last, again = w.follow(ctx, kind, last); again {
 				wait = firstRetry
 				continue
 			}
