@@ -136,6 +136,11 @@ func TestBindAgain(t *testing.T) {
 		}, want: func(spec *workv1alpha2.ResourceBindingSpec) {
 			spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{"m2"}}
 			spec.Clusters = spec.Clusters[1:]
+			spec.GracefulEvictionTasks = []workv1alpha2.GracefulEvictionTask{{
+				FromCluster: "m1", Replicas: ptr.To[int32](2), PurgeMode: policyv1alpha1.PurgeModeGracefully, Reason: workv1alpha2.EvictionReasonMoved,
+				Message: "kept until m2 is healthy", Producer: workv1alpha2.EvictionProducerScheduler,
+				CreationTimestamp: ptr.To(metav1.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)), ClustersBeforeFailover: []string{"m1", "m2"},
+			}}
 		}},
 		"deleted and made again": {replicas: 2, edit: func(s *state) {
 			s.template.SetUID("t-2")
