@@ -84,7 +84,7 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	shelf := &shelf{hub: hub, written: echo.New[*workv1alpha1.Work](opts.Clock)}
 	read := reader{hub: hub, live: live, templates: templates.Get, works: shelf.of, orphans: shelf.left, settled: opts.Settled}
 	own := echo.New[workv1alpha2.Binding](opts.Clock)
-	write := writer{hub: hub, events: events, find: shelf.find, echo: shelf.written, own: own, parallel: opts.Parallel}
+	write := writer{hub: hub, events: events, find: shelf.find, cluster: shelf.cluster, echo: shelf.written, own: own, parallel: opts.Parallel}
 	rules := &rulebook{}
 	render := renderer{cluster: shelf.cluster, overrides: rules.of, interpreter: interp}
 	return &Reconciler{

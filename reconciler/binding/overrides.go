@@ -108,8 +108,8 @@ func (r *Reconciler) addTouched(ctx context.Context, q queue, versions ...policy
 	}
 }
 
-// clusterEvents looks at the bindings of a cluster that joins, and at those
-// whose overrides ask for what changed of it.
+// clusterEvents looks at the bindings of a cluster that joins, at those that leave others
+// for one that is there again, and at those whose overrides ask for what changed of it.
 func (r *Reconciler) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.Cluster, ctrl.Request] {
 	return handler.TypedFuncs[*clusterv1alpha1.Cluster, ctrl.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*clusterv1alpha1.Cluster], q queue) {
@@ -118,6 +118,9 @@ func (r *Reconciler) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*clusterv1alpha1.Cluster], q queue) {
+			if silent(e.ObjectOld) && !silent(e.ObjectNew) {
+				r.addLeaving(ctx, q, e.ObjectNew.Name)
+			}
 			if !selectable(e.ObjectOld, e.ObjectNew) {
 				return
 			}

@@ -3,12 +3,16 @@ package binding
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
@@ -35,7 +39,8 @@ func (p writer) settle(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	holds := func(cluster string) bool { return len(worksIn(s.works, cluster)) > 0 }
-	tasks, ended := placement.Unfinished(spec, holds, func(cluster string) bool { return s.ready[cluster] })
+	ready := func(cluster string) bool { return s.ready[cluster] && p.answers(ctx, cluster) }
+	tasks, ended := placement.Unfinished(spec, holds, ready)
 	if len(ended) == 0 {
 		return loop.Next{}, nil
 	}
@@ -59,6 +64,36 @@ func (p writer) settle(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
+// answers says whether a cluster is there: what a Work says of one that is not was so
+// when it was last heard of.
+func (p writer) answers(ctx context.Context, name string) bool {
+	c, found, err := p.cluster(ctx, name)
+	return err == nil && found && !silent(c)
+}
+
+// silent says whether a cluster is known not to be there, or not to be the one it was.
+func silent(c *clusterv1alpha1.Cluster) bool {
+	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+	return ready != nil && ready.Status != metav1.ConditionTrue
+}
+
+// addLeaving adds the bindings of a cluster that are leaving others.
+func (r *Reconciler) addLeaving(ctx context.Context, q queue, cluster string) {
+	err := bindings.Each(ctx, r.shelf.hub, func(b workv1alpha2.Binding) {
+		if leaves(b) {
+			q.Add(requestFor(b))
+		}
+	}, client.MatchingFields{bindings.ByCluster: cluster})
+	if err != nil {
+		log.FromContext(ctx).Error(err, "find the bindings on a cluster", "cluster", cluster)
+	}
+}
+
+// leaves says whether a binding is leaving a cluster for others.
+func leaves(b workv1alpha2.Binding) bool {
+	return slices.ContainsFunc(b.BindingSpec().GracefulEvictionTasks, func(t workv1alpha2.GracefulEvictionTask) bool { return placement.Moves(&t) })
+}
+
 // moving says whether the binding of a Work is leaving a cluster for others.
 func (r *Reconciler) moving(ctx context.Context, w *workv1alpha1.Work) bool {
 	key, ok := bindings.OwnerOf(w)
@@ -69,10 +104,5 @@ func (r *Reconciler) moving(ctx context.Context, w *workv1alpha1.Work) bool {
 	if err := r.shelf.hub.Get(ctx, key, b, client.UnsafeDisableDeepCopy); err != nil {
 		return client.IgnoreNotFound(err) != nil
 	}
-	for i := range b.BindingSpec().GracefulEvictionTasks {
-		if placement.Moves(&b.BindingSpec().GracefulEvictionTasks[i]) {
-			return true
-		}
-	}
-	return false
+	return leaves(b)
 }

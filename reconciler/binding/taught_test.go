@@ -209,7 +209,12 @@ func TestTaughtComponents(t *testing.T) {
 		p.Spec.Placement.ReplicaScheduling = nil // static weights know no spread
 		p.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 1, MaxGroups: 1}}
 	})
-	eventually(f, "clusters", 1, func() int { return len(f.binding("Gadget", "g").Spec.Clusters) })
+	eventually(f, "clusters", 1, func() int {
+		if b := f.binding("Gadget", "g"); b != nil {
+			return len(b.Spec.Clusters)
+		}
+		return 0
+	})
 	stays := strings.TrimPrefix(f.binding("Gadget", "g").Spec.Clusters[0].Name, f.ns+"-")
 	f.arriveAs(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}, "g", stays)
 	eventually(f, "clusters with a work", 1, func() int { return len(f.works("Gadget", "g")) })

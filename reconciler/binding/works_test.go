@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,6 +65,15 @@ func (f *fleet) member(name string) *clusterv1alpha1.Cluster {
 	return &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: f.cluster(name)}}
 }
 
+// says has a cluster say whether it is ready.
+func (f *fleet) says(name string, ready metav1.ConditionStatus) {
+	f.Helper()
+	c := f.member(name)
+	f.check(f.env.Hub.Get(f.Context(), client.ObjectKeyFromObject(c), c))
+	meta.SetStatusCondition(&c.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: ready, Reason: "Test"})
+	f.check(f.env.Hub.Status().Update(f.Context(), c))
+}
+
 func TestClustersComeAndGo(t *testing.T) {
 	f := newFleet(t, "a", "b")
 	policy := f.policy("all", deployments("web"))
@@ -73,7 +83,10 @@ func TestClustersComeAndGo(t *testing.T) {
 
 	edit(f, f.member("b"), func(c *clusterv1alpha1.Cluster) { c.Labels["fleet"] = "none" })
 	f.wrote("a cluster that no longer fits, while the other has not got it", map[string]int{"PATCH resourcebindings": 1})
+	f.says("a", metav1.ConditionUnknown)
 	f.arrive("web", "a")
+	f.wrote("the other had it when it was last heard of", map[string]int{})
+	f.says("a", metav1.ConditionTrue)
 	eventually(f, "images", map[string]string{"a": "2x1"}, func() map[string]string { return f.images("web") })
 	f.wrote("it runs in the other", map[string]int{"PATCH resourcebindings": 1, "DELETE works": 1})
 

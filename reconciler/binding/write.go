@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
@@ -35,6 +36,7 @@ type writer struct {
 	hub      client.Writer
 	events   Recorder
 	find     func(ctx context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error)
+	cluster  func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, bool, error)
 	echo     *echo.Echo[*workv1alpha1.Work]
 	own      *echo.Echo[workv1alpha2.Binding]
 	parallel int
