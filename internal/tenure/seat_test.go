@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -116,12 +117,16 @@ func TestASeatIsForOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	leases := admin.CoordinationV1().Leases(metav1.NamespaceSystem)
-	lease, err := leases.Get(t.Context(), "seat", metav1.GetOptions{})
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error { // who holds it renews it meanwhile
+		lease, err := leases.Get(t.Context(), "seat", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: ptr.To("c"), LeaseDurationSeconds: ptr.To[int32](3600), RenewTime: ptr.To(metav1.NowMicro())}
+		_, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{})
+		return err
+	})
 	if err != nil {
-		t.Fatal(err)
-	}
-	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: ptr.To("c"), LeaseDurationSeconds: ptr.To[int32](3600), RenewTime: ptr.To(metav1.NowMicro())}
-	if _, err := leases.Update(t.Context(), lease, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	b.holds(t, "c")
