@@ -106,7 +106,8 @@ func (r *Registry) Start(ctx context.Context) error {
 // Connect returns the connection to target. It sends nothing. A connection that
 // stands is returned as it is, and goes on with the target's credentials if these
 // are others; if its certificates or its proxy are, the member has to prove itself
-// again. A connection to another address or for another identity is closed first.
+// again. A connection to another address or for another identity is closed first; what
+// was watched there is watched here, and what is not there is told.
 func (r *Registry) Connect(target Target) (*Member, error) {
 	is := printOf(target)
 	r.mu.Lock()
@@ -133,6 +134,7 @@ func (r *Registry) Connect(target Target) (*Member, error) {
 		return nil, err
 	}
 	if ok {
+		member.sight.Succeed(old.member.sight)
 		old.hand.Stop()
 	}
 	r.members[target.Name] = &entry{member: member, print: is, hand: r.crew.Join(member.run)}

@@ -188,3 +188,62 @@ func TestWhatGoesWhileAMemberIsAway(t *testing.T) {
 		return nil
 	})
 }
+
+// TestAMemberThatIsReachedElsewhere: nobody has to ask for an object for it to be seen
+// where a member has another address now.
+func TestAMemberThatIsReachedElsewhere(t *testing.T) {
+	serve := func(list string) *httptest.Server {
+		mux := http.NewServeMux()
+		say := func(w http.ResponseWriter, text string) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprint(w, text)
+		}
+		mux.HandleFunc("/api/v1", func(w http.ResponseWriter, _ *http.Request) {
+			say(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"configmaps","namespaced":true,"kind":"ConfigMap"}]}`)
+		})
+		mux.HandleFunc("/api/v1/namespaces/kube-system", func(w http.ResponseWriter, _ *http.Request) {
+			say(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"ours","resourceVersion":"9"}}`)
+		})
+		mux.HandleFunc("/api/v1/configmaps", func(w http.ResponseWriter, r *http.Request) {
+			switch query := r.URL.Query(); {
+			case query.Get("sendInitialEvents") == "true":
+				w.WriteHeader(http.StatusUnprocessableEntity)
+				say(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
+			case query.Get("watch") != "true":
+				say(w, list)
+			default:
+				w.(http.Flusher).Flush()
+				<-r.Context().Done()
+			}
+		})
+		server := httptest.NewTLSServer(mux)
+		t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+		return server
+	}
+	told := &log{}
+	r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), told)
+	connected := func(server *httptest.Server) *members.Member {
+		t.Helper()
+		cluster, secret := (&edge{server: server}).registered("first")
+		m := connectTo(t, r, cluster, secret)
+		if err := m.Prove(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	m := connected(serve(listText("100", configMapText("one", "40", ""), configMapText("two", "50", ""))))
+	eventually(t, "the member is seen", func() error {
+		if _, presence := m.Read(configMap, types.NamespacedName{Namespace: "shop", Name: "two"}); presence != members.Present {
+			return fmt.Errorf("presence %v", presence)
+		}
+		return nil
+	})
+	one, two := told.count("changed one"), told.count("changed two")
+	connected(serve(listText("120", configMapText("one", "110", ""))))
+	eventually(t, "what has changed and what is gone is told", func() error {
+		if o, g := told.count("changed one"), told.count("changed two"); o != one+1 || g != two+1 {
+			return fmt.Errorf("told %d and %d times, before that %d and %d", o, g, one, two)
+		}
+		return nil
+	})
+}

@@ -132,7 +132,19 @@ func (v *View) all() []*kindWatch {
 	return slices.Collect(maps.Values(v.watches))
 }
 
-func (v *View) watch(gvk schema.GroupVersionKind) *kindWatch {
+// Succeed has v watch what another view has watched, which ends: what is gone since is
+// told. It is called before v is used.
+func (v *View) Succeed(other *View) {
+	for _, w := range other.all() {
+		v.watchAfter(w.gvk, seen(w))
+	}
+}
+
+func (v *View) watch(gvk schema.GroupVersionKind) *kindWatch { return v.watchAfter(gvk, nil) }
+
+// watchAfter returns the watch of a kind; one that is begun goes on from what was seen
+// before.
+func (v *View) watchAfter(gvk schema.GroupVersionKind, before []any) *kindWatch {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if w, ok := v.watches[gvk]; ok {
@@ -150,6 +162,7 @@ func (v *View) watch(gvk schema.GroupVersionKind) *kindWatch {
 		retry:       make(chan struct{}, 1),
 		anew:        make(chan struct{}, 1),
 		later:       v.later,
+		last:        before,
 		wrote:       map[types.NamespacedName]write{},
 		late:        map[types.NamespacedName]*Observed{},
 	}

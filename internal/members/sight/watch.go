@@ -62,6 +62,7 @@ type kindWatch struct {
 
 	mu       sync.Mutex
 	current  *sight // nil while there is none
+	last     []any  // what was seen before the current one has seen all
 	unserved bool   // the member said that it does not serve the kind
 	wrote    map[types.NamespacedName]write
 	late     map[types.NamespacedName]*Observed // answers that came after their object
@@ -167,22 +168,39 @@ func signal(c chan struct{}) {
 // watches it until that is no longer true, and starts over.
 func (w *kindWatch) run(ctx context.Context) {
 	wait := firstRetry
-	var last []any
 	for ctx.Err() == nil {
 		kind, err := w.lookup(ctx, w.gvk)
 		if err == nil {
-			var again bool
-			if last, again = w.follow(ctx, kind, last); again {
+			last, again := w.follow(ctx, kind, seen(w))
+			keep(w, last)
+			if again {
 				wait = firstRetry
 				continue
 			}
 		} else if meta.IsNoMatchError(err) {
-			w.lose(last)
-			last = nil
+			w.lose(seen(w))
+			keep(w, nil)
 		}
 		w.pause(ctx, wait)
 		wait = min(2*wait, lastRetry)
 	}
+}
+
+// seen returns the objects that were last seen of a kind.
+func seen(w *kindWatch) []any {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.current != nil && w.current.informer.HasSynced() {
+		return w.current.informer.GetStore().List()
+	}
+	return w.last
+}
+
+// keep keeps what was seen for the next sight.
+func keep(w *kindWatch, last []any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = last
 }
 
 // lose keeps that the kind is not served, and tells of the objects that were
