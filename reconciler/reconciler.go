@@ -148,6 +148,12 @@ func Check(controllers []string) error {
 	return err
 }
 
+// Any says whether a choice of loops leaves one to run. One that Check refuses has none.
+func Any(controllers []string) bool {
+	chosen, err := choose(controllers)
+	return err == nil && slices.ContainsFunc(loops, func(l loop) bool { return chosen[l.name] })
+}
+
 // Register adds the chosen loops to the manager. It errs on a name that is none.
 func Register(ctx context.Context, mgr ctrl.Manager, opts Options) error {
 	chosen, err := choose(opts.Controllers)

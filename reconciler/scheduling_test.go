@@ -61,6 +61,17 @@ func TestPlugins(t *testing.T) {
 	}
 }
 
+// TestAny: a program without loops of its own leaves the lease to others.
+func TestAny(t *testing.T) {
+	for list, want := range map[string]bool{
+		"": true, "*": true, "-*": false, "*,-scheduler": true, "-*,scheduler": true, "scheduler,-scheduler": false, "nonsense": false,
+	} {
+		if got := Any(strings.FieldsFunc(list, func(r rune) bool { return r == ',' })); got != want {
+			t.Errorf("--controllers=%s: %t, want %t", list, got, want)
+		}
+	}
+}
+
 func TestControllers(t *testing.T) {
 	if err := Check([]string{"*", "-rebalance"}); err != nil {
 		t.Error(err)

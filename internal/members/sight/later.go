@@ -280,7 +280,7 @@ func (l *later) drop(q question, obj *unstructured.Unstructured) {
 
 // fetch reads an object from the member.
 func fetch(ctx context.Context, w *kindWatch, key types.NamespacedName) (*unstructured.Unstructured, error) {
-	kind, err := w.lookup(ctx, w.gvk)
+	kind, err := w.served.lookup(ctx, w.gvk)
 	if err != nil {
 		return nil, err
 	}

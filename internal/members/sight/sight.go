@@ -255,7 +255,7 @@ func setBack(ctx context.Context, away bool, resource dynamic.ResourceInterface,
 // ends it.
 func (w *kindWatch) heard(s *sight, err error, gone func()) {
 	if missing(err) {
-		w.forget(w.gvk)
+		w.served.forget(w.gvk)
 		gone()
 	}
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {

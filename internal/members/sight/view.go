@@ -152,8 +152,7 @@ func (v *View) watchAfter(gvk schema.GroupVersionKind, before []any) *kindWatch 
 	}
 	w := &kindWatch{
 		gvk:         gvk,
-		lookup:      v.kinds.lookup,
-		forget:      v.kinds.forget,
+		served:      served{lookup: v.kinds.lookup, forget: v.kinds.forget},
 		client:      v.options.Client,
 		interpreter: v.options.Interpreter,
 		clock:       v.options.Clock,

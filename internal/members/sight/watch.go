@@ -49,8 +49,7 @@ const (
 // is its own: other kinds go on.
 type kindWatch struct {
 	gvk         schema.GroupVersionKind
-	lookup      func(context.Context, schema.GroupVersionKind) (Kind, error)
-	forget      func(schema.GroupVersionKind)
+	served      served
 	client      dynamic.Interface
 	interpreter Interpreter
 	clock       clock.WithTicker
@@ -66,6 +65,12 @@ type kindWatch struct {
 	unserved bool   // the member said that it does not serve the kind
 	wrote    map[types.NamespacedName]write
 	late     map[types.NamespacedName]*Observed // answers that came after their object
+}
+
+// served tells how the member serves a kind, and takes in that it does not any more.
+type served struct {
+	lookup func(context.Context, schema.GroupVersionKind) (Kind, error)
+	forget func(schema.GroupVersionKind)
 }
 
 // write is an object as the member answered an own write with it.
@@ -169,7 +174,7 @@ func signal(c chan struct{}) {
 func (w *kindWatch) run(ctx context.Context) {
 	wait := firstRetry
 	for ctx.Err() == nil {
-		kind, err := w.lookup(ctx, w.gvk)
+		kind, err := w.served.lookup(ctx, w.gvk)
 		if err == nil {
 			last, again := w.follow(ctx, kind, seen(w))
 			keep(w, last)

@@ -31,7 +31,7 @@ var (
 
 func newWatch(client *dynamicfake.FakeDynamicClient, lookup func(context.Context, schema.GroupVersionKind) (Kind, error)) *kindWatch {
 	return &kindWatch{
-		gvk: shipKind, lookup: lookup, forget: func(schema.GroupVersionKind) {}, client: client, interpreter: calm{},
+		gvk: shipKind, served: served{lookup: lookup, forget: func(schema.GroupVersionKind) {}}, client: client, interpreter: calm{},
 		clock: clock.RealClock{}, changed: func(*Observed) {}, synced: func(schema.GroupVersionKind) {},
 		retry: make(chan struct{}, 1), anew: make(chan struct{}, 1), later: newLater(calm{}, clock.RealClock{}),
 		wrote: map[types.NamespacedName]write{}, late: map[types.NamespacedName]*Observed{},
