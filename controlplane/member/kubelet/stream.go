@@ -21,6 +21,10 @@ import (
 // arrival is how long a client may take to open what it asked for.
 const arrival = 30 * time.Second
 
+// departure is how long one may take to read what it was sent, before its streams are
+// torn down: what it has not read by then is lost.
+const departure = 10 * time.Second
+
 // mostPorts bounds the connections to a pod's ports that one client has.
 const mostPorts = 256
 
@@ -64,6 +68,12 @@ func stream(w http.ResponseWriter, req *http.Request, program func(in io.Reader,
 		if s := streams[kind]; s != nil {
 			_ = s.Close()
 		}
+	}
+	timeout := time.NewTimer(departure)
+	defer timeout.Stop()
+	select {
+	case <-conn.CloseChan(): // the client has all of it
+	case <-timeout.C:
 	}
 }
 
