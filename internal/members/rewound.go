@@ -29,18 +29,7 @@ func shownBy(system *corev1.Namespace) shown {
 
 // before says whether what is shown now is from before what was shown then: the member
 // was set back to an earlier state, or somebody has changed its mark.
-func (s shown) before(then shown) bool {
-	switch {
-	case s.version < then.version:
-		return true
-	case then.mark == nil:
-		return false
-	case s.mark == nil:
-		return true
-	default:
-		return s.mark.Run < then.mark.Run || s.mark.ID == then.mark.ID && s.mark.Revision < then.mark.Revision
-	}
-}
+func (s shown) before(then shown) bool { return s.version < then.version || s.mark.Before(then.mark) }
 
 // looked notes what the member shows, and says whether that is from before what it has
 // shown already.

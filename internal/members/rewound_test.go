@@ -9,95 +9,129 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 )
+
+// closet is a member that has ConfigMaps, whose watches show nothing.
+type closet struct {
+	mu      sync.Mutex
+	version string // of its namespace kube-system
+	mark    int64  // in the claim that it carries; 0: it carries none
+	list    string // its ConfigMaps
+	lists   int    // how often they were read
+	away    bool   // it refuses to show them
+	end     chan struct{}
+	anew    func() // told that one who has seen nothing asks while it is away
+}
+
+func (c *closet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	fail := func(code int, reason string) {
+		w.WriteHeader(code)
+		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, reason, code)
+	}
+	query := r.URL.Query()
+	switch {
+	case r.URL.Path == "/api/v1":
+		_, _ = fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"configmaps","namespaced":true,"kind":"ConfigMap"}]}`)
+	case r.URL.Path == "/api/v1/namespaces/kube-system":
+		claim := claims.Claim{Hub: "h", Cluster: "edge"}
+		if c.mark > 0 {
+			claim.Mark = &claims.Mark{Run: 2, ID: "b", Revision: c.mark}
+		}
+		_, _ = fmt.Fprintf(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"ours","resourceVersion":%q,"annotations":{%q:%q}}}`,
+			c.version, clusterv1alpha1.ClaimAnnotation, claim.Encode())
+	case r.URL.Path != "/api/v1/configmaps":
+		fail(http.StatusNotFound, "NotFound")
+	case c.away:
+		if query.Get("watch") != "true" && query.Get("resourceVersion") == "0" {
+			c.anew()
+		}
+		fail(http.StatusServiceUnavailable, "ServiceUnavailable")
+	case query.Get("sendInitialEvents") == "true":
+		fail(http.StatusUnprocessableEntity, "Invalid")
+	case query.Get("watch") != "true":
+		c.lists++
+		_, _ = fmt.Fprint(w, c.list)
+	default:
+		w.(http.Flusher).Flush()
+		over := c.end
+		c.mu.Unlock()
+		select {
+		case <-over:
+		case <-r.Context().Done():
+		}
+		c.mu.Lock()
+	}
+}
+
+// set changes the member.
+func (c *closet) set(change func(c *closet)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(c)
+}
+
+// newCloset starts a member with two ConfigMaps.
+func newCloset(t *testing.T) (*closet, *httptest.Server) {
+	t.Helper()
+	c := &closet{version: "90", mark: 70, list: listText("100", configMapText("one", "40", ""), configMapText("two", "50", "")), end: make(chan struct{})}
+	server := httptest.NewTLSServer(c)
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	return c, server
+}
+
+// proved connects to a member that proves itself.
+func proved(t *testing.T, r *members.Registry, server *httptest.Server) *members.Member {
+	t.Helper()
+	cluster, secret := (&edge{server: server}).registered("first")
+	m := connectTo(t, r, cluster, secret)
+	if err := m.Prove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// becomes waits until something is known of the ConfigMap two.
+func becomes(t *testing.T, m *members.Member, want members.Presence) {
+	t.Helper()
+	eventually(t, "what is known of the member is true", func() error {
+		if _, presence := m.Read(configMap, types.NamespacedName{Namespace: "shop", Name: "two"}); presence != want {
+			return fmt.Errorf("presence %v, want %v", presence, want)
+		}
+		return nil
+	})
+}
 
 // TestAMemberThatWasSetBackUnseen: a hub that stood still while its member was set back,
 // and had grown past what its watches had seen, finds it with the next look.
 func TestAMemberThatWasSetBackUnseen(t *testing.T) {
-	const claim = `{"hub":"h","cluster":"first","mark":{"run":2,"id":"b","revision":%d}}`
-	for name, later := range map[string]struct {
-		version string // of its namespace kube-system, which was 90
-		mark    int    // which was 70
-		gone    bool   // what it has lost is found
-	}{
-		"its versions have gone back":         {"80", 70, true},
-		"they have grown past what was seen":  {"190", 60, true},
-		"it goes on, and nothing was missed":  {"190", 70, false},
-		"it goes on, and has a mark of later": {"190", 75, false},
+	for name, back := range map[string]func(c *closet){
+		"its versions have gone back":        func(c *closet) { c.version = "80" },
+		"they have grown past what was seen": func(c *closet) { c.version, c.mark = "190", 60 },
+		"it has no mark any more":            func(c *closet) { c.version, c.mark = "190", 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			var mu sync.Mutex
-			version, mark, list := "90", 70, listText("100", configMapText("one", "40", ""), configMapText("two", "50", ""))
-			lists := 0
-			mux := http.NewServeMux()
-			say := func(w http.ResponseWriter, text string) {
-				w.Header().Set("Content-Type", "application/json")
-				_, _ = fmt.Fprint(w, text)
-			}
-			mux.HandleFunc("/api/v1", func(w http.ResponseWriter, _ *http.Request) {
-				say(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"configmaps","namespaced":true,"kind":"ConfigMap"}]}`)
-			})
-			mux.HandleFunc("/api/v1/namespaces/kube-system", func(w http.ResponseWriter, _ *http.Request) {
-				mu.Lock()
-				defer mu.Unlock()
-				say(w, fmt.Sprintf(`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"ours","resourceVersion":%q,"annotations":{"cluster.flotilla.io/claim":%q}}}`,
-					version, fmt.Sprintf(claim, mark)))
-			})
-			mux.HandleFunc("/api/v1/configmaps", func(w http.ResponseWriter, r *http.Request) {
-				switch query := r.URL.Query(); {
-				case query.Get("sendInitialEvents") == "true":
-					w.WriteHeader(http.StatusUnprocessableEntity)
-					say(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
-				case query.Get("watch") != "true":
-					mu.Lock()
-					defer mu.Unlock()
-					lists++
-					say(w, list)
-				default: // it shows nothing, as one that has grown past
-					w.(http.Flusher).Flush()
-					<-r.Context().Done()
-				}
-			})
-			server := httptest.NewTLSServer(mux)
-			defer server.Close()
-			defer server.CloseClientConnections()
-			r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{})
-			cluster, secret := (&edge{server: server}).registered("first")
-			m := connectTo(t, r, cluster, secret)
-			two := types.NamespacedName{Namespace: "shop", Name: "two"}
-			is := func(want members.Presence) {
-				t.Helper()
-				eventually(t, "what is known of the member is true", func() error {
-					if _, presence := m.Read(configMap, two); presence != want {
-						return fmt.Errorf("presence %v, want %v", presence, want)
-					}
-					return nil
-				})
-			}
-			if err := m.Prove(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			is(members.Present)
-			mu.Lock()
-			version, mark, list = later.version, later.mark, listText("200", configMapText("one", "40", ""))
-			mu.Unlock()
+			c, server := newCloset(t)
+			m := proved(t, start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{}), server)
+			becomes(t, m, members.Present)
+			c.set(func(c *closet) { back(c); c.list = listText("200", configMapText("one", "40", "")) })
 			for range 2 {
 				if err := m.Prove(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if !later.gone {
-				is(members.Present)
-				return
-			}
-			is(members.Absent)
-			mu.Lock()
-			defer mu.Unlock()
-			if lists != 2 {
-				t.Errorf("the kind was listed %d times, want 2", lists)
-			}
+			becomes(t, m, members.Absent)
+			c.set(func(c *closet) {
+				if c.lists != 2 {
+					t.Errorf("the kind was listed %d times, want 2", c.lists)
+				}
+			})
 		})
 	}
 }
@@ -105,82 +139,26 @@ func TestAMemberThatWasSetBackUnseen(t *testing.T) {
 // TestWhatGoesWhileAMemberIsAway: an object that somebody removes from a member that is
 // cut off is told of when the watch begins anew, which never had it.
 func TestWhatGoesWhileAMemberIsAway(t *testing.T) {
-	var mu sync.Mutex
-	cut, list := false, listText("100", configMapText("one", "40", ""), configMapText("two", "50", ""))
-	anew, end := make(chan struct{}), make(chan struct{})
-	begun := sync.OnceFunc(func() { close(anew) })
-	mux := http.NewServeMux()
-	say := func(w http.ResponseWriter, text string) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprint(w, text)
-	}
-	mux.HandleFunc("/api/v1", func(w http.ResponseWriter, _ *http.Request) {
-		say(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"configmaps","namespaced":true,"kind":"ConfigMap"}]}`)
-	})
-	mux.HandleFunc("/api/v1/namespaces/kube-system", func(w http.ResponseWriter, _ *http.Request) {
-		say(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"ours","resourceVersion":"9"}}`)
-	})
-	mux.HandleFunc("/api/v1/configmaps", func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		away, all, over := cut, list, end
-		mu.Unlock()
-		switch query := r.URL.Query(); {
-		case away && query.Get("watch") != "true" && query.Get("resourceVersion") == "0":
-			begun() // one that has seen nothing asks
-			fallthrough
-		case away:
-			w.WriteHeader(http.StatusServiceUnavailable)
-			say(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503}`)
-		case query.Get("sendInitialEvents") == "true":
-			w.WriteHeader(http.StatusUnprocessableEntity)
-			say(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
-		case query.Get("watch") != "true":
-			say(w, all)
-		default:
-			w.(http.Flusher).Flush()
-			select {
-			case <-over:
-			case <-r.Context().Done():
-			}
-		}
-	})
-	server := httptest.NewTLSServer(mux)
-	defer server.Close()
-	defer server.CloseClientConnections()
+	c, server := newCloset(t)
+	anew := make(chan struct{})
+	c.anew = sync.OnceFunc(func() { close(anew) })
 	told := &log{}
-	r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), told)
-	cluster, secret := (&edge{server: server}).registered("first")
-	m := connectTo(t, r, cluster, secret)
-	two := types.NamespacedName{Namespace: "shop", Name: "two"}
-	is := func(want members.Presence) {
-		t.Helper()
-		eventually(t, "what is known of the member is true", func() error {
-			if _, presence := m.Read(configMap, two); presence != want {
-				return fmt.Errorf("presence %v, want %v", presence, want)
-			}
-			return nil
-		})
-	}
-	if err := m.Prove(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	is(members.Present)
+	m := proved(t, start(t, members.New(members.Options{Interpreter: interpreter.Native()}), told), server)
+	becomes(t, m, members.Present)
 
-	mu.Lock()
-	cut, list = true, listText("120", configMapText("one", "40", ""))
-	mu.Unlock()
-	close(end)
-	is(members.Unknown)
+	c.set(func(c *closet) {
+		c.away, c.list = true, listText("120", configMapText("one", "40", ""))
+		close(c.end)
+	})
+	becomes(t, m, members.Unknown)
 	m.Doubt()
 	if err := m.Prove(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	<-anew
 	before := told.count("changed two")
-	mu.Lock()
-	cut, end = false, make(chan struct{})
-	mu.Unlock()
-	is(members.Absent)
+	c.set(func(c *closet) { c.away, c.end = false, make(chan struct{}) })
+	becomes(t, m, members.Absent)
 	eventually(t, "what is gone is told", func() error {
 		if now := told.count("changed two"); now != before+1 {
 			return fmt.Errorf("it was told %d times, before that %d", now, before)
@@ -192,54 +170,14 @@ func TestWhatGoesWhileAMemberIsAway(t *testing.T) {
 // TestAMemberThatIsReachedElsewhere: nobody has to ask for an object for it to be seen
 // where a member has another address now.
 func TestAMemberThatIsReachedElsewhere(t *testing.T) {
-	serve := func(list string) *httptest.Server {
-		mux := http.NewServeMux()
-		say := func(w http.ResponseWriter, text string) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = fmt.Fprint(w, text)
-		}
-		mux.HandleFunc("/api/v1", func(w http.ResponseWriter, _ *http.Request) {
-			say(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"configmaps","namespaced":true,"kind":"ConfigMap"}]}`)
-		})
-		mux.HandleFunc("/api/v1/namespaces/kube-system", func(w http.ResponseWriter, _ *http.Request) {
-			say(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"ours","resourceVersion":"9"}}`)
-		})
-		mux.HandleFunc("/api/v1/configmaps", func(w http.ResponseWriter, r *http.Request) {
-			switch query := r.URL.Query(); {
-			case query.Get("sendInitialEvents") == "true":
-				w.WriteHeader(http.StatusUnprocessableEntity)
-				say(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
-			case query.Get("watch") != "true":
-				say(w, list)
-			default:
-				w.(http.Flusher).Flush()
-				<-r.Context().Done()
-			}
-		})
-		server := httptest.NewTLSServer(mux)
-		t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-		return server
-	}
 	told := &log{}
 	r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), told)
-	connected := func(server *httptest.Server) *members.Member {
-		t.Helper()
-		cluster, secret := (&edge{server: server}).registered("first")
-		m := connectTo(t, r, cluster, secret)
-		if err := m.Prove(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		return m
-	}
-	m := connected(serve(listText("100", configMapText("one", "40", ""), configMapText("two", "50", ""))))
-	eventually(t, "the member is seen", func() error {
-		if _, presence := m.Read(configMap, types.NamespacedName{Namespace: "shop", Name: "two"}); presence != members.Present {
-			return fmt.Errorf("presence %v", presence)
-		}
-		return nil
-	})
+	_, first := newCloset(t)
+	becomes(t, proved(t, r, first), members.Present)
 	one, two := told.count("changed one"), told.count("changed two")
-	connected(serve(listText("120", configMapText("one", "110", ""))))
+	c, second := newCloset(t)
+	c.set(func(c *closet) { c.list = listText("120", configMapText("one", "110", "")) })
+	proved(t, r, second)
 	eventually(t, "what has changed and what is gone is told", func() error {
 		if o, g := told.count("changed one"), told.count("changed two"); o != one+1 || g != two+1 {
 			return fmt.Errorf("told %d and %d times, before that %d and %d", o, g, one, two)

@@ -17,6 +17,9 @@ var ErrOlder = errors.New("what is kept here of the control plane is older than 
 // Trust errs while nothing may be started from what is kept of a hub that is away: with
 // ErrOlder, or because the member does not say how far it has seen that hub.
 func (s *Site) Trust(ctx context.Context, identity string) error {
+	if s.options.Folder == nil {
+		return ErrOlder
+	}
 	mark, err := s.markOf(ctx, &metav1.ObjectMeta{UID: types.UID(identity)})
 	if err != nil {
 		return err

@@ -22,6 +22,20 @@ type Mark struct {
 	Revision int64 `json:"revision"`
 }
 
+// Before says whether a member that carries m now was set back since it carried then; nil
+// is no mark. One of a later run may be of a smaller revision: that of a hub that was set
+// back itself.
+func (m *Mark) Before(then *Mark) bool {
+	switch {
+	case then == nil:
+		return false
+	case m == nil:
+		return true
+	default:
+		return m.Run < then.Run || m.ID == then.ID && m.Revision < then.Revision
+	}
+}
+
 // Run is one run of the hub's loops.
 type Run struct {
 	// Number counts runs from 1.

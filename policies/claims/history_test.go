@@ -77,6 +77,30 @@ func TestARunIsSettledOnce(t *testing.T) {
 	}
 }
 
+func TestAMarkThatWentBack(t *testing.T) {
+	then := &claims.Mark{Run: 2, ID: "b", Revision: 7}
+	for name, tc := range map[string]struct {
+		now, then *claims.Mark
+		want      bool
+	}{
+		"none at all":                    {nil, nil, false},
+		"the first":                      {then, nil, false},
+		"the same":                       {then, then, false},
+		"a later one of the same run":    {&claims.Mark{Run: 2, ID: "b", Revision: 8}, then, false},
+		"one of a later run":             {&claims.Mark{Run: 3, ID: "c", Revision: 5}, then, false},
+		"another run of the same number": {&claims.Mark{Run: 2, ID: "x", Revision: 5}, then, false},
+		"an earlier one of the same run": {&claims.Mark{Run: 2, ID: "b", Revision: 6}, then, true},
+		"one of an earlier run":          {&claims.Mark{Run: 1, ID: "a", Revision: 9}, then, true},
+		"none any more":                  {nil, then, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.now.Before(tc.then); got != tc.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
 func TestOlder(t *testing.T) {
 	is, was := &claims.Mark{Run: 2, ID: "b", Revision: 7}, &claims.Mark{Run: 1, ID: "a", Revision: 5}
 	full := claims.Copy{Mark: is, Before: was}
