@@ -91,6 +91,9 @@ const (
 	DefaultStartup = time.Minute
 )
 
+// lookEvery is how often members are looked at.
+const lookEvery = 10 * time.Second
+
 // fleet is what the loops share.
 type fleet struct {
 	mgr         ctrl.Manager
@@ -303,7 +306,7 @@ func registerDependency(ctx context.Context, f *fleet) error {
 }
 
 func registerBinding(ctx context.Context, f *fleet) error {
-	opts := binding.Options{}
+	opts := binding.Options{Doubts: cmp.Or(f.opts.Silence.Grace, DefaultGrace) + lookEvery}
 	if f.template != nil {
 		opts.Settled = f.template.Settled
 	}

@@ -48,6 +48,9 @@ type Options struct {
 	// They wait until the binding says that it stands for the template where
 	// Settled says no, or is nil.
 	Settled func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
+	// Doubts is how long after its start the loop leaves no cluster on the strength of
+	// what Works said before it; zero believes them at once.
+	Doubts time.Duration
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }
@@ -60,6 +63,7 @@ type Reconciler struct {
 	opts      Options
 
 	shelf    *shelf
+	hearsay  *hearsay
 	rules    *rulebook
 	inbox    store.Inbox[ctrl.Request]
 	failures echo.Said[told]
@@ -84,7 +88,8 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	shelf := &shelf{hub: hub, written: echo.New[*workv1alpha1.Work](opts.Clock)}
 	read := reader{hub: hub, live: live, templates: templates.Get, works: shelf.of, orphans: shelf.left, settled: opts.Settled}
 	own := echo.New[workv1alpha2.Binding](opts.Clock)
-	write := writer{hub: hub, events: events, find: shelf.find, cluster: shelf.cluster, echo: shelf.written, own: own, parallel: opts.Parallel}
+	hearsay := newHearsay(opts.Clock, opts.Doubts)
+	write := writer{hub: hub, events: events, find: shelf.find, cluster: shelf.cluster, echo: shelf.written, own: own, hearsay: hearsay, parallel: opts.Parallel}
 	rules := &rulebook{}
 	render := renderer{cluster: shelf.cluster, overrides: rules.of, interpreter: interp}
 	return &Reconciler{
@@ -92,6 +97,7 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 		events:    events,
 		opts:      opts,
 		shelf:     shelf,
+		hearsay:   hearsay,
 		rules:     rules,
 		phases:    []loop.Phase[state]{read.binding, write.latest, write.withdraw, read.template, render.run, write.dispatch, write.settle, write.clean},
 	}

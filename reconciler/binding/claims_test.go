@@ -222,3 +222,11 @@ func (f *fleet) arriveAs(gvk schema.GroupVersionKind, name, cluster string) {
 		return f.env.Hub.Status().Update(ctx, &w)
 	})
 }
+
+// fall has a cluster say that what it has is not healthy.
+func (f *fleet) fall(name, cluster string) {
+	f.Helper()
+	w := f.works("Deployment", name)[cluster]
+	w.Status.ManifestStatuses[0].Health = workv1alpha1.ResourceUnhealthy
+	f.check(f.env.Hub.Status().Update(f.Context(), &w))
+}

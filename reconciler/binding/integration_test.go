@@ -61,6 +61,8 @@ type fleet struct {
 	stop    func()
 	// statusEvery is how long counts of policies wait; zero means too long to see.
 	statusEvery time.Duration
+	// doubts is for how long after start the loop doubts what Works said before.
+	doubts time.Duration
 }
 
 // newFleet joins clusters, named after the test and labelled with it, and
@@ -152,7 +154,7 @@ func (f *fleet) start() {
 	carrier := template.New(mgr.GetClient(), templates, decider, know, f.events, template.Options{GiveWay: 50 * time.Millisecond, StatusEvery: stdcmp.Or(f.statusEvery, time.Hour)})
 	f.check(carrier.Register(ctx, mgr))
 	f.check(scheduler.New(mgr.GetClient(), decider, f.events, scheduler.Options{}).Register(mgr))
-	carried := binding.New(mgr.GetClient(), mgr.GetAPIReader(), templates, know, f.events, binding.Options{Settled: carrier.Settled})
+	carried := binding.New(mgr.GetClient(), mgr.GetAPIReader(), templates, know, f.events, binding.Options{Settled: carrier.Settled, Doubts: f.doubts})
 	f.check(carried.Register(ctx, mgr))
 	knowledge.OnChange(carrier.Reinterpret)
 	knowledge.OnChange(carried.Reinterpret)

@@ -39,10 +39,20 @@ func (p writer) settle(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	holds := func(cluster string) bool { return len(worksIn(s.works, cluster)) > 0 }
-	ready := func(cluster string) bool { return s.ready[cluster] && p.answers(ctx, cluster) }
+	var again loop.Next
+	ready := func(cluster string) bool {
+		if !s.ready[cluster] || !p.answers(ctx, cluster) {
+			return false
+		}
+		if p.hearsay.believes(worksIn(s.works, cluster)) {
+			return true
+		}
+		again.After = p.hearsay.left()
+		return false
+	}
 	tasks, ended := placement.Unfinished(spec, holds, ready)
 	if len(ended) == 0 {
-		return loop.Next{}, nil
+		return again, nil
 	}
 	desired := s.binding.DeepCopyObject().(workv1alpha2.Binding)
 	desired.BindingSpec().GracefulEvictionTasks = tasks
@@ -61,7 +71,7 @@ func (p writer) settle(ctx context.Context, s *state) (loop.Next, error) {
 	log.FromContext(ctx).Info("left clusters for others", "clusters", ended)
 	message := "Left " + inWords(ended) + " for " + placement.Text(spec.Clusters)
 	p.events.Event(scheduler.TemplateRef(desired), corev1.EventTypeNormal, workv1alpha2.EventReasonEvictWorkloadFromClusterSucceed, message)
-	return loop.Next{}, nil
+	return again, nil
 }
 
 // answers says whether a cluster is there: what a Work says of one that is not was so

@@ -148,11 +148,12 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*workv1alpha1.Work], q queue) {
+			news := r.hearsay.heard(e.ObjectOld, e.ObjectNew)
 			switch own := r.shelf.written.Observed(e.ObjectNew); {
 			case !own && edited(e.ObjectOld, e.ObjectNew):
 				add(e.ObjectOld, q)
 				add(e.ObjectNew, q)
-			case rollup.Ready(e.ObjectNew) && !rollup.Ready(e.ObjectOld) && r.moving(ctx, e.ObjectNew):
+			case rollup.Ready(e.ObjectNew) && (news || !rollup.Ready(e.ObjectOld)) && r.moving(ctx, e.ObjectNew):
 				add(e.ObjectNew, q)
 			}
 		},

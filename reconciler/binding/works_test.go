@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -122,6 +123,49 @@ func TestClustersComeAndGo(t *testing.T) {
 	f.wrote("a policy that no cluster fits", map[string]int{
 		"PATCH propagationpolicies/status": 1, "PATCH resourcebindings": 1, "DELETE works": 1,
 	})
+}
+
+// TestNoClusterIsLeftForWhatWasSaidBeforeAStart: while the loops stood still, the cluster
+// that stays may have lost what its Work says it has.
+func TestNoClusterIsLeftForWhatWasSaidBeforeAStart(t *testing.T) {
+	f := newFleet(t, "a", "b")
+	policy := f.policy("all", deployments("web"))
+	f.create(policy, f.deployment("web"))
+	both := map[string]string{"a": "2x1", "b": "2x1"}
+	eventually(f, "images", both, func() map[string]string { return f.images("web") })
+	f.arrive("web", "a")
+	f.arrive("web", "b")
+	f.stop()
+	edit(f, policy, func(p *policyv1alpha1.PropagationPolicy) {
+		p.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{f.cluster("a")}}
+	})
+
+	f.doubts = time.Hour
+	f.start()
+	eventually(f, "eviction tasks", 1, func() int { return len(f.binding("Deployment", "web").Spec.GracefulEvictionTasks) })
+	f.settle()
+	if diff := cmp.Diff(both, f.images("web")); diff != "" {
+		t.Fatalf("a cluster was left on the strength of an old word (-want +got):\n%s", diff)
+	}
+	f.fall("web", "a")
+	f.arrive("web", "a")
+	one := map[string]string{"a": "2x1"}
+	eventually(f, "images once the other has said so again", one, func() map[string]string { return f.images("web") })
+
+	f.stop()
+	edit(f, policy, func(p *policyv1alpha1.PropagationPolicy) {
+		p.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{f.cluster("a"), f.cluster("b")}}
+	})
+	f.start()
+	eventually(f, "images", both, func() map[string]string { return f.images("web") })
+	f.arrive("web", "b")
+	f.stop()
+	edit(f, policy, func(p *policyv1alpha1.PropagationPolicy) {
+		p.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{f.cluster("a")}}
+	})
+	f.doubts = time.Second
+	f.start()
+	eventually(f, "images once the time is over", one, func() map[string]string { return f.images("web") })
 }
 
 func TestForeignEdits(t *testing.T) {

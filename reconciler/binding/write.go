@@ -39,6 +39,7 @@ type writer struct {
 	cluster  func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, bool, error)
 	echo     *echo.Echo[*workv1alpha1.Work]
 	own      *echo.Echo[workv1alpha2.Binding]
+	hearsay  *hearsay
 	parallel int
 }
 
