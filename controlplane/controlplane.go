@@ -27,6 +27,7 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/pki"
 	"github.com/flotilla-io/flotilla/controlplane/proxy"
 	"github.com/flotilla-io/flotilla/controlplane/seal"
+	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
 // ControlPlane is a server that is built and holds its folder and port, but
@@ -36,6 +37,9 @@ type ControlPlane struct {
 	// plane has written since is not in it. It is 0 for a store that runs elsewhere, which
 	// others may write.
 	Opened int64
+	// Place tells where its store is: for one of its own its folder, which a copy of that
+	// is not, and for one that runs elsewhere the etcd that it is.
+	Place string
 
 	opts   Options
 	dir    *datadir.Dir
@@ -111,6 +115,9 @@ func (c *ControlPlane) openStore(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if c.Place, err = etcd.Place(ctx, client); err != nil {
+			return errors.Join(err, client.Close())
+		}
 		if c.relay, err = fence.NewRelay(ctx, client, c.dir.Path("apiserver"), epoch); err != nil {
 			return err
 		}
@@ -126,6 +133,9 @@ func (c *ControlPlane) openStore(ctx context.Context) error {
 	}
 	if c.Opened, err = c.store.Revision(ctx); err != nil {
 		return fmt.Errorf("read the revision of the store: %w", err)
+	}
+	if c.Place, err = tenure.Place(c.opts.DataDir); err != nil {
+		return err
 	}
 	c.opts.Etcd.Servers = c.store.Endpoints()
 	return nil

@@ -66,30 +66,19 @@ type Options struct {
 	// Scheduling says how bindings are placed.
 	Scheduling Scheduling
 	// Silence says when nothing heard of a cluster is news.
-	Silence Silence
+	Silence cluster.Silence
 	// Tenure ends what is written to members with the lease; nil: there is none.
 	Tenure *tenure.Tenure
 	// Opened is the revision of the hub's store before this process wrote anything there;
 	// 0 where that is not known, or others write, too.
 	Opened int64
+	// Place is where the hub's store is: a copy of it elsewhere waits until this one does
+	// not act any more. Empty where that is not known.
+	Place string
 	// Builds runs what is large or must not be done in this process; nil does all of
 	// it here, one after the other.
 	Builds build.Runner
 }
-
-// Silence is how long nothing may be heard of a cluster in pull mode before it
-// counts as not known to be ready.
-type Silence struct {
-	// Grace is for one that has reported before, Startup for one that never has; zero
-	// means DefaultGrace and DefaultStartup.
-	Grace, Startup time.Duration
-}
-
-// How long clusters may be silent, as in Karmada.
-const (
-	DefaultGrace   = 40 * time.Second
-	DefaultStartup = time.Minute
-)
 
 // lookEvery is how often members are looked at.
 const lookEvery = 10 * time.Second
@@ -306,7 +295,7 @@ func registerDependency(ctx context.Context, f *fleet) error {
 }
 
 func registerBinding(ctx context.Context, f *fleet) error {
-	opts := binding.Options{Doubts: cmp.Or(f.opts.Silence.Grace, DefaultGrace) + lookEvery}
+	opts := binding.Options{Doubts: cmp.Or(f.opts.Silence.Grace, cluster.DefaultGrace) + lookEvery}
 	if f.template != nil {
 		opts.Settled = f.template.Settled
 	}
@@ -334,10 +323,9 @@ func registerStatus(_ context.Context, f *fleet) error {
 
 func registerCluster(_ context.Context, f *fleet) error {
 	return cluster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, cluster.Options{
-		Marks: f.setback, Hold: f.setback.HoldOf, OnHold: f.setback.OnChange,
-		NoModels:     f.opts.Scheduling.Off.Models,
-		MonitorGrace: cmp.Or(f.opts.Silence.Grace, DefaultGrace),
-		StartupGrace: cmp.Or(f.opts.Silence.Startup, DefaultStartup),
+		Place: f.opts.Place, Marks: f.setback, Hold: f.setback.HoldOf, OnHold: f.setback.OnChange,
+		NoModels: f.opts.Scheduling.Off.Models,
+		Silence:  f.opts.Silence,
 	}).Register(f.mgr)
 }
 

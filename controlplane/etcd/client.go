@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -40,4 +41,14 @@ func Connect(a Address) (*clientv3.Client, error) {
 		return nil, fmt.Errorf("connect to the store: %w", err)
 	}
 	return client, nil
+}
+
+// Place names the etcd that client leads to: all its members say the same, and another
+// one says something else.
+func Place(ctx context.Context, client *clientv3.Client) (string, error) {
+	answer, err := client.Get(ctx, "flotilla.io/place", clientv3.WithCountOnly())
+	if err != nil {
+		return "", fmt.Errorf("read which etcd it is: %w", err)
+	}
+	return fmt.Sprintf("etcd_%x", answer.Header.ClusterId), nil
 }

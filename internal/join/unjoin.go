@@ -26,6 +26,8 @@ var (
 	ErrPull = errors.New("the cluster is in pull mode: use unregister, or --force if its agent is gone for good")
 	// ErrStays says that the cluster did not leave in time.
 	ErrStays = errors.New("the cluster has not left")
+	// ErrElsewhere says that another copy of the hub acts in the member.
+	ErrElsewhere = errors.New("another copy of this control plane acts in the cluster: do it there, or stop that copy first")
 	// ErrOther says that the member that was named is not the cluster that leaves.
 	ErrOther = errors.New("that is another cluster")
 )
@@ -77,7 +79,7 @@ func (o *UnjoinOptions) complete() error {
 
 // Unjoin takes a cluster off the hub: its workloads are removed, then its
 // registration, then the hub's accounts in it. After an interruption it may be
-// run again, and finishes. Errors: ErrPull, ErrStays, ErrOther, one that
+// run again, and finishes. Errors: ErrPull, ErrElsewhere, ErrStays, ErrOther, one that
 // apierrors.IsNotFound knows if nothing was there, or what either side answered.
 func Unjoin(ctx context.Context, o UnjoinOptions) error {
 	if err := o.complete(); err != nil {
@@ -97,6 +99,9 @@ func Unjoin(ctx context.Context, o UnjoinOptions) error {
 	}
 	if cluster.Spec.SyncMode == clusterv1alpha1.Pull && !o.Force {
 		return ErrPull
+	}
+	if Elsewhere(cluster) && (!o.Force || o.Member != nil) {
+		return ErrElsewhere
 	}
 	if err := o.meet(ctx, cluster.Spec.ID); err != nil {
 		return err
@@ -118,6 +123,13 @@ func Unjoin(ctx context.Context, o UnjoinOptions) error {
 		return fmt.Errorf("read cluster %s: %w", o.Name, missing)
 	}
 	return nil
+}
+
+// Elsewhere says whether another copy of the hub acts in a member, as far as this one
+// knows: its accounts and its claim there are that one's.
+func Elsewhere(cluster *clusterv1alpha1.Cluster) bool {
+	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+	return ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason == clusterv1alpha1.ClusterElsewhereReason
 }
 
 // meet checks that the member is the one that leaves, before anything is done.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -124,7 +125,7 @@ func (m *Member) Prove(ctx context.Context) error {
 		m.sight.Reread()
 	}
 	if err := m.hold(ctx, system); err != nil {
-		if errors.Is(err, ErrClaimed) || errors.Is(err, ErrPushed) || errors.Is(err, ErrAgent) {
+		if notOurs(err) {
 			m.trust.Store(unproven)
 		}
 		return err
@@ -139,6 +140,11 @@ func (m *Member) Prove(ctx context.Context) error {
 	m.sight.Retry()
 	m.tell.Proven(m.name)
 	return nil
+}
+
+// notOurs says whether somebody else acts in the member, or may.
+func notOurs(err error) bool {
+	return slices.ContainsFunc([]error{ErrClaimed, ErrPushed, ErrAgent, ErrElsewhere, ErrMoving}, func(is error) bool { return errors.Is(err, is) })
 }
 
 // Identity returns what tells a cluster from all others: the UID of its

@@ -64,6 +64,7 @@ type tenure struct {
 
 	clock clock.PassiveClock
 	agent agentSeat
+	home  homeSeen
 }
 
 // Standing returns what may be concluded of the objects in the member.
@@ -129,6 +130,12 @@ func (t *tenure) holdAs(ctx context.Context, holder claims.Holder, system *corev
 		return ErrPushed
 	}
 	wanted, changed := claims.Take(claim, holder)
+	home, turn := wanted.Home.Enter(holder.Place, t.glance(wanted.Home))
+	moves := !home.Same(wanted.Home)
+	wanted.Home, changed = home, changed || moves
+	if turn != claims.Acts {
+		return t.elsewhere(ctx, system, wanted, moves, turn)
+	}
 	if t.marks != nil {
 		if err := t.marks.Weigh(ctx, holder.Cluster, wanted.Mark); err != nil {
 			return err
@@ -154,6 +161,7 @@ func (t *tenure) holdAs(ctx context.Context, holder claims.Holder, system *corev
 	switch {
 	case err == nil:
 		t.looked(claimed)
+		t.moved(wanted.Home, moves)
 		t.held(claims.StandingOf(wanted, holder), "")
 	case apierrors.IsConflict(err) || !errors.As(err, &answer):
 		return err
@@ -224,7 +232,8 @@ func (t *tenure) held(s claims.Standing, fault string) {
 }
 
 // Release takes this hub's claim off the member, which is let go of: another hub
-// may have it. The claim of another hub stays.
+// may have it. The claim of another hub stays, and that of this one where it acts from
+// another place.
 func (t *tenure) Release(ctx context.Context) error {
 	if t.holder == nil || t.holder().Hub == "" {
 		return nil
@@ -237,7 +246,7 @@ func (t *tenure) Release(ctx context.Context) error {
 		return fmt.Errorf("read the cluster's claim: %w", err)
 	}
 	claim, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
-	if err != nil || claim == nil || claims.Judge(claim, t.holder()) != claims.Ours {
+	if err != nil || claim == nil || claims.Judge(claim, t.holder()) != claims.Ours || claim.Home.Elsewhere(t.holder().Place) {
 		return nil
 	}
 	patch, err := ClaimPatch(system, nil)

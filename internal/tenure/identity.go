@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
@@ -33,5 +34,20 @@ func Identity(folder string) (string, error) {
 		return host + "_" + string(uuid.NewUUID()), nil
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d %d", host, strings.TrimSpace(string(boot)), place.Dev, place.Ino))
+	return host + "_" + hex.EncodeToString(sum[:8]), nil
+}
+
+// Place returns where a folder is: the same for as long as it stays there, also when the
+// machine starts again, and another one for a copy of it.
+func Place(folder string) (string, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("name the place of %s: %w", folder, err)
+	}
+	var is unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, folder, 0, unix.STATX_INO|unix.STATX_BTIME, &is); err != nil {
+		return "", fmt.Errorf("name the place of %s: %w", folder, err)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d.%d", host, is.Ino, is.Btime.Sec, is.Btime.Nsec))
 	return host + "_" + hex.EncodeToString(sum[:8]), nil
 }

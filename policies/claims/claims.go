@@ -30,6 +30,8 @@ type Claim struct {
 	Former []string `json:"former,omitempty"`
 	// Mark is how far the member has seen the hub's store go; nil: not at all.
 	Mark *Mark `json:"mark,omitempty"`
+	// Home is from where the hub acts there; nil: from wherever it is.
+	Home *Home `json:"home,omitempty"`
 }
 
 // The modes of a claim.
@@ -85,6 +87,8 @@ type Holder struct {
 	Address string
 	// Mode is how the member is to be had; empty leaves that open.
 	Mode string
+	// Place is where it is that asks; empty if that is not known.
+	Place string
 }
 
 // Pushed says whether an agent asks for a member where its hub applies itself: it was

@@ -56,7 +56,7 @@ func (c *claimant) holder(ctx context.Context, cluster string) (func() claims.Ho
 	if err != nil {
 		return nil, fmt.Errorf("read the identity of the hub: %w", err)
 	}
-	is := claims.Holder{Hub: string(system.UID), Cluster: cluster, Address: c.address(ctx), Mode: claims.Push}
+	is := claims.Holder{Hub: string(system.UID), Cluster: cluster, Address: c.address(ctx), Mode: claims.Push, Place: c.options.Place}
 	return func() claims.Holder { return is }, nil
 }
 

@@ -68,6 +68,9 @@ type Options struct {
 	// Holder says which hub has the cluster; nil means the one that the loop reads
 	// from, by its namespace kube-system.
 	Holder func(cluster string) claims.Holder
+	// Place is where the hub is, which is kept apart from a copy of it elsewhere; empty:
+	// that is not known.
+	Place string
 	// Marks compares how far members have seen the hub go; nil does not.
 	Marks members.Marker
 	// Hold is why nothing is changed in a cluster, which its conditions show; nil, and a
@@ -75,14 +78,25 @@ type Options struct {
 	Hold func(cluster string) *claims.Hold
 	// OnHold has told called when that begins and ends; nil does not.
 	OnHold func(told func())
-	// MonitorGrace is how long a cluster in pull mode may be silent before Ready
-	// becomes Unknown; zero means 40 s.
-	MonitorGrace time.Duration
-	// StartupGrace is the same for one that has never reported; zero means 60 s.
-	StartupGrace time.Duration
+	// Silence is how long nothing may be heard of a cluster in pull mode.
+	Silence Silence
 	// Clock is the time; nil means the machine's.
 	Clock clock.WithTicker
 }
+
+// Silence is how long nothing may be heard of a cluster in pull mode before it
+// counts as not known to be ready.
+type Silence struct {
+	// Grace is for one that has reported before, Startup for one that never has; zero
+	// means DefaultGrace and DefaultStartup.
+	Grace, Startup time.Duration
+}
+
+// How long clusters may be silent, as in Karmada.
+const (
+	DefaultGrace   = 40 * time.Second
+	DefaultStartup = time.Minute
+)
 
 func defaults(o Options) Options {
 	set := func(d *time.Duration, value time.Duration) {
@@ -95,8 +109,8 @@ func defaults(o Options) Options {
 	set(&o.FailureThreshold, 30*time.Second)
 	set(&o.SuccessThreshold, 30*time.Second)
 	set(&o.Resync, 10*time.Minute)
-	set(&o.MonitorGrace, 40*time.Second)
-	set(&o.StartupGrace, time.Minute)
+	set(&o.Silence.Grace, DefaultGrace)
+	set(&o.Silence.Startup, DefaultStartup)
 	if o.Workers == 0 {
 		o.Workers = 4
 	}

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -135,6 +136,10 @@ func (r *Reconciler) saw(p *post, o observation) {
 	name := p.member.Name()
 	if r.posts[name] != p {
 		return
+	}
+	if before := p.seen; o.refused != "" && (before == nil || before.refused != o.refused) {
+		r.recorder.Event(&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, UID: p.uid}}, corev1.EventTypeWarning,
+			clusterv1alpha1.EventReasonCopyRefused, "A copy of this control plane, "+o.refused+", wanted to act in this cluster, and was refused: stop it")
 	}
 	p.seen = &o
 	r.queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: name}})

@@ -36,9 +36,9 @@ func (r *Reconciler) judge(_ context.Context, s *state) (loop.Next, error) {
 	r.options.waits(s, r.recorder)
 	current := readiness(s.cluster)
 	last := r.pulses.last(s.cluster.Name, current)
-	grace, reason, message := r.options.MonitorGrace, clusterv1alpha1.ClusterStatusUnknownReason, silent
+	grace, reason, message := r.options.Silence.Grace, clusterv1alpha1.ClusterStatusUnknownReason, silent
 	if current == nil {
-		grace, reason, message = r.options.StartupGrace, clusterv1alpha1.ClusterStatusNeverUpdatedReason, neverReported
+		grace, reason, message = r.options.Silence.Startup, clusterv1alpha1.ClusterStatusNeverUpdatedReason, neverReported
 	} else if current.Status == metav1.ConditionUnknown {
 		return loop.Next{}, nil // the agent turns it when it is back
 	}

@@ -24,12 +24,14 @@ type observation struct {
 	gap string
 	// unclaimed is why the member does not let itself be claimed; empty: it does.
 	unclaimed string
+	// refused is from where a copy of the hub has asked to act there; empty: none has.
+	refused string
 	// totals are none until nodes and pods are known.
 	totals
 }
 
 func (o *observation) same(other *observation) bool {
-	return o.outcome == other.outcome && o.version == other.version && o.gap == other.gap && o.unclaimed == other.unclaimed &&
+	return o.outcome == other.outcome && o.version == other.version && o.gap == other.gap && o.unclaimed == other.unclaimed && o.refused == other.refused &&
 		equality.Semantic.DeepEqual(o.kinds, other.kinds) &&
 		equality.Semantic.DeepEqual(o.nodes, other.nodes) &&
 		equality.Semantic.DeepEqual(o.resources, other.resources) &&
@@ -61,6 +63,8 @@ type subject struct {
 	sums     func() totals
 	// unclaimed is why the member does not let itself be claimed; empty: it does.
 	unclaimed func() string
+	// refused is from where a copy of the hub has asked to act there; empty: none has.
+	refused func() string
 }
 
 // observer watches one member from a goroutine of its own, so that a member that
@@ -134,6 +138,7 @@ func subjectOf(member *members.Member, summary *summary) subject {
 		sums:    summary.sums,
 
 		unclaimed: member.Unclaimed,
+		refused:   member.Refused,
 	}
 }
 
@@ -188,10 +193,18 @@ func (o *observer) look(ctx context.Context) bool {
 		o.seen.outcome = outcome{reason: clusterv1alpha1.ClusterClaimedReason, message: err.Error()}
 		o.trouble, o.reading.due = min(max(2*o.trouble, firstLook), o.options.Period), time.Time{}
 		return false
+	case errors.Is(err, members.ErrElsewhere):
+		o.seen.outcome = outcome{reason: clusterv1alpha1.ClusterElsewhereReason, message: err.Error() + "; nothing is written there from here: stop one of the two. It is asked again every 5 minutes, and when this one starts"}
+		o.trouble, o.reading.due = o.options.Period, time.Time{}
+		return false
+	case errors.Is(err, members.ErrMoving):
+		o.seen.outcome = o.threshold.keep(outcome{reason: clusterv1alpha1.ClusterElsewhereReason, message: err.Error()})
+		o.trouble, o.reading.due = min(max(2*o.trouble, firstLook), o.options.Period), time.Time{}
+		return false
 	case err != nil && (!o.trusted() || unidentified(err) != unknown):
 		is = unidentified(err)
 	}
-	o.seen.unclaimed = o.unclaimed()
+	o.seen.unclaimed, o.seen.refused = o.unclaimed(), o.refused()
 	o.seen.outcome = o.threshold.turn(o.clock.Now(), is)
 	if !is.ready {
 		o.trouble, o.reading.due = min(max(2*o.trouble, firstLook), o.options.Period), time.Time{}

@@ -122,6 +122,9 @@ const (
 	// ClusterClaimedReason goes with False: the member is another hub's. Karmada does
 	// not have it.
 	ClusterClaimedReason = "ClaimedByAnotherHub"
+	// ClusterElsewhereReason goes with False: another copy of the hub acts in the member,
+	// or may. Karmada does not have it.
+	ClusterElsewhereReason = "ActsElsewhere"
 	// ClusterCredentialsRefusedReason goes with False: the member is there, and does not
 	// let the hub in. Karmada does not have it.
 	ClusterCredentialsRefusedReason = "CredentialsRefused"
@@ -148,6 +151,8 @@ const (
 const (
 	// EventReasonPropertiesNotApproved says that an agent says of its cluster what no administrator said.
 	EventReasonPropertiesNotApproved = "PropertiesNotApproved"
+	// EventReasonCopyRefused says that a copy of the hub wanted to act in a cluster.
+	EventReasonCopyRefused = "CopyRefused"
 	// EventReasonEndpointChanged says that a cluster in pull mode is reached elsewhere, or in another way, than before.
 	EventReasonEndpointChanged = "EndpointChanged"
 	// EventReasonCreateExecutionSpaceFailed says that the execution namespace could not be made.

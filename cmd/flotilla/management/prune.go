@@ -186,11 +186,15 @@ func (p *prune) connect(ctx context.Context) (err error) {
 	if p.hub, err = p.fleet.Client(); err != nil {
 		return fleet.Describe(err)
 	}
-	if err := p.hub.Get(ctx, client.ObjectKey{Name: p.cluster}, &clusterv1alpha1.Cluster{}); err != nil {
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := p.hub.Get(ctx, client.ObjectKey{Name: p.cluster}, cluster); err != nil {
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf("there is no cluster %s: flotilla get clusters lists them", p.cluster)
 		}
 		return fleet.Describe(err)
+	}
+	if join.Elsewhere(cluster) {
+		return join.ErrElsewhere
 	}
 	id, err := join.HubIdentity(ctx, p.hub)
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler"
+	"github.com/flotilla-io/flotilla/reconciler/cluster"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 )
 
@@ -39,7 +40,7 @@ type loopOptions struct {
 	skippedAPIs       string
 	skip              propagation.SkipRules
 	scheduling        reconciler.Scheduling
-	silence           reconciler.Silence
+	silence           cluster.Silence
 	gates             map[string]bool
 	// features are what the gates mean, once they are validated.
 	features features.Gates
@@ -58,6 +59,8 @@ type inProcess struct {
 	// opened is the revision of its store before this process wrote anything; 0: not
 	// known.
 	opened int64
+	// place is where its store is; empty: not known.
+	place string
 	// room is why nothing more should be kept on the disk.
 	room func() error
 }
@@ -82,9 +85,9 @@ func (o *loopOptions) addFlags(flags *pflag.FlagSet) {
 		"which plugins choose clusters: names, * for all, -name for all but that one; there are "+strings.Join(o.scheduling.PluginNames(), ", "))
 	flags.BoolVar(&o.scheduling.KeepEmpty, "enable-empty-workload-propagation", false,
 		"carry a workload to clusters that were chosen for it and get no replicas, too")
-	flags.DurationVar(&o.silence.Grace, "cluster-monitor-grace-period", reconciler.DefaultGrace,
+	flags.DurationVar(&o.silence.Grace, "cluster-monitor-grace-period", cluster.DefaultGrace,
 		"how long a cluster in pull mode may be silent before it counts as not known to be ready")
-	flags.DurationVar(&o.silence.Startup, "cluster-startup-grace-period", reconciler.DefaultStartup,
+	flags.DurationVar(&o.silence.Startup, "cluster-startup-grace-period", cluster.DefaultStartup,
 		"the same for a cluster that has never been heard of")
 	flags.Var(flag.NewMapStringBool(&o.gates), "feature-gates",
 		"what to switch on or off, as name=true or name=false; there are "+strings.Join(features.Names(), ", ")+", and in serve those of Kubernetes")
@@ -188,6 +191,7 @@ func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *arti
 		Tenure:      options.Tenure,
 		Builds:      o.sources.builds,
 		Opened:      o.plane.opened,
+		Place:       o.plane.place,
 	})
 	if err != nil {
 		return err

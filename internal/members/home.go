@@ -1,0 +1,90 @@
+package members
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-io/flotilla/internal/ownership"
+	"github.com/flotilla-io/flotilla/policies/claims"
+)
+
+var (
+	// ErrElsewhere says that this hub acts in a member from another place: one of the two
+	// is a copy.
+	ErrElsewhere = errors.New("another copy of this control plane acts in this cluster, from another folder or machine")
+	// ErrMoving says that this hub may act there from another place yet.
+	ErrMoving = errors.New("this control plane was in another folder or machine when it last acted in this cluster: whether one still runs there is waited for, half a minute")
+)
+
+// homeSeen is from where the hub acts in a member, as it was last seen there.
+type homeSeen struct {
+	last    *claims.Home
+	since   time.Time
+	asked   bool   // this process has
+	refused string // from where another one asked this process; empty: none has
+}
+
+// glance says for how long a home has been as it is.
+func (t *tenure) glance(home *claims.Home) claims.Glance {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.clock.Now()
+	if s := &t.home; s.since.IsZero() || !s.last.Same(home) {
+		s.last, s.since = home, now
+	}
+	return claims.Glance{Still: now.Sub(t.home.since), Asked: t.home.asked}
+}
+
+// moved notes what was written.
+func (t *tenure) moved(home *claims.Home, news bool) {
+	if !news || home == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.home.last, t.home.since = home, t.clock.Now()
+	t.home.asked = t.home.asked || home.Asks != ""
+	t.home.refused = home.Refused
+}
+
+// Refused is from where a copy of this hub has asked to act in the member since this one
+// is connected to it; empty: none has.
+func (t *tenure) Refused() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return ownership.Clip(t.home.refused, mostClaim)
+}
+
+// elsewhere asks in the member whether the hub still acts from another place, where that
+// is news, and returns why nothing may be written there meanwhile.
+func (t *tenure) elsewhere(ctx context.Context, system *corev1.Namespace, wanted *claims.Claim, news bool, turn claims.Turn) error {
+	fault := ErrMoving
+	if turn == claims.Refused {
+		fault = ErrElsewhere
+	}
+	fault = fmt.Errorf("%w: it was %s", fault, ownership.Clip(wanted.Home.At, mostClaim))
+	if !news {
+		return fault
+	}
+	patch, err := ClaimPatch(system, wanted)
+	if err != nil {
+		return err
+	}
+	claimed, err := t.clients.CoreV1().Namespaces().Patch(ctx, system.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: ownership.FieldManager})
+	switch {
+	case apierrors.IsConflict(err):
+		return err
+	case err != nil:
+		return fmt.Errorf("%w, and cannot be asked: %w", fault, err)
+	}
+	t.looked(claimed)
+	t.moved(wanted.Home, true)
+	return fault
+}

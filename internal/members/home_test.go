@@ -1,0 +1,94 @@
+package members_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
+)
+
+// TestACopyOfAHubBesideIt: two hubs of one identity and one member. Whoever acts there
+// goes on, and who comes from a copy waits until nobody answers.
+func TestACopyOfAHubBesideIt(t *testing.T) {
+	e := &estate{}
+	server := httptest.NewServer(e)
+	defer server.Close()
+	now := clocktesting.NewFakeClock(time.Unix(1e9, 0))
+	connect := func(place string) *members.Member {
+		m, err := start(t, members.New(members.Options{Interpreter: interpreter.Native(), Clock: now}), &log{}).Connect(members.Target{
+			Name: "east", ID: "u", Config: &rest.Config{Host: server.URL},
+			Holder: func() claims.Holder { return claims.Holder{Hub: "one", Cluster: "east", Place: place} },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	hub, copied := connect("here"), connect("there")
+	look := func(what string, m *members.Member, want error, asked ...string) {
+		t.Helper()
+		e.asked()
+		if err := m.Prove(t.Context()); !errors.Is(err, want) || m.Proven() != (want == nil) {
+			t.Errorf("%s: Prove = %v, proven %t; want %v", what, err, m.Proven(), want)
+		}
+		if diff := cmp.Diff(asked, e.asked()); diff != "" {
+			t.Errorf("%s asks (-want +got):\n%s", what, diff)
+		}
+		now.Step(10 * time.Second)
+	}
+	look("the hub, for the first time", hub, nil, "GET", "PATCH")
+	look("the hub", hub, nil, "GET")
+	look("a copy", copied, members.ErrMoving, "GET", "PATCH")
+	look("a copy that waits", copied, members.ErrMoving, "GET")
+	look("the hub answers", hub, nil, "GET", "PATCH")
+	if got := hub.Refused(); got != "there" {
+		t.Errorf("the hub refused %q", got)
+	}
+	look("a copy that was refused", copied, members.ErrElsewhere, "GET")
+	look("the hub goes on", hub, nil, "GET")
+	if err := connect("there").Release(t.Context()); err != nil || !strings.Contains(e.claim, `"at":"here"`) {
+		t.Errorf("the copy takes the hub's claim off: %v, %s", err, e.claim)
+	}
+
+	// The hub is gone. Its copy asks again some time later, and has it.
+	now.Step(5 * time.Minute)
+	look("a copy that asks again", copied, members.ErrMoving, "GET", "PATCH")
+	look("after 10 s", copied, members.ErrMoving, "GET")
+	look("after 20 s", copied, members.ErrMoving, "GET")
+	look("after 30 s", copied, nil, "GET", "PATCH")
+	look("from then on", copied, nil, "GET")
+	look("the hub that comes back", hub, members.ErrMoving, "GET", "PATCH")
+	look("the copy answers", copied, nil, "GET", "PATCH")
+	look("the hub that was refused", hub, members.ErrElsewhere, "GET")
+
+	// One that does not know where it is, is kept apart from none.
+	look("loops that run apart", connect(""), nil, "GET")
+}
+
+// TestAMemberThatCannotBeAsked: one that takes no writes any more has nothing written there
+// by a hub that has moved.
+func TestAMemberThatCannotBeAsked(t *testing.T) {
+	e := &estate{claim: `{"hub":"one","cluster":"east","home":{"at":"here"}}`, refuses: http.StatusForbidden}
+	server := httptest.NewServer(e)
+	defer server.Close()
+	m, err := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{}).Connect(members.Target{
+		Name: "east", ID: "u", Config: &rest.Config{Host: server.URL},
+		Holder: func() claims.Holder { return claims.Holder{Hub: "one", Cluster: "east", Place: "there"} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Prove(t.Context()); !errors.Is(err, members.ErrMoving) || !strings.Contains(err.Error(), "cannot be asked") || m.Proven() {
+		t.Errorf("Prove = %v, proven %t", err, m.Proven())
+	}
+}
