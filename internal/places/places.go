@@ -17,11 +17,17 @@ type Options struct {
 	// Shared is how many it has while others do, and for computing always: default
 	// half of the processors, at least 1.
 	Shared int
+	// Burst is for how long a tenant has the places that it shares before it has them
+	// for half of the time only, while others have runs. Default 2 s.
+	Burst time.Duration
 	// Clock is the real one if nil.
-	Clock clock.PassiveClock
+	Clock clock.Clock
 }
 
-const defaultAlone = 32
+const (
+	defaultAlone = 32
+	defaultBurst = 2 * time.Second
+)
 
 // linger is how long a tenant counts as one that has runs after its last one: the
 // next loop takes up what one has done.
@@ -41,6 +47,7 @@ type tenant struct {
 	ended   time.Time // when the last run did
 	taken   taken
 	waiting []*waiter // for places, the first first
+	spent   spent
 }
 
 // taken are places by what is done there.
@@ -68,6 +75,9 @@ func New(opts Options) *Places {
 	if opts.Shared <= 0 {
 		opts.Shared = max(runtime.GOMAXPROCS(0)/2, 1)
 	}
+	if opts.Burst <= 0 {
+		opts.Burst = defaultBurst
+	}
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
@@ -78,8 +88,10 @@ func New(opts Options) *Places {
 type run struct {
 	places *Places
 	tenant string
-	// held says that the context has a place, and computes that it is one to compute in.
-	held, computes bool
+	// held is since when the context has a place, nil if it has none; computes says that
+	// it is one to compute in.
+	held     *time.Time
+	computes bool
 }
 
 type runKey struct{}
@@ -90,7 +102,7 @@ func (p *Places) Start(ctx context.Context, of string) (_ context.Context, end f
 	defer p.mu.Unlock()
 	now := p.opts.Clock.Now()
 	for name, t := range p.tenants {
-		if !t.present(now) && t.taken == (taken{}) && len(t.waiting) == 0 {
+		if t.spent.forgive(now, p.opts); !t.present(now) && t.taken == (taken{}) && len(t.waiting) == 0 && t.spent.much == 0 {
 			delete(p.tenants, name)
 		}
 	}
@@ -127,29 +139,32 @@ func Request(ctx context.Context) (_ context.Context, leave func(), err error) {
 
 func enter(ctx context.Context, computes bool) (context.Context, func(), error) {
 	r, runs := ctx.Value(runKey{}).(run)
-	if !runs || r.held {
+	if !runs || r.held != nil {
 		return ctx, func() {}, nil
 	}
 	if err := r.places.take(ctx, r.tenant, computes); err != nil {
 		return nil, nil, err
 	}
-	r.held, r.computes = true, computes
-	return context.WithValue(ctx, runKey{}, r), func() { r.places.leave(r.tenant, computes) }, nil
+	since := r.places.opts.Clock.Now()
+	r.held, r.computes = &since, computes
+	return context.WithValue(ctx, runKey{}, r), func() { r.places.leave(r.tenant, computes, *r.held) }, nil
 }
 
 // Outside calls fn without the place that the context has, for what waits and does
 // not compute here. It waits for a place of the same kind before it returns.
 func Outside(ctx context.Context, fn func(ctx context.Context)) {
 	r, _ := ctx.Value(runKey{}).(run)
-	if !r.held {
+	since := r.held
+	if since == nil {
 		fn(ctx)
 		return
 	}
-	r.held = false
-	r.places.leave(r.tenant, r.computes)
+	r.held = nil
+	r.places.leave(r.tenant, r.computes, *since)
 	fn(context.WithValue(ctx, runKey{}, r))
 	// Whoever leaves the place later has it, even if nobody works in it any more.
 	_ = r.places.take(context.WithoutCancel(ctx), r.tenant, r.computes)
+	*since = r.places.opts.Clock.Now()
 }
 
 func (p *Places) take(ctx context.Context, of string, computes bool) error {
@@ -180,18 +195,25 @@ func (p *Places) take(ctx context.Context, of string, computes bool) error {
 	return context.Cause(ctx)
 }
 
-func (p *Places) leave(of string, computes bool) {
+func (p *Places) leave(of string, computes bool, since time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := p.tenants[of]
 	*t.taken.of(computes)--
+	now := p.opts.Clock.Now()
+	t.spent.add(now.Sub(since), now, p.opts)
 	p.admit(t)
 }
 
 // admit gives places to those who wait, as far as there are any: in the order in
 // which they came, but for one who is alone requests do not wait for what is computed.
+// One who has had much while others have runs waits.
 func (p *Places) admit(t *tenant) {
 	alone := p.alone(t)
+	if rest := t.spent.rest(p.opts.Clock.Now(), p.opts); rest > 0 && !alone {
+		p.wake(t, rest)
+		return
+	}
 	t.waiting = slices.DeleteFunc(t.waiting, func(w *waiter) bool {
 		free := t.taken.computing+t.taken.requests < p.opts.Shared
 		switch {
@@ -206,6 +228,22 @@ func (p *Places) admit(t *tenant) {
 		}
 		return free
 	})
+}
+
+// wake has those who wait looked at again, if there are any.
+func (p *Places) wake(t *tenant, after time.Duration) {
+	if len(t.waiting) == 0 || t.spent.waits {
+		return
+	}
+	t.spent.waits = true
+	timer := p.opts.Clock.NewTimer(after)
+	go func() {
+		<-timer.C()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		t.spent.waits = false
+		p.admit(t)
+	}()
 }
 
 // alone reports whether no other tenant has runs.

@@ -17,12 +17,12 @@ import (
 // world is two tenants, red and blue, with four places alone and two of them shared.
 type world struct {
 	t      *testing.T
-	clock  *clocktesting.FakePassiveClock
+	clock  *clocktesting.FakeClock
 	places *places.Places
 }
 
 func newWorld(t *testing.T) *world {
-	clock := clocktesting.NewFakePassiveClock(time.Unix(1_000, 0))
+	clock := clocktesting.NewFakeClock(time.Unix(1_000, 0))
 	return &world{t: t, clock: clock, places: places.New(places.Options{Alone: 4, Shared: 2, Clock: clock})}
 }
 
@@ -186,5 +186,76 @@ func TestNothingIsKept(t *testing.T) {
 	defer end()
 	if diff := cmp.Diff([]string{"blue"}, places.Tenants(w.places)); diff != "" {
 		t.Errorf("tenants that are known (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhoHasHadMuchRests: while others have runs, a tenant has its places without a pause
+// for a while, and then for half of the time.
+func TestWhoHasHadMuchRests(t *testing.T) {
+	w := newWorld(t)
+	w.run("blue")
+	red, end := w.run("red")
+	defer end()
+	work := func(much time.Duration) {
+		t.Helper()
+		for _, leave := range w.taken(red, places.Request, 2) {
+			defer leave()
+		}
+		w.clock.Step(much)
+	}
+	given := func() int {
+		t.Helper()
+		leave := w.taken(red, places.Request, 9)
+		for _, done := range leave {
+			done()
+		}
+		return len(leave)
+	}
+	steps := []struct {
+		name string
+		do   func()
+		want int
+	}{
+		{"at first", func() {}, 2},
+		{"two places for less than 4 s use less than half of that up", func() { work(3900 * time.Millisecond) }, 2},
+		{"a bit more is too much", func() { work(200 * time.Millisecond) }, 0},
+		{"a moment later", func() { w.clock.Step(10 * time.Millisecond) }, 0},
+		{"after a rest", func() { w.clock.Step(time.Second) }, 2},
+		{"an hour in one piece", func() { work(time.Hour) }, 0},
+		{"is not held against anybody for longer than 4 s", func() { w.clock.Step(4*time.Second + time.Millisecond) }, 2},
+	}
+	for _, step := range steps {
+		step.do()
+		if got := given(); got != step.want {
+			t.Errorf("%s: %d places, want %d", step.name, got, step.want)
+		}
+	}
+
+	work(time.Hour)
+	came := make(chan error, 1)
+	go func() {
+		_, _, err := places.Request(red)
+		came <- err
+	}()
+	for places.Waiting(w.places, "red") == 0 {
+		runtime.Gosched()
+	}
+	w.clock.Step(4*time.Second + time.Millisecond)
+	if err := <-came; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWhoIsAloneDoesNotRest: nobody has use for what one who is alone leaves.
+func TestWhoIsAloneDoesNotRest(t *testing.T) {
+	w := newWorld(t)
+	red, end := w.run("red")
+	defer end()
+	for _, leave := range w.taken(red, places.Request, 4) {
+		defer leave()
+	}
+	w.clock.Step(time.Hour)
+	if got := len(w.taken(red, places.Compute, 1)); got != 1 {
+		t.Errorf("%d places, want 1", got)
 	}
 }
