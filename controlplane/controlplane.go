@@ -311,7 +311,7 @@ func (c *ControlPlane) bringUp(ctx context.Context) error {
 		return err
 	}
 	return bootstrap.Publish(ctx, c.Config(), bootstrap.Facts{
-		Server: c.publicURL(), CAFile: c.pki.CAFile(), Version: c.opts.Version, Replicas: c.store == nil,
+		Server: c.publicURL(), CAFile: c.pki.CAFile(), Version: c.opts.Version, Place: c.Place, Replicas: c.store == nil,
 	})
 }
 

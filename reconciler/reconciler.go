@@ -96,6 +96,7 @@ type fleet struct {
 	places      *places.Places // what tenants do at the same time
 	chosen      map[string]bool
 	template    *template.Reconciler // nil if it is not chosen
+	cluster     *cluster.Reconciler  // nil if it is not chosen, or not made yet
 	events      record.EventRecorder
 }
 
@@ -299,6 +300,9 @@ func registerBinding(ctx context.Context, f *fleet) error {
 	if f.template != nil {
 		opts.Settled = f.template.Settled
 	}
+	if f.chosen["cluster"] {
+		opts.Answers = func(name string) (bool, time.Duration) { return f.cluster.Presence.Answers(name) }
+	}
 	r := binding.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.templates, f.interpreter, f.events, opts)
 	f.knowledge.OnChange(r.Reinterpret)
 	return r.Register(ctx, f.mgr)
@@ -322,11 +326,12 @@ func registerStatus(_ context.Context, f *fleet) error {
 }
 
 func registerCluster(_ context.Context, f *fleet) error {
-	return cluster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, cluster.Options{
+	f.cluster = cluster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, cluster.Options{
 		Place: f.opts.Place, Marks: f.setback, Hold: f.setback.HoldOf, OnHold: f.setback.OnChange,
 		NoModels: f.opts.Scheduling.Off.Models,
 		Silence:  f.opts.Silence,
-	}).Register(f.mgr)
+	})
+	return f.cluster.Register(f.mgr)
 }
 
 func registerOrphans(_ context.Context, f *fleet) error {

@@ -10,27 +10,22 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-)
-
-// Where a hub says which version it is.
-const (
-	infoName   = "flotilla-info"
-	versionKey = "version"
 )
 
 // fits refuses a hub of a version that was not made for this program. One that
 // says nothing fits.
 func (s *Site) fits(ctx context.Context) error {
 	info := &corev1.ConfigMap{}
-	err := s.options.Hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaSystem, Name: infoName}, info)
+	err := s.options.Hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaSystem, Name: clusterv1alpha1.HubInfoName}, info)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read the version of the hub: %w", err)
 	}
-	return Fits(s.options.Version, info.Data[versionKey])
+	return Fits(s.options.Version, info.Data[clusterv1alpha1.HubInfoVersionKey])
 }
 
 // mostAhead is by how many minor versions a hub may be ahead of its agents.

@@ -18,14 +18,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/registration"
-)
-
-const (
-	// infoName is the ConfigMap in karmada-system that tells agents about the
-	// control plane, infoVersionKey is where it tells the version.
-	infoName, infoVersionKey = "flotilla-info", "version"
 )
 
 // Facts are what a control plane tells clusters that want to be members.
@@ -36,6 +31,8 @@ type Facts struct {
 	CAFile string
 	// Version of the control plane; empty tells none.
 	Version string
+	// Place is where the control plane is, as members know it; empty tells none.
+	Place string
 	// Replicas says that there may be other servers of the control plane: the address
 	// that was published stays as long as a server of the authority answers there.
 	Replicas bool
@@ -64,9 +61,14 @@ func Publish(ctx context.Context, config *rest.Config, facts Facts) error {
 		corev1apply.ConfigMap(bootstrapapi.ConfigMapClusterInfo, metav1.NamespacePublic).
 			WithData(map[string]string{bootstrapapi.KubeConfigKey: string(content)}),
 	}
-	if facts.Version != "" {
-		documents = append(documents, corev1apply.ConfigMap(infoName, workv1alpha2.NamespaceKarmadaSystem).
-			WithData(map[string]string{infoVersionKey: facts.Version}))
+	info := map[string]string{}
+	for key, value := range map[string]string{clusterv1alpha1.HubInfoVersionKey: facts.Version, clusterv1alpha1.HubInfoPlaceKey: facts.Place} {
+		if value != "" {
+			info[key] = value
+		}
+	}
+	if len(info) > 0 {
+		documents = append(documents, corev1apply.ConfigMap(clusterv1alpha1.HubInfoName, workv1alpha2.NamespaceKarmadaSystem).WithData(info))
 	}
 	for _, document := range documents {
 		_, err := hub.CoreV1().ConfigMaps(*document.Namespace).Apply(ctx, document, metav1.ApplyOptions{FieldManager: string(fieldOwner), Force: true})

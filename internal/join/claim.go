@@ -28,6 +28,8 @@ type ClaimOptions struct {
 	Address string
 	// Mode is how the hub has it: claims.Push or claims.Pull.
 	Mode string
+	// Place is where the hub acts from; empty if that is not known, or an agent acts.
+	Place string
 	// TakeOver takes the member from another hub that has it.
 	TakeOver bool
 	// DryRun reports the steps without doing them.
@@ -37,7 +39,7 @@ type ClaimOptions struct {
 }
 
 func (o *ClaimOptions) holder() claims.Holder {
-	return claims.Holder{Hub: o.Hub, Cluster: o.Cluster, Address: o.Address, Mode: o.Mode}
+	return claims.Holder{Hub: o.Hub, Cluster: o.Cluster, Address: o.Address, Mode: o.Mode, Place: o.Place}
 }
 
 // HubIdentity returns the UID of the hub's namespace kube-system; empty for a
@@ -85,6 +87,8 @@ func Unclaimed(ctx context.Context, o ClaimOptions) error {
 
 func (o *ClaimOptions) unclaimed(claim *claims.Claim) error {
 	switch {
+	case !o.TakeOver && claims.Judge(claim, o.holder()) == claims.Ours && claim.Home.Elsewhere(o.Place):
+		return ErrElsewhere
 	case o.TakeOver || claims.Judge(claim, o.holder()) != claims.Anothers:
 		return nil
 	case o.Hub == "":
@@ -106,6 +110,9 @@ func Claim(ctx context.Context, o ClaimOptions) error {
 		return err
 	}
 	wanted, changed := claims.Take(claim, o.holder())
+	if o.Place != "" && (wanted.Home == nil || wanted.Home.Elsewhere(o.Place)) {
+		wanted.Home, changed = &claims.Home{At: o.Place}, true
+	}
 	if !changed {
 		return nil
 	}

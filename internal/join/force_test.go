@@ -152,38 +152,3 @@ func TestItself(t *testing.T) {
 		})
 	}
 }
-
-// TestNoClusterLeavesFromACopy: the accounts in a member where another copy of the hub
-// acts are that one's.
-func TestNoClusterLeavesFromACopy(t *testing.T) {
-	cases := map[string]struct {
-		force, member bool
-		want          error
-	}{
-		"unjoin":                            {want: join.ErrElsewhere},
-		"with the member":                   {member: true, want: join.ErrElsewhere},
-		"with the member, by force":         {member: true, force: true, want: join.ErrElsewhere},
-		"by force, and the member as it is": {force: true},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			hub := stranded(t)
-			cluster := &clusterv1alpha1.Cluster{}
-			if err := hub.Get(t.Context(), client.ObjectKey{Name: "eu-1"}, cluster); err != nil {
-				t.Fatal(err)
-			}
-			cluster.Finalizers = nil
-			cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterElsewhereReason}}
-			if err := hub.Update(t.Context(), cluster); err != nil {
-				t.Fatal(err)
-			}
-			o := join.UnjoinOptions{Name: "eu-1", Hub: hub, Force: tc.force, Wait: time.Second}
-			if tc.member {
-				o.Member = fake.NewClientBuilder().WithScheme(scheme.New()).Build()
-			}
-			if err := join.Unjoin(t.Context(), o); !errors.Is(err, tc.want) {
-				t.Errorf("Unjoin = %v, want %v", err, tc.want)
-			}
-		})
-	}
-}

@@ -106,6 +106,9 @@ func Unjoin(ctx context.Context, o UnjoinOptions) error {
 	if err := o.meet(ctx, cluster.Spec.ID); err != nil {
 		return err
 	}
+	if err := o.here(ctx); err != nil {
+		return err
+	}
 	if missing == nil {
 		if err := o.deregister(ctx, hub, cluster); err != nil {
 			return err
@@ -123,13 +126,6 @@ func Unjoin(ctx context.Context, o UnjoinOptions) error {
 		return fmt.Errorf("read cluster %s: %w", o.Name, missing)
 	}
 	return nil
-}
-
-// Elsewhere says whether another copy of the hub acts in a member, as far as this one
-// knows: its accounts and its claim there are that one's.
-func Elsewhere(cluster *clusterv1alpha1.Cluster) bool {
-	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
-	return ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason == clusterv1alpha1.ClusterElsewhereReason
 }
 
 // meet checks that the member is the one that leaves, before anything is done.
@@ -246,6 +242,9 @@ func (s side) letGo(ctx context.Context, obj client.Object, finalizer string) er
 func (o *UnjoinOptions) cleanUp(ctx context.Context) error {
 	if o.Member == nil {
 		return nil
+	}
+	if err := o.here(ctx); err != nil { // it may have been asked for meanwhile
+		return err
 	}
 	another, err := o.ceded(ctx)
 	if err != nil {

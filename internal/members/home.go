@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/policies/claims"
 )
@@ -21,6 +22,10 @@ var (
 	ErrElsewhere = errors.New("another copy of this control plane acts in this cluster, from another folder or machine")
 	// ErrMoving says that this hub may act there from another place yet.
 	ErrMoving = errors.New("this control plane was in another folder or machine when it last acted in this cluster: whether one still runs there is waited for, half a minute")
+	// ErrLetGo says that this hub has let go of a member from another place.
+	ErrLetGo = errors.New("this control plane has taken this cluster off from another folder or machine: flotilla join takes it on again")
+	// errCopyAsks says that a copy of the hub cannot be told that this one acts.
+	errCopyAsks = errors.New("a copy of this control plane asks to act in this cluster, and cannot be told not to")
 )
 
 // homeSeen is from where the hub acts in a member, as it was last seen there.
@@ -29,6 +34,7 @@ type homeSeen struct {
 	since   time.Time
 	asked   bool   // this process has
 	refused string // from where another one asked this process; empty: none has
+	other   string // the last place from where another one acted; empty: none has
 }
 
 // glance says for how long a home has been as it is.
@@ -42,6 +48,46 @@ func (t *tenure) glance(home *claims.Home) claims.Glance {
 	return claims.Glance{Still: now.Sub(t.home.since), Asked: t.home.asked}
 }
 
+// enter says whether the hub may act in a member with this claim, and sets its home as it
+// is to be then. Moves says that this is another one. A claim that says nothing any more,
+// since somebody removed it, is read as it was. Errors: ErrLetGo.
+func (t *tenure) enter(system *corev1.Namespace, wanted *claims.Claim, holder claims.Holder) (turn claims.Turn, moves bool, err error) {
+	was := wanted.Home
+	t.mu.Lock()
+	if was == nil && t.home.other != "" && holder.Place != "" {
+		was = &claims.Home{At: t.home.other}
+	}
+	if was.Elsewhere(holder.Place) {
+		t.home.other = was.At
+	}
+	t.mu.Unlock()
+	if last := letGo(system); last != nil && last.Hub == holder.Hub && last.Home.Elsewhere(holder.Place) {
+		return claims.Refused, false, fmt.Errorf("%w: it was %s", ErrLetGo, ownership.Clip(last.Home.At, mostClaim))
+	}
+	home, turn := was.Enter(holder.Place, t.glance(was))
+	moves = !home.Same(wanted.Home)
+	wanted.Home = home
+	if turn == claims.Acts {
+		t.mu.Lock()
+		t.home.other = ""
+		t.mu.Unlock()
+	}
+	return turn, moves, nil
+}
+
+// letGo is the claim that the last hub took off a member that has none; nil: there was
+// none, or it did not say where it was.
+func letGo(system *corev1.Namespace) *claims.Claim {
+	if system.Annotations[clusterv1alpha1.ClaimAnnotation] != "" {
+		return nil
+	}
+	last, err := claims.Parse(system.Annotations[clusterv1alpha1.ReleasedAnnotation])
+	if err != nil {
+		return nil
+	}
+	return last
+}
+
 // moved notes what was written.
 func (t *tenure) moved(home *claims.Home, news bool) {
 	if !news || home == nil {
@@ -51,7 +97,9 @@ func (t *tenure) moved(home *claims.Home, news bool) {
 	defer t.mu.Unlock()
 	t.home.last, t.home.since = home, t.clock.Now()
 	t.home.asked = t.home.asked || home.Asks != ""
-	t.home.refused = home.Refused
+	if last := len(home.Refused) - 1; last >= 0 && home.Asks == "" {
+		t.home.refused = home.Refused[last]
+	}
 }
 
 // Refused is from where a copy of this hub has asked to act in the member since this one

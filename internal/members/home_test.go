@@ -1,6 +1,7 @@
 package members_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -71,8 +72,92 @@ func TestACopyOfAHubBesideIt(t *testing.T) {
 	look("the copy answers", copied, nil, "GET", "PATCH")
 	look("the hub that was refused", hub, members.ErrElsewhere, "GET")
 
+	// The copy lets the member go. Nobody takes it but who asks for it, and the copy.
+	if err := connect("there").Release(t.Context()); err != nil || e.claim != "" || !strings.Contains(e.released, `"at":"there"`) {
+		t.Errorf("release: %v, claim %q, released %s", err, e.claim, e.released)
+	}
+	look("the hub, once the copy has let go", hub, members.ErrLetGo, "GET")
+	look("the hub, started anew", connect("here"), members.ErrLetGo, "GET")
+	look("who let go, and has the cluster again", connect("there"), nil, "GET", "PATCH")
+	if e.released != "" {
+		t.Errorf("a member that is taken on is still said to be let go of: %s", e.released)
+	}
+
+	// Somebody removes the claim: that does not make the member nobody's.
+	e.claim = ""
+	look("the hub, without a claim there", hub, members.ErrMoving, "GET", "PATCH")
+
 	// One that does not know where it is, is kept apart from none.
 	look("loops that run apart", connect(""), nil, "GET")
+}
+
+// TestACopyThatCannotBeRefused: a hub that cannot say no writes nothing more, tries with
+// each look, and goes on once it has; a copy that cannot say that it acts does not.
+func TestACopyThatCannotBeRefused(t *testing.T) {
+	e := &estate{claim: `{"hub":"one","cluster":"east","home":{"at":"here","asks":"there"}}`, refuses: http.StatusForbidden}
+	server := httptest.NewServer(e)
+	defer server.Close()
+	now := clocktesting.NewFakeClock(time.Unix(1e9, 0))
+	connect := func(place string) *members.Member {
+		m, err := start(t, members.New(members.Options{Interpreter: interpreter.Native(), Clock: now}), &log{}).Connect(members.Target{
+			Name: "east", ID: "u", Config: &rest.Config{Host: server.URL},
+			Holder: func() claims.Holder { return claims.Holder{Hub: "one", Cluster: "east", Place: place} },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	hub, copied := connect("here"), connect("there")
+	for range 5 {
+		for name, m := range map[string]*members.Member{"the hub": hub, "the copy": copied} {
+			if err := m.Prove(t.Context()); !errors.Is(err, members.ErrMoving) || m.Proven() {
+				t.Fatalf("%s: Prove = %v, proven %t", name, err, m.Proven())
+			}
+		}
+		now.Step(10 * time.Second)
+	}
+	e.refuses = 0
+	if err := hub.Prove(t.Context()); err != nil || !hub.Proven() || !strings.Contains(e.claim, `"refused":["there"]`) {
+		t.Errorf("the hub, once it may write: Prove = %v, claim %s", err, e.claim)
+	}
+	if err := copied.Prove(t.Context()); err == nil {
+		t.Error("both act")
+	}
+}
+
+// weighs is a Marker who notes what was weighed.
+type weighs struct{ marks []claims.Mark }
+
+func (w *weighs) Weigh(_ context.Context, _ string, mark *claims.Mark) error {
+	w.marks = append(w.marks, *mark)
+	return nil
+}
+
+func (*weighs) Next(context.Context, string, *claims.Mark) (*claims.Mark, error) {
+	return nil, nil //nolint:nilnil // it marks nothing
+}
+
+// TestAHubThatHasMovedIsWeighedFirst: a backup that is put back in another folder is found
+// to be older before it may act.
+func TestAHubThatHasMovedIsWeighedFirst(t *testing.T) {
+	e := &estate{claim: `{"hub":"one","cluster":"east","mark":{"run":1,"id":"x","revision":7},"home":{"at":"here"}}`}
+	server := httptest.NewServer(e)
+	defer server.Close()
+	marks := &weighs{}
+	m, err := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{}).Connect(members.Target{
+		Name: "east", ID: "u", Config: &rest.Config{Host: server.URL}, Marks: marks,
+		Holder: func() claims.Holder { return claims.Holder{Hub: "one", Cluster: "east", Place: "there"} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Prove(t.Context()); !errors.Is(err, members.ErrMoving) {
+		t.Errorf("Prove = %v", err)
+	}
+	if diff := cmp.Diff([]claims.Mark{{Run: 1, ID: "x", Revision: 7}}, marks.marks); diff != "" {
+		t.Errorf("weighed (-want +got):\n%s", diff)
+	}
 }
 
 // TestAMemberThatCannotBeAsked: one that takes no writes any more has nothing written there

@@ -48,6 +48,7 @@ type Member struct {
 	sight   *sight.View
 
 	trust    atomic.Int32
+	answered atomic.Pointer[time.Time] // since when it is known to have been there last; nil: never
 	suspects chan struct{}
 
 	*tenure
@@ -108,6 +109,7 @@ func (m *Member) alert() {
 // trust returns, watches that broke meanwhile start over; where the member was set
 // back to an earlier state, all do.
 func (m *Member) Prove(ctx context.Context) error {
+	began := m.clock.Now()
 	still := m.wire.Now()
 	system, err := systemOf(ctx, m.clients)
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
@@ -134,6 +136,7 @@ func (m *Member) Prove(ctx context.Context) error {
 	if !still(func() { was = m.trust.Swap(proven) }) {
 		return m.Prove(ctx) // who answered is not who is asked by now
 	}
+	m.answered.Store(&began)
 	if was == proven {
 		return nil
 	}
@@ -144,7 +147,7 @@ func (m *Member) Prove(ctx context.Context) error {
 
 // notOurs says whether somebody else acts in the member, or may.
 func notOurs(err error) bool {
-	return slices.ContainsFunc([]error{ErrClaimed, ErrPushed, ErrAgent, ErrElsewhere, ErrMoving}, func(is error) bool { return errors.Is(err, is) })
+	return slices.ContainsFunc([]error{ErrClaimed, ErrPushed, ErrAgent, ErrElsewhere, ErrMoving, ErrLetGo}, func(is error) bool { return errors.Is(err, is) })
 }
 
 // Identity returns what tells a cluster from all others: the UID of its

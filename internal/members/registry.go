@@ -163,6 +163,21 @@ func (r *Registry) Get(cluster string) (*Member, bool) {
 	return e.member, true
 }
 
+// Answered says whether the member of a cluster has proved itself within a time. If that is
+// only longer ago, somebody looks at once. Known is false for one that is not connected, or
+// in doubt.
+func (r *Registry) Answered(cluster string, within time.Duration) (yes, known bool) {
+	m, known := r.Get(cluster)
+	if !known {
+		return false, false
+	}
+	if at := m.answered.Load(); at != nil && m.clock.Since(*at) <= within {
+		return true, true
+	}
+	m.alert()
+	return false, true
+}
+
 // Reinterpret has status and health of all objects read anew whose kinds are
 // affected by a change of the interpreter's rules. What was known stays until
 // the new answers are there, nothing is written, and Synced is told of each such

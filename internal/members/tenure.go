@@ -130,16 +130,20 @@ func (t *tenure) holdAs(ctx context.Context, holder claims.Holder, system *corev
 		return ErrPushed
 	}
 	wanted, changed := claims.Take(claim, holder)
-	home, turn := wanted.Home.Enter(holder.Place, t.glance(wanted.Home))
-	moves := !home.Same(wanted.Home)
-	wanted.Home, changed = home, changed || moves
-	if turn != claims.Acts {
-		return t.elsewhere(ctx, system, wanted, moves, turn)
-	}
-	if t.marks != nil {
+	if t.marks != nil { // also who may not act yet is to know that the store was set back
 		if err := t.marks.Weigh(ctx, holder.Cluster, wanted.Mark); err != nil {
 			return err
 		}
+	}
+	turn, moves, err := t.enter(system, wanted, holder)
+	switch {
+	case err != nil:
+		return err
+	case turn != claims.Acts:
+		return t.elsewhere(ctx, system, wanted, moves, turn)
+	}
+	changed = changed || moves
+	if t.marks != nil {
 		if next, err := t.marks.Next(ctx, holder.Cluster, wanted.Mark); err == nil && next != nil { // else with the next look
 			wanted.Mark, changed = next, true
 		}
@@ -148,7 +152,8 @@ func (t *tenure) holdAs(ctx context.Context, holder claims.Holder, system *corev
 		t.held(claims.StandingOf(wanted, holder), "")
 		return nil
 	}
-	if !t.due() {
+	contested := moves && claim != nil && claim.Home != nil // somebody else acts there, or asks to
+	if !contested && !t.due() {
 		t.held(claims.StandingOf(claim, holder), t.Unclaimed())
 		return nil
 	}
@@ -165,6 +170,10 @@ func (t *tenure) holdAs(ctx context.Context, holder claims.Holder, system *corev
 		t.held(claims.StandingOf(wanted, holder), "")
 	case apierrors.IsConflict(err) || !errors.As(err, &answer):
 		return err
+	case contested && claim.Home.Elsewhere(holder.Place):
+		return fmt.Errorf("%w, and what it says of that cannot be changed: %w", ErrMoving, err)
+	case contested:
+		return fmt.Errorf("%w: %w: %w", ErrMoving, errCopyAsks, err)
 	default: // it says no: that is no reason to leave its workloads alone
 		t.held(claims.StandingOf(claim, holder), ownership.Clip(err.Error(), mostClaim))
 	}
@@ -261,15 +270,18 @@ func (t *tenure) Release(ctx context.Context) error {
 }
 
 // ClaimPatch returns the JSON merge patch that writes a claim to a member's
-// namespace kube-system as it was read, or takes it off if claim is nil.
+// namespace kube-system as it was read, or takes it off if claim is nil: then it keeps from
+// where the hub acted that let go, so that no copy of that takes it.
 func ClaimPatch(system *corev1.Namespace, claim *claims.Claim) ([]byte, error) {
-	var text any
+	var text, last any
 	if claim != nil {
 		text = claim.Encode()
+	} else if was, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation]); err == nil && was != nil && was.Home != nil {
+		last = (&claims.Claim{Hub: was.Hub, Home: &claims.Home{At: was.Home.At}}).Encode()
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": system.UID, "resourceVersion": system.ResourceVersion,
-		"annotations": map[string]any{clusterv1alpha1.ClaimAnnotation: text},
+		"annotations": map[string]any{clusterv1alpha1.ClaimAnnotation: text, clusterv1alpha1.ReleasedAnnotation: last},
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("encode the cluster's claim: %w", err)

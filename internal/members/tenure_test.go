@@ -27,6 +27,7 @@ import (
 type estate struct {
 	mu       sync.Mutex
 	claim    string
+	released string // by whom, where it has no claim
 	requests []string
 	refuses  int    // status of answers to writes; 0: they go through
 	races    int    // how many writes somebody else is quicker than
@@ -74,8 +75,12 @@ func (e *estate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if text := patch.Metadata.Annotations[clusterv1alpha1.ClaimAnnotation]; text != nil {
 			e.claim = *text
 		}
+		e.released = ""
+		if text := patch.Metadata.Annotations[clusterv1alpha1.ReleasedAnnotation]; text != nil {
+			e.released = *text
+		}
 	}
-	annotations, _ := json.Marshal(map[string]string{clusterv1alpha1.ClaimAnnotation: e.claim})
+	annotations, _ := json.Marshal(map[string]string{clusterv1alpha1.ClaimAnnotation: e.claim, clusterv1alpha1.ReleasedAnnotation: e.released})
 	_, _ = fmt.Fprintf(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"u","resourceVersion":"7","annotations":%s}}`, annotations)
 }
 

@@ -1,6 +1,9 @@
 package claims
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // The folder of a hub may be copied, and the copy be run beside it: members know both by
 // one identity. So a hub acts from one home, which its members carry. Who comes from
@@ -14,8 +17,9 @@ type Home struct {
 	At string `json:"at"`
 	// Asks is another place, from where somebody would act; empty: nobody.
 	Asks string `json:"asks,omitempty"`
-	// Refused is a place from where somebody asked, and was told that the hub still acts.
-	Refused string `json:"refused,omitempty"`
+	// Refused are places from where somebody asked, and was told that the hub still acts,
+	// the latest last.
+	Refused []string `json:"refused,omitempty"`
 }
 
 const (
@@ -23,6 +27,8 @@ const (
 	UntilMoved = 30 * time.Second
 	// untilOthers is how long somebody else who asks is waited for.
 	untilOthers = 2 * UntilMoved
+	// mostRefused is how many are remembered.
+	mostRefused = 8
 	// untilAgain is how long who was refused waits before asking again.
 	untilAgain = 5 * time.Minute
 )
@@ -56,20 +62,27 @@ func (h *Home) Enter(place string, seen Glance) (next *Home, turn Turn) {
 	case h == nil || h.At == "":
 		return &Home{At: place}, Acts
 	case h.At == place && h.Asks != "":
-		return &Home{At: place, Refused: h.Asks}, Acts
+		return &Home{At: place, Refused: refused(h.Refused, h.Asks)}, Acts
 	case h.At == place:
 		return h, Acts
 	case h.Asks == place && seen.Still >= UntilMoved:
 		return &Home{At: place}, Acts
 	case h.Asks == place:
 		return h, Asks
+	case slices.Contains(h.Refused, place) && seen.Asked && seen.Still < untilAgain:
+		return h, Refused
 	case h.Asks != "" && seen.Still < untilOthers:
 		return h, Asks
-	case h.Refused == place && seen.Asked && seen.Still < untilAgain:
-		return h, Refused
 	default:
-		return &Home{At: h.At, Asks: place}, Asks
+		return &Home{At: h.At, Asks: place, Refused: h.Refused}, Asks
 	}
+}
+
+// refused returns the places with one more, the last.
+func refused(places []string, place string) []string {
+	out := slices.DeleteFunc(slices.Clone(places), func(other string) bool { return other == place })
+	out = append(out, place)
+	return out[max(0, len(out)-mostRefused):]
 }
 
 // Elsewhere says whether the hub acts from another place than this one; nil is from none.
@@ -82,5 +95,5 @@ func (h *Home) Same(other *Home) bool {
 	if h == nil || other == nil {
 		return h == other
 	}
-	return *h == *other
+	return h.At == other.At && h.Asks == other.Asks && slices.Equal(h.Refused, other.Refused)
 }

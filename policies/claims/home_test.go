@@ -20,20 +20,26 @@ func TestEnter(t *testing.T) {
 		"a place that is not known, in a new member":  {},
 		"the first who acts":                          {place: "a", next: &Home{At: "a"}},
 		"who acts already":                            {home: &Home{At: "a"}, place: "a", next: &Home{At: "a"}},
-		"who acts, and has refused somebody":          {home: &Home{At: "a", Refused: "b"}, place: "a", next: &Home{At: "a", Refused: "b"}},
-		"who acts is asked":                           {home: &Home{At: "a", Asks: "b"}, place: "a", next: &Home{At: "a", Refused: "b"}},
-		"who acts is asked again":                     {home: &Home{At: "a", Asks: "b", Refused: "b"}, place: "a", next: &Home{At: "a", Refused: "b"}},
+		"who acts, and has refused somebody":          {home: &Home{At: "a", Refused: []string{"b"}}, place: "a", next: &Home{At: "a", Refused: []string{"b"}}},
+		"who acts is asked":                           {home: &Home{At: "a", Asks: "b"}, place: "a", next: &Home{At: "a", Refused: []string{"b"}}},
+		"who acts is asked again":                     {home: &Home{At: "a", Asks: "b", Refused: []string{"b"}}, place: "a", next: &Home{At: "a", Refused: []string{"b"}}},
 		"from elsewhere":                              {home: &Home{At: "a"}, place: "b", next: &Home{At: "a", Asks: "b"}, turn: Asks},
 		"from elsewhere, for long":                    {home: &Home{At: "a"}, place: "b", seen: still(time.Hour), next: &Home{At: "a", Asks: "b"}, turn: Asks},
 		"has asked, nobody had the time to answer":    {home: &Home{At: "a", Asks: "b"}, place: "b", seen: still(UntilMoved - 1), next: &Home{At: "a", Asks: "b"}, turn: Asks},
 		"has asked before this start":                 {home: &Home{At: "a", Asks: "b"}, place: "b", next: &Home{At: "a", Asks: "b"}, turn: Asks},
 		"has asked, nobody answers":                   {home: &Home{At: "a", Asks: "b"}, place: "b", seen: still(UntilMoved), next: &Home{At: "b"}},
-		"was refused":                                 {home: &Home{At: "a", Refused: "b"}, place: "b", seen: still(time.Minute), next: &Home{At: "a", Refused: "b"}, turn: Refused},
-		"was refused long ago":                        {home: &Home{At: "a", Refused: "b"}, place: "b", seen: still(untilAgain), next: &Home{At: "a", Asks: "b"}, turn: Asks},
-		"was refused before this start":               {home: &Home{At: "a", Refused: "b"}, place: "b", next: &Home{At: "a", Asks: "b"}, turn: Asks},
-		"a third was refused":                         {home: &Home{At: "a", Refused: "c"}, place: "b", next: &Home{At: "a", Asks: "b"}, turn: Asks},
+		"was refused":                                 {home: &Home{At: "a", Refused: []string{"b"}}, place: "b", seen: still(time.Minute), next: &Home{At: "a", Refused: []string{"b"}}, turn: Refused},
+		"was refused long ago":                        {home: &Home{At: "a", Refused: []string{"b"}}, place: "b", seen: still(untilAgain), next: &Home{At: "a", Asks: "b", Refused: []string{"b"}}, turn: Asks},
+		"was refused before this start":               {home: &Home{At: "a", Refused: []string{"b"}}, place: "b", next: &Home{At: "a", Asks: "b", Refused: []string{"b"}}, turn: Asks},
+		"a third was refused":                         {home: &Home{At: "a", Refused: []string{"c"}}, place: "b", next: &Home{At: "a", Asks: "b", Refused: []string{"c"}}, turn: Asks},
 		"a third asks":                                {home: &Home{At: "a", Asks: "c"}, place: "b", seen: still(UntilMoved), next: &Home{At: "a", Asks: "c"}, turn: Asks},
 		"a third has asked, and does not come for it": {home: &Home{At: "a", Asks: "c"}, place: "b", seen: still(untilOthers), next: &Home{At: "a", Asks: "b"}, turn: Asks},
+		"was refused, and a third asks": {
+			home: &Home{At: "a", Asks: "c", Refused: []string{"b"}}, place: "b", seen: still(0), next: &Home{At: "a", Asks: "c", Refused: []string{"b"}}, turn: Refused,
+		},
+		"a third is refused after one was": {
+			home: &Home{At: "a", Asks: "c", Refused: []string{"b"}}, place: "a", next: &Home{At: "a", Refused: []string{"b", "c"}},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

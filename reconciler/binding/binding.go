@@ -48,6 +48,9 @@ type Options struct {
 	// They wait until the binding says that it stands for the template where
 	// Settled says no, or is nil.
 	Settled func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
+	// Answers says whether a cluster is there now, and if not, when to ask again; nil goes
+	// by what the Cluster says.
+	Answers func(cluster string) (yes bool, again time.Duration)
 	// Doubts is how long after its start the loop leaves no cluster on the strength of
 	// what Works said before it; zero believes them at once.
 	Doubts time.Duration
@@ -82,6 +85,9 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	if opts.Parallel == 0 {
 		opts.Parallel = 16
 	}
+	if opts.Answers == nil {
+		opts.Answers = func(string) (bool, time.Duration) { return true, 0 }
+	}
 	if opts.Settled == nil {
 		opts.Settled = func(context.Context, *unstructured.Unstructured, workv1alpha2.Binding) bool { return false }
 	}
@@ -89,7 +95,7 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	read := reader{hub: hub, live: live, templates: templates.Get, works: shelf.of, orphans: shelf.left, settled: opts.Settled}
 	own := echo.New[workv1alpha2.Binding](opts.Clock)
 	hearsay := newHearsay(opts.Clock, opts.Doubts)
-	write := writer{hub: hub, events: events, find: shelf.find, cluster: shelf.cluster, echo: shelf.written, own: own, hearsay: hearsay, parallel: opts.Parallel}
+	write := writer{hub: hub, events: events, find: shelf.find, cluster: shelf.cluster, echo: shelf.written, own: own, hearsay: hearsay, there: opts.Answers, parallel: opts.Parallel}
 	rules := &rulebook{}
 	render := renderer{cluster: shelf.cluster, overrides: rules.of, interpreter: interp}
 	return &Reconciler{

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,6 +64,8 @@ type fleet struct {
 	statusEvery time.Duration
 	// doubts is for how long after start the loop doubts what Works said before.
 	doubts time.Duration
+	// away says that no cluster answers.
+	away atomic.Bool
 }
 
 // newFleet joins clusters, named after the test and labelled with it, and
@@ -154,7 +157,7 @@ func (f *fleet) start() {
 	carrier := template.New(mgr.GetClient(), templates, decider, know, f.events, template.Options{GiveWay: 50 * time.Millisecond, StatusEvery: stdcmp.Or(f.statusEvery, time.Hour)})
 	f.check(carrier.Register(ctx, mgr))
 	f.check(scheduler.New(mgr.GetClient(), decider, f.events, scheduler.Options{}).Register(mgr))
-	carried := binding.New(mgr.GetClient(), mgr.GetAPIReader(), templates, know, f.events, binding.Options{Settled: carrier.Settled, Doubts: f.doubts})
+	carried := binding.New(mgr.GetClient(), mgr.GetAPIReader(), templates, know, f.events, binding.Options{Settled: carrier.Settled, Doubts: f.doubts, Answers: f.answers})
 	f.check(carried.Register(ctx, mgr))
 	knowledge.OnChange(carrier.Reinterpret)
 	knowledge.OnChange(carried.Reinterpret)
@@ -175,6 +178,8 @@ func (f *fleet) start() {
 		})
 	}
 }
+
+func (f *fleet) answers(string) (bool, time.Duration) { return !f.away.Load(), 50 * time.Millisecond }
 
 func (f *fleet) check(err error) {
 	f.Helper()

@@ -44,11 +44,15 @@ func (p writer) settle(ctx context.Context, s *state) (loop.Next, error) {
 		if !s.ready[cluster] || !p.answers(ctx, cluster) {
 			return false
 		}
-		if p.hearsay.believes(worksIn(s.works, cluster)) {
-			return true
+		if !p.hearsay.believes(worksIn(s.works, cluster)) {
+			again.After = p.hearsay.left()
+			return false
 		}
-		again.After = p.hearsay.left()
-		return false
+		yes, after := p.there(cluster)
+		if !yes {
+			again.After = after
+		}
+		return yes
 	}
 	tasks, ended := placement.Unfinished(spec, holds, ready)
 	if len(ended) == 0 {

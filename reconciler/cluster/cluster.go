@@ -135,6 +135,8 @@ type Reconciler struct {
 	crew     *crew.Crew
 	wrote    *echo.Echo[*clusterv1alpha1.Cluster]
 	pulses   *pulses
+	// Presence knows which clusters are there.
+	Presence Presence
 
 	edits atomic.Uint64 // counts changes of Secrets with credentials
 	claim *claimant
@@ -160,6 +162,7 @@ func New(hub client.Client, secrets client.Reader, registry *members.Registry, r
 		posts:    map[string]*post{},
 		claim:    &claimant{hub: hub, live: secrets, options: &o},
 	}
+	r.Presence = Presence{registry, r.pulses}
 	if o.OnHold != nil {
 		o.OnHold(func() {
 			r.mu.Lock()

@@ -142,12 +142,3 @@ func (t *threshold) turn(now time.Time, is outcome) outcome {
 	}
 	return t.shown
 }
-
-// keep returns what counts while it is not known yet whether the member may be asked: it
-// was as it is said to be, or is not ready for this reason.
-func (t *threshold) keep(why outcome) outcome {
-	if t.shown.ready {
-		return t.shown
-	}
-	return why
-}

@@ -59,17 +59,17 @@ type pulses struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
-	of map[string]pulse
+	of map[string]beat
 }
 
-type pulse struct {
+type beat struct {
 	at      time.Time
 	renewed *metav1.MicroTime
 	ready   *metav1.Condition
 }
 
 func newPulses(c clock.PassiveClock) *pulses {
-	return &pulses{clock: c, of: map[string]pulse{}}
+	return &pulses{clock: c, of: map[string]beat{}}
 }
 
 // last returns when the cluster was last heard of: now, if this is the first

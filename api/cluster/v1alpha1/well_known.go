@@ -62,9 +62,22 @@ const (
 // its JSON is a claim. Hubs write it, and leave a member alone that is another's.
 const ClaimAnnotation = "cluster.flotilla.io/claim"
 
+// ReleasedAnnotation on the namespace kube-system of a member that no hub has says which
+// one let go of it, and from where: its JSON is a claim. A copy of that hub does not take
+// the member.
+const ReleasedAnnotation = "cluster.flotilla.io/released"
+
 // AgentLease in the namespace kube-system of a member in pull mode is the Lease of the
 // one agent that acts there.
 const AgentLease = "flotilla-agent"
+
+// HubInfoName is the ConfigMap in karmada-system that tells clients about the hub: its
+// version, and where it acts from.
+const (
+	HubInfoName       = "flotilla-info"
+	HubInfoVersionKey = "version"
+	HubInfoPlaceKey   = "place"
+)
 
 // HistoryAnnotation on the namespace kube-system of the hub is the JSON of its
 // history: which runs of its loops there were, and whether it was set back and waits.

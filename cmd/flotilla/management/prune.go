@@ -223,6 +223,9 @@ func (p *prune) connect(ctx context.Context) (err error) {
 	if claims.Judge(claim, holder) == claims.Anothers {
 		return fmt.Errorf("cluster %s belongs to another control plane: it is %s", p.cluster, ownership.Clip(claim.Describe(), 512))
 	}
+	if err := join.ActsHere(ctx, p.hub, claim); err != nil {
+		return err
+	}
 	p.standing = claims.StandingOf(claim, holder)
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/command"
@@ -81,12 +82,6 @@ more than one minor version apart.`,
 	return cmd
 }
 
-// The ConfigMap in which the control plane says its version.
-const (
-	infoName       = "flotilla-info"
-	infoVersionKey = "version"
-)
-
 // serverOf asks the control plane.
 func serverOf(ctx context.Context, f *fleet.Flags) (*serverVersion, error) {
 	cfg, err := f.Config()
@@ -114,11 +109,11 @@ func serverOf(ctx context.Context, f *fleet.Flags) (*serverVersion, error) {
 		return nil, fleet.Describe(err)
 	}
 	info := &corev1.ConfigMap{}
-	err = hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaSystem, Name: infoName}, info)
+	err = hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaSystem, Name: clusterv1alpha1.HubInfoName}, info)
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 		return server, fleet.Describe(err)
 	}
-	server.Version = info.Data[infoVersionKey]
+	server.Version = info.Data[clusterv1alpha1.HubInfoVersionKey]
 	return server, nil
 }
 

@@ -1,0 +1,69 @@
+package join
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/claims"
+)
+
+// HubPlace returns where the hub says that it is; empty for one that does not say so.
+func HubPlace(ctx context.Context, hub client.Reader) (string, error) {
+	info := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaSystem, Name: clusterv1alpha1.HubInfoName}
+	err := hub.Get(ctx, key, info)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read where the hub is: %w", err)
+	}
+	return info.Data[clusterv1alpha1.HubInfoPlaceKey], nil
+}
+
+// Elsewhere says whether another copy of the hub acts in a member, as far as this one
+// knows: its accounts and its claim there are that one's.
+func Elsewhere(cluster *clusterv1alpha1.Cluster) bool {
+	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+	return ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason == clusterv1alpha1.ClusterElsewhereReason
+}
+
+// ActsHere errs with ErrElsewhere if a member's claim says that the hub acts from another
+// place than the one that it says of itself.
+func ActsHere(ctx context.Context, hub client.Reader, claim *claims.Claim) error {
+	if claim == nil || claim.Home == nil {
+		return nil
+	}
+	place, err := HubPlace(ctx, hub)
+	if err != nil {
+		return err
+	}
+	if claim.Home.Elsewhere(place) {
+		return ErrElsewhere
+	}
+	return nil
+}
+
+// here is ActsHere for the member that leaves, if it is one of this hub.
+func (o *UnjoinOptions) here(ctx context.Context) error {
+	if o.Member == nil || o.Hub == nil {
+		return nil
+	}
+	mine, err := o.identity(ctx)
+	if err != nil {
+		return err
+	}
+	_, claim, err := claimOf(ctx, o.Member)
+	if err != nil || claims.Judge(claim, claims.Holder{Hub: mine}) != claims.Ours {
+		return err
+	}
+	return ActsHere(ctx, o.Hub, claim)
+}

@@ -1,0 +1,119 @@
+package join_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/internal/join"
+	"github.com/flotilla-io/flotilla/policies/claims"
+)
+
+// TestNoClusterLeavesFromACopy: the accounts and the claim in a member where another copy
+// of the hub acts are that one's.
+func TestNoClusterLeavesFromACopy(t *testing.T) {
+	elsewhere := []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterElsewhereReason}}
+	ready := []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, Reason: clusterv1alpha1.ClusterReadyReason}}
+	cases := map[string]struct {
+		says          []metav1.Condition
+		gone          bool // the Cluster has left already
+		force, member bool
+		at            string // where the hub acts in the member
+		want          error
+	}{
+		"as far as the Cluster says":                 {says: elsewhere, want: join.ErrElsewhere},
+		"by force, and the member as it is":          {says: elsewhere, force: true},
+		"with the member, before the hub has looked": {says: ready, member: true, at: "there", want: join.ErrElsewhere},
+		"the same by force":                          {says: elsewhere, member: true, force: true, at: "there", want: join.ErrElsewhere},
+		"the rest of a cluster that has left":        {gone: true, member: true, at: "there", want: join.ErrElsewhere},
+		"where the hub acts":                         {says: ready, member: true, at: "here"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			hub := stranded(t)
+			create := func(c client.Client, objs ...client.Object) {
+				t.Helper()
+				for _, obj := range objs {
+					if err := c.Create(t.Context(), obj); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			create(hub,
+				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "hub"}},
+				&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: clusterv1alpha1.HubInfoName}, Data: map[string]string{clusterv1alpha1.HubInfoPlaceKey: "here"}})
+			cluster := &clusterv1alpha1.Cluster{}
+			if err := hub.Get(t.Context(), client.ObjectKey{Name: "eu-1"}, cluster); err != nil {
+				t.Fatal(err)
+			}
+			cluster.Finalizers, cluster.Status.Conditions = nil, tc.says
+			if err := hub.Update(t.Context(), cluster); err != nil {
+				t.Fatal(err)
+			}
+			if tc.gone {
+				if err := hub.Delete(t.Context(), cluster); err != nil {
+					t.Fatal(err)
+				}
+			}
+			o := join.UnjoinOptions{Name: "eu-1", Hub: hub, Force: tc.force, Wait: time.Second}
+			claim := (&claims.Claim{Hub: "hub", Cluster: "eu-1", Home: &claims.Home{At: tc.at}}).Encode()
+			if tc.member {
+				o.Member = fake.NewClientBuilder().WithScheme(scheme.New()).Build()
+				create(o.Member, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "ours", Annotations: map[string]string{clusterv1alpha1.ClaimAnnotation: claim}}})
+			}
+			if err := join.Unjoin(t.Context(), o); !errors.Is(err, tc.want) {
+				t.Errorf("Unjoin = %v, want %v", err, tc.want)
+			}
+			if o.Member == nil {
+				return
+			}
+			system := &corev1.Namespace{}
+			if err := o.Member.Get(t.Context(), client.ObjectKey{Name: "kube-system"}, system); err != nil {
+				t.Fatal(err)
+			}
+			if kept := system.Annotations[clusterv1alpha1.ClaimAnnotation] == claim; kept != (tc.want != nil) {
+				t.Errorf("the claim is kept: %t", kept)
+			}
+		})
+	}
+}
+
+// TestAMemberIsJoinedFromOnePlace: a copy of the hub does not join a member where the hub
+// acts, unless it is told to.
+func TestAMemberIsJoinedFromOnePlace(t *testing.T) {
+	member := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "u"}}).Build()
+	o := join.ClaimOptions{Member: member, Hub: "hub", Cluster: "eu-1", Mode: claims.Push}
+	steps := []struct {
+		place    string
+		takeOver bool
+		want     error
+		at       string
+	}{
+		{place: "here", at: "here"},
+		{place: "there", want: join.ErrElsewhere, at: "here"},
+		{place: "", at: "here"},
+		{place: "there", takeOver: true, at: "there"},
+		{place: "here", want: join.ErrElsewhere, at: "there"},
+	}
+	for i, step := range steps {
+		o.Place, o.TakeOver = step.place, step.takeOver
+		if err := join.Claim(t.Context(), o); !errors.Is(err, step.want) {
+			t.Errorf("step %d: Claim = %v, want %v", i, err, step.want)
+		}
+		system := &corev1.Namespace{}
+		if err := member.Get(t.Context(), client.ObjectKey{Name: "kube-system"}, system); err != nil {
+			t.Fatal(err)
+		}
+		claim, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
+		if err != nil || claim == nil || claim.Home == nil || claim.Home.At != step.at {
+			t.Errorf("step %d: the claim is %+v, %v; want it at %s", i, claim, err, step.at)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/flotilla-io/flotilla/internal/members"
+)
+
+const (
+	// present is how long ago a cluster that counts as there may have been heard of. An
+	// agent is heard every 10 s: who asks as often as that hears of it.
+	present = 2 * time.Second
+	// askAgain is how soon to ask again for a member that is looked at, and later for one
+	// that did not answer the last time, or that has an agent.
+	askAgain = 300 * time.Millisecond
+	later    = time.Second
+)
+
+// Presence knows which clusters are there.
+type Presence struct {
+	registry *members.Registry
+	pulses   *pulses
+}
+
+// Answers says whether a cluster is there, as it was heard of by now, and not as its
+// status says: that waits for a while before it says that one is gone. Where it is not
+// known, the member is looked at, and again says when to ask again.
+func (p Presence) Answers(cluster string) (yes bool, again time.Duration) {
+	yes, pushed := p.registry.Answered(cluster, present)
+	switch {
+	case yes:
+		return true, 0
+	case pushed:
+		return false, askAgain
+	case p.pulses.within(cluster, present):
+		return true, 0
+	default:
+		return false, later
+	}
+}
+
+// within says whether a cluster in pull mode was heard of in the last while.
+func (p *pulses) within(cluster string, while time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	is, known := p.of[cluster]
+	return known && p.clock.Since(is.at) <= while
+}

@@ -1,0 +1,83 @@
+package cluster
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/interpreter"
+)
+
+// TestAnswers: a cluster is there if it was heard of a moment ago, whatever its Cluster
+// says; otherwise somebody looks.
+func TestAnswers(t *testing.T) {
+	var down atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if down.Load() {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprint(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"u","resourceVersion":"7"}}`)
+	}))
+	defer server.Close()
+	now := clocktesting.NewFakeClock(time.Unix(1e9, 0))
+	registry := members.New(members.Options{Interpreter: interpreter.Native(), Clock: now})
+	go func() { _ = registry.Start(t.Context()) }()
+	member, err := registry.Connect(members.Target{Name: "east", ID: "u", Config: &rest.Config{Host: server.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	presence := Presence{registry, newPulses(now)}
+	renew := func() {
+		presence.pulses.renewed(&coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "edge"},
+			Spec:       coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: now.Now()}},
+		})
+	}
+	steps := []struct {
+		name, cluster string
+		do            func()
+		yes           bool
+		again         time.Duration
+		looks         bool // somebody is to look
+	}{
+		{name: "a member that was never looked at", cluster: "east", again: later},
+		{name: "one that has answered", cluster: "east", do: func() { _ = member.Prove(t.Context()) }, yes: true},
+		{name: "a moment later", cluster: "east", do: func() { now.Step(present) }, yes: true},
+		{name: "some time later", cluster: "east", do: func() { now.Step(time.Millisecond) }, again: askAgain, looks: true},
+		{name: "once it was looked at", cluster: "east", do: func() { _ = member.Prove(t.Context()) }, yes: true},
+		{name: "one that refuses", cluster: "east", do: func() { down.Store(true); _ = member.Prove(t.Context()) }, again: later},
+		{name: "a cluster that nobody knows", cluster: "west", again: later},
+		{name: "an agent that has reported", cluster: "edge", do: renew, yes: true},
+		{name: "one that is silent", cluster: "edge", do: func() { now.Step(present + time.Millisecond) }, again: later},
+		{name: "one that is back", cluster: "edge", do: renew, yes: true},
+	}
+	for _, step := range steps {
+		if step.do != nil {
+			step.do()
+		}
+		yes, again := presence.Answers(step.cluster)
+		if yes != step.yes || again != step.again {
+			t.Errorf("%s: answers %t, ask again after %s; want %t, %s", step.name, yes, again, step.yes, step.again)
+		}
+		looks := false
+		select {
+		case <-member.Suspects():
+			looks = true
+		default:
+		}
+		if looks != step.looks {
+			t.Errorf("%s: somebody is to look: %t, want %t", step.name, looks, step.looks)
+		}
+	}
+}
