@@ -37,9 +37,9 @@ func Elsewhere(cluster *clusterv1alpha1.Cluster) bool {
 }
 
 // ActsHere errs with ErrElsewhere if a member's claim says that the hub acts from another
-// place than the one that it says of itself.
+// place than the one that it says of itself. Where an agent acts, that is not asked.
 func ActsHere(ctx context.Context, hub client.Reader, claim *claims.Claim) error {
-	if claim == nil || claim.Home == nil {
+	if claim == nil || claim.Home == nil || claim.Mode == claims.Pull {
 		return nil
 	}
 	place, err := HubPlace(ctx, hub)

@@ -25,7 +25,7 @@ func TestNoClusterLeavesFromACopy(t *testing.T) {
 		says          []metav1.Condition
 		gone          bool // the Cluster has left already
 		force, member bool
-		at            string // where the hub acts in the member
+		at, mode      string // where the hub acts in the member, and how
 		want          error
 	}{
 		"as far as the Cluster says":                 {says: elsewhere, want: join.ErrElsewhere},
@@ -34,6 +34,7 @@ func TestNoClusterLeavesFromACopy(t *testing.T) {
 		"the same by force":                          {says: elsewhere, member: true, force: true, at: "there", want: join.ErrElsewhere},
 		"the rest of a cluster that has left":        {gone: true, member: true, at: "there", want: join.ErrElsewhere},
 		"where the hub acts":                         {says: ready, member: true, at: "here"},
+		"where an agent acts":                        {says: ready, member: true, at: "there", mode: claims.Pull},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +64,7 @@ func TestNoClusterLeavesFromACopy(t *testing.T) {
 				}
 			}
 			o := join.UnjoinOptions{Name: "eu-1", Hub: hub, Force: tc.force, Wait: time.Second}
-			claim := (&claims.Claim{Hub: "hub", Cluster: "eu-1", Home: &claims.Home{At: tc.at}}).Encode()
+			claim := (&claims.Claim{Hub: "hub", Cluster: "eu-1", Mode: tc.mode, Home: &claims.Home{At: tc.at}}).Encode()
 			if tc.member {
 				o.Member = fake.NewClientBuilder().WithScheme(scheme.New()).Build()
 				create(o.Member, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "ours", Annotations: map[string]string{clusterv1alpha1.ClaimAnnotation: claim}}})

@@ -24,8 +24,9 @@ var (
 	ErrMoving = errors.New("this control plane was in another folder or machine when it last acted in this cluster: whether one still runs there is waited for, half a minute")
 	// ErrLetGo says that this hub has let go of a member from another place.
 	ErrLetGo = errors.New("this control plane has taken this cluster off from another folder or machine: flotilla join takes it on again")
-	// errCopyAsks says that a copy of the hub cannot be told that this one acts.
-	errCopyAsks = errors.New("a copy of this control plane asks to act in this cluster, and cannot be told not to")
+	// ErrContested says that a copy of the hub asks to act there, and cannot be told that
+	// this one does.
+	ErrContested = errors.New("a copy of this control plane asks to act in this cluster, and cannot be told not to")
 )
 
 // homeSeen is from where the hub acts in a member, as it was last seen there.

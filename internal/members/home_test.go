@@ -110,9 +110,9 @@ func TestACopyThatCannotBeRefused(t *testing.T) {
 	}
 	hub, copied := connect("here"), connect("there")
 	for range 5 {
-		for name, m := range map[string]*members.Member{"the hub": hub, "the copy": copied} {
-			if err := m.Prove(t.Context()); !errors.Is(err, members.ErrMoving) || m.Proven() {
-				t.Fatalf("%s: Prove = %v, proven %t", name, err, m.Proven())
+		for m, want := range map[*members.Member]error{hub: members.ErrContested, copied: members.ErrMoving} {
+			if err := m.Prove(t.Context()); !errors.Is(err, want) || m.Proven() {
+				t.Fatalf("Prove = %v, proven %t; want %v", err, m.Proven(), want)
 			}
 		}
 		now.Step(10 * time.Second)

@@ -147,7 +147,7 @@ func (m *Member) Prove(ctx context.Context) error {
 
 // notOurs says whether somebody else acts in the member, or may.
 func notOurs(err error) bool {
-	return slices.ContainsFunc([]error{ErrClaimed, ErrPushed, ErrAgent, ErrElsewhere, ErrMoving, ErrLetGo}, func(is error) bool { return errors.Is(err, is) })
+	return slices.ContainsFunc([]error{ErrClaimed, ErrPushed, ErrAgent, ErrElsewhere, ErrMoving, ErrLetGo, ErrContested}, func(is error) bool { return errors.Is(err, is) })
 }
 
 // Identity returns what tells a cluster from all others: the UID of its

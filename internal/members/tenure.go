@@ -173,7 +173,7 @@ func (t *tenure) holdAs(ctx context.Context, holder claims.Holder, system *corev
 	case contested && claim.Home.Elsewhere(holder.Place):
 		return fmt.Errorf("%w, and what it says of that cannot be changed: %w", ErrMoving, err)
 	case contested:
-		return fmt.Errorf("%w: %w: %w", ErrMoving, errCopyAsks, err)
+		return fmt.Errorf("%w: %w", ErrContested, err)
 	default: // it says no: that is no reason to leave its workloads alone
 		t.held(claims.StandingOf(claim, holder), ownership.Clip(err.Error(), mostClaim))
 	}

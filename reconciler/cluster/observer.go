@@ -197,7 +197,7 @@ func (o *observer) look(ctx context.Context) bool {
 		o.seen.outcome = outcome{reason: clusterv1alpha1.ClusterElsewhereReason, message: err.Error() + "; nothing is written there from here: stop one of the two. It is asked again every 5 minutes, and when this one starts"}
 		o.trouble, o.reading.due = o.options.Period, time.Time{}
 		return false
-	case errors.Is(err, members.ErrMoving), errors.Is(err, members.ErrLetGo):
+	case errors.Is(err, members.ErrMoving), errors.Is(err, members.ErrLetGo), errors.Is(err, members.ErrContested):
 		o.seen.outcome = outcome{reason: clusterv1alpha1.ClusterElsewhereReason, message: err.Error()}
 		o.trouble, o.reading.due = min(max(2*o.trouble, firstLook), o.options.Period), time.Time{}
 		return false
