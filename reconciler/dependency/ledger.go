@@ -1,6 +1,7 @@
 package dependency
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -20,6 +21,9 @@ import (
 type ledger struct {
 	mu      sync.RWMutex
 	entries map[dependency.Ref]*entry
+	// asked are the users of whom is being found out what they need. What changes
+	// meanwhile may be of them.
+	asked map[dependency.Ref]bool
 	// named has the users of an object by its name, wide those that find objects
 	// of a kind and namespace by labels.
 	named, wide map[object]map[dependency.Ref]bool
@@ -48,7 +52,21 @@ type object struct {
 
 func newLedger() *ledger {
 	index := func() map[object]map[dependency.Ref]bool { return map[object]map[dependency.Ref]bool{} }
-	return &ledger{entries: map[dependency.Ref]*entry{}, named: index(), wide: index(), refused: index(), abroad: map[dependency.Ref]bool{}}
+	return &ledger{entries: map[dependency.Ref]*entry{}, asked: map[dependency.Ref]bool{}, named: index(), wide: index(), refused: index(), abroad: map[dependency.Ref]bool{}}
+}
+
+// ask says that it is about to be found out what a user needs, until put or drop.
+func (l *ledger) ask(ref dependency.Ref) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked[ref] = true
+}
+
+// follows says whether what changes of a user's template is to be looked at.
+func (l *ledger) follows(ref dependency.Ref) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.asked[ref] || l.entries[ref] != nil
 }
 
 // put writes what is known of a user and returns what was before; nil if that
@@ -96,6 +114,7 @@ func (l *ledger) drop(ref dependency.Ref) *entry {
 }
 
 func (l *ledger) remove(ref dependency.Ref) *entry {
+	delete(l.asked, ref)
 	before := l.entries[ref]
 	if before == nil {
 		return nil
@@ -134,32 +153,46 @@ func (l *ledger) concerns(key store.Key) bool {
 	return len(l.named[object{key.GroupKind(), key.Namespace, key.Name}]) > 0 || len(l.wide[object{key.GroupKind(), key.Namespace, ""}]) > 0
 }
 
-// refusedOf returns those that may not have an object that they refer to.
+// refusedOf returns those that may not have an object that they refer to, and those
+// that are asked.
 func (l *ledger) refusedOf(key store.Key) []dependency.Ref {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return slices.Collect(maps.Keys(l.refused[object{key.GroupKind(), key.Namespace, key.Name}]))
+	return l.withAsked(maps.Keys(l.refused[object{key.GroupKind(), key.Namespace, key.Name}]))
 }
 
-// travellers returns those that refer to anything outside of their namespace.
+// withAsked returns users and those that are asked, each once.
+func (l *ledger) withAsked(users iter.Seq[dependency.Ref]) []dependency.Ref {
+	all := maps.Clone(l.asked)
+	for ref := range users {
+		all[ref] = true
+	}
+	return slices.Collect(maps.Keys(all))
+}
+
+// travellers returns those that refer to anything outside of their namespace, and
+// those that are asked.
 func (l *ledger) travellers() []dependency.Ref {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return slices.Collect(maps.Keys(l.abroad))
+	return l.withAsked(maps.Keys(l.abroad))
 }
 
-// travellersTo returns those that refer to anything in a namespace other than theirs.
+// travellersTo returns those that refer to anything in a namespace other than theirs,
+// and those that are asked.
 func (l *ledger) travellersTo(namespace string) []dependency.Ref {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	there := func(d kinds.Dependency) bool { return d.Namespace == namespace }
-	var out []dependency.Ref
-	for ref := range l.abroad {
-		if e := l.entries[ref]; e.Namespace != namespace && (slices.ContainsFunc(e.deps, there) || slices.ContainsFunc(e.refused, there)) {
-			out = append(out, ref)
+	return l.withAsked(func(yield func(dependency.Ref) bool) {
+		for ref := range l.abroad {
+			e := l.entries[ref]
+			goes := e.Namespace != namespace && (slices.ContainsFunc(e.deps, there) || slices.ContainsFunc(e.refused, there))
+			if goes && !yield(ref) {
+				return
+			}
 		}
-	}
-	return out
+	})
 }
 
 // usersOf returns those that need r.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -504,6 +505,51 @@ func TestUsersThatEnterMeanwhile(t *testing.T) {
 			}
 			if stays := s.decision.Binding != nil; stays != tc.stays {
 				t.Errorf("stays = %v, want %v", stays, tc.stays)
+			}
+		})
+	}
+}
+
+// TestWhatChangesWhileItIsAsked: a template, a grant or a binding that changes while
+// it is found out what a user needs may say something else of it. The user is looked
+// at again, whether it was known as one before or not.
+func TestWhatChangesWhileItIsAsked(t *testing.T) {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	cases := map[string]func(r *Reconciler, q queue){
+		"its template":                    func(r *Reconciler, _ queue) { r.changed(store.KeyOf(web()), nil, web(), false) },
+		"a policy":                        func(r *Reconciler, _ queue) { frontier{r}.regrant() },
+		"a grant":                         func(r *Reconciler, _ queue) { frontier{r}.granted("other") },
+		"what else carries what it needs": func(r *Reconciler, q queue) { frontier{r}.retell(q, attached()) },
+	}
+	for name, happens := range cases {
+		t.Run(name, func(t *testing.T) {
+			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+			defer q.ShutDown()
+			var h *hub
+			answer := func(*unstructured.Unstructured) ([]kinds.Dependency, error) {
+				happens(h.Reconciler, q)
+				return nil, nil
+			}
+			h = hubOf(t, known(web()), answer, "", bound())
+			if err := h.users.Start(t.Context(), q); err != nil {
+				t.Fatal(err)
+			}
+			user := requestFor(dependency.Ref{Namespace: "shop", Name: "web-deployment"})
+			for _, known := range []bool{false, true} {
+				if _, err := h.Reconciler.Reconcile(t.Context(), user); err != nil {
+					t.Fatal(err)
+				}
+				if q.Len() != 1 {
+					t.Fatalf("known before = %v: looked at again %d times", known, q.Len())
+				}
+				again, _ := q.Get()
+				if q.Done(again); again != user {
+					t.Errorf("looks at %v", again)
+				}
+			}
+			happens(h.Reconciler, q)
+			if settled := name == "its template"; (q.Len() == 1) != settled {
+				t.Errorf("looked at %d times after it is known what it needs", q.Len())
 			}
 		})
 	}

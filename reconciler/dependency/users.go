@@ -113,6 +113,7 @@ func (r *Reconciler) interpret(ctx context.Context, s *use) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	s.deps, s.known = last, had
+	r.ledger.ask(s.ref())
 	template, presence, err := r.templates.Get(ctx, bindings.TemplateOf(s.binding))
 	if err != nil {
 		return loop.Next{}, err

@@ -104,7 +104,7 @@ func (r *Reconciler) changed(key store.Key, _, _ *unstructured.Unstructured, fir
 		frontier{r}.granted(key.Namespace)
 	}
 	b := bindings.KeyOf(key)
-	if r.ledger.get(dependency.Ref{Namespace: b.Namespace, Name: b.Name}) != nil {
+	if r.ledger.follows(dependency.Ref{Namespace: b.Namespace, Name: b.Name}) {
 		r.users.Add(reconcile.Request{NamespacedName: b}, first)
 	}
 	if r.ledger.concerns(key) {
