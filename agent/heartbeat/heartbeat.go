@@ -49,6 +49,7 @@ type Heart struct {
 	hub     client.Client
 	options Options
 	lease   *coordinationv1.Lease // as last written; nil: to be read
+	began   metav1.MicroTime      // by the clock of Options
 	failing string
 }
 
@@ -63,7 +64,7 @@ func New(hub client.Client, o Options) *Heart {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Heart{hub: hub, options: o}
+	return &Heart{hub: hub, options: o, began: metav1.NewMicroTime(o.Clock.Now())}
 }
 
 // Run beats until ctx ends.
@@ -160,6 +161,7 @@ func (h *Heart) fill(lease *coordinationv1.Lease, cluster *clusterv1alpha1.Clust
 	}
 	lease.Spec.HolderIdentity = ptr.To(h.options.Cluster)
 	lease.Spec.LeaseDurationSeconds = ptr.To(int32(h.options.Duration.Seconds()))
+	lease.Spec.AcquireTime = h.began.DeepCopy() // what is said of this cluster may be older
 	lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(h.options.Clock.Now()))
 }
 

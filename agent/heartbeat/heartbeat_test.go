@@ -49,6 +49,9 @@ func TestABeatIsNotMissed(t *testing.T) {
 				if !lease.Spec.RenewTime.Time.Equal(clock.Now()) {
 					t.Errorf("beat %d: renewed at %s, want %s", beat, lease.Spec.RenewTime, clock.Now())
 				}
+				if began := time.Unix(1000, 0); !lease.Spec.AcquireTime.Time.Equal(began) {
+					t.Errorf("beat %d: held since %s, want %s", beat, lease.Spec.AcquireTime, began)
+				}
 				if got, there := lease.Annotations["note"]; got != note || there != (note != "") {
 					t.Errorf("beat %d: the note is %q, %t", beat, got, there)
 				}

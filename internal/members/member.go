@@ -48,11 +48,15 @@ type Member struct {
 	sight   *sight.View
 
 	trust    atomic.Int32
-	answered atomic.Pointer[time.Time] // since when it is known to have been there last; nil: never
+	answered atomic.Pointer[answer] // the last one; nil: never
 	suspects chan struct{}
 
 	*tenure
 }
+
+// answer is when a member was known to be there, and since when nothing has cast doubt on
+// that.
+type answer struct{ at, since time.Time }
 
 // The states of trust in a member.
 const (
@@ -136,7 +140,11 @@ func (m *Member) Prove(ctx context.Context) error {
 	if !still(func() { was = m.trust.Swap(proven) }) {
 		return m.Prove(ctx) // who answered is not who is asked by now
 	}
-	m.answered.Store(&began)
+	if last := m.answered.Load(); was == proven && last != nil {
+		m.answered.Store(&answer{at: began, since: last.since})
+		return nil
+	}
+	m.answered.Store(&answer{at: began, since: began})
 	if was == proven {
 		return nil
 	}

@@ -163,19 +163,19 @@ func (r *Registry) Get(cluster string) (*Member, bool) {
 	return e.member, true
 }
 
-// Answered says whether the member of a cluster has proved itself within a time. If that is
-// only longer ago, somebody looks at once. Known is false for one that is not connected, or
-// in doubt.
-func (r *Registry) Answered(cluster string, within time.Duration) (yes, known bool) {
+// Answered says whether the member of a cluster has proved itself within a time, and since
+// when nothing has cast doubt on that. If that is only longer ago, somebody looks at once.
+// Known is false for one that is not connected, or in doubt.
+func (r *Registry) Answered(cluster string, within time.Duration) (since time.Time, yes, known bool) {
 	m, known := r.Get(cluster)
 	if !known {
-		return false, false
+		return time.Time{}, false, false
 	}
-	if at := m.answered.Load(); at != nil && m.clock.Since(*at) <= within {
-		return true, true
+	if last := m.answered.Load(); last != nil && m.clock.Since(last.at) <= within {
+		return last.since, true, true
 	}
 	m.alert()
-	return false, true
+	return time.Time{}, false, true
 }
 
 // Reinterpret has status and health of all objects read anew whose kinds are

@@ -48,11 +48,12 @@ type Options struct {
 	// They wait until the binding says that it stands for the template where
 	// Settled says no, or is nil.
 	Settled func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
-	// Answers says whether a cluster is there now, and if not, when to ask again; nil goes
-	// by what the Cluster says.
-	Answers func(cluster string) (yes bool, again time.Duration)
-	// Doubts is how long after its start the loop leaves no cluster on the strength of
-	// what Works said before it; zero believes them at once.
+	// Answers says since when a cluster is there, zero for always, whether it is there now,
+	// and if not, when to ask again; nil goes by what the Cluster says.
+	Answers func(cluster string) (since time.Time, yes bool, again time.Duration)
+	// Doubts is for how long the loop leaves no cluster on the strength of what Works said
+	// before the loop began, or before the cluster that stays was last back; zero believes
+	// them at once.
 	Doubts time.Duration
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
@@ -86,7 +87,7 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 		opts.Parallel = 16
 	}
 	if opts.Answers == nil {
-		opts.Answers = func(string) (bool, time.Duration) { return true, 0 }
+		opts.Answers = func(string) (time.Time, bool, time.Duration) { return time.Time{}, true, 0 }
 	}
 	if opts.Settled == nil {
 		opts.Settled = func(context.Context, *unstructured.Unstructured, workv1alpha2.Binding) bool { return false }

@@ -11,9 +11,9 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 )
 
-// hearsay is what Works say from before the loop began, which nobody may have looked at
-// since: while the loops stood still, a member may have lost what they say it has. It is
-// believed again some time after the loop began, which is enough for members to be
+// hearsay is what Works say from before the loop began, or from before their cluster was
+// last back, which nobody may have looked at since: a member may have lost meanwhile what
+// they say it has. It is believed again after some time, which is enough for a member to be
 // looked at and for what is gone to be told. Use newHearsay.
 type hearsay struct {
 	clock clock.PassiveClock
@@ -21,60 +21,83 @@ type hearsay struct {
 
 	mu    sync.Mutex
 	began time.Time // zero until the loop has
-	// fresh are the Works that have said something else since; nil once all are believed.
-	fresh map[types.UID]bool
+	// recent and older are when Works last said something else, since turned and in the
+	// stretch before it. What was said longer ago is no news to anybody.
+	recent, older map[types.UID]time.Time
+	turned        time.Time
+	// awaited are Works whose next word somebody waits for, and until when.
+	awaited map[types.UID]time.Time
 }
 
 // newHearsay returns what doubts old words for as long as lasts; zero does not.
 func newHearsay(now clock.PassiveClock, lasts time.Duration) *hearsay {
-	return &hearsay{clock: now, lasts: lasts, fresh: map[types.UID]bool{}}
+	return &hearsay{clock: now, lasts: lasts, awaited: map[types.UID]time.Time{}}
 }
 
-// left is for how long what was said before the loop began is doubted; zero: no more.
-// The loop begins with the first question.
-func (h *hearsay) left() time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.fresh == nil {
-		return 0
-	}
+// now returns the time. The loop begins with the first question.
+func (h *hearsay) now() time.Time {
+	now := h.clock.Now()
 	if h.began.IsZero() {
-		h.began = h.clock.Now()
+		h.began = now
 	}
-	if left := h.lasts - h.clock.Since(h.began); left > 0 {
-		return left
+	if now.Sub(h.turned) <= h.lasts {
+		return now
 	}
-	h.fresh = nil
-	return 0
-}
-
-// heard notes a change of a Work, and says whether it is the first word of it that is
-// believed.
-func (h *hearsay) heard(before, after *workv1alpha1.Work) bool {
-	if h.left() == 0 || equality.Semantic.DeepEqual(before.Status, after.Status) {
-		return false
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.fresh == nil || h.fresh[after.UID] {
-		return false
-	}
-	h.fresh[after.UID] = true
-	return true
-}
-
-// believes says whether all of works have said what they say since the loop began, or
-// may be believed all the same.
-func (h *hearsay) believes(works []*workv1alpha1.Work) bool {
-	if h.left() == 0 {
-		return true
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, w := range works {
-		if !h.fresh[w.UID] {
-			return false
+	h.older, h.recent, h.turned = h.recent, map[types.UID]time.Time{}, now
+	for id, until := range h.awaited {
+		if now.After(until) {
+			delete(h.awaited, id)
 		}
 	}
-	return true
+	return now
+}
+
+// heard notes a change of a Work, and says whether somebody waits for that.
+func (h *hearsay) heard(before, after *workv1alpha1.Work) bool {
+	if h.lasts == 0 || equality.Semantic.DeepEqual(before.Status, after.Status) {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.now()
+	h.recent[after.UID] = now
+	_, awaited := h.awaited[after.UID]
+	delete(h.awaited, after.UID)
+	return awaited
+}
+
+// doubts says for how long what works say is doubted, if they say nothing else: they are of
+// a cluster that has been there since a time, zero for always. Zero: it is believed.
+func (h *hearsay) doubts(works []*workv1alpha1.Work, since time.Time) time.Duration {
+	if h.lasts == 0 {
+		return 0
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.now()
+	if since.Before(h.began) {
+		since = h.began
+	}
+	left := h.lasts - now.Sub(since)
+	if left <= 0 {
+		return 0
+	}
+	var doubted bool
+	for _, w := range works {
+		if h.said(w.UID).Before(since) {
+			h.awaited[w.UID], doubted = now.Add(left), true
+		}
+	}
+	if !doubted {
+		return 0
+	}
+	return left
+}
+
+// said is when a Work last said something else; zero for long ago.
+func (h *hearsay) said(id types.UID) time.Time {
+	if at, ok := h.recent[id]; ok {
+		return at
+	}
+	return h.older[id]
 }

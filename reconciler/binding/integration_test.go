@@ -66,6 +66,8 @@ type fleet struct {
 	doubts time.Duration
 	// away says that no cluster answers.
 	away atomic.Bool
+	// back is since when clusters have answered; nil for always.
+	back atomic.Pointer[time.Time]
 }
 
 // newFleet joins clusters, named after the test and labelled with it, and
@@ -179,7 +181,12 @@ func (f *fleet) start() {
 	}
 }
 
-func (f *fleet) answers(string) (bool, time.Duration) { return !f.away.Load(), 50 * time.Millisecond }
+func (f *fleet) answers(string) (since time.Time, yes bool, again time.Duration) {
+	if f.away.Load() {
+		return time.Time{}, false, 50 * time.Millisecond
+	}
+	return ptr.Deref(f.back.Load(), time.Time{}), true, 0
+}
 
 func (f *fleet) check(err error) {
 	f.Helper()

@@ -44,15 +44,14 @@ func (p writer) settle(ctx context.Context, s *state) (loop.Next, error) {
 		if !s.ready[cluster] || !p.answers(ctx, cluster) {
 			return false
 		}
-		if !p.hearsay.believes(worksIn(s.works, cluster)) {
-			again.After = p.hearsay.left()
-			return false
+		since, yes, after := p.there(cluster)
+		if yes {
+			after = p.hearsay.doubts(worksIn(s.works, cluster), since)
 		}
-		yes, after := p.there(cluster)
-		if !yes {
+		if after > 0 && (again.After == 0 || after < again.After) {
 			again.After = after
 		}
-		return yes
+		return yes && after == 0
 	}
 	tasks, ended := placement.Unfinished(spec, holds, ready)
 	if len(ended) == 0 {

@@ -168,6 +168,33 @@ func TestNoClusterIsLeftForWhatWasSaidBeforeAStart(t *testing.T) {
 	eventually(f, "images once the time is over", one, func() map[string]string { return f.images("web") })
 }
 
+// TestNoClusterIsLeftForWhatWasSaidBeforeItsMemberWasBack: while a member was out of reach,
+// or its agent stood still, it may have lost what its Work says it has.
+func TestNoClusterIsLeftForWhatWasSaidBeforeItsMemberWasBack(t *testing.T) {
+	f := newFleet(t, "a", "b")
+	f.stop()
+	f.doubts = time.Hour
+	f.start()
+	policy := f.policy("all", deployments("web"))
+	f.create(policy, f.deployment("web"))
+	both := map[string]string{"a": "2x1", "b": "2x1"}
+	eventually(f, "images", both, func() map[string]string { return f.images("web") })
+	f.arrive("web", "a")
+	f.settle()
+	f.back.Store(ptr.To(time.Now()))
+	edit(f, policy, func(p *policyv1alpha1.PropagationPolicy) {
+		p.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{f.cluster("a")}}
+	})
+	eventually(f, "eviction tasks", 1, func() int { return len(f.binding("Deployment", "web").Spec.GracefulEvictionTasks) })
+	f.settle()
+	if diff := cmp.Diff(both, f.images("web")); diff != "" {
+		t.Fatalf("a cluster was left on the strength of an old word (-want +got):\n%s", diff)
+	}
+	f.fall("web", "a")
+	f.arrive("web", "a")
+	eventually(f, "images once the other has said so again", map[string]string{"a": "2x1"}, func() map[string]string { return f.images("web") })
+}
+
 // TestNoClusterIsLeftForOneThatDoesNotAnswer: the Cluster says for a while that one that
 // has gone is ready, and its Work that what it had is healthy.
 func TestNoClusterIsLeftForOneThatDoesNotAnswer(t *testing.T) {

@@ -40,7 +40,7 @@ type writer struct {
 	echo     *echo.Echo[*workv1alpha1.Work]
 	own      *echo.Echo[workv1alpha2.Binding]
 	hearsay  *hearsay
-	there    func(cluster string) (yes bool, again time.Duration)
+	there    func(cluster string) (since time.Time, yes bool, again time.Duration)
 	parallel int
 }
 

@@ -23,26 +23,28 @@ type Presence struct {
 }
 
 // Answers says whether a cluster is there, as it was heard of by now, and not as its
-// status says: that waits for a while before it says that one is gone. Where it is not
-// known, the member is looked at, and again says when to ask again.
-func (p Presence) Answers(cluster string) (yes bool, again time.Duration) {
-	yes, pushed := p.registry.Answered(cluster, present)
+// status says: that waits for a while before it says that one is gone. Since is when it was
+// last back: out of reach before, or with an agent that has started. Where it is not known,
+// the member is looked at, and again says when to ask again.
+func (p Presence) Answers(cluster string) (since time.Time, yes bool, again time.Duration) {
+	since, yes, pushed := p.registry.Answered(cluster, present)
 	switch {
 	case yes:
-		return true, 0
+		return since, true, 0
 	case pushed:
-		return false, askAgain
-	case p.pulses.within(cluster, present):
-		return true, 0
-	default:
-		return false, later
+		return time.Time{}, false, askAgain
 	}
+	if since, yes = p.pulses.within(cluster, present); yes {
+		return since, true, 0
+	}
+	return time.Time{}, false, later
 }
 
-// within says whether a cluster in pull mode was heard of in the last while.
-func (p *pulses) within(cluster string, while time.Duration) bool {
+// within says whether a cluster in pull mode was heard of in the last while, and since
+// when without a break.
+func (p *pulses) within(cluster string, while time.Duration) (since time.Time, yes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	is, known := p.of[cluster]
-	return known && p.clock.Since(is.at) <= while
+	return is.since, known && p.clock.Since(is.at) <= while
 }

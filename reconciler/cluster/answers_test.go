@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
@@ -38,35 +39,50 @@ func TestAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	presence := Presence{registry, newPulses(now)}
+	acquired := now.Now()
 	renew := func() {
 		presence.pulses.renewed(&coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "edge"},
-			Spec:       coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: now.Now()}},
+			Spec:       coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: now.Now()}, AcquireTime: &metav1.MicroTime{Time: acquired}, LeaseDurationSeconds: ptr.To[int32](40)},
 		})
 	}
 	steps := []struct {
 		name, cluster string
 		do            func()
 		yes           bool
+		back          bool // as of now
 		again         time.Duration
 		looks         bool // somebody is to look
 	}{
 		{name: "a member that was never looked at", cluster: "east", again: later},
-		{name: "one that has answered", cluster: "east", do: func() { _ = member.Prove(t.Context()) }, yes: true},
+		{name: "one that has answered", cluster: "east", do: func() { _ = member.Prove(t.Context()) }, yes: true, back: true},
 		{name: "a moment later", cluster: "east", do: func() { now.Step(present) }, yes: true},
 		{name: "some time later", cluster: "east", do: func() { now.Step(time.Millisecond) }, again: askAgain, looks: true},
 		{name: "once it was looked at", cluster: "east", do: func() { _ = member.Prove(t.Context()) }, yes: true},
 		{name: "one that refuses", cluster: "east", do: func() { down.Store(true); _ = member.Prove(t.Context()) }, again: later},
+		{name: "one that is back", cluster: "east", do: func() { down.Store(false); _ = member.Prove(t.Context()) }, yes: true, back: true},
 		{name: "a cluster that nobody knows", cluster: "west", again: later},
-		{name: "an agent that has reported", cluster: "edge", do: renew, yes: true},
+		{name: "an agent that has reported", cluster: "edge", do: renew, yes: true, back: true},
 		{name: "one that is silent", cluster: "edge", do: func() { now.Step(present + time.Millisecond) }, again: later},
-		{name: "one that is back", cluster: "edge", do: renew, yes: true},
+		{name: "one that reports again", cluster: "edge", do: renew, yes: true},
+		{name: "one that missed a renewal", cluster: "edge", do: func() { now.Step(20 * time.Second); renew() }, yes: true},
+		{name: "one that missed more", cluster: "edge", do: func() { now.Step(21 * time.Second); presence.pulses.last("edge", nil); renew() }, yes: true, back: true},
+		{name: "one whose Ready changed while it was silent", cluster: "edge", do: func() {
+			now.Step(15 * time.Second)
+			presence.pulses.last("edge", &metav1.Condition{Reason: "silent"})
+			now.Step(15 * time.Second)
+			renew()
+		}, yes: true, back: true},
+		{name: "an agent that has started", cluster: "edge", do: func() { now.Step(time.Second); acquired = now.Now(); renew() }, yes: true, back: true},
 	}
 	for _, step := range steps {
 		if step.do != nil {
 			step.do()
 		}
-		yes, again := presence.Answers(step.cluster)
+		since, yes, again := presence.Answers(step.cluster)
+		if back := since.Equal(now.Now()); back != step.back {
+			t.Errorf("%s: back as of now: %t, want %t", step.name, back, step.back)
+		}
 		if yes != step.yes || again != step.again {
 			t.Errorf("%s: answers %t, ask again after %s; want %t, %s", step.name, yes, again, step.yes, step.again)
 		}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -63,9 +64,12 @@ type pulses struct {
 }
 
 type beat struct {
-	at      time.Time
-	renewed *metav1.MicroTime
-	ready   *metav1.Condition
+	at    time.Time
+	ready *metav1.Condition
+	// beat is when the Lease was last renewed, since when it first was after the agent
+	// had started, or had missed more than one renewal.
+	beat, since       time.Time
+	renewed, acquired *metav1.MicroTime
 }
 
 func newPulses(c clock.PassiveClock) *pulses {
@@ -97,7 +101,11 @@ func (p *pulses) renewed(lease client.Object) {
 	if known && is.renewed.Equal(l.Spec.RenewTime) {
 		return
 	}
-	is.at, is.renewed = p.clock.Now(), l.Spec.RenewTime.DeepCopy()
+	now := p.clock.Now()
+	if !is.acquired.Equal(l.Spec.AcquireTime) || now.Sub(is.beat) > time.Duration(ptr.Deref(l.Spec.LeaseDurationSeconds, 0))*time.Second/2 {
+		is.since = now
+	}
+	is.at, is.beat, is.renewed, is.acquired = now, now, l.Spec.RenewTime.DeepCopy(), l.Spec.AcquireTime.DeepCopy()
 	p.of[l.Name] = is
 }
 
