@@ -48,7 +48,7 @@ func (x *explainer) deliver() {
 	for _, cluster := range plan.Keeps(wanted) {
 		of(cluster)
 	}
-	if x.plan.Binding != nil {
+	if x.plan.Binding != nil && !x.in.blind(UnreadClusters) {
 		wanted = x.plan.Binding.BindingSpec()
 	}
 	for _, target := range plan.Targets(wanted) {

@@ -184,6 +184,9 @@ func TestText(t *testing.T) {
 		{What: explain.UnreadClusters, Text: "the clusters"},
 		{What: explain.UnreadPolicies, Text: "the PropagationPolicies of namespace shop"},
 	}
+	tenant := input(t) // who may read all of his namespace, and nothing beside it
+	bind(t, &tenant)
+	tenant.Clusters, tenant.Unread = nil, []explain.Unread{{What: explain.UnreadClusters, Text: "the clusters"}}
 	cases := map[string]struct {
 		in   explain.Input
 		only []string
@@ -195,6 +198,7 @@ func TestText(t *testing.T) {
 		"one":     {in: moved, only: []string{"c-001"}, opts: explain.TextOptions{All: true}},
 		"refused": {in: first, only: []string{"c-003", "c-004"}, opts: explain.TextOptions{All: true}},
 		"blind":   {in: blind},
+		"tenant":  {in: tenant},
 		"attached": {in: explain.Input{
 			Template: template(t, `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: settings, uid: u-cm}}`),
 			Binding: parse(t, `
