@@ -153,6 +153,7 @@ func (c *ControlPlane) serverOptions() apiserver.Options {
 		ReadyChecks:      []healthz.HealthChecker{healthz.NamedCheck("flotilla", c.check)},
 		FeatureGates:     c.opts.FeatureGates,
 		ExpiredAgents:    c.opts.ExpiredAgentGrace,
+		Up:               c.ready,
 	}
 	if c.store != nil && c.disk != nil {
 		out.Notice = func() string { return c.disk.Last().Text }

@@ -59,6 +59,9 @@ type Options struct {
 	// Notice is what everybody is told with each answer, as a warning, but for
 	// clients inside this process; empty tells nothing, as does nil.
 	Notice func() string
+	// Up is closed once all may come: until then, only clients inside this process are
+	// answered, and questions of health. Nil: from the start.
+	Up <-chan struct{}
 	// FeatureGates are set for the whole process, over ours and upstream's
 	// defaults.
 	FeatureGates map[string]bool

@@ -87,6 +87,9 @@ func chain(ctx context.Context, run *options.ServerRunOptions, opts Options) (*S
 	if opts.Notice != nil {
 		tell(config.Aggregator.GenericConfig, opts.Notice)
 	}
+	if opts.Up != nil {
+		hold(config.Aggregator.GenericConfig, opts.Up)
+	}
 	if opts.ExpiredAgents > 0 {
 		if err := authenticateAgents(config, opts.ExpiredAgents, clock.RealClock{}); err != nil {
 			return nil, err

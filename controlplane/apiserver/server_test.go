@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ type plain struct {
 	pki     *pki.Store
 	server  *apiserver.Server
 	started time.Duration
+	up      func() // lets all come
 }
 
 func TestPlainServer(t *testing.T) {
@@ -38,6 +40,7 @@ func TestPlainServer(t *testing.T) {
 	t.Run("first start", func(t *testing.T) {
 		p := start(t, dir)
 		t.Logf("serving after %v", p.started)
+		checkStarting(t, p)
 		checkVersion(t, p)
 		checkServiceAccountToken(t, p)
 		checkAnonymous(t, p)
@@ -47,6 +50,7 @@ func TestPlainServer(t *testing.T) {
 	t.Run("second start writes nothing", func(t *testing.T) {
 		p := start(t, dir)
 		t.Logf("serving after %v", p.started)
+		p.up()
 		if got := p.quietRevision(t); got != revision {
 			t.Errorf("restart moved the revision by %d", got-revision)
 		}
@@ -118,6 +122,63 @@ func checkServiceAccountToken(t *testing.T, p *plain) {
 	}
 }
 
+// checkStarting lets all come, who were told before to come again.
+func checkStarting(t *testing.T, p *plain) {
+	t.Helper()
+	config := &rest.Config{Host: p.server.URL(), TLSClientConfig: rest.TLSClientConfig{CAFile: p.pki.CAFile()}}
+	raw, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]int{
+		"/readyz":                    http.StatusOK,
+		"/livez":                     http.StatusOK,
+		"/version":                   http.StatusOK,
+		"/api/v1/namespaces/default": http.StatusServiceUnavailable,
+		"/apis":                      http.StatusServiceUnavailable,
+		"/openapi/v3":                http.StatusServiceUnavailable,
+	} {
+		for _, token := range []string{"", "Bearer ", "Bearer x"} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.server.URL()+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want != http.StatusOK { // who is wrong about himself is told so
+				request.Header.Set("Authorization", token)
+			}
+			answer, err := raw.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = answer.Body.Close()
+			if answer.StatusCode != want {
+				t.Errorf("%s with %q answers %d while the server starts, want %d", path, token, answer.StatusCode, want)
+			}
+		}
+	}
+	if _, err := p.client(t, p.server.LoopbackConfig()).CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Errorf("a client inside: %v", err)
+	}
+	up := sync.OnceFunc(p.up)
+	config.BearerToken = "x"
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			answer, err := next.RoundTrip(r)
+			if err == nil && answer.StatusCode == http.StatusServiceUnavailable {
+				up()
+			}
+			return answer, err
+		})
+	})
+	if _, err := p.client(t, config).CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{}); !apierrors.IsUnauthorized(err) {
+		t.Errorf("a client that came too early does not ask again: %v", err)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (rt roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return rt(r) }
+
 func checkAnonymous(t *testing.T, p *plain) {
 	t.Helper()
 	config := &rest.Config{Host: p.server.URL(), TLSClientConfig: rest.TLSClientConfig{CAFile: p.pki.CAFile()}}
@@ -154,7 +215,8 @@ func checkKubeconfig(t *testing.T, p *plain, path string) {
 func start(t *testing.T, dir string) *plain {
 	t.Helper()
 	begin := time.Now()
-	p := &plain{}
+	up := make(chan struct{})
+	p := &plain{up: func() { close(up) }}
 	var err error
 	if p.store, err = etcd.Start(t.Context(), etcd.Options{DataDir: filepath.Join(dir, "etcd"), UnsafeNoFsync: true}); err != nil {
 		t.Fatal(err)
@@ -164,7 +226,7 @@ func start(t *testing.T, dir string) *plain {
 		t.Fatal(err)
 	}
 	if p.server, err = apiserver.New(t.Context(), apiserver.Options{
-		DataDir: dir, PKI: p.pki, Etcd: apiserver.Etcd{Servers: p.store.Endpoints()},
+		DataDir: dir, PKI: p.pki, Etcd: apiserver.Etcd{Servers: p.store.Endpoints()}, Up: up,
 	}); err != nil {
 		t.Fatal(err)
 	}
