@@ -2,7 +2,8 @@
 // has the cluster's name.
 //
 // In go a client of the hub and how often; out come renewals, one request each. It
-// says nothing about how the member is: that is for the Cluster's status. It tries
+// says of the member only whether that answers its agent: how it is, is for the Cluster's
+// status. It tries
 // nothing while the hub is away, and never makes up for what it missed.
 package heartbeat
 
@@ -35,7 +36,9 @@ type Options struct {
 	// value takes one off. Nil: nothing. What is to be told at once is when Soon says
 	// so.
 	Note func() map[string]string
-	Soon <-chan struct{}
+	// Answers asks whether the member is there, before each renewal. Nil: it is.
+	Answers func(context.Context) bool
+	Soon    <-chan struct{}
 	// Duration is how long the Lease holds; zero means 40 s.
 	Duration time.Duration
 	// Fraction of Duration after which the Lease is renewed; zero means a quarter.
@@ -50,6 +53,7 @@ type Heart struct {
 	options Options
 	lease   *coordinationv1.Lease // as last written; nil: to be read
 	began   metav1.MicroTime      // by the clock of Options
+	silent  bool                  // the member did not answer for the beat that is made
 	failing string
 }
 
@@ -94,6 +98,7 @@ func (h *Heart) Run(ctx context.Context) {
 // somebody else wrote it, or an answer was lost. What takes until the next beat, and
 // some seconds at least, is left to that.
 func (h *Heart) beat(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	h.silent = h.options.Answers != nil && !h.options.Answers(ctx)
 	ctx, cancel := context.WithTimeout(ctx, max(h.every(), leastTime))
 	defer cancel()
 	err := h.renew(ctx, cluster)
@@ -163,6 +168,10 @@ func (h *Heart) fill(lease *coordinationv1.Lease, cluster *clusterv1alpha1.Clust
 	lease.Spec.LeaseDurationSeconds = ptr.To(int32(h.options.Duration.Seconds()))
 	lease.Spec.AcquireTime = h.began.DeepCopy() // what is said of this cluster may be older
 	lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(h.options.Clock.Now()))
+	delete(lease.Annotations, clusterv1alpha1.SilentAnnotation)
+	if h.silent {
+		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, clusterv1alpha1.SilentAnnotation, lease.Spec.RenewTime.UTC().Format(metav1.RFC3339Micro))
+	}
 }
 
 // tell logs what is wrong once, and not while the hub is away: that is said

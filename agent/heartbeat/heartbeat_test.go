@@ -29,17 +29,19 @@ func TestABeatIsNotMissed(t *testing.T) {
 		"the Lease was removed": func(ctx context.Context, hub client.Client, l *coordinationv1.Lease) error { return hub.Delete(ctx, l) },
 	}
 	notes := []string{"first", "", "last"}
+	silent := []bool{false, true, false}
 	for name, meanwhile := range cases {
 		t.Run(name, func(t *testing.T) {
 			hub := fake.NewClientBuilder().WithScheme(kinds.Scheme()).Build()
 			clock := clocktesting.NewFakeClock(time.Unix(1000, 0))
-			note := ""
-			heart := New(hub, Options{Cluster: "east", Clock: clock, Note: func() map[string]string { return map[string]string{"note": note} }})
+			note, now := "", 0
+			heart := New(hub, Options{Cluster: "east", Clock: clock, Note: func() map[string]string { return map[string]string{"note": note} },
+				Answers: func(context.Context) bool { return !silent[now] }})
 			cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east", UID: "u"}}
 			lease := &coordinationv1.Lease{}
 			for beat := range 3 {
 				clock.Step(10 * time.Second)
-				note = notes[beat]
+				note, now = notes[beat], beat
 				if err := heart.beat(t.Context(), cluster); err != nil {
 					t.Fatalf("beat %d: %v", beat, err)
 				}
@@ -48,6 +50,9 @@ func TestABeatIsNotMissed(t *testing.T) {
 				}
 				if !lease.Spec.RenewTime.Time.Equal(clock.Now()) {
 					t.Errorf("beat %d: renewed at %s, want %s", beat, lease.Spec.RenewTime, clock.Now())
+				}
+				if says := lease.Annotations[clusterv1alpha1.SilentAnnotation] == lease.Spec.RenewTime.UTC().Format(metav1.RFC3339Micro); says != silent[beat] {
+					t.Errorf("beat %d: says that the member is silent: %t", beat, says)
 				}
 				if began := time.Unix(1000, 0); !lease.Spec.AcquireTime.Time.Equal(began) {
 					t.Errorf("beat %d: held since %s, want %s", beat, lease.Spec.AcquireTime, began)

@@ -40,11 +40,11 @@ func (p Presence) Answers(cluster string) (since time.Time, yes bool, again time
 	return time.Time{}, false, later
 }
 
-// within says whether a cluster in pull mode was heard of in the last while, and since
-// when without a break.
+// within says whether a cluster in pull mode was heard of in the last while, agent and
+// member, and since when without a break.
 func (p *pulses) within(cluster string, while time.Duration) (since time.Time, yes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	is, known := p.of[cluster]
-	return is.since, known && p.clock.Since(is.at) <= while
+	return is.since, known && !is.silent && p.clock.Since(is.at) <= while
 }

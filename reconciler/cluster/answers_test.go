@@ -14,6 +14,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 )
@@ -39,13 +40,14 @@ func TestAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	presence := Presence{registry, newPulses(now)}
-	acquired := now.Now()
+	acquired, silent := now.Now(), ""
 	renew := func() {
 		presence.pulses.renewed(&coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "edge"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "edge", Annotations: map[string]string{clusterv1alpha1.SilentAnnotation: silent}},
 			Spec:       coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: now.Now()}, AcquireTime: &metav1.MicroTime{Time: acquired}, LeaseDurationSeconds: ptr.To[int32](40)},
 		})
 	}
+	presence.pulses.renewed(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "mute"}}) // says nothing at all
 	steps := []struct {
 		name, cluster string
 		do            func()
@@ -74,6 +76,12 @@ func TestAnswers(t *testing.T) {
 			renew()
 		}, yes: true, back: true},
 		{name: "an agent that has started", cluster: "edge", do: func() { now.Step(time.Second); acquired = now.Now(); renew() }, yes: true, back: true},
+		{name: "one whose member does not answer it", cluster: "edge", do: func() {
+			now.Step(10 * time.Second)
+			silent = now.Now().UTC().Format(metav1.RFC3339Micro)
+			renew()
+		}, again: later},
+		{name: "one that says nothing of its member", cluster: "edge", do: func() { now.Step(10 * time.Second); renew() }, yes: true, back: true},
 	}
 	for _, step := range steps {
 		if step.do != nil {

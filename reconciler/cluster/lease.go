@@ -67,9 +67,11 @@ type beat struct {
 	at    time.Time
 	ready *metav1.Condition
 	// beat is when the Lease was last renewed, since when it first was after the agent
-	// had started, or had missed more than one renewal.
+	// had started, had missed more than one renewal, or had no answer of the member.
 	beat, since       time.Time
 	renewed, acquired *metav1.MicroTime
+	// silent: the member did not answer the agent at that renewal.
+	silent bool
 }
 
 func newPulses(c clock.PassiveClock) *pulses {
@@ -102,7 +104,9 @@ func (p *pulses) renewed(lease client.Object) {
 		return
 	}
 	now := p.clock.Now()
-	if !is.acquired.Equal(l.Spec.AcquireTime) || now.Sub(is.beat) > time.Duration(ptr.Deref(l.Spec.LeaseDurationSeconds, 0))*time.Second/2 {
+	was := is.silent
+	is.silent = l.Spec.RenewTime != nil && l.Annotations[clusterv1alpha1.SilentAnnotation] == l.Spec.RenewTime.UTC().Format(metav1.RFC3339Micro)
+	if was && !is.silent || !is.acquired.Equal(l.Spec.AcquireTime) || now.Sub(is.beat) > time.Duration(ptr.Deref(l.Spec.LeaseDurationSeconds, 0))*time.Second/2 {
 		is.since = now
 	}
 	is.at, is.beat, is.renewed, is.acquired = now, now, l.Spec.RenewTime.DeepCopy(), l.Spec.AcquireTime.DeepCopy()

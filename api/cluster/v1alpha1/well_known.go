@@ -87,6 +87,11 @@ const HistoryAnnotation = "cluster.flotilla.io/history"
 // member has seen the hub go, and of whether that is further than the hub is now.
 const MarkAnnotation = "cluster.flotilla.io/mark"
 
+// SilentAnnotation on the Lease of a cluster in pull mode says that the member did not
+// answer its agent at that renewal: the value is the renewTime, and another one says
+// nothing.
+const SilentAnnotation = "cluster.flotilla.io/silent"
+
 // Annotations on objects that were answered for a member.
 const (
 	// CacheSourceAnnotationKey names the member that a cached object came from.

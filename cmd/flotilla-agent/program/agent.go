@@ -46,7 +46,8 @@ type agent struct {
 	hub     *rest.Config  // through the link
 	member  *rest.Config
 	mgr     ctrl.Manager
-	back    func() // tells the loops that the hub is there
+	back    func()                     // tells the loops that the hub is there
+	answers func(context.Context) bool // says whether the member is there
 	awake   atomic.Bool
 }
 
@@ -248,7 +249,7 @@ func (a *agent) start(ctx context.Context) error {
 	})
 	parts.Go(func() {
 		heartbeat.New(direct, heartbeat.Options{
-			Cluster: a.options.clusterName, Own: a.own, Back: a.link.Back, Note: a.note, Soon: a.soon,
+			Cluster: a.options.clusterName, Own: a.own, Back: a.link.Back, Note: a.note, Answers: a.answers, Soon: a.soon,
 			Duration: a.options.lease.duration, Fraction: a.options.lease.fraction,
 		}).Run(ctx)
 	})

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
@@ -96,6 +97,7 @@ func (a *agent) wire(ctx context.Context) error {
 	name := a.options.clusterName
 	knowledge := interpreters.New(interpreters.Options{Metrics: metrics.Registry})
 	registry := members.New(members.Options{Interpreter: knowledge.Interpreter(), Gate: a.seat})
+	a.answers = func(ctx context.Context) bool { return answers(ctx, registry, name) }
 	if err := mgr.Add(registry); err != nil {
 		return err
 	}
@@ -143,6 +145,25 @@ func (a *agent) wire(ctx context.Context) error {
 		return err
 	}
 	return mgr.AddReadyzCheck("loops", a.readyz)
+}
+
+const (
+	// present is how long ago a member that counts as there may have answered, and how long
+	// it is given to.
+	present = 2 * time.Second
+	// presentPoll is how soon it is seen that it has.
+	presentPoll = 100 * time.Millisecond
+)
+
+// answers says whether the member is there: it has answered a moment ago, or does so now
+// that somebody looks.
+func answers(ctx context.Context, registry *members.Registry, name string) bool {
+	ctx, cancel := context.WithTimeout(ctx, present)
+	defer cancel()
+	return wait.PollUntilContextCancel(ctx, presentPoll, true, func(context.Context) (bool, error) {
+		_, yes, _ := registry.Answered(name, present)
+		return yes, nil
+	}) == nil
 }
 
 // heed has the hub looked at when it says of the cluster that it waits, or that it goes
