@@ -12,6 +12,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/setback"
 	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
@@ -52,7 +53,8 @@ func ActsHere(ctx context.Context, hub client.Reader, claim *claims.Claim) error
 	return nil
 }
 
-// here is ActsHere for the member that leaves, if it is one of this hub.
+// here is ActsHere for the member that leaves, if it is one of this hub, which has to know
+// all that the member has seen of it.
 func (o *UnjoinOptions) here(ctx context.Context) error {
 	if o.Member == nil || o.Hub == nil {
 		return nil
@@ -62,8 +64,11 @@ func (o *UnjoinOptions) here(ctx context.Context) error {
 		return err
 	}
 	_, claim, err := claimOf(ctx, o.Member)
-	if err != nil || claims.Judge(claim, claims.Holder{Hub: mine}) != claims.Ours {
+	if err != nil || claim == nil || claims.Judge(claim, claims.Holder{Hub: mine}) != claims.Ours {
 		return err
 	}
-	return ActsHere(ctx, o.Hub, claim)
+	if err := ActsHere(ctx, o.Hub, claim); err != nil {
+		return err
+	}
+	return setback.Weigh(ctx, o.Hub, o.Name, claim.Mark)
 }

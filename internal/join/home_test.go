@@ -13,6 +13,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/internal/join"
+	"github.com/flotilla-io/flotilla/internal/setback"
 	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
@@ -26,6 +27,7 @@ func TestNoClusterLeavesFromACopy(t *testing.T) {
 		gone          bool // the Cluster has left already
 		force, member bool
 		at, mode      string // where the hub acts in the member, and how
+		mark          *claims.Mark
 		want          error
 	}{
 		"as far as the Cluster says":                 {says: elsewhere, want: join.ErrElsewhere},
@@ -35,7 +37,10 @@ func TestNoClusterLeavesFromACopy(t *testing.T) {
 		"the rest of a cluster that has left":        {gone: true, member: true, at: "there", want: join.ErrElsewhere},
 		"where the hub acts":                         {says: ready, member: true, at: "here"},
 		"where an agent acts":                        {says: ready, member: true, at: "there", mode: claims.Pull},
+		"where an agent has seen more than there is": {says: ready, member: true, force: true, mode: claims.Pull, mark: &claims.Mark{Run: 2, ID: "b", Revision: 7}, want: setback.ErrBehind},
+		"where that was of an earlier run":           {says: ready, member: true, at: "here", mark: &claims.Mark{Run: 1, ID: "a", Revision: 7}},
 	}
+	history := claims.History{Runs: []claims.Run{{Number: 1, ID: "a"}}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			hub := stranded(t)
@@ -48,7 +53,7 @@ func TestNoClusterLeavesFromACopy(t *testing.T) {
 				}
 			}
 			create(hub,
-				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "hub"}},
+				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "hub", Annotations: map[string]string{clusterv1alpha1.HistoryAnnotation: history.Encode()}}},
 				&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: clusterv1alpha1.HubInfoName}, Data: map[string]string{clusterv1alpha1.HubInfoPlaceKey: "here"}})
 			cluster := &clusterv1alpha1.Cluster{}
 			if err := hub.Get(t.Context(), client.ObjectKey{Name: "eu-1"}, cluster); err != nil {
@@ -64,7 +69,7 @@ func TestNoClusterLeavesFromACopy(t *testing.T) {
 				}
 			}
 			o := join.UnjoinOptions{Name: "eu-1", Hub: hub, Force: tc.force, Wait: time.Second}
-			claim := (&claims.Claim{Hub: "hub", Cluster: "eu-1", Mode: tc.mode, Home: &claims.Home{At: tc.at}}).Encode()
+			claim := (&claims.Claim{Hub: "hub", Cluster: "eu-1", Mode: tc.mode, Mark: tc.mark, Home: &claims.Home{At: tc.at}}).Encode()
 			if tc.member {
 				o.Member = fake.NewClientBuilder().WithScheme(scheme.New()).Build()
 				create(o.Member, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "ours", Annotations: map[string]string{clusterv1alpha1.ClaimAnnotation: claim}}})

@@ -162,10 +162,14 @@ func (s *Site) markOf(ctx context.Context, of metav1.Object) (*claims.Mark, erro
 // at whether something is held, and tells of a change.
 func (s *Site) meet(history claims.History, mark *claims.Mark, at int64) *claims.Hold {
 	s.mu.Lock()
-	was := s.hold
+	was, lost := s.hold, s.lost
 	s.lost = s.evidence(history, mark, at)
-	if s.lost == nil {
-		s.seen = min(s.seen, at) // what was lost is lost
+	switch {
+	case s.lost != nil:
+	case lost != nil:
+		s.seen = 0 // what was lost is lost, however far the store is by now
+	default:
+		s.seen = min(s.seen, at)
 	}
 	switch {
 	case s.lost == nil:
@@ -271,7 +275,7 @@ func (s *Site) next(ctx context.Context, have *claims.Mark) (*claims.Mark, error
 	switch {
 	case ok && last.ID == known.ID:
 		s.doubted = s.options.Clock.Now()
-	case !ok && have != nil && last.Number > have.Run:
+	case !ok && have != nil && !forgiven && last.Number > have.Run:
 		next, ok = claims.Mark{Run: last.Number, ID: last.ID, Revision: have.Revision}, true
 	}
 	if !ok {

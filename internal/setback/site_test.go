@@ -266,6 +266,9 @@ func TestAnAgentThatKnowsMore(t *testing.T) {
 	if err := e.meet(t); err != nil || e.Hold() != nil || e.turns != 2 {
 		t.Errorf("afterwards: %v, %v, %d turns", err, e.Hold(), e.turns)
 	}
+	if next := e.next(t, mark); next != nil {
+		t.Errorf("what was lost is in the mark afterwards: %v", next)
+	}
 	e.Saw("east", "710")
 	if next := e.next(t, mark); next == nil || next.Revision != 710 {
 		t.Errorf("the mark afterwards is %v", next)

@@ -45,6 +45,7 @@ type prune struct {
 	hub      client.Client
 	member   *rest.Config
 	standing claims.Standing
+	mark     *claims.Mark // how far the member has seen the hub; nil: not at all
 }
 
 // pruned is what the command tells programs.
@@ -161,23 +162,30 @@ func (p *prune) run(cmd *cobra.Command) error {
 	return err
 }
 
-// held refuses to remove anything while the control plane waits: it was set back to
-// an older backup, and what it does not ask for may have been made since. A dry run
-// is told.
+// held refuses to remove anything while the control plane waits, or is to once it has
+// looked: it was set back to an older backup, and what it does not ask for may have been
+// made since. A dry run is told.
 func (p *prune) held(ctx context.Context, errOut io.Writer) error {
 	hold, err := setback.Waits(ctx, p.hub)
 	if err != nil {
 		return fleet.Describe(err)
 	}
-	hold = hold.Of(p.cluster)
+	why := ""
+	if hold = hold.Of(p.cluster); hold != nil {
+		why = hold.Describe()
+	} else if err := setback.Weigh(ctx, p.hub, p.cluster, p.mark); errors.Is(err, setback.ErrBehind) {
+		why = err.Error()
+	} else if err != nil {
+		return fleet.Describe(err)
+	}
 	switch {
-	case hold == nil:
+	case why == "":
 		return nil
 	case p.dryRun:
-		_, err := fmt.Fprintf(errOut, "warning: nothing would be removed: %s\n", hold.Describe())
+		_, err := fmt.Fprintf(errOut, "warning: nothing would be removed: %s\n", why)
 		return err
 	default:
-		return fmt.Errorf("nothing was removed: %s", hold.Describe())
+		return fmt.Errorf("nothing was removed: %s", why)
 	}
 }
 
@@ -226,7 +234,9 @@ func (p *prune) connect(ctx context.Context) (err error) {
 	if err := join.ActsHere(ctx, p.hub, claim); err != nil {
 		return err
 	}
-	p.standing = claims.StandingOf(claim, holder)
+	if p.standing = claims.StandingOf(claim, holder); claims.Judge(claim, holder) == claims.Ours {
+		p.mark = claim.Mark
+	}
 	return nil
 }
 

@@ -116,6 +116,30 @@ func TestPrune(t *testing.T) {
 		t.Errorf("the member's warnings about kinds that are listed: %s", said)
 	}
 	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}
+	mark := func(mark *claims.Mark) {
+		t.Helper()
+		if err := edge.Get(t.Context(), client.ObjectKeyFromObject(system), system); err != nil {
+			t.Fatal(err)
+		}
+		claim, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation])
+		if err != nil {
+			t.Fatal(err)
+		}
+		claim.Mark = mark
+		system.Annotations[clusterv1alpha1.ClaimAnnotation] = claim.Encode()
+		if err := edge.Update(t.Context(), system); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mark(&claims.Mark{Run: 9, ID: "lost", Revision: 7})
+	if code, out, errOut := prune("", "--dry-run").All(); code != 0 || out != list || !strings.HasPrefix(errOut, "warning: nothing would be removed: ") {
+		t.Errorf("a dry run before the control plane has looked: code %d\n%s%s", code, out, errOut)
+	}
+	if code, out, errOut := prune("", "--yes").All(); code != 1 || !strings.Contains(errOut, "flotilla resume hub") || !there("lost") {
+		t.Errorf("before the control plane has looked: code %d, there %t\n%s%s", code, there("lost"), out, errOut)
+	}
+	mark(nil)
+	system = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}
 	history, _ := claims.History{}.Holds("east", &claims.Mark{Run: 1, ID: "lost", Revision: 7}, 5, time.Now())
 	if err := hub.Hub.Patch(t.Context(), system, client.RawPatch("application/merge-patch+json",
 		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, clusterv1alpha1.HistoryAnnotation, history.Encode()))); err != nil {

@@ -1,0 +1,42 @@
+package setback_test
+
+import (
+	"errors"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/setback"
+	"github.com/flotilla-io/flotilla/policies/claims"
+)
+
+// TestWeigh: who acts in a member before the hub has looked at it is told that the hub
+// knows less than that.
+func TestWeigh(t *testing.T) {
+	s := newStore("40")
+	system := s.system(t)
+	before := client.MergeFrom(system.DeepCopy())
+	history := claims.History{Runs: []claims.Run{{Number: 3, ID: "c", Began: 20}, {Number: 4, ID: "d", Began: 30}}, Forgiven: []string{"f"}}
+	system.Annotations = map[string]string{clusterv1alpha1.HistoryAnnotation: history.Encode()}
+	if err := s.Patch(t.Context(), system, before); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		mark *claims.Mark
+		want error
+	}{
+		"a member that was never marked":         {nil, nil},
+		"one that has seen the last run":         {&claims.Mark{Run: 4, ID: "d", Revision: 40}, nil},
+		"one that has seen more of it":           {&claims.Mark{Run: 4, ID: "d", Revision: 41}, setback.ErrBehind},
+		"one that has seen the run before":       {&claims.Mark{Run: 3, ID: "c", Revision: 30}, nil},
+		"one that has seen more of that":         {&claims.Mark{Run: 3, ID: "c", Revision: 31}, setback.ErrBehind},
+		"one that has seen another run":          {&claims.Mark{Run: 4, ID: "x", Revision: 1}, setback.ErrBehind},
+		"one that has seen a later run":          {&claims.Mark{Run: 5, ID: "e", Revision: 1}, setback.ErrBehind},
+		"one that has seen a run that is let go": {&claims.Mark{Run: 5, ID: "f", Revision: 99}, nil},
+	} {
+		if err := setback.Weigh(t.Context(), s, "east", tc.mark); !errors.Is(err, tc.want) {
+			t.Errorf("%s: %v, want %v", name, err, tc.want)
+		}
+	}
+}
