@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/rest"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/controlplane/admission"
 	"github.com/flotilla-io/flotilla/controlplane/aggregated"
 	"github.com/flotilla-io/flotilla/controlplane/apiserver"
@@ -35,7 +36,7 @@ import (
 type ControlPlane struct {
 	// Opened is the number of the store's last write when it was opened: what the control
 	// plane has written since is not in it. It is 0 for a store that runs elsewhere, which
-	// others may write.
+	// others may write; whoever has the loops run elsewhere sets it to 0 before Run.
 	Opened int64
 	// Place tells where its store is: for one of its own its folder, which a copy of that
 	// is not, and for one that runs elsewhere the etcd that it is.
@@ -154,6 +155,7 @@ func (c *ControlPlane) serverOptions() apiserver.Options {
 		FeatureGates:     c.opts.FeatureGates,
 		ExpiredAgents:    c.opts.ExpiredAgentGrace,
 		Up:               c.ready,
+		Pages:            map[string]http.Handler{clusterv1alpha1.OpenedPath: page(func() any { return c.Opened })},
 	}
 	if c.store != nil && c.disk != nil {
 		out.Notice = func() string { return c.disk.Last().Text }
@@ -170,6 +172,14 @@ func (c *ControlPlane) check(*http.Request) error {
 		return errors.New("the control plane is not up")
 	}
 	return nil
+}
+
+// page answers with what is said.
+func page(says func() any) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = fmt.Fprint(w, says()) // who asked may have gone
+	}
 }
 
 // KubeconfigFile is the administrator's kubeconfig. It is written by New.

@@ -24,6 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/datadir"
 	"github.com/flotilla-io/flotilla/controlplane/etcd"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
+	"github.com/flotilla-io/flotilla/internal/setback"
 )
 
 func TestRestartWritesNothing(t *testing.T) {
@@ -192,6 +193,14 @@ func TestAdministrator(t *testing.T) {
 		if _, err := hub.CoreV1().Namespaces().Get(t.Context(), name, metav1.GetOptions{}); err != nil {
 			t.Error(err)
 		}
+	}
+	if opened, err := setback.Opened(config)(t.Context()); err != nil || opened == 0 {
+		t.Errorf("the loops began to work on the store at %d, %v", opened, err)
+	}
+	nobody := rest.AnonymousClientConfig(config)
+	nobody.BearerToken = "x"
+	if _, err := setback.Opened(nobody)(t.Context()); !apierrors.IsUnauthorized(err) {
+		t.Errorf("who has no credentials is told when they began: %v", err)
 	}
 	answer, err := hub.Discovery().RESTClient().Get().AbsPath("/readyz").Param("verbose", "").Do(t.Context()).Raw()
 	if err != nil || !strings.Contains(string(answer), "[+]flotilla ok") {

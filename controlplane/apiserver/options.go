@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -62,6 +63,8 @@ type Options struct {
 	// Up is closed once all may come: until then, only clients inside this process are
 	// answered, and questions of health. Nil: from the start.
 	Up <-chan struct{}
+	// Pages are further paths, for those who may read them; nil: none.
+	Pages map[string]http.Handler
 	// FeatureGates are set for the whole process, over ours and upstream's
 	// defaults.
 	FeatureGates map[string]bool

@@ -100,6 +100,9 @@ func chain(ctx context.Context, run *options.ServerRunOptions, opts Options) (*S
 		return nil, err
 	}
 	aggregator.GenericAPIServer.ShutdownTimeout = farewell
+	for path, page := range opts.Pages {
+		aggregator.GenericAPIServer.Handler.NonGoRestfulMux.Handle(path, page)
+	}
 	s := &Server{chain: aggregator, address: run.SecureServing.Listener.Addr()}
 	s.url = "https://" + net.JoinHostPort(opts.advertised().String(), strconv.Itoa(run.SecureServing.BindPort))
 	for _, check := range opts.ReadyChecks {

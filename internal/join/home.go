@@ -70,5 +70,5 @@ func (o *UnjoinOptions) here(ctx context.Context) error {
 	if err := ActsHere(ctx, o.Hub, claim); err != nil {
 		return err
 	}
-	return setback.Weigh(ctx, o.Hub, o.Name, claim.Mark)
+	return setback.Weigh(ctx, o.Hub, o.Opened, o.Name, claim.Mark)
 }

@@ -38,6 +38,8 @@ type UnjoinOptions struct {
 	Name string
 	// Hub is a client that may do everything there.
 	Hub client.Client
+	// Opened returns at which revision the hub began, see setback.Opened; nil: not known.
+	Opened func(context.Context) (int64, error)
 	// HubID is the hub's identity; empty reads it by Hub.
 	HubID string
 	// Member is a client for the member, to clean it up; nil leaves it as it is. It

@@ -1,11 +1,15 @@
 package setback
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -19,10 +23,11 @@ var ErrBehind = errors.New("the cluster has seen more of this control plane than
 	"Do it where the control plane runs on, or say flotilla resume hub once it waits for that")
 
 // Weigh errs with ErrBehind if the mark in a member is of a run that the hub's store has
-// lost, or of further on than the store is now: the hub finds that out by itself once it
-// looks, but whoever acts in the member before that must not go by the store. What a store
-// has lost that was less than it has grown since is found by the hub alone.
-func Weigh(ctx context.Context, hub client.Reader, cluster string, mark *claims.Mark) error {
+// lost, or of further on than the store was when the hub began: the hub finds that out by
+// itself once it looks, but whoever acts in the member before that must not go by the
+// store. Opened returns the revision at which it began; where that is not known, nil or
+// 0, only what is further on than the store is by now is found.
+func Weigh(ctx context.Context, hub client.Reader, opened func(context.Context) (int64, error), cluster string, mark *claims.Mark) error {
 	if mark == nil {
 		return nil
 	}
@@ -30,12 +35,43 @@ func Weigh(ctx context.Context, hub client.Reader, cluster string, mark *claims.
 	if err := hub.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
 		return fmt.Errorf("read the history of the hub: %w", err)
 	}
-	now, err := revision(ctx, hub, &workv1alpha1.WorkList{}, client.InNamespace(workv1alpha2.ExecutionNamespace(cluster)))
+	history := claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation])
+	began, err := revision(ctx, hub, &workv1alpha1.WorkList{}, client.InNamespace(workv1alpha2.ExecutionNamespace(cluster)))
 	if err != nil {
 		return err
 	}
-	if claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation]).Behind(mark, "", now) {
+	own := ""
+	if opened != nil {
+		at, err := opened(ctx)
+		if err != nil {
+			return err
+		}
+		if last, ok := history.Last(); ok && at > 0 && last.Began >= at {
+			own = last.ID
+		}
+		began = min(began, cmp.Or(at, began))
+	}
+	if history.Behind(mark, own, began) {
 		return ErrBehind
 	}
 	return nil
+}
+
+// Opened asks the hub at which revision its loops began to work on the store. It returns
+// 0 for a hub that does not say so, or not to this client.
+func Opened(config *rest.Config) func(context.Context) (int64, error) {
+	return func(ctx context.Context) (int64, error) {
+		hub, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return 0, fmt.Errorf("ask the hub when it began: %w", err)
+		}
+		text, err := hub.RESTClient().Get().AbsPath(clusterv1alpha1.OpenedPath).DoRaw(ctx)
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, fmt.Errorf("ask the hub when it began: %w", err)
+		}
+		return number(string(text)), nil
+	}
 }

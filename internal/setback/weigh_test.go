@@ -1,6 +1,7 @@
 package setback_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -23,19 +24,24 @@ func TestWeigh(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
-		mark *claims.Mark
-		want error
+		mark   *claims.Mark
+		want   error
+		opened int64
 	}{
-		"a member that was never marked":         {nil, nil},
-		"one that has seen the last run":         {&claims.Mark{Run: 4, ID: "d", Revision: 40}, nil},
-		"one that has seen more of it":           {&claims.Mark{Run: 4, ID: "d", Revision: 41}, setback.ErrBehind},
-		"one that has seen the run before":       {&claims.Mark{Run: 3, ID: "c", Revision: 30}, nil},
-		"one that has seen more of that":         {&claims.Mark{Run: 3, ID: "c", Revision: 31}, setback.ErrBehind},
-		"one that has seen another run":          {&claims.Mark{Run: 4, ID: "x", Revision: 1}, setback.ErrBehind},
-		"one that has seen a later run":          {&claims.Mark{Run: 5, ID: "e", Revision: 1}, setback.ErrBehind},
-		"one that has seen a run that is let go": {&claims.Mark{Run: 5, ID: "f", Revision: 99}, nil},
+		"a member that was never marked":         {nil, nil, 0},
+		"one that has seen the last run":         {&claims.Mark{Run: 4, ID: "d", Revision: 40}, nil, 0},
+		"one that has seen more of it":           {&claims.Mark{Run: 4, ID: "d", Revision: 41}, setback.ErrBehind, 0},
+		"one that has seen the run before":       {&claims.Mark{Run: 3, ID: "c", Revision: 30}, nil, 0},
+		"one that has seen more of that":         {&claims.Mark{Run: 3, ID: "c", Revision: 31}, setback.ErrBehind, 0},
+		"one that has seen another run":          {&claims.Mark{Run: 4, ID: "x", Revision: 1}, setback.ErrBehind, 0},
+		"one that has seen a later run":          {&claims.Mark{Run: 5, ID: "e", Revision: 1}, setback.ErrBehind, 0},
+		"one that has seen a run that is let go": {&claims.Mark{Run: 5, ID: "f", Revision: 99}, nil, 0},
+		"what is less than a start writes":       {&claims.Mark{Run: 4, ID: "d", Revision: 36}, setback.ErrBehind, 35},
+		"what the present run has shown":         {&claims.Mark{Run: 4, ID: "d", Revision: 36}, nil, 30},
+		"what the last run has shown":            {&claims.Mark{Run: 4, ID: "d", Revision: 35}, nil, 35},
 	} {
-		if err := setback.Weigh(t.Context(), s, "east", tc.mark); !errors.Is(err, tc.want) {
+		opened := func(context.Context) (int64, error) { return tc.opened, nil }
+		if err := setback.Weigh(t.Context(), s, opened, "east", tc.mark); !errors.Is(err, tc.want) {
 			t.Errorf("%s: %v, want %v", name, err, tc.want)
 		}
 	}

@@ -79,6 +79,10 @@ const (
 	HubInfoPlaceKey   = "place"
 )
 
+// OpenedPath on the hub answers with the revision at which its loops began to work on the
+// store, as a decimal number; 0 where others may write that.
+const OpenedPath = "/flotilla/opened"
+
 // HistoryAnnotation on the namespace kube-system of the hub is the JSON of its
 // history: which runs of its loops there were, and whether it was set back and waits.
 const HistoryAnnotation = "cluster.flotilla.io/history"

@@ -173,7 +173,7 @@ func (p *prune) held(ctx context.Context, errOut io.Writer) error {
 	why := ""
 	if hold = hold.Of(p.cluster); hold != nil {
 		why = hold.Describe()
-	} else if err := setback.Weigh(ctx, p.hub, p.cluster, p.mark); errors.Is(err, setback.ErrBehind) {
+	} else if err := p.weigh(ctx); errors.Is(err, setback.ErrBehind) {
 		why = err.Error()
 	} else if err != nil {
 		return fleet.Describe(err)
@@ -187,6 +187,16 @@ func (p *prune) held(ctx context.Context, errOut io.Writer) error {
 	default:
 		return fmt.Errorf("nothing was removed: %s", why)
 	}
+}
+
+// weigh errs with setback.ErrBehind if the member has seen more than the control plane
+// knows.
+func (p *prune) weigh(ctx context.Context) error {
+	cfg, err := p.fleet.Config()
+	if err != nil {
+		return err
+	}
+	return setback.Weigh(ctx, p.hub, setback.Opened(cfg), p.cluster, p.mark)
 }
 
 // connect finds out whose the member is.

@@ -1,6 +1,7 @@
 package registration
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/join"
+	"github.com/flotilla-io/flotilla/internal/setback"
 )
 
 func newUnjoin(f *fleet.Flags) *cobra.Command {
@@ -26,6 +28,9 @@ registration. With --cluster-kubeconfig the accounts in the cluster go too.`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			opts.Name, opts.Namespace = args[0], member.namespace
 			if opts.Hub, err = f.Client(); err != nil {
+				return fleet.Describe(err)
+			}
+			if opts.Opened, err = openedBy(f); err != nil {
 				return fleet.Describe(err)
 			}
 			if member.kubeconfig != "" {
@@ -48,7 +53,7 @@ registration. With --cluster-kubeconfig the accounts in the cluster go too.`,
 			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s left\n", opts.Name); err != nil || opts.Member != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "the control plane's accounts and its claim stay in the cluster: flotilla unjoin %s --cluster-kubeconfig FILE removes them, also now\n", opts.Name)
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "the control plane's accounts stay in the cluster, and its claim if it could not be reached: flotilla unjoin %s --cluster-kubeconfig FILE removes them, also now\n", opts.Name)
 			return err
 		},
 	}
@@ -59,4 +64,13 @@ registration. With --cluster-kubeconfig the accounts in the cluster go too.`,
 	flags.BoolVar(&opts.Force, "force", false, "let the cluster go although what runs in it could not be removed; it stays there")
 	flags.BoolVar(&opts.DryRun, "dry-run", false, "print what would be done")
 	return cmd
+}
+
+// openedBy asks the control plane at which revision it began.
+func openedBy(f *fleet.Flags) (func(context.Context) (int64, error), error) {
+	cfg, err := f.Config()
+	if err != nil {
+		return nil, err
+	}
+	return setback.Opened(cfg), nil
 }

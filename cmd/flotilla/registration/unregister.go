@@ -124,7 +124,7 @@ func (u *unregistering) connect(ctx context.Context, member client.Client) (clie
 	}
 	content, err := installation.Kubeconfig(ctx, member, u.agent.Namespace)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("there is no agent in %s of that cluster: --namespace says where it is, or --karmada-config leads to the control plane", u.agent.Namespace)
+		return nil, fmt.Errorf("there is no agent in %s of that cluster: --namespace says where it is, or --karmada-config leads to the control plane. A cluster in push mode leaves with flotilla unjoin", u.agent.Namespace)
 	}
 	if err != nil {
 		return nil, err

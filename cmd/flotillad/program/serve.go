@@ -133,6 +133,9 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	o.loops.sources.own = o.addresses(plane.URL())
 	o.loops.plane = inProcess{shared: plane.Shared, room: plane.Room, opened: plane.Opened, place: plane.Place}
 	o.loops.leaderElect = len(o.plane.Etcd.Servers) > 0 && reconciler.Any(o.loops.controllers) // none would keep it from others
+	if !reconciler.Any(o.loops.controllers) {
+		plane.Opened = 0 // the loops that work elsewhere may have begun before
+	}
 	go func() {
 		select {
 		case <-plane.Ready():
