@@ -27,6 +27,49 @@ func saysSince(t *testing.T, log string, since int64, says string) {
 	})
 }
 
+// TestAFolderOfAnAgentWhoseClusterHasLeft starts an agent, whose hub is away, from what it
+// kept before its cluster left the fleet: nothing comes back.
+func TestAFolderOfAnAgentWhoseClusterHasLeft(t *testing.T) {
+	s := the.site(t, again(t, "left"))
+	eventually(t, time.Minute, "the cluster is ready", the.judged(s.name, metav1.ConditionTrue))
+	the.work(t, s.name, "kept", "1", "kept")
+	eventually(t, time.Minute, "the member has it", values(s.client, map[string]string{"kept": "1"}))
+	the.marked(t, s.name, s.client, "kept", "")
+	data := filepath.Join(filepath.Dir(s.agent.Log), "data")
+	before := filepath.Join(t.TempDir(), "before")
+	if err := s.agent.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	restore(t, data, before)
+	if err := s.agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	the.flotilla(t, "unregister", s.name, "--cluster-kubeconfig", s.member.Kubeconfig, "--karmada-config", the.Hub.Kubeconfig)
+	gone := values(s.client, map[string]string{"kept": ""})
+	if err := gone(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.agent.Stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	restore(t, before, data)
+	log, err := os.Stat(s.agent.Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	saysSince(t, s.agent.Log, log.Size(), "this cluster was taken out of the fleet")
+	if err := gone(t.Context()); err != nil {
+		t.Errorf("it came back: %v", err)
+	}
+	if _, err := mark(t.Context(), s.client); err == nil {
+		t.Error("the claim came back")
+	}
+}
+
 // TestAnOlderCopyOfAnAgentsFolder starts an agent, whose hub is away, from what it kept
 // some time ago: nothing goes back in its member, and it goes on when the hub is there.
 func TestAnOlderCopyOfAnAgentsFolder(t *testing.T) {

@@ -24,6 +24,9 @@ var (
 	ErrMoving = errors.New("this control plane was in another folder or machine when it last acted in this cluster: whether one still runs there is waited for, half a minute")
 	// ErrLetGo says that this hub has let go of a member from another place.
 	ErrLetGo = errors.New("this control plane has taken this cluster off from another folder or machine: flotilla join takes it on again")
+	// ErrLeft says that a member in pull mode has left the fleet, and that the agent that
+	// asks goes by what it kept of that.
+	ErrLeft = errors.New("this cluster was taken out of the fleet: nothing is put back there from what the agent has kept; flotilla register takes it in again")
 	// ErrContested says that a copy of the hub asks to act there, and cannot be told that
 	// this one does.
 	ErrContested = errors.New("a copy of this control plane asks to act in this cluster, and cannot be told not to")
@@ -51,7 +54,7 @@ func (t *tenure) glance(home *claims.Home) claims.Glance {
 
 // enter says whether the hub may act in a member with this claim, and sets its home as it
 // is to be then. Moves says that this is another one. A claim that says nothing any more,
-// since somebody removed it, is read as it was. Errors: ErrLetGo.
+// since somebody removed it, is read as it was. Errors: ErrLetGo, ErrLeft.
 func (t *tenure) enter(system *corev1.Namespace, wanted *claims.Claim, holder claims.Holder) (turn claims.Turn, moves bool, err error) {
 	was := wanted.Home
 	t.mu.Lock()
@@ -62,7 +65,11 @@ func (t *tenure) enter(system *corev1.Namespace, wanted *claims.Claim, holder cl
 		t.home.other = was.At
 	}
 	t.mu.Unlock()
-	if last := letGo(system); last != nil && last.Hub == holder.Hub && last.Home.Elsewhere(holder.Place) {
+	switch last := letGo(system); {
+	case last == nil || last.Hub != holder.Hub:
+	case last.Mode == claims.Pull && holder.Alone:
+		return claims.Refused, false, ErrLeft
+	case last.Home.Elsewhere(holder.Place):
 		return claims.Refused, false, fmt.Errorf("%w: it was %s", ErrLetGo, ownership.Clip(last.Home.At, mostClaim))
 	}
 	home, turn := was.Enter(holder.Place, t.glance(was))

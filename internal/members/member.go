@@ -131,7 +131,7 @@ func (m *Member) Prove(ctx context.Context) error {
 		m.sight.Reread()
 	}
 	if err := m.hold(ctx, system); err != nil {
-		if notOurs(err) {
+		if Barred(err) {
 			m.trust.Store(unproven)
 		}
 		return err
@@ -153,9 +153,9 @@ func (m *Member) Prove(ctx context.Context) error {
 	return nil
 }
 
-// notOurs says whether somebody else acts in the member, or may.
-func notOurs(err error) bool {
-	return slices.ContainsFunc([]error{ErrClaimed, ErrPushed, ErrAgent, ErrElsewhere, ErrMoving, ErrLetGo, ErrContested}, func(is error) bool { return errors.Is(err, is) })
+// Barred says whether err of Prove says that somebody else acts in the member, or may.
+func Barred(err error) bool {
+	return slices.ContainsFunc([]error{ErrClaimed, ErrPushed, ErrAgent, ErrElsewhere, ErrMoving, ErrLetGo, ErrLeft, ErrContested}, func(is error) bool { return errors.Is(err, is) })
 }
 
 // Identity returns what tells a cluster from all others: the UID of its

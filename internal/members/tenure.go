@@ -271,13 +271,18 @@ func (t *tenure) Release(ctx context.Context) error {
 
 // ClaimPatch returns the JSON merge patch that writes a claim to a member's
 // namespace kube-system as it was read, or takes it off if claim is nil: then it keeps from
-// where the hub acted that let go, so that no copy of that takes it.
+// where the hub acted that let go, or that an agent did, so that no copy of that takes it.
 func ClaimPatch(system *corev1.Namespace, claim *claims.Claim) ([]byte, error) {
 	var text, last any
 	if claim != nil {
 		text = claim.Encode()
-	} else if was, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation]); err == nil && was != nil && was.Home != nil {
-		last = (&claims.Claim{Hub: was.Hub, Home: &claims.Home{At: was.Home.At}}).Encode()
+	} else if was, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation]); err == nil && was != nil {
+		switch {
+		case was.Home != nil:
+			last = (&claims.Claim{Hub: was.Hub, Home: &claims.Home{At: was.Home.At}}).Encode()
+		case was.Mode == claims.Pull:
+			last = (&claims.Claim{Hub: was.Hub, Mode: was.Mode}).Encode()
+		}
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": system.UID, "resourceVersion": system.ResourceVersion,

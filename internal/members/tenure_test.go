@@ -154,6 +154,58 @@ func TestTheClaimOfAMember(t *testing.T) {
 	}
 }
 
+// TestAMemberThatAnAgentHasLeft: what an agent has kept, or a copy of that, is put back in
+// no cluster that was taken out of the fleet; a hub that is there may take it in again.
+func TestAMemberThatAnAgentHasLeft(t *testing.T) {
+	estate := &estate{}
+	server := httptest.NewServer(estate)
+	defer server.Close()
+	agent := func(hub string, alone bool) *members.Member {
+		t.Helper()
+		r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{})
+		m, err := r.Connect(members.Target{
+			Name: "east", ID: "u", Config: &rest.Config{Host: server.URL},
+			Holder: func() claims.Holder { return claims.Holder{Hub: hub, Cluster: "east", Mode: claims.Pull, Alone: alone} },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	first := agent("one", false)
+	if err := first.Prove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const left = `{"hub":"one","cluster":"","mode":"Pull"}`
+	if estate.claim != "" || estate.released != left {
+		t.Fatalf("the claim is %q, and was let go of with %q", estate.claim, estate.released)
+	}
+	for _, step := range []struct {
+		name  string
+		agent *members.Member
+		want  error
+		claim string
+	}{
+		{"a copy of the agent, whose hub refuses it", agent("one", true), members.ErrLeft, ""},
+		{"an agent of another hub, which is away", agent("two", true), nil, `{"hub":"two","cluster":"east","mode":"Pull"}`},
+		{"the copy, once another hub has it", agent("one", true), members.ErrClaimed, `{"hub":"two","cluster":"east","mode":"Pull"}`},
+	} {
+		if err := step.agent.Prove(t.Context()); !errors.Is(err, step.want) || step.agent.Proven() != (step.want == nil) {
+			t.Errorf("%s: %v, want %v; proven: %t", step.name, err, step.want, step.agent.Proven())
+		}
+		if estate.claim != step.claim {
+			t.Errorf("%s: the claim is %s", step.name, estate.claim)
+		}
+	}
+	estate.claim, estate.released = "", left
+	if err := agent("one", false).Prove(t.Context()); err != nil || estate.released != "" {
+		t.Errorf("an agent that is registered anew: %v, let go of by %q", err, estate.released)
+	}
+}
+
 // A member is lost to another hub while it is in use, and let go of.
 func TestTheClaimOfAMemberIsLost(t *testing.T) {
 	e := &estate{}

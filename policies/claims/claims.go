@@ -89,6 +89,9 @@ type Holder struct {
 	Mode string
 	// Place is where it is that asks; empty if that is not known.
 	Place string
+	// Alone says that it is an agent that asks which is not in touch with its hub: what
+	// it goes by may have been so once.
+	Alone bool
 }
 
 // Pushed says whether an agent asks for a member where its hub applies itself: it was

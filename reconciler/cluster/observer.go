@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
@@ -80,6 +81,7 @@ type observer struct {
 	running sync.WaitGroup
 	seen    observation
 	told    *observation  // what was last reported
+	barred  string        // why nothing may be written to the member, as last logged; empty: it may be
 	trouble time.Duration // how soon to look again; zero: there is none
 	reading kindsReading
 }
@@ -163,6 +165,19 @@ func (o *observer) run(ctx context.Context) {
 	}
 }
 
+// bar tells once that nothing may be written to the member, and why: an agent whose hub
+// is away has nobody else to tell.
+func (o *observer) bar(ctx context.Context, err error) {
+	text := ""
+	if members.Barred(err) {
+		text = err.Error()
+	}
+	if text != "" && text != o.barred {
+		log.FromContext(ctx).Info("Nothing is written to the cluster", "reason", text)
+	}
+	o.barred = text
+}
+
 // look asks the member how it is and, if it is well, who it is and what it
 // serves. It says whether the member could be read.
 func (o *observer) look(ctx context.Context) bool {
@@ -179,6 +194,7 @@ func (o *observer) look(ctx context.Context) bool {
 	var err error
 	if !is.away() {
 		err = o.prove(probeCtx)
+		o.bar(ctx, err)
 	}
 	switch {
 	case errors.Is(err, members.ErrOtherCluster):
@@ -197,7 +213,7 @@ func (o *observer) look(ctx context.Context) bool {
 		o.seen.outcome = outcome{reason: clusterv1alpha1.ClusterElsewhereReason, message: err.Error() + "; nothing is written there from here: stop one of the two. It is asked again every 5 minutes, and when this one starts"}
 		o.trouble, o.reading.due = o.options.Period, time.Time{}
 		return false
-	case errors.Is(err, members.ErrMoving), errors.Is(err, members.ErrLetGo), errors.Is(err, members.ErrContested):
+	case errors.Is(err, members.ErrMoving), errors.Is(err, members.ErrLetGo), errors.Is(err, members.ErrLeft), errors.Is(err, members.ErrContested):
 		o.seen.outcome = outcome{reason: clusterv1alpha1.ClusterElsewhereReason, message: err.Error()}
 		o.trouble, o.reading.due = min(max(2*o.trouble, firstLook), o.options.Period), time.Time{}
 		return false

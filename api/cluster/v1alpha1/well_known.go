@@ -64,7 +64,7 @@ const ClaimAnnotation = "cluster.flotilla.io/claim"
 
 // ReleasedAnnotation on the namespace kube-system of a member that no hub has says which
 // one let go of it, and from where: its JSON is a claim. A copy of that hub does not take
-// the member.
+// the member, nor does an agent that is not in touch with it.
 const ReleasedAnnotation = "cluster.flotilla.io/released"
 
 // AgentLease in the namespace kube-system of a member in pull mode is the Lease of the

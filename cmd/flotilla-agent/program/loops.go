@@ -217,7 +217,7 @@ func (a *agent) target(_ context.Context, c *clusterv1alpha1.Cluster) (members.T
 
 // holder says which hub has the member: the one that the agent knows.
 func (a *agent) holder(name string) claims.Holder {
-	return claims.Holder{Hub: a.link.Identity(), Cluster: name, Address: a.hub.Host, Mode: claims.Pull}
+	return claims.Holder{Hub: a.link.Identity(), Cluster: name, Address: a.hub.Host, Mode: claims.Pull, Alone: a.link.Away() != nil}
 }
 
 // recorder emits Events where an agent may: in its cluster's namespace on the hub,
