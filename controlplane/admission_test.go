@@ -435,6 +435,18 @@ spec:
 	if diff := cmp.Diff(want, heard.all()); diff != "" {
 		t.Errorf("warnings (-want +got):\n%s", diff)
 	}
+
+	heard.heard = nil
+	quota := object(t, `{apiVersion: v1, kind: ResourceQuota, metadata: {name: q}, spec: {hard: {pods: "1", requests.cpu: "1", configmaps: "2", count/deployments.apps: "3"}}}`)
+	quota.SetNamespace(obj.GetNamespace())
+	if err := hub.Create(t.Context(), quota, client.DryRunAll); err != nil {
+		t.Fatal(err)
+	}
+	const limits = ": limits nothing here: the control plane counts objects alone, as count/deployments.apps. " +
+		"What clusters run is limited by a quota that a policy carries there, or by a FederatedResourceQuota"
+	if diff := cmp.Diff([]string{"spec.hard[pods]" + limits, "spec.hard[requests.cpu]" + limits}, heard.all()); diff != "" {
+		t.Errorf("warnings about a quota (-want +got):\n%s", diff)
+	}
 }
 
 // A listener keeps warnings.

@@ -1,11 +1,17 @@
 package resourcequota
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	quota "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/apiserver/pkg/quota/v1/generic"
+	"k8s.io/kubernetes/pkg/apis/core"
 )
 
 // olderNames are what numbers of objects were called before `count/`.
@@ -17,6 +23,27 @@ var olderNames = map[string]corev1.ResourceName{
 	"secrets":                corev1.ResourceSecrets,
 	"services":               corev1.ResourceServices,
 }
+
+// uncounted names the limits of a quota that limit nothing on the hub; none for one that
+// a policy carries to members.
+func uncounted(q *core.ResourceQuota) []string {
+	if carried(q) {
+		return nil
+	}
+	known := slices.Collect(maps.Values(olderNames))
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(q.Spec.Hard)) {
+		if strings.HasPrefix(string(name), countPrefix) || slices.Contains(known, corev1.ResourceName(name)) {
+			continue
+		}
+		out = append(out, fmt.Sprintf("spec.hard[%s]: limits nothing here: the control plane counts objects alone, as count/deployments.apps. "+
+			"What clusters run is limited by a quota that a policy carries there, or by a FederatedResourceQuota", name))
+	}
+	return out
+}
+
+// countPrefix begins the names of numbers of objects.
+const countPrefix = "count/"
 
 // Counts are how objects are counted: of every kind, by number alone. With no lister
 // they are good for admission, which counts what is new.

@@ -7,8 +7,10 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	quota "k8s.io/apiserver/pkg/quota/v1"
+	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/informers"
 	corelistersv1 "k8s.io/client-go/listers/core/v1"
+	"k8s.io/kubernetes/pkg/apis/core"
 )
 
 // atOnce is how many namespaces are judged side by side.
@@ -47,6 +49,11 @@ func (p *Plugin) SetQuotaConfiguration(quota.Configuration) {
 
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if q, ok := a.GetObject().(*core.ResourceQuota); ok && a.GetSubresource() == "" {
+		for _, text := range uncounted(q) {
+			warning.AddWarning(ctx, "", text)
+		}
+	}
 	if p.synced() {
 		quotas, err := p.held.ResourceQuotas(a.GetNamespace()).List(labels.Everything())
 		if err == nil && len(quotas) == 0 {
