@@ -3,7 +3,6 @@ package resourcequota
 import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/informers/core"
@@ -14,10 +13,9 @@ import (
 )
 
 // carried says whether a policy carries a quota to members.
-func carried(quota metav1.Object) bool {
-	labels := quota.GetLabels()
-	return labels[policyv1alpha1.PropagationPolicyPermanentIDLabel] != "" ||
-		labels[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel] != ""
+func carried(quota *corev1.ResourceQuota) bool {
+	return quota.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel] != "" ||
+		quota.Labels[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel] != ""
 }
 
 // Informer is one that lists only the quotas that hold on the hub. Its events are

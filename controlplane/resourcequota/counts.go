@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	quota "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/apiserver/pkg/quota/v1/generic"
-	"k8s.io/kubernetes/pkg/apis/core"
 )
 
 // olderNames are what numbers of objects were called before `count/`.
@@ -26,14 +25,14 @@ var olderNames = map[string]corev1.ResourceName{
 
 // uncounted names the limits of a quota that limit nothing on the hub; none for one that
 // a policy carries to members.
-func uncounted(q *core.ResourceQuota) []string {
+func uncounted(q *corev1.ResourceQuota) []string {
 	if carried(q) {
 		return nil
 	}
 	known := slices.Collect(maps.Values(olderNames))
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(q.Spec.Hard)) {
-		if strings.HasPrefix(string(name), countPrefix) || slices.Contains(known, corev1.ResourceName(name)) {
+		if strings.HasPrefix(string(name), countPrefix) || slices.Contains(known, name) {
 			continue
 		}
 		out = append(out, fmt.Sprintf("spec.hard[%s]: limits nothing here: the control plane counts objects alone, as count/deployments.apps. "+

@@ -3,6 +3,8 @@ package resourcequota
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
@@ -10,7 +12,6 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/informers"
 	corelistersv1 "k8s.io/client-go/listers/core/v1"
-	"k8s.io/kubernetes/pkg/apis/core"
 )
 
 // atOnce is how many namespaces are judged side by side.
@@ -49,7 +50,11 @@ func (p *Plugin) SetQuotaConfiguration(quota.Configuration) {
 
 // Validate implements admission.ValidationInterface.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
-	if q, ok := a.GetObject().(*core.ResourceQuota); ok && a.GetSubresource() == "" {
+	if a.GetResource().GroupResource() == corev1.Resource("resourcequotas") && a.GetSubresource() == "" && a.GetObject() != nil {
+		q := &corev1.ResourceQuota{}
+		if err := o.GetObjectConvertor().Convert(a.GetObject(), q, nil); err != nil {
+			return apierrors.NewInternalError(err)
+		}
 		for _, text := range uncounted(q) {
 			warning.AddWarning(ctx, "", text)
 		}

@@ -30,11 +30,20 @@ func HubPlace(ctx context.Context, hub client.Reader) (string, error) {
 	return info.Data[clusterv1alpha1.HubInfoPlaceKey], nil
 }
 
-// Elsewhere says whether another copy of the hub acts in a member, as far as this one
-// knows: its accounts and its claim there are that one's.
-func Elsewhere(cluster *clusterv1alpha1.Cluster) bool {
+// Elsewhere errs with ErrElsewhere if another copy of the hub acts in a member, as far as
+// this one knows, and with ErrMoving if it may: its accounts and its claim there are that
+// one's.
+func Elsewhere(cluster *clusterv1alpha1.Cluster) error {
 	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
-	return ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason == clusterv1alpha1.ClusterElsewhereReason
+	switch {
+	case ready == nil || ready.Status == metav1.ConditionTrue:
+		return nil
+	case ready.Reason == clusterv1alpha1.ClusterElsewhereReason:
+		return ErrElsewhere
+	case ready.Reason == clusterv1alpha1.ClusterMovingReason:
+		return ErrMoving
+	}
+	return nil
 }
 
 // ActsHere errs with ErrElsewhere if a member's claim says that the hub acts from another

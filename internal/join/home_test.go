@@ -21,6 +21,7 @@ import (
 // of the hub acts are that one's.
 func TestNoClusterLeavesFromACopy(t *testing.T) {
 	elsewhere := []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterElsewhereReason}}
+	moving := []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterMovingReason}}
 	ready := []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionTrue, Reason: clusterv1alpha1.ClusterReadyReason}}
 	cases := map[string]struct {
 		says          []metav1.Condition
@@ -31,6 +32,7 @@ func TestNoClusterLeavesFromACopy(t *testing.T) {
 		want          error
 	}{
 		"as far as the Cluster says":                 {says: elsewhere, want: join.ErrElsewhere},
+		"while it is not known yet":                  {says: moving, want: join.ErrMoving},
 		"by force, and the member as it is":          {says: elsewhere, force: true},
 		"with the member, before the hub has looked": {says: ready, member: true, at: "there", want: join.ErrElsewhere},
 		"the same by force":                          {says: elsewhere, member: true, force: true, at: "there", want: join.ErrElsewhere},

@@ -28,6 +28,8 @@ var (
 	ErrStays = errors.New("the cluster has not left")
 	// ErrElsewhere says that another copy of the hub acts in the member.
 	ErrElsewhere = errors.New("another copy of this control plane acts in the cluster: do it there, or stop that copy first")
+	// ErrMoving says that it may: the hub has moved, and waits for an answer.
+	ErrMoving = errors.New("this control plane was in another folder or machine when it last acted in the cluster, and waits half a minute for one that still runs there: try again then")
 	// ErrOther says that the member that was named is not the cluster that leaves.
 	ErrOther = errors.New("that is another cluster")
 )
@@ -81,7 +83,7 @@ func (o *UnjoinOptions) complete() error {
 
 // Unjoin takes a cluster off the hub: its workloads are removed, then its
 // registration, then the hub's accounts in it. After an interruption it may be
-// run again, and finishes. Errors: ErrPull, ErrElsewhere, ErrStays, ErrOther, one that
+// run again, and finishes. Errors: ErrPull, ErrElsewhere, ErrMoving, ErrStays, ErrOther, one that
 // apierrors.IsNotFound knows if nothing was there, or what either side answered.
 func Unjoin(ctx context.Context, o UnjoinOptions) error {
 	if err := o.complete(); err != nil {
@@ -102,8 +104,8 @@ func Unjoin(ctx context.Context, o UnjoinOptions) error {
 	if cluster.Spec.SyncMode == clusterv1alpha1.Pull && !o.Force {
 		return ErrPull
 	}
-	if Elsewhere(cluster) && (!o.Force || o.Member != nil) {
-		return ErrElsewhere
+	if err := Elsewhere(cluster); err != nil && (!o.Force || o.Member != nil) {
+		return err
 	}
 	if err := o.meet(ctx, cluster.Spec.ID); err != nil {
 		return err

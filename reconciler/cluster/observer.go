@@ -215,6 +215,9 @@ func (o *observer) look(ctx context.Context) bool {
 		return false
 	case errors.Is(err, members.ErrMoving), errors.Is(err, members.ErrLetGo), errors.Is(err, members.ErrLeft), errors.Is(err, members.ErrContested):
 		o.seen.outcome = outcome{reason: clusterv1alpha1.ClusterElsewhereReason, message: err.Error()}
+		if errors.Is(err, members.ErrMoving) {
+			o.seen.outcome.reason = clusterv1alpha1.ClusterMovingReason
+		}
 		o.trouble, o.reading.due = min(max(2*o.trouble, firstLook), o.options.Period), time.Time{}
 		return false
 	case err != nil && (!o.trusted() || unidentified(err) != unknown):

@@ -144,9 +144,13 @@ const (
 	// ClusterClaimedReason goes with False: the member is another hub's. Karmada does
 	// not have it.
 	ClusterClaimedReason = "ClaimedByAnotherHub"
-	// ClusterElsewhereReason goes with False: another copy of the hub acts in the member,
-	// or may. Karmada does not have it.
+	// ClusterElsewhereReason goes with False: another copy of the hub acts in the member.
+	// Karmada does not have it.
 	ClusterElsewhereReason = "ActsElsewhere"
+	// ClusterMovingReason goes with False: the hub is where it was not when it last acted in
+	// the member, and waits whether another copy answers from there. Karmada does not have
+	// it.
+	ClusterMovingReason = "Moving"
 	// ClusterCredentialsRefusedReason goes with False: the member is there, and does not
 	// let the hub in. Karmada does not have it.
 	ClusterCredentialsRefusedReason = "CredentialsRefused"

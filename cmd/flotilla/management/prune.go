@@ -211,8 +211,8 @@ func (p *prune) connect(ctx context.Context) (err error) {
 		}
 		return fleet.Describe(err)
 	}
-	if join.Elsewhere(cluster) {
-		return join.ErrElsewhere
+	if err := join.Elsewhere(cluster); err != nil {
+		return err
 	}
 	id, err := join.HubIdentity(ctx, p.hub)
 	if err != nil {
