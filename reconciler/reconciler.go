@@ -301,7 +301,9 @@ func registerBinding(ctx context.Context, f *fleet) error {
 		opts.Settled = f.template.Settled
 	}
 	if f.chosen["cluster"] {
-		opts.Answers = func(name string) (time.Time, bool, time.Duration) { return f.cluster.Presence.Answers(name) }
+		opts.Answers = func(name string, asked time.Time) (time.Time, bool, time.Duration) {
+			return f.cluster.Presence.Answers(name, asked)
+		}
 	}
 	r := binding.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.templates, f.interpreter, f.events, opts)
 	f.knowledge.OnChange(r.Reinterpret)

@@ -163,15 +163,15 @@ func (r *Registry) Get(cluster string) (*Member, bool) {
 	return e.member, true
 }
 
-// Answered says whether the member of a cluster has proved itself within a time, and since
-// when nothing has cast doubt on that. If that is only longer ago, somebody looks at once.
-// Known is false for one that is not connected, or in doubt.
-func (r *Registry) Answered(cluster string, within time.Duration) (since time.Time, yes, known bool) {
+// Answered says whether the member of a cluster has proved itself within a time, to a look
+// that began no earlier than asked, and since when nothing has cast doubt on that. If it has
+// not, somebody looks at once. Known is false for one that is not connected, or in doubt.
+func (r *Registry) Answered(cluster string, asked time.Time, within time.Duration) (since time.Time, yes, known bool) {
 	m, known := r.Get(cluster)
 	if !known {
 		return time.Time{}, false, false
 	}
-	if last := m.answered.Load(); last != nil && m.clock.Since(last.at) <= within {
+	if last := m.answered.Load(); last != nil && m.clock.Since(last.at) <= within && !last.at.Before(asked) {
 		return last.since, true, true
 	}
 	m.alert()

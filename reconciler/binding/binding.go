@@ -48,9 +48,10 @@ type Options struct {
 	// They wait until the binding says that it stands for the template where
 	// Settled says no, or is nil.
 	Settled func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
-	// Answers says since when a cluster is there, zero for always, whether it is there now,
-	// and if not, when to ask again; nil goes by what the Cluster says.
-	Answers func(cluster string) (since time.Time, yes bool, again time.Duration)
+	// Answers says since when a cluster is there, zero for always, whether it was found to be
+	// there since somebody asked, and if not, when to ask again; nil goes by what the Cluster
+	// says.
+	Answers func(cluster string, asked time.Time) (since time.Time, yes bool, again time.Duration)
 	// Doubts is for how long the loop leaves no cluster on the strength of what Works said
 	// before the loop began, or before the cluster that stays was last back; zero believes
 	// them at once.
@@ -87,7 +88,7 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 		opts.Parallel = 16
 	}
 	if opts.Answers == nil {
-		opts.Answers = func(string) (time.Time, bool, time.Duration) { return time.Time{}, true, 0 }
+		opts.Answers = func(string, time.Time) (time.Time, bool, time.Duration) { return time.Time{}, true, 0 }
 	}
 	if opts.Settled == nil {
 		opts.Settled = func(context.Context, *unstructured.Unstructured, workv1alpha2.Binding) bool { return false }
@@ -96,7 +97,7 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	read := reader{hub: hub, live: live, templates: templates.Get, works: shelf.of, orphans: shelf.left, settled: opts.Settled}
 	own := echo.New[workv1alpha2.Binding](opts.Clock)
 	hearsay := newHearsay(opts.Clock, opts.Doubts)
-	write := writer{hub: hub, events: events, find: shelf.find, cluster: shelf.cluster, echo: shelf.written, own: own, hearsay: hearsay, there: opts.Answers, parallel: opts.Parallel}
+	write := writer{hub: hub, events: events, find: shelf.find, cluster: shelf.cluster, echo: shelf.written, own: own, hearsay: hearsay, there: newPresence(opts.Clock, opts.Answers), parallel: opts.Parallel}
 	rules := &rulebook{}
 	render := renderer{cluster: shelf.cluster, overrides: rules.of, interpreter: interp}
 	return &Reconciler{

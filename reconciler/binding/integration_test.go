@@ -181,8 +181,8 @@ func (f *fleet) start() {
 	}
 }
 
-func (f *fleet) answers(string) (since time.Time, yes bool, again time.Duration) {
-	if f.away.Load() {
+func (f *fleet) answers(_ string, asked time.Time) (since time.Time, yes bool, again time.Duration) {
+	if f.away.Load() || time.Since(asked) < 50*time.Millisecond { // what was heard before was before
 		return time.Time{}, false, 50 * time.Millisecond
 	}
 	return ptr.Deref(f.back.Load(), time.Time{}), true, 0

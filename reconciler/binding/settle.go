@@ -36,15 +36,17 @@ func (p writer) latest(_ context.Context, s *state) (loop.Next, error) {
 func (p writer) settle(ctx context.Context, s *state) (loop.Next, error) {
 	spec := s.binding.BindingSpec()
 	if len(spec.GracefulEvictionTasks) == 0 {
+		p.there.end(s.key)
 		return loop.Next{}, nil
 	}
 	holds := func(cluster string) bool { return len(worksIn(s.works, cluster)) > 0 }
 	var again loop.Next
 	ready := func(cluster string) bool {
 		if !s.ready[cluster] || !p.answers(ctx, cluster) {
+			p.there.forget(s.key, cluster)
 			return false
 		}
-		since, yes, after := p.there(cluster)
+		since, yes, after := p.there.ask(s.key, cluster)
 		if yes {
 			after = p.hearsay.doubts(worksIn(s.works, cluster), since)
 		}

@@ -40,7 +40,7 @@ type writer struct {
 	echo     *echo.Echo[*workv1alpha1.Work]
 	own      *echo.Echo[workv1alpha2.Binding]
 	hearsay  *hearsay
-	there    func(cluster string) (since time.Time, yes bool, again time.Duration)
+	there    *presence
 	parallel int
 }
 
@@ -50,6 +50,7 @@ func (p writer) withdraw(ctx context.Context, s *state) (loop.Next, error) {
 	if s.binding != nil && s.binding.GetDeletionTimestamp() == nil {
 		return loop.Next{}, nil
 	}
+	p.there.end(s.key)
 	if err := p.remove(ctx, s.works); err != nil || s.binding == nil {
 		return loop.Next{Done: true}, err
 	}

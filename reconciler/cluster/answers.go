@@ -22,29 +22,29 @@ type Presence struct {
 	pulses   *pulses
 }
 
-// Answers says whether a cluster is there, as it was heard of by now, and not as its
-// status says: that waits for a while before it says that one is gone. Since is when it was
-// last back: out of reach before, or with an agent that has started. Where it is not known,
-// the member is looked at, and again says when to ask again.
-func (p Presence) Answers(cluster string) (since time.Time, yes bool, again time.Duration) {
-	since, yes, pushed := p.registry.Answered(cluster, present)
+// Answers says whether a cluster is there, as it was heard of since somebody asked, and not
+// as its status says: that waits for a while before it says that one is gone. Since is when
+// it was last back: out of reach before, or with an agent that has started. Where it is not
+// known, the member is looked at, and again says when to ask again.
+func (p Presence) Answers(cluster string, asked time.Time) (since time.Time, yes bool, again time.Duration) {
+	since, yes, pushed := p.registry.Answered(cluster, asked, present)
 	switch {
 	case yes:
 		return since, true, 0
 	case pushed:
 		return time.Time{}, false, askAgain
 	}
-	if since, yes = p.pulses.within(cluster, present); yes {
+	if since, yes = p.pulses.within(cluster, asked, present); yes {
 		return since, true, 0
 	}
 	return time.Time{}, false, later
 }
 
-// within says whether a cluster in pull mode was heard of in the last while, agent and
-// member, and since when without a break.
-func (p *pulses) within(cluster string, while time.Duration) (since time.Time, yes bool) {
+// within says whether a cluster in pull mode was heard of in the last while and since
+// somebody asked, agent and member, and since when without a break.
+func (p *pulses) within(cluster string, asked time.Time, while time.Duration) (since time.Time, yes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	is, known := p.of[cluster]
-	return is.since, known && !is.silent && p.clock.Since(is.at) <= while
+	return is.since, known && !is.silent && p.clock.Since(is.at) <= while && !is.at.Before(asked)
 }

@@ -53,18 +53,21 @@ func TestAnswers(t *testing.T) {
 		do            func()
 		yes           bool
 		back          bool // as of now
+		now           bool // that is asked since now, and not since a minute ago
 		again         time.Duration
 		looks         bool // somebody is to look
 	}{
 		{name: "a member that was never looked at", cluster: "east", again: later},
 		{name: "one that has answered", cluster: "east", do: func() { _ = member.Prove(t.Context()) }, yes: true, back: true},
 		{name: "a moment later", cluster: "east", do: func() { now.Step(present) }, yes: true},
+		{name: "somebody who asks then", cluster: "east", now: true, again: askAgain, looks: true},
 		{name: "some time later", cluster: "east", do: func() { now.Step(time.Millisecond) }, again: askAgain, looks: true},
 		{name: "once it was looked at", cluster: "east", do: func() { _ = member.Prove(t.Context()) }, yes: true},
 		{name: "one that refuses", cluster: "east", do: func() { down.Store(true); _ = member.Prove(t.Context()) }, again: later},
 		{name: "one that is back", cluster: "east", do: func() { down.Store(false); _ = member.Prove(t.Context()) }, yes: true, back: true},
 		{name: "a cluster that nobody knows", cluster: "west", again: later},
 		{name: "an agent that has reported", cluster: "edge", do: renew, yes: true, back: true},
+		{name: "somebody who asks later", cluster: "edge", do: func() { now.Step(time.Second) }, now: true, again: later},
 		{name: "one that is silent", cluster: "edge", do: func() { now.Step(present + time.Millisecond) }, again: later},
 		{name: "one that reports again", cluster: "edge", do: renew, yes: true},
 		{name: "one that missed a renewal", cluster: "edge", do: func() { now.Step(20 * time.Second); renew() }, yes: true},
@@ -87,7 +90,11 @@ func TestAnswers(t *testing.T) {
 		if step.do != nil {
 			step.do()
 		}
-		since, yes, again := presence.Answers(step.cluster)
+		asked := now.Now().Add(-time.Minute)
+		if step.now {
+			asked = now.Now()
+		}
+		since, yes, again := presence.Answers(step.cluster, asked)
 		if back := since.Equal(now.Now()); back != step.back {
 			t.Errorf("%s: back as of now: %t, want %t", step.name, back, step.back)
 		}

@@ -161,7 +161,7 @@ func answers(ctx context.Context, registry *members.Registry, name string) bool 
 	ctx, cancel := context.WithTimeout(ctx, present)
 	defer cancel()
 	return wait.PollUntilContextCancel(ctx, presentPoll, true, func(context.Context) (bool, error) {
-		_, yes, _ := registry.Answered(name, present)
+		_, yes, _ := registry.Answered(name, time.Time{}, present)
 		return yes, nil
 	}) == nil
 }

@@ -1,0 +1,59 @@
+package binding
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// presence asks whether clusters are there that others are to be left for: an answer to
+// whoever asked before says nothing of now. Use newPresence.
+type presence struct {
+	clock   clock.PassiveClock
+	answers func(cluster string, asked time.Time) (since time.Time, yes bool, again time.Duration)
+
+	mu sync.Mutex
+	// asked is since when a binding waits for the answers of clusters.
+	asked map[client.ObjectKey]map[string]time.Time
+}
+
+func newPresence(now clock.PassiveClock, answers func(string, time.Time) (time.Time, bool, time.Duration)) *presence {
+	return &presence{clock: now, answers: answers, asked: map[client.ObjectKey]map[string]time.Time{}}
+}
+
+// ask says since when a cluster is there, and whether it has answered since the binding
+// first asked; if not, when to ask again. Who asks after an answer asks anew.
+func (p *presence) ask(binding client.ObjectKey, cluster string) (since time.Time, yes bool, again time.Duration) {
+	p.mu.Lock()
+	asked, waits := p.asked[binding][cluster]
+	if !waits {
+		if p.asked[binding] == nil {
+			p.asked[binding] = map[string]time.Time{}
+		}
+		asked = p.clock.Now()
+		p.asked[binding][cluster] = asked
+	}
+	p.mu.Unlock()
+	if since, yes, again = p.answers(cluster, asked); yes {
+		p.forget(binding, cluster)
+	}
+	return since, yes, again
+}
+
+// forget ends the question of a binding for a cluster.
+func (p *presence) forget(binding client.ObjectKey, cluster string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if delete(p.asked[binding], cluster); len(p.asked[binding]) == 0 {
+		delete(p.asked, binding)
+	}
+}
+
+// end ends all questions of a binding.
+func (p *presence) end(binding client.ObjectKey) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.asked, binding)
+}
