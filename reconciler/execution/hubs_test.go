@@ -24,6 +24,9 @@ import (
 
 // TestTwoHubsOneMember has a second hub reach for a member that has one.
 func TestTwoHubsOneMember(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs two control planes and a member")
+	}
 	t.Parallel()
 	first := newFleet(t)
 	first.join(t)
@@ -105,6 +108,9 @@ func TestTwoHubsOneMember(t *testing.T) {
 
 // TestAMemberThatJoinedBeforeThereWereClaims has a member that carries no claim.
 func TestAMemberThatJoinedBeforeThereWereClaims(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a control plane and a member")
+	}
 	t.Parallel()
 	f := newFleet(t)
 	f.join(t)

@@ -29,6 +29,9 @@ import (
 // TestAHubThatWasSetBack restores an older copy of a hub's folder: in the member an
 // object was changed since, one was removed, and one is new.
 func TestAHubThatWasSetBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a control plane and members")
+	}
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "hub")
 	f := &fleet{t: t, at: member.Options{Name: "eu-1", DataDir: t.TempDir(), Nodes: 1}}
