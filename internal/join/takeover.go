@@ -59,6 +59,9 @@ type TakeOver struct {
 	Objects []Possession
 	// Unread names kinds that could not be listed.
 	Unread []string
+	// Blind says that it is not known what the hub asks for: what stays by then does so
+	// unless it is asked for.
+	Blind bool
 }
 
 // PlanTakeOver says what taking a member from the hub that has it means. Nothing is
@@ -73,7 +76,7 @@ func PlanTakeOver(ctx context.Context, hub client.Reader, hubID string, member c
 	if err != nil {
 		return nil, err
 	}
-	out := &TakeOver{From: claim}
+	out := &TakeOver{From: claim, Blind: hub == nil}
 	out.Unread, err = Managed(ctx, config, func(of Served, obj *metav1.PartialObjectMetadata) {
 		gk := of.Kind
 		if obj.Annotations[workv1alpha2.HubAnnotation] == hubID {

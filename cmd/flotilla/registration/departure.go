@@ -34,8 +34,10 @@ type departure struct {
 	held map[string][]*unstructured.Unstructured // by Work: what its agent is to remove
 	left map[string][]*unstructured.Unstructured // by Work that went without its agent
 	well bool
-	told string
-	when time.Time
+	// taken: another control plane has the cluster, and with it what is left there.
+	taken bool
+	told  string
+	when  time.Time
 }
 
 // everySome is how often progress is told.
@@ -59,7 +61,9 @@ func (d *departure) look(ctx context.Context, cluster *clusterv1alpha1.Cluster) 
 	}
 	well := d.well
 	if cluster != nil {
-		well = meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+		ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+		well = ready != nil && ready.Status == metav1.ConditionTrue
+		d.taken = d.taken || ready != nil && ready.Reason == clusterv1alpha1.ClusterClaimedReason
 	}
 	if d.left == nil {
 		d.left = map[string][]*unstructured.Unstructured{}
@@ -113,8 +117,11 @@ func (d *departure) leftovers(ctx context.Context, member client.Client) []strin
 			found[titleOf(obj)] = true
 		}
 	}
-	if len(found) == 0 {
+	switch {
+	case len(found) == 0:
 		return nil
+	case d.taken:
+		return []string{fmt.Sprintf("what the fleet ran in cluster %s stays there: the cluster is another control plane's, which may have taken it over", d.name)}
 	}
 	names := slices.Sorted(maps.Keys(found))
 	stays := "stays in the cluster"

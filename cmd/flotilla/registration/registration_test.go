@@ -257,7 +257,7 @@ func TestRegisterAClusterOfAnotherHub(t *testing.T) {
 	}
 
 	said, _ = register("--take-over", "--dry-run")
-	for _, want := range []string{"taking over cluster east of the hub at https://two", "ConfigMap default/theirs stays: not asked for here", "ClusterRole flotilla:edit goes on giving rights", "would write"} {
+	for _, want := range []string{"taking over cluster east of the hub at https://two", "ConfigMap default/theirs stays: unless this control plane asks for it", "ClusterRole flotilla:edit goes on giving rights", "would write"} {
 		if said.Code != 0 || !strings.Contains(said.Out, want) {
 			t.Errorf("--take-over --dry-run ends with %d and says %q, want %q", said.Code, said, want)
 		}
@@ -267,7 +267,7 @@ func TestRegisterAClusterOfAnotherHub(t *testing.T) {
 	}
 
 	said, file = register("--take-over")
-	for _, want := range []string{"taking over cluster east of the hub at https://two", "ConfigMap default/theirs stays: not asked for here", "cluster north registered"} {
+	for _, want := range []string{"taking over cluster east of the hub at https://two", "ConfigMap default/theirs stays: unless this control plane asks for it", "cluster north registered"} {
 		if said.Code != 0 || !strings.Contains(said.Out, want) {
 			t.Errorf("with --take-over it ends with %d and says %q, want %q", said.Code, said, want)
 		}

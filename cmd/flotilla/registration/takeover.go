@@ -33,6 +33,9 @@ func printTakeOver(out io.Writer, plan *join.TakeOver) error {
 		join.FateTakenOn:  "by it control planes act there as their users",
 		join.FateRights:   "to accounts of this control plane that are called like those of the other: delete it there unless they are to have them",
 	}
+	if plan.Blind {
+		meaning[join.FateStays] = "unless this control plane asks for it, which is not known here: its policy says then whether it is overwritten"
+	}
 	for _, p := range plan.Objects {
 		lines = append(lines, fmt.Sprintf("  %s %s: %s", p.Object, p.Fate, meaning[p.Fate]))
 	}
