@@ -225,9 +225,12 @@ func (e *Env) Written(t testing.TB, after int64) []string {
 }
 
 // QuietRevision is the number of the last write once there has been none for a
-// while.
+// while, and no namespace is still to be emptied.
 func (e *Env) QuietRevision(t testing.TB) int64 {
 	t.Helper()
+	if err := emptied(t.Context(), e.Hub); err != nil {
+		t.Fatal(err)
+	}
 	deadline := time.After(quietTimeout)
 	last, looks := e.Revision(t), 0
 	for looks < quietLooks {

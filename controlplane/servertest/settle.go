@@ -49,6 +49,25 @@ func furnished(ctx context.Context, hub client.Client, namespace string) error {
 	return nil
 }
 
+// emptied waits until what is in the namespaces that are being deleted is gone, or
+// somebody holds it: housekeeping begins seconds after the deletion.
+func emptied(ctx context.Context, hub client.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	waiting := func(ns corev1.Namespace) bool {
+		return !ns.DeletionTimestamp.IsZero() && len(ns.Status.Conditions) == 0 // they say who holds what
+	}
+	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
+		var namespaces corev1.NamespaceList
+		err := hub.List(ctx, &namespaces)
+		return !slices.ContainsFunc(namespaces.Items, waiting), err
+	})
+	if err != nil {
+		return fmt.Errorf("namespaces are still to be emptied: %w", err)
+	}
+	return nil
+}
+
 // namespacesAreFurnished says whether each namespace has its service account and
 // the authority's certificate.
 func namespacesAreFurnished(ctx context.Context, hub client.Client) (bool, error) {
