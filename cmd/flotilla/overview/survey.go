@@ -60,7 +60,14 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, now time
 		}
 	}
 	if notice := listing.Notice(hub); notice != "" {
-		s.ControlPlane(notice)
+		s.ReadOnly(notice)
+	}
+	since, err := listing.Leaderless(ctx, hub)
+	if err != nil {
+		return situation.Fleet{}, err
+	}
+	if since != "" {
+		s.Leaderless(since)
 	}
 	if !known && s.Nothing() {
 		s.Unread("Namespaces") // it may not be there at all

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/controlplane/disk"
+	"github.com/flotilla-io/flotilla/internal/setback"
 )
 
 // Hub reads and writes the control plane. It knows what the control plane serves
@@ -30,9 +32,13 @@ func Hub(f *fleet.Flags) (client.WithWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	told := &notices{}
+	told, clock := &notices{}, &serverClock{}
 	cfg = rest.CopyConfig(cfg)
 	cfg.WarningHandler = told
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		clock.next = next
+		return clock
+	})
 	mapper, err := f.Factory().ToRESTMapper()
 	if err != nil {
 		return nil, err
@@ -41,13 +47,15 @@ func Hub(f *fleet.Flags) (client.WithWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &attentive{WithWatch: hub, told: told}, nil
+	return &attentive{WithWatch: hub, told: told, clock: clock, opened: setback.Opened(cfg)}, nil
 }
 
 // attentive keeps what the control plane says of itself beside its answers.
 type attentive struct {
 	client.WithWatch
-	told *notices
+	told   *notices
+	clock  *serverClock
+	opened func(context.Context) (int64, error)
 }
 
 // Notice returns why the control plane stores nothing new, if it said so since it

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
@@ -66,7 +68,11 @@ func resumeHub(cmd *cobra.Command, f *fleet.Flags, now clock.Clock, dry bool, ou
 	if plan.Hold, err = setback.Waits(cmd.Context(), hub); err != nil {
 		return fleet.Describe(err)
 	}
-	if plan.Hold != nil {
+	if plan.Hold == nil {
+		if err := judged(cmd.Context(), hub); err != nil {
+			return fleet.Describe(err)
+		}
+	} else {
 		if plan.Plan, err = setback.Pending(cmd.Context(), hub, plan.Hold); err != nil {
 			return fleet.Describe(err)
 		}
@@ -94,6 +100,16 @@ func resumeHub(cmd *cobra.Command, f *fleet.Flags, now clock.Clock, dry bool, ou
 		_, err = fmt.Fprintln(cmd.OutOrStdout(), "the control plane goes on")
 	}
 	return err
+}
+
+// judged errs while nobody runs the loops: they are who finds out that the control
+// plane was set back.
+func judged(ctx context.Context, hub client.Reader) error {
+	since, err := listing.Leaderless(ctx, hub)
+	if err != nil || since == "" {
+		return err
+	}
+	return fmt.Errorf("%s, so that it is not known whether the control plane was set back: ask again once flotilla status says that somebody does", since)
 }
 
 // text says what is known before it goes on, or where it is only shown.

@@ -104,10 +104,16 @@ func judge(conditions []metav1.Condition, observed bool) (State, *metav1.Conditi
 	}
 }
 
-// ControlPlane adds what the control plane says is wrong with itself.
-func (s *Survey) ControlPlane(notice string) {
+// ReadOnly adds that the control plane stores nothing new, as it says itself.
+func (s *Survey) ReadOnly(notice string) {
 	s.problem(Problem{State: Failed, Kind: controlPlaneKind, Name: "flotilla", Message: notice,
 		Next: "make room on the disk of its --data-dir, or of its store; it goes on by itself then"})
+}
+
+// Leaderless adds that nobody runs the control plane's loops, and since when.
+func (s *Survey) Leaderless(since string) {
+	s.problem(Problem{State: Failed, Kind: controlPlaneKind, Name: "flotilla", Message: since + "; what is said of the fleet is from before",
+		Next: "wait half a minute for a replica to take over; if none does, see that flotillad serve runs, or flotillad controllers beside --controllers=-*"})
 }
 
 // Repository adds a GitRepository.
@@ -198,7 +204,7 @@ func (s *Survey) hold(conditions []metav1.Condition) {
 		return
 	}
 	s.held = true
-	s.problem(Problem{State: Failed, Kind: "ControlPlane", Name: "hub", Message: held.Message, Next: "flotilla resume hub --dry-run"})
+	s.problem(Problem{State: Failed, Kind: controlPlaneKind, Name: "hub", Message: held.Message, Next: "flotilla resume hub --dry-run"})
 }
 
 // Policy adds a policy. Only those that cannot act are shown.

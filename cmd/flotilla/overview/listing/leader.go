@@ -1,0 +1,86 @@
+package listing
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/internal/tenure"
+)
+
+// Leaderless returns why nobody runs the loops of the control plane, so that what it
+// says of the fleet is of an earlier time; empty if somebody does, or the caller may
+// not know.
+func Leaderless(ctx context.Context, hub client.Reader) (string, error) {
+	a, ok := hub.(*attentive)
+	if !ok {
+		return "", nil
+	}
+	opened, err := a.opened(ctx)
+	if err != nil || opened > 0 {
+		return "", err // it runs them itself
+	}
+	lease := &coordinationv1.Lease{}
+	switch err := hub.Get(ctx, client.ObjectKey{Namespace: tenure.Namespace, Name: tenure.LeaseName}, lease); {
+	case apierrors.IsForbidden(err):
+		return "", nil
+	case apierrors.IsNotFound(err):
+		return "nobody runs the loops: no controller has led here yet", nil
+	case err != nil:
+		return "", fmt.Errorf("read who runs the loops: %w", err)
+	}
+	return lapsed(lease, a.clock.now()), nil
+}
+
+// lapsed says since when nobody holds a lease; empty if somebody does.
+func lapsed(lease *coordinationv1.Lease, now time.Time) string {
+	if lease.Spec.RenewTime == nil {
+		return "nobody runs the loops: no controller has led here yet"
+	}
+	since := now.Sub(lease.Spec.RenewTime.Time)
+	if ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
+		return fmt.Sprintf("nobody runs the loops: who led gave it up %s ago", duration.HumanDuration(max(since, 0)))
+	}
+	if since <= tenure.LeaseDuration {
+		return ""
+	}
+	return fmt.Sprintf("nobody runs the loops: who led was last heard %s ago", duration.HumanDuration(since))
+}
+
+// serverClock is the time on the control plane's machine, as its answers tell it: that
+// of the caller's may be another.
+type serverClock struct {
+	next http.RoundTripper
+
+	mu   sync.Mutex
+	last time.Time
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *serverClock) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := c.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.last = at
+	}
+	return resp, nil
+}
+
+// now is the time of the last answer.
+func (c *serverClock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
+}
