@@ -209,7 +209,7 @@ func (a *agent) changed(away error) {
 		a.log.Error(away, "nothing is taken from this hub: if it is the right one, stop the agent, remove its --data-dir and start it again")
 	case errors.Is(away, uplink.ErrRefused):
 		a.keeper.Check()
-		a.log.Error(away, "going on without the hub: it may be starting; if it stays so and the certificate cannot be renewed, register the cluster anew")
+		a.log.Error(away, "going on without the hub: it may be starting; if it stays so and the certificate cannot be renewed, register the cluster anew, by the line that flotilla token create prints")
 	case errors.Is(away, hub.ErrHeld):
 		a.log.Error(away, "going on with what the hub said before")
 	case away != nil:

@@ -50,7 +50,8 @@ func TestLife(t *testing.T) {
 			}
 		}},
 		{"its certificate has expired meanwhile", s.testExpired},
-		{"it leaves with what it was given", s.testLeave},
+		{"it leaves with what it was given", func(t *testing.T) { p = s.testLeave(t) }},
+		{"it is registered anew, from the folder that it had", func(t *testing.T) { p = s.testAnew(t, p) }},
 	} {
 		if !t.Run(step.name, step.run) {
 			if p != nil {
@@ -384,13 +385,8 @@ func (s *stage) testExpired(t *testing.T) {
 	}
 }
 
-func (s *stage) testLeave(t *testing.T) {
+func (s *stage) testLeave(t *testing.T) *process {
 	p := s.run(t, "--karmada-kubeconfig", filepath.Join(s.folder, "hub.kubeconfig"))
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the agent's log:\n%s", p.log)
-		}
-	})
 	eventually(t, "the cluster is ready", s.ready)
 	if err := s.env.Hub.Delete(t.Context(), &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: site1}}); err != nil {
 		t.Fatal(err)
@@ -404,4 +400,23 @@ func (s *stage) testLeave(t *testing.T) {
 		}
 		return fmt.Errorf("it is there: %w\n%s", err, p.log)
 	})
+	return p
+}
+
+// testAnew: a token that is given counts where the hub does not take the certificate that
+// there is any more.
+func (s *stage) testAnew(t *testing.T, p *process) *process {
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	with, hash := s.token(t)
+	anew := s.run(t, "--bootstrap-token", with, "--hub-endpoint", s.cable.address(), "--discovery-token-ca-cert-hash", hash)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the agent's log:\n%s", anew.log)
+		}
+	})
+	eventually(t, "the cluster is ready", s.ready)
+	s.testCarry(t)
+	return anew
 }

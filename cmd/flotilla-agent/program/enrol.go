@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,20 +17,22 @@ import (
 
 	"github.com/flotilla-io/flotilla/agent/credentials"
 	"github.com/flotilla-io/flotilla/agent/kinds"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/registration"
 )
 
 // enroll gets the first certificate by a bootstrap token, unless there is one that
-// is good. Where one has expired and the token is of no use, the hub may still
-// renew it.
+// is good and the hub takes it: after the cluster was unregistered it does not. Where
+// there is one and the token is of no use, it is gone on with: the hub may renew one
+// that has expired.
 func (o *options) enroll(ctx context.Context, member *rest.Config) error {
 	if o.hub.enrolment.Token == "" {
 		return nil
 	}
 	there, good, err := o.certificate()
-	if err != nil || good {
+	if err != nil || good && !o.refused(ctx) {
 		return err
 	}
 	if there { // what it knows is on disk: a hub that is away does not keep it from that
@@ -36,10 +40,26 @@ func (o *options) enroll(ctx context.Context, member *rest.Config) error {
 	}
 	err = o.request(ctx, member)
 	if err != nil && there && ctx.Err() == nil {
-		log.FromContext(ctx).Error(err, "the token is of no use: going on with the certificate that has expired")
+		log.FromContext(ctx).Error(err, "the token is of no use: going on with the certificate that there is")
 		return nil
 	}
 	return err
+}
+
+// refused says whether the certificate that there is is good for nothing at the hub any
+// more. One that is away, or just starts, refuses nothing.
+func (o *options) refused(ctx context.Context) bool {
+	cfg, err := readConfig("--karmada-kubeconfig", o.hubFile(), o.hub.context)
+	if err != nil {
+		return false
+	}
+	cfg.Timeout = enrolAgain
+	hub, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return false
+	}
+	_, err = hub.CoordinationV1().Leases(workv1alpha2.NamespaceKarmadaCluster).Get(ctx, o.clusterName, metav1.GetOptions{})
+	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err)
 }
 
 // enrolAgain is how long the hub may take to be found where there was a certificate

@@ -222,14 +222,19 @@ func (r *registering) find() (*rest.Config, error) {
 
 // args are what the agent is told about its cluster.
 func (r *registering) args(member *rest.Config) []string {
-	out := []string{"--cluster-namespace=" + r.cluster.namespace, "--cluster-api-endpoint=" + member.Host}
-	for flag, value := range map[string]string{"provider": r.cluster.provider, "region": r.cluster.region, "zones": strings.Join(r.cluster.zones, ",")} {
-		if value != "" {
-			out = append(out, "--cluster-"+flag+"="+value)
+	return append([]string{"--cluster-namespace=" + r.cluster.namespace, "--cluster-api-endpoint=" + member.Host}, r.told()...)
+}
+
+// told are the agent's flags with what the caller said of the cluster.
+func (r *registering) told() []string {
+	var out []string
+	for _, said := range [][2]string{
+		{"--cluster-provider", r.cluster.provider}, {"--cluster-region", r.cluster.region},
+		{"--cluster-zones", strings.Join(r.cluster.zones, ",")}, {"--proxy-server-address", r.cluster.proxy},
+	} {
+		if said[1] != "" {
+			out = append(out, said[0]+"="+said[1])
 		}
-	}
-	if r.cluster.proxy != "" {
-		out = append(out, "--proxy-server-address="+r.cluster.proxy)
 	}
 	return out
 }
@@ -300,6 +305,7 @@ func (r *registering) write(cmd *cobra.Command, file *place, kubeconfig []byte) 
 	if r.member.context != "" {
 		line += " --context " + r.member.context
 	}
+	line = strings.Join(append([]string{line}, r.told()...), " ")
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s registered; it becomes a member when its agent runs:\n%s\n", r.cluster.name, line)
 	return err
 }

@@ -121,6 +121,7 @@ func TestLifeOfACluster(t *testing.T) {
 	s.run("token create --usages everything --kubeconfig {hub}")
 	s.run("token create --ttl -1h --kubeconfig {hub}")
 	s.run("token create --cluster-name North --kubeconfig {hub}")
+	s.run("token create --cluster-name east-impersonator --kubeconfig {hub}")
 	s.run("token create --cluster-id 1234 --kubeconfig {hub}")
 	s.run("token list --kubeconfig {hub}")
 	for words, want := range map[string]string{
@@ -175,7 +176,7 @@ func TestLifeOfACluster(t *testing.T) {
 	if !strings.HasSuffix(strings.TrimSpace(out), " --kubeconfig KUBECONFIG") {
 		t.Errorf("the line of an agent does not lead to its cluster: %s", out)
 	}
-	s.run("register {address} --token {token2} --discovery-token-ca-cert-hash {hash} --cluster-name edge --kubeconfig {member} --standalone {dir}")
+	s.run("register {address} --token {token2} --discovery-token-ca-cert-hash {hash} --cluster-name edge --cluster-region eu --kubeconfig {member} --standalone {dir}")
 	agent, err := clientcmd.BuildConfigFromFlags("", filepath.Join(dir, "karmada-kubeconfig"))
 	if err != nil {
 		t.Fatal(err)

@@ -156,6 +156,9 @@ func (o *Options) bind(ctx context.Context, hub client.Reader) error {
 	if !identity.IsClusterName(o.Cluster) {
 		return fmt.Errorf("the name %q is %w: a cluster's has at most %d characters, each a-z, 0-9 or -, the first and last no -", o.Cluster, ErrInvalid, clusterv1alpha1.ClusterNameMaxLength)
 	}
+	if strings.HasSuffix(o.Cluster, identity.ImpersonatorSuffix) {
+		return fmt.Errorf("the name %q is %w: a cluster's does not end with %s", o.Cluster, ErrInvalid, identity.ImpersonatorSuffix)
+	}
 	cluster := &clusterv1alpha1.Cluster{}
 	err := hub.Get(ctx, client.ObjectKey{Name: o.Cluster}, cluster)
 	switch {
