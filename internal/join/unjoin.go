@@ -59,11 +59,16 @@ type UnjoinOptions struct {
 	DryRun bool
 	// Progress is told of every step; nil tells nobody.
 	Progress func(Step)
+	// Left is told every few seconds of the wait how many Works are left, whose objects
+	// are still to be removed from the cluster; nil tells nobody.
+	Left func(works int)
 }
 
 const (
 	defaultWait = time.Minute
-	leavePoll   = time.Second
+	leavePoll   = 250 * time.Millisecond
+	// leftEvery is after how many polls what is left is counted.
+	leftEvery = 12
 	// patience is how long a member may take to say who it is.
 	patience = 20 * time.Second
 )
@@ -187,10 +192,25 @@ func (o *UnjoinOptions) gone(ctx context.Context, hub side) error {
 }
 
 func (o *UnjoinOptions) await(ctx context.Context, most time.Duration) error {
+	polls := 0
 	return wait.PollUntilContextTimeout(ctx, leavePoll, most, true, func(ctx context.Context) (bool, error) {
 		err := o.Hub.Get(ctx, client.ObjectKey{Name: o.Name}, &clusterv1alpha1.Cluster{})
+		if polls++; err == nil && o.Left != nil && polls%leftEvery == 0 {
+			err = o.count(ctx)
+		}
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	})
+}
+
+// count tells how many Works are left.
+func (o *UnjoinOptions) count(ctx context.Context) error {
+	works := &metav1.PartialObjectMetadataList{}
+	works.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind("WorkList"))
+	if err := o.Hub.List(ctx, works, client.InNamespace(workv1alpha2.ExecutionNamespace(o.Name))); err != nil {
+		return fmt.Errorf("list the works of cluster %s: %w", o.Name, err)
+	}
+	o.Left(len(works.Items))
+	return nil
 }
 
 // release makes the cluster's Works and the Cluster go without their finalizers.

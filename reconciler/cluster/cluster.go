@@ -128,7 +128,7 @@ type Recorder interface {
 // Reconciler keeps Clusters true.
 type Reconciler struct {
 	hub      client.Client
-	secrets  client.Reader
+	live     client.Reader
 	registry *members.Registry
 	recorder Recorder
 	options  Options
@@ -146,13 +146,13 @@ type Reconciler struct {
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// New returns the loop. Secrets are read through their own reader, so that no
-// cache holds all of the hub's: pass one that asks the server.
-func New(hub client.Client, secrets client.Reader, registry *members.Registry, recorder Recorder, o Options) *Reconciler {
+// New returns the loop. live asks the server: for Secrets, so that no cache holds all of
+// the hub's, and for what a cache may not know yet.
+func New(hub client.Client, live client.Reader, registry *members.Registry, recorder Recorder, o Options) *Reconciler {
 	o = defaults(o)
 	r := &Reconciler{
 		hub:      hub,
-		secrets:  secrets,
+		live:     live,
 		registry: registry,
 		recorder: recorder,
 		options:  o,
@@ -160,7 +160,7 @@ func New(hub client.Client, secrets client.Reader, registry *members.Registry, r
 		wrote:    echo.New[*clusterv1alpha1.Cluster](o.Clock),
 		pulses:   newPulses(o.Clock),
 		posts:    map[string]*post{},
-		claim:    &claimant{hub: hub, live: secrets, options: &o},
+		claim:    &claimant{hub: hub, live: live, options: &o},
 	}
 	r.Presence = Presence{registry, r.pulses}
 	if o.OnHold != nil {

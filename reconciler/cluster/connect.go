@@ -89,7 +89,7 @@ func (r *Reconciler) target(ctx context.Context, cluster *clusterv1alpha1.Cluste
 		return members.Target{}, fmt.Errorf("%w: spec.secretRef names no secret", members.ErrCredentials)
 	}
 	secret := &corev1.Secret{}
-	err := r.secrets.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, secret)
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, secret)
 	if apierrors.IsNotFound(err) {
 		return members.Target{}, fmt.Errorf("%w: secret %s/%s does not exist", members.ErrCredentials, ref.Namespace, ref.Name)
 	}

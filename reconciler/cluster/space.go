@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +25,7 @@ import (
 
 const (
 	// leaving is how often a cluster that leaves is looked at.
-	leaving = time.Second
+	leaving = 500 * time.Millisecond
 	// stale is when to look again at what somebody else has changed meanwhile.
 	stale = 50 * time.Millisecond
 )
@@ -85,7 +86,7 @@ func (r *Reconciler) mark(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// leave lets a cluster go once its execution namespace is gone and no binding
+// leave lets a cluster go once no Work of it is left, none can come, and no binding
 // names it any more.
 func (r *Reconciler) leave(ctx context.Context, s *state) (loop.Next, error) {
 	if !controllerutil.ContainsFinalizer(s.cluster, clusterv1alpha1.ClusterControllerFinalizer) {
@@ -94,8 +95,8 @@ func (r *Reconciler) leave(ctx context.Context, s *state) (loop.Next, error) {
 	if err := giveUp(ctx, r.hub, s.cluster); err != nil {
 		return loop.Next{}, err
 	}
-	gone, err := r.removeSpace(ctx, s.cluster)
-	if err != nil || !gone {
+	clear, err := r.clearSpace(ctx, s.cluster)
+	if err != nil || !clear {
 		return loop.Next{After: leaving}, err
 	}
 	named, err := isNamed(ctx, r.hub, s.cluster.Name)
@@ -144,8 +145,10 @@ func giveUp(ctx context.Context, hub client.Client, cluster *clusterv1alpha1.Clu
 	return nil
 }
 
-// removeSpace deletes the execution namespace and says whether it is gone.
-func (r *Reconciler) removeSpace(ctx context.Context, cluster *clusterv1alpha1.Cluster) (bool, error) {
+// clearSpace deletes the execution namespace and the Works in it, and says whether none
+// is left: nothing comes to a namespace that is being deleted. That has its own end
+// seconds later, when housekeeping has looked for what else is there.
+func (r *Reconciler) clearSpace(ctx context.Context, cluster *clusterv1alpha1.Cluster) (bool, error) {
 	name := workv1alpha2.ExecutionNamespace(cluster.Name)
 	namespace := &corev1.Namespace{}
 	err := r.hub.Get(ctx, client.ObjectKey{Name: name}, namespace, client.UnsafeDisableDeepCopy)
@@ -155,16 +158,42 @@ func (r *Reconciler) removeSpace(ctx context.Context, cluster *clusterv1alpha1.C
 	if err != nil {
 		return false, fmt.Errorf("read namespace %s: %w", name, err)
 	}
-	if !namespace.DeletionTimestamp.IsZero() {
+	if namespace.DeletionTimestamp.IsZero() {
+		err := removeSpace(ctx, r.hub, namespace)
+		if err != nil {
+			r.recorder.Event(cluster, corev1.EventTypeWarning, clusterv1alpha1.EventReasonRemoveExecutionSpaceFailed, err.Error())
+		}
+		return false, err
+	}
+	works := &workv1alpha1.WorkList{}
+	if err := r.hub.List(ctx, works, client.InNamespace(name), client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("list the works of cluster %s: %w", cluster.Name, err)
+	}
+	if slices.ContainsFunc(works.Items, func(w workv1alpha1.Work) bool { return w.DeletionTimestamp.IsZero() }) {
+		if err := r.hub.DeleteAllOf(ctx, &workv1alpha1.Work{}, client.InNamespace(name)); client.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("delete the works of cluster %s: %w", cluster.Name, err)
+		}
 		return false, nil
 	}
-	err = r.hub.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, client.Preconditions{UID: ptr.To(namespace.UID)})
+	if len(works.Items) > 0 {
+		return false, nil
+	}
+	// The cache may lag behind what was made just before the namespace was deleted.
+	if err := r.live.List(ctx, works, client.InNamespace(name), client.Limit(1)); err != nil {
+		return false, fmt.Errorf("list the works of cluster %s: %w", cluster.Name, err)
+	}
+	return len(works.Items) == 0, nil
+}
+
+// removeSpace deletes an execution namespace.
+func removeSpace(ctx context.Context, hub client.Client, namespace *corev1.Namespace) error {
+	name := namespace.Name
+	err := hub.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, client.Preconditions{UID: ptr.To(namespace.UID)})
 	if client.IgnoreNotFound(err) != nil {
-		r.recorder.Event(cluster, corev1.EventTypeWarning, clusterv1alpha1.EventReasonRemoveExecutionSpaceFailed, err.Error())
-		return false, fmt.Errorf("delete namespace %s: %w", name, err)
+		return fmt.Errorf("delete namespace %s: %w", name, err)
 	}
 	log.FromContext(ctx).Info("Removing the execution namespace", "namespace", name)
-	return false, nil
+	return nil
 }
 
 // isNamed says whether a binding still names the cluster.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,6 +42,7 @@ registration. With --cluster-kubeconfig the accounts in the cluster go too.`,
 			if opts.DryRun {
 				opts.Progress = printSteps(cmd.OutOrStdout())
 			}
+			opts.Left = stillLeft(cmd.ErrOrStderr(), opts.Name)
 			err = join.Unjoin(cmd.Context(), opts)
 			switch {
 			case errors.Is(err, join.ErrPull):
@@ -64,6 +66,21 @@ registration. With --cluster-kubeconfig the accounts in the cluster go too.`,
 	flags.BoolVar(&opts.Force, "force", false, "let the cluster go although what runs in it could not be removed; it stays there")
 	flags.BoolVar(&opts.DryRun, "dry-run", false, "print what would be done")
 	return cmd
+}
+
+// stillLeft says how far a cluster is that leaves, when that is news.
+func stillLeft(out io.Writer, cluster string) func(works int) {
+	told := ""
+	return func(works int) {
+		line := fmt.Sprintf("waiting for cluster %s: what %d Works had it run is still to be removed there", cluster, works)
+		if works == 0 {
+			line = fmt.Sprintf("waiting for cluster %s: all that ran there is removed", cluster)
+		}
+		if line != told {
+			told = line
+			_, _ = fmt.Fprintln(out, line)
+		}
+	}
 }
 
 // openedBy asks the control plane at which revision it began.
