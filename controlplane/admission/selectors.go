@@ -70,6 +70,7 @@ func (p *Selectors) Validate(ctx context.Context, a admission.Attributes, _ admi
 		if state == nil {
 			continue
 		}
+		asked.there = state == before
 		if err := asked.all(ctx, selectedBy(state)); err != nil {
 			return admission.NewForbidden(a, err)
 		}
@@ -117,6 +118,7 @@ type right struct {
 type inquiry struct {
 	plugin     *Selectors
 	attributes admission.Attributes
+	there      bool // it is about what the request changes or removes
 	rights     map[right]bool
 }
 
@@ -177,14 +179,19 @@ func (q *inquiry) has(ctx context.Context, asked right) bool {
 
 func (q *inquiry) refusal(i int, s policyv1alpha1.ResourceSelector, verb string, resource schema.GroupResource) error {
 	a := q.attributes
+	everything, advice := "name the kinds that are meant", "select what that user may write, and leave this to a policy or override that an administrator writes"
+	if q.there {
+		const leave = "an administrator has to change or remove it"
+		everything, advice = leave, leave
+	}
 	if s.APIVersion == anything[0].APIVersion {
-		return fmt.Errorf("spec.resourceSelectors: it means all that there is in namespace %s, and %q may not %s all of that: name the kinds that are meant",
-			a.GetNamespace(), a.GetUserInfo().GetName(), verb)
+		return fmt.Errorf("spec.resourceSelectors: it means all that there is in namespace %s, and %q may not %s all of that: %s",
+			a.GetNamespace(), a.GetUserInfo().GetName(), verb, everything)
 	}
 	what := resource.String()
 	if s.Name != "" {
 		what += fmt.Sprintf(" (%s %s)", s.Kind, s.Name)
 	}
-	return fmt.Errorf("spec.resourceSelectors[%d]: it means %s of %s, and %q may not %s %s in namespace %s: select what that user may write, and leave this to a policy or override that an administrator writes",
-		i, s.Kind, s.APIVersion, a.GetUserInfo().GetName(), verb, what, a.GetNamespace())
+	return fmt.Errorf("spec.resourceSelectors[%d]: it means %s of %s, and %q may not %s %s in namespace %s: %s",
+		i, s.Kind, s.APIVersion, a.GetUserInfo().GetName(), verb, what, a.GetNamespace(), advice)
 }

@@ -201,6 +201,8 @@ func (c *Cluster) agent(now time.Time) string {
 	switch {
 	case c.Mode != "Pull":
 		return "-"
+	case c.Heard == nil && c.State == Ready:
+		return "heard just now" // it says that the cluster is well before its first sign of life
 	case c.Heard == nil:
 		return "never heard"
 	case c.State != Ready:

@@ -46,3 +46,21 @@ func TestForeignTextObeysNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestWhenAnAgentWasHeard: one that says that its cluster is well was heard, also before
+// its first sign of life.
+func TestWhenAnAgentWasHeard(t *testing.T) {
+	now := time.Unix(1000, 0)
+	heard := metav1.NewTime(now.Add(-time.Minute))
+	for want, c := range map[string]Cluster{
+		"-":                {Mode: "Push", State: Ready},
+		"heard just now":   {Mode: "Pull", State: Ready},
+		"never heard":      {Mode: "Pull", State: Failed},
+		"heard 60s ago":    {Mode: "Pull", State: Ready, Heard: &heard},
+		"silent since 60s": {Mode: "Pull", State: Failed, Heard: &heard},
+	} {
+		if got := c.agent(now); got != want {
+			t.Errorf("%+v: %q, want %q", c, got, want)
+		}
+	}
+}
