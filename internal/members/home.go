@@ -83,12 +83,31 @@ func (t *tenure) enter(system *corev1.Namespace, wanted *claims.Claim, holder cl
 	return turn, moves, nil
 }
 
-// letGo is the claim that the last hub took off a member that has none; nil: there was
-// none, or it did not say where it was.
+// letGo is the claim that the last hub took off a member that has none, or none yet that
+// says more; nil: there was none, or it did not say where it was.
 func letGo(system *corev1.Namespace) *claims.Claim {
-	if system.Annotations[clusterv1alpha1.ClaimAnnotation] != "" {
+	text := system.Annotations[clusterv1alpha1.ClaimAnnotation]
+	if text == "" {
+		return lastOf(system)
+	}
+	claim, err := claims.Parse(text)
+	if err != nil {
 		return nil
 	}
+	return leftBefore(system, claim)
+}
+
+// leftBefore is the claim that an agent took off before the one that the same hub's next
+// agent has, while that has no mark; nil: there is none.
+func leftBefore(system *corev1.Namespace, claim *claims.Claim) *claims.Claim {
+	last := lastOf(system)
+	if last == nil || claim == nil || last.Mode != claims.Pull || claim.Mode != claims.Pull || last.Hub != claim.Hub || claim.Mark != nil {
+		return nil
+	}
+	return last
+}
+
+func lastOf(system *corev1.Namespace) *claims.Claim {
 	last, err := claims.Parse(system.Annotations[clusterv1alpha1.ReleasedAnnotation])
 	if err != nil {
 		return nil

@@ -103,7 +103,7 @@ func (t *tenure) hold(ctx context.Context, system *corev1.Namespace) error {
 	}
 	for try := 1; ; try++ {
 		err := t.holdAs(ctx, holder, system)
-		if yielder, ok := t.marks.(Yielder); ok && (errors.Is(err, ErrClaimed) || errors.Is(err, ErrPushed)) {
+		if yielder, ok := t.marks.(Yielder); ok && (errors.Is(err, ErrClaimed) || errors.Is(err, ErrPushed) || errors.Is(err, ErrLeft)) {
 			yielder.Yield()
 		}
 		if err == nil && holder.Mode == claims.Push {
@@ -272,10 +272,14 @@ func (t *tenure) Release(ctx context.Context) error {
 // ClaimPatch returns the JSON merge patch that writes a claim to a member's
 // namespace kube-system as it was read, or takes it off if claim is nil: then it keeps from
 // where the hub acted that let go, or that an agent did, so that no copy of that takes it.
+// That an agent did stays until the next one's mark tells its folder from older ones.
 func ClaimPatch(system *corev1.Namespace, claim *claims.Claim) ([]byte, error) {
 	var text, last any
 	if claim != nil {
 		text = claim.Encode()
+		if leftBefore(system, claim) != nil {
+			last = system.Annotations[clusterv1alpha1.ReleasedAnnotation]
+		}
 	} else if was, err := claims.Parse(system.Annotations[clusterv1alpha1.ClaimAnnotation]); err == nil && was != nil {
 		switch {
 		case was.Home != nil:

@@ -160,11 +160,12 @@ func TestAMemberThatAnAgentHasLeft(t *testing.T) {
 	estate := &estate{}
 	server := httptest.NewServer(estate)
 	defer server.Close()
+	way := &yields{}
 	agent := func(hub string, alone bool) *members.Member {
 		t.Helper()
 		r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{})
 		m, err := r.Connect(members.Target{
-			Name: "east", ID: "u", Config: &rest.Config{Host: server.URL},
+			Name: "east", ID: "u", Config: &rest.Config{Host: server.URL}, Marks: way,
 			Holder: func() claims.Holder { return claims.Holder{Hub: hub, Cluster: "east", Mode: claims.Pull, Alone: alone} },
 		})
 		if err != nil {
@@ -193,16 +194,28 @@ func TestAMemberThatAnAgentHasLeft(t *testing.T) {
 		{"an agent of another hub, which is away", agent("two", true), nil, `{"hub":"two","cluster":"east","mode":"Pull"}`},
 		{"the copy, once another hub has it", agent("one", true), members.ErrClaimed, `{"hub":"two","cluster":"east","mode":"Pull"}`},
 	} {
+		before := way.times
 		if err := step.agent.Prove(t.Context()); !errors.Is(err, step.want) || step.agent.Proven() != (step.want == nil) {
 			t.Errorf("%s: %v, want %v; proven: %t", step.name, err, step.want, step.agent.Proven())
+		}
+		if gave := way.times > before; gave != (step.want != nil) {
+			t.Errorf("%s: gives way to who registers anew: %t", step.name, gave)
 		}
 		if estate.claim != step.claim {
 			t.Errorf("%s: the claim is %s", step.name, estate.claim)
 		}
 	}
 	estate.claim, estate.released = "", left
-	if err := agent("one", false).Prove(t.Context()); err != nil || estate.released != "" {
+	anew := agent("one", false)
+	if err := anew.Prove(t.Context()); err != nil || estate.released != left {
 		t.Errorf("an agent that is registered anew: %v, let go of by %q", err, estate.released)
+	}
+	if err := agent("one", true).Prove(t.Context()); !errors.Is(err, members.ErrLeft) {
+		t.Errorf("a copy of the agent, while the claim does not tell the two apart: %v", err)
+	}
+	way.next = &claims.Mark{Run: 1, ID: "r", Revision: 7}
+	if err := anew.Prove(t.Context()); err != nil || estate.released != "" || !strings.Contains(estate.claim, `"mark"`) {
+		t.Errorf("its first mark: %v, let go of by %q, the claim is %s", err, estate.released, estate.claim)
 	}
 }
 
@@ -246,11 +259,14 @@ func TestTheClaimOfAMemberIsLost(t *testing.T) {
 }
 
 // yields is a Marker who gives way.
-type yields struct{ times int }
+type yields struct {
+	times int
+	next  *claims.Mark
+}
 
 func (*yields) Weigh(context.Context, string, *claims.Mark) error { return nil }
-func (*yields) Next(context.Context, string, *claims.Mark) (*claims.Mark, error) {
-	return nil, nil //nolint:nilnil // it marks nothing
+func (y *yields) Next(context.Context, string, *claims.Mark) (*claims.Mark, error) {
+	return y.next, nil
 }
 func (y *yields) Yield() { y.times++ }
 

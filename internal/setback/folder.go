@@ -33,6 +33,9 @@ func (s *Site) Trust(ctx context.Context, identity string) error {
 		if kept.Mark != nil {
 			at = kept.Mark.Revision
 		}
+		if mark == nil {
+			return fmt.Errorf("%w: it goes to revision %d, and the cluster was let go of and claimed anew since", ErrOlder, at)
+		}
 		return fmt.Errorf("%w: it goes to revision %d, and the cluster has seen %d", ErrOlder, at, mark.Revision)
 	}
 	return nil

@@ -86,6 +86,10 @@ func TestWhatAFolderIsTrustedFor(t *testing.T) {
 	if err := trusts(second); !errors.Is(err, setback.ErrOlder) {
 		t.Errorf("an older copy is started from: %v", err)
 	}
+	if err := trusts(nil); !errors.Is(err, setback.ErrOlder) {
+		t.Errorf("a folder from before the cluster was claimed anew is started from: %v", err)
+	}
+	f.text = ""
 	if err := agent(second).Trust(t.Context(), "another"); err != nil {
 		t.Errorf("a mark of another hub counts: %v", err)
 	}

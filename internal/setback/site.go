@@ -215,7 +215,7 @@ func (s *Site) Weigh(_ context.Context, _ string, mark *claims.Mark) error {
 	s.mute = false
 	s.mu.Unlock()
 	if behind { // the mark is of another program, or of before the disk was full
-		s.keep(mark, nil)
+		s.keep(mark, mark)
 	}
 	if spoke {
 		s.tell()

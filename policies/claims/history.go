@@ -76,10 +76,15 @@ func (c Copy) Encode() string {
 }
 
 // Older says whether a copy may be older than what a member has seen. Runs are not
-// compared by their numbers: they are given again when a store is set back.
+// compared by their numbers: they are given again when a store is set back. Of a member
+// without a mark it is if that carried one when the copy was made: the member was let
+// go of meanwhile, and claimed anew.
 func (c Copy) Older(m *Mark) bool {
+	if m == nil {
+		return c.Before != nil
+	}
 	covers := func(have *Mark) bool { return have != nil && have.ID == m.ID && have.Revision >= m.Revision }
-	return m != nil && !covers(c.Mark) && !covers(c.Before)
+	return !covers(c.Mark) && !covers(c.Before)
 }
 
 // Report is what an agent says of the mark that its member carries.

@@ -119,6 +119,7 @@ func TestOlder(t *testing.T) {
 		"by another run":                              {full, &claims.Mark{Run: 3, ID: "c", Revision: 6}, true},
 		"by one whose number was given again":         {full, &claims.Mark{Run: 1, ID: "x", Revision: 3}, true},
 		"the first mark of all, not told":             {claims.Copy{Mark: is}, nil, false},
+		"a member that was claimed anew":              {claims.Copy{Mark: is, Before: is}, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := claims.ParseCopy(tc.copy.Encode()).Older(tc.mark); got != tc.want {
