@@ -29,6 +29,7 @@ func TestNoClusterLeavesFromACopy(t *testing.T) {
 		force, member bool
 		at, mode      string // where the hub acts in the member, and how
 		mark          *claims.Mark
+		hold          *claims.Hold
 		want          error
 	}{
 		"as far as the Cluster says":                 {says: elsewhere, want: join.ErrElsewhere},
@@ -41,11 +42,14 @@ func TestNoClusterLeavesFromACopy(t *testing.T) {
 		"where an agent acts":                        {says: ready, member: true, at: "there", mode: claims.Pull},
 		"where an agent has seen more than there is": {says: ready, member: true, force: true, mode: claims.Pull, mark: &claims.Mark{Run: 2, ID: "b", Revision: 7}, want: setback.ErrBehind},
 		"where that was of an earlier run":           {says: ready, member: true, at: "here", mark: &claims.Mark{Run: 1, ID: "a", Revision: 7}},
+		"while the hub waits":                        {says: ready, hold: &claims.Hold{Clusters: []string{"eu-1"}}, want: join.ErrHeld},
+		"while it waits for another one":             {says: ready, hold: &claims.Hold{Clusters: []string{"us-1"}}},
+		"by force while it waits":                    {says: ready, force: true, hold: &claims.Hold{Clusters: []string{"eu-1"}}},
 	}
-	history := claims.History{Runs: []claims.Run{{Number: 1, ID: "a"}}}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			hub := stranded(t)
+			history := claims.History{Runs: []claims.Run{{Number: 1, ID: "a"}}, Hold: tc.hold}
 			create := func(c client.Client, objs ...client.Object) {
 				t.Helper()
 				for _, obj := range objs {

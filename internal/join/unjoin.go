@@ -19,6 +19,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/setback"
 )
 
 var (
@@ -30,6 +31,8 @@ var (
 	ErrElsewhere = errors.New("another copy of this control plane acts in the cluster: do it there, or stop that copy first")
 	// ErrMoving says that it may: the hub has moved, and waits for an answer.
 	ErrMoving = errors.New("this control plane was in another folder or machine when it last acted in the cluster, and waits half a minute for one that still runs there: try again then")
+	// ErrHeld says that the hub waits since it was set back, and removes nothing there.
+	ErrHeld = errors.New("this control plane was set back to an older backup, and removes nothing from the cluster before somebody has said flotilla resume hub; with --dry-run that says what would be done")
 	// ErrOther says that the member that was named is not the cluster that leaves.
 	ErrOther = errors.New("that is another cluster")
 )
@@ -88,7 +91,7 @@ func (o *UnjoinOptions) complete() error {
 
 // Unjoin takes a cluster off the hub: its workloads are removed, then its
 // registration, then the hub's accounts in it. After an interruption it may be
-// run again, and finishes. Errors: ErrPull, ErrElsewhere, ErrMoving, ErrStays, ErrOther, one that
+// run again, and finishes. Errors: ErrPull, ErrStays, those of MayLeave, one that
 // apierrors.IsNotFound knows if nothing was there, or what either side answered.
 func Unjoin(ctx context.Context, o UnjoinOptions) error {
 	if err := o.complete(); err != nil {
@@ -109,13 +112,7 @@ func Unjoin(ctx context.Context, o UnjoinOptions) error {
 	if cluster.Spec.SyncMode == clusterv1alpha1.Pull && !o.Force {
 		return ErrPull
 	}
-	if err := Elsewhere(cluster); err != nil && (!o.Force || o.Member != nil) {
-		return err
-	}
-	if err := o.meet(ctx, cluster.Spec.ID); err != nil {
-		return err
-	}
-	if err := o.here(ctx); err != nil {
+	if err := o.mayLeave(ctx, cluster); err != nil {
 		return err
 	}
 	if missing == nil {
@@ -137,6 +134,45 @@ func Unjoin(ctx context.Context, o UnjoinOptions) error {
 	return nil
 }
 
+// MayLeave errs if the hub may not take a cluster out, before anything is done: the copy
+// that acts there, or who has seen more of the hub than it knows, would lose by it. Of
+// the options it reads Name, Hub, Opened, HubID, Member and Force; the cluster is as the
+// hub has it, or zero. Errors: ErrElsewhere, ErrMoving, ErrHeld, ErrOther,
+// setback.ErrBehind, or what either side answered.
+func MayLeave(ctx context.Context, o UnjoinOptions, cluster *clusterv1alpha1.Cluster) error {
+	return o.mayLeave(ctx, cluster)
+}
+
+// mayLeave is MayLeave. By force a member that does not answer is left as it is from then
+// on.
+func (o *UnjoinOptions) mayLeave(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	if err := Elsewhere(cluster); err != nil && (!o.Force || o.Member != nil) {
+		return err
+	}
+	if err := o.meet(ctx, cluster.Spec.ID); err != nil {
+		return err
+	}
+	if err := o.here(ctx); err != nil {
+		return err
+	}
+	return o.held(ctx)
+}
+
+// held errs with ErrHeld if the hub waits, and the cluster could not leave by itself.
+func (o *UnjoinOptions) held(ctx context.Context) error {
+	if o.Force {
+		return nil
+	}
+	hold, err := setback.Waits(ctx, o.Hub)
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return nil // one that does not say so
+	}
+	if err == nil && hold.Of(o.Name) != nil {
+		return ErrHeld
+	}
+	return err
+}
+
 // meet checks that the member is the one that leaves, before anything is done.
 // By force a member that does not answer is left as it is.
 func (o *UnjoinOptions) meet(ctx context.Context, id string) error {
@@ -151,7 +187,7 @@ func (o *UnjoinOptions) meet(ctx context.Context, id string) error {
 		o.Member = nil
 		return nil
 	case err != nil:
-		return fmt.Errorf("the member does not answer, name none to leave the accounts there, or use --force: %w", err)
+		return fmt.Errorf("the member does not answer: name none, and the accounts stay there: %w", err)
 	case id != "" && is != id:
 		return fmt.Errorf("%w: %s was registered with the id %s, and the member has the id %s: name the right one, or none to leave it as it is", ErrOther, o.Name, id, is)
 	default:

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 	"github.com/flotilla-io/flotilla/internal/registration/installation"
+	"github.com/flotilla-io/flotilla/internal/setback"
 )
 
 // unregistering is a call of unregister.
@@ -81,12 +83,15 @@ func (u *unregistering) run(cmd *cobra.Command, args []string) (err error) {
 			return err
 		}
 	}
-	hub, err := u.connect(cmd.Context(), member)
+	cfg, hub, err := u.connect(cmd.Context(), member)
 	if err != nil {
 		return err
 	}
 	id, err := join.HubIdentity(cmd.Context(), hub) // an agent's rights go with its cluster
 	if err != nil {
+		return fleet.Describe(err)
+	}
+	if err := u.mayLeave(cmd.Context(), cfg, join.UnjoinOptions{Name: u.name, Hub: hub, HubID: id, Member: member}); err != nil {
 		return fleet.Describe(err)
 	}
 	itself := member != nil && join.Itself(cmd.Context(), hub, member)
@@ -111,29 +116,44 @@ func (u *unregistering) run(cmd *cobra.Command, args []string) (err error) {
 	return nil
 }
 
+// mayLeave errs if the control plane may not take the cluster out, before anything is
+// done: so it is with a copy of the one that the agent works for.
+func (u *unregistering) mayLeave(ctx context.Context, cfg *rest.Config, o join.UnjoinOptions) error {
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := o.Hub.Get(ctx, client.ObjectKey{Name: u.name}, cluster); ignoreGone(err) != nil {
+		return err
+	}
+	o.Opened = setback.Opened(cfg)
+	return join.MayLeave(ctx, o, cluster)
+}
+
 // connect leads to the control plane.
-func (u *unregistering) connect(ctx context.Context, member client.Client) (client.Client, error) {
+func (u *unregistering) connect(ctx context.Context, member client.Client) (*rest.Config, client.Client, error) {
 	switch {
 	case u.config != "":
-		_, hub, err := connect("the control plane", u.config, u.context)
-		return hub, err
+		return connect("the control plane", u.config, u.context)
 	case u.fleet.Kubeconfig != "" || member == nil:
 		own := &fleet.Flags{Kubeconfig: u.fleet.Kubeconfig, Context: u.context}
+		cfg, err := own.Config()
+		if err != nil {
+			return nil, nil, fleet.Describe(err)
+		}
 		hub, err := own.Client()
-		return hub, fleet.Describe(err)
+		return cfg, hub, fleet.Describe(err)
 	}
 	content, err := installation.Kubeconfig(ctx, member, u.agent.Namespace)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("there is no agent in %s of that cluster: --namespace says where it is, or --karmada-config leads to the control plane. A cluster in push mode leaves with flotilla unjoin", u.agent.Namespace)
+		return nil, nil, fmt.Errorf("there is no agent in %s of that cluster: --namespace says where it is, or --karmada-config leads to the control plane. A cluster in push mode leaves with flotilla unjoin", u.agent.Namespace)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	cfg, err := clientcmd.RESTConfigFromKubeConfig(content)
 	if err != nil {
-		return nil, errors.New("the agent's way to the control plane cannot be read: --karmada-config leads there, too")
+		return nil, nil, errors.New("the agent's way to the control plane cannot be read: --karmada-config leads there, too")
 	}
-	return client.New(cfg, client.Options{Scheme: scheme.New()})
+	hub, err := client.New(cfg, client.Options{Scheme: scheme.New()})
+	return cfg, hub, err
 }
 
 // leave removes the registration, and waits until it is gone: the agent, which
