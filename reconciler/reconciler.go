@@ -329,7 +329,7 @@ func registerStatus(_ context.Context, f *fleet) error {
 
 func registerCluster(_ context.Context, f *fleet) error {
 	f.cluster = cluster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, cluster.Options{
-		Place: f.opts.Place, Marks: f.setback, Hold: f.setback.HoldOf, OnHold: f.setback.OnChange,
+		Place: f.opts.Place, Marks: f.setback, Hold: f.setback.Hold, OnHold: f.setback.OnChange,
 		NoModels: f.opts.Scheduling.Off.Models,
 		Silence:  f.opts.Silence,
 	})

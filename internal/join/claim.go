@@ -148,6 +148,16 @@ func (o *ClaimOptions) write(ctx context.Context, system *corev1.Namespace, clai
 	return nil
 }
 
+// Ceded says whose a member is by now that another hub has: its agent and its accounts
+// are that one's; empty if it is not. Of the options it reads Hub, HubID and Member.
+func Ceded(ctx context.Context, o UnjoinOptions) (string, error) {
+	claim, err := o.ceded(ctx)
+	if err != nil || claim == nil {
+		return "", err
+	}
+	return claim.Describe(), nil
+}
+
 // ceded returns the claim of another hub that has the member by now; nil if there
 // is none.
 func (o *UnjoinOptions) ceded(ctx context.Context) (*claims.Claim, error) {

@@ -3,6 +3,7 @@ package join
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,14 +66,26 @@ func ActsHere(ctx context.Context, hub client.Reader, claim *claims.Claim) error
 // here is ActsHere for the member that leaves, if it is one of this hub, which has to know
 // all that the member has seen of it.
 func (o *UnjoinOptions) here(ctx context.Context) error {
-	if o.Member == nil || o.Hub == nil {
+	var member client.Reader = o.Member
+	if o.Member == nil {
+		if o.Witness == nil || o.Force {
+			return nil
+		}
+		short, cancel := context.WithTimeout(ctx, witnessPatience)
+		defer cancel()
+		ctx, member = short, o.Witness
+	}
+	if o.Hub == nil {
 		return nil
 	}
 	mine, err := o.identity(ctx)
 	if err != nil {
 		return err
 	}
-	_, claim, err := claimOf(ctx, o.Member)
+	_, claim, err := claimOf(ctx, member)
+	if err != nil && o.Member == nil {
+		return nil //nolint:nilerr // a cluster that is out of reach leaves as it is
+	}
 	if err != nil || claim == nil || claims.Judge(claim, claims.Holder{Hub: mine}) != claims.Ours {
 		return err
 	}
@@ -81,3 +94,7 @@ func (o *UnjoinOptions) here(ctx context.Context) error {
 	}
 	return setback.Weigh(ctx, o.Hub, o.Opened, o.Name, claim.Mark)
 }
+
+// witnessPatience is how long a member may take to say what it has seen, where nobody said
+// that it is to be reached.
+const witnessPatience = 5 * time.Second

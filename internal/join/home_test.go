@@ -27,6 +27,7 @@ func TestNoClusterLeavesFromACopy(t *testing.T) {
 		says          []metav1.Condition
 		gone          bool // the Cluster has left already
 		force, member bool
+		witness       bool   // the member may be asked alone
 		at, mode      string // where the hub acts in the member, and how
 		mark          *claims.Mark
 		hold          *claims.Hold
@@ -36,12 +37,16 @@ func TestNoClusterLeavesFromACopy(t *testing.T) {
 		"while it is not known yet":                  {says: moving, want: join.ErrMoving},
 		"by force, and the member as it is":          {says: elsewhere, force: true},
 		"with the member, before the hub has looked": {says: ready, member: true, at: "there", want: join.ErrElsewhere},
-		"the same by force":                          {says: elsewhere, member: true, force: true, at: "there", want: join.ErrElsewhere},
+		"with the member, by force":                  {says: elsewhere, member: true, force: true, at: "there", want: join.ErrElsewhere},
 		"the rest of a cluster that has left":        {gone: true, member: true, at: "there", want: join.ErrElsewhere},
 		"where the hub acts":                         {says: ready, member: true, at: "here"},
 		"where an agent acts":                        {says: ready, member: true, at: "there", mode: claims.Pull},
 		"where an agent has seen more than there is": {says: ready, member: true, force: true, mode: claims.Pull, mark: &claims.Mark{Run: 2, ID: "b", Revision: 7}, want: setback.ErrBehind},
 		"where that was of an earlier run":           {says: ready, member: true, at: "here", mark: &claims.Mark{Run: 1, ID: "a", Revision: 7}},
+		"without the member, which has seen more":    {says: ready, witness: true, at: "here", mark: &claims.Mark{Run: 2, ID: "b", Revision: 7}, want: setback.ErrBehind},
+		"the same by force":                          {says: ready, witness: true, force: true, at: "here", mark: &claims.Mark{Run: 2, ID: "b", Revision: 7}},
+		"the same of one that is not ready":          {witness: true, at: "here", mark: &claims.Mark{Run: 2, ID: "b", Revision: 7}},
+		"without the member, where the hub acts":     {says: ready, witness: true, at: "here"},
 		"while the hub waits":                        {says: ready, hold: &claims.Hold{Clusters: []string{"eu-1"}}, want: join.ErrHeld},
 		"while it waits for another one":             {says: ready, hold: &claims.Hold{Clusters: []string{"us-1"}}},
 		"by force while it waits":                    {says: ready, force: true, hold: &claims.Hold{Clusters: []string{"eu-1"}}},
@@ -76,6 +81,11 @@ func TestNoClusterLeavesFromACopy(t *testing.T) {
 			}
 			o := join.UnjoinOptions{Name: "eu-1", Hub: hub, Force: tc.force, Wait: time.Second}
 			claim := (&claims.Claim{Hub: "hub", Cluster: "eu-1", Mode: tc.mode, Mark: tc.mark, Home: &claims.Home{At: tc.at}}).Encode()
+			if tc.witness {
+				member := fake.NewClientBuilder().WithScheme(scheme.New()).Build()
+				create(member, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "ours", Annotations: map[string]string{clusterv1alpha1.ClaimAnnotation: claim}}})
+				o.Witness = member
+			}
 			if tc.member {
 				o.Member = fake.NewClientBuilder().WithScheme(scheme.New()).Build()
 				create(o.Member, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "ours", Annotations: map[string]string{clusterv1alpha1.ClaimAnnotation: claim}}})

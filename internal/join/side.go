@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -121,6 +122,11 @@ func (s side) write(ctx context.Context, cluster *clusterv1alpha1.Cluster) error
 	if cluster.ResourceVersion == "" {
 		return s.create(ctx, cluster)
 	}
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error { return s.update(ctx, cluster) }) // its loop writes, too
+}
+
+// update brings the Cluster up to date, as it is now.
+func (s side) update(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	current := &clusterv1alpha1.Cluster{}
 	if err := s.client.Get(ctx, client.ObjectKeyFromObject(cluster), current); err != nil {
 		return fmt.Errorf("read %s on the %s: %w", s.describe(cluster), s.name, err)

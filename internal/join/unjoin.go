@@ -28,7 +28,7 @@ var (
 	// ErrStays says that the cluster did not leave in time.
 	ErrStays = errors.New("the cluster has not left")
 	// ErrElsewhere says that another copy of the hub acts in the member.
-	ErrElsewhere = errors.New("another copy of this control plane acts in the cluster: do it there, or stop that copy first")
+	ErrElsewhere = errors.New("another copy of this control plane acts in the cluster: do it there, or stop that copy first; if none runs, try again half a minute after this one was started")
 	// ErrMoving says that it may: the hub has moved, and waits for an answer.
 	ErrMoving = errors.New("this control plane was in another folder or machine when it last acted in the cluster, and waits half a minute for one that still runs there: try again then")
 	// ErrHeld says that the hub waits since it was set back, and removes nothing there.
@@ -50,6 +50,9 @@ type UnjoinOptions struct {
 	// Member is a client for the member, to clean it up; nil leaves it as it is. It
 	// has to answer, unless by force.
 	Member client.Client
+	// Witness is asked what the member has seen of the hub where there is no Member; nil,
+	// and one that does not answer, says nothing.
+	Witness client.Reader
 	// Namespace holds accounts in the member and credentials on the hub; empty
 	// means karmada-cluster.
 	Namespace string
@@ -152,10 +155,13 @@ func (o *UnjoinOptions) mayLeave(ctx context.Context, cluster *clusterv1alpha1.C
 	if err := o.meet(ctx, cluster.Spec.ID); err != nil {
 		return err
 	}
-	if err := o.here(ctx); err != nil {
+	if err := o.held(ctx); err != nil {
 		return err
 	}
-	return o.held(ctx)
+	if !meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady) {
+		o.Witness = nil // it would not answer
+	}
+	return o.here(ctx)
 }
 
 // held errs with ErrHeld if the hub waits, and the cluster could not leave by itself.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -266,9 +267,27 @@ func TestWhatIsPending(t *testing.T) {
 		work("two", "Failed to apply all manifests (0/2): [held: would set back Deployment shop/web, held: would make ConfigMap shop/web]"),
 		work("failed", "Failed to apply all manifests (0/1): no such kind"), work("fine", ""), leaving,
 	)
-	got, err := setback.Pending(t.Context(), s, &claims.Hold{Clusters: []string{"east", "edge"}})
-	if err != nil {
-		t.Fatal(err)
+	hold := &claims.Hold{Clusters: []string{"east", "edge"}}
+	plan := func() setback.Plan {
+		t.Helper()
+		got, err := setback.Pending(t.Context(), s, hold)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if diff := cmp.Diff([]string{"east", "west"}, plan().Uncompared); diff != "" {
+		t.Errorf("before they were looked at (-want +got):\n%s", diff)
+	}
+	for _, name := range []string{"east", "west"} {
+		c := &clusterv1alpha1.Cluster{}
+		if err := s.Get(t.Context(), client.ObjectKey{Name: name}, c); err != nil {
+			t.Fatal(err)
+		}
+		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionHeld, Status: metav1.ConditionTrue, Message: hold.Describe()})
+		if err := s.Update(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
 	}
 	want := setback.Plan{Idle: []string{"west"}, Unseen: []string{"north"}, Changes: []setback.Change{
 		{Cluster: "east", Verb: "make", Object: "ConfigMap shop/web"},
@@ -276,7 +295,18 @@ func TestWhatIsPending(t *testing.T) {
 		{Cluster: "east", Verb: "remove", Object: "Namespace shop"},
 		{Cluster: "edge", Verb: "take over", Object: "1 Works"},
 	}}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, plan()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	hold.Clusters = []string{"east", "north"} // all wait, and of edge nothing was heard
+	if diff := cmp.Diff([]string{"east", "edge", "west"}, plan().Uncompared); diff != "" {
+		t.Errorf("once more is known (-want +got):\n%s", diff)
+	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-cluster", Name: "edge"}, Spec: coordinationv1.LeaseSpec{RenewTime: ptr.To(metav1.NowMicro())}}
+	if err := s.Create(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"east", "west"}, plan().Uncompared); diff != "" {
+		t.Errorf("once the agent has reported (-want +got):\n%s", diff)
 	}
 }

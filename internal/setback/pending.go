@@ -8,7 +8,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,6 +41,10 @@ type Plan struct {
 	// Unseen are those that are not ready, sorted: what would be done there may be more
 	// than what is known.
 	Unseen []string `json:"unseen,omitempty"`
+	// Uncompared are those that are ready as far as the store says, which the hub has not
+	// looked at since it found that it was set back, sorted: what would be done there is
+	// not known yet.
+	Uncompared []string `json:"uncompared,omitempty"`
 }
 
 // String returns the change as a line for people.
@@ -60,15 +66,48 @@ func Pending(ctx context.Context, hub client.Reader, hold *claims.Hold) (Plan, e
 	if err := hub.List(ctx, &clusters); err != nil {
 		return Plan{}, fmt.Errorf("list clusters: %w", err)
 	}
+	heard, err := reports(ctx, hub)
+	if err != nil {
+		return Plan{}, err
+	}
 	changes, err := pending(ctx, hub, hold, pulling(clusters.Items, hold))
 	if err != nil {
 		return Plan{}, err
 	}
-	return planOf(clusters.Items, changes), nil
+	return planOf(clusters.Items, changes, func(c *clusterv1alpha1.Cluster) bool { return compared(c, hold, heard[c.Name]) }), nil
+}
+
+// reports are when the agents of clusters were last heard.
+func reports(ctx context.Context, hub client.Reader) (map[string]time.Time, error) {
+	var leases coordinationv1.LeaseList
+	if err := hub.List(ctx, &leases, client.InNamespace(workv1alpha2.NamespaceKarmadaCluster)); err != nil {
+		return nil, fmt.Errorf("list the signs of life of agents: %w", err)
+	}
+	out := map[string]time.Time{}
+	for i := range leases.Items {
+		if at := leases.Items[i].Spec.RenewTime; at != nil {
+			out[leases.Items[i].Name] = at.Time
+		}
+	}
+	return out, nil
+}
+
+// compared says whether the hub knows how far a cluster has seen it, since it waits: its
+// loop has said so on the Cluster, or the agent reports that with each sign of life.
+func compared(c *clusterv1alpha1.Cluster, hold *claims.Hold, heard time.Time) bool {
+	if c.Spec.SyncMode == clusterv1alpha1.Pull {
+		return slices.Contains(hold.Clusters, c.Name) || heard.After(hold.Since)
+	}
+	want := hold.Spares()
+	if hold.Of(c.Name) != nil {
+		want = hold.Describe()
+	}
+	says := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionHeld)
+	return says != nil && says.Message == want
 }
 
 // planOf sorts the changes, and the clusters that there are.
-func planOf(clusters []clusterv1alpha1.Cluster, changes []Change) Plan {
+func planOf(clusters []clusterv1alpha1.Cluster, changes []Change, compared func(*clusterv1alpha1.Cluster) bool) Plan {
 	out := Plan{Changes: changes}
 	slices.SortFunc(out.Changes, func(a, b Change) int {
 		return cmp.Or(strings.Compare(a.Cluster, b.Cluster), strings.Compare(a.Object, b.Object), strings.Compare(a.Verb, b.Verb))
@@ -78,11 +117,14 @@ func planOf(clusters []clusterv1alpha1.Cluster, changes []Change) Plan {
 		switch {
 		case !meta.IsStatusConditionTrue(clusters[i].Status.Conditions, clusterv1alpha1.ClusterConditionReady):
 			out.Unseen = append(out.Unseen, name)
+		case !compared(&clusters[i]):
+			out.Uncompared = append(out.Uncompared, name)
 		case !slices.ContainsFunc(changes, func(c Change) bool { return c.Cluster == name }):
 			out.Idle = append(out.Idle, name)
 		}
 	}
 	slices.Sort(out.Unseen)
+	slices.Sort(out.Uncompared)
 	slices.Sort(out.Idle)
 	return out
 }

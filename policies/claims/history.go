@@ -153,6 +153,11 @@ func (h *Hold) Describe() string {
 	return h.Found() + ": flotilla resume hub --dry-run shows what would be, and flotilla resume hub goes on"
 }
 
+// Spares says that nothing is wrong with a cluster that does not wait, for people.
+func (h *Hold) Spares() string {
+	return fmt.Sprintf("the control plane was set back to an older backup, as was found at %s; all that this cluster has seen of it is known, and it goes on here", h.Since.Format(time.RFC3339))
+}
+
 // Found says what is wrong, for people.
 func (h *Hold) Found() string {
 	clusters := slices.Sorted(slices.Values(h.Clusters))

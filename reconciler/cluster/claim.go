@@ -93,34 +93,38 @@ func (c *claimant) release(ctx context.Context, member *members.Member) {
 	}
 }
 
-// reasonSetBack: the store of the hub was set back to an older backup.
-const reasonSetBack = "StoreSetBack"
-
-// hold returns why nothing is changed in a cluster; nil if nothing is held.
-func (o *Options) hold(cluster string) *claims.Hold {
-	if o.Hold == nil {
-		return nil
-	}
-	return o.Hold(cluster)
-}
+// Reasons of the condition Held.
+const (
+	reasonSetBack   = "StoreSetBack"
+	reasonNotBehind = "NotBehind"
+)
 
 // waits says in the status whether something is held: the hub does, for clusters in
-// pull mode, too, whose agents learn of it by that.
+// pull mode, too, whose agents learn of it by that. Of one in push mode it also says that
+// it was compared, and does not wait as others do.
 func (o *Options) waits(s *state, recorder Recorder) {
 	if o.Own != "" {
 		return
 	}
+	var hold *claims.Hold
+	if o.Hold != nil {
+		hold = o.Hold()
+	}
 	was := meta.FindStatusCondition(s.status.Conditions, clusterv1alpha1.ClusterConditionHeld)
-	hold := o.hold(s.cluster.Name)
-	switch {
-	case hold != nil:
+	set := func(status metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&s.status.Conditions, metav1.Condition{
-			Type: clusterv1alpha1.ClusterConditionHeld, Status: metav1.ConditionTrue, Reason: reasonSetBack, Message: hold.Describe(),
+			Type: clusterv1alpha1.ClusterConditionHeld, Status: status, Reason: reason, Message: message,
 			ObservedGeneration: s.cluster.Generation, LastTransitionTime: metav1.NewTime(o.Clock.Now()),
 		})
-		if was == nil {
+	}
+	switch {
+	case hold.Of(s.cluster.Name) != nil:
+		if was == nil || was.Status != metav1.ConditionTrue {
 			recorder.Event(s.cluster, corev1.EventTypeWarning, reasonSetBack, hold.Describe())
 		}
+		set(metav1.ConditionTrue, reasonSetBack, hold.Describe())
+	case hold != nil && s.cluster.Spec.SyncMode == clusterv1alpha1.Push:
+		set(metav1.ConditionFalse, reasonNotBehind, hold.Spares())
 	case was != nil:
 		meta.RemoveStatusCondition(&s.status.Conditions, clusterv1alpha1.ClusterConditionHeld)
 	}

@@ -73,9 +73,9 @@ type Options struct {
 	Place string
 	// Marks compares how far members have seen the hub go; nil does not.
 	Marks members.Marker
-	// Hold is why nothing is changed in a cluster, which its conditions show; nil, and a
-	// nil answer, is that nothing is held.
-	Hold func(cluster string) *claims.Hold
+	// Hold is why nothing is changed in some clusters, which their conditions show; nil,
+	// and a nil answer, is that nothing is held.
+	Hold func() *claims.Hold
 	// OnHold has told called when that begins and ends; nil does not.
 	OnHold func(told func())
 	// Silence is how long nothing may be heard of a cluster in pull mode.

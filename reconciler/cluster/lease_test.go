@@ -268,8 +268,8 @@ func TestAClusterInPullModeIsToldThatTheHubWaits(t *testing.T) {
 	w := watchOver(pulled(metav1.ConditionTrue))
 	events := record.NewFakeRecorder(10)
 	w.recorder = events
-	hold := &claims.Hold{Clusters: []string{"west"}}
-	w.options.Hold = func(string) *claims.Hold { return hold }
+	hold := &claims.Hold{Clusters: []string{"edge-1"}}
+	w.options.Hold = func() *claims.Hold { return hold }
 	held := func() string {
 		cluster := &clusterv1alpha1.Cluster{}
 		if err := w.hub.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, cluster); err != nil {
@@ -288,5 +288,31 @@ func TestAClusterInPullModeIsToldThatTheHubWaits(t *testing.T) {
 	hold = nil
 	if w.look(t); held() != "" {
 		t.Errorf("afterwards it says %q", held())
+	}
+}
+
+// TestAClusterInPushModeSaysThatItWasCompared: while the hub waits, one that does not is
+// told from one that was not looked at yet.
+func TestAClusterInPushModeSaysThatItWasCompared(t *testing.T) {
+	hold := &claims.Hold{Clusters: []string{"west"}}
+	o := &Options{Clock: clock.RealClock{}, Hold: func() *claims.Hold { return hold }}
+	s := &state{cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push}}}
+	s.status = &clusterv1alpha1.ClusterStatus{}
+	says := func() string {
+		o.waits(s, record.NewFakeRecorder(10))
+		if c := meta.FindStatusCondition(s.status.Conditions, clusterv1alpha1.ClusterConditionHeld); c != nil {
+			return string(c.Status) + " " + c.Message
+		}
+		return ""
+	}
+	if got := says(); got != "False "+hold.Spares() {
+		t.Errorf("while another one waits: %q", got)
+	}
+	hold.Clusters = append(hold.Clusters, "north")
+	if got := says(); got != "True "+hold.Describe() {
+		t.Errorf("while all wait: %q", got)
+	}
+	if hold = nil; says() != "" {
+		t.Errorf("afterwards: %q", says())
 	}
 }

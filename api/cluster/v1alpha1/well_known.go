@@ -108,8 +108,9 @@ const (
 const (
 	// ClusterConditionReady is True while the member answers and is healthy.
 	ClusterConditionReady = "Ready"
-	// ClusterConditionHeld is True while the hub changes nothing in members, since its
-	// store was set back; it is left out otherwise.
+	// ClusterConditionHeld is True while the hub changes nothing in the member, since its
+	// store was set back, and False while it waits for others, and has compared this one;
+	// it is left out otherwise.
 	ClusterConditionHeld = "Held"
 	// ClusterConditionClaimed is False while the hub cannot write its claim to the
 	// member; it is left out otherwise.

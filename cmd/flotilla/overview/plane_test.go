@@ -98,15 +98,17 @@ func TestNobodyLeads(t *testing.T) {
 		{name: "nobody ever did", want: "no controller has led here yet"},
 		{name: "a replica does", lease: &coordinationv1.LeaseSpec{HolderIdentity: ptr.To("a"), RenewTime: renewed(0)}},
 		{name: "its machine's clock and ours differ", ahead: -2 * time.Hour, lease: &coordinationv1.LeaseSpec{HolderIdentity: ptr.To("a"), RenewTime: renewed(2 * time.Hour)}},
-		{name: "it was killed", lease: &coordinationv1.LeaseSpec{HolderIdentity: ptr.To("a"), RenewTime: renewed(2 * time.Minute)}, want: "who led was last heard 2m"},
-		{name: "it was stopped", lease: &coordinationv1.LeaseSpec{HolderIdentity: ptr.To(""), RenewTime: renewed(time.Minute)}, want: "who led gave it up 60s ago"},
+		{name: "it was killed", lease: &coordinationv1.LeaseSpec{HolderIdentity: ptr.To("a"), RenewTime: renewed(2 * time.Minute)}, want: "who led was last heard "},
+		{name: "it was stopped", lease: &coordinationv1.LeaseSpec{HolderIdentity: ptr.To(""), RenewTime: renewed(time.Minute)}, want: "who led gave it up "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if ahead = tc.ahead; tc.lease != nil {
 				lease.Spec = *tc.lease
 				write := env.Hub.Update
 				if lease.ResourceVersion == "" {
-					write = func(ctx context.Context, obj client.Object, _ ...client.UpdateOption) error { return env.Hub.Create(ctx, obj) }
+					write = func(ctx context.Context, obj client.Object, _ ...client.UpdateOption) error {
+						return env.Hub.Create(ctx, obj)
+					}
 				}
 				if err := write(t.Context(), lease); err != nil {
 					t.Fatal(err)

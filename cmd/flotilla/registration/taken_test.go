@@ -1,18 +1,24 @@
 package registration
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/join"
+	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
 // TestWhatIsLeftOfAClusterThatIsAnothers: nobody is told to delete what another control
@@ -43,5 +49,46 @@ func TestWhatIsLeftOfAClusterThatIsAnothers(t *testing.T) {
 	want := []string{"what the fleet ran in cluster edge stays there: the cluster is another control plane's, which may have taken it over"}
 	if diff := cmp.Diff(want, d.leftovers(t.Context(), nil)); diff != "" {
 		t.Errorf("what is left (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhoMayNotUnregister: what is in a member, its agent first of all, is another control
+// plane's that has it by now, or that of the one of which this is a copy.
+func TestWhoMayNotUnregister(t *testing.T) {
+	quiet := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(quiet.Close)
+	mark := &claims.Mark{Run: 2, ID: "lost", Revision: 1 << 40}
+	for name, tc := range map[string]struct {
+		claim *claims.Claim
+		hold  *claims.Hold
+		want  string
+	}{
+		"nobody's":                 {},
+		"its own":                  {claim: &claims.Claim{Hub: "mine", Cluster: "edge", Mode: claims.Pull}},
+		"another control plane's":  {claim: &claims.Claim{Hub: "theirs", Cluster: "north", Mode: claims.Pull}, want: "belongs to another control plane, cluster north of the hub with the identity theirs"},
+		"that of the original":     {claim: &claims.Claim{Hub: "mine", Cluster: "edge", Mode: claims.Pull, Mark: mark}, want: "has seen more of this control plane than its store knows"},
+		"its own, while it waits":  {claim: &claims.Claim{Hub: "mine", Cluster: "edge", Mode: claims.Pull}, hold: &claims.Hold{Clusters: []string{"edge"}}, want: "flotilla resume hub"},
+		"its own, and others wait": {claim: &claims.Claim{Hub: "mine", Cluster: "edge", Mode: claims.Pull}, hold: &claims.Hold{Clusters: []string{"west"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			system := func(annotation, text string) *corev1.Namespace {
+				return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "mine", Annotations: map[string]string{annotation: text}}}
+			}
+			text := ""
+			if tc.claim != nil {
+				text = tc.claim.Encode()
+			}
+			history := claims.History{Runs: []claims.Run{{Number: 1, ID: "a"}}, Hold: tc.hold}
+			o := join.UnjoinOptions{
+				Name: "edge", HubID: "mine",
+				Hub:    fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(system(clusterv1alpha1.HistoryAnnotation, history.Encode())).Build(),
+				Member: fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(system(clusterv1alpha1.ClaimAnnotation, text)).Build(),
+			}
+			u := &unregistering{name: "edge"}
+			err := u.mayLeave(t.Context(), &rest.Config{Host: quiet.URL}, o)
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%v, want %q", err, tc.want)
+			}
+		})
 	}
 }

@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/join"
@@ -38,6 +41,9 @@ registration. With --cluster-kubeconfig the accounts in the cluster go too.`,
 				if _, opts.Member, err = member.connect(); err != nil {
 					return err
 				}
+			}
+			if opts.Member == nil {
+				opts.Witness = witness(f, opts.Name)
 			}
 			if opts.DryRun {
 				opts.Progress = printSteps(cmd.OutOrStdout())
@@ -81,6 +87,21 @@ func stillLeft(out io.Writer, cluster string) func(works int) {
 			_, _ = fmt.Fprintln(out, line)
 		}
 	}
+}
+
+// witness reads a member through the control plane; nil if that is of no use.
+func witness(f *fleet.Flags, cluster string) client.Reader {
+	const patience = 5 * time.Second // it may be gone for good
+	cfg, err := f.Server(cluster, patience).ToRESTConfig()
+	if err != nil {
+		return nil
+	}
+	cfg.WarningHandler = rest.NoWarnings{}
+	member, err := client.New(cfg, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		return nil
+	}
+	return member
 }
 
 // openedBy asks the control plane at which revision it began.

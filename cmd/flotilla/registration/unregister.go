@@ -123,6 +123,15 @@ func (u *unregistering) mayLeave(ctx context.Context, cfg *rest.Config, o join.U
 	if err := o.Hub.Get(ctx, client.ObjectKey{Name: u.name}, cluster); ignoreGone(err) != nil {
 		return err
 	}
+	if o.Member != nil {
+		by, err := join.Ceded(ctx, o)
+		if err != nil {
+			return err
+		}
+		if by != "" {
+			return fmt.Errorf("cluster %s belongs to another control plane, %s: the agent there is that one's. Without --cluster-kubeconfig it leaves this control plane alone", u.name, by)
+		}
+	}
 	o.Opened = setback.Opened(cfg)
 	return join.MayLeave(ctx, o, cluster)
 }

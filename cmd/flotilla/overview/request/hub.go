@@ -85,6 +85,9 @@ func resumeHub(cmd *cobra.Command, f *fleet.Flags, now clock.Clock, dry bool, ou
 			return err
 		}
 	}
+	if plan.Hold != nil && !dry && len(plan.Uncompared) > 0 {
+		return fmt.Errorf("not resumed: what would be done in %s is not known yet; ask again in half a minute", strings.Join(plan.Uncompared, ", "))
+	}
 	if plan.Hold != nil && !dry {
 		if err := setback.New(hub, hub, now).Resume(cmd.Context()); err != nil {
 			return fleet.Describe(err)
@@ -128,10 +131,16 @@ func (p *hubPlan) text(out io.Writer, dry bool) error {
 	for _, name := range p.Unseen {
 		lines = append(lines, "  "+name+" could not be looked at: it is not ready")
 	}
-	if len(p.Changes)+len(p.Idle)+len(p.Unseen) == 0 {
+	for _, name := range p.Uncompared {
+		lines = append(lines, "  "+name+" was not looked at yet")
+	}
+	switch {
+	case len(p.Uncompared) > 0:
+		lines = append(lines, "ask again in half a minute: what would be done is not all known yet")
+	case len(p.Changes)+len(p.Idle)+len(p.Unseen) == 0:
 		lines = append(lines, "  there is no cluster")
 	}
-	if dry {
+	if dry && len(p.Uncompared) == 0 {
 		lines = append(lines, "flotilla resume hub goes on")
 	}
 	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))
