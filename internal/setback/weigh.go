@@ -20,13 +20,15 @@ import (
 
 // ErrBehind says that a member has seen more of the hub than the hub knows by now.
 var ErrBehind = errors.New("the cluster has seen more of this control plane than its store knows: it is a copy or from a backup. " +
-	"Do it where the control plane runs on, or say flotilla resume hub once it waits for that")
+	"Do it where the control plane runs on, or say flotilla resume hub once it waits for that. Where neither is so, its agent has not said yet since when it runs: try again in two minutes")
 
 // Weigh errs with ErrBehind if the mark in a member is of a run that the hub's store has
 // lost, or of further on than the store was when the hub began: the hub finds that out by
 // itself once it looks, but whoever acts in the member before that must not go by the
-// store. Opened returns the revision at which it began; where that is not known, nil or
-// 0, only what is further on than the store is by now is found.
+// store. An agent may sign what the present run has shown it as of the run before, for a
+// minute or two: it is refused as what was lost would be. Opened returns the revision at which
+// the hub began; where that is not known, nil or 0, only what is further on than the store is
+// by now is found.
 func Weigh(ctx context.Context, hub client.Reader, opened func(context.Context) (int64, error), cluster string, mark *claims.Mark) error {
 	if mark == nil {
 		return nil
@@ -40,7 +42,7 @@ func Weigh(ctx context.Context, hub client.Reader, opened func(context.Context) 
 	if err != nil {
 		return err
 	}
-	own := ""
+	own, early := "", false
 	if opened != nil {
 		at, err := opened(ctx)
 		if err != nil {
@@ -50,8 +52,11 @@ func Weigh(ctx context.Context, hub client.Reader, opened func(context.Context) 
 			own = last.ID
 		}
 		began = min(began, cmp.Or(at, began))
+		// When a run is written down that is settled later, its beginning is, too: what an
+		// agent had seen of it by then may be what another copy has shown it.
+		early = at > 0 && mark.ID != own && mark.Revision > at && !history.Forgives(mark.ID)
 	}
-	if history.Behind(mark, own, began) {
+	if early || history.Behind(mark, own, began) {
 		return ErrBehind
 	}
 	return nil

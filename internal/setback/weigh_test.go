@@ -38,6 +38,9 @@ func TestWeigh(t *testing.T) {
 		"one that has seen a run that is let go": {&claims.Mark{Run: 5, ID: "f", Revision: 99}, nil, 0},
 		"what is less than a start writes":       {&claims.Mark{Run: 4, ID: "d", Revision: 36}, setback.ErrBehind, 35},
 		"what the present run has shown":         {&claims.Mark{Run: 4, ID: "d", Revision: 36}, nil, 30},
+		"more of an earlier run than there was":  {&claims.Mark{Run: 3, ID: "c", Revision: 29}, setback.ErrBehind, 25},
+		"all of an earlier run":                  {&claims.Mark{Run: 3, ID: "c", Revision: 25}, nil, 25},
+		"more of a run that is let go":           {&claims.Mark{Run: 3, ID: "f", Revision: 29}, nil, 25},
 		"what the last run has shown":            {&claims.Mark{Run: 4, ID: "d", Revision: 35}, nil, 35},
 	} {
 		opened := func(context.Context) (int64, error) { return tc.opened, nil }
