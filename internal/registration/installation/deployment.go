@@ -1,6 +1,8 @@
 package installation
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -31,7 +33,7 @@ func (o *Options) deployment(meta metav1.ObjectMeta) *appsv1.Deployment {
 		Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
 		Selector: &metav1.LabelSelector{MatchLabels: app},
 		Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: app},
+			ObjectMeta: metav1.ObjectMeta{Labels: app, Annotations: map[string]string{credentialsAnnotation: o.fingerprint()}},
 			Spec: corev1.PodSpec{
 				ServiceAccountName: account,
 				SecurityContext: &corev1.PodSecurityContext{
@@ -88,4 +90,15 @@ func probe(path string) *corev1.Probe {
 		FailureThreshold: 3,
 		TimeoutSeconds:   5,
 	}
+}
+
+// credentialsAnnotation on the agent's Pods tells one registration from the next: the
+// agent of the one before has the folder of that, and goes on as it was told.
+const credentialsAnnotation = "cluster.flotilla.io/credentials"
+
+// fingerprint is short, and tells nothing of what it is of.
+func (o *Options) fingerprint() string {
+	const short = 8
+	sum := sha256.Sum256(o.Kubeconfig)
+	return hex.EncodeToString(sum[:short])
 }

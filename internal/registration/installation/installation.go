@@ -146,7 +146,13 @@ func Remove(ctx context.Context, member client.Client, o Options) error {
 		}
 		what := describe(member, obj)
 		if o.DryRun {
-			o.Progress("would remove " + what)
+			err := member.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+			if client.IgnoreNotFound(err) != nil {
+				return fmt.Errorf("read %s of the member: %w", what, err)
+			}
+			if err == nil {
+				o.Progress("would remove " + what)
+			}
 			continue
 		}
 		err := member.Delete(ctx, obj, client.PropagationPolicy(metav1.DeletePropagationForeground))

@@ -118,7 +118,7 @@ func judged(ctx context.Context, hub client.Reader) error {
 // text says what is known before it goes on, or where it is only shown.
 func (p *hubPlan) text(out io.Writer, dry bool) error {
 	if p.Hold == nil {
-		_, err := fmt.Fprintln(out, "the control plane was not set back: there is nothing to resume")
+		_, err := fmt.Fprintln(out, "the control plane does not wait, as far as clusters were looked at since it started: there is nothing to resume")
 		return err
 	}
 	lines := []string{p.Hold.Found()}
