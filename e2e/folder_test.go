@@ -3,13 +3,19 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 )
 
 // saysSince waits until a program has logged something since an offset of its log.
@@ -61,7 +67,15 @@ func TestAFolderOfAnAgentWhoseClusterHasLeft(t *testing.T) {
 	if err := s.agent.Start(); err != nil {
 		t.Fatal(err)
 	}
-	saysSince(t, s.agent.Log, log.Size(), "this cluster was taken out of the fleet")
+	saysSince(t, s.agent.Log, log.Size(), "the cluster was let go of since")
+	eventually(t, time.Minute, "the place of the agent is free for the next one", func(ctx context.Context) error {
+		lease := &coordinationv1.Lease{}
+		err := s.client.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: clusterv1alpha1.AgentLease}, lease)
+		if holder := ptr.Deref(lease.Spec.HolderIdentity, ""); err == nil && holder != "" {
+			return fmt.Errorf("%s has it", holder)
+		}
+		return client.IgnoreNotFound(err)
+	})
 	if err := gone(t.Context()); err != nil {
 		t.Errorf("it came back: %v", err)
 	}

@@ -99,7 +99,8 @@ func (w *world) condition(cluster, kind, says string) func(context.Context) erro
 			return err
 		}
 		is := meta.FindStatusCondition(c.Status.Conditions, kind)
-		if (is != nil) != (says != "") || is != nil && (is.Status != metav1.ConditionTrue || !strings.Contains(is.Message, says)) {
+		holds := is != nil && is.Status == metav1.ConditionTrue
+		if holds != (says != "") || holds && !strings.Contains(is.Message, says) {
 			return fmt.Errorf("%s is %+v", kind, is)
 		}
 		return nil

@@ -59,21 +59,22 @@ func TestNamespaceGoesWithItsTest(t *testing.T) {
 	}
 }
 
-// TestTheStoreIsQuietWhenNamespacesAreGone: a namespace is emptied seconds after it was
+// TestNamespacesOfEarlierTestsAreEmptied: a namespace is emptied seconds after it was
 // deleted, and a later test that counts writes does not count those.
-func TestTheStoreIsQuietWhenNamespacesAreGone(t *testing.T) {
+func TestNamespacesOfEarlierTestsAreEmptied(t *testing.T) {
 	env := servertest.New(t)
 	var name string
 	t.Run("an earlier test", func(t *testing.T) { name = env.Namespace(t) })
+	env.Emptied(t)
 	env.QuietRevision(t)
 	if err := env.Hub.Get(t.Context(), client.ObjectKey{Name: name}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the namespace of an earlier test is still to be emptied: %v", err)
 	}
 }
 
-// TestTheStoreIsQuietThoughNamespacesStay: nobody may be there who lets go of what is
+// TestNamespacesThatSomebodyHoldsAreNotWaitedFor: nobody may be there who lets go of what is
 // in a namespace.
-func TestTheStoreIsQuietThoughNamespacesStay(t *testing.T) {
+func TestNamespacesThatSomebodyHoldsAreNotWaitedFor(t *testing.T) {
 	env := servertest.New(t)
 	t.Run("an earlier test", func(t *testing.T) {
 		held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace(t), Name: "held", Finalizers: []string{"example.com/held"}}}
@@ -81,5 +82,5 @@ func TestTheStoreIsQuietThoughNamespacesStay(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	env.QuietRevision(t)
+	env.Emptied(t)
 }

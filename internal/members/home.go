@@ -54,7 +54,7 @@ func (t *tenure) glance(home *claims.Home) claims.Glance {
 
 // enter says whether the hub may act in a member with this claim, and sets its home as it
 // is to be then. Moves says that this is another one. A claim that says nothing any more,
-// since somebody removed it, is read as it was. Errors: ErrLetGo, ErrLeft.
+// since somebody removed it, is read as it was. Errors: ErrLetGo.
 func (t *tenure) enter(system *corev1.Namespace, wanted *claims.Claim, holder claims.Holder) (turn claims.Turn, moves bool, err error) {
 	was := wanted.Home
 	t.mu.Lock()
@@ -67,8 +67,6 @@ func (t *tenure) enter(system *corev1.Namespace, wanted *claims.Claim, holder cl
 	t.mu.Unlock()
 	switch last := letGo(system); {
 	case last == nil || last.Hub != holder.Hub:
-	case last.Mode == claims.Pull && holder.Alone:
-		return claims.Refused, false, ErrLeft
 	case last.Home.Elsewhere(holder.Place):
 		return claims.Refused, false, fmt.Errorf("%w: it was %s", ErrLetGo, ownership.Clip(last.Home.At, mostClaim))
 	}

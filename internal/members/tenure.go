@@ -129,6 +129,9 @@ func (t *tenure) holdAs(ctx context.Context, holder claims.Holder, system *corev
 	if claim.Pushed(holder) {
 		return ErrPushed
 	}
+	if last := letGo(system); last != nil && last.Hub == holder.Hub && last.Mode == claims.Pull && holder.Alone {
+		return ErrLeft // whoever asks for the place of the agent has it to himself
+	}
 	wanted, changed := claims.Take(claim, holder)
 	if t.marks != nil { // also who may not act yet is to know that the store was set back
 		if err := t.marks.Weigh(ctx, holder.Cluster, wanted.Mark); err != nil {

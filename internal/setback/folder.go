@@ -34,7 +34,7 @@ func (s *Site) Trust(ctx context.Context, identity string) error {
 			at = kept.Mark.Revision
 		}
 		if mark == nil {
-			return fmt.Errorf("%w: it goes to revision %d, and the cluster was let go of and claimed anew since", ErrOlder, at)
+			return fmt.Errorf("%w: it goes to revision %d, and the cluster was let go of since; flotilla register takes it in again", ErrOlder, at)
 		}
 		return fmt.Errorf("%w: it goes to revision %d, and the cluster has seen %d", ErrOlder, at, mark.Revision)
 	}

@@ -41,11 +41,12 @@ type Site struct {
 	nobody  time.Time      // when the hub was last found without runs
 	mute    bool           // the member did not say how far it has seen the hub
 	doubted time.Time      // when the member was last marked by a run that was known already; zero: not since it was asked again
+	opened  int64          // the revision at which the hub was opened; 0: it does not say
 	kept    claims.Copy    // what the folder says, as far as this run knows
 	told    []func()
 }
 
-// SiteOptions say between whom the site is. All but Clock are required.
+// SiteOptions say between whom the site is. All but Opened, Folder and Clock are required.
 type SiteOptions struct {
 	// Cluster is the member's name on the hub.
 	Cluster string
@@ -55,6 +56,9 @@ type SiteOptions struct {
 	Asks client.Reader
 	// Member asks the member.
 	Member client.Reader
+	// Opened returns at which revision the hub was opened, see Opened; nil, and 0: that is
+	// not known.
+	Opened func(context.Context) (int64, error)
 	// Folder keeps what the hub says; nil: nobody starts without the hub.
 	Folder Folder
 	// Clock is the time; nil means the machine's.
@@ -133,7 +137,13 @@ func (s *Site) Meet(ctx context.Context, system metav1.Object) error {
 	if err != nil {
 		return err
 	}
-	hold := s.meet(claims.ParseHistory(system.GetAnnotations()[clusterv1alpha1.HistoryAnnotation]), mark, at)
+	opened := int64(0)
+	if s.options.Opened != nil {
+		if opened, err = s.options.Opened(ctx); err != nil {
+			return err
+		}
+	}
+	hold := s.meet(claims.ParseHistory(system.GetAnnotations()[clusterv1alpha1.HistoryAnnotation]), mark, at, opened)
 	if hold == nil {
 		return nil
 	}
@@ -158,11 +168,15 @@ func (s *Site) markOf(ctx context.Context, of metav1.Object) (*claims.Mark, erro
 	return claim.Mark, nil
 }
 
-// meet concludes from a history, the member's mark and the revision that the hub is
-// at whether something is held, and tells of a change.
-func (s *Site) meet(history claims.History, mark *claims.Mark, at int64) *claims.Hold {
+// meet concludes from a history, the member's mark, the revision that the hub is at and
+// the one at which it was opened whether something is held, and tells of a change.
+func (s *Site) meet(history claims.History, mark *claims.Mark, at, opened int64) *claims.Hold {
 	s.mu.Lock()
 	was, lost := s.hold, s.lost
+	if opened > 0 && opened != s.opened && s.opened > 0 {
+		at = min(at, opened) // what was seen before was of another run
+	}
+	s.opened = opened
 	s.lost = s.evidence(history, mark, at)
 	switch {
 	case s.lost != nil:
@@ -195,13 +209,20 @@ func (s *Site) evidence(history claims.History, mark *claims.Mark, at int64) *cl
 	switch {
 	case s.lost != nil && !history.Forgives(s.lost.ID):
 		return s.lost
-	case history.Behind(mark, "", at):
+	case history.Behind(mark, "", at), s.early(history, mark):
 		return mark
 	case s.mark != nil && s.seen > at && !history.Forgives(s.mark.ID): // not in the mark yet
 		return &claims.Mark{Run: s.mark.Run, ID: s.mark.ID, Revision: s.seen}
 	default:
 		return nil
 	}
+}
+
+// early says whether a mark is of an earlier run, and of further on than the store was
+// when the hub was opened: what has been written since may have passed it, and so may the
+// beginning of the present run, which is written down later. The lock is held.
+func (s *Site) early(history claims.History, mark *claims.Mark) bool {
+	return s.opened > 0 && mark != nil && mark.Revision > s.opened && mark.ID != history.Since(s.opened) && !history.Forgives(mark.ID)
 }
 
 var _ members.Marker = (*Site)(nil)
@@ -232,6 +253,9 @@ func (s *Site) tell() {
 // patience is how long a hub is not asked again that has no run written down, or whose
 // last run was known already.
 const patience = time.Minute
+
+// soon is how long it is not asked again that has another run to write down.
+const soon = 5 * time.Second
 
 // Next implements members.Marker. The hub is asked which of its runs is the last once
 // something has concerned the member: what that has seen by then is of this run, or
@@ -267,6 +291,9 @@ func (s *Site) next(ctx context.Context, have *claims.Mark) (*claims.Mark, error
 		s.nobody = s.options.Clock.Now()
 		return nil, nil
 	case history.Hold.Of(s.options.Cluster) != nil || !s.met:
+		return nil, nil
+	case s.opened > 0 && seen > s.opened && history.Since(s.opened) == "":
+		s.nobody = s.options.Clock.Now().Add(soon - patience) // the present run is about to be written down
 		return nil, nil
 	}
 	known, _ := s.history.Last()

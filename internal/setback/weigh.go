@@ -48,8 +48,8 @@ func Weigh(ctx context.Context, hub client.Reader, opened func(context.Context) 
 		if err != nil {
 			return err
 		}
-		if last, ok := history.Last(); ok && at > 0 && last.Began >= at {
-			own = last.ID
+		if at > 0 {
+			own = history.Since(at)
 		}
 		began = min(began, cmp.Or(at, began))
 		// When a run is written down that is settled later, its beginning is, too: what an

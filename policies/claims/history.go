@@ -259,6 +259,15 @@ func (h History) Last() (Run, bool) {
 	return h.Runs[len(h.Runs)-1], true
 }
 
+// Since is the ID of the run that is the present one of a hub which was opened at a
+// revision; empty if that is not written down yet. One that is being written down is.
+func (h History) Since(opened int64) string {
+	if last, ok := h.Last(); ok && (last.Began == 0 || last.Began >= opened) {
+		return last.ID
+	}
+	return ""
+}
+
 // Settles returns the history with a run's beginning no earlier than the revision at
 // which the run was first written down: agents that ask which run is the last have
 // marks of the one before up to there. News is false where that is so already.

@@ -26,6 +26,7 @@ func role(cluster string) *rbacv1.ClusterRole {
 			rule(clusterv1alpha1.GroupName, "clusters/status", []string{"get", "update", "patch"}, cluster),
 			rule("config.karmada.io", "resourceinterpretercustomizations", []string{"get", "list", "watch"}),
 			rule("config.karmada.io", "resourceinterpreterwebhookconfigurations", []string{"get", "list", "watch"}),
+			{NonResourceURLs: []string{clusterv1alpha1.OpenedPath}, Verbs: []string{"get"}},
 			rule("", "namespaces", []string{"get"}, metav1.NamespaceSystem, workv1alpha2.NamespaceKarmadaCluster, workv1alpha2.ExecutionNamespace(cluster)),
 			rule("certificates.k8s.io", "certificatesigningrequests", []string{"create", "get"}),
 		},

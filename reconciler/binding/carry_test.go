@@ -35,6 +35,7 @@ func TestCarryDeployment(t *testing.T) {
 	f.wrote("other replicas", map[string]int{"PATCH resourcebindings": 1, "PATCH works": 3})
 
 	f.stop()
+	f.env.Emptied(t)
 	before := f.env.QuietRevision(t)
 	f.start()
 	if after := f.env.QuietRevision(t); after != before {

@@ -118,7 +118,7 @@ func (f *fleet) startLoops() {
 	}
 	loops := []interface{ Register(ctrl.Manager) error }{
 		cluster.New(cached, mgr.GetAPIReader(), registry, nobody{}, cluster.Options{
-			Marks: keeper, Hold: keeper.HoldOf, OnHold: keeper.OnChange,
+			Marks: keeper, Hold: keeper.Hold, OnHold: keeper.OnChange,
 			Period: period, FailureThreshold: 2 * time.Second, SuccessThreshold: time.Second,
 		}),
 		namespace.New(cached, namespace.Options{}),

@@ -207,6 +207,7 @@ func TestScheduling(t *testing.T) {
 
 	// A restart writes nothing.
 	stop()
+	env.Emptied(t)
 	before := env.QuietRevision(t)
 	stop = loops(t, env)
 	defer stop()

@@ -76,6 +76,7 @@ func testFlow(_ *testing.T, f *fleet) {
 	f.until("the binding tells all of it", func(got *workv1alpha2.ResourceBinding) bool {
 		return len(got.Status.AggregatedStatus) == clusters && meta.IsStatusConditionTrue(got.Status.Conditions, workv1alpha2.FullyApplied)
 	}, b)
+	f.env.Emptied(f)
 	before := f.env.QuietRevision(f)
 	f.report(b, 0, counts(1))
 	f.total("web", 2*clusters-1)

@@ -177,6 +177,7 @@ func TestUsersComeAndGo(t *testing.T) {
 		t.Errorf("events: %v", seen)
 	}
 
+	env.Emptied(t)
 	before := env.QuietRevision(t)
 	_, stop = run(t, env)
 	if after := env.QuietRevision(t); after != before {
@@ -319,6 +320,7 @@ func TestRightsComeAndGo(t *testing.T) {
 	}
 	rightsIn(t, env, "other", namespace, team) // what somebody edits is put back
 
+	env.Emptied(t)
 	before := env.QuietRevision(t)
 	stop()
 	_, stop = run(t, env)

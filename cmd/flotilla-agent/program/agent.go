@@ -127,7 +127,13 @@ func (a *agent) open(way *rest.Config) error {
 			return a.link.Back()
 		},
 		Anew:  func() int { return a.link.Holds() },
-		Trust: func(ctx context.Context) error { return a.site.Trust(ctx, a.link.Identity()) },
+		Trust: func(ctx context.Context) error {
+			err := a.site.Trust(ctx, a.link.Identity())
+			if errors.Is(err, setback.ErrOlder) {
+				a.seat.Yield() // it writes nothing without the hub, and another agent may know more
+			}
+			return err
+		},
 	})
 	if err != nil {
 		return err
@@ -162,7 +168,7 @@ func (a *agent) compare(first *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("set up the connection to the member: %w", err)
 	}
-	a.site = setback.NewSite(setback.SiteOptions{Cluster: a.options.clusterName, Hub: early, Asks: asks, Member: member, Folder: a.shelf})
+	a.site = setback.NewSite(setback.SiteOptions{Cluster: a.options.clusterName, Hub: early, Asks: asks, Member: member, Opened: setback.Opened(first), Folder: a.shelf})
 	a.site.OnChange(func() {
 		a.link.Hint()
 		select {
