@@ -126,7 +126,7 @@ func (a *agent) open(way *rest.Config) error {
 			}
 			return a.link.Back()
 		},
-		Anew:  func() int { return a.link.Holds() },
+		Anew: func() int { return a.link.Holds() },
 		Trust: func(ctx context.Context) error {
 			err := a.site.Trust(ctx, a.link.Identity())
 			if errors.Is(err, setback.ErrOlder) {
@@ -260,12 +260,28 @@ func (a *agent) start(ctx context.Context) error {
 		}).Run(ctx)
 	})
 	a.log.Info("Starting", "cluster", a.options.clusterName, "version", telemetry.BuildVersion(a.options.version).Program, "hub", a.hub.Host, "folder", a.options.dataDir)
-	err = a.mgr.Start(ctx)
+	err = a.loop(ctx)
 	cancel(err)
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause
 	}
 	return nil
+}
+
+// loop runs the loops until ctx ends. A manager whose caches are not filled by then, since
+// there is nothing to fill them from, would wait for that for ever, and runs nothing yet.
+func (a *agent) loop(ctx context.Context) error {
+	ended := make(chan error, 1)
+	go func() { ended <- a.mgr.Start(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	if !a.awake.Load() {
+		return nil
+	}
+	return <-ended
 }
 
 // own returns the cluster as the hub has it; nil while it is not registered.
