@@ -260,7 +260,7 @@ func (a *agent) start(ctx context.Context) error {
 		}).Run(ctx)
 	})
 	a.log.Info("Starting", "cluster", a.options.clusterName, "version", telemetry.BuildVersion(a.options.version).Program, "hub", a.hub.Host, "folder", a.options.dataDir)
-	err = a.loop(ctx)
+	err = loop(ctx, a.mgr, &a.awake)
 	cancel(err)
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause
@@ -268,17 +268,17 @@ func (a *agent) start(ctx context.Context) error {
 	return nil
 }
 
-// loop runs the loops until ctx ends. A manager whose caches are not filled by then, since
+// loop runs a manager's loops until ctx ends; awake says that they run. A manager whose caches are not filled by then, since
 // there is nothing to fill them from, would wait for that for ever, and runs nothing yet.
-func (a *agent) loop(ctx context.Context) error {
+func loop(ctx context.Context, mgr ctrl.Manager, awake *atomic.Bool) error {
 	ended := make(chan error, 1)
-	go func() { ended <- a.mgr.Start(ctx) }()
+	go func() { ended <- mgr.Start(ctx) }()
 	select {
 	case err := <-ended:
 		return err
 	case <-ctx.Done():
 	}
-	if !a.awake.Load() {
+	if !awake.Load() {
 		return nil
 	}
 	return <-ended
