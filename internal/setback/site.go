@@ -209,20 +209,13 @@ func (s *Site) evidence(history claims.History, mark *claims.Mark, at int64) *cl
 	switch {
 	case s.lost != nil && !history.Forgives(s.lost.ID):
 		return s.lost
-	case history.Behind(mark, "", at), s.early(history, mark):
+	case history.Behind(mark, "", at), history.Outruns(mark, s.opened):
 		return mark
 	case s.mark != nil && s.seen > at && !history.Forgives(s.mark.ID): // not in the mark yet
 		return &claims.Mark{Run: s.mark.Run, ID: s.mark.ID, Revision: s.seen}
 	default:
 		return nil
 	}
-}
-
-// early says whether a mark is of an earlier run, and of further on than the store was
-// when the hub was opened: what has been written since may have passed it, and so may the
-// beginning of the present run, which is written down later. The lock is held.
-func (s *Site) early(history claims.History, mark *claims.Mark) bool {
-	return s.opened > 0 && mark != nil && mark.Revision > s.opened && mark.ID != history.Since(s.opened) && !history.Forgives(mark.ID)
 }
 
 var _ members.Marker = (*Site)(nil)

@@ -42,21 +42,17 @@ func Weigh(ctx context.Context, hub client.Reader, opened func(context.Context) 
 	if err != nil {
 		return err
 	}
-	own, early := "", false
+	own, at := "", int64(0)
 	if opened != nil {
-		at, err := opened(ctx)
-		if err != nil {
+		if at, err = opened(ctx); err != nil {
 			return err
 		}
 		if at > 0 {
 			own = history.Since(at)
 		}
 		began = min(began, cmp.Or(at, began))
-		// When a run is written down that is settled later, its beginning is, too: what an
-		// agent had seen of it by then may be what another copy has shown it.
-		early = at > 0 && mark.ID != own && mark.Revision > at && !history.Forgives(mark.ID)
 	}
-	if early || history.Behind(mark, own, began) {
+	if history.Outruns(mark, at) || history.Behind(mark, own, began) {
 		return ErrBehind
 	}
 	return nil

@@ -268,6 +268,14 @@ func (h History) Since(opened int64) string {
 	return ""
 }
 
+// Outruns says whether a mark is of an earlier run, and of further on than the store was
+// when the hub was opened, which is 0 where that is not known: what has been written since
+// may have passed it, and so may the beginning of the present run, which is written down
+// later.
+func (h History) Outruns(m *Mark, opened int64) bool {
+	return m != nil && opened > 0 && m.Revision > opened && m.ID != h.Since(opened) && !h.Forgives(m.ID)
+}
+
 // Settles returns the history with a run's beginning no earlier than the revision at
 // which the run was first written down: agents that ask which run is the last have
 // marks of the one before up to there. News is false where that is so already.

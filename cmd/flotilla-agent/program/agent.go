@@ -268,8 +268,9 @@ func (a *agent) start(ctx context.Context) error {
 	return nil
 }
 
-// loop runs a manager's loops until ctx ends; awake says that they run. A manager whose caches are not filled by then, since
-// there is nothing to fill them from, would wait for that for ever, and runs nothing yet.
+// loop runs a manager's loops until ctx ends; awake says that they run. A manager whose
+// caches are not filled by then, since there is nothing to fill them from, would wait for
+// that for ever, and runs nothing yet.
 func loop(ctx context.Context, mgr ctrl.Manager, awake *atomic.Bool) error {
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()

@@ -58,22 +58,26 @@ func lapsed(lease *coordinationv1.Lease, now time.Time) string {
 // serverClock is the time on the control plane's machine, as its answers tell it: that
 // of the caller's may be another.
 type serverClock struct {
-	next http.RoundTripper
-
 	mu   sync.Mutex
 	last time.Time
 }
 
+// dated is a way to the control plane whose answers set a clock.
+type dated struct {
+	http.RoundTripper
+	clock *serverClock
+}
+
 // RoundTrip implements http.RoundTripper.
-func (c *serverClock) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := c.next.RoundTrip(req)
+func (d dated) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := d.RoundTripper.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
 	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.last = at
+		d.clock.mu.Lock()
+		defer d.clock.mu.Unlock()
+		d.clock.last = at
 	}
 	return resp, nil
 }

@@ -35,10 +35,7 @@ func Hub(f *fleet.Flags) (client.WithWatch, error) {
 	told, clock := &notices{}, &serverClock{}
 	cfg = rest.CopyConfig(cfg)
 	cfg.WarningHandler = told
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		clock.next = next
-		return clock
-	})
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return dated{next, clock} })
 	mapper, err := f.Factory().ToRESTMapper()
 	if err != nil {
 		return nil, err
