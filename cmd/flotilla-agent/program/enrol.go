@@ -9,7 +9,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,7 +16,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/agent/credentials"
 	"github.com/flotilla-io/flotilla/agent/kinds"
-	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/registration"
@@ -32,7 +31,7 @@ func (o *options) enroll(ctx context.Context, member *rest.Config) error {
 		return nil
 	}
 	there, good, err := o.certificate()
-	if err != nil || good && !o.refused(ctx) {
+	if err != nil || good && !o.unregistered(ctx) {
 		return err
 	}
 	if there { // what it knows is on disk: a hub that is away does not keep it from that
@@ -46,20 +45,21 @@ func (o *options) enroll(ctx context.Context, member *rest.Config) error {
 	return err
 }
 
-// refused says whether the certificate that there is is good for nothing at the hub any
-// more. One that is away, or just starts, refuses nothing.
-func (o *options) refused(ctx context.Context) bool {
+// unregistered says whether the certificate that there is is good for nothing at the hub
+// any more. One that is away, or just starts, says nothing of that. The Cluster is asked
+// for, since it goes first: the rights of its agent are taken one by one after it.
+func (o *options) unregistered(ctx context.Context) bool {
 	cfg, err := readConfig("--karmada-kubeconfig", o.hubFile(), o.hub.context)
 	if err != nil {
 		return false
 	}
 	cfg.Timeout = enrolAgain
-	hub, err := kubernetes.NewForConfig(cfg)
+	hub, err := client.New(cfg, client.Options{Scheme: kinds.Scheme(), Mapper: kinds.Mapper()})
 	if err != nil {
 		return false
 	}
-	_, err = hub.CoordinationV1().Leases(workv1alpha2.NamespaceKarmadaCluster).Get(ctx, o.clusterName, metav1.GetOptions{})
-	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err)
+	err = hub.Get(ctx, client.ObjectKey{Name: o.clusterName}, &clusterv1alpha1.Cluster{})
+	return apierrors.IsNotFound(err) || apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err)
 }
 
 // enrolAgain is how long the hub may take to be found where there was a certificate

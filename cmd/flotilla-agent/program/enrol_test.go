@@ -55,6 +55,44 @@ func TestAnExpiredCertificateAndNoHub(t *testing.T) {
 	}
 }
 
+// TestWhereACertificateIsGoodForNothing: rights are taken one by one after a Cluster is
+// gone, and what is still allowed meanwhile says nothing.
+func TestWhereACertificateIsGoodForNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer int // to who asks for the cluster; anything else is allowed
+		want   bool
+	}{
+		"a cluster that is registered":                {answer: http.StatusOK},
+		"one that is gone, while rights are left":     {answer: http.StatusNotFound, want: true},
+		"one whose agent has no right to it any more": {answer: http.StatusForbidden, want: true},
+		"a hub that does not know the certificate":    {answer: http.StatusUnauthorized, want: true},
+		"a hub that starts":                           {answer: http.StatusServiceUnavailable},
+		"a hub in trouble":                            {answer: http.StatusInternalServerError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				if strings.HasPrefix(r.URL.Path, "/apis/cluster.karmada.io/") {
+					w.WriteHeader(c.answer)
+				}
+				_, _ = fmt.Fprint(w, "{}")
+			}))
+			t.Cleanup(hub.Close)
+			folder := t.TempDir()
+			kubeconfig := clientcmdapi.NewConfig()
+			kubeconfig.Clusters["hub"] = &clientcmdapi.Cluster{Server: hub.URL}
+			kubeconfig.Contexts["hub"] = &clientcmdapi.Context{Cluster: "hub"}
+			kubeconfig.CurrentContext = "hub"
+			if err := clientcmd.WriteToFile(*kubeconfig, filepath.Join(folder, "hub.kubeconfig")); err != nil {
+				t.Fatal(err)
+			}
+			if got := parse(t, "--cluster-name", site1, "--data-dir", folder).unregistered(t.Context()); got != c.want {
+				t.Errorf("the token that was given counts: %t, want %t", got, c.want)
+			}
+		})
+	}
+}
+
 // expired returns a certificate that is good no more, and its key.
 func expired(t *testing.T) (certificate, key []byte) {
 	t.Helper()
