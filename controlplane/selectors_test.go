@@ -54,17 +54,24 @@ func TestPoliciesOfAnAdministratorStay(t *testing.T) {
 	env := shared.Env(t)
 	namespace := env.Namespace(t)
 	who := tenant(t, env, namespace, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"})
+	poll(t, "the tenant gets its rights", func() bool {
+		return who.Create(t.Context(), policyOf(namespace, "ConfigMap", "v1"), client.DryRunAll) == nil
+	})
 	for _, obj := range []client.Object{policyOf(namespace, "ResourceQuota", "v1", "guard"), overrideOf(namespace, "ResourceQuota", "v1")} {
 		if err := env.Hub.Create(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
 		remove(t, env.Hub, obj)
-		poll(t, "a change of labels", func() bool {
-			return who.Patch(t.Context(), obj, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"team":"x"}}}`))) == nil
-		})
+		if err := who.Patch(t.Context(), obj, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{}}`))); err != nil {
+			t.Errorf("%T, nothing else than it is: %v", obj, err)
+		}
 		for what, patch := range map[string]string{
-			"another place":    `{"spec":{"placement":{"clusterAffinity":{"clusterNames":["nobody"]}},"overrideRules":[{"overriders":{"labelsOverrider":[{"operator":"add","value":{"b":"c"}}]}}]}}`,
-			"another selector": `{"spec":{"resourceSelectors":[{"apiVersion":"v1","kind":"ConfigMap","name":"own"}]}}`,
+			"another place":                          `{"spec":{"placement":{"clusterAffinity":{"clusterNames":["nobody"]}},"overrideRules":[{"overriders":{"labelsOverrider":[{"operator":"add","value":{"b":"c"}}]}}]}}`,
+			"another selector":                       `{"spec":{"resourceSelectors":[{"apiVersion":"v1","kind":"ConfigMap","name":"own"}]}}`,
+			"an owner that will go, or is not there": `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"own","uid":"b4d1c7a2-3a30-4f0f-8c0e-9d3f6a1f0c11"}]}}`,
+			"something that is waited for":           `{"metadata":{"finalizers":["example.com/never"]}}`,
+			"a mark of who applies it":               `{"metadata":{"annotations":{"kustomize.toolkit.fluxcd.io/ssa":"Ignore"}}}`,
+			"a label":                                `{"metadata":{"labels":{"team":"x"}}}`,
 		} {
 			err := who.Patch(t.Context(), obj, client.RawPatch("application/merge-patch+json", []byte(patch)))
 			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "resourcequotas") {

@@ -89,7 +89,7 @@ func (p *Authors) Admit(ctx context.Context, a admission.Attributes, _ admission
 		return nil
 	}
 	before := old.GetAnnotations()[workv1alpha2.AppliedByAnnotation]
-	if a.GetSubresource() != "" || sameContent(a.GetOldObject(), a.GetObject()) {
+	if a.GetSubresource() != "" || sameInMembers(a) {
 		noteAuthor(obj, before)
 		return nil
 	}
@@ -129,13 +129,13 @@ func joined(before string, who user.Info) (string, error) {
 // judgedInMembers says whether nobody but members judges what an object of a kind has
 // them make. The control plane judges a template when it is written as they do.
 func judgedInMembers(kind schema.GroupKind) bool {
-	switch kind {
-	case schema.GroupKind{Group: workv1alpha1.GroupName, Kind: workv1alpha1.ResourceKindWork},
-		schema.GroupKind{Group: policyv1alpha1.GroupName, Kind: policyv1alpha1.ResourceKindOverridePolicy},
-		schema.GroupKind{Group: policyv1alpha1.GroupName, Kind: policyv1alpha1.ResourceKindClusterOverridePolicy}:
-		return true
-	}
-	return false
+	return kind == schema.GroupKind{Group: workv1alpha1.GroupName, Kind: workv1alpha1.ResourceKindWork} || overrides(kind)
+}
+
+// overrides says whether objects of a kind change what others mean.
+func overrides(kind schema.GroupKind) bool {
+	return kind.Group == policyv1alpha1.GroupName &&
+		(kind.Kind == policyv1alpha1.ResourceKindOverridePolicy || kind.Kind == policyv1alpha1.ResourceKindClusterOverridePolicy)
 }
 
 // unauthored are groups of kinds that are questions.
@@ -170,6 +170,16 @@ func noteAuthor(obj metav1.Object, text string) {
 		out = nil
 	}
 	obj.SetAnnotations(out)
+}
+
+// sameInMembers says whether an update leaves what members are sent as it is. Of an
+// override that is its spec: its labels and annotations reach nobody.
+func sameInMembers(a admission.Attributes) bool {
+	old, now := stateOf(a.GetOldObject()), stateOf(a.GetObject())
+	if old != nil && now != nil && overrides(a.GetKind().GroupKind()) {
+		return apiequality.Semantic.DeepEqual(old.Object["spec"], now.Object["spec"])
+	}
+	return sameContent(a.GetOldObject(), a.GetObject())
 }
 
 // sameContent says whether two states of an object have the same in members: all but

@@ -170,6 +170,25 @@ func TestAuthorsOfWhatIsNotJudgedHere(t *testing.T) {
 	}
 }
 
+// TestWhoLabelsAnOverride: labels and annotations of an override reach no member, and make
+// nobody its author.
+func TestWhoLabelsAnOverride(t *testing.T) {
+	build := func() *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"kind": "OverridePolicy", "spec": map[string]any{"says": "a"}}}
+	}
+	now := build()
+	now.SetAnnotations(map[string]string{"team": "x"})
+	now.SetLabels(map[string]string{"team": "x"})
+	a := admission.NewAttributesRecord(now, build(), schema.GroupVersionKind{Group: "policy.karmada.io", Version: "v1alpha1", Kind: "OverridePolicy"},
+		"shop", "x", schema.GroupVersionResource{}, "", admission.Update, nil, false, &user.DefaultInfo{Name: "robot"})
+	if err := NewAuthors().Admit(t.Context(), a, nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"team": "x"}, now.GetAnnotations()); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+}
+
 // TestWhatHasAuthors: kinds that reach members, or say what does.
 func TestWhatHasAuthors(t *testing.T) {
 	for name, tc := range map[string]struct {

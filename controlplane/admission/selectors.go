@@ -55,14 +55,14 @@ func (p *Selectors) ValidateInitialization() error {
 }
 
 // Validate refuses what a user makes, changes or deletes of a policy or an override of a
-// namespace, unless he may write all that it selects, and selected before. What leaves
-// the spec as it is is everybody's who may write it.
+// namespace, unless he may write all that it selects, and selected before. That holds for
+// its metadata as well: loops go by labels and annotations, the garbage collector by owners.
 func (p *Selectors) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if !selects(a.GetKind().GroupKind()) || a.GetSubresource() != "" || MayBringIdentity(a.GetUserInfo()) {
 		return nil
 	}
 	now, before := stateOf(a.GetObject()), stateOf(a.GetOldObject())
-	if now != nil && before != nil && apiequality.Semantic.DeepEqual(now.Object["spec"], before.Object["spec"]) {
+	if now != nil && before != nil && same(before, now) {
 		return nil
 	}
 	asked := inquiry{plugin: p, attributes: a, rights: map[right]bool{}}
@@ -82,6 +82,13 @@ func (p *Selectors) Validate(ctx context.Context, a admission.Attributes, _ admi
 func selects(kind schema.GroupKind) bool {
 	return kind.Group == policyv1alpha1.GroupName &&
 		(kind.Kind == policyv1alpha1.ResourceKindPropagationPolicy || kind.Kind == policyv1alpha1.ResourceKindOverridePolicy)
+}
+
+// same says whether an update leaves a policy or an override as it is, also what it belongs
+// to and what waits for it: its owner's end would be its own.
+func same(before, now *unstructured.Unstructured) bool {
+	return sameContent(before, now) && apiequality.Semantic.DeepEqual(before.GetOwnerReferences(), now.GetOwnerReferences()) &&
+		apiequality.Semantic.DeepEqual(before.GetFinalizers(), now.GetFinalizers())
 }
 
 func stateOf(obj runtime.Object) *unstructured.Unstructured {
