@@ -1,14 +1,17 @@
 package controlplane_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,6 +20,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
+	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
 // administrator is a client of one who may do everything.
@@ -77,6 +81,57 @@ func TestExecutionNamespacesStayWhileTheirClusterLives(t *testing.T) {
 	poll(t, "wait until the namespace is gone with all in it", func() bool {
 		return apierrors.IsNotFound(env.Hub.Get(t.Context(), client.ObjectKeyFromObject(space), space))
 	})
+}
+
+// TestNoClusterGoesWhileTheControlPlaneWaits: what runs there would go as soon as somebody
+// says to go on, and no plan of that would tell. Where nobody is reached, nothing goes.
+func TestNoClusterGoesWhileTheControlPlaneWaits(t *testing.T) {
+	env := servertest.New(t)
+	admin := administrator(t, env)
+	system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem}}
+	hold := func(h *claims.Hold) {
+		t.Helper()
+		text := claims.History{Hold: h}.Encode()
+		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, clusterv1alpha1.HistoryAnnotation, text))
+		if err := env.Hub.Patch(t.Context(), system.DeepCopy(), patch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"there", "away", "spared"} {
+		cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
+		if err := env.Hub.Create(t.Context(), cluster); err != nil {
+			t.Fatal(err)
+		}
+		status := metav1.ConditionTrue
+		if name == "away" {
+			status = metav1.ConditionFalse
+		}
+		cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: status, Reason: "Said", LastTransitionTime: metav1.Now()}}
+		if err := env.Hub.Status().Update(t.Context(), cluster); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hold(&claims.Hold{Since: time.Now(), Clusters: []string{"there", "away"}})
+	gone := func(name string) error {
+		return admin.Delete(t.Context(), &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}, client.DryRunAll)
+	}
+	if err := gone("there"); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "flotilla resume hub") {
+		t.Errorf("a cluster goes while all wait: %v", err)
+	}
+	if err := gone("spared"); !apierrors.IsForbidden(err) {
+		t.Errorf("another one: %v", err)
+	}
+	if err := gone("away"); err != nil {
+		t.Errorf("a cluster that is not ready: %v", err)
+	}
+	hold(&claims.Hold{Since: time.Now(), Clusters: []string{"there"}})
+	if err := gone("spared"); err != nil {
+		t.Errorf("a cluster that does not wait: %v", err)
+	}
+	hold(nil)
+	if err := gone("there"); err != nil {
+		t.Errorf("nobody waits: %v", err)
+	}
 }
 
 // guardedCluster is the namespace of a Cluster, and the Cluster, which waits for

@@ -22,6 +22,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/controlplane/admission"
+	"github.com/flotilla-io/flotilla/controlplane/admission/guard"
 	"github.com/flotilla-io/flotilla/controlplane/admission/reporters"
 	"github.com/flotilla-io/flotilla/controlplane/admission/twins"
 	"github.com/flotilla-io/flotilla/controlplane/aggregated"
@@ -134,7 +135,7 @@ func plugins(opts Options) []apiserver.Plugin {
 	out := []apiserver.Plugin{
 		{Name: "FlotillaKinds", Interface: admission.NewPlugin(admission.Options{NewID: uuid.NewString, AllowNoExecuteTaints: opts.Rules.AllowNoExecuteTaintPolicy})},
 		{Name: "FlotillaProtection", Interface: admission.NewProtection()},
-		{Name: "FlotillaGuard", Interface: admission.NewGuard(own)},
+		{Name: "FlotillaGuard", Interface: guard.New(own)},
 		{Name: "FlotillaConnect", Interface: admission.NewConnect()},
 		{Name: "FlotillaBorders", Interface: admission.NewBorders()},
 		{Name: "FlotillaNames", Interface: admission.NewNames()},

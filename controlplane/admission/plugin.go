@@ -21,6 +21,7 @@ import (
 
 	configv1alpha1 "github.com/flotilla-io/flotilla/api/config/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/author"
 	"github.com/flotilla-io/flotilla/policies/validate"
 )
 
@@ -214,3 +215,7 @@ func (p *Plugin) of(a admission.Attributes) (k validate.Kind, obj, old *unstruct
 	old, _ = a.GetOldObject().(*unstructured.Unstructured)
 	return k, obj, old
 }
+
+// isOwn says whether a user is a part of the control plane: its loops, or Kubernetes'
+// controllers within it.
+func isOwn(u user.Info) bool { return u == nil || author.Own(u.GetName()) }

@@ -1,4 +1,4 @@
-package admission
+package guard
 
 import (
 	"context"
@@ -8,23 +8,25 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/dynamic"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/author"
+	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
 // Guard refuses deletions that would take down what runs in clusters although
 // nobody asked for that: of the namespace that holds a cluster's Works, of Works
-// that are still needed, and of what the control plane is made of. What is refused
+// that are still needed, of a cluster while the control plane waits, and of what the
+// control plane is made of. What is refused
 // is so for everybody, administrators too.
 type Guard struct {
 	*admission.Handler
@@ -37,9 +39,9 @@ var (
 	_ admission.InitializationValidator = (*Guard)(nil)
 )
 
-// NewGuard returns the plugin. kinds are the names of the control plane's own
+// New returns the plugin. kinds are the names of the control plane's own
 // CustomResourceDefinitions.
-func NewGuard(kinds []string) *Guard {
+func New(kinds []string) *Guard {
 	g := &Guard{Handler: admission.NewHandler(admission.Delete), own: map[string]bool{}}
 	for _, name := range kinds {
 		g.own[name] = true
@@ -70,6 +72,8 @@ func (g *Guard) Validate(ctx context.Context, a admission.Attributes, _ admissio
 		why, err = g.namespace(ctx, a.GetName())
 	case schema.GroupResource{Group: workv1alpha1.GroupName, Resource: "works"}:
 		why, err = g.work(ctx, a)
+	case schema.GroupResource{Group: clusterv1alpha1.GroupName, Resource: "clusters"}:
+		why, err = g.cluster(ctx, a)
 	case schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}:
 		why = g.definition(a)
 	}
@@ -94,6 +98,36 @@ func (g *Guard) namespace(ctx context.Context, name string) (why, err error) {
 	return fmt.Errorf("it holds all that the fleet runs in cluster %s, which would be removed there; to take the cluster out of the fleet: flotilla unjoin %s", cluster, cluster), nil
 }
 
+// cluster says why a cluster must stay; nil if it may go: what the fleet runs there goes
+// with it, and while the control plane waits since it was set back it does not know all of
+// that. One that is not ready loses nothing by it.
+func (g *Guard) cluster(ctx context.Context, a admission.Attributes) (why, err error) {
+	object, ok := a.GetOldObject().(metav1.Object)
+	if !ok {
+		return nil, nil
+	}
+	found, err := g.find(ctx, clusterv1alpha1.GroupVersion.WithResource("clusters"), "", object.GetName())
+	if err != nil || found == nil {
+		return nil, err
+	}
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, cluster); err != nil {
+		return nil, fmt.Errorf("read cluster %s: %w", object.GetName(), err)
+	}
+	if !meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady) {
+		return nil, nil
+	}
+	system, err := g.find(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "", metav1.NamespaceSystem)
+	if err != nil || system == nil {
+		return nil, err
+	}
+	history := claims.ParseHistory(system.GetAnnotations()[clusterv1alpha1.HistoryAnnotation])
+	if history.Hold.Of(cluster.Name) == nil {
+		return nil, nil
+	}
+	return errors.New("the control plane was set back to an older backup, and removes nothing from the cluster before somebody has said flotilla resume hub; with --dry-run that says what would be done"), nil
+}
+
 // clusterOf returns the cluster of an execution namespace, and whether it is in
 // the fleet and is to stay there.
 func (g *Guard) clusterOf(ctx context.Context, namespace string) (name string, lives bool, err error) {
@@ -109,7 +143,7 @@ func (g *Guard) clusterOf(ctx context.Context, namespace string) (name string, l
 // removes those that it made.
 func (g *Guard) work(ctx context.Context, a admission.Attributes) (why, err error) {
 	work, ok := a.GetOldObject().(metav1.Object)
-	if !ok || isOwn(a.GetUserInfo()) {
+	if !ok || a.GetUserInfo() == nil || author.Own(a.GetUserInfo().GetName()) {
 		return nil, nil
 	}
 	user, err := g.userOf(ctx, work)
@@ -204,7 +238,3 @@ func (g *Guard) find(ctx context.Context, resource schema.GroupVersionResource, 
 	}
 	return obj, nil
 }
-
-// isOwn says whether a user is a part of the control plane: its loops, or Kubernetes'
-// controllers within it.
-func isOwn(u user.Info) bool { return u == nil || author.Own(u.GetName()) }
