@@ -67,14 +67,14 @@ func (k *Keeper) Heard(ctx context.Context, cluster string, r claims.Report, las
 	if err := k.Begin(ctx); err != nil {
 		return err
 	}
-	if hold := k.Hold(); hold != nil && slices.Contains(hold.Clusters, cluster) {
+	if hold := k.Hold(); hold != nil && slices.Contains(hold.Clusters, cluster) && !hold.Grows(&r.Mark) {
 		return nil // one word of an agent is enough
 	}
 	k.mu.Lock()
 	behind := r.Behind || k.history.Behind(&r.Mark, k.id, math.MaxInt64)
 	// Agents go by the last run that was written down, which may be the one before this:
 	// then they have seen what has changed since, and so does the hub.
-	later := r.ID != k.id && !k.history.Forgives(r.ID) && r.Revision > k.began
+	later := r.ID != k.id && !k.history.Forgives(&r.Mark) && r.Revision > k.began
 	known := k.first > 0 && r.Revision >= k.first && k.seen[cluster] >= r.Revision
 	k.mu.Unlock()
 	if !behind && later && !known && !last {

@@ -206,7 +206,7 @@ func (k *Keeper) weigh(ctx context.Context, cluster string, m *claims.Mark, said
 		return err
 	}
 	k.mu.Lock()
-	if !k.history.Behind(m, k.id, k.began) && (!said || k.history.Forgives(m.ID)) {
+	if !k.history.Behind(m, k.id, k.began) && (!said || k.history.Forgives(m)) {
 		k.mu.Unlock()
 		return nil
 	}
@@ -234,7 +234,7 @@ func (k *Keeper) weigh(ctx context.Context, cluster string, m *claims.Mark, said
 func (k *Keeper) Next(ctx context.Context, cluster string, have *claims.Mark) (*claims.Mark, error) {
 	k.mu.Lock()
 	known, held, run, seen := k.known, k.history.Hold.Of(cluster) != nil, k.run, k.seen[cluster]
-	forgiven := have != nil && k.history.Forgives(have.ID)
+	forgiven := k.history.Forgives(have)
 	k.mu.Unlock()
 	if _, ok := claims.Next(have, run, seen, forgiven); !known || held || !ok {
 		return nil, nil

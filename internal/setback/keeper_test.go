@@ -289,7 +289,14 @@ func TestWhatIsPending(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := setback.Plan{Idle: []string{"west"}, Unseen: []string{"north"}, Changes: []setback.Change{
+	for name, reason := range map[string]string{"copied": clusterv1alpha1.ClusterElsewhereReason, "moved": clusterv1alpha1.ClusterMovingReason} {
+		c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: reason}}
+		if err := s.Create(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := setback.Plan{Idle: []string{"west"}, Unseen: []string{"north"}, Elsewhere: []string{"copied", "moved"}, Changes: []setback.Change{
 		{Cluster: "east", Verb: "make", Object: "ConfigMap shop/web"},
 		{Cluster: "east", Verb: "set back", Object: "Deployment shop/web"},
 		{Cluster: "east", Verb: "remove", Object: "Namespace shop"},

@@ -34,7 +34,7 @@ func openedAt(t *testing.T, history claims.History, revision string, mark *claim
 // TestAnAgentGoesByWhereItsHubWasOpened: a hub that was set back has grown past the mark,
 // and has written its run down since.
 func TestAnAgentGoesByWhereItsHubWasOpened(t *testing.T) {
-	late := claims.History{Runs: []claims.Run{{Number: 8, ID: "h", Began: 100}, {Number: 9, ID: "i", Began: 426}}, Forgiven: []string{"f"}}
+	late := claims.History{Runs: []claims.Run{{Number: 8, ID: "h", Began: 100}, {Number: 9, ID: "i", Began: 426}}, Forgiven: []claims.Lost{{ID: "f"}}}
 	writing := claims.History{Runs: []claims.Run{{Number: 8, ID: "h", Began: 100}, {Number: 9, ID: "i"}}}
 	before := claims.History{Runs: []claims.Run{{Number: 8, ID: "h", Began: 100}}}
 	for name, tc := range map[string]struct {

@@ -41,6 +41,9 @@ type Plan struct {
 	// Unseen are those that are not ready, sorted: what would be done there may be more
 	// than what is known.
 	Unseen []string `json:"unseen,omitempty"`
+	// Elsewhere are those in which another copy of the control plane acts, or may, sorted:
+	// it is that one which knows what was done there.
+	Elsewhere []string `json:"elsewhere,omitempty"`
 	// Uncompared are those that are ready as far as the store says, which the hub has not
 	// looked at since it found that it was set back, sorted: what would be done there is
 	// not known yet.
@@ -75,6 +78,15 @@ func Pending(ctx context.Context, hub client.Reader, hold *claims.Hold) (Plan, e
 		return Plan{}, err
 	}
 	return planOf(clusters.Items, changes, func(c *clusterv1alpha1.Cluster) bool { return compared(c, hold, heard[c.Name]) }), nil
+}
+
+// Elsewhere returns the clusters in which another copy of the hub acts, or may, sorted.
+func Elsewhere(ctx context.Context, hub client.Reader) ([]string, error) {
+	var clusters clusterv1alpha1.ClusterList
+	if err := hub.List(ctx, &clusters); err != nil {
+		return nil, fmt.Errorf("list clusters: %w", err)
+	}
+	return planOf(clusters.Items, nil, func(*clusterv1alpha1.Cluster) bool { return true }).Elsewhere, nil
 }
 
 // reports are when the agents of clusters were last heard.
@@ -114,8 +126,10 @@ func planOf(clusters []clusterv1alpha1.Cluster, changes []Change, compared func(
 	})
 	for i := range clusters {
 		name := clusters[i].Name
-		switch {
-		case !meta.IsStatusConditionTrue(clusters[i].Status.Conditions, clusterv1alpha1.ClusterConditionReady):
+		switch ready := meta.FindStatusCondition(clusters[i].Status.Conditions, clusterv1alpha1.ClusterConditionReady); {
+		case ready != nil && (ready.Reason == clusterv1alpha1.ClusterElsewhereReason || ready.Reason == clusterv1alpha1.ClusterMovingReason):
+			out.Elsewhere = append(out.Elsewhere, name)
+		case ready == nil || ready.Status != metav1.ConditionTrue:
 			out.Unseen = append(out.Unseen, name)
 		case !compared(&clusters[i]):
 			out.Uncompared = append(out.Uncompared, name)
@@ -124,6 +138,7 @@ func planOf(clusters []clusterv1alpha1.Cluster, changes []Change, compared func(
 		}
 	}
 	slices.Sort(out.Unseen)
+	slices.Sort(out.Elsewhere)
 	slices.Sort(out.Uncompared)
 	slices.Sort(out.Idle)
 	return out

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -188,7 +187,7 @@ func (s *Site) meet(history claims.History, mark *claims.Mark, at, opened int64)
 	switch {
 	case s.lost == nil:
 		s.hold = history.Hold.Of(s.options.Cluster)
-	case s.hold == nil || !slices.Contains(s.hold.Lost, s.lost.ID):
+	case s.hold == nil || !s.hold.Covers(s.lost):
 		found, _ := claims.History{}.Holds(s.options.Cluster, s.lost, at, s.options.Clock.Now())
 		s.hold = found.Hold
 	}
@@ -207,15 +206,17 @@ func (s *Site) meet(history claims.History, mark *claims.Mark, at, opened int64)
 // The lock is held.
 func (s *Site) evidence(history claims.History, mark *claims.Mark, at int64) *claims.Mark {
 	switch {
-	case s.lost != nil && !history.Forgives(s.lost.ID):
+	case s.lost != nil && !history.Forgives(s.lost):
 		return s.lost
 	case history.Behind(mark, "", at), history.Outruns(mark, s.opened):
 		return mark
-	case s.mark != nil && s.seen > at && !history.Forgives(s.mark.ID): // not in the mark yet
-		return &claims.Mark{Run: s.mark.Run, ID: s.mark.ID, Revision: s.seen}
-	default:
+	case s.mark == nil || s.seen <= at:
 		return nil
 	}
+	if unmarked := (&claims.Mark{Run: s.mark.Run, ID: s.mark.ID, Revision: s.seen}); !history.Forgives(unmarked) {
+		return unmarked
+	}
+	return nil
 }
 
 var _ members.Marker = (*Site)(nil)
@@ -264,7 +265,7 @@ func (s *Site) Next(ctx context.Context, _ string, have *claims.Mark) (*claims.M
 
 func (s *Site) next(ctx context.Context, have *claims.Mark) (*claims.Mark, error) {
 	s.mu.Lock()
-	seen, forgiven := s.seen, have != nil && s.history.Forgives(have.ID)
+	seen, forgiven := s.seen, s.history.Forgives(have)
 	waits := !s.met || s.options.Clock.Since(s.nobody) < patience
 	doubts := have != nil && !s.doubted.IsZero() && s.options.Clock.Since(s.doubted) >= patience
 	s.mu.Unlock()

@@ -18,7 +18,7 @@ func TestWeigh(t *testing.T) {
 	s := newStore("40")
 	system := s.system(t)
 	before := client.MergeFrom(system.DeepCopy())
-	history := claims.History{Runs: []claims.Run{{Number: 3, ID: "c", Began: 20}, {Number: 4, ID: "d", Began: 30}}, Forgiven: []string{"f"}}
+	history := claims.History{Runs: []claims.Run{{Number: 3, ID: "c", Began: 20}, {Number: 4, ID: "d", Began: 30}}, Forgiven: []claims.Lost{{ID: "f"}}}
 	system.Annotations = map[string]string{clusterv1alpha1.HistoryAnnotation: history.Encode()}
 	if err := s.Patch(t.Context(), system, before); err != nil {
 		t.Fatal(err)

@@ -124,13 +124,58 @@ type Hold struct {
 	// member has seen.
 	Store int64 `json:"store"`
 	Seen  int64 `json:"seen"`
-	// Lost are the IDs of the runs that wrote the marks.
-	Lost []string `json:"lost"`
+	// Lost are the runs that wrote the marks.
+	Lost []Lost `json:"lost"`
+}
+
+// Lost is a run of which something was lost.
+type Lost struct {
+	ID string `json:"id"`
+	// Revision is the highest of its marks that was found; 0 for all, as it was once
+	// written.
+	Revision int64 `json:"revision"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: it also reads an ID alone.
+func (l *Lost) UnmarshalJSON(data []byte) error {
+	if id := ""; json.Unmarshal(data, &id) == nil {
+		*l = Lost{ID: id}
+		return nil
+	}
+	type plain Lost
+	return json.Unmarshal(data, (*plain)(l))
+}
+
+// covers says whether a mark is one of those that were found.
+func covers(lost []Lost, m *Mark) bool {
+	return slices.ContainsFunc(lost, func(l Lost) bool { return l.ID == m.ID && (l.Revision == 0 || m.Revision <= l.Revision) })
+}
+
+// extended returns the runs with one more mark of one of them. At most mostForgiven are
+// kept.
+func extended(lost []Lost, m Lost) []Lost {
+	lost = slices.Clone(lost)
+	at := slices.IndexFunc(lost, func(l Lost) bool { return l.ID == m.ID })
+	switch {
+	case at < 0:
+		lost = append(lost, m)
+	case lost[at].Revision > 0 && (m.Revision == 0 || m.Revision > lost[at].Revision):
+		lost[at] = m
+	}
+	return lost[max(0, len(lost)-mostForgiven):]
 }
 
 // corroborated is how many clusters have to say that the hub is behind for all to
 // wait: what one says, no other need confirm, and it may not be true.
 const corroborated = 2
+
+// Covers says whether what a mark shows is among what was found.
+func (h *Hold) Covers(m *Mark) bool { return h != nil && covers(h.Lost, m) }
+
+// Grows says whether a mark shows more of a run of which something was found to be lost.
+func (h *Hold) Grows(m *Mark) bool {
+	return !h.Covers(m) && slices.ContainsFunc(h.Lost, func(l Lost) bool { return l.ID == m.ID })
+}
 
 // Whole says whether all clusters wait, and not only the one that has seen more.
 func (h *Hold) Whole() bool { return len(h.Clusters) >= corroborated }
@@ -179,9 +224,9 @@ type History struct {
 	Runs []Run `json:"runs,omitempty"`
 	// Hold is nil unless the hub waits.
 	Hold *Hold `json:"hold,omitempty"`
-	// Forgiven are the IDs of runs that were lost, and that somebody has said to go
-	// on without.
-	Forgiven []string `json:"forgiven,omitempty"`
+	// Forgiven are runs of which something was lost, as far as somebody has said to go
+	// on without it.
+	Forgiven []Lost `json:"forgiven,omitempty"`
 }
 
 const (
@@ -213,7 +258,7 @@ func (h History) Encode() string {
 // run, and began the revision of the store when it began; the history need not have it
 // yet.
 func (h History) Behind(m *Mark, own string, began int64) bool {
-	if m == nil || m.ID == own || h.Forgives(m.ID) {
+	if m == nil || m.ID == own || h.Forgives(m) {
 		return false
 	}
 	at := slices.IndexFunc(h.Runs, func(r Run) bool { return r.Number == m.Run })
@@ -231,8 +276,9 @@ func (h History) Behind(m *Mark, own string, began int64) bool {
 	}
 }
 
-// Forgives says whether a run was lost, and somebody has said to go on without.
-func (h History) Forgives(id string) bool { return slices.Contains(h.Forgiven, id) }
+// Forgives says whether what a mark shows was lost, and somebody has said to go on without.
+// Of what its run did after that, nobody has.
+func (h History) Forgives(m *Mark) bool { return m != nil && covers(h.Forgiven, m) }
 
 // Starts returns the history with a run in it that has begun, and that run. A run that
 // is there already is not begun again: several members may ask for it at once, and a
@@ -273,7 +319,7 @@ func (h History) Since(opened int64) string {
 // may have passed it, and so may the beginning of the present run, which is written down
 // later.
 func (h History) Outruns(m *Mark, opened int64) bool {
-	return m != nil && opened > 0 && m.Revision > opened && m.ID != h.Since(opened) && !h.Forgives(m.ID)
+	return m != nil && opened > 0 && m.Revision > opened && m.ID != h.Since(opened) && !h.Forgives(m)
 }
 
 // Settles returns the history with a run's beginning no earlier than the revision at
@@ -299,24 +345,21 @@ func (h History) Holds(cluster string, m *Mark, store int64, now time.Time) (His
 	if h.Hold != nil {
 		hold = *h.Hold
 	}
-	before := len(hold.Clusters) + len(hold.Lost)
-	hold.Clusters, hold.Lost = with(hold.Clusters, cluster), with(hold.Lost, m.ID)
-	hold.Lost = hold.Lost[max(0, len(hold.Lost)-mostForgiven):]
-	more := h.Hold == nil || len(hold.Clusters)+len(hold.Lost) > before || m.Revision > hold.Seen
+	more := h.Hold == nil || !slices.Contains(hold.Clusters, cluster) || !hold.Covers(m)
+	hold.Clusters, hold.Lost = with(hold.Clusters, cluster), extended(hold.Lost, Lost{m.ID, m.Revision})
 	hold.Seen = max(hold.Seen, m.Revision)
 	h.Hold = &hold
 	return h, more
 }
 
-// Resumes returns the history without its hold: what was lost is lost.
+// Resumes returns the history without its hold: what was found to be lost is lost.
 func (h History) Resumes() History {
 	if h.Hold == nil {
 		return h
 	}
-	for _, id := range h.Hold.Lost {
-		h.Forgiven = with(h.Forgiven, id)
+	for _, lost := range h.Hold.Lost {
+		h.Forgiven = extended(h.Forgiven, lost)
 	}
-	h.Forgiven = h.Forgiven[max(0, len(h.Forgiven)-mostForgiven):]
 	h.Hold = nil
 	return h
 }

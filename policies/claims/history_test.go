@@ -14,7 +14,7 @@ import (
 )
 
 func TestBehind(t *testing.T) {
-	history := claims.History{Runs: []claims.Run{{Number: 3, ID: "c", Began: 300}, {Number: 4, ID: "d", Began: 400}}, Forgiven: []string{"lost"}}
+	history := claims.History{Runs: []claims.Run{{Number: 3, ID: "c", Began: 300}, {Number: 4, ID: "d", Began: 400}}, Forgiven: []claims.Lost{{ID: "lost"}}}
 	for name, tc := range map[string]struct {
 		history claims.History
 		mark    *claims.Mark
@@ -157,16 +157,36 @@ func TestAHoldFromItsBeginningToItsEnd(t *testing.T) {
 	if !first || !second || again {
 		t.Errorf("news: %v, %v, %v", first, second, again)
 	}
-	want := &claims.Hold{Since: now, Clusters: []string{"east", "west"}, Store: 20, Seen: 50, Lost: []string{"b", "c"}}
+	want := &claims.Hold{Since: now, Clusters: []string{"east", "west"}, Store: 20, Seen: 50, Lost: []claims.Lost{{ID: "b", Revision: 50}, {ID: "c", Revision: 40}}}
 	if diff := cmp.Diff(want, h.Hold); diff != "" {
 		t.Errorf("hold (-want +got):\n%s", diff)
 	}
 	h = claims.ParseHistory(h.Encode()).Resumes()
-	if diff := cmp.Diff(claims.History{Runs: []claims.Run{run}, Forgiven: []string{"b", "c"}}, h); diff != "" {
+	if diff := cmp.Diff(claims.History{Runs: []claims.Run{run}, Forgiven: []claims.Lost{{ID: "b", Revision: 50}, {ID: "c", Revision: 40}}}, h); diff != "" {
 		t.Errorf("afterwards (-want +got):\n%s", diff)
 	}
 	if h.Behind(east, "own", 60) || h.Behind(west, "own", 60) {
 		t.Error("what was forgiven counts")
+	}
+	later := &claims.Mark{Run: 2, ID: "b", Revision: 51}
+	if !h.Behind(later, "own", 60) || !h.Outruns(later, 30) {
+		t.Error("what the lost run did since does not count: it was none, but that of a store that this one is a copy of")
+	}
+	h, more := h.Holds("east", later, 20, now)
+	if got := h.Resumes(); !more || !got.Forgives(later) || !got.Forgives(east) || !got.Forgives(west) {
+		t.Errorf("found once more: %v, and afterwards %+v", more, got)
+	}
+}
+
+// TestWhatWasForgivenWhole: what an earlier version wrote was forgiven without end.
+func TestWhatWasForgivenWhole(t *testing.T) {
+	h := claims.ParseHistory(`{"runs":[{"number":1,"id":"a","began":10}],"forgiven":["b",{"id":"c","revision":40}]}`)
+	want := []claims.Lost{{ID: "b"}, {ID: "c", Revision: 40}}
+	if diff := cmp.Diff(want, h.Forgiven); diff != "" {
+		t.Errorf("forgiven (-want +got):\n%s", diff)
+	}
+	if !h.Forgives(&claims.Mark{Run: 2, ID: "b", Revision: 1 << 40}) || h.Forgives(&claims.Mark{Run: 3, ID: "c", Revision: 41}) || h.Forgives(nil) {
+		t.Error("more or less is forgiven than was said")
 	}
 }
 

@@ -72,6 +72,9 @@ func resumeHub(cmd *cobra.Command, f *fleet.Flags, now clock.Clock, dry bool, ou
 		if err := judged(cmd.Context(), hub); err != nil {
 			return fleet.Describe(err)
 		}
+		if plan.Elsewhere, err = setback.Elsewhere(cmd.Context(), hub); err != nil {
+			return fleet.Describe(err)
+		}
 	} else {
 		if plan.Plan, err = setback.Pending(cmd.Context(), hub, plan.Hold); err != nil {
 			return fleet.Describe(err)
@@ -85,8 +88,10 @@ func resumeHub(cmd *cobra.Command, f *fleet.Flags, now clock.Clock, dry bool, ou
 			return err
 		}
 	}
-	if plan.Hold != nil && !dry && len(plan.Uncompared) > 0 {
-		return fmt.Errorf("not resumed: what would be done in %s is not known yet; ask again in half a minute", strings.Join(plan.Uncompared, ", "))
+	if !dry {
+		if err := plan.mayGoOn(); err != nil {
+			return err
+		}
 	}
 	if plan.Hold != nil && !dry {
 		if err := setback.New(hub, hub, now).Resume(cmd.Context()); err != nil {
@@ -105,6 +110,17 @@ func resumeHub(cmd *cobra.Command, f *fleet.Flags, now clock.Clock, dry bool, ou
 	return err
 }
 
+// mayGoOn errs while it is not known what would be done in clusters that answer.
+func (p *hubPlan) mayGoOn() error {
+	switch {
+	case len(p.Elsewhere) > 0:
+		return fmt.Errorf("not resumed: another copy of this control plane acts in %s, or did until half a minute ago: stop the one of the two that is not to go on, and ask again then", strings.Join(p.Elsewhere, ", "))
+	case p.Hold != nil && len(p.Uncompared) > 0:
+		return fmt.Errorf("not resumed: what would be done in %s is not known yet; ask again in half a minute", strings.Join(p.Uncompared, ", "))
+	}
+	return nil
+}
+
 // judged errs while nobody runs the loops: they are who finds out that the control
 // plane was set back.
 func judged(ctx context.Context, hub client.Reader) error {
@@ -117,11 +133,14 @@ func judged(ctx context.Context, hub client.Reader) error {
 
 // text says what is known before it goes on, or where it is only shown.
 func (p *hubPlan) text(out io.Writer, dry bool) error {
-	if p.Hold == nil {
+	if p.Hold == nil && len(p.Elsewhere) == 0 {
 		_, err := fmt.Fprintln(out, "the control plane does not wait, as far as clusters were looked at since it started: there is nothing to resume")
 		return err
 	}
-	lines := []string{p.Hold.Found()}
+	lines := []string{"the control plane does not wait, as far as clusters were looked at since it started"}
+	if p.Hold != nil {
+		lines[0] = p.Hold.Found()
+	}
 	for _, c := range p.Changes {
 		lines = append(lines, "  would "+c.String())
 	}
@@ -131,16 +150,19 @@ func (p *hubPlan) text(out io.Writer, dry bool) error {
 	for _, name := range p.Unseen {
 		lines = append(lines, "  "+name+" could not be looked at: it is not ready")
 	}
+	for _, name := range p.Elsewhere {
+		lines = append(lines, "  "+name+" could not be looked at: another copy of this control plane acts there, or did until half a minute ago")
+	}
 	for _, name := range p.Uncompared {
 		lines = append(lines, "  "+name+" was not looked at yet")
 	}
 	switch {
-	case len(p.Uncompared) > 0:
+	case len(p.Uncompared)+len(p.Elsewhere) > 0:
 		lines = append(lines, "ask again in half a minute: what would be done is not all known yet")
 	case len(p.Changes)+len(p.Idle)+len(p.Unseen) == 0:
 		lines = append(lines, "  there is no cluster")
 	}
-	if dry && len(p.Uncompared) == 0 {
+	if dry && len(p.Uncompared)+len(p.Elsewhere) == 0 {
 		lines = append(lines, "flotilla resume hub goes on")
 	}
 	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))

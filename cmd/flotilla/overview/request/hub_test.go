@@ -1,0 +1,40 @@
+package request
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/flotilla-io/flotilla/internal/setback"
+	"github.com/flotilla-io/flotilla/policies/claims"
+)
+
+// TestWhoMayNotGoOn: what would be done is to be known first, in all clusters that there
+// is an answer of.
+func TestWhoMayNotGoOn(t *testing.T) {
+	hold := &claims.Hold{Clusters: []string{"east"}, Store: 20, Seen: 50}
+	for name, tc := range map[string]struct {
+		plan hubPlan
+		want string // part of the error; empty for none
+		says string
+	}{
+		"all were looked at": {plan: hubPlan{Hold: hold, Plan: setback.Plan{Idle: []string{"east"}, Unseen: []string{"north"}}}, says: "flotilla resume hub goes on"},
+		"one was not yet":    {plan: hubPlan{Hold: hold, Plan: setback.Plan{Uncompared: []string{"west"}}}, want: "what would be done in west is not known yet", says: "west was not looked at yet"},
+		"a copy acts in one": {
+			plan: hubPlan{Hold: hold, Plan: setback.Plan{Elsewhere: []string{"west"}}},
+			want: "another copy of this control plane acts in west", says: "west could not be looked at: another copy",
+		},
+		"nobody waits":                        {says: "there is nothing to resume"},
+		"nobody waits yet, and a copy may act": {plan: hubPlan{Plan: setback.Plan{Elsewhere: []string{"west"}}}, want: "another copy", says: "ask again in half a minute"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := tc.plan.mayGoOn()
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%v, want %q", err, tc.want)
+			}
+			var out strings.Builder
+			if err := tc.plan.text(&out, true); err != nil || !strings.Contains(out.String(), tc.says) {
+				t.Errorf("%v, said:\n%swant %q", err, out.String(), tc.says)
+			}
+		})
+	}
+}
