@@ -354,6 +354,15 @@ func TestUnjoinLeavesOthersAlone(t *testing.T) {
 		})
 	}
 
+	before := p.dump(t)
+	err := join.Unjoin(t.Context(), join.UnjoinOptions{Name: "eu-11", Hub: p.hub, HubID: "h", Member: claimed(t, p.member, `{"hub":"h","cluster":"eu-1"}`)})
+	if !errors.Is(err, join.ErrOther) || !strings.Contains(err.Error(), "the cluster eu-1") {
+		t.Errorf("a name that was mistyped: %v", err)
+	}
+	if diff := cmp.Diff(before, p.dump(t)); diff != "" {
+		t.Errorf("it has changed:\n%s", diff)
+	}
+
 	others := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "karmada-cluster", Name: "karmada-of-another-hub", Labels: map[string]string{"karmada.io/system": "true"},
 	}}
@@ -373,6 +382,20 @@ func TestUnjoinLeavesOthersAlone(t *testing.T) {
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
+}
+
+// claimed is the member with a claim on it.
+func claimed(t *testing.T, member client.WithWatch, claim string) client.WithWatch {
+	t.Helper()
+	return interceptor.NewClient(member, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			err := c.Get(ctx, key, obj, opts...)
+			if system, ok := obj.(*corev1.Namespace); ok && key.Name == metav1.NamespaceSystem {
+				system.Annotations = map[string]string{clusterv1alpha1.ClaimAnnotation: claim}
+			}
+			return err
+		},
+	})
 }
 
 func TestForceLetsAClusterGoWhoseMemberIsAway(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/setback"
+	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
 var (
@@ -197,8 +198,22 @@ func (o *UnjoinOptions) meet(ctx context.Context, id string) error {
 	case id != "" && is != id:
 		return fmt.Errorf("%w: %s was registered with the id %s, and the member has the id %s: name the right one, or none to leave it as it is", ErrOther, o.Name, id, is)
 	default:
-		return nil
+		return o.named(short)
 	}
+}
+
+// named checks that the member has left, or leaves, by the name that the hub has claimed
+// it by: no other cluster is let go of for a name that was mistyped.
+func (o *UnjoinOptions) named(ctx context.Context) error {
+	mine, err := o.identity(ctx)
+	if err != nil || mine == "" {
+		return err
+	}
+	_, claim, err := claimOf(ctx, o.Member)
+	if err != nil || claims.Judge(claim, claims.Holder{Hub: mine}) != claims.Ours || claim.Cluster == o.Name {
+		return err
+	}
+	return fmt.Errorf("%w: the member is the cluster %s of this control plane, and not %s: name the right one, or none to leave it as it is", ErrOther, claim.Cluster, o.Name)
 }
 
 // deregister removes the Cluster and waits until it is gone.
