@@ -42,6 +42,7 @@ type agent struct {
 	shelf   *shelf.Shelf
 	site    *setback.Site
 	seat    *tenure.Seat  // of the one agent that acts in the member
+	offer   *offer        // of the seat, to others
 	soon    chan struct{} // the hub is to be told at once what the member has seen
 	hub     *rest.Config  // through the link
 	member  *rest.Config
@@ -90,6 +91,7 @@ func (o *options) once(ctx context.Context, log logr.Logger) error {
 	if err := a.seated(ctx); err != nil {
 		return nil // ctx ended
 	}
+	a.offer = &offer{seat: a.seat, refused: func() bool { return errors.Is(a.link.Away(), uplink.ErrRefused) }}
 	if err := a.wire(ctx); err != nil {
 		return err
 	}
@@ -245,6 +247,7 @@ func (a *agent) start(ctx context.Context) error {
 	var parts sync.WaitGroup
 	defer parts.Wait()
 	parts.Go(func() { a.keep(ctx, cancel) })
+	parts.Go(func() { a.offer.run(ctx) })
 	parts.Go(func() { a.shelf.Run(ctx) })
 	parts.Go(func() { a.link.Run(ctx) })
 	parts.Go(func() { a.keeper.Run(ctx) })

@@ -51,7 +51,8 @@ func TestLife(t *testing.T) {
 		}},
 		{"its certificate has expired meanwhile", s.testExpired},
 		{"it leaves with what it was given", func(t *testing.T) { p = s.testLeave(t) }},
-		{"it is registered anew, from the folder that it had", func(t *testing.T) { p = s.testAnew(t, p) }},
+		{"it is registered anew, beside the agent that it had", func(t *testing.T) { s.testBeside(t, p) }},
+		{"it is registered anew, from the folder that it had", func(t *testing.T) { p = s.testAnew(t) }},
 	} {
 		if !t.Run(step.name, step.run) {
 			if p != nil {
@@ -388,27 +389,49 @@ func (s *stage) testExpired(t *testing.T) {
 func (s *stage) testLeave(t *testing.T) *process {
 	p := s.run(t, "--karmada-kubeconfig", filepath.Join(s.folder, "hub.kubeconfig"))
 	eventually(t, "the cluster is ready", s.ready)
+	s.leave(t)
+	s.stands(t, "one", "")
+	s.stands(t, "two", "")
+	return p
+}
+
+// leave has the cluster leave, and waits until it has.
+func (s *stage) leave(t *testing.T) {
+	t.Helper()
 	if err := s.env.Hub.Delete(t.Context(), &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: site1}}); err != nil {
 		t.Fatal(err)
 	}
-	s.stands(t, "one", "")
-	s.stands(t, "two", "")
 	eventually(t, "the cluster is gone", func(ctx context.Context) error {
 		err := s.env.Hub.Get(ctx, client.ObjectKey{Name: site1}, &clusterv1alpha1.Cluster{})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
-		return fmt.Errorf("it is there: %w\n%s", err, p.log)
+		return fmt.Errorf("it is there: %w", err)
 	})
-	return p
+}
+
+// testBeside: the agent of a cluster that has left keeps nobody out, although nobody has
+// told it, and it goes on.
+func (s *stage) testBeside(t *testing.T, p *process) {
+	with, hash := s.token(t)
+	other := s.run(t, "--data-dir", t.TempDir(), "--bootstrap-token", with, "--hub-endpoint", s.cable.address(), "--discovery-token-ca-cert-hash", hash)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the other agent's log:\n%s", other.log)
+		}
+	})
+	eventually(t, "the cluster is ready", s.ready)
+	s.leave(t)
+	for _, agent := range []*process{p, other} {
+		if err := agent.stop(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // testAnew: a token that is given counts where the hub does not take the certificate that
 // there is any more.
-func (s *stage) testAnew(t *testing.T, p *process) *process {
-	if err := p.stop(); err != nil {
-		t.Error(err)
-	}
+func (s *stage) testAnew(t *testing.T) *process {
 	with, hash := s.token(t)
 	anew := s.run(t, "--bootstrap-token", with, "--hub-endpoint", s.cable.address(), "--discovery-token-ca-cert-hash", hash)
 	t.Cleanup(func() {

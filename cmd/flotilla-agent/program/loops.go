@@ -113,7 +113,7 @@ func (a *agent) wire(ctx context.Context) error {
 	}
 	a.back = func() { carry.Proven(name) } // Works whose statuses the hub could not take
 	err = cluster.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, cluster.Options{
-		Own: name, Target: a.target, Holder: a.holder, Marks: marker{a.site, a.seat},
+		Own: name, Target: a.target, Holder: a.holder, Marks: marker{a.site, a.offer},
 		Period: a.options.status.period, FailureThreshold: a.options.status.failure, SuccessThreshold: a.options.status.success,
 	}).Register(mgr)
 	if err != nil {

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/setback"
@@ -98,17 +100,63 @@ func (a *agent) keep(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
+// offer is a place that is given up for a while, now and then, as long as the hub refuses
+// this agent: another one that waits for it may be the one that the hub takes. Where
+// nobody waits, this one goes on.
+type offer struct {
+	seat    *tenure.Seat
+	refused func() bool
+	open    atomic.Bool
+}
+
+const (
+	// offerLooks is how often it is looked whether the hub refuses the agent, offerEvery how
+	// often the place is offered meanwhile, and offerLasts for how long: longer than who waits
+	// takes to see it.
+	offerLooks = 2 * time.Second
+	offerEvery = time.Minute
+	offerLasts = 15 * time.Second
+)
+
+// run offers the place until ctx ends.
+func (o *offer) run(ctx context.Context) {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if !o.refused() {
+			return
+		}
+		o.open.Store(true)
+		o.seat.Yield()
+		pause(ctx, offerLasts)
+		o.open.Store(false)
+		if ctx.Err() == nil {
+			o.seat.Want()
+			pause(ctx, offerEvery)
+		}
+	}, offerLooks)
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
 // marker is the site of the agent that has the place: another one's conclusions are
 // none of the member's.
 type marker struct {
 	*setback.Site
-	seat *tenure.Seat
+	offer *offer
 }
 
 // Weigh implements members.Marker. Errors: that another agent acts there.
 func (m marker) Weigh(ctx context.Context, cluster string, mark *claims.Mark) error {
-	m.seat.Want()
-	if err := m.seat.Holds(); err != nil {
+	if !m.offer.open.Load() {
+		m.offer.seat.Want()
+	}
+	if err := m.offer.seat.Holds(); err != nil {
 		return err
 	}
 	return m.Site.Weigh(ctx, cluster, mark)
@@ -116,7 +164,7 @@ func (m marker) Weigh(ctx context.Context, cluster string, mark *claims.Mark) er
 
 // Yield implements members.Yielder: the member is somebody else's, who may wait for
 // this agent to let go.
-func (m marker) Yield() { m.seat.Yield() }
+func (m marker) Yield() { m.offer.seat.Yield() }
 
 // occupied says whether a run has ended because another agent acts in the cluster.
 func occupied(err error) bool { return errors.Is(err, tenure.ErrOccupied) }
