@@ -66,6 +66,7 @@ func disturbed(t *testing.T, start func(t *testing.T) *world) {
 
 	for _, v := range history.Check(h) {
 		t.Errorf("%s: %s", v.Invariant, v.Because)
+		tellOf(t, h, v, begun)
 	}
 	judged := history.Judged(h)
 	told, of := noticed(h, judged)
@@ -86,6 +87,23 @@ func disturbed(t *testing.T, start func(t *testing.T) *world) {
 		len(h.Writes), acknowledged, len(h.Moves), len(h.Requests), len(h.Sights), len(h.Snapshots), len(h.Divisions), len(h.End.Hub))
 	t.Logf("%d texts were searched for %d secrets", len(h.Texts), len(h.Secrets))
 	t.Logf("I3 has judged %d of %d looks; all replicas gone at one of them would have been noticed at %d of %d", len(judged), len(h.Snapshots), told, of)
+}
+
+// tellOf logs what was asked and seen of the object that a violation is about, by the time
+// since the faults began.
+func tellOf(t *testing.T, h history.History, v history.Violation, begun time.Time) {
+	t.Helper()
+	about := func(o history.Object) bool { return strings.Contains(v.Because+" ", string(o)+" ") }
+	for _, w := range h.Writes {
+		if about(w.Object) {
+			t.Logf("  %9.3fs asked: version %d, deleted %t, acknowledged %t", w.Begun.Sub(begun).Seconds(), w.Version, w.Deleted, w.Acknowledged)
+		}
+	}
+	for _, s := range h.Sights {
+		if about(s.Object) {
+			t.Logf("  %9.3fs seen: version %d in %s, deleted %t, %s", s.At.Sub(begun).Seconds(), s.Version, s.Cluster, s.Deleted, s.UID)
+		}
+	}
 }
 
 // samples are how many looks noticed doctors.

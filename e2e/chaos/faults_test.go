@@ -159,7 +159,7 @@ func (w *world) disturb(t *testing.T, number int, dice *rand.Rand) map[string]in
 	counts := map[string]int{}
 	going := spared{held: map[any]bool{}}
 	var others sync.WaitGroup
-	failed := make(chan error, number)
+	failed, begun := make(chan error, number), time.Now()
 	for n := 1; n <= number; {
 		f := w.faults[weighted(w.faults, dice)]
 		on := f.on(w, dice)
@@ -168,7 +168,7 @@ func (w *world) disturb(t *testing.T, number int, dice *rand.Rand) map[string]in
 		if !going.take(on) {
 			continue
 		}
-		t.Logf("%3d: %s", n, f.name)
+		t.Logf("%9.3fs %3d: %s", time.Since(begun).Seconds(), n, f.name)
 		n, counts[f.name] = n+1, counts[f.name]+1
 		others.Go(func() {
 			defer going.release(on)
