@@ -11,7 +11,8 @@ import (
 var refusal = regexp.MustCompile(`cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)"| at the cluster scope)`)
 
 // Hint explains a refusal of the API server to whoever wrote a Kustomization:
-// who acted and why, and which commands grant what was missing. It returns
+// who acted and why, and which commands grant what was missing, unless that would hold
+// nobody any more. It returns
 // nothing for a text that is no such refusal, and for the control plane itself.
 func (i Identity) Hint(text string) string {
 	found := refusal.FindStringSubmatch(text)
@@ -19,6 +20,9 @@ func (i Identity) Hint(text string) string {
 		return ""
 	}
 	right := right{verb: found[1], resource: found[2], group: found[3], namespace: found[4]}
+	if right.fence() {
+		return fmt.Sprintf("it acts as the service account %s, %s; whoever may write %s is held by none: an administrator writes this, or has a Kustomization of his own do it", i.ServiceAccount, i.Because, right.name())
+	}
 	return fmt.Sprintf("it acts as the service account %s, %s; to allow it: %s", i.ServiceAccount, i.Because, strings.Join(right.grant(i), " && "))
 }
 
@@ -38,10 +42,7 @@ func (r right) grant(to Identity) []string {
 	if role := r.clusterRole(); role != "" {
 		return []string{fmt.Sprintf("kubectl create rolebinding %s -n %s --clusterrole=%s %s", name, r.namespace, role, account)}
 	}
-	resource, _, _ := strings.Cut(r.resource, "/")
-	if r.group != "" {
-		resource += "." + r.group
-	}
+	resource := r.name()
 	own := name + "-" + strings.ReplaceAll(resource, ".", "-")
 	if r.verb == "get" {
 		own = name + "-get-" + strings.ReplaceAll(resource, ".", "-")
@@ -58,6 +59,32 @@ func (r right) grant(to Identity) []string {
 		fmt.Sprintf("kubectl create rolebinding %s -n %s --role=%s %s", own, r.namespace, own, account),
 	}
 }
+
+// name is that of the resource, as kubectl has it.
+func (r right) name() string {
+	resource, _, _ := strings.Cut(r.resource, "/")
+	if r.group != "" {
+		resource += "." + r.group
+	}
+	return resource
+}
+
+// fence says whether a right is to write what keeps others, and whoever has it himself,
+// within bounds: limits, rights beyond a namespace, and what judges requests.
+func (r right) fence() bool {
+	resource, _, _ := strings.Cut(r.resource, "/")
+	switch {
+	case r.verb == "get":
+		return false
+	case r.namespace == "" && slices.Contains(judging, r.group):
+		return true
+	default:
+		return slices.Contains(unedited, resource)
+	}
+}
+
+// judging are the API groups whose objects without a namespace say who may do what.
+var judging = []string{"rbac.authorization.k8s.io", "admissionregistration.k8s.io", "apiregistration.k8s.io", "certificates.k8s.io", "flowcontrol.apiserver.k8s.io"}
 
 // verbs are what is needed along with the one that is missing.
 func (r right) verbs() []string {

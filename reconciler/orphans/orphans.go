@@ -163,6 +163,11 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 		}
 	}
 	return handler.TypedFuncs[*workv1alpha1.Work, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*workv1alpha1.Work], _ queue) {
+			if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(e.Object.Namespace); ok && r.some(cluster) {
+				look(e.Object) // what it names may be there already, and not change for it
+			}
+		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*workv1alpha1.Work], _ queue) {
 			if e.ObjectOld.Generation != e.ObjectNew.Generation && len(e.ObjectNew.Spec.Workload.Manifests) != 1 {
 				look(e.ObjectNew)
@@ -172,14 +177,18 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 	}
 }
 
+// some says whether there may be orphans in a cluster.
+func (r *Reconciler) some(cluster string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.suspects[cluster]) > 0
+}
+
 // Changed implements members.Handler. What changes in a member seldom makes an
 // orphan: where there is none, it is enough to look now and then.
 func (r *Reconciler) Changed(cluster string, observed *members.Observed) {
-	r.mu.Lock()
-	some := len(r.suspects[cluster]) > 0
-	r.mu.Unlock()
 	switch {
-	case some:
+	case r.some(cluster):
 		r.look(cluster)
 	case observed.Managed:
 		r.lookIn(cluster, seldom)

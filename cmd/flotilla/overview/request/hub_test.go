@@ -23,7 +23,7 @@ func TestWhoMayNotGoOn(t *testing.T) {
 			plan: hubPlan{Hold: hold, Plan: setback.Plan{Elsewhere: []string{"west"}}},
 			want: "another copy of this control plane acts in west", says: "west could not be looked at: another copy",
 		},
-		"nobody waits":                        {says: "there is nothing to resume"},
+		"nobody waits":                         {says: "there is nothing to resume"},
 		"nobody waits yet, and a copy may act": {plan: hubPlan{Plan: setback.Plan{Elsewhere: []string{"west"}}}, want: "another copy", says: "ask again in half a minute"},
 	} {
 		t.Run(name, func(t *testing.T) {
