@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -17,7 +18,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -350,5 +353,26 @@ func TestTurns(t *testing.T) {
 				t.Errorf("asked %d times, error %v, want %d times and %v %s", asked.Load(), err, tc.requests, tc.want, tc.says)
 			}
 		})
+	}
+}
+
+// TestARequestThatIsWithdrawn: of two agents that use a token for one cluster at the same
+// time one gets a certificate, and the other hears at once that it does not.
+func TestARequestThatIsWithdrawn(t *testing.T) {
+	const resource = "certificatesigningrequests"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodPost {
+			_, _ = io.WriteString(w, "{}")
+			return
+		}
+		status := apierrors.NewNotFound(schema.GroupResource{Group: "certificates.k8s.io", Resource: resource}, path.Base(r.URL.Path)).Status()
+		w.WriteHeader(http.StatusNotFound)
+		_ = json.NewEncoder(w).Encode(status)
+	}))
+	defer server.Close()
+	_, err := registration.Request(t.Context(), &rest.Config{Host: server.URL}, registration.Options{Cluster: "east", Timeout: time.Minute})
+	if !errors.Is(err, registration.ErrToken) || !strings.Contains(err.Error(), "at the same time") {
+		t.Errorf("error %v, want one that says who has it", err)
 	}
 }

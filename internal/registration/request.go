@@ -170,6 +170,8 @@ func (o *Options) ask(ctx context.Context, hub kubernetes.Interface, request *ce
 		switch {
 		case apierrors.IsUnauthorized(err):
 			return false, err
+		case withdrawn(err, request.Name):
+			return false, fmt.Errorf("%w: another agent has used it at the same time, or somebody has deleted the request; flotilla token create makes another", ErrToken)
 		case err != nil:
 			last = err
 			return false, nil // the server may be away for a moment
@@ -185,6 +187,13 @@ func (o *Options) ask(ctx context.Context, hub kubernetes.Interface, request *ce
 		return nil, fmt.Errorf("%w within %s: %w", ErrNotNow, o.Timeout, last)
 	}
 	return certificate, err
+}
+
+// withdrawn says whether an answer is that there is no such request any more, and not that
+// nobody knows requests.
+func withdrawn(err error, name string) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name == name
 }
 
 // create creates the request, and waits its turn where many ask by one token.
