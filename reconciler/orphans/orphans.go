@@ -164,7 +164,7 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 	}
 	return handler.TypedFuncs[*workv1alpha1.Work, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*workv1alpha1.Work], _ queue) {
-			if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(e.Object.Namespace); ok && r.some(cluster) {
+			if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(e.Object.Namespace); ok && some(r, cluster) {
 				look(e.Object) // what it names may be there already, and not change for it
 			}
 		},
@@ -178,7 +178,7 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 }
 
 // some says whether there may be orphans in a cluster.
-func (r *Reconciler) some(cluster string) bool {
+func some(r *Reconciler, cluster string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.suspects[cluster]) > 0
@@ -188,7 +188,7 @@ func (r *Reconciler) some(cluster string) bool {
 // orphan: where there is none, it is enough to look now and then.
 func (r *Reconciler) Changed(cluster string, observed *members.Observed) {
 	switch {
-	case r.some(cluster):
+	case some(r, cluster):
 		r.look(cluster)
 	case observed.Managed:
 		r.lookIn(cluster, seldom)
