@@ -235,6 +235,9 @@ func (k *Keeper) Next(ctx context.Context, cluster string, have *claims.Mark) (*
 	k.mu.Lock()
 	known, held, run, seen := k.known, k.history.Hold.Of(cluster) != nil, k.run, k.seen[cluster]
 	forgiven := k.history.Forgives(have)
+	if lent, ok := k.history.Lends(seen, k.began); ok && run.ID == "" && !forgiven {
+		run = lent
+	}
 	k.mu.Unlock()
 	if _, ok := claims.Next(have, run, seen, forgiven); !known || held || !ok {
 		return nil, nil

@@ -96,6 +96,38 @@ func TestRunsAreWrittenOnceAndOnlyIfTheyAreNeeded(t *testing.T) {
 	}
 }
 
+// TestAStartMarksWhatTheRunBeforeDidNot: a control plane that is stopped right after a
+// change has not marked it. The next run does, without a write to the store; and a store
+// that is set back to before that change is found.
+func TestAStartMarksWhatTheRunBeforeDidNot(t *testing.T) {
+	s := newStore("100")
+	_, first := start(t, s, "120", nil)
+	backup := s.system(t).Annotations[clusterv1alpha1.HistoryAnnotation]
+	s.revision = "140"
+	k, next := start(t, s, "130", first)
+	if want := (&claims.Mark{Run: first.Run, ID: first.ID, Revision: 130}); cmp.Diff(want, next) != "" || s.writes.Load() != 1 {
+		t.Fatalf("the mark is %+v, after %d writes", next, s.writes.Load())
+	}
+	k.Saw("east", "150")
+	own, err := k.Next(t.Context(), "east", next)
+	if err != nil || own == nil || own.Run != 2 || own.Revision != 150 {
+		t.Errorf("after a change the mark is %+v, %v", own, err)
+	}
+	if again, _ := start(t, s, "150", next); again.Hold() != nil {
+		t.Errorf("the mark in the name of the run before is held against the store: %s", again.Hold().Describe())
+	}
+
+	back := newStore("125")
+	system := back.system(t)
+	metav1.SetMetaDataAnnotation(&system.ObjectMeta, clusterv1alpha1.HistoryAnnotation, backup)
+	if err := back.Update(t.Context(), system); err != nil {
+		t.Fatal(err)
+	}
+	if k, _ := start(t, back, "120", next); k.Hold() == nil {
+		t.Error("the store has lost what the member has seen, and nobody says so")
+	}
+}
+
 // TestMembersThatAskAtOnce: after a restart, what several members were told in the first
 // run is no news.
 func TestMembersThatAskAtOnce(t *testing.T) {

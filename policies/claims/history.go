@@ -305,6 +305,18 @@ func (h History) Last() (Run, bool) {
 	return h.Runs[len(h.Runs)-1], true
 }
 
+// Lends returns the run that a mark of a revision may name while the present one, in which
+// the store was opened at began, is not written down: the last one, if what was seen is
+// from before the present one, and nothing is known to be lost of it. A start after which
+// nothing changes can so mark what the run before it did not come to mark, and write nothing.
+func (h History) Lends(seen, began int64) (Run, bool) {
+	last, ok := h.Last()
+	if !ok || last.Began == 0 || seen > began || h.Forgives(&Mark{Run: last.Number, ID: last.ID, Revision: seen}) {
+		return Run{}, false
+	}
+	return last, true
+}
+
 // Since is the ID of the run that is the present one of a hub which was opened at a
 // revision; empty if that is not written down yet. One that is being written down is.
 func (h History) Since(opened int64) string {

@@ -213,6 +213,34 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// TestWhoseMarkAStartWrites: what the run before did not come to mark is marked in its name,
+// and only that.
+func TestWhoseMarkAStartWrites(t *testing.T) {
+	last := claims.Run{Number: 2, ID: "two", Began: 100}
+	of := func(runs ...claims.Run) claims.History { return claims.History{Runs: runs} }
+	lost := of(last)
+	lost.Forgiven = []claims.Lost{{ID: "two", Revision: 160}}
+	for name, c := range map[string]struct {
+		history     claims.History
+		seen, began int64
+		want        bool
+	}{
+		"what was seen before the start is the last run's":         {of(last), 150, 150, true},
+		"what was seen since is not":                               {of(last), 151, 150, false},
+		"there was no run":                                         {of(), 150, 150, false},
+		"the last run is still being written down":                 {of(claims.Run{Number: 2, ID: "two"}), 150, 150, false},
+		"that much of the last run was lost, and is not told from": {lost, 150, 150, false},
+		"the last run has gone on since something of it was lost":  {lost, 161, 170, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run, ok := c.history.Lends(c.seen, c.began)
+			if ok != c.want || ok && run != last {
+				t.Errorf("got %+v, %t", run, ok)
+			}
+		})
+	}
+}
+
 // TestWhoWaits: the word of one cluster holds that one, that of two all.
 func TestWhoWaits(t *testing.T) {
 	now := time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
