@@ -61,9 +61,10 @@ func (g gadgets) have(version string) bool {
 // undefine deletes the definition, and waits until it is gone with all of its kind.
 func (g gadgets) undefine() {
 	g.t.Helper()
-	crd := g.crd()
-	if err := g.Hub.Delete(g.t.Context(), crd); client.IgnoreNotFound(err) != nil {
-		g.t.Fatal(err)
+	if crd := g.crd(); crd != nil { // else who applied it has deleted it by now
+		if err := g.Hub.Delete(g.t.Context(), crd); client.IgnoreNotFound(err) != nil {
+			g.t.Fatal(err)
+		}
 	}
 	g.until("the definition gone", func() (bool, string) { return g.crd() == nil, "still there" })
 }
