@@ -282,7 +282,7 @@ func (w *world) rollup([]string) (string, error) {
 		if have, ok := w.bindings[k]; ok {
 			b = have
 		}
-		parts = append(parts, rollup.PartOf(w.templates[k], b, w.worksOf(k)))
+		parts = append(parts, rollup.PartOf(w.templates[k], b, w.worksOf(k), nil))
 	}
 	r := rollup.Revision(parts)
 	return r.State + ": " + r.Description, nil

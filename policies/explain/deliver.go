@@ -57,6 +57,11 @@ func (x *explainer) deliver() {
 	for _, kept := range placement.KeptBy(wanted) {
 		of(kept.Cluster).Kept = "kept " + kept.Condition()
 	}
+	for _, cluster := range x.in.Clusters {
+		if s, silent := rollup.SilenceOf(cluster); silent && byCluster[cluster.Name] != nil {
+			byCluster[cluster.Name].Silent = s.For(x.in.Now)
+		}
+	}
 	for _, cluster := range slices.Sorted(maps.Keys(byCluster)) {
 		d.Clusters = append(d.Clusters, *byCluster[cluster])
 	}

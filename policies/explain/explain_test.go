@@ -187,11 +187,19 @@ func TestText(t *testing.T) {
 	tenant := input(t) // who may read all of his namespace, and nothing beside it
 	bind(t, &tenant)
 	tenant.Clusters, tenant.Unread = nil, []explain.Unread{{What: explain.UnreadClusters, Text: "the clusters"}}
+	silent := input(t)
+	bind(t, &silent)
+	for _, c := range silent.Clusters {
+		if c.Name == "c-001" || c.Name == "c-007" {
+			c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "ClusterNotReachable", LastTransitionTime: metav1.NewTime(noon.Add(-3 * time.Minute))}}
+		}
+	}
 	cases := map[string]struct {
 		in   explain.Input
 		only []string
 		opts explain.TextOptions
 	}{
+		"silent":  {in: silent},
 		"first":   {in: first},
 		"moved":   {in: moved},
 		"all":     {in: moved, opts: explain.TextOptions{All: true}},

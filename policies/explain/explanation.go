@@ -81,6 +81,7 @@ const (
 	ReasonOverrideFailed       = "OverrideFailed"
 	ReasonNotApplied           = "NotApplied"
 	ReasonDispatchingSuspended = "DispatchingSuspended"
+	ReasonClusterSilent        = "ClusterSilent"
 	ReasonUnhealthy            = "Unhealthy"
 	ReasonUnreadableRecord     = "UnreadableRecord"
 	ReasonNotRead              = "NotRead"
@@ -325,6 +326,9 @@ type Delivered struct {
 	// Kept says what it stays there for until it is gone: "kept until west is
 	// healthy". Empty where it does not.
 	Kept string `json:"kept,omitempty"`
+	// Silent says that nothing is heard of the cluster, and for how long, such as
+	// "unreachable for 3m": what else is said here was so then. Empty where it answers.
+	Silent string `json:"silent,omitempty"`
 	// Applied says that the cluster holds what it should; nil where that is not
 	// known.
 	Applied *bool `json:"applied,omitempty"`

@@ -18,7 +18,7 @@ import (
 // importance orders problems: what keeps all from running comes first.
 var importance = []string{
 	ReasonDeleting, ReasonNeverPropagated, ReasonNoPolicy, ReasonWaitingForOverrides, ReasonInvalidTemplate, ReasonBindingTaken, ReasonNotBound,
-	ReasonWaitingForEdit, ReasonBehind, ReasonNotPlaced, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonNotApplied,
+	ReasonWaitingForEdit, ReasonBehind, ReasonNotPlaced, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonClusterSilent, ReasonNotApplied,
 	ReasonDispatchingSuspended, ReasonUnhealthy, ReasonUnreadableRecord, ReasonNotRead,
 }
 
@@ -168,10 +168,14 @@ func (x *explainer) deliveryProblems() {
 		}
 		x.problems.perCluster(ReasonOverrideFailed, failed, "correct the override; until then the clusters keep what they have")
 	}
+	silent := map[string][]string{}
 	const noDispatch, unwell = "changes do not reach it: dispatching is suspended", "it is there and is not healthy"
 	faults, suspended, unhealthy := map[string][]string{}, map[string][]string{}, map[string][]string{}
 	for _, c := range x.out.Delivery.Clusters {
 		switch {
+		case c.Silent != "":
+			text := c.Silent + ": whether it is well there is not known"
+			silent[text] = append(silent[text], c.Cluster)
 		case c.Suspended:
 			suspended[noDispatch] = append(suspended[noDispatch], c.Cluster)
 		case failed[c.Message] != nil: // said above
@@ -183,6 +187,7 @@ func (x *explainer) deliveryProblems() {
 	}
 	x.problems.perCluster(ReasonNotApplied, faults, "put right what the cluster says; it is tried again until it works")
 	x.problems.perCluster(ReasonDispatchingSuspended, suspended, "take spec.suspension out of the policy")
+	x.problems.perCluster(ReasonClusterSilent, silent, "flotilla status says what is wrong with it, and what to do")
 	x.problems.perCluster(ReasonUnhealthy, unhealthy, "see what the cluster says of it, in status.aggregatedStatus: flotilla kubectl get "+x.out.Resource.bindingArgs()+" -o yaml")
 }
 

@@ -287,13 +287,16 @@ func (w *writer) delivery(d *Delivery) {
 	if d == nil || len(d.Clusters) == 0 {
 		return
 	}
-	applied, healthy, wanted := 0, 0, 0
+	applied, healthy, unknown, wanted := 0, 0, 0, 0
 	t := table{}
 	t.add("  CLUSTER", "APPLIED", "HEALTH", "WHY")
 	for _, c := range d.Clusters {
-		fine := c.Applied != nil && *c.Applied && !c.Suspended && !c.Leaving
+		fine := c.Applied != nil && *c.Applied && !c.Suspended && !c.Leaving && c.Silent == ""
 		if !c.Leaving {
 			wanted++
+			if c.Silent != "" {
+				unknown++
+			}
 		}
 		if fine {
 			applied++
@@ -306,7 +309,11 @@ func (w *writer) delivery(d *Delivery) {
 		}
 		t.add(c.row()...)
 	}
-	w.section(fmt.Sprintf("DELIVERY: applied in %d, healthy in %d of %d", applied, healthy, wanted))
+	title := fmt.Sprintf("DELIVERY: applied in %d, healthy in %d of %d", applied, healthy, wanted)
+	if unknown > 0 {
+		title += fmt.Sprintf(", unknown in %d", unknown)
+	}
+	w.section(title)
 	if len(t.rows) > 1 {
 		t.write(w)
 	}
@@ -322,6 +329,13 @@ func (c Delivered) row() []string {
 	}
 	if health == "" {
 		health = "Unknown"
+	}
+	if c.Silent != "" {
+		heard := "nothing was ever heard of it"
+		if c.Applied != nil {
+			heard = "last heard: applied " + applied + ", " + strings.TrimSuffix(health+": "+why, ": ")
+		}
+		applied, health, why = "unknown", "Unknown", c.Silent+"; "+heard
 	}
 	switch {
 	case c.Suspended:

@@ -167,7 +167,7 @@ func TestJudgeWithoutStatus(t *testing.T) {
 	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "a", Applied: true, Health: workv1alpha2.ResourceHealthy}}
 	for truncated, want := range map[metav1.ConditionStatus]string{metav1.ConditionTrue: "Healthy ", metav1.ConditionFalse: "Progressing a: job is running"} {
 		b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.StatusTruncated, Status: truncated}}
-		state, reason := rollup.Health(template("Job"), b, nil)
+		state, reason := rollup.Health(template("Job"), b, nil, nil)
 		if got := state.String() + " " + reason; got != want {
 			t.Errorf("truncated %s: %q, want %q", truncated, got, want)
 		}
@@ -262,7 +262,7 @@ func TestInterpretationAndDriftInHealth(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			part := rollup.PartOf(template("Deployment"), binding(succeeded, "a"), []*workv1alpha1.Work{tc.work})
+			part := rollup.PartOf(template("Deployment"), binding(succeeded, "a"), []*workv1alpha1.Work{tc.work}, nil)
 			if diff := cmp.Diff(tc.want, rollup.Revision([]rollup.Part{part})); diff != "" {
 				t.Errorf("rollup (-want +got):\n%s", diff)
 			}

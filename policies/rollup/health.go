@@ -1,6 +1,7 @@
 package rollup
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -24,12 +25,14 @@ const (
 	Healthy State = iota
 	// Progressing means that it may yet become healthy by itself.
 	Progressing
+	// Unknown means that nothing is heard of its cluster.
+	Unknown
 	// Failed means that somebody has to act.
 	Failed
 )
 
 // String returns the state's name.
-func (s State) String() string { return [...]string{"Healthy", "Progressing", "Failed"}[s] }
+func (s State) String() string { return [...]string{"Healthy", "Progressing", "Unknown", "Failed"}[s] }
 
 // ClusterPart is the state of one template in one cluster.
 type ClusterPart struct {
@@ -37,6 +40,10 @@ type ClusterPart struct {
 	State State
 	// Reason is empty for a healthy one; it does not repeat cluster or object.
 	Reason string
+	// Silence is why the state is not known; nil where it is. Heard is what was heard last
+	// then, such as "healthy".
+	Silence *Silence
+	Heard   string
 	// Note tells what does not count against the cluster, and that somebody may
 	// want to know all the same; empty for nothing.
 	Note string
@@ -51,8 +58,8 @@ type Part struct {
 	Reason string
 	// Clusters that should hold it, sorted.
 	Clusters []ClusterPart
-	// Unknown says that the template has not been looked at yet: State is no news.
-	Unknown bool
+	// Unread says that the template has not been looked at yet: State is no news.
+	Unread bool
 }
 
 // ObjectName returns how texts name obj: "Deployment shop/web".
@@ -65,8 +72,8 @@ func ObjectName(obj *unstructured.Unstructured) string {
 
 // Health judges a template over all its clusters; reason is empty for a
 // healthy one. Arguments are those of PartOf.
-func Health(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work) (State, string) {
-	p := PartOf(template, b, works)
+func Health(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work, silent Silences) (State, string) {
+	p := PartOf(template, b, works, silent)
 	state, reason := p.State, p.Reason
 	for _, c := range p.Clusters {
 		if c.State > state {
@@ -79,8 +86,10 @@ func Health(template *unstructured.Unstructured, b workv1alpha2.Binding, works [
 // PartOf judges a template by its binding and, where they are given, by its
 // Works, which tell whether clusters hold the latest template and not just a
 // healthy older one. b is nil for objects that no policy carries: they are
-// healthy where they are. Pass a nil interface, not a nil pointer in one.
-func PartOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work) Part {
+// healthy where they are. Pass a nil interface, not a nil pointer in one. What clusters
+// said of which nothing is heard any more is not taken for what is: silent names them, and
+// is nil where all answer or that is not known.
+func PartOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work, silent Silences) Part {
 	part := Part{Object: ObjectName(template)}
 	if b == nil {
 		return part
@@ -91,9 +100,20 @@ func PartOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works [
 	view := newView(template, b, works)
 	for _, target := range plan.Targets(b.BindingSpec()) {
 		state, reason := view.judge(target)
-		part.Clusters = append(part.Clusters, ClusterPart{Name: target.Name, State: state, Reason: reason, Note: view.note(target)})
+		c := ClusterPart{Name: target.Name, State: state, Reason: reason, Note: view.note(target)}
+		if s, ok := silent[target.Name]; ok {
+			c = c.unheard(s)
+		}
+		part.Clusters = append(part.Clusters, c)
 	}
 	return part
+}
+
+// unheard is the state in a cluster of which nothing is heard: what it was is no more than
+// what was said last.
+func (c ClusterPart) unheard(s Silence) ClusterPart {
+	heard := cmp.Or(c.Reason, "healthy")
+	return ClusterPart{Name: c.Name, State: Unknown, Reason: s.String() + "; last heard: " + heard, Silence: &s, Heard: heard}
 }
 
 // placed judges whether the binding stands for this template and has a

@@ -40,6 +40,8 @@ func (f finding) String() string {
 	switch {
 	case f.state == Healthy:
 		return f.object + " differs in " + f.cluster + ": " + f.reason
+	case f.state == Unknown:
+		return f.cluster + " " + f.reason
 	case f.cluster == "":
 		return f.object + ": " + f.reason
 	case f.state == Failed:
@@ -51,8 +53,8 @@ func (f finding) String() string {
 	}
 }
 
-// Revision sums up all templates of a revision. What failed is told before
-// what is on its way, what concerns the hub before clusters, and then by
+// Revision sums up all templates of a revision. What failed is told before clusters of
+// which nothing is heard, these before what is on its way, what concerns the hub before clusters, and then by
 // cluster and object. The order of parts does not matter.
 func Revision(parts []Part) Rollup {
 	ready := map[string]bool{}
@@ -67,7 +69,7 @@ func Revision(parts []Part) Rollup {
 			}
 			if c.State != Healthy {
 				ready[c.Name] = false
-				findings = append(findings, finding{c.State, c.Name, p.Object, c.Reason})
+				findings = append(findings, findingOf(p, c))
 			}
 			if c.Note != "" {
 				notes = append(notes, finding{Healthy, c.Name, p.Object, c.Note})
@@ -90,6 +92,15 @@ func Revision(parts []Part) Rollup {
 	}
 	out.Description = Sanitise(describe(out, findings, notes))
 	return out
+}
+
+// findingOf is what is wrong in one cluster. Of one that is silent that is all there is
+// to say, whatever it runs.
+func findingOf(p Part, c ClusterPart) finding {
+	if c.Silence != nil {
+		return finding{c.State, c.Name, "", c.Silence.String()}
+	}
+	return finding{c.State, c.Name, p.Object, c.Reason}
 }
 
 func byWeight(a, b finding) int {

@@ -240,7 +240,7 @@ func TestHealth(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			state, reason := rollup.Health(template(tc.kind), tc.binding, tc.works)
+			state, reason := rollup.Health(template(tc.kind), tc.binding, tc.works, nil)
 			if state != tc.wantState || reason != tc.wantReason {
 				t.Errorf("health = %v %q, want %v %q", state, reason, tc.wantState, tc.wantReason)
 			}
@@ -248,7 +248,57 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// TestASilentCluster: what it said last is not taken for what is, good or bad, and stands
+// beside since when nothing is heard.
+func TestASilentCluster(t *testing.T) {
+	const ready = `{"replicas":5,"updatedReplicas":5,"readyReplicas":5,"resourceTemplateGeneration":3}`
+	silence := rollup.Silence{Cause: "unreachable", Since: at.Time}
+	of := func(last string, w *workv1alpha1.Work) {
+		t.Helper()
+		part := rollup.PartOf(template("Deployment"), binding(succeeded, "a"), []*workv1alpha1.Work{w}, rollup.Silences{"a": silence, "z": silence})
+		want := []rollup.ClusterPart{{Name: "a", State: rollup.Unknown, Reason: "unreachable since 2026-01-01 00:00 UTC; last heard: " + last, Silence: &silence, Heard: last}}
+		if diff := cmp.Diff(want, part.Clusters); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	of("healthy", work("a", "True", "", workv1alpha2.ResourceHealthy, ready))
+	of("denied", work("a", "False", "denied", "", ""))
+}
+
+func TestSilenceOf(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status metav1.ConditionStatus
+		reason string
+		want   string
+	}{
+		"nobody has looked yet":    {"", "", ""},
+		"it is ready":              {metav1.ConditionTrue, "ClusterReady", ""},
+		"it does not answer":       {metav1.ConditionFalse, "ClusterNotReachable", "unreachable for 3m"},
+		"its agent is silent":      {metav1.ConditionUnknown, "ClusterStatusUnknown", "not heard of for 3m"},
+		"it is another hub's":      {metav1.ConditionFalse, "ClaimedByAnotherHub", "claimed by another control plane for 3m"},
+		"it answers, but not well": {metav1.ConditionFalse, "ClusterNotReady", "not ready for 3m"},
+		"of a reason of others":    {metav1.ConditionFalse, "Elsewhere", "not ready for 3m"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &clusterv1alpha1.Cluster{}
+			if tc.status != "" {
+				c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: tc.status, Reason: tc.reason, LastTransitionTime: at}}
+			}
+			got := ""
+			if s, silent := rollup.SilenceOf(c); silent {
+				got = s.For(at.Add(3 * time.Minute))
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestRevision(t *testing.T) {
+	silent := func(name string) rollup.ClusterPart {
+		return rollup.ClusterPart{Name: name, State: rollup.Unknown, Silence: &rollup.Silence{Cause: "unreachable", Since: at.Time}}
+	}
 	ok := func(name string) rollup.ClusterPart { return rollup.ClusterPart{Name: name} }
 	bad := func(name string, s rollup.State, reason string) rollup.ClusterPart {
 		return rollup.ClusterPart{Name: name, State: s, Reason: reason}
@@ -269,6 +319,12 @@ func TestRevision(t *testing.T) {
 		"what the hub says comes first": {[]rollup.Part{
 			{Object: "A", State: rollup.Failed, Reason: "no cluster fits"}, {Object: "B", Clusters: []rollup.ClusterPart{ok("a"), bad("b", rollup.Failed, "x")}},
 		}, rollup.Rollup{State: "failure", Description: "A: no cluster fits", Ready: 1, Total: 2}},
+		"a cluster that is silent is told once, whatever it runs": {[]rollup.Part{
+			{Object: "A", Clusters: []rollup.ClusterPart{ok("a"), silent("b"), bad("c", rollup.Progressing, "not ready")}}, {Object: "B", Clusters: []rollup.ClusterPart{ok("a"), silent("b")}},
+		}, rollup.Rollup{State: "pending", Description: "1/3 clusters ready: b unreachable since 2026-01-01 00:00 UTC", Ready: 1, Total: 3}},
+		"a failure counts for more than silence": {[]rollup.Part{
+			{Object: "A", Clusters: []rollup.ClusterPart{silent("a"), bad("b", rollup.Failed, "denied")}},
+		}, rollup.Rollup{State: "failure", Description: "0/2 clusters ready: b failed on A: denied", Total: 2}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -109,6 +109,10 @@ func TestStatus(t *testing.T) {
 			state: run(asked, waits, func(s *state) { s.waiting = "Running health checks" }),
 			want:  summary{Conditions: []string{"Ready=Unknown/Progressing", "Reconciling=True/Progressing", "Healthy=Unknown/Progressing"}, Applied: oldRevision, Attempted: newRevision, Observed: 2, Owned: 1},
 		},
+		"nothing is heard of a cluster": {
+			state: run(asked, waits, func(s *state) { s.waiting, s.silent = "health is not known", true }),
+			want:  summary{Conditions: []string{"Ready=Unknown/ClusterSilent", "Reconciling=True/Progressing", "Healthy=Unknown/ClusterSilent"}, Applied: oldRevision, Attempted: newRevision, Observed: 2, Handled: "now", Owned: 1},
+		},
 		"unhealthy": {
 			state: run(waits), outcome: loop.Waiting(meta.HealthCheckFailedReason, time.Second, boom),
 			want: summary{Conditions: []string{"Ready=False/HealthCheckFailed", "Reconciling=True/ProgressingWithRetry", "Healthy=False/HealthCheckFailed"}, Applied: oldRevision, Attempted: newRevision, Observed: 2, Owned: 1, History: []string{"HealthCheckFailed"}},
@@ -194,6 +198,32 @@ func TestNotices(t *testing.T) {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestSilence: while nothing is heard of a cluster the time that health may take does not
+// run, and it starts anew when the cluster is back.
+func TestSilence(t *testing.T) {
+	waits := func(silent bool) func(*state) {
+		return func(s *state) {
+			s.ks.Spec.Wait, s.waiting, s.silent = true, "waits", silent
+			s.ks.Spec.Timeout = &metav1.Duration{Duration: time.Minute}
+		}
+	}
+	s := run(waits(true))
+	for i, step := range []struct {
+		silent bool
+		left   time.Duration
+	}{{true, time.Minute}, {false, time.Minute}, {false, -time.Hour + time.Minute}} {
+		s.ks.Status = statusOf(s, nil, s.now)
+		s.now = s.now.Add(time.Hour)
+		if i == 1 {
+			s.now = s.now.Add(-time.Hour) // it is back at once
+		}
+		s.silent = step.silent
+		if left := s.healthDeadline().Sub(s.now); left != step.left {
+			t.Errorf("step %d: %s are left, want %s", i, left, step.left)
+		}
 	}
 }
 

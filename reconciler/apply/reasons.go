@@ -18,6 +18,9 @@ const (
 	ReasonDependencyCycle = "DependencyCycle"
 	// ReasonNotSupported says that a field asks for what is not done yet.
 	ReasonNotSupported = "NotSupported"
+	// ReasonClusterSilent says that health is not known, because nothing is heard of a
+	// cluster. It is neither ready nor failed.
+	ReasonClusterSilent = "ClusterSilent"
 	// ReasonDriftCorrected is the reason of the event that tells of objects
 	// which were brought back to what their revision says.
 	ReasonDriftCorrected = "DriftCorrected"

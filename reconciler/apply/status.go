@@ -34,7 +34,7 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 	if s.source.revision != "" {
 		status.LastAttemptedRevision = s.source.revision
 	}
-	if outcome != nil || s.waiting == "" {
+	if outcome != nil || s.waiting == "" || s.silent {
 		if token, ok := meta.ReconcileAnnotationValue(s.ks.Annotations); ok {
 			status.LastHandledReconcileAt = token
 		}
@@ -75,13 +75,18 @@ func succeeded(c conditions, status *kustomizev1.KustomizationStatus, s *state) 
 }
 
 func progressing(c conditions, status *kustomizev1.KustomizationStatus, s *state) {
+	reason := meta.ProgressingReason
+	if s.silent {
+		reason = ReasonClusterSilent
+	}
 	c.remove(meta.StalledCondition)
 	c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, s.waiting)
-	c.set(meta.ReadyCondition, metav1.ConditionUnknown, meta.ProgressingReason, s.waiting)
-	if status.LastAttemptedRevision != s.source.revision {
+	c.set(meta.ReadyCondition, metav1.ConditionUnknown, reason, s.waiting)
+	had := apimeta.FindStatusCondition(status.Conditions, meta.HealthyCondition)
+	if status.LastAttemptedRevision != s.source.revision || had != nil && had.Reason == ReasonClusterSilent && !s.silent {
 		c.remove(meta.HealthyCondition) // its clock starts anew
 	}
-	c.set(meta.HealthyCondition, metav1.ConditionUnknown, meta.ProgressingReason, s.waiting)
+	c.set(meta.HealthyCondition, metav1.ConditionUnknown, reason, s.waiting)
 	if !s.settled {
 		status.Inventory = inventory.Record(s.desired)
 	}

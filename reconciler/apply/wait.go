@@ -27,6 +27,8 @@ const (
 	// healthPoll is when to look again at what is not healthy yet. What is
 	// propagated is heard of sooner, through its binding.
 	healthPoll = 2 * time.Second
+	// silentPoll is when to look again at what runs in clusters of which nothing is heard.
+	silentPoll = 10 * time.Second
 	// namedUnhealthy is how many objects a message names.
 	namedUnhealthy = 3
 )
@@ -47,12 +49,15 @@ func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
-	pending, failed := unhealthy(verdicts)
+	pending, silent, failed := unhealthy(verdicts)
 	switch {
-	case len(pending)+len(failed) == 0:
-		return loop.Next{}, nil
-	case len(pending) == 0:
+	case len(failed) > 0 && len(pending) == 0:
 		return loop.Next{}, unhealthyError(s, "health check failed", failed)
+	case len(pending) == 0 && len(silent) > 0:
+		s.silent, s.waiting = true, "Applied revision "+s.source.revision+"; health is not known: "+list(silent)
+		return loop.Next{After: silentPoll}, nil
+	case len(pending) == 0:
+		return loop.Next{}, nil
 	}
 	left := s.healthDeadline().Sub(s.now)
 	if left <= 0 {
@@ -138,25 +143,30 @@ func (s *state) healthDeadline() time.Time {
 	case metav1.ConditionFalse:
 		return s.now
 	case metav1.ConditionUnknown:
+		if healthy.Reason == ReasonClusterSilent {
+			return s.now.Add(s.ks.GetTimeout()) // nobody could see whether it took its time
+		}
 		return healthy.LastTransitionTime.Add(s.ks.GetTimeout())
 	default:
 		return s.now.Add(s.ks.GetTimeout())
 	}
 }
 
-// unhealthy splits what is not healthy into what may still become so and what
-// has failed.
-func unhealthy(verdicts []health.Verdict) (pending, failed []health.Verdict) {
+// unhealthy splits what is not healthy into what may still become so, what is not known,
+// and what has failed.
+func unhealthy(verdicts []health.Verdict) (pending, silent, failed []health.Verdict) {
 	for _, v := range verdicts {
 		switch v.State {
 		case rollup.Progressing:
 			pending = append(pending, v)
+		case rollup.Unknown:
+			silent = append(silent, v)
 		case rollup.Failed:
 			failed = append(failed, v)
 		case rollup.Healthy:
 		}
 	}
-	return pending, failed
+	return pending, silent, failed
 }
 
 func list(verdicts []health.Verdict) string {

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -31,6 +32,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -377,6 +379,36 @@ func TestACommitCarriesTheOutcome(t *testing.T) {
 		}
 	}
 	w.told(f, pending, "1111 success: 2/2 clusters ready")
+}
+
+// TestASilentCluster: what was heard last is not what is.
+func TestASilentCluster(t *testing.T) {
+	w := newWorld(t)
+	f := newForge(t)
+	w.provider("forge", f.URL)
+	west := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: w.cluster("west")}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push}}
+	w.create(west)
+	t.Cleanup(func() { _ = w.Hub.Delete(context.WithoutCancel(t.Context()), west) })
+	ready := func(status metav1.ConditionStatus, reason string, since time.Time) {
+		west.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: status, Reason: reason, LastTransitionTime: metav1.NewTime(since)}}
+		if err := w.Hub.Status().Update(t.Context(), west); err != nil {
+			t.Fatal(err)
+		}
+	}
+	since := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	ready(metav1.ConditionTrue, clusterv1alpha1.ClusterReadyReason, since)
+	w.applied(first)
+	w.runs("east")
+	w.runs("west")
+	w.until("told success", func() (bool, string) {
+		posts := f.posts()
+		return slices.Contains(posts, "1111 success: 2/2 clusters ready"), fmt.Sprint(posts)
+	})
+	before := f.posts()
+	ready(metav1.ConditionFalse, clusterv1alpha1.ClusterNotReachableReason, since.Add(time.Hour))
+	w.told(f, append(slices.Clone(before), "1111 pending: 1/2 clusters ready: WEST unreachable since 2026-01-01 13:00 UTC")...)
+	ready(metav1.ConditionTrue, clusterv1alpha1.ClusterReadyReason, since.Add(2*time.Hour))
+	w.told(f, append(slices.Clone(before), "1111 pending: 1/2 clusters ready: WEST unreachable since 2026-01-01 13:00 UTC", "1111 success: 2/2 clusters ready")...)
 }
 
 func TestASupersededCommitIsClosed(t *testing.T) {

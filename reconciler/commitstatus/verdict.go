@@ -67,7 +67,7 @@ func (r *Reconciler) judge(ctx context.Context, ks *kustomizev1.Kustomization) (
 		return verdict{}, false, err
 	}
 	v.state, v.description = byRollup(ks, parts, len(entries))
-	v.unknown = slices.ContainsFunc(parts, func(p rollup.Part) bool { return p.Unknown })
+	v.unknown = slices.ContainsFunc(parts, func(p rollup.Part) bool { return p.Unread })
 	return v, true, nil
 }
 
@@ -83,7 +83,7 @@ func byConditions(ks *kustomizev1.Kustomization) (gitopsv1alpha1.CommitState, st
 		return "", ""
 	case ready.Status == metav1.ConditionTrue && ks.Status.LastAppliedRevision == ks.Status.LastAttemptedRevision:
 		return "", ""
-	case ready.Status == metav1.ConditionUnknown && healthy != nil && healthy.Reason == meta.ProgressingReason && healthy.Message == ready.Message:
+	case ready.Status == metav1.ConditionUnknown && healthy != nil && healthy.Reason == ready.Reason && healthy.Message == ready.Message:
 		return "", "" // applied, and its health is being waited for
 	case ready.Status == metav1.ConditionFalse && !slices.Contains(passing, ready.Reason):
 		return gitopsv1alpha1.CommitError, ready.Reason + ": " + ready.Message

@@ -18,9 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 )
 
@@ -40,6 +42,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Watches(&notificationv1beta3.Provider{}, inNamespace, byGeneration).
 		Watches(&workv1alpha2.ResourceBinding{}, r.whenBindingChanges()).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, r.whenBindingChanges()).
+		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(silenceChanges)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: lanes.ByNamespace(r.opts.Concurrent)}).
 		Complete(r)
 }
@@ -73,6 +76,34 @@ func (r *Reconciler) inNamespace(ctx context.Context, obj client.Object) []recon
 	var requests []reconcile.Request
 	for i := range list.Items {
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
+
+// silenceChanges lets pass a cluster that falls silent, or is heard of again.
+var silenceChanges = predicate.Funcs{
+	CreateFunc: func(event.CreateEvent) bool { return false }, // its bindings are seen at a start, too
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		before, okBefore := e.ObjectOld.(*clusterv1alpha1.Cluster)
+		after, okAfter := e.ObjectNew.(*clusterv1alpha1.Cluster)
+		if !okBefore || !okAfter {
+			return false
+		}
+		was, _ := rollup.SilenceOf(before)
+		is, _ := rollup.SilenceOf(after)
+		return was != is
+	},
+	DeleteFunc: func(event.DeleteEvent) bool { return false },
+}
+
+// all returns the Kustomizations that have commit statuses: what a cluster runs of them
+// is known by its bindings, which are many.
+func (r *Reconciler) all(context.Context, client.Object) []reconcile.Request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	requests := make([]reconcile.Request, 0, len(r.tracked))
+	for key := range r.tracked {
+		requests = append(requests, reconcile.Request{NamespacedName: key})
 	}
 	return requests
 }

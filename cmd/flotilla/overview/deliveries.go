@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,11 +28,11 @@ import (
 
 // states are what a rollup calls them.
 var states = map[rollup.State]situation.State{
-	rollup.Healthy: situation.Ready, rollup.Progressing: situation.Progressing, rollup.Failed: situation.Failed,
+	rollup.Healthy: situation.Ready, rollup.Progressing: situation.Progressing, rollup.Unknown: situation.Unknown, rollup.Failed: situation.Failed,
 }
 
 // deliveriesOf says how a template fares in each of its clusters.
-func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work) []lineage.Delivery {
+func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work, silent rollup.Silences) []lineage.Delivery {
 	if works == nil {
 		works = []*workv1alpha1.Work{} // nil would mean that they are not known
 	}
@@ -42,7 +43,7 @@ func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, w
 		}
 	}
 	judged := map[string]rollup.ClusterPart{}
-	for _, part := range rollup.PartOf(template, b, works).Clusters {
+	for _, part := range rollup.PartOf(template, b, works, silent).Clusters {
 		judged[part.Name] = part
 	}
 	var out []lineage.Delivery
@@ -55,6 +56,7 @@ func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, w
 			}
 		}
 		fill(&d, byCluster[target.Name])
+		unheard(&d, silent)
 		delete(byCluster, target.Name)
 		out = append(out, d)
 	}
@@ -65,14 +67,27 @@ func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, w
 	for cluster, w := range byCluster {
 		d := lineage.Delivery{Cluster: cluster, State: situation.Progressing, Message: cmp.Or(kept[cluster], "it is being taken out of this cluster")}
 		fill(&d, w)
+		unheard(&d, silent)
 		out = append(out, d)
 	}
 	slices.SortFunc(out, byName)
 	return out
 }
 
+// unheard takes back what is not known, because nothing is heard of the cluster.
+func unheard(d *lineage.Delivery, silent rollup.Silences) {
+	s, ok := silent[d.Cluster]
+	if !ok {
+		return
+	}
+	if d.State != situation.Unknown { // else its message says it already
+		d.Message = strings.TrimSuffix(s.String()+"; "+d.Message, "; ")
+	}
+	d.State, d.Health = situation.Unknown, string(workv1alpha1.ResourceUnknown)
+}
+
 // deliveriesOfWorks says the same where there is no binding.
-func deliveriesOfWorks(works []*workv1alpha1.Work) []lineage.Delivery {
+func deliveriesOfWorks(works []*workv1alpha1.Work, silent rollup.Silences) []lineage.Delivery {
 	var out []lineage.Delivery
 	for _, w := range works {
 		cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
@@ -84,6 +99,7 @@ func deliveriesOfWorks(works []*workv1alpha1.Work) []lineage.Delivery {
 		if c := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied); c != nil && c.Status == metav1.ConditionFalse {
 			d.Message = c.Message
 		}
+		unheard(&d, silent)
 		out = append(out, d)
 	}
 	slices.SortFunc(out, byName)

@@ -23,7 +23,7 @@ func TestKeptElsewhere(t *testing.T) {
 		works = append(works, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace(cluster), Name: "web"}})
 	}
 	got := map[string]string{}
-	for _, d := range deliveriesOf(&unstructured.Unstructured{Object: map[string]any{}}, b, works) {
+	for _, d := range deliveriesOf(&unstructured.Unstructured{Object: map[string]any{}}, b, works, nil) {
 		got[d.Cluster] = d.Message
 	}
 	want := map[string]string{"east": "kept until west is healthy", "north": "it is being taken out of this cluster", "west": "not applied yet"}

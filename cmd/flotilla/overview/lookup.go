@@ -14,11 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
 // lookup reads the object that a kind and a name mean on the control plane, or in
@@ -70,6 +72,20 @@ func (r reader) get(ctx context.Context, apiVersion, kind, namespace, name strin
 	obj.SetAPIVersion(apiVersion)
 	obj.SetKind(kind)
 	return obj, r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj)
+}
+
+// silences returns the clusters of which nothing is heard; none where they may not be read.
+func (r reader) silences(ctx context.Context) (rollup.Silences, error) {
+	out := rollup.Silences{}
+	err := listing.Each(ctx, r.hub, &clusterv1alpha1.ClusterList{}, func(c *clusterv1alpha1.Cluster) {
+		if s, silent := rollup.SilenceOf(c); silent {
+			out[c.Name] = s
+		}
+	})()
+	if apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	return out, err
 }
 
 // binding returns the binding of a template; nil where there is none.

@@ -160,7 +160,11 @@ func (t *tracer) delivery(ctx context.Context, template *unstructured.Unstructur
 		if err != nil {
 			return err
 		}
-		t.out.Clusters = deliveriesOfWorks(works)
+		silent, err := t.silences(ctx)
+		if err != nil {
+			return err
+		}
+		t.out.Clusters = deliveriesOfWorks(works, silent)
 		return t.members(ctx, template)
 	}
 	b, err := t.binding(ctx, template)
@@ -182,7 +186,11 @@ func (t *tracer) delivery(ctx context.Context, template *unstructured.Unstructur
 	mine := works[b.GetLabels()[idLabel(b)]]
 	t.placed(b)
 	t.out.Overrides = overridesOf(b, mine)
-	t.out.Clusters = deliveriesOf(template, b, mine)
+	silent, err := t.silences(ctx)
+	if err != nil {
+		return err
+	}
+	t.out.Clusters = deliveriesOf(template, b, mine, silent)
 	return t.members(ctx, template)
 }
 

@@ -148,6 +148,10 @@ func (g *grower) templates(ctx context.Context, entries []inventory.Entry) ([]li
 	if err != nil {
 		return nil, err
 	}
+	silent, err := g.silences(ctx)
+	if err != nil {
+		return nil, err
+	}
 	nodes := make([]lineage.Node, 0, len(entries))
 	for _, e := range entries {
 		node := lineage.Node{Object: lineage.Object{
@@ -156,13 +160,13 @@ func (g *grower) templates(ctx context.Context, entries []inventory.Entry) ([]li
 		}}
 		switch b := bindings[e.ID]; {
 		case b != nil:
-			grown(&node, b, works[b.GetLabels()[idLabel(b)]])
+			grown(&node, b, works[b.GetLabels()[idLabel(b)]], silent)
 		case e.ID.GroupKind == (schema.GroupKind{Kind: "Namespace"}):
 			carriers, err := g.worksOfNamespace(ctx, e.ID.Name)
 			if err != nil {
 				return nil, err
 			}
-			node.Children = worksNodes(carriers)
+			node.Children = worksNodes(carriers, silent)
 		case e.ID.GroupKind == kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind():
 			if node, err = g.nested(ctx, node); err != nil {
 				return nil, err
@@ -241,8 +245,8 @@ func templateID(b workv1alpha2.Binding) inventory.ID {
 }
 
 // grown hangs a binding and its Works below a template.
-func grown(node *lineage.Node, b workv1alpha2.Binding, works []*workv1alpha1.Work) {
-	part := situation.PartOf(b)
+func grown(node *lineage.Node, b workv1alpha2.Binding, works []*workv1alpha1.Work, silent rollup.Silences) {
+	part := situation.PartOf(b, silent)
 	kind := workv1alpha2.ResourceKindResourceBinding
 	if b.GetNamespace() == "" {
 		kind = workv1alpha2.ResourceKindClusterResourceBinding
@@ -250,7 +254,7 @@ func grown(node *lineage.Node, b workv1alpha2.Binding, works []*workv1alpha1.Wor
 	child := lineage.Node{
 		Object:   lineage.Object{APIVersion: workv1alpha2.GroupVersion.String(), Kind: kind, Namespace: b.GetNamespace(), Name: b.GetName()},
 		Text:     placementText(b),
-		Children: worksNodes(works),
+		Children: worksNodes(works, silent),
 	}
 	node.State = states[part.State]
 	ready := 0
@@ -293,7 +297,7 @@ func placementText(b workv1alpha2.Binding) string {
 }
 
 // worksNodes are Works with the objects that they put into members.
-func worksNodes(works []*workv1alpha1.Work) []lineage.Node {
+func worksNodes(works []*workv1alpha1.Work, silent rollup.Silences) []lineage.Node {
 	var out []lineage.Node
 	for _, w := range works {
 		cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
@@ -307,8 +311,12 @@ func worksNodes(works []*workv1alpha1.Work) []lineage.Node {
 		if c := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied); c != nil && c.Status == metav1.ConditionFalse {
 			node.Text = c.Message
 		}
+		text := memberText(w)
+		if s, ok := silent[cluster]; ok {
+			node.State, text = situation.Unknown, s.String()+"; last heard: "+text
+		}
 		if manifest, err := manifestOf(w); err == nil {
-			node.Children = []lineage.Node{{Object: objectOf(manifest, cluster), Text: memberText(w)}}
+			node.Children = []lineage.Node{{Object: objectOf(manifest, cluster), Text: text}}
 		}
 		out = append(out, node)
 	}

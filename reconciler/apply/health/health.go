@@ -32,7 +32,7 @@ type Templates interface {
 
 // Deps are what a Reader reads from.
 type Deps struct {
-	// Hub reads bindings, Works and policies from a cache.
+	// Hub reads bindings, Works, policies and Clusters from a cache.
 	Hub client.Reader
 	// Live reads without a cache.
 	Live client.Reader
@@ -78,16 +78,20 @@ func (r *Reader) Assess(ctx context.Context, req Request) ([]Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
+	silent, err := r.silences(ctx)
+	if err != nil {
+		return nil, err
+	}
 	verdicts := make([]Verdict, len(req.Entries))
 	for i, e := range req.Entries {
-		if verdicts[i], err = r.assess(ctx, req, e, policies, rules); err != nil {
+		if verdicts[i], err = r.assess(ctx, req, e, policies, rules, silent); err != nil {
 			return nil, err
 		}
 	}
 	return verdicts, nil
 }
 
-func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, policies selection, rules checks) (Verdict, error) {
+func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, policies selection, rules checks, silent rollup.Silences) (Verdict, error) {
 	v, obj := Verdict{ID: e.ID, State: rollup.Progressing}, req.Observed[e.ID]
 	binding, err := r.binding(ctx, e.ID)
 	if err != nil {
@@ -117,7 +121,7 @@ func (r *Reader) assess(ctx context.Context, req Request, e inventory.Entry, pol
 	switch {
 	case binding != nil:
 		works, err := r.works(ctx, binding)
-		v.State, v.Reason = rollup.Health(obj, binding, works)
+		v.State, v.Reason = rollup.Health(obj, binding, works, silent)
 		return v, err
 	case propagation.WaitsForChange(obj):
 		v.State, v.Reason = rollup.Healthy, "waits for its next change, as its policy is Lazy"

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"testing"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/kustomize"
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -140,6 +142,17 @@ func waiting(t *testing.T, obj *unstructured.Unstructured) *unstructured.Unstruc
 	return noted
 }
 
+var midnight = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// silentCluster is one that has been unreachable since midnight.
+func silentCluster(name string) *clusterv1alpha1.Cluster {
+	c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	c.Status.Conditions = []metav1.Condition{{
+		Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: clusterv1alpha1.ClusterNotReachableReason, LastTransitionTime: metav1.NewTime(midnight),
+	}}
+	return c
+}
+
 func scenes(t *testing.T) map[string]scene {
 	t.Helper()
 	cm, deploy, custom := object(t, config), object(t, deployment), object(t, widget)
@@ -152,6 +165,8 @@ func scenes(t *testing.T) map[string]scene {
 	east := func(state rollup.State, reason string) *rollup.Part {
 		return &rollup.Part{Object: "ConfigMap shop/web", Clusters: []rollup.ClusterPart{{Name: "east", State: state, Reason: reason}}}
 	}
+	silent := east(rollup.Unknown, "unreachable since 2026-01-01 00:00 UTC; last heard: healthy")
+	silent.Clusters[0].Silence, silent.Clusters[0].Heard = &rollup.Silence{Cause: "unreachable", Since: midnight.Local()}, "healthy"
 	return map[string]scene{
 		"nobody propagates it": {template: cm},
 		"nobody propagates a Deployment, which then never runs": {
@@ -170,11 +185,15 @@ func scenes(t *testing.T) map[string]scene {
 			template: cm, unknown: true, objects: []client.Object{policy(policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "ConfigMap", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}})},
 			state: rollup.Progressing, reason: "waits to be taken up by its policy", part: waits("waits to be taken up by its policy"),
 		},
-		"a policy selects another one":   {template: cm, objects: []client.Object{policy(policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "ConfigMap", Name: "api"})}},
-		"a policy selects another kind":  {template: cm, objects: []client.Object{policy(policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "Secret"})}},
-		"a binding of another group":     {template: cm, objects: []client.Object{other}},
-		"bound, and nothing sent":        {template: cm, objects: []client.Object{bound}, state: rollup.Progressing, reason: "east: not sent yet", part: east(rollup.Progressing, "not sent yet")},
-		"bound, sent and healthy":        {template: cm, objects: []client.Object{bound, work(bound)}, part: east(rollup.Healthy, "")},
+		"a policy selects another one":  {template: cm, objects: []client.Object{policy(policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "ConfigMap", Name: "api"})}},
+		"a policy selects another kind": {template: cm, objects: []client.Object{policy(policyv1alpha1.ResourceSelector{APIVersion: "v1", Kind: "Secret"})}},
+		"a binding of another group":    {template: cm, objects: []client.Object{other}},
+		"bound, and nothing sent":       {template: cm, objects: []client.Object{bound}, state: rollup.Progressing, reason: "east: not sent yet", part: east(rollup.Progressing, "not sent yet")},
+		"bound, sent and healthy":       {template: cm, objects: []client.Object{bound, work(bound)}, part: east(rollup.Healthy, "")},
+		"bound, sent and healthy when its cluster was last heard of": {
+			template: cm, objects: []client.Object{bound, work(bound), silentCluster("east")},
+			state: rollup.Unknown, reason: "east: unreachable since 2026-01-01 00:00 UTC; last heard: healthy", part: silent,
+		},
 		"bound, with a version not seen": {template: changed(cm), objects: []client.Object{bound, work(bound)}, state: rollup.Progressing, reason: "waits to be taken up by its policy", part: waits("waits to be taken up by its policy")},
 		"bound, with an older version in the cluster": {
 			template: changed(cm), objects: []client.Object{binding(t, changed(cm)), work(bound)},

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
@@ -28,9 +29,13 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 	if err != nil {
 		return nil, err
 	}
+	silent, err := r.silences(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var parts []rollup.Part
 	for _, e := range entries {
-		part, propagated, err := r.part(ctx, owner, e, policies)
+		part, propagated, err := r.part(ctx, owner, e, policies, silent)
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +46,7 @@ func (r *Reader) Parts(ctx context.Context, owner client.ObjectKey, entries []in
 	return parts, nil
 }
 
-func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.Entry, policies selection) (rollup.Part, bool, error) {
+func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.Entry, policies selection, silent rollup.Silences) (rollup.Part, bool, error) {
 	waits := func(reason string) rollup.Part {
 		return rollup.Part{Object: objectName(e.ID), State: rollup.Progressing, Reason: reason}
 	}
@@ -67,14 +72,14 @@ func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.E
 		return waits("does not exist"), true, nil
 	case presence == store.Unknown:
 		part := waits("waits to be looked at")
-		part.Unknown = true
+		part.Unread = true
 		return part, true, nil
 	}
 	works, err := r.works(ctx, binding)
 	if err != nil {
 		return rollup.Part{}, false, err
 	}
-	return rollup.PartOf(template, binding, works), true, nil
+	return rollup.PartOf(template, binding, works, silent), true, nil
 }
 
 // applied reports whether the named Kustomization applied an object.
@@ -92,6 +97,15 @@ func objectName(id inventory.ID) string {
 }
 
 func resourceOf(obj *unstructured.Unstructured) selector.Resource { return selector.ResourceOf(obj) }
+
+// silences returns the clusters of which nothing is heard.
+func (r *Reader) silences(ctx context.Context) (rollup.Silences, error) {
+	var list clusterv1alpha1.ClusterList
+	if err := r.Hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list clusters: %w", err)
+	}
+	return rollup.SilencesOf(list.Items), nil
+}
 
 // selection are the policies of the hub.
 type selection struct {

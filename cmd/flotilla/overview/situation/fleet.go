@@ -17,6 +17,8 @@ const (
 	Suspended State = "Suspended"
 	// Progressing means that it may become ready by itself.
 	Progressing State = "Progressing"
+	// Unknown means that nothing is heard of its cluster.
+	Unknown State = "Unknown"
 	// Failed means that somebody has to act.
 	Failed State = "Failed"
 )
@@ -28,7 +30,7 @@ func (s State) word() string {
 		return "True"
 	case Suspended:
 		return "suspended"
-	case Progressing:
+	case Progressing, Unknown:
 		return "Unknown"
 	default:
 		return "False"
@@ -62,6 +64,8 @@ func (f Fleet) nothing() bool { return len(f.Sources)+len(f.Kustomizations)+f.Te
 type Count struct {
 	Total int `json:"total"`
 	Ready int `json:"ready"`
+	// Unknown are those that were in a cluster of which nothing is heard any more.
+	Unknown int `json:"unknown,omitempty"`
 }
 
 // Source is a GitRepository.

@@ -13,11 +13,13 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 )
 
@@ -35,6 +37,7 @@ type Survey struct {
 	reach   map[inventory.ID]*reach
 	owned   map[int][]inventory.ID // by the place of the Kustomization
 	members map[string]*Count
+	silent  rollup.Silences
 }
 
 // reach is where a template should be, and where it is as it should be.
@@ -47,7 +50,7 @@ func NewSurvey(now time.Time, namespace string) *Survey {
 	return &Survey{
 		now: now, within: namespace,
 		fleet: Fleet{APIVersion: APIVersion, Kind: "FleetStatus", Namespace: namespace, Sources: []Source{}, Kustomizations: []Kustomization{}, Clusters: []Cluster{}, Problems: []Problem{}},
-		reach: map[inventory.ID]*reach{}, owned: map[int][]inventory.ID{}, members: map[string]*Count{},
+		reach: map[inventory.ID]*reach{}, owned: map[int][]inventory.ID{}, members: map[string]*Count{}, silent: rollup.Silences{},
 	}
 }
 
@@ -162,9 +165,13 @@ func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
 }
 
 // Cluster adds a member. heard is when its agent last reported; zero where it
-// never did or has none.
+// never did or has none. It is to be added before the bindings: what was said of them by
+// one of which nothing is heard any more does not count.
 func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 	s.hold(c.Status.Conditions)
+	if silence, silent := rollup.SilenceOf(c); silent {
+		s.silent[c.Name] = silence
+	}
 	state, ready := judge(c.Status.Conditions, true)
 	out := Cluster{
 		Name: c.Name, State: state, Version: c.Status.KubernetesVersion, Mode: string(c.Spec.SyncMode),
@@ -186,7 +193,7 @@ func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 	out.CPU, out.Memory = taken(c.Status.ResourceSummary)
 	s.fleet.Clusters = append(s.fleet.Clusters, out)
 	message := orElse(out.Message, "it has not reported yet")
-	if out.Heard != nil && out.State != Ready {
+	if out.Heard != nil && out.silent() {
 		message += "; its agent was last heard " + ago(s.now, out.Heard.Time)
 	}
 	s.problem(Problem{State: out.State, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: message, Next: clusterNext(c, ready)})
@@ -244,6 +251,9 @@ func (s *Survey) Fleet() Fleet {
 			f.Clusters[i].Templates = *count
 		}
 	}
+	for i := range f.Problems {
+		f.Problems[i].Message += s.unknownIn(f.Problems[i])
+	}
 	slices.SortFunc(f.Sources, func(a, b Source) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
@@ -255,6 +265,16 @@ func (s *Survey) Fleet() Fleet {
 	slices.Sort(f.Unread)
 	f.Ready = len(f.Problems)+len(f.Unread) == 0
 	return f
+}
+
+// unknownIn adds to what is wrong with a cluster what is not known for it.
+func (s *Survey) unknownIn(p Problem) string {
+	count, silence := s.members[p.Name], s.silent[p.Name]
+	if p.Kind != clusterv1alpha1.ResourceKindCluster || p.State != Failed || count == nil || count.Unknown == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the state of %d %s there is unknown for %s", count.Unknown, plural(count.Unknown, "template", "templates"),
+		duration.HumanDuration(max(s.now.Sub(silence.Since), 0)))
 }
 
 // clustersOf counts the clusters of templates.

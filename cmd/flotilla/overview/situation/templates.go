@@ -16,7 +16,7 @@ import (
 )
 
 // states are what a rollup calls them.
-var states = map[rollup.State]State{rollup.Healthy: Ready, rollup.Progressing: Progressing, rollup.Failed: Failed}
+var states = map[rollup.State]State{rollup.Healthy: Ready, rollup.Progressing: Progressing, rollup.Unknown: Unknown, rollup.Failed: Failed}
 
 // Binding adds a template by its binding.
 func (s *Survey) Binding(b workv1alpha2.Binding) {
@@ -25,7 +25,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 		return
 	}
 	s.fleet.Templates.Total++
-	part := PartOf(b)
+	part, unknown := PartOf(b, s.silent), false
 	found := &reach{}
 	problems := map[string]*Problem{}
 	note := func(state rollup.State, cluster, reason string) {
@@ -49,13 +49,21 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 			found.ready = append(found.ready, c.Name)
 			continue
 		}
+		if c.Silence != nil { // told once, of the cluster
+			count.Unknown++
+			unknown = true
+			continue
+		}
 		note(c.State, c.Name, c.Reason)
 	}
 	for _, kept := range placement.KeptBy(b.BindingSpec()) {
 		note(rollup.Progressing, "", kept.String())
 	}
 	s.reach[idOf(ref)] = found
-	if len(problems) == 0 {
+	switch {
+	case unknown:
+		s.fleet.Templates.Unknown++
+	case len(problems) == 0:
 		s.fleet.Templates.Ready++
 	}
 	for _, key := range slices.Sorted(maps.Keys(problems)) {
@@ -66,8 +74,9 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 }
 
 // PartOf judges a template by its binding alone. Whether clusters hold the latest
-// version is not known that way; what they hold is.
-func PartOf(b workv1alpha2.Binding) rollup.Part {
+// version is not known that way; what they hold is, but for clusters of which nothing is
+// heard.
+func PartOf(b workv1alpha2.Binding, silent rollup.Silences) rollup.Part {
 	ref := b.BindingSpec().Resource
 	template := &unstructured.Unstructured{}
 	template.SetAPIVersion(ref.APIVersion)
@@ -78,7 +87,7 @@ func PartOf(b workv1alpha2.Binding) rollup.Part {
 	annotations := blind.GetAnnotations()
 	delete(annotations, propagation.DigestAnnotation) // it could be compared with the template only
 	blind.SetAnnotations(annotations)
-	return rollup.PartOf(template, blind, nil)
+	return rollup.PartOf(template, blind, nil, silent)
 }
 
 func (s *Survey) member(name string) *Count {

@@ -96,7 +96,12 @@ func (t *text) summary(f Fleet) {
 		verdict, ready(clusters).text(), ready(sources).text(), ready(applies).text(), f.Templates.text())
 }
 
-func (c Count) text() string { return fmt.Sprintf("%d/%d", c.Ready, c.Total) }
+func (c Count) text() string {
+	if c.Unknown > 0 {
+		return fmt.Sprintf("%d/%d (%d unknown)", c.Ready, c.Total, c.Unknown)
+	}
+	return fmt.Sprintf("%d/%d", c.Ready, c.Total)
+}
 
 func plural(n int, one, many string) string {
 	if n == 1 {
@@ -182,9 +187,14 @@ func (f Fleet) clusters(opts TextOptions) table {
 	return s
 }
 
+// silent says that its agent is not heard of, rather than that it tells of trouble.
+func (c *Cluster) silent() bool {
+	return c.Reason == clusterv1alpha1.ClusterStatusUnknownReason || c.Reason == clusterv1alpha1.ClusterStatusNeverUpdatedReason
+}
+
 func (c *Cluster) word() string {
 	word := c.State.word()
-	if c.Reason == clusterv1alpha1.ClusterStatusUnknownReason || c.Reason == clusterv1alpha1.ClusterStatusNeverUpdatedReason {
+	if c.silent() {
 		word = Progressing.word() // nobody knows
 	}
 	if c.Cordoned {
@@ -205,7 +215,7 @@ func (c *Cluster) agent(now time.Time) string {
 		return "heard just now" // it says that the cluster is well before its first sign of life
 	case c.Heard == nil:
 		return "never heard"
-	case c.State != Ready:
+	case c.silent():
 		return "silent since " + strings.TrimSuffix(ago(now, c.Heard.Time), " ago")
 	default:
 		return "heard " + ago(now, c.Heard.Time)

@@ -48,19 +48,23 @@ func TestForeignTextObeysNothing(t *testing.T) {
 }
 
 // TestWhenAnAgentWasHeard: one that says that its cluster is well was heard, also before
-// its first sign of life.
+// its first sign of life. One that says that its cluster is away is heard all the same.
 func TestWhenAnAgentWasHeard(t *testing.T) {
 	now := time.Unix(1000, 0)
 	heard := metav1.NewTime(now.Add(-time.Minute))
-	for want, c := range map[string]Cluster{
-		"-":                {Mode: "Push", State: Ready},
-		"heard just now":   {Mode: "Pull", State: Ready},
-		"never heard":      {Mode: "Pull", State: Failed},
-		"heard 60s ago":    {Mode: "Pull", State: Ready, Heard: &heard},
-		"silent since 60s": {Mode: "Pull", State: Failed, Heard: &heard},
+	for _, tc := range []struct {
+		want string
+		c    Cluster
+	}{
+		{"-", Cluster{Mode: "Push", State: Ready}},
+		{"heard just now", Cluster{Mode: "Pull", State: Ready}},
+		{"never heard", Cluster{Mode: "Pull", State: Failed}},
+		{"heard 60s ago", Cluster{Mode: "Pull", State: Ready, Heard: &heard}},
+		{"heard 60s ago", Cluster{Mode: "Pull", State: Failed, Reason: "ClusterNotReachable", Heard: &heard}},
+		{"silent since 60s", Cluster{Mode: "Pull", State: Failed, Reason: "ClusterStatusUnknown", Heard: &heard}},
 	} {
-		if got := c.agent(now); got != want {
-			t.Errorf("%+v: %q, want %q", c, got, want)
+		if got := tc.c.agent(now); got != tc.want {
+			t.Errorf("%+v: %q, want %q", tc.c, got, tc.want)
 		}
 	}
 }
