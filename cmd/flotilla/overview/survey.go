@@ -8,10 +8,13 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -36,7 +39,7 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, now time
 		what string
 		read func() error
 	}{
-		{"clusters", func() error { return surveyClusters(ctx, hub, s) }},
+		{situation.Clusters, func() error { return surveyClusters(ctx, hub, s) }},
 		{"GitRepositories", listing.Each(ctx, hub, &sourcev1.GitRepositoryList{}, s.Repository, within)},
 		{"Kustomizations", listing.Each(ctx, hub, &kustomizev1.KustomizationList{}, s.Kustomization, within)},
 		{"PropagationPolicies", listing.Each(ctx, hub, &policyv1alpha1.PropagationPolicyList{}, func(p *policyv1alpha1.PropagationPolicy) { s.Policy(p) }, within)},
@@ -50,6 +53,7 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, now time
 			return nil
 		}},
 		{"ClusterResourceBindings", listing.Each(ctx, hub, &workv1alpha2.ClusterResourceBindingList{}, func(b *workv1alpha2.ClusterResourceBinding) { s.Binding(b) })},
+		{"workloads", func() error { return surveyWorkloads(ctx, hub, s) }},
 		{"Works", func() error { return surveyWaiting(ctx, hub, namespace, s) }},
 	} {
 		switch err := part.read(); {
@@ -89,6 +93,30 @@ func exists(ctx context.Context, hub client.Reader, namespace string) (known boo
 	default:
 		return true, err
 	}
+}
+
+// workloads are the kinds of which nothing comes unless a policy carries them.
+var workloads = []schema.GroupVersionKind{
+	appsv1.SchemeGroupVersion.WithKind("DaemonSet"), appsv1.SchemeGroupVersion.WithKind("Deployment"), appsv1.SchemeGroupVersion.WithKind("StatefulSet"),
+	batchv1.SchemeGroupVersion.WithKind("CronJob"), batchv1.SchemeGroupVersion.WithKind("Job"),
+}
+
+// surveyWorkloads reads the metadata of the workloads, where templates may be.
+func surveyWorkloads(ctx context.Context, hub client.Reader, s *situation.Survey) error {
+	for _, gvk := range workloads {
+		for _, ns := range s.Namespaces() {
+			list := &metav1.PartialObjectMetadataList{}
+			list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+			take := func(obj *metav1.PartialObjectMetadata) {
+				obj.SetGroupVersionKind(gvk)
+				s.Workload(obj)
+			}
+			if err := listing.Each(ctx, hub, list, take, client.InNamespace(ns))(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // surveyWaiting reads the Works that are being deleted, where a status is about all

@@ -39,7 +39,7 @@ func TestWatchShowsWhatChanges(t *testing.T) {
 			t.Fatalf("the next line is %q, want %q", lines.Text(), want)
 		}
 	}
-	next("All is ready: clusters 0/0")
+	next("All is ready, but 1 thing is worth a look: clusters 0/0")
 	now.Step(o.interval) // nothing new, and nothing printed: the next line is of what follows
 	if err := hub.Create(t.Context(), &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}}); err != nil {
 		t.Fatal(err)

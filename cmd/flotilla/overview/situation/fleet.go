@@ -53,6 +53,9 @@ type Fleet struct {
 	// Problems are ordered: failed before progressing, and what may be the reason
 	// of others first.
 	Problems []Problem `json:"problems"`
+	// Notes are about what does nothing, or not all that its words say: a typo looks like
+	// that. They do not count as problems.
+	Notes []Note `json:"notes,omitempty"`
 	// Unread names what the caller may not read, so that nothing is said of it.
 	Unread []string `json:"unread,omitempty"`
 }

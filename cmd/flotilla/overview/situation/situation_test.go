@@ -182,12 +182,12 @@ func TestManyClusters(t *testing.T) {
 
 func TestNothing(t *testing.T) {
 	s := situation.NewSurvey(now, "")
-	s.Unread("Kustomizations")
+	s.Unread(situation.Clusters)
 	f := s.Fleet()
 	if f.Ready {
 		t.Error("a fleet that nobody may read is ready")
 	}
-	const want = "What you may read is ready: clusters 0/0, sources 0/0, Kustomizations 0/0, templates 0/0.\nYou may not read Kustomizations: nothing is said of them.\n"
+	const want = "What you may read is ready: clusters 0/0, sources 0/0, Kustomizations 0/0, templates 0/0.\nYou may not read clusters: nothing is said of them.\n"
 	if diff := cmp.Diff(want, string(text(t, f, false))); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}

@@ -23,6 +23,9 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 )
 
+// Clusters is what Unread is told where these may not be read.
+const Clusters = "clusters"
+
 // readyCondition is the type that all kinds here share.
 const readyCondition = "Ready"
 
@@ -38,6 +41,9 @@ type Survey struct {
 	owned   map[int][]inventory.ID // by the place of the Kustomization
 	members map[string]*Count
 	silent  rollup.Silences
+	blind   bool // the clusters may not be read
+	// uncarried are workloads that no policy carries.
+	uncarried []inventory.ID
 }
 
 // reach is where a template should be, and where it is as it should be.
@@ -55,7 +61,10 @@ func NewSurvey(now time.Time, namespace string) *Survey {
 }
 
 // Unread says that the caller may not read something.
-func (s *Survey) Unread(what string) { s.fleet.Unread = append(s.fleet.Unread, what) }
+func (s *Survey) Unread(what string) {
+	s.fleet.Unread = append(s.fleet.Unread, what)
+	s.blind = s.blind || what == Clusters
+}
 
 // Nothing says whether no source, Kustomization or template was seen.
 func (s *Survey) Nothing() bool { return s.fleet.nothing() }
@@ -214,16 +223,18 @@ func (s *Survey) hold(conditions []metav1.Condition) {
 	s.problem(Problem{State: Failed, Kind: controlPlaneKind, Name: "hub", Message: held.Message, Next: "flotilla resume hub --dry-run"})
 }
 
-// Policy adds a policy. Only those that cannot act are shown.
+// Policy adds a policy, after the clusters. Only those that cannot act are shown, and
+// those that do nothing.
 func (s *Survey) Policy(p policyv1alpha1.Policy) {
 	status := p.PropagationStatus()
-	ready := apimeta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
-	if ready == nil || ready.Status != metav1.ConditionFalse {
-		return
-	}
 	kind := "PropagationPolicy"
 	if p.GetNamespace() == "" {
 		kind = "ClusterPropagationPolicy"
+	}
+	ready := apimeta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
+	if ready == nil || ready.Status != metav1.ConditionFalse {
+		s.idle(p, kind)
+		return
 	}
 	s.problem(Problem{State: Failed, Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(), Message: ready.Message,
 		Next: "put right what it says: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + inNamespace(p.GetNamespace())})
@@ -242,6 +253,8 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 
 // Fleet returns what was found. The Survey must not be used after.
 func (s *Survey) Fleet() Fleet {
+	s.noteUncarried()
+	s.noteEmpty()
 	f := s.fleet
 	for i := range f.Kustomizations {
 		f.Kustomizations[i].Clusters = s.clustersOf(s.owned[i])
@@ -262,6 +275,9 @@ func (s *Survey) Fleet() Fleet {
 	})
 	slices.SortFunc(f.Clusters, func(a, b Cluster) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortStableFunc(f.Problems, compareProblems)
+	slices.SortStableFunc(f.Notes, func(a, b Note) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Message, b.Message))
+	})
 	slices.Sort(f.Unread)
 	f.Ready = len(f.Problems)+len(f.Unread) == 0
 	return f

@@ -39,6 +39,7 @@ func (f Fleet) Text(w io.Writer, opts TextOptions) error {
 		t.table(table)
 	}
 	t.problems(f.Problems)
+	t.notes(f.Notes)
 	for _, what := range f.Unread {
 		t.line("You may not read %s: nothing is said of them.", what)
 	}
@@ -88,6 +89,9 @@ func (t *text) summary(f Fleet) {
 	verdict := "All is ready"
 	if len(f.Unread) > 0 {
 		verdict = "What you may read is ready"
+	}
+	if n := len(f.Notes); n > 0 {
+		verdict += fmt.Sprintf(", but %d %s worth a look", n, plural(n, "thing is", "things are"))
 	}
 	if n := len(f.Problems); n > 0 {
 		verdict = fmt.Sprintf("%d %s not ready", n, plural(n, "thing is", "things are"))
@@ -240,6 +244,24 @@ func (t *text) problems(problems []Problem) {
 		t.line("      next: %s", p.Next)
 	}
 	if left := len(problems) - most; left > 0 {
+		t.line("  and %d more: -o wide shows all", left)
+	}
+}
+
+func (t *text) notes(notes []Note) {
+	if len(notes) == 0 {
+		return
+	}
+	t.line("\nWORTH A LOOK")
+	most := mostProblems
+	if t.opts.Wide {
+		most = len(notes)
+	}
+	for i, n := range notes[:min(most, len(notes))] {
+		t.line("  %2d  %s", i+1, strings.TrimPrefix(n.object()+": "+clip(Clean(n.Message), t.opts.Wide), ": "))
+		t.line("      next: %s", n.Next)
+	}
+	if left := len(notes) - most; left > 0 {
 		t.line("  and %d more: -o wide shows all", left)
 	}
 }

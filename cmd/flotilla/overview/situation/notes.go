@@ -1,0 +1,124 @@
+package situation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+// Note is something that is not wrong by itself, but does nothing, or not all that its
+// words say: a typo looks like that.
+type Note struct {
+	// Kind, Namespace and Name are of the object; of the first of them where the message
+	// counts several, and empty where it is about the fleet.
+	Kind      string `json:"kind,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Message   string `json:"message"`
+	// Next is what to do, or where to look.
+	Next string `json:"next"`
+}
+
+// object is "Deployment shop/web"; empty where the note is about the fleet.
+func (n Note) object() string {
+	return strings.TrimSpace(Problem{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}.Object())
+}
+
+func (s *Survey) note(n Note) { s.fleet.Notes = append(s.fleet.Notes, n) }
+
+// idle notes that a policy that can act carries nothing, or names clusters that are not
+// in the fleet.
+func (s *Survey) idle(p policyv1alpha1.Policy, kind string) {
+	if s.within != "" && p.GetNamespace() == "" {
+		return // it is about other namespaces, too
+	}
+	status := p.PropagationStatus()
+	about := Note{Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName()}
+	if status.Templates == 0 && status.ObservedGeneration == p.GetGeneration() && apimeta.IsStatusConditionTrue(status.Conditions, policyv1alpha1.PolicyReady) {
+		n := about
+		n.Message = "it carries nothing: there is no object that its selectors mean, or another policy carries it"
+		n.Next = "compare its resourceSelectors with what there is; flotilla explain KIND/NAME says why an object is not carried"
+		s.note(n)
+	}
+	if strange := s.strangers(p.PropagationSpec().Placement); len(strange) > 0 {
+		n := about
+		n.Message = fmt.Sprintf("it names %s, which %s not in the fleet", strings.Join(strange, ", "), plural(len(strange), "is", "are"))
+		n.Next = "correct the name, or join the cluster: flotilla get clusters"
+		s.note(n)
+	}
+}
+
+// strangers are the names of clusters in a placement that no cluster has, sorted; none
+// where the clusters are not known.
+func (s *Survey) strangers(p policyv1alpha1.Placement) []string {
+	if s.blind {
+		return nil
+	}
+	var names []string
+	if p.ClusterAffinity != nil {
+		names = append(names, p.ClusterAffinity.ClusterNames...)
+	}
+	for i := range p.ClusterAffinities {
+		names = append(names, p.ClusterAffinities[i].ClusterNames...)
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool {
+		return slices.ContainsFunc(s.fleet.Clusters, func(c Cluster) bool { return c.Name == name })
+	})
+}
+
+// Workload adds an object that runs in clusters only, by its metadata. It is to be added
+// after the bindings. One that no policy carries runs nowhere.
+func (s *Survey) Workload(obj *metav1.PartialObjectMetadata) {
+	gvk := obj.GroupVersionKind()
+	id := inventory.ID{Namespace: obj.Namespace, Name: obj.Name, GroupKind: gvk.GroupKind()}
+	r := selector.Resource{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: obj.Namespace, Name: obj.Name, Labels: obj.Labels}
+	if s.reach[id] != nil || !s.counts(id) || strings.HasPrefix(obj.Namespace, "kube-") || !propagation.Propagates(r, propagation.SkipRules{}) {
+		return
+	}
+	if _, claimed := propagation.Claimed(obj); claimed {
+		return // it is about to have a binding, or waits for its next change
+	}
+	s.uncarried = append(s.uncarried, id)
+}
+
+// mostNamed is how many objects a note names.
+const mostNamed = 3
+
+// noteUncarried notes the workloads that no policy carries.
+func (s *Survey) noteUncarried() {
+	if len(s.uncarried) == 0 {
+		return
+	}
+	first := s.uncarried[0]
+	var names []string
+	for _, id := range s.uncarried[1:min(len(s.uncarried), mostNamed)] {
+		names = append(names, Problem{Kind: id.GroupKind.Kind, Namespace: id.Namespace, Name: id.Name}.Object())
+	}
+	message := "no policy carries it, so that it runs nowhere"
+	if more := len(s.uncarried) - 1; more > 0 {
+		message += fmt.Sprintf("; the same of %d more: %s", more, strings.Join(names, ", "))
+		if more >= mostNamed {
+			message += " …"
+		}
+	}
+	s.note(Note{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name, Message: message,
+		Next: "flotilla explain " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)})
+}
+
+// noteEmpty notes that there is no cluster.
+func (s *Survey) noteEmpty() {
+	if s.blind || s.within != "" || len(s.fleet.Clusters) > 0 {
+		return
+	}
+	s.note(Note{Message: "there is no cluster in the fleet, so that nothing runs anywhere",
+		Next: "flotilla join NAME --cluster-kubeconfig FILE, or flotilla token create --cluster-name NAME --print-register-command=agent"})
+}

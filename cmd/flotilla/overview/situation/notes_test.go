@@ -1,0 +1,78 @@
+package situation_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+func member(name string) *clusterv1alpha1.Cluster {
+	c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push}}
+	c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "ClusterReady", Message: "fine"}}
+	return c
+}
+
+// carrying is a policy that can act, and what it carries.
+func carrying(name string, templates int32, clusters ...string) *policyv1alpha1.PropagationPolicy {
+	p := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: name, Generation: 2, Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: name},
+	}}
+	if len(clusters) > 0 {
+		p.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: clusters}
+	}
+	p.Status.ObservedGeneration, p.Status.Templates = 2, templates
+	p.Status.Conditions = []metav1.Condition{{Type: policyv1alpha1.PolicyReady, Status: metav1.ConditionTrue}}
+	return p
+}
+
+func workload(namespace, name string) *metav1.PartialObjectMetadata {
+	obj := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	obj.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("Deployment"))
+	obj.APIVersion = "apps/v1"
+	return obj
+}
+
+// TestNotes: a fleet in which nothing fails, and not all is carried.
+func TestNotes(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	s.Cluster(member("east"), time.Time{})
+	s.Policy(carrying("web", 1, "east"))
+	s.Policy(carrying("half", 1, "wst", "east", "nrth"))
+	s.Policy(carrying("typo", 0))
+	unseen := carrying("unseen", 0)
+	unseen.Generation = 3
+	s.Policy(unseen)
+	carried := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "needed-deployment"}}
+	carried.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{{Namespace: "shop", Name: "web-deployment", Clusters: []workv1alpha2.TargetCluster{{Name: "east"}}}}
+	carried.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy}}
+	carried.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "needed"}
+	s.Binding(carried)
+	s.Workload(workload("shop", "needed"))
+	claimed := workload("shop", "claimed")
+	propagation.ClaimOf(carrying("web", 1)).Set(claimed)
+	s.Workload(claimed)
+	s.Workload(workload("kube-system", "ours"))
+	for _, name := range []string{"alone", "b", "c", "d"} {
+		s.Workload(workload("shop", name))
+	}
+	golden(t, "notes.txt", text(t, s.Fleet(), false))
+}
+
+// TestAnEmptyFleet says what to do first, and so does no tenant's view of it.
+func TestAnEmptyFleet(t *testing.T) {
+	golden(t, "empty.txt", text(t, situation.NewSurvey(now, "").Fleet(), false))
+	blind := situation.NewSurvey(now, "")
+	blind.Unread(situation.Clusters)
+	blind.Policy(carrying("web", 1, "east"))
+	if diff := cmp.Diff([]situation.Note(nil), blind.Fleet().Notes); diff != "" {
+		t.Errorf("who may not read clusters is told of them (-want +got):\n%s", diff)
+	}
+}
