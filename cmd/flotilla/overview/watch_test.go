@@ -39,7 +39,9 @@ func TestWatchShowsWhatChanges(t *testing.T) {
 			t.Fatalf("the next line is %q, want %q", lines.Text(), want)
 		}
 	}
-	next("All is ready, but 1 thing is worth a look: clusters 0/0")
+	for _, line := range []string{"All is ready, but 1 thing is worth a look: clusters 0/0", "", "WORTH A LOOK", "   1  there is no cluster", "      next: "} {
+		next(line)
+	}
 	now.Step(o.interval) // nothing new, and nothing printed: the next line is of what follows
 	if err := hub.Create(t.Context(), &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}}); err != nil {
 		t.Fatal(err)
