@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/server/healthz"
@@ -155,7 +156,7 @@ func (c *ControlPlane) serverOptions() apiserver.Options {
 		FeatureGates:     c.opts.FeatureGates,
 		ExpiredAgents:    c.opts.ExpiredAgentGrace,
 		Up:               c.ready,
-		Pages:            map[string]http.Handler{clusterv1alpha1.OpenedPath: page(func() any { return c.Opened })},
+		Pages:            map[string]http.Handler{clusterv1alpha1.OpenedPath: page(func() any { return c.Opened }, time.Now())},
 	}
 	if c.store != nil && c.disk != nil {
 		out.Notice = func() string { return c.disk.Last().Text }
@@ -174,10 +175,11 @@ func (c *ControlPlane) check(*http.Request) error {
 	return nil
 }
 
-// page answers with what is said.
-func page(says func() any) http.HandlerFunc {
+// page answers with what is said since a time.
+func page(says func() any, since time.Time) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Last-Modified", since.UTC().Format(http.TimeFormat))
 		_, _ = fmt.Fprint(w, says()) // who asked may have gone
 	}
 }

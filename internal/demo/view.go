@@ -94,7 +94,7 @@ func (v View) run() Stage {
 // Table is the view as lines for a terminal.
 func (v View) Table(elapsed time.Duration) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  from commit to cluster                                  %4.0fs\n\n", elapsed.Seconds())
+	fmt.Fprintf(&b, "  since the demo was started                              %4.0fs\n\n", elapsed.Seconds())
 	writeStage(&b, "1 fetch", v.Fetch)
 	writeStage(&b, "2 apply", v.Apply)
 	writeStage(&b, "3 place", v.Place)

@@ -111,8 +111,8 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 		return loop.Next{}, err // at each look, before the pace of what is put back
 	}
 	if act == correct || act == restore {
-		if pause := l.pace.Due(s.key); pause > 0 {
-			return loop.Next{After: pause}, nil
+		if pause := l.pace.Due(s.key); pause > 0 { // what is not as it should be is not called applied meanwhile
+			return loop.Next{After: pause}, l.explain(s, m, l.pace.Why(s.key, m.ordinal))
 		}
 		l.pace.Ran(s.key)
 	}
@@ -123,6 +123,9 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	defer done()
 	untold := s.drifts[m.ordinal]
 	observed, err := l.apply(ctx, s, m, target{act, observed, presence})
+	if act == correct || act == restore {
+		l.pace.Failed(s.key, m.ordinal, err)
+	}
 	if err != nil {
 		s.applied[m.ordinal], s.drifts[m.ordinal] = record, untold // nothing was sent, nothing put back
 		return loop.Next{}, l.explain(s, m, err)

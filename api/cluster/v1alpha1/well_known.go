@@ -80,7 +80,8 @@ const (
 )
 
 // OpenedPath on the hub answers with the revision at which its loops began to work on the
-// store, as a decimal number; 0 where others may write that.
+// store, as a decimal number; 0 where others may write that. The header Last-Modified is
+// when the control plane was started.
 const OpenedPath = "/flotilla/opened"
 
 // HistoryAnnotation on the namespace kube-system of the hub is the JSON of its

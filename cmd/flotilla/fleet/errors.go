@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -52,7 +54,7 @@ func describe(server string, err error) error {
 	case err == nil, errors.Is(err, context.Canceled):
 		return err
 	case clientcmd.IsEmptyConfig(err):
-		return errors.New("no control plane is known: --kubeconfig names the file that leads to it")
+		return fmt.Errorf("no control plane is known%s: --kubeconfig names the file that leads to it", named(os.Getenv("KUBECONFIG")))
 	case errors.As(err, &file):
 		return fmt.Errorf("find the control plane: %w; --kubeconfig names the file that leads to it", err)
 	case errors.As(err, &refused):
@@ -74,7 +76,7 @@ func describe(server string, err error) error {
 	case errors.As(err, &request) && request.Timeout() && memberOf(request.URL) != "":
 		return fmt.Errorf("cluster %s does not answer in time: flotilla describe cluster %[1]s says how it is", memberOf(request.URL))
 	case errors.As(err, &request) && hostOf(request.URL) == nowhere:
-		return fmt.Errorf("no control plane is known, and none answers at %s: --kubeconfig names the file that leads to it", nowhere)
+		return fmt.Errorf("no control plane is known%s, and none answers at %s: --kubeconfig names the file that leads to it", named(os.Getenv("KUBECONFIG")), nowhere)
 	case errors.As(err, &request):
 		return fmt.Errorf("no control plane answers at %s: %w; see whether flotillad serve runs there, or --kubeconfig names the file that leads elsewhere", hostOf(request.URL), request.Err)
 	case errors.As(err, &network):
@@ -93,6 +95,20 @@ func lacksRight(err error) bool {
 
 // authorizer is how an API server says that somebody may not do something.
 var authorizer = regexp.MustCompile(`User "[^"]*" cannot \S+ (resource|path) "`)
+
+// named says of a list of kubeconfigs, as $KUBECONFIG has it, that none of them is there,
+// which client-go takes for a machine without any; empty if one is, or the list is empty.
+func named(list string) string {
+	if list == "" {
+		return ""
+	}
+	for _, file := range filepath.SplitList(list) {
+		if _, err := os.Stat(file); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return ""
+		}
+	}
+	return ", since there is no file " + list + ", which $KUBECONFIG names"
+}
 
 // nowhere is where kubectl looks when no kubeconfig leads anywhere.
 const nowhere = "http://localhost:8080"

@@ -73,6 +73,9 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, now time
 	if since != "" {
 		s.Leaderless(since)
 	}
+	if up, known := listing.Uptime(hub); known {
+		s.Uptime(up)
+	}
 	if !known && s.Nothing() {
 		s.Unread("Namespaces") // it may not be there at all
 	}

@@ -1,6 +1,7 @@
 package pace
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -18,6 +19,10 @@ const (
 	forgiven        = 10 * time.Minute
 )
 
+// ErrPaused says that what was put back was changed again and again, and that it is not as
+// it should be until it is put back the next time.
+var ErrPaused = errors.New("it is changed again each time that it is put back: the next time is after a pause, of five minutes at most; see who writes it")
+
 // Pace counts corrections by Work. It is safe for use by several goroutines.
 type Pace struct {
 	clock clock.PassiveClock
@@ -30,6 +35,8 @@ type run struct {
 	count int
 	last  time.Time
 	told  time.Time
+	// failed is why the last correction of each object that was tried did not work.
+	failed map[int]error
 }
 
 // New returns a Pace that has seen no corrections.
@@ -63,6 +70,34 @@ func (p *Pace) Ran(key client.ObjectKey) {
 	}
 	r.count, r.last = r.count+1, p.clock.Now()
 	p.runs[key] = r
+}
+
+// Failed keeps why the correction of a Work's object, by its ordinal, did not work; nil
+// if it did.
+func (p *Pace) Failed(key client.ObjectKey, ordinal int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.runs[key]
+	switch {
+	case err == nil:
+		delete(r.failed, ordinal)
+	case r.failed == nil:
+		r.failed = map[int]error{ordinal: err}
+	default:
+		r.failed[ordinal] = err
+	}
+	p.runs[key] = r
+}
+
+// Why returns why a Work's object that waits for its next correction is not as it should
+// be: what was wrong with the last one, or ErrPaused.
+func (p *Pace) Why(key client.ObjectKey, ordinal int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.runs[key].failed[ordinal]; err != nil {
+		return err
+	}
+	return ErrPaused
 }
 
 // Tells says whether an Event is due: the last one is a while ago.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
@@ -58,8 +59,9 @@ func lapsed(lease *coordinationv1.Lease, now time.Time) string {
 // serverClock is the time on the control plane's machine, as its answers tell it: that
 // of the caller's may be another.
 type serverClock struct {
-	mu   sync.Mutex
-	last time.Time
+	mu      sync.Mutex
+	last    time.Time
+	started time.Time // when the control plane was; zero where it does not say
 }
 
 // dated is a way to the control plane whose answers set a clock.
@@ -74,12 +76,29 @@ func (d dated) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-		d.clock.mu.Lock()
-		defer d.clock.mu.Unlock()
-		d.clock.last = at
+	at, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil {
+		return resp, nil
+	}
+	d.clock.mu.Lock()
+	defer d.clock.mu.Unlock()
+	d.clock.last = at
+	if since, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil && req.URL.Path == clusterv1alpha1.OpenedPath {
+		d.clock.started = since
 	}
 	return resp, nil
+}
+
+// Uptime is for how long the control plane has run; false where it did not say. It knows
+// after Leaderless.
+func Uptime(hub client.Reader) (time.Duration, bool) {
+	a, ok := hub.(*attentive)
+	if !ok {
+		return 0, false
+	}
+	a.clock.mu.Lock()
+	defer a.clock.mu.Unlock()
+	return a.clock.last.Sub(a.clock.started), !a.clock.started.IsZero()
 }
 
 // now is the time of the last answer.

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/propagation"
@@ -88,6 +90,21 @@ func (s *Survey) Workload(obj *metav1.PartialObjectMetadata) {
 		return // it is about to have a binding, or waits for its next change
 	}
 	s.uncarried = append(s.uncarried, id)
+}
+
+// firstLook is how long a control plane may take, after a start, until it has looked at
+// all clusters that answer.
+const firstLook = 45 * time.Second
+
+// Uptime adds for how long the control plane has run. Right after a start what is said of
+// clusters is what was known before, and nobody has compared yet whether the store was set
+// back.
+func (s *Survey) Uptime(up time.Duration) {
+	if up >= firstLook || len(s.fleet.Clusters) == 0 {
+		return
+	}
+	s.note(Note{Message: fmt.Sprintf("the control plane was started %s ago: what is said of clusters may be from before, and whether it was set back is not known yet", duration.HumanDuration(max(up, 0))),
+		Next: "ask again in half a minute"})
 }
 
 // mostNamed is how many objects a note names.

@@ -66,6 +66,18 @@ func TestNotes(t *testing.T) {
 	golden(t, "notes.txt", text(t, s.Fleet(), false))
 }
 
+// TestRightAfterAStart: nobody has looked yet.
+func TestRightAfterAStart(t *testing.T) {
+	for up, notes := range map[time.Duration]int{4 * time.Second: 1, time.Minute: 0} {
+		s := situation.NewSurvey(now, "")
+		s.Cluster(member("east"), time.Time{})
+		s.Uptime(up)
+		if got := s.Fleet().Notes; len(got) != notes {
+			t.Errorf("after %s: %+v", up, got)
+		}
+	}
+}
+
 // TestAnEmptyFleet says what to do first, and so does no tenant's view of it.
 func TestAnEmptyFleet(t *testing.T) {
 	golden(t, "empty.txt", text(t, situation.NewSurvey(now, "").Fleet(), false))
