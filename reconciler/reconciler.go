@@ -305,6 +305,7 @@ func registerBinding(ctx context.Context, f *fleet) error {
 			return f.cluster.Presence.Answers(name, asked)
 		}
 	}
+	opts.Holds = f.registry.Holds
 	r := binding.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.templates, f.interpreter, f.events, opts)
 	f.knowledge.OnChange(r.Reinterpret)
 	return r.Register(ctx, f.mgr)

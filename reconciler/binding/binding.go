@@ -52,6 +52,9 @@ type Options struct {
 	// there since somebody asked, and if not, when to ask again; nil goes by what the Cluster
 	// says.
 	Answers func(cluster string, asked time.Time) (since time.Time, yes bool, again time.Duration)
+	// Holds asks a cluster itself whether it has all that a Work asks for, before others are
+	// left for it; known is false where it cannot be asked from here. Nil asks nobody.
+	Holds func(ctx context.Context, cluster string, work *workv1alpha1.Work) (known bool, err error)
 	// Doubts is for how long the loop leaves no cluster on the strength of what Works said
 	// before the loop began, or before the cluster that stays was last back; zero believes
 	// them at once.
@@ -90,6 +93,9 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	if opts.Answers == nil {
 		opts.Answers = func(string, time.Time) (time.Time, bool, time.Duration) { return time.Time{}, true, 0 }
 	}
+	if opts.Holds == nil {
+		opts.Holds = func(context.Context, string, *workv1alpha1.Work) (bool, error) { return false, nil }
+	}
 	if opts.Settled == nil {
 		opts.Settled = func(context.Context, *unstructured.Unstructured, workv1alpha2.Binding) bool { return false }
 	}
@@ -97,7 +103,7 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	read := reader{hub: hub, live: live, templates: templates.Get, works: shelf.of, orphans: shelf.left, settled: opts.Settled}
 	own := echo.New[workv1alpha2.Binding](opts.Clock)
 	hearsay := newHearsay(opts.Clock, opts.Doubts)
-	write := writer{hub: hub, events: events, find: shelf.find, cluster: shelf.cluster, echo: shelf.written, own: own, hearsay: hearsay, there: newPresence(opts.Clock, opts.Answers), parallel: opts.Parallel}
+	write := writer{hub: hub, events: events, find: shelf.find, cluster: shelf.cluster, echo: shelf.written, own: own, hearsay: hearsay, there: newPresence(opts.Clock, opts.Answers), asks: opts.Holds, parallel: opts.Parallel}
 	rules := &rulebook{}
 	render := renderer{cluster: shelf.cluster, overrides: rules.of, interpreter: interp}
 	return &Reconciler{

@@ -3,6 +3,7 @@ package binding_test
 import (
 	stdcmp "cmp"
 	"context"
+	"errors"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -66,6 +67,8 @@ type fleet struct {
 	doubts time.Duration
 	// away says that no cluster answers.
 	away atomic.Bool
+	// lost says that clusters, asked themselves, have not what their Works say.
+	lost atomic.Bool
 	// back is since when clusters have answered; nil for always.
 	back atomic.Pointer[time.Time]
 }
@@ -159,7 +162,7 @@ func (f *fleet) start() {
 	carrier := template.New(mgr.GetClient(), templates, decider, know, f.events, template.Options{GiveWay: 50 * time.Millisecond, StatusEvery: stdcmp.Or(f.statusEvery, time.Hour)})
 	f.check(carrier.Register(ctx, mgr))
 	f.check(scheduler.New(mgr.GetClient(), decider, f.events, scheduler.Options{}).Register(mgr))
-	carried := binding.New(mgr.GetClient(), mgr.GetAPIReader(), templates, know, f.events, binding.Options{Settled: carrier.Settled, Doubts: f.doubts, Answers: f.answers})
+	carried := binding.New(mgr.GetClient(), mgr.GetAPIReader(), templates, know, f.events, binding.Options{Settled: carrier.Settled, Doubts: f.doubts, Answers: f.answers, Holds: f.holds})
 	f.check(carried.Register(ctx, mgr))
 	knowledge.OnChange(carrier.Reinterpret)
 	knowledge.OnChange(carried.Reinterpret)
@@ -179,6 +182,13 @@ func (f *fleet) start() {
 			}
 		})
 	}
+}
+
+func (f *fleet) holds(context.Context, string, *workv1alpha1.Work) (known bool, err error) {
+	if f.lost.Load() {
+		return true, errors.New("it is not there")
+	}
+	return true, nil
 }
 
 func (f *fleet) answers(_ string, asked time.Time) (since time.Time, yes bool, again time.Duration) {

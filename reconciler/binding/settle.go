@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -55,7 +56,14 @@ func (p writer) settle(ctx context.Context, s *state) (loop.Next, error) {
 		}
 		return yes && after == 0
 	}
-	tasks, ended := placement.Unfinished(spec, holds, ready)
+	asked := map[string]bool{}
+	tasks, ended := placement.Unfinished(spec, holds, func(cluster string) bool {
+		asked[cluster] = ready(cluster)
+		return asked[cluster]
+	})
+	if len(ended) > 0 { // now that it matters, they are asked themselves
+		tasks, ended = placement.Unfinished(spec, holds, func(cluster string) bool { return asked[cluster] && p.confirms(ctx, s, cluster, &again) })
+	}
 	if len(ended) == 0 {
 		return again, nil
 	}
@@ -77,6 +85,31 @@ func (p writer) settle(ctx context.Context, s *state) (loop.Next, error) {
 	message := "Left " + inWords(ended) + " for " + placement.Text(spec.Clusters)
 	p.events.Event(scheduler.TemplateRef(desired), corev1.EventTypeNormal, workv1alpha2.EventReasonEvictWorkloadFromClusterSucceed, message)
 	return again, nil
+}
+
+const (
+	// patience is how long a cluster may take to say whether it has a copy, and askAgain
+	// when it is asked again if it has not.
+	patience = 5 * time.Second
+	askAgain = 5 * time.Second
+)
+
+// confirms says whether a cluster says itself that it has what its Works say it has: who
+// reads watches alone may not have been told what has gone. One that cannot be asked from
+// here is believed.
+func (p writer) confirms(ctx context.Context, s *state, cluster string, again *loop.Next) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, work := range worksIn(s.works, cluster) {
+		known, err := p.asks(ctx, cluster, work)
+		if !known || err == nil {
+			continue
+		}
+		log.FromContext(ctx).Info("A cluster is not left: the one that stays does not say that it has the copy", "cluster", cluster, "reason", err.Error())
+		again.After = askAgain
+		return false
+	}
+	return true
 }
 
 // answers says whether a cluster is there: what a Work says of one that is not was so

@@ -217,6 +217,28 @@ func TestNoClusterIsLeftForOneThatDoesNotAnswer(t *testing.T) {
 	eventually(f, "images", map[string]string{"a": "2x1"}, func() map[string]string { return f.images("web") })
 }
 
+// TestNoClusterIsLeftForOneThatHasNothing: the Work says that all is well there, since
+// nobody was told of what has gone; the cluster, asked itself, does not.
+func TestNoClusterIsLeftForOneThatHasNothing(t *testing.T) {
+	f := newFleet(t, "a", "b")
+	policy := f.policy("all", deployments("web"))
+	f.create(policy, f.deployment("web"))
+	both := map[string]string{"a": "2x1", "b": "2x1"}
+	eventually(f, "images", both, func() map[string]string { return f.images("web") })
+	f.arrive("web", "a")
+	f.lost.Store(true)
+	edit(f, policy, func(p *policyv1alpha1.PropagationPolicy) {
+		p.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{f.cluster("a")}}
+	})
+	eventually(f, "eviction tasks", 1, func() int { return len(f.binding("Deployment", "web").Spec.GracefulEvictionTasks) })
+	f.settle()
+	if diff := cmp.Diff(both, f.images("web")); diff != "" {
+		t.Fatalf("a cluster was left for one that has nothing (-want +got):\n%s", diff)
+	}
+	f.lost.Store(false)
+	eventually(f, "images", map[string]string{"a": "2x1"}, func() map[string]string { return f.images("web") })
+}
+
 func TestForeignEdits(t *testing.T) {
 	f := newFleet(t, "a", "b")
 	f.create(f.policy("all", deployments("web")), f.deployment("web"))

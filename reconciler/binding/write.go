@@ -41,6 +41,7 @@ type writer struct {
 	own      *echo.Echo[workv1alpha2.Binding]
 	hearsay  *hearsay
 	there    *presence
+	asks     func(ctx context.Context, cluster string, work *workv1alpha1.Work) (known bool, err error)
 	parallel int
 }
 
