@@ -182,6 +182,10 @@ func (m *Member) Read(gvk schema.GroupVersionKind, key types.NamespacedName) (*O
 	return m.sight.Read(gvk, key)
 }
 
+// Blind returns the kinds that could not be read for at least a time, although the member
+// answers.
+func (m *Member) Blind(least time.Duration) []sight.Blind { return m.sight.Blind(least) }
+
 // Get reads an object from the member itself. Errors: one that
 // apierrors.IsNotFound knows, ErrNotServed, or a transport fault.
 func (m *Member) Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {

@@ -3,8 +3,8 @@ package binding_test
 import (
 	stdcmp "cmp"
 	"context"
-	"errors"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"

@@ -119,8 +119,12 @@ func (p writer) answers(ctx context.Context, name string) bool {
 	return err == nil && found && !silent(c)
 }
 
-// silent says whether a cluster is known not to be there, or not to be the one it was.
+// silent says whether a cluster is known not to be there, not to be the one it was, or not
+// to let objects be read.
 func silent(c *clusterv1alpha1.Cluster) bool {
+	if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionObjectsUnread) {
+		return true
+	}
 	ready := meta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	return ready != nil && ready.Status != metav1.ConditionTrue
 }

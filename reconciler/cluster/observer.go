@@ -3,6 +3,8 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/members/sight"
 )
 
 // observation is what was last seen of a member.
@@ -27,12 +30,14 @@ type observation struct {
 	unclaimed string
 	// refused is from where a copy of the hub has asked to act there; empty: none has.
 	refused string
+	// unread says which kinds of objects cannot be read there, and why; empty: none.
+	unread string
 	// totals are none until nodes and pods are known.
 	totals
 }
 
 func (o *observation) same(other *observation) bool {
-	return o.outcome == other.outcome && o.version == other.version && o.gap == other.gap && o.unclaimed == other.unclaimed && o.refused == other.refused &&
+	return o.outcome == other.outcome && o.version == other.version && o.gap == other.gap && o.unclaimed == other.unclaimed && o.refused == other.refused && o.unread == other.unread &&
 		equality.Semantic.DeepEqual(o.kinds, other.kinds) &&
 		equality.Semantic.DeepEqual(o.nodes, other.nodes) &&
 		equality.Semantic.DeepEqual(o.resources, other.resources) &&
@@ -66,6 +71,8 @@ type subject struct {
 	unclaimed func() string
 	// refused is from where a copy of the hub has asked to act there; empty: none has.
 	refused func() string
+	// unread says which kinds of objects could not be read for a time; empty: none.
+	unread func(least time.Duration) string
 }
 
 // observer watches one member from a goroutine of its own, so that a member that
@@ -141,7 +148,27 @@ func subjectOf(member *members.Member, summary *summary) subject {
 
 		unclaimed: member.Unclaimed,
 		refused:   member.Refused,
+		unread:    func(least time.Duration) string { return unreadText(member.Blind(least)) },
 	}
+}
+
+// mostUnread is how many kinds a condition names.
+const mostUnread = 5
+
+// unreadText names the kinds that cannot be read in a member; empty for none.
+func unreadText(kinds []sight.Blind) string {
+	if len(kinds) == 0 {
+		return ""
+	}
+	var parts []string
+	for _, k := range kinds[:min(len(kinds), mostUnread)] {
+		parts = append(parts, k.Kind.GroupKind().String()+": "+k.Why)
+	}
+	text := "what is said of some objects there may be of before, since they cannot be read: " + strings.Join(parts, "; ")
+	if more := len(kinds) - mostUnread; more > 0 {
+		text += fmt.Sprintf("; and %d more kinds", more)
+	}
+	return text
 }
 
 // run watches until ctx ends.
@@ -223,7 +250,7 @@ func (o *observer) look(ctx context.Context) bool {
 	case err != nil && (!o.trusted() || unidentified(err) != unknown):
 		is = unidentified(err)
 	}
-	o.seen.unclaimed, o.seen.refused = o.unclaimed(), o.refused()
+	o.seen.unclaimed, o.seen.refused, o.seen.unread = o.unclaimed(), o.refused(), o.unread(o.options.FailureThreshold)
 	o.seen.outcome = o.threshold.turn(o.clock.Now(), is)
 	if !is.ready {
 		o.trouble, o.reading.due = min(max(2*o.trouble, firstLook), o.options.Period), time.Time{}

@@ -89,6 +89,7 @@ func (s *scene) subject() subject {
 			return s.proof
 		},
 		unclaimed: func() string { return "" },
+		unread:    func(time.Duration) string { return "" },
 		refused:   func() string { return "" },
 		trusted: func() bool {
 			s.mu.Lock()

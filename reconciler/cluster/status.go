@@ -38,6 +38,11 @@ func (r *Reconciler) describe(_ context.Context, s *state) (loop.Next, error) {
 	} else {
 		meta.RemoveStatusCondition(&s.status.Conditions, clusterv1alpha1.ClusterConditionClaimed)
 	}
+	if s.seen.unread != "" {
+		set(metav1.Condition{Type: clusterv1alpha1.ClusterConditionObjectsUnread, Status: metav1.ConditionTrue, Reason: clusterv1alpha1.ObjectsUnreadReason, Message: s.seen.unread})
+	} else {
+		meta.RemoveStatusCondition(&s.status.Conditions, clusterv1alpha1.ClusterConditionObjectsUnread)
+	}
 	if s.seen.version == "" && s.seen.gap == "" {
 		return loop.Next{}, nil
 	}

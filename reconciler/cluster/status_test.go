@@ -6,10 +6,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/members/sight"
 )
 
 func TestTaints(t *testing.T) {
@@ -140,5 +143,35 @@ func TestEnablements(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("enablements (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatCannotBeRead: kinds that the member does not let be read are told of, a few by
+// name, and no longer once they can.
+func TestWhatCannotBeRead(t *testing.T) {
+	var kinds []sight.Blind
+	for _, kind := range []string{"A", "B", "C", "D", "E", "F", "G"} {
+		kinds = append(kinds, sight.Blind{Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}, Why: "no"})
+	}
+	text := unreadText(kinds)
+	const want = "what is said of some objects there may be of before, since they cannot be read: A.apps: no; B.apps: no; C.apps: no; D.apps: no; E.apps: no; and 2 more kinds"
+	if text != want || unreadText(nil) != "" {
+		t.Errorf("it says %q, want %q", text, want)
+	}
+	r := New(nil, nil, nil, nil, Options{})
+	s := &state{cluster: &clusterv1alpha1.Cluster{}, seen: &observation{outcome: outcome{ready: true}, unread: text}}
+	for _, want := range []string{text, ""} {
+		s.seen.unread = want
+		if _, err := r.describe(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if c := meta.FindStatusCondition(s.status.Conditions, clusterv1alpha1.ClusterConditionObjectsUnread); c != nil && c.Status == metav1.ConditionTrue {
+			got = c.Message
+		}
+		if got != want {
+			t.Errorf("the condition says %q, want %q", got, want)
+		}
+		s.cluster.Status = *s.status
 	}
 }

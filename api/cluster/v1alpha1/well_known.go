@@ -121,6 +121,12 @@ const (
 	ClusterConditionOrphansFound = "OrphansFound"
 	// OrphansFoundReason goes with True.
 	OrphansFoundReason = "NotNamedByAWork"
+	// ClusterConditionObjectsUnread is True while the member answers, and objects of some
+	// kinds cannot be read there: what Works say of these is of before. It is left out
+	// otherwise.
+	ClusterConditionObjectsUnread = "ObjectsUnread"
+	// ObjectsUnreadReason goes with True.
+	ObjectsUnreadReason = "CannotBeRead"
 	// ClusterConditionCompleteAPIEnablements is True when status.apiEnablements
 	// lists all that the member serves, so that what is absent is not served.
 	ClusterConditionCompleteAPIEnablements = "CompleteAPIEnablements"

@@ -2,6 +2,7 @@ package sight
 
 import (
 	"context"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
@@ -21,12 +23,19 @@ type sight struct {
 	informer cache.SharedIndexInformer
 	stop     context.CancelFunc
 	done     chan struct{}
-	broken   bool   // its last question failed
-	seen     string // the resource version that it has shown last
+	clock    clock.PassiveClock
+	brake    brake
+	seen     string      // the resource version that it has shown last
+	broken   bool        // its last question failed
+	fault    error       // with that
+	since    time.Time   // and since when; zero while it is not broken
+	begun    []time.Time // when it last read all from the beginning, the latest last
 }
 
 // trusted says whether the sight is whole and up to date.
-func (s *sight) trusted() bool { return s != nil && !s.broken && s.informer.HasSynced() }
+func (s *sight) trusted() bool {
+	return s != nil && !s.broken && s.informer.HasSynced() && !s.restless()
+}
 
 // find returns an object of the sight; nil where it has none of that name.
 func (s *sight) find(key types.NamespacedName) *Observed {
@@ -191,18 +200,28 @@ func (w *kindWatch) replace(old, next *sight) {
 
 // open prepares a look at a kind. gone is called when it is not served any more.
 func (w *kindWatch) open(resource dynamic.ResourceInterface, gone func()) (*sight, error) {
-	s := &sight{done: make(chan struct{})}
+	s := &sight{done: make(chan struct{}), brake: newBrake(), clock: w.clock}
 	selected := func(o metav1.ListOptions) metav1.ListOptions {
 		o.LabelSelector = workv1alpha2.ManagedByKarmadaLabel + "=" + workv1alpha2.ManagedByKarmadaLabelValue
 		return o
 	}
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			if err := s.brake.wait(ctx); err != nil {
+				return nil, err
+			}
+			s.begin(w)
 			list, err := resource.List(ctx, selected(o))
 			w.heard(s, err, gone)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			if err := s.brake.wait(ctx); err != nil {
+				return nil, err
+			}
+			if o.SendInitialEvents != nil {
+				s.begin(w)
+			}
 			w.mu.Lock()
 			away := s.broken
 			w.mu.Unlock()
@@ -262,8 +281,15 @@ func (w *kindWatch) heard(s *sight, err error, gone func()) {
 		return
 	}
 	w.mu.Lock()
-	recovered := s.broken && err == nil && s == w.current && s.informer.HasSynced()
-	s.broken = err != nil
+	was := s.broken
+	s.broken, s.fault = err != nil, err
+	recovered := was && !s.broken && s == w.current && s.informer.HasSynced()
+	switch {
+	case !s.broken:
+		s.since = time.Time{}
+	case !was:
+		s.since = w.clock.Now()
+	}
 	w.mu.Unlock()
 	if recovered {
 		w.synced(w.gvk)

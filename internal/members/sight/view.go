@@ -4,7 +4,9 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -68,6 +70,19 @@ func (v *View) Each(yield func(schema.GroupVersionKind, *Observed)) {
 	for _, w := range v.all() {
 		each(w, yield)
 	}
+}
+
+// Blind returns the kinds that could not be read for at least a time, in the order of their
+// names, and why: what is known of their objects is of before.
+func (v *View) Blind(least time.Duration) []Blind {
+	var out []Blind
+	for _, w := range v.all() {
+		if err := w.blind(least); err != nil {
+			out = append(out, Blind{Kind: w.gvk, Why: why(err)})
+		}
+	}
+	slices.SortFunc(out, func(a, b Blind) int { return strings.Compare(a.Kind.String(), b.Kind.String()) })
+	return out
 }
 
 // Lookup returns how the member serves a kind. An error that meta.IsNoMatchError

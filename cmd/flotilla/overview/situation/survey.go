@@ -206,6 +206,10 @@ func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 		message += "; its agent was last heard " + ago(s.now, out.Heard.Time)
 	}
 	s.problem(Problem{State: out.State, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: message, Next: clusterNext(c, ready)})
+	if o := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionObjectsUnread); o != nil && o.Status == metav1.ConditionTrue && state == Ready {
+		s.problem(Problem{State: Failed, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: o.Message,
+			Next: "see that the fleet's account may read there, and that nothing in between ends its watches: flotilla describe cluster " + c.Name})
+	}
 	if o := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionOrphansFound); o != nil && o.Status == metav1.ConditionTrue {
 		found, _, _ := strings.Cut(o.Message, ";")
 		s.problem(Problem{State: Progressing, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: found, Next: "flotilla prune --cluster " + c.Name + " --dry-run"})
