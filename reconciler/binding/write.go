@@ -131,12 +131,28 @@ func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outc
 		stands, err = p.create(ctx, planned)
 	case p.echo.Leaving(current):
 		// Its end brings the binding back.
+	case anothers(s.key, current):
+		err = taken(s.key, current)
 	default:
 		var changed bool
 		stands, changed, err = p.change(ctx, current, planned)
 		ready = !changed && rollup.Ready(current)
 	}
 	return outcome{stands: stands, ready: ready, err: err}
+}
+
+// anothers says whether a Work is another binding's: names are made of hashes, and two
+// namespaces may be so named that all of theirs are alike.
+func anothers(key client.ObjectKey, work *workv1alpha1.Work) bool {
+	owner, known := bindings.OwnerOf(work)
+	return known && owner != key
+}
+
+// taken says that the name of a Work is another binding's, and what to do.
+func taken(key client.ObjectKey, work *workv1alpha1.Work) error {
+	owner, _ := bindings.OwnerOf(work)
+	return fmt.Errorf("Work %s has its name, which is made of a hash that both have, and is of the binding %s: give the template of %s, or its namespace, another name", //nolint:staticcheck // begins with the name of a kind
+		client.ObjectKeyFromObject(work), owner, key)
 }
 
 // keep leaves the cluster's Work as it is, and has it say why that is not what

@@ -53,8 +53,8 @@ func newTaint(f *fleet.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "taint clusters NAME... KEY[=VALUE]:EFFECT... KEY[:EFFECT]-...",
 		Short: "Set and remove taints of clusters",
-		Long: `Set and remove taints of clusters: what does not tolerate them stays away (NoSchedule)
-or leaves (NoExecute).
+		Long: `Set and remove taints of clusters: what does not tolerate them stays away. What runs
+there already stays, also with NoExecute: nothing is evicted by taints yet.
 
 A taint is KEY=VALUE:EFFECT or KEY:EFFECT. With - behind it, it is removed; KEY-
 removes all taints with the key.`,
@@ -159,6 +159,9 @@ func (e *edit) check() error {
 		e.done, e.already = "tainted", "already tainted"
 	case len(e.set) == 0:
 		e.done, e.already = "untainted", "already untainted"
+	}
+	if slices.ContainsFunc(e.set, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute }) {
+		e.done += "; what runs there stays: nothing is evicted by taints yet"
 	}
 	return nil
 }

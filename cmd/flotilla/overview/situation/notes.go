@@ -58,6 +58,20 @@ func (s *Survey) idle(p policyv1alpha1.Policy, kind string) {
 	}
 }
 
+// unbound adds that templates that a policy selects have no binding, and so run nowhere,
+// since something is wrong with them. They are seen by nothing else than the policy's counts.
+func (s *Survey) unbound(p policyv1alpha1.Policy, kind string) {
+	status := p.PropagationStatus()
+	missing := status.Templates - status.Bindings
+	if missing <= 0 || status.LastProblem == nil {
+		return
+	}
+	s.problem(Problem{State: Failed, Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(),
+		Message: fmt.Sprintf("%d of its %d templates %s no binding, and %s nowhere; the last problem is of %s: %s", missing, status.Templates,
+			plural(int(missing), "has", "have"), plural(int(missing), "runs", "run"), status.LastProblem.Object, status.LastProblem.Message),
+		Next: "flotilla explain KIND/NAME of each says why: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + inNamespace(p.GetNamespace())})
+}
+
 // strangers are the names of clusters in a placement that no cluster has, sorted; none
 // where the clusters are not known.
 func (s *Survey) strangers(p policyv1alpha1.Placement) []string {

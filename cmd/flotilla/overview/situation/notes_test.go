@@ -66,6 +66,26 @@ func TestNotes(t *testing.T) {
 	golden(t, "notes.txt", text(t, s.Fleet(), false))
 }
 
+// TestTemplatesWithoutABinding run nowhere, and only their policy's counts tell.
+func TestTemplatesWithoutABinding(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	s.Cluster(member("east"), time.Time{})
+	p := carrying("all", 13, "east")
+	p.Status.Bindings = 2
+	p.Status.LastProblem = &policyv1alpha1.PolicyProblem{Object: "Role shop/a:b", Message: "the name of its binding is taken"}
+	s.Policy(p)
+	lazy := carrying("lazy", 3, "east") // they wait for their next change, and nothing is wrong
+	s.Policy(lazy)
+	want := []situation.Problem{{
+		State: situation.Failed, Kind: "PropagationPolicy", Namespace: "shop", Name: "all",
+		Message: "11 of its 13 templates have no binding, and run nowhere; the last problem is of Role shop/a:b: the name of its binding is taken",
+		Next:    "flotilla explain KIND/NAME of each says why: flotilla describe propagationpolicy all -n shop",
+	}}
+	if diff := cmp.Diff(want, s.Fleet().Problems); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestRightAfterAStart: nobody has looked yet.
 func TestRightAfterAStart(t *testing.T) {
 	for up, notes := range map[time.Duration]int{4 * time.Second: 1, time.Minute: 0} {

@@ -238,6 +238,7 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 	ready := apimeta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
 	if ready == nil || ready.Status != metav1.ConditionFalse {
 		s.idle(p, kind)
+		s.unbound(p, kind)
 		return
 	}
 	s.problem(Problem{State: Failed, Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(), Message: ready.Message,
