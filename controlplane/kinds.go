@@ -24,6 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/admission"
 	"github.com/flotilla-io/flotilla/controlplane/admission/guard"
 	"github.com/flotilla-io/flotilla/controlplane/admission/reporters"
+	"github.com/flotilla-io/flotilla/controlplane/admission/spaces"
 	"github.com/flotilla-io/flotilla/controlplane/admission/twins"
 	"github.com/flotilla-io/flotilla/controlplane/aggregated"
 	"github.com/flotilla-io/flotilla/controlplane/apiserver"
@@ -143,6 +144,7 @@ func plugins(opts Options) []apiserver.Plugin {
 		{Name: "FlotillaAgents", Interface: admission.NewAgents(clock.RealClock{})},
 		{Name: "FlotillaTwins", Interface: twins.New(clock.RealClock{})},
 		{Name: "FlotillaReporters", Interface: reporters.New()},
+		{Name: "FlotillaSpaces", Interface: spaces.New()},
 	}
 	if opts.Claim != nil {
 		out = append(out, apiserver.Plugin{Name: "FlotillaClaims", Interface: admission.NewClaiming(opts.Claim)})

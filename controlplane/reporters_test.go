@@ -21,7 +21,7 @@ func TestNobodyReportsInTheControlPlanesName(t *testing.T) {
 	who := tenant(t, env, namespace, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"})
 	told := func(component string) *corev1.Event {
 		return &corev1.Event{
-			ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, Name: "told." + component},
+			ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, GenerateName: "told."},
 			InvolvedObject: corev1.ObjectReference{Kind: "ConfigMap", APIVersion: "v1", Namespace: namespace, Name: "settings"},
 			Reason:         "ApplySucceed", Message: "all is well", Type: corev1.EventTypeNormal,
 			Source: corev1.EventSource{Component: component}, FirstTimestamp: metav1.Now(), LastTimestamp: metav1.Now(),
@@ -43,6 +43,8 @@ func TestNobodyReportsInTheControlPlanesName(t *testing.T) {
 	for what, err := range map[string]error{
 		"as the control plane":            who.Create(t.Context(), told("flotilla")),
 		"as an agent":                     who.Create(t.Context(), told("flotilla-agent")),
+		"by a name that looks the same":   who.Create(t.Context(), told("flotilla\u200b")),
+		"by one with a blank":             who.Create(t.Context(), told("Flotilla ")),
 		"as the control plane, newer":     who.Create(t.Context(), newer("flotilla")),
 		"what the control plane has told": who.Patch(t.Context(), real.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"message":"not so","source":{"component":"mine"}}`))),
 	} {

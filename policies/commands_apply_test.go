@@ -141,7 +141,7 @@ func (w *world) applyOverride(k string, data []byte, o policyv1alpha1.Override) 
 		return err
 	}
 	validate.DefaultOverride(o)
-	if errs, _ := validate.Override(o); len(errs) > 0 {
+	if errs, _ := validate.Override(o, nil); len(errs) > 0 {
 		return errs.ToAggregate()
 	}
 	w.overrides[k] = o

@@ -140,8 +140,10 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 // distinct leaves out errors that say the same of the same field.
 func distinct(errs field.ErrorList) field.ErrorList {
 	var out field.ErrorList
+	said := make(map[string]bool, len(errs))
 	for _, e := range errs {
-		if !slices.ContainsFunc(out, func(o *field.Error) bool { return o.Error() == e.Error() }) {
+		if text := e.Error(); !said[text] {
+			said[text] = true
 			out = append(out, e)
 		}
 	}

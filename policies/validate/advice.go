@@ -6,8 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -40,6 +40,7 @@ func policyAdvice(p policyv1alpha1.Policy) []string {
 // they are told apart.
 func selectorAdvice(ss []policyv1alpha1.ResourceSelector, path *field.Path, propagates bool) []string {
 	var out []string
+	known := seen{}
 	for i := range ss {
 		s, at := &ss[i], path.Index(i)
 		if s.Name != "" && s.LabelSelector != nil {
@@ -47,7 +48,7 @@ func selectorAdvice(ss []policyv1alpha1.ResourceSelector, path *field.Path, prop
 		} else {
 			out = append(out, labelAdvice(s.LabelSelector, at.Child("labelSelector"))...)
 		}
-		if n := slices.IndexFunc(ss[:i], func(o policyv1alpha1.ResourceSelector) bool { return equality.Semantic.DeepEqual(o, *s) }); n >= 0 {
+		if n := known.before(i, s); n < i {
 			out = append(out, syntax.Advise(at, "says the same as resourceSelectors[%d]: remove one of them", n))
 		}
 		if gv, err := schema.ParseGroupVersion(s.APIVersion); err == nil && !propagation.PropagatesKind(gv.WithKind(s.Kind), propagation.SkipRules{}) {
@@ -62,11 +63,12 @@ func selectorAdvice(ss []policyv1alpha1.ResourceSelector, path *field.Path, prop
 
 func dependentAdvice(names []string, path *field.Path) []string {
 	var out []string
+	known := seen{}
 	for i, name := range names {
 		switch {
 		case name == "":
 			out = append(out, syntax.Advise(path.Index(i), "is empty, so the policy waits forever: name an override, or remove it"))
-		case slices.Contains(names[:i], name):
+		case known.before(i, name) < i:
 			out = append(out, syntax.Advise(path.Index(i), "%s is listed before: remove one of them", name))
 		}
 	}
@@ -76,8 +78,13 @@ func dependentAdvice(names []string, path *field.Path) []string {
 func placementAdvice(p *policyv1alpha1.Placement, path *field.Path) []string {
 	out := affinityAdvice(p.ClusterAffinity, path.Child("clusterAffinity"))
 	out = append(out, termAdvice(p.ClusterAffinities, path.Child("clusterAffinities"))...)
+	known := seen{}
 	for i, t := range p.ClusterTolerations {
-		out = append(out, tolerationAdvice(t, p.ClusterTolerations[:i], path.Child("clusterTolerations").Index(i))...)
+		at := path.Child("clusterTolerations").Index(i)
+		out = append(out, tolerationAdvice(t, at)...)
+		if known.before(i, t) < i {
+			out = append(out, syntax.Advise(at, "is there twice: remove one of them"))
+		}
 	}
 	out = append(out, spreadAdvice(p, path.Child("spreadConstraints"))...)
 	return append(out, strategyAdvice(p, path.Child("replicaScheduling"))...)
@@ -92,8 +99,9 @@ func affinityAdvice(a *policyv1alpha1.ClusterAffinity, path *field.Path) []strin
 	if names := allowed(a); len(a.ClusterNames) > 0 && len(names) == 0 {
 		out = append(out, syntax.Advise(path, "exclude lists every cluster of clusterNames, so no cluster is left: remove one from exclude"))
 	} else {
+		named := sets.New(a.ClusterNames...)
 		for i, name := range a.ExcludeClusters {
-			if slices.Contains(a.ClusterNames, name) {
+			if named.Has(name) {
 				out = append(out, syntax.Advise(path.Child("exclude").Index(i), "%s is in clusterNames, too, and is excluded: remove it from one of them", name))
 			}
 		}
@@ -112,81 +120,32 @@ func affinityAdvice(a *policyv1alpha1.ClusterAffinity, path *field.Path) []strin
 
 // allowed are the clusters that an affinity names and does not exclude.
 func allowed(a *policyv1alpha1.ClusterAffinity) []string {
-	return slices.DeleteFunc(slices.Clone(a.ClusterNames), func(name string) bool { return slices.Contains(a.ExcludeClusters, name) })
-}
-
-// labelAdvice speaks of a selector that asks for two things at once.
-func labelAdvice(s *metav1.LabelSelector, path *field.Path) []string {
-	if s == nil {
-		return nil
-	}
-	var out []string
-	for i, e := range s.MatchExpressions {
-		at := path.Child("matchExpressions").Index(i)
-		if value, fixed := s.MatchLabels[e.Key]; fixed && !admits(e, value) {
-			out = append(out, syntax.Advise(at, "contradicts matchLabels, which wants %s=%s, so nothing matches: remove one of them", e.Key, value))
-			continue
-		}
-		for j, o := range s.MatchExpressions[:i] {
-			if o.Key == e.Key && contradict(e, o) {
-				out = append(out, syntax.Advise(at, "contradicts matchExpressions[%d], so nothing matches: remove one of them", j))
-				break
-			}
-		}
-	}
-	return out
-}
-
-// admits says whether a label that has the value meets a requirement about it.
-func admits(e metav1.LabelSelectorRequirement, value string) bool {
-	switch e.Operator {
-	case metav1.LabelSelectorOpIn:
-		return slices.Contains(e.Values, value)
-	case metav1.LabelSelectorOpNotIn:
-		return !slices.Contains(e.Values, value)
-	case metav1.LabelSelectorOpDoesNotExist:
-		return false
-	}
-	return true
-}
-
-// contradict says whether no value of a label meets both requirements.
-func contradict(a, b metav1.LabelSelectorRequirement) bool {
-	if a.Operator != metav1.LabelSelectorOpIn {
-		a, b = b, a
-	}
-	switch a.Operator {
-	case metav1.LabelSelectorOpIn:
-		return !slices.ContainsFunc(a.Values, func(v string) bool { return admits(b, v) })
-	case metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist:
-		return (a.Operator == metav1.LabelSelectorOpExists && b.Operator == metav1.LabelSelectorOpDoesNotExist) ||
-			(b.Operator == metav1.LabelSelectorOpExists && a.Operator == metav1.LabelSelectorOpDoesNotExist)
-	}
-	return false
+	excluded := sets.New(a.ExcludeClusters...)
+	return slices.DeleteFunc(slices.Clone(a.ClusterNames), excluded.Has)
 }
 
 // termAdvice speaks of terms that are never reached: of groups of clusters that
 // are tried in order, one that has no cluster of its own cannot fit any better.
 func termAdvice(terms []policyv1alpha1.ClusterAffinityTerm, path *field.Path) []string {
 	var out []string
+	known, all := seen{}, len(terms) // the first that allows every cluster
 	for i := range terms {
 		at := path.Index(i)
 		out = append(out, affinityAdvice(&terms[i].ClusterAffinity, at)...)
 		for j := range terms[i].OverflowAffinities {
 			out = append(out, affinityAdvice(&terms[i].OverflowAffinities[j].ClusterAffinity, at.Child("overflowAffinities").Index(j))...)
 		}
-		for j := range terms[:i] {
-			before := &terms[j].ClusterAffinity
-			if all := equality.Semantic.DeepEqual(*before, policyv1alpha1.ClusterAffinity{}); all || equality.Semantic.DeepEqual(*before, terms[i].ClusterAffinity) {
-				out = append(out, syntax.Advise(at, "is never reached: clusterAffinities[%d] allows all of its clusters; put it before that one, or remove it", j))
-				break
-			}
+		if n := min(known.before(i, &terms[i].ClusterAffinity), all); n < i {
+			out = append(out, syntax.Advise(at, "is never reached: clusterAffinities[%d] allows all of its clusters; put it before that one, or remove it", n))
+		}
+		if equality.Semantic.DeepEqual(terms[i].ClusterAffinity, policyv1alpha1.ClusterAffinity{}) {
+			all = min(all, i)
 		}
 	}
 	return out
 }
 
-func tolerationAdvice(t corev1.Toleration, before []corev1.Toleration, path *field.Path) []string {
+func tolerationAdvice(t corev1.Toleration, path *field.Path) []string {
 	var out []string
 	switch t.Effect {
 	case "", corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute:
@@ -195,9 +154,6 @@ func tolerationAdvice(t corev1.Toleration, before []corev1.Toleration, path *fie
 	}
 	if t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute {
 		out = append(out, syntax.Advise(path.Child("tolerationSeconds"), "has no effect unless effect is NoExecute: set effect, or remove it"))
-	}
-	if slices.ContainsFunc(before, func(o corev1.Toleration) bool { return equality.Semantic.DeepEqual(o, t) }) {
-		out = append(out, syntax.Advise(path, "is there twice: remove one of them"))
 	}
 	return out
 }
@@ -259,40 +215,13 @@ func strategyAdvice(p *policyv1alpha1.Placement, path *field.Path) []string {
 	case w.DynamicWeight != "" && len(w.StaticWeightList) > 0:
 		return append(out, syntax.Advise(at.Child("staticWeightList"), "has no effect next to dynamicWeight: remove one of them"))
 	}
+	chosen := choiceOf(p)
 	for i := range w.StaticWeightList {
 		target, place := &w.StaticWeightList[i].TargetCluster, at.Child("staticWeightList").Index(i).Child("targetCluster")
 		out = append(out, affinityAdvice(target, place)...)
-		if strangers(p, target) {
+		if chosen.strangers(target) {
 			out = append(out, syntax.Advise(place.Child("clusterNames"), "the affinity allows none of %s: add one there, or remove the weight", strings.Join(target.ClusterNames, ", ")))
 		}
 	}
 	return out
-}
-
-// strangers says whether all clusters that target names are certainly not among
-// those that may be chosen.
-func strangers(p *policyv1alpha1.Placement, target *policyv1alpha1.ClusterAffinity) bool {
-	if len(target.ClusterNames) == 0 {
-		return false
-	}
-	var chosen []*policyv1alpha1.ClusterAffinity
-	if p.ClusterAffinity != nil {
-		chosen = append(chosen, p.ClusterAffinity)
-	}
-	for i := range p.ClusterAffinities {
-		t := &p.ClusterAffinities[i]
-		chosen = append(chosen, &t.ClusterAffinity)
-		for j := range t.OverflowAffinities {
-			chosen = append(chosen, &t.OverflowAffinities[j].ClusterAffinity)
-		}
-	}
-	for _, a := range chosen {
-		may := func(name string) bool {
-			return (len(a.ClusterNames) == 0 || slices.Contains(a.ClusterNames, name)) && !slices.Contains(a.ExcludeClusters, name)
-		}
-		if slices.ContainsFunc(target.ClusterNames, may) {
-			return false
-		}
-	}
-	return len(chosen) > 0
 }

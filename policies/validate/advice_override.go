@@ -3,7 +3,6 @@ package validate
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -19,6 +18,7 @@ func overrideAdvice(spec *policyv1alpha1.OverrideSpec, path *field.Path) []strin
 	}
 	out = append(out, affinityAdvice(spec.TargetCluster, path.Child("targetCluster"))...)
 	out = append(out, overriderAdvice(&spec.Overriders, spec.ResourceSelectors, path.Child("overriders"))...)
+	rules := seen{}
 	for i := range spec.OverrideRules {
 		rule, at := &spec.OverrideRules[i], path.Child("overrideRules").Index(i)
 		out = append(out, affinityAdvice(rule.TargetCluster, at.Child("targetCluster"))...)
@@ -27,7 +27,7 @@ func overrideAdvice(spec *policyv1alpha1.OverrideSpec, path *field.Path) []strin
 			continue
 		}
 		out = append(out, overriderAdvice(&rule.Overriders, spec.ResourceSelectors, at.Child("overriders"))...)
-		if n := slices.IndexFunc(spec.OverrideRules[:i], func(o policyv1alpha1.RuleWithCluster) bool { return equality.Semantic.DeepEqual(o, *rule) }); n >= 0 {
+		if n := rules.before(i, rule); n < i {
 			out = append(out, syntax.Advise(at, "says the same as overrideRules[%d]: remove one of them", n))
 		}
 	}

@@ -89,7 +89,7 @@ func TestOverrideAdvice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &policyv1alpha1.ClusterOverridePolicy{Spec: *decode[policyv1alpha1.OverrideSpec](t, tc.spec)}
-			errs, warnings := validate.Override(o)
+			errs, warnings := validate.Override(o, nil)
 			if len(errs) > 0 {
 				t.Errorf("the override is refused: %v", errs.ToAggregate())
 			}

@@ -101,11 +101,13 @@ func policyKinds() []Kind {
 			}).with(policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel, true, policyv1alpha1.ClusterPropagationPolicyControllerFinalizer),
 		kindOf(gv, "OverridePolicy", "overridepolicies",
 			func(o *policyv1alpha1.OverridePolicy) { DefaultOverride(o) },
-			func(o, _ *policyv1alpha1.OverridePolicy, _ Facts) (field.ErrorList, []string) { return Override(o) }),
+			func(o, old *policyv1alpha1.OverridePolicy, _ Facts) (field.ErrorList, []string) {
+				return Override(o, overrideOrNil(old, old == nil))
+			}),
 		kindOf(gv, "ClusterOverridePolicy", "clusteroverridepolicies",
 			func(o *policyv1alpha1.ClusterOverridePolicy) { DefaultOverride(o) },
-			func(o, _ *policyv1alpha1.ClusterOverridePolicy, _ Facts) (field.ErrorList, []string) {
-				return Override(o)
+			func(o, old *policyv1alpha1.ClusterOverridePolicy, _ Facts) (field.ErrorList, []string) {
+				return Override(o, overrideOrNil(old, old == nil))
 			}),
 		kindOf(gv, "FederatedResourceQuota", "federatedresourcequotas", nil,
 			func(q, _ *policyv1alpha1.FederatedResourceQuota, _ Facts) (field.ErrorList, []string) {
@@ -124,6 +126,13 @@ func policyOrNil(p policyv1alpha1.Policy, none bool) policyv1alpha1.Policy {
 		return nil
 	}
 	return p
+}
+
+func overrideOrNil(o policyv1alpha1.Override, none bool) policyv1alpha1.Override {
+	if none {
+		return nil
+	}
+	return o
 }
 
 func workKinds() []Kind {

@@ -10,8 +10,11 @@ import (
 	"github.com/flotilla-io/flotilla/policies/override"
 )
 
-// Override says what is wrong with o.
-func Override(o policyv1alpha1.Override) (field.ErrorList, []string) {
+// Override says what is wrong with o. old is what o was, nil on creation.
+func Override(o, old policyv1alpha1.Override) (field.ErrorList, []string) {
+	if errs := tooMany(listsOfOverride(o), listsOfOverride(old)); len(errs) > 0 {
+		return errs, nil
+	}
 	spec, path := o.OverrideSpec(), field.NewPath("spec")
 	errs := selectors(spec.ResourceSelectors, o.GetNamespace(), path.Child("resourceSelectors"))
 	legacy := spec.TargetCluster != nil || !emptyOverriders(&spec.Overriders)

@@ -14,6 +14,9 @@ import (
 
 // Policy says what is wrong with p. old is what p was, nil on creation.
 func Policy(p, old policyv1alpha1.Policy) (field.ErrorList, []string) {
+	if errs := tooMany(listsOf(p), listsOf(old)); len(errs) > 0 {
+		return errs, nil
+	}
 	spec, path := p.PropagationSpec(), field.NewPath("spec")
 	errs := identityOf(p, old)
 	errs = append(errs, selectors(spec.ResourceSelectors, p.GetNamespace(), path.Child("resourceSelectors"))...)

@@ -245,7 +245,7 @@ func TestOverride(t *testing.T) {
 			o := &policyv1alpha1.OverridePolicy{Spec: *decode[policyv1alpha1.OverrideSpec](t, tc.spec)}
 			o.Namespace = "shop"
 			validate.DefaultOverride(o)
-			errs, _ := validate.Override(o)
+			errs, _ := validate.Override(o, nil)
 			if diff := cmp.Diff(tc.want, fields(errs)); diff != "" {
 				t.Errorf("errors (-want +got):\n%s\n%v", diff, errs.ToAggregate())
 			}

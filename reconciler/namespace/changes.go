@@ -24,11 +24,12 @@ func contentChanges() predicate.Predicate {
 	}
 }
 
-// labelChanges passes clusters on whose labels changed: overrides may select
-// them now. New ones are heard of by their execution namespace.
-func labelChanges() predicate.Predicate {
+// clusterChanges passes clusters on that join, or whose labels changed: overrides may
+// select them now. Most that join are heard of by their execution namespace as well, but
+// that may have been there before. Those that a start finds come with all namespaces.
+func clusterChanges() predicate.Predicate {
 	return predicate.Funcs{
-		CreateFunc: func(event.CreateEvent) bool { return false },
+		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			return !maps.Equal(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels())
 		},

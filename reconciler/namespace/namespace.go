@@ -89,7 +89,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Named("namespace").
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.options.Workers, NewQueue: lanes.New[reconcile.Request]}).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.affected), builder.WithPredicates(contentChanges())).
-		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(labelChanges())).
+		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(clusterChanges())).
 		Watches(&policyv1alpha1.ClusterOverridePolicy{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(overridesNamespaces())).
 		Watches(&workv1alpha1.Work{}, owned, builder.WithPredicates(r.workEvents())).
 		Complete(r)

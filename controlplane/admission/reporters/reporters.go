@@ -3,6 +3,8 @@ package reporters
 import (
 	"context"
 	"fmt"
+	"strings"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,22 +50,38 @@ func (Reporters) Validate(_ context.Context, a admission.Attributes, o admission
 		}
 		for field, name := range map[string]string{"source.component": event.Source.Component, "reportingComponent": event.ReportingController} {
 			if !mayReportAs(a.GetUserInfo(), name) {
-				return admission.NewForbidden(a, fmt.Errorf("%s: %q reports its Events itself: take another name", field, name))
+				return admission.NewForbidden(a, fmt.Errorf("%s: %q is, or looks like, a name by which the control plane reports: take another name, of ASCII alone", field, name))
 			}
 		}
 	}
 	return nil
 }
 
-// mayReportAs says whether who is not the control plane may report by a name.
+// mayReportAs says whether who is not the control plane may report by a name: by none that
+// people would take for the control plane's, or for one of a part of it.
 func mayReportAs(who user.Info, name string) bool {
-	switch name {
-	case ControlPlane:
-		return false
-	case Agent:
+	if name == Agent {
 		_, agent := identity.ClusterOfAgent(who.GetName())
 		return agent
-	default:
-		return true
 	}
+	return !strings.ContainsFunc(name, foreign) && !strings.HasPrefix(looks(name), looks(ControlPlane))
+}
+
+// foreign says whether a rune is none of ASCII: there are letters among those that look
+// like others, and much that nobody sees. The names of Kubernetes' newer Events have none.
+func foreign(r rune) bool { return r > unicode.MaxASCII }
+
+// alike makes one of what looks alike.
+var alike = strings.NewReplacer("i", "l", "1", "l", "|", "l", "0", "o")
+
+// looks returns what people see in a name of ASCII, in any font, and wherever it is
+// printed without what a terminal would obey, or blanks.
+func looks(name string) string {
+	seen := strings.Map(func(r rune) rune {
+		if r == ' ' || unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, name)
+	return alike.Replace(strings.ToLower(seen))
 }
