@@ -81,7 +81,7 @@ func TestWithoutAnAccountTheDefaultOneActs(t *testing.T) {
 	for _, want := range []string{
 		`cannot patch resource "configmaps" in API group "" in the namespace "NS"`,
 		"it acts as the service account NS/default, as it names no spec.serviceAccountName; to allow it: " +
-			"kubectl create rolebinding NS-default -n NS --clusterrole=edit --serviceaccount=NS:default",
+			"kubectl create rolebinding NS-default-edit -n NS --clusterrole=edit --serviceaccount=NS:default",
 	} {
 		if !strings.Contains(strings.ReplaceAll(message, w.namespace, "NS"), want) {
 			t.Errorf("message = %q, want it to say %q", message, want)
