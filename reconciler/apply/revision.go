@@ -37,7 +37,7 @@ type Input struct {
 func (r *Reconciler) build(ctx context.Context, s *state) (loop.Next, error) {
 	objects, err := r.deps.Builder.Build(ctx, Input{Kustomization: s.ks, Digest: s.source.digest, Revision: s.source.revision, As: s.actor})
 	if apierrors.IsForbidden(err) {
-		return loop.Next{}, loop.Waiting(applier.ReasonForbidden, retryOf(s.ks), s.actor.explained(err))
+		return loop.Next{}, loop.Waiting(applier.ReasonForbidden, retryOf(s.ks), r.actors.explained(ctx, s, err))
 	}
 	if err != nil {
 		return loop.Next{}, fmt.Errorf("build revision %s: %w", s.source.revision, err)
@@ -111,7 +111,7 @@ func (r *Reconciler) check(ctx context.Context, s *state) (loop.Next, error) {
 		Owner: s.owner, Objects: s.objects, Writer: s.actor, Force: s.ks.Spec.Force, Ignore: ignoreRules(s.ks),
 	}, s.seen)
 	if err != nil {
-		return loop.Next{}, classify(s, err)
+		return loop.Next{}, r.actors.classify(ctx, s, err)
 	}
 	s.plan = plan
 	// Cluster-scoped kinds have lost a namespace that was set for all.
@@ -124,12 +124,12 @@ func (r *Reconciler) check(ctx context.Context, s *state) (loop.Next, error) {
 
 // classify gives a refusal its reason. Another object may be what it takes, so
 // it is tried again.
-func classify(s *state, err error) error {
+func (a *actors) classify(ctx context.Context, s *state, err error) error {
 	var refusal *applier.Refusal
 	if !errors.As(err, &refusal) {
 		return err
 	}
-	return loop.Waiting(refusal.Reason(), retryOf(s.ks), s.actor.explained(err))
+	return loop.Waiting(refusal.Reason(), retryOf(s.ks), a.explained(ctx, s, err))
 }
 
 func ignoreRules(ks *kustomizev1.Kustomization) []jsondiff.IgnoreRule {
@@ -185,7 +185,7 @@ func (r *Reconciler) claim(ctx context.Context, s *state) (loop.Next, error) {
 func (r *Reconciler) apply(ctx context.Context, s *state) (loop.Next, error) {
 	done, err := r.applier.Apply(ctx, s.plan, s.seen)
 	if err != nil {
-		return loop.Next{}, classify(s, err)
+		return loop.Next{}, r.actors.classify(ctx, s, err)
 	}
 	if !done {
 		return loop.Next{}, loop.Waiting(meta.ProgressingReason, definitionsPoll, errors.New("waiting for the kinds and namespaces of this revision to be served"))
@@ -199,7 +199,7 @@ func (r *Reconciler) prune(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	if err := r.applier.Prune(ctx, s.actor, s.prunable, s.seen); err != nil {
-		return loop.Next{}, loop.Waiting(meta.PruneFailedReason, retryOf(s.ks), s.actor.explained(err))
+		return loop.Next{}, loop.Waiting(meta.PruneFailedReason, retryOf(s.ks), r.actors.explained(ctx, s, err))
 	}
 	return loop.Next{}, nil
 }

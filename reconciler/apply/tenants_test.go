@@ -34,6 +34,12 @@ func (w *world) allow(account, clusterRole, namespace string) *rbacv1.RoleBindin
 	return grant
 }
 
+// account makes a service account of the world's namespace.
+func (w *world) account(name string) {
+	w.t.Helper()
+	w.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}})
+}
+
 // foreign makes a namespace of somebody else's with a Secret in it.
 func (w *world) foreign() string {
 	w.t.Helper()
@@ -81,7 +87,7 @@ func TestWithoutAnAccountTheDefaultOneActs(t *testing.T) {
 	for _, want := range []string{
 		`cannot patch resource "configmaps" in API group "" in the namespace "NS"`,
 		"it acts as the service account NS/default, as it names no spec.serviceAccountName; to allow it: " +
-			"kubectl create rolebinding NS-default -n NS --clusterrole=edit --serviceaccount=NS:default",
+			"kubectl create rolebinding NS-default-edit -n NS --clusterrole=edit --serviceaccount=NS:default",
 	} {
 		if !strings.Contains(strings.ReplaceAll(message, w.namespace, "NS"), want) {
 			t.Errorf("message = %q, want it to say %q", message, want)
@@ -93,6 +99,42 @@ func TestWithoutAnAccountTheDefaultOneActs(t *testing.T) {
 	if w.configMap("config-00") == nil || w.configMap("config-01") != nil {
 		t.Error("the account may edit, and what left the revision was not pruned")
 	}
+}
+
+// TestAllThatIsMissingIsSaidAtOnce: nobody finds out by rounds what an account lacks, be
+// it more than the message names.
+func TestAllThatIsMissingIsSaidAtOnce(t *testing.T) {
+	w := newTenantWorld(t)
+	w.kustomization("web")
+	const role = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: reads, namespace: NAMESPACE}\n"
+	const namespace = "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: NAMESPACE}\n"
+	message := w.awaitReason("web", w.commit(map[string]string{"app/x.yaml": configMaps(4) + role + namespace}), applier.ReasonForbidden)
+	message = strings.ReplaceAll(message, w.namespace, "NS")
+	const want = "; and 3 more objects: it acts as the service account NS/default, as it names no spec.serviceAccountName; " +
+		"a Namespace is an administrator's to write: take NS out of these files, and have him make it if it is not there (kubectl create namespace NS), or apply it by a Kustomization of his own; " +
+		"to allow the rest: kubectl create rolebinding NS-default-admin -n NS --clusterrole=admin --serviceaccount=NS:default"
+	if !strings.HasSuffix(message, want) {
+		t.Errorf("message = %q, want it to end with %q", message, want)
+	}
+}
+
+// TestAnAccountThatIsNotThere: no right is proposed for a name that is mistyped.
+func TestAnAccountThatIsNotThere(t *testing.T) {
+	w := newTenantWorld(t)
+	w.kustomization("web", func(spec *kustomizev1.KustomizationSpec) { spec.ServiceAccountName = "deploier" })
+	revision := w.commit(map[string]string{"app/x.yaml": configMaps(1)})
+	message := strings.ReplaceAll(w.awaitReason("web", revision, applier.ReasonForbidden), w.namespace, "NS")
+	const want = ": it acts as the service account NS/deploier, as spec.serviceAccountName says; there is no such account in the namespace NS: " +
+		"create it (kubectl create serviceaccount deploier -n NS), or name another one in spec.serviceAccountName"
+	if !strings.HasSuffix(message, want) {
+		t.Errorf("message = %q, want it to end with %q", message, want)
+	}
+	w.account("deploier")
+	w.annotate("web", meta.ReconcileRequestAnnotation, "now")
+	w.until("it proposes a right", func() (bool, string) {
+		message := w.awaitReason("web", revision, applier.ReasonForbidden)
+		return strings.Contains(message, "; to allow it: "), message
+	})
 }
 
 func TestWhatAnAccountMayNotDeleteStays(t *testing.T) {
@@ -268,6 +310,7 @@ func TestDependenciesAreReadAsTheAccount(t *testing.T) {
 
 func TestVariablesAreReadAsTheAccount(t *testing.T) {
 	w := newTenantWorld(t)
+	w.account("deployer")
 	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "vars"}, StringData: map[string]string{"token": password}})
 	w.create(&rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "deployer"},

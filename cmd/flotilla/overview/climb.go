@@ -82,6 +82,9 @@ func (t *tracer) fromWork(ctx context.Context, obj *unstructured.Unstructured, k
 	case apierrors.IsNotFound(err):
 		t.note("It says that Work %s put it there, and there is no such Work: the cluster will be cleaned, or belongs to another fleet.", key)
 		return t.templateOrNote(t.get(ctx, obj.GetAPIVersion(), obj.GetKind(), obj.GetNamespace(), obj.GetName()))
+	case apierrors.IsForbidden(err):
+		t.note("You may not read Work %s, which put it there: its template is taken to be the object of the same name.", key)
+		return t.templateOrNote(t.get(ctx, obj.GetAPIVersion(), obj.GetKind(), obj.GetNamespace(), obj.GetName()))
 	case err != nil:
 		return nil, err
 	}

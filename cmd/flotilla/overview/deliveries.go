@@ -31,11 +31,12 @@ var states = map[rollup.State]situation.State{
 	rollup.Healthy: situation.Ready, rollup.Progressing: situation.Progressing, rollup.Unknown: situation.Unknown, rollup.Failed: situation.Failed,
 }
 
-// deliveriesOf says how a template fares in each of its clusters.
+// notKnown is what is said of a Work that may not be read.
+const notKnown = "not known"
+
+// deliveriesOf says how a template fares in each of its clusters. Works that are nil may not
+// be read: then it is what the binding says.
 func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works []*workv1alpha1.Work, silent rollup.Silences) []lineage.Delivery {
-	if works == nil {
-		works = []*workv1alpha1.Work{} // nil would mean that they are not known
-	}
 	byCluster := map[string]*workv1alpha1.Work{}
 	for _, w := range works {
 		if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace); ok {
@@ -56,6 +57,9 @@ func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, w
 			}
 		}
 		fill(&d, byCluster[target.Name])
+		if works == nil {
+			d.Applied = notKnown
+		}
 		unheard(&d, silent)
 		delete(byCluster, target.Name)
 		out = append(out, d)
@@ -167,7 +171,7 @@ func (t *tracer) members(ctx context.Context, template *unstructured.Unstructure
 	var clusters []string
 	at := map[string]int{}
 	for i := range t.out.Clusters {
-		if t.out.Clusters[i].Applied == "yes" {
+		if applied := t.out.Clusters[i].Applied; applied == "yes" || applied == notKnown {
 			at[t.out.Clusters[i].Cluster] = i
 			clusters = append(clusters, t.out.Clusters[i].Cluster)
 		}

@@ -137,10 +137,14 @@ func (t *tracer) carried(ctx context.Context, obj *unstructured.Unstructured) (*
 	return t.templateOrNote(t.get(ctx, ref.APIVersion, ref.Kind, ref.Namespace, ref.Name))
 }
 
-// templateOrNote turns a template that is gone into a note.
+// templateOrNote turns a template that is gone, or may not be read, into a note.
 func (t *tracer) templateOrNote(template *unstructured.Unstructured, err error) (*unstructured.Unstructured, error) {
 	if apierrors.IsNotFound(err) {
 		t.note("Its template is not on the control plane any more: what is in the clusters will go.")
+		return nil, nil
+	}
+	if apierrors.IsForbidden(err) {
+		t.note("You may not read its template, %s: nothing is said of where it comes from.", objectOf(template, ""))
 		return nil, nil
 	}
 	return template, err
@@ -156,18 +160,13 @@ func (t *tracer) delivery(ctx context.Context, template *unstructured.Unstructur
 		t.out.Policy = &lineage.Object{APIVersion: policyv1alpha1.GroupVersion.String(), Kind: kind, Namespace: ref.Namespace, Name: ref.Name}
 	}
 	if template.GroupVersionKind().GroupKind().String() == "Namespace" {
-		works, err := t.worksOfNamespace(ctx, template.GetName())
-		if err != nil {
-			return err
-		}
-		silent, err := t.silences(ctx)
-		if err != nil {
-			return err
-		}
-		t.out.Clusters = deliveriesOfWorks(works, silent)
-		return t.members(ctx, template)
+		return t.deliveryOfNamespace(ctx, template)
 	}
 	b, err := t.binding(ctx, template)
+	if apierrors.IsForbidden(err) {
+		t.note("You may not read its binding: nothing is said of the clusters that it goes to.")
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -179,11 +178,10 @@ func (t *tracer) delivery(ctx context.Context, template *unstructured.Unstructur
 		t.note("No policy carries it to clusters: flotilla explain %s/%s%s says why.", strings.ToLower(template.GetKind()), template.GetName(), inNamespace(template.GetNamespace()))
 		return nil
 	}
-	works, err := t.worksOf(ctx, []workv1alpha2.Binding{b})
+	mine, err := t.worksOrNote(ctx, b)
 	if err != nil {
 		return err
 	}
-	mine := works[b.GetLabels()[idLabel(b)]]
 	t.placed(b)
 	t.out.Overrides = overridesOf(b, mine)
 	silent, err := t.silences(ctx)
@@ -192,6 +190,39 @@ func (t *tracer) delivery(ctx context.Context, template *unstructured.Unstructur
 	}
 	t.out.Clusters = deliveriesOf(template, b, mine, silent)
 	return t.members(ctx, template)
+}
+
+// deliveryOfNamespace finds the Works and members' objects of a namespace, which no binding
+// stands for.
+func (t *tracer) deliveryOfNamespace(ctx context.Context, template *unstructured.Unstructured) error {
+	works, err := t.worksOfNamespace(ctx, template.GetName())
+	if apierrors.IsForbidden(err) {
+		t.note("You may not read Works: nothing is said of the clusters that it goes to.")
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	silent, err := t.silences(ctx)
+	if err != nil {
+		return err
+	}
+	t.out.Clusters = deliveriesOfWorks(works, silent)
+	return t.members(ctx, template)
+}
+
+// worksOrNote returns the Works of a binding; nil, with a note, where they may not be
+// read.
+func (t *tracer) worksOrNote(ctx context.Context, b workv1alpha2.Binding) ([]*workv1alpha1.Work, error) {
+	works, err := t.worksOf(ctx, []workv1alpha2.Binding{b})
+	switch {
+	case apierrors.IsForbidden(err):
+		t.note("You may not read Works: what is said of clusters is what the binding says, and overrides are not shown.")
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return append([]*workv1alpha1.Work{}, works[b.GetLabels()[idLabel(b)]]...), nil
 }
 
 // placed says what the binding was decided to be.

@@ -124,7 +124,7 @@ type Delivery struct {
 	// Work carries the manifest; nil where there is none.
 	Work    *Object         `json:"work,omitempty"`
 	State   situation.State `json:"state"`
-	Applied string          `json:"applied"` // yes, no, or not yet
+	Applied string          `json:"applied"` // yes, no, not yet, or not known
 	Health  string          `json:"health,omitempty"`
 	Message string          `json:"message,omitempty"`
 	// Member is the object that the member has; nil where nobody looked.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/tenancy"
 )
 
 // controlPlaneKind stands for the control plane itself.
@@ -62,9 +64,21 @@ func repositoryNext(r *sourcev1.GitRepository, ready *metav1.Condition) string {
 		return "correct its spec: flotilla edit gitrepository " + r.Name + inNamespace(r.Namespace)
 	case "HostKeyNotTrusted":
 		return "compare the server's key with what its operator says, and put it into known_hosts"
+	case "AddressNotAllowed":
+		return orElse(allowance(ready.Message), "put right what it says, then: "+again)
 	default:
 		return "put right what it says, then: " + again
 	}
+}
+
+// allowance is what the end of a message about an address says that an administrator can
+// do; empty if there is nothing.
+func allowance(message string) string {
+	const begins = "an administrator can allow "
+	if at := strings.LastIndex(message, "; "+begins); at >= 0 {
+		return Clean(message[at+len("; "):])
+	}
+	return ""
 }
 
 // kustomizationNext is what to do about a Kustomization.
@@ -82,6 +96,8 @@ func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 		return "see which objects: flotilla tree kustomization/" + object
 	case meta.BuildFailedReason, "PathNotFound", "EmptyBuild", "DuplicateObject":
 		return "correct the files and commit; the last revision keeps running. flotilla trace kustomization/" + object
+	case "Forbidden", meta.PruneFailedReason: // others have no part in what these say to do
+		return orElse(Clean(tenancy.Advice(ready.Message)), "put right what it says, then: flotilla reconcile kustomization "+object)
 	default:
 		return "put right what it says, then: flotilla reconcile kustomization " + object
 	}

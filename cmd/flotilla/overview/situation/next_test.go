@@ -1,9 +1,12 @@
 package situation_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -36,6 +39,39 @@ func TestWhatToDoAboutACluster(t *testing.T) {
 			want := []situation.Problem{{State: situation.Failed, Kind: "Cluster", Name: "east", Message: "m", Next: tc.want}}
 			if diff := cmp.Diff(want, s.Fleet().Problems); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAdviceIsWhole: a message that says what to do has it as the next step, whole; the
+// message itself is cut. What others wrote into a message is not taken for advice.
+func TestAdviceIsWhole(t *testing.T) {
+	const acts = "it acts as the service account shop/default, as it names no spec.serviceAccountName; "
+	const command = "to allow it: kubectl create rolebinding shop-default-edit -n shop --clusterrole=edit --serviceaccount=shop:default"
+	refused := strings.Repeat("ConfigMap/shop/a: may not be written; ", 9)
+	for name, tc := range map[string]struct{ kind, reason, message, want string }{
+		"a right is missing":               {"Kustomization", "Forbidden", refused + acts + command, command},
+		"so that nothing is pruned":        {"Kustomization", "PruneFailed", refused + acts + command, command},
+		"nobody has the right":             {"Kustomization", "Forbidden", refused + acts + "an administrator\x1b writes this", "an administrator writes this"},
+		"another refusal":                  {"Kustomization", "Forbidden", "exceeded quota", "put right what it says, then: flotilla reconcile kustomization web -n shop"},
+		"a message of somebody else":       {"Kustomization", "InvalidObject", acts + command, "put right what it says, then: flotilla reconcile kustomization web -n shop"},
+		"an address that is not allowed":   {"GitRepository", "AddressNotAllowed", refused + "10.0.0.1 leads to a private address; an administrator can allow that with --source-networks", "an administrator can allow that with --source-networks"},
+		"a name that leads there":          {"GitRepository", "AddressNotAllowed", "git is not there; an administrator can allow networks with --source-networks", "an administrator can allow networks with --source-networks"},
+		"an address that nobody may allow": {"GitRepository", "AddressNotAllowed", "it leads to the control plane itself, where no source may be", "put right what it says, then: flotilla reconcile source git web -n shop"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := situation.NewSurvey(now, "")
+			meta := metav1.ObjectMeta{Namespace: "shop", Name: "web"}
+			conditions := []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: tc.reason, Message: tc.message}}
+			if tc.kind == "Kustomization" {
+				s.Kustomization(&kustomizev1.Kustomization{ObjectMeta: meta, Status: kustomizev1.KustomizationStatus{Conditions: conditions}})
+			} else {
+				s.Repository(&sourcev1.GitRepository{ObjectMeta: meta, Status: sourcev1.GitRepositoryStatus{Conditions: conditions}})
+			}
+			want := []situation.Problem{{State: situation.Failed, Kind: tc.kind, Namespace: "shop", Name: "web", Message: tc.message, Next: tc.want}}
+			if diff := cmp.Diff(want, s.Fleet().Problems); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})
 	}

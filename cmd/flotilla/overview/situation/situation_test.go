@@ -180,6 +180,30 @@ func TestManyClusters(t *testing.T) {
 	golden(t, "many.txt", text(t, s.Fleet(), false))
 }
 
+// TestWhoMayReadOneNamespace is told how to see it.
+func TestWhoMayReadOneNamespace(t *testing.T) {
+	for name, tc := range map[string]struct {
+		namespace string
+		unread    []string
+		want      string
+	}{
+		"all namespaces":                   {"", []string{"Works", "Kustomizations"}, "You may not read Kustomizations: nothing is said of them.\nYou may not read Works: nothing is said of them.\n-n NAMESPACE shows one namespace.\n"},
+		"of what is in none nothing helps": {"", []string{"Works", situation.Clusters}, "You may not read Works: nothing is said of them.\nYou may not read clusters: nothing is said of them.\n"},
+		"one namespace":                    {"shop", []string{"Kustomizations"}, "You may not read Kustomizations: nothing is said of them.\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := situation.NewSurvey(now, tc.namespace)
+			for _, what := range tc.unread {
+				s.Unread(what)
+			}
+			all := string(text(t, s.Fleet(), false))
+			if diff := cmp.Diff(tc.want, all[strings.Index(all, "You may not"):]); diff != "" {
+				t.Errorf("text (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestNothing(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	s.Unread(situation.Clusters)

@@ -43,8 +43,16 @@ func (f Fleet) Text(w io.Writer, opts TextOptions) error {
 	for _, what := range f.Unread {
 		t.line("You may not read %s: nothing is said of them.", what)
 	}
+	if f.Namespace == "" && slices.ContainsFunc(f.Unread, isNamespaced) {
+		t.line("-n NAMESPACE shows one namespace.")
+	}
 	_, err := io.WriteString(w, t.out.String())
 	return err
+}
+
+// isNamespaced says whether what may not be read may be so in one namespace.
+func isNamespaced(unread string) bool {
+	return slices.Contains([]string{"GitRepositories", "Kustomizations", "PropagationPolicies", "ResourceBindings", "workloads"}, unread)
 }
 
 // table is one section. Rows that are not ready stay when some are left out.

@@ -1,0 +1,85 @@
+package overview
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/controlplane/servertest"
+)
+
+// as is a world of a user of the control plane who has a ClusterRole in one namespace.
+func as(t *testing.T, env *servertest.Env, user, role, namespace string) *world {
+	t.Helper()
+	grant := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
+	}
+	if err := env.Hub.Create(t.Context(), grant); err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.LoadFromFile(env.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range config.AuthInfos {
+		info.Impersonate = user
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	return &world{env: &servertest.Env{Kubeconfig: kubeconfig}, cache: t.TempDir()}
+}
+
+// TestTraceOfATenant: what he may read is shown, and what he may not is noted.
+func TestTraceOfATenant(t *testing.T) {
+	env := servertest.New(t)
+	namespace := env.Namespace(t)
+	pods := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}},
+	}
+	for _, obj := range []client.Object{
+		&appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
+			Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, Template: pods},
+		},
+		&workv1alpha2.ResourceBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web-deployment", Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "6f1c"}},
+			Spec: workv1alpha2.ResourceBindingSpec{
+				Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: "web"},
+				Clusters: []workv1alpha2.TargetCluster{{Name: "east", Replicas: 1}},
+			},
+		},
+	} {
+		if err := env.Hub.Create(t.Context(), obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := as(t, env, "tenant", "view", namespace)
+	for line, want := range map[string][]string{
+		"trace deployment/web":    {"ResourceBinding NS/web-deployment", "east", "not known", "You may not read Works: ", "not looked at: "},
+		"trace rb/web-deployment": {"Deployment NS/web", "east", "You may not read Works: "},
+		"trace namespace/NS":      {"Namespace NS", "You may not read Works: "},
+	} {
+		said := w.call(t.Context(), strings.ReplaceAll(line, "NS", namespace)+" -n "+namespace)
+		if said.Code != 0 {
+			t.Errorf("%s: %s", line, said)
+		}
+		for _, part := range want {
+			if !strings.Contains(strings.ReplaceAll(said.Out, namespace, "NS"), part) {
+				t.Errorf("%s: %s\nwant it to say %q", line, said, part)
+			}
+		}
+	}
+}
