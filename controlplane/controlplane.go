@@ -347,7 +347,7 @@ func (c *ControlPlane) keepHouse(ctx context.Context) error {
 		Config:                c.Config(),
 		ServiceAccountKeyFile: c.pki.ServiceAccountKeyFile(),
 		RootCAFile:            c.pki.CAFile(),
-		SigningCertFile:       c.pki.CAFile(),
+		SigningCertFile:       c.pki.SignerCAFile(),
 		SigningKeyFile:        c.pki.CAKeyFile(),
 		SigningDuration:       c.opts.AgentCertificateDuration,
 	})

@@ -39,6 +39,7 @@ type ControllerOptions struct {
 	// RootCAFile is published to every namespace and put into token Secrets. Without it neither happens.
 	RootCAFile string
 	// SigningCertFile and SigningKeyFile sign approved CertificateSigningRequests. Without them none is signed.
+	// The certificate is one, not a bundle; both are read again when they change.
 	SigningCertFile, SigningKeyFile string
 	// SigningDuration is the most that a certificate signed so is good for; zero means upstream's year.
 	SigningDuration time.Duration

@@ -81,7 +81,7 @@ func (h *hub) options() housekeeping.ControllerOptions {
 		Config:                h.config,
 		ServiceAccountKeyFile: h.pki.ServiceAccountKeyFile(),
 		RootCAFile:            h.pki.CAFile(),
-		SigningCertFile:       h.pki.CAFile(),
+		SigningCertFile:       h.pki.SignerCAFile(),
 		SigningKeyFile:        h.pki.CAKeyFile(),
 	}
 }

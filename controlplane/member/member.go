@@ -172,7 +172,7 @@ func (m *member) controllers() housekeeping.ControllerOptions {
 		Controllers:           housekeeping.MemberControllers(),
 		ServiceAccountKeyFile: m.pki.ServiceAccountKeyFile(),
 		RootCAFile:            m.pki.CAFile(),
-		SigningCertFile:       m.pki.CAFile(),
+		SigningCertFile:       m.pki.SignerCAFile(),
 		SigningKeyFile:        m.pki.CAKeyFile(),
 		StopTimeout:           stopTimeout,
 		Nodes: &housekeeping.NodeOptions{

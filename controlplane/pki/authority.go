@@ -38,6 +38,7 @@ var errForeign = errors.New("holds something else")
 type authority struct {
 	name              string // of the subject
 	certFile, keyFile string
+	signerFile        string // has the newest certificate alone; empty if nobody else signs
 	key               crypto.Signer
 	certificate       *x509.Certificate // the newest
 }
@@ -58,7 +59,7 @@ func (a *authority) ensure(now time.Time) error {
 	}
 	if len(bundle) > 0 && now.Before(renewal(bundle[0])) {
 		a.certificate = bundle[0]
-		return nil
+		return a.shareSigner()
 	}
 	if a.certificate, err = a.selfSign(now); err != nil {
 		return fmt.Errorf("authority %s: %w", a.name, err)
@@ -69,7 +70,19 @@ func (a *authority) ensure(now time.Time) error {
 			content = append(content, encodeCertificate(old)...)
 		}
 	}
-	_, err = datadir.WriteFile(a.certFile, content)
+	if _, err = datadir.WriteFile(a.certFile, content); err != nil {
+		return err
+	}
+	return a.shareSigner()
+}
+
+// shareSigner writes the certificate that signs now for signers that take no other
+// beside it.
+func (a *authority) shareSigner() error {
+	if a.signerFile == "" {
+		return nil
+	}
+	_, err := datadir.WriteFile(a.signerFile, encodeCertificate(a.certificate))
 	return err
 }
 

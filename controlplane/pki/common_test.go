@@ -48,7 +48,7 @@ func (s *shelf) saves() int64 {
 
 func common(dir string) map[string]string {
 	out := map[string]string{}
-	for _, name := range []string{"ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "service-account.key", "service-account.pub"} {
+	for _, name := range []string{"ca.crt", "ca-signer.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "service-account.key", "service-account.pub"} {
 		content, _ := os.ReadFile(filepath.Join(dir, name))
 		out[name] = string(content)
 	}

@@ -62,7 +62,7 @@ func Open(dir string, clk clock.WithTicker) (*Store, error) {
 
 func newStore(dir string, clk clock.WithTicker) *Store {
 	s := &Store{dir: dir, clock: clk}
-	s.main = &authority{name: "flotilla-ca", certFile: s.path("ca.crt"), keyFile: s.path("ca.key")}
+	s.main = &authority{name: "flotilla-ca", certFile: s.path("ca.crt"), keyFile: s.path("ca.key"), signerFile: s.path("ca-signer.crt")}
 	s.frontProxy = &authority{name: "flotilla-front-proxy-ca", certFile: s.path("front-proxy-ca.crt"), keyFile: s.path("front-proxy-ca.key")}
 	return s
 }
@@ -70,6 +70,10 @@ func newStore(dir string, clk clock.WithTicker) *Store {
 // CAFile holds the certificates that clients and the server trust: more than
 // one while a renewed authority and its predecessor overlap.
 func (s *Store) CAFile() string { return s.main.certFile }
+
+// SignerCAFile holds the certificate that signs now, and no other: the API's
+// certificate signers refuse a bundle. It is replaced when the authority is renewed.
+func (s *Store) SignerCAFile() string { return s.main.signerFile }
 
 // CAKeyFile holds the key behind CAFile, for the API's certificate signers.
 func (s *Store) CAKeyFile() string { return s.main.keyFile }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,7 +76,7 @@ func TestRenewal(t *testing.T) {
 	}{
 		"nothing is due before two thirds of a certificate's life": {after: 2*year/3 - day},
 		"certificates are due at two thirds of their life":         {after: 2*year/3 + day, want: leaves},
-		"authorities are due at two thirds of theirs":              {after: 2*10*year/3 + day, want: append([]string{"ca.crt", "front-proxy-ca.crt"}, leaves...)},
+		"authorities are due at two thirds of theirs":              {after: 2*10*year/3 + day, want: append([]string{"ca.crt", "ca-signer.crt", "front-proxy-ca.crt"}, leaves...)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -113,6 +114,11 @@ func TestRenewedAuthorityAndOldOneTrustEachOther(t *testing.T) {
 	fill(t, dir, clk)
 	newCA, newServing := contents(t, dir)["ca.crt"], contents(t, dir)["apiserver.pem"]
 
+	signer := contents(t, dir)["ca-signer.crt"]
+	if alone, err := cert.ParseCertsPEM([]byte(signer)); err != nil || len(alone) != 1 || !strings.HasPrefix(newCA, signer) {
+		t.Errorf("the signer's file has %d certificates, want the newest of the bundle alone: %v", len(alone), err)
+	}
+	verify(t, "new certificate before a client that has the signer's alone", signer, newServing, renewed)
 	verify(t, "new certificate before an old client", oldCA, newServing, renewed)
 	verify(t, "new certificate before a new client", newCA, newServing, renewed)
 	verify(t, "old certificate before a new client", newCA, oldServing, start.Add(day))
@@ -165,6 +171,7 @@ func TestDamage(t *testing.T) {
 		"a torn key is an error, not replaced":           {file: "ca.key", content: "xx", wantErr: true},
 		"a foreign authority is an error":                {file: "ca.crt", content: "front-proxy-ca.crt", wantErr: true},
 		"a torn service-account key is an error":         {file: "service-account.key", content: "xx", wantErr: true},
+		"a torn certificate of the signer is made anew":  {file: "ca-signer.crt", content: "xx"},
 		"a lost public key follows from the private one": {file: "service-account.pub", content: ""},
 	}
 	for name, tc := range cases {

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net"
 	"net/http"
@@ -45,6 +46,7 @@ func (o outcome) away() bool { return o.reason == clusterv1alpha1.ClusterNotReac
 // says what to do where that is known.
 func absent(err error) outcome {
 	var certificate *tls.CertificateVerificationError
+	var invalid x509.CertificateInvalidError
 	var network *net.OpError
 	because := func(text string) outcome {
 		return outcome{false, clusterv1alpha1.ClusterNotReachableReason, clusterv1alpha1.ClusterNotReachableMessage + ": " + text}
@@ -52,6 +54,8 @@ func absent(err error) outcome {
 	switch {
 	case errors.Is(err, members.ErrRedirect):
 		return because("it answers with a redirect, which is not followed; set spec.apiEndpoint to the address that it leads to")
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired: // also of one whose time is still to come
+		return because("its certificate has expired, or is not valid yet: look at the clocks of both sides, or renew it")
 	case errors.As(err, &certificate):
 		return because("its certificate is not trusted, or is for another name; check caBundle in the secret that spec.secretRef names")
 	case errors.As(err, &network) && (network.Op == "proxyconnect" || network.Op == "socks connect"):

@@ -1,6 +1,14 @@
 package cluster
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -115,12 +123,19 @@ func TestProbe(t *testing.T) {
 }
 
 func TestWhyAMemberCannotBeReachedIsTold(t *testing.T) {
+	const day = 24 * time.Hour
 	server := httptest.NewTLSServer(nil)
 	defer server.Close()
+	over, overCA := lasting(t, -2*day, -day)
+	early, earlyCA := lasting(t, day, 2*day)
 	cases := map[string]struct {
 		config rest.Config
 		want   string
 	}{
+		"a certificate that has expired": {rest.Config{Host: over, TLSClientConfig: rest.TLSClientConfig{CAData: overCA}},
+			"its certificate has expired, or is not valid yet: look at the clocks of both sides, or renew it"},
+		"a certificate that is not valid yet": {rest.Config{Host: early, TLSClientConfig: rest.TLSClientConfig{CAData: earlyCA}},
+			"its certificate has expired, or is not valid yet: look at the clocks of both sides, or renew it"},
 		"a certificate of somebody else": {rest.Config{Host: server.URL}, "certificate is not trusted"},
 		"a proxy that is not there": {rest.Config{Host: server.URL, Proxy: func(*http.Request) (*url.URL, error) {
 			return &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, nil
@@ -141,4 +156,27 @@ func TestWhyAMemberCannotBeReachedIsTold(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lasting runs a server whose certificate is good between two times from now, and
+// returns its address and what to trust.
+func lasting(t *testing.T, from, until time.Duration) (host string, authority []byte) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(from), NotAfter: time.Now().Add(until),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(nil)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }

@@ -118,7 +118,7 @@ func judge(conditions []metav1.Condition, observed bool) (State, *metav1.Conditi
 
 // ReadOnly adds that the control plane stores nothing new, as it says itself.
 func (s *Survey) ReadOnly(notice string) {
-	s.problem(Problem{State: Failed, Kind: controlPlaneKind, Name: "flotilla", Message: notice,
+	s.problem(Problem{State: Failed, Kind: controlPlaneKind, Name: "flotilla", Message: notice + "; what is said of the fleet may be from before",
 		Next: "make room on the disk of its --data-dir, or of its store; it goes on by itself then"})
 }
 
