@@ -331,7 +331,9 @@ func (r *registering) await(cmd *cobra.Command, hub *rest.Config, member client.
 	begin := time.Now()
 	err := installation.Ready(cmd.Context(), member, r.agent, r.within)
 	if err == nil {
-		own, failed := client.New(hub, client.Options{Scheme: scheme.New()})
+		often := rest.CopyConfig(hub)
+		often.QPS = -1 // it is asked many times a second
+		own, failed := client.New(often, client.Options{Scheme: scheme.New()})
 		if failed != nil {
 			return failed
 		}
