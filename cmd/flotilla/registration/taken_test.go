@@ -1,6 +1,7 @@
 package registration
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -30,12 +31,11 @@ func TestWhatIsLeftOfAClusterThatIsAnothers(t *testing.T) {
 		Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"theirs"}}`),
 	}}}
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(work).Build()
-	said := &strings.Builder{}
-	d := &departure{name: "edge", hub: hub, out: said}
+	d := &join.Departure{Name: "edge", Hub: hub}
 	edge := &clusterv1alpha1.Cluster{}
 	for _, reason := range []string{clusterv1alpha1.ClusterClaimedReason, clusterv1alpha1.ClusterStatusUnknownReason} {
 		edge.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: reason}}
-		if err := d.look(t.Context(), edge); err != nil {
+		if err := d.Look(t.Context(), edge); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,11 +43,38 @@ func TestWhatIsLeftOfAClusterThatIsAnothers(t *testing.T) {
 	if err := hub.Update(t.Context(), work); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.look(t.Context(), nil); err != nil {
+	if err := d.Look(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"what the fleet ran in cluster edge stays there: the cluster is another control plane's, which may have taken it over"}
-	if diff := cmp.Diff(want, d.leftovers(t.Context(), nil)); diff != "" {
+	left := &leftovers{departure: d, pull: true}
+	if diff := cmp.Diff(want, left.lines(t.Context())); diff != "" {
+		t.Errorf("what is left (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatIsLeftOfAClusterThatDidNotAnswer: a few are named, and all are counted.
+func TestWhatIsLeftOfAClusterThatDidNotAnswer(t *testing.T) {
+	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace("west"), Name: "one", Finalizers: []string{workv1alpha2.ExecutionControllerFinalizer}}}
+	for i := range mostNamed + 2 {
+		work.Spec.Workload.Manifests = append(work.Spec.Workload.Manifests, workv1alpha1.Manifest{RawExtension: runtime.RawExtension{
+			Raw: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"c-%02d"}}`, i),
+		}})
+	}
+	d := &join.Departure{Name: "west", Hub: fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(work).Build()}
+	if err := d.Look(t.Context(), &clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push}}); err != nil {
+		t.Fatal(err)
+	}
+	d.Abandon()
+	want := []string{"the control plane did not remove what the fleet ran in cluster west; 12 objects stay there, as far as the control plane knows:"}
+	for i := range mostNamed {
+		want = append(want, fmt.Sprintf("  ConfigMap shop/c-%02d", i))
+	}
+	want = append(want, "  and 2 more",
+		"kubectl delete KIND NAME --namespace NAMESPACE removes each of them there; all have the label karmada.io/managed=true",
+		"flotilla unjoin west --cluster-kubeconfig FILE says which are really there, and takes out what makes the cluster a member")
+	left := &leftovers{departure: d}
+	if diff := cmp.Diff(want, left.lines(t.Context())); diff != "" {
 		t.Errorf("what is left (-want +got):\n%s", diff)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -78,8 +77,9 @@ func (u *unregistering) run(cmd *cobra.Command, args []string) (err error) {
 		}
 	}
 	var member client.Client
+	var there *rest.Config
 	if u.member.kubeconfig != "" {
-		if _, member, err = u.member.connect(); err != nil {
+		if there, member, err = u.member.connect(); err != nil {
 			return err
 		}
 	}
@@ -95,9 +95,9 @@ func (u *unregistering) run(cmd *cobra.Command, args []string) (err error) {
 		return fleet.Describe(err)
 	}
 	itself := member != nil && join.Itself(cmd.Context(), hub, member)
-	d := &departure{name: u.name, hub: hub, out: cmd.ErrOrStderr()}
+	d := &join.Departure{Name: u.name, Hub: hub, Tell: tells(cmd.ErrOrStderr())}
 	if err := u.leave(cmd, hub, d); err != nil {
-		return err
+		return goesOn(cmd, d, err)
 	}
 	if member != nil {
 		if err := u.cleanUp(cmd, member, id, itself); err != nil {
@@ -110,10 +110,8 @@ func (u *unregistering) run(cmd *cobra.Command, args []string) (err error) {
 	if _, err = fmt.Fprintf(cmd.OutOrStdout(), "cluster %s unregistered\n", u.name); err != nil {
 		return err
 	}
-	if left := d.leftovers(cmd.Context(), member); len(left) > 0 {
-		return warn(cmd.ErrOrStderr(), errors.New(strings.Join(left, "\n")))
-	}
-	return nil
+	left := &leftovers{departure: d, member: there, hub: id, pull: true}
+	return left.warn(cmd)
 }
 
 // mayLeave errs if the control plane may not take the cluster out, before anything is
@@ -167,7 +165,7 @@ func (u *unregistering) connect(ctx context.Context, member client.Client) (*res
 
 // leave removes the registration, and waits until it is gone: the agent, which
 // removes what the fleet runs, is needed until then.
-func (u *unregistering) leave(cmd *cobra.Command, hub client.Client, d *departure) error {
+func (u *unregistering) leave(cmd *cobra.Command, hub client.Client, d *join.Departure) error {
 	cluster := &clusterv1alpha1.Cluster{}
 	err := hub.Get(cmd.Context(), client.ObjectKey{Name: u.name}, cluster)
 	switch {
@@ -178,7 +176,7 @@ func (u *unregistering) leave(cmd *cobra.Command, hub client.Client, d *departur
 	case cluster.Spec.SyncMode != clusterv1alpha1.Pull:
 		return fmt.Errorf("the cluster %s is in push mode: flotilla unjoin %s takes it out", u.name, u.name)
 	case u.agent.DryRun:
-		if err := join.Going(cmd.Context(), hub, u.name, printSteps(cmd.OutOrStdout())); err != nil {
+		if err := join.Going(cmd.Context(), hub, cluster, printSteps(cmd.OutOrStdout())); err != nil {
 			return fleet.Describe(err)
 		}
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "would remove Cluster %s (hub)\n", u.name)
@@ -197,9 +195,9 @@ func (u *unregistering) leave(cmd *cobra.Command, hub client.Client, d *departur
 			return false, err
 		}
 		if err != nil { // an agent's rights go with its cluster
-			return true, d.look(ctx, nil)
+			return true, d.Look(ctx, nil)
 		}
-		return false, d.look(ctx, is)
+		return false, d.Look(ctx, is)
 	})
 	if wait.Interrupted(err) && !interrupted(cmd.Context()) {
 		return fmt.Errorf("the cluster %s has not left after %s: its agent removes what the fleet runs there; run again to wait on", u.name, u.wait)
