@@ -1,6 +1,8 @@
 package registration
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -8,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -76,6 +80,56 @@ func TestWhatIsLeftOfAClusterThatDidNotAnswer(t *testing.T) {
 	left := &leftovers{departure: d}
 	if diff := cmp.Diff(want, left.lines(t.Context())); diff != "" {
 		t.Errorf("what is left (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatAnAgentMayNot is an administrator's, and he is asked for.
+func TestWhatAnAgentMayNot(t *testing.T) {
+	err := apierrors.NewForbidden(workv1alpha1.GroupVersion.WithResource("works").GroupResource(), "", errors.New(`User "system:karmada:agent:edge" cannot list resource "works"`))
+	u := &unregistering{name: "edge", asAgent: true}
+	want := "the agent's own credentials do not allow to take cluster edge out (" + err.Error() + "): name an administrator's kubeconfig of the control plane with --karmada-config"
+	if diff := cmp.Diff(want, u.describe(fmt.Errorf("%w", err)).Error()); diff != "" {
+		t.Errorf("by the agent's way (-want +got):\n%s", diff)
+	}
+	u.asAgent = false
+	if got := u.describe(err).Error(); !strings.HasSuffix(got, "ask for the right to do it") {
+		t.Errorf("by another way it says %s", got)
+	}
+}
+
+// TestAnAgentThatGoesOn is told of, unless it was removed.
+func TestAnAgentThatGoesOn(t *testing.T) {
+	for want, u := range map[string]*unregistering{
+		"": {name: "edge", removed: true, member: memberFlags{kubeconfig: "file"}},
+		"no agent is installed in cluster edge; one that runs as a process does not end by itself: stop it\n":                                                                                {name: "edge", member: memberFlags{kubeconfig: "file"}},
+		"the agent of cluster edge does not end by itself: stop its process, or remove it from the cluster by flotilla unregister edge --cluster-kubeconfig FILE --karmada-config HUBFILE\n": {name: "edge"},
+	} {
+		said := &strings.Builder{}
+		if err := u.remind(said); err != nil || said.String() != want {
+			t.Errorf("it says %q, want %q: %v", said, want, err)
+		}
+	}
+}
+
+// TestAWaitThatIsCutOff: who has enough of waiting is told that the cluster leaves all the same.
+func TestAWaitThatIsCutOff(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, begun := range []bool{false, true} {
+		said := &strings.Builder{}
+		cmd := &cobra.Command{}
+		cmd.SetErr(said)
+		cmd.SetContext(ctx)
+		d := &join.Departure{Name: "edge", Hub: fake.NewClientBuilder().WithScheme(scheme.New()).Build()}
+		if begun {
+			d.Abandon()
+		}
+		if err := goesOn(cmd, d, ctx.Err()); !errors.Is(err, context.Canceled) {
+			t.Errorf("it ends with %v", err)
+		}
+		if strings.HasPrefix(said.String(), "cluster edge goes on leaving: ") != begun {
+			t.Errorf("begun %t: it says %q", begun, said)
+		}
 	}
 }
 
