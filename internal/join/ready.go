@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -16,14 +17,20 @@ import (
 const readyPoll = 100 * time.Millisecond
 
 // Ready waits until the control plane reaches the cluster and knows what it
-// serves, so that what is placed from then on finds it. The error says what
-// the control plane last found.
+// serves, so that what is placed from then on finds it. A request that fails is made again while there is time. Errors: ErrNotReady with what the control plane last found,
+// or that it refuses to say.
 func Ready(ctx context.Context, hub client.Reader, name string, within time.Duration) error {
-	last := "the control plane has not looked at it yet"
+	var last string
+	var unread error
 	err := wait.PollUntilContextTimeout(ctx, readyPoll, within, true, func(ctx context.Context) (bool, error) {
 		cluster := &clusterv1alpha1.Cluster{}
-		if err := hub.Get(ctx, client.ObjectKey{Name: name}, cluster); err != nil {
-			return false, client.IgnoreNotFound(err)
+		err := hub.Get(ctx, client.ObjectKey{Name: name}, cluster)
+		switch {
+		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+			return false, err
+		case err != nil:
+			unread = client.IgnoreNotFound(err)
+			return false, nil
 		}
 		ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 		if ready != nil {
@@ -31,8 +38,14 @@ func Ready(ctx context.Context, hub client.Reader, name string, within time.Dura
 		}
 		return ready != nil && ready.Status == metav1.ConditionTrue && len(cluster.Status.APIEnablements) > 0, nil
 	})
-	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("cluster %s is not ready after %s: %s", name, within, last)
+	if !wait.Interrupted(err) || ctx.Err() != nil {
+		return err
 	}
-	return err
+	switch {
+	case last == "" && unread != nil:
+		last = unread.Error()
+	case last == "":
+		last = "the control plane has not looked at it yet"
+	}
+	return fmt.Errorf("cluster %s is not ready after %s: %s; flotilla describe cluster %[1]s says more", name, within, last)
 }

@@ -4,19 +4,23 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
 // Going tells what would be removed from a cluster that leaves, by what the hub asks
-// for there. It tells nothing where there is nothing.
-func Going(ctx context.Context, hub client.Reader, cluster string, tell func(Step)) error {
+// for there, and what would stay since the cluster is not ready. It tells nothing where
+// there is nothing.
+func Going(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Cluster, tell func(Step)) error {
 	var works workv1alpha1.WorkList
-	if err := hub.List(ctx, &works, client.InNamespace(workv1alpha2.ExecutionNamespace(cluster))); err != nil {
-		return fmt.Errorf("list the works of cluster %s: %w", cluster, err)
+	if err := hub.List(ctx, &works, client.InNamespace(workv1alpha2.ExecutionNamespace(cluster.Name))); err != nil {
+		return fmt.Errorf("list the works of cluster %s: %w", cluster.Name, err)
 	}
 	going, staying := 0, 0
 	for i := range works.Items {
@@ -27,7 +31,13 @@ func Going(ctx context.Context, hub client.Reader, cluster string, tell func(Ste
 		}
 		going += len(spec.Workload.Manifests)
 	}
-	if going > 0 {
+	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+	switch {
+	case going == 0:
+	case ready != nil && ready.Status != metav1.ConditionTrue:
+		what := fmt.Sprintf("%d objects that the fleet runs there, since the cluster is not ready: %s", going, ready.Message)
+		tell(Step{Side: "member", Verb: "would leave", Object: what})
+	default:
 		tell(Step{Side: "member", Verb: "would remove", Object: fmt.Sprintf("%d objects that the fleet runs there", going)})
 	}
 	if staying > 0 {

@@ -232,6 +232,15 @@ func TestADryUnjoinSaysWhatGoes(t *testing.T) {
 	if diff := cmp.Diff(before, p.dump(t)); diff != "" {
 		t.Errorf("a dry run changed something (-before +after):\n%s", diff)
 	}
+	told = nil
+	cluster := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}
+	cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Message: "it does not answer"}}
+	if err := join.Going(t.Context(), p.hub, cluster, o.Progress); err != nil {
+		t.Fatal(err)
+	}
+	if want := "would leave 2 objects that the fleet runs there, since the cluster is not ready: it does not answer (member)"; !slices.Contains(told, want) {
+		t.Errorf("of a cluster that is not ready %q is told, want %q", told, want)
+	}
 }
 
 func TestJoiningAgainBringsTheRegistrationUpToDate(t *testing.T) {

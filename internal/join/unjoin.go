@@ -66,16 +66,15 @@ type UnjoinOptions struct {
 	DryRun bool
 	// Progress is told of every step; nil tells nobody.
 	Progress func(Step)
-	// Left is told every few seconds of the wait how many Works are left, whose objects
-	// are still to be removed from the cluster; nil tells nobody.
-	Left func(works int)
+	// Departure follows the cluster, and knows afterwards what stays in it; nil: nobody does.
+	Departure *Departure
 }
 
 const (
 	defaultWait = time.Minute
 	leavePoll   = 250 * time.Millisecond
-	// leftEvery is after how many polls what is left is counted.
-	leftEvery = 12
+	// lookEvery is after how many polls what is left is looked at.
+	lookEvery = 4
 	// patience is how long a member may take to say who it is.
 	patience = 20 * time.Second
 )
@@ -219,9 +218,11 @@ func (o *UnjoinOptions) named(ctx context.Context) error {
 // deregister removes the Cluster and waits until it is gone.
 func (o *UnjoinOptions) deregister(ctx context.Context, hub side, cluster *clusterv1alpha1.Cluster) error {
 	if o.DryRun {
-		if err := Going(ctx, o.Hub, o.Name, o.Progress); err != nil {
+		if err := Going(ctx, o.Hub, cluster, o.Progress); err != nil {
 			return err
 		}
+	} else if err := o.look(ctx, cluster); err != nil {
+		return err
 	}
 	if err := hub.remove(ctx, cluster); err != nil {
 		return err
@@ -242,6 +243,9 @@ func (o *UnjoinOptions) gone(ctx context.Context, hub side) error {
 	if !o.Force {
 		return fmt.Errorf("%w after %s: its workloads could not be removed from it; run again to wait on, or with --force to leave them there", ErrStays, o.Wait)
 	}
+	if o.Departure != nil {
+		o.Departure.Abandon()
+	}
 	if err := o.release(ctx, hub); err != nil {
 		return err
 	}
@@ -251,23 +255,24 @@ func (o *UnjoinOptions) gone(ctx context.Context, hub side) error {
 func (o *UnjoinOptions) await(ctx context.Context, most time.Duration) error {
 	polls := 0
 	return wait.PollUntilContextTimeout(ctx, leavePoll, most, true, func(ctx context.Context) (bool, error) {
-		err := o.Hub.Get(ctx, client.ObjectKey{Name: o.Name}, &clusterv1alpha1.Cluster{})
-		if polls++; err == nil && o.Left != nil && polls%leftEvery == 0 {
-			err = o.count(ctx)
+		cluster := &clusterv1alpha1.Cluster{}
+		err := o.Hub.Get(ctx, client.ObjectKey{Name: o.Name}, cluster)
+		switch polls++; {
+		case apierrors.IsNotFound(err):
+			return true, o.look(ctx, nil)
+		case err == nil && polls%lookEvery == 0:
+			err = o.look(ctx, cluster)
 		}
-		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+		return false, err
 	})
 }
 
-// count tells how many Works are left.
-func (o *UnjoinOptions) count(ctx context.Context) error {
-	works := &metav1.PartialObjectMetadataList{}
-	works.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind("WorkList"))
-	if err := o.Hub.List(ctx, works, client.InNamespace(workv1alpha2.ExecutionNamespace(o.Name))); err != nil {
-		return fmt.Errorf("list the works of cluster %s: %w", o.Name, err)
+// look has the departure look at the cluster; nil is one that is gone.
+func (o *UnjoinOptions) look(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	if o.Departure == nil {
+		return nil
 	}
-	o.Left(len(works.Items))
-	return nil
+	return o.Departure.Look(ctx, cluster)
 }
 
 // release makes the cluster's Works and the Cluster go without their finalizers.

@@ -40,6 +40,8 @@ const (
 	DefaultTimeout = 5 * time.Minute
 	requestTimeout = 15 * time.Second
 	poll           = 500 * time.Millisecond
+	// tellEvery is how often it is told that nobody answers.
+	tellEvery = 10 * time.Second
 )
 
 // Discovery says where the control plane is and how to know it. Endpoint, Token,
@@ -56,6 +58,9 @@ type Discovery struct {
 	UnsafeSkipCAVerification bool
 	// Timeout is how long to look; zero means DefaultTimeout.
 	Timeout time.Duration
+	// Tell is told at once and then every few seconds why nobody has answered yet; nil
+	// tells nobody.
+	Tell func(why error)
 }
 
 // Discover finds the control plane, checks that it is the one that was meant, and
@@ -158,7 +163,7 @@ const signs = 15 * time.Second
 func (d *Discovery) await(ctx context.Context, host string) (*corev1.ConfigMap, error) {
 	cfg := &rest.Config{Host: host, Timeout: requestTimeout, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 	var info *corev1.ConfigMap
-	var answered time.Time
+	var answered, told time.Time
 	var last error
 	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
 		found, err := clusterInfo(ctx, cfg)
@@ -180,6 +185,10 @@ func (d *Discovery) await(ctx context.Context, host string) (*corev1.ConfigMap, 
 		}
 		if !answered.IsZero() && time.Since(answered) > signs {
 			return false, last
+		}
+		if d.Tell != nil && answered.IsZero() && ctx.Err() == nil && time.Since(told) >= tellEvery {
+			told = time.Now()
+			d.Tell(last)
 		}
 		return false, nil // who does not answer may be starting
 	})

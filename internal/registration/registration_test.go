@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -236,6 +237,22 @@ func TestForeignControlPlanes(t *testing.T) {
 				t.Errorf("tells too much: %v", err)
 			}
 		})
+	}
+}
+
+// TestNobodyAnswers: why is told at once, and not at every try.
+func TestNobodyAnswers(t *testing.T) {
+	var told []string
+	d := registration.Discovery{
+		Endpoint: "127.0.0.1:1", Token: canary, UnsafeSkipCAVerification: true, Timeout: 1200 * time.Millisecond,
+		Tell: func(why error) { told = append(told, why.Error()) },
+	}
+	if _, err := registration.Discover(t.Context(), d); err == nil {
+		t.Error("somebody is found")
+	}
+	want := []string{"no control plane answers at https://127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused"}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
 

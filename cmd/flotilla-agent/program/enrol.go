@@ -92,7 +92,9 @@ func (o *options) request(ctx context.Context, member *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := registration.Discover(ctx, o.hub.enrolment)
+	hub := o.hub.enrolment
+	hub.Tell = func(why error) { log.FromContext(ctx).Error(why, "the hub is not found yet, asking again") }
+	cfg, err := registration.Discover(ctx, hub)
 	if err != nil {
 		return fmt.Errorf("find the hub: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
+	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/cluster"
@@ -49,6 +50,8 @@ func TestUnregisterWithASilentAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "kept"}} // the hub stands for the member
+	kept.Labels = map[string]string{workv1alpha2.ManagedByKarmadaLabel: workv1alpha2.ManagedByKarmadaLabelValue}
+	kept.Annotations = map[string]string{workv1alpha2.WorkNamespaceAnnotation: space, workv1alpha2.WorkNameAnnotation: "one", workv1alpha2.HubAnnotation: identityOf(t, env.Hub)}
 	if err := env.Hub.Create(t.Context(), kept); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +60,7 @@ func TestUnregisterWithASilentAgent(t *testing.T) {
 	for _, want := range []string{
 		"the control plane takes cluster silent out, for up to 1m0s",
 		"1 Works are left that its agent is to remove from cluster silent",
-		"the agent of cluster silent did not remove what the fleet ran there, which stays in the cluster:\n  ConfigMap default/kept\nkubectl delete",
+		"its agent did not remove what the fleet ran in cluster silent; 1 objects stay there:\n  ConfigMap default/kept\nkubectl delete",
 	} {
 		if said.Code != 0 || !strings.Contains(said.Err, want) {
 			t.Errorf("it ends with %d and says %q, want %q", said.Code, said.Err, want)
@@ -66,4 +69,13 @@ func TestUnregisterWithASilentAgent(t *testing.T) {
 	if said.Out != "cluster silent unregistered\n" || strings.Contains(said.Err, "default/gone") {
 		t.Errorf("it prints %q and says %q", said.Out, said.Err)
 	}
+}
+
+func identityOf(t *testing.T, hub client.Client) string {
+	t.Helper()
+	id, err := join.HubIdentity(t.Context(), hub)
+	if err != nil || id == "" {
+		t.Fatalf("the hub is %q: %v", id, err)
+	}
+	return id
 }

@@ -112,6 +112,7 @@ func imageTag(version string) string {
 
 func (r *registering) run(cmd *cobra.Command, args []string) error {
 	r.hub.Endpoint = args[0]
+	r.hub.Tell = func(why error) { _, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s; asking again\n", why) }
 	if err := r.check(); err != nil {
 		return command.Usage(err)
 	}
@@ -331,7 +332,9 @@ func (r *registering) await(cmd *cobra.Command, hub *rest.Config, member client.
 	begin := time.Now()
 	err := installation.Ready(cmd.Context(), member, r.agent, r.within)
 	if err == nil {
-		own, failed := client.New(hub, client.Options{Scheme: scheme.New()})
+		often := rest.CopyConfig(hub)
+		often.QPS = -1 // it is asked many times a second
+		own, failed := client.New(often, client.Options{Scheme: scheme.New()})
 		if failed != nil {
 			return failed
 		}

@@ -1,13 +1,18 @@
 package registration
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -30,12 +35,11 @@ func TestWhatIsLeftOfAClusterThatIsAnothers(t *testing.T) {
 		Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"theirs"}}`),
 	}}}
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(work).Build()
-	said := &strings.Builder{}
-	d := &departure{name: "edge", hub: hub, out: said}
+	d := &join.Departure{Name: "edge", Hub: hub}
 	edge := &clusterv1alpha1.Cluster{}
 	for _, reason := range []string{clusterv1alpha1.ClusterClaimedReason, clusterv1alpha1.ClusterStatusUnknownReason} {
 		edge.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionFalse, Reason: reason}}
-		if err := d.look(t.Context(), edge); err != nil {
+		if err := d.Look(t.Context(), edge); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,12 +47,89 @@ func TestWhatIsLeftOfAClusterThatIsAnothers(t *testing.T) {
 	if err := hub.Update(t.Context(), work); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.look(t.Context(), nil); err != nil {
+	if err := d.Look(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"what the fleet ran in cluster edge stays there: the cluster is another control plane's, which may have taken it over"}
-	if diff := cmp.Diff(want, d.leftovers(t.Context(), nil)); diff != "" {
+	left := &leftovers{departure: d, pull: true}
+	if diff := cmp.Diff(want, left.lines(t.Context())); diff != "" {
 		t.Errorf("what is left (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatIsLeftOfAClusterThatDidNotAnswer: a few are named, and all are counted.
+func TestWhatIsLeftOfAClusterThatDidNotAnswer(t *testing.T) {
+	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace("west"), Name: "one", Finalizers: []string{workv1alpha2.ExecutionControllerFinalizer}}}
+	for i := range mostNamed + 2 {
+		work.Spec.Workload.Manifests = append(work.Spec.Workload.Manifests, workv1alpha1.Manifest{RawExtension: runtime.RawExtension{
+			Raw: fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"c-%02d"}}`, i),
+		}})
+	}
+	d := &join.Departure{Name: "west", Hub: fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(work).Build()}
+	if err := d.Look(t.Context(), &clusterv1alpha1.Cluster{Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push}}); err != nil {
+		t.Fatal(err)
+	}
+	d.Abandon()
+	want := []string{"the control plane did not remove what the fleet ran in cluster west; 12 objects stay there, as far as the control plane knows:"}
+	for i := range mostNamed {
+		want = append(want, fmt.Sprintf("  ConfigMap shop/c-%02d", i))
+	}
+	want = append(want, "  and 2 more",
+		"kubectl delete KIND NAME --namespace NAMESPACE removes each of them there; all have the label karmada.io/managed=true",
+		"flotilla unjoin west --cluster-kubeconfig FILE says which are really there, and takes out what makes the cluster a member")
+	left := &leftovers{departure: d}
+	if diff := cmp.Diff(want, left.lines(t.Context())); diff != "" {
+		t.Errorf("what is left (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatAnAgentMayNot is an administrator's, and he is asked for.
+func TestWhatAnAgentMayNot(t *testing.T) {
+	err := apierrors.NewForbidden(workv1alpha1.GroupVersion.WithResource("works").GroupResource(), "", errors.New(`User "system:karmada:agent:edge" cannot list resource "works"`))
+	u := &unregistering{name: "edge", asAgent: true}
+	want := "the agent's own credentials do not allow to take cluster edge out (" + err.Error() + "): name an administrator's kubeconfig of the control plane with --karmada-config"
+	if diff := cmp.Diff(want, u.describe(fmt.Errorf("%w", err)).Error()); diff != "" {
+		t.Errorf("by the agent's way (-want +got):\n%s", diff)
+	}
+	u.asAgent = false
+	if got := u.describe(err).Error(); !strings.HasSuffix(got, "ask for the right to do it") {
+		t.Errorf("by another way it says %s", got)
+	}
+}
+
+// TestAnAgentThatGoesOn is told of, unless it was removed.
+func TestAnAgentThatGoesOn(t *testing.T) {
+	for want, u := range map[string]*unregistering{
+		"": {name: "edge", removed: true, member: memberFlags{kubeconfig: "file"}},
+		"no agent is installed in cluster edge; one that runs as a process does not end by itself: stop it\n":                                                                                {name: "edge", member: memberFlags{kubeconfig: "file"}},
+		"the agent of cluster edge does not end by itself: stop its process, or remove it from the cluster by flotilla unregister edge --cluster-kubeconfig FILE --karmada-config HUBFILE\n": {name: "edge"},
+	} {
+		said := &strings.Builder{}
+		if err := u.remind(said); err != nil || said.String() != want {
+			t.Errorf("it says %q, want %q: %v", said, want, err)
+		}
+	}
+}
+
+// TestAWaitThatIsCutOff: who has enough of waiting is told that the cluster leaves all the same.
+func TestAWaitThatIsCutOff(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, begun := range []bool{false, true} {
+		said := &strings.Builder{}
+		cmd := &cobra.Command{}
+		cmd.SetErr(said)
+		cmd.SetContext(ctx)
+		d := &join.Departure{Name: "edge", Hub: fake.NewClientBuilder().WithScheme(scheme.New()).Build()}
+		if begun {
+			d.Abandon()
+		}
+		if err := goesOn(cmd, d, ctx.Err()); !errors.Is(err, context.Canceled) {
+			t.Errorf("it ends with %v", err)
+		}
+		if strings.HasPrefix(said.String(), "cluster edge goes on leaving: ") != begun {
+			t.Errorf("begun %t: it says %q", begun, said)
+		}
 	}
 }
 

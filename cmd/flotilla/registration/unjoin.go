@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,40 +28,9 @@ registration. With --cluster-kubeconfig the accounts in the cluster go too.`,
 		Example:           `  flotilla unjoin east --cluster-kubeconfig ~/.kube/config --cluster-context east`,
 		Args:              command.Exactly("NAME"),
 		ValidArgsFunction: f.CompleteClusters,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			opts.Name, opts.Namespace = args[0], member.namespace
-			if opts.Hub, err = f.Client(); err != nil {
-				return fleet.Describe(err)
-			}
-			if opts.Opened, err = openedBy(f); err != nil {
-				return fleet.Describe(err)
-			}
-			if member.kubeconfig != "" {
-				if _, opts.Member, err = member.connect(); err != nil {
-					return err
-				}
-			}
-			if opts.Member == nil {
-				opts.Witness = witness(f, opts.Name)
-			}
-			if opts.DryRun {
-				opts.Progress = printSteps(cmd.OutOrStdout())
-			}
-			opts.Left = stillLeft(cmd.ErrOrStderr(), opts.Name)
-			err = join.Unjoin(cmd.Context(), opts)
-			switch {
-			case errors.Is(err, join.ErrPull):
-				return fmt.Errorf("the cluster %s is in pull mode: flotilla unregister %s takes it out, or unjoin --force if its agent is gone for good", opts.Name, opts.Name)
-			case err != nil:
-				return noCluster(opts.Name, described(f, err))
-			case opts.DryRun:
-				return nil
-			}
-			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s left\n", opts.Name); err != nil || opts.Member != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "the control plane's accounts stay in the cluster, and its claim if it could not be reached: flotilla unjoin %s --cluster-kubeconfig FILE removes them, also now\n", opts.Name)
-			return err
+			return unjoin(cmd, f, &member, opts)
 		},
 	}
 	flags := cmd.Flags()
@@ -74,19 +42,47 @@ registration. With --cluster-kubeconfig the accounts in the cluster go too.`,
 	return cmd
 }
 
-// stillLeft says how far a cluster is that leaves, when that is news.
-func stillLeft(out io.Writer, cluster string) func(works int) {
-	told := ""
-	return func(works int) {
-		line := fmt.Sprintf("waiting for cluster %s: what %d Works had it run is still to be removed there", cluster, works)
-		if works == 0 {
-			line = fmt.Sprintf("waiting for cluster %s: all that ran there is removed", cluster)
-		}
-		if line != told {
-			told = line
-			_, _ = fmt.Fprintln(out, line)
-		}
+// unjoin takes a cluster out, and says what stays in it.
+func unjoin(cmd *cobra.Command, f *fleet.Flags, member *memberFlags, opts join.UnjoinOptions) (err error) {
+	if opts.Hub, err = f.Client(); err != nil {
+		return fleet.Describe(err)
 	}
+	if opts.Opened, err = openedBy(f); err != nil {
+		return fleet.Describe(err)
+	}
+	opts.Departure = &join.Departure{Name: opts.Name, Hub: opts.Hub, Tell: tells(cmd.ErrOrStderr()), Answers: answers(f, opts.Name)}
+	left := &leftovers{departure: opts.Departure}
+	if member.kubeconfig == "" {
+		opts.Witness = witness(f, opts.Name)
+	} else {
+		if left.member, opts.Member, err = member.connect(); err != nil {
+			return err
+		}
+		if opts.HubID, err = join.HubIdentity(cmd.Context(), opts.Hub); err != nil {
+			return fleet.Describe(err)
+		}
+		left.hub = opts.HubID
+	}
+	if opts.DryRun {
+		opts.Progress = printSteps(cmd.OutOrStdout())
+	}
+	err = join.Unjoin(cmd.Context(), opts)
+	switch {
+	case errors.Is(err, join.ErrPull):
+		return fmt.Errorf("the cluster %s is in pull mode: flotilla unregister %s takes it out, or unjoin --force if its agent is gone for good", opts.Name, opts.Name)
+	case err != nil:
+		return goesOn(cmd, opts.Departure, noCluster(opts.Name, described(f, err)))
+	case opts.DryRun:
+		return nil
+	}
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s left\n", opts.Name); err != nil {
+		return err
+	}
+	if err := left.warn(cmd); err != nil || opts.Member != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "the control plane's accounts stay in the cluster, and its claim if it could not be reached: flotilla unjoin %s --cluster-kubeconfig FILE removes them, also now\n", opts.Name)
+	return err
 }
 
 // witness reads a member through the control plane; nil if that is of no use.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -36,6 +37,10 @@ type unregistering struct {
 	member  memberFlags
 	agent   installation.Options
 	wait    time.Duration
+	// asAgent: the way to the control plane is the agent's own.
+	asAgent bool
+	// removed: an agent was found in the cluster, and is removed.
+	removed bool
 }
 
 func newUnregister(f *fleet.Flags) *cobra.Command {
@@ -73,13 +78,15 @@ func (u *unregistering) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	u.agent.Cluster = u.name
 	u.agent.Progress = func(step string) {
+		u.removed = u.removed || strings.Contains(step, "Deployment")
 		if u.agent.DryRun {
 			_, _ = fmt.Fprintln(cmd.OutOrStdout(), step+" (member)")
 		}
 	}
 	var member client.Client
+	var there *rest.Config
 	if u.member.kubeconfig != "" {
-		if _, member, err = u.member.connect(); err != nil {
+		if there, member, err = u.member.connect(); err != nil {
 			return err
 		}
 	}
@@ -89,15 +96,15 @@ func (u *unregistering) run(cmd *cobra.Command, args []string) (err error) {
 	}
 	id, err := join.HubIdentity(cmd.Context(), hub) // an agent's rights go with its cluster
 	if err != nil {
-		return fleet.Describe(err)
+		return u.describe(err)
 	}
 	if err := u.mayLeave(cmd.Context(), cfg, join.UnjoinOptions{Name: u.name, Hub: hub, HubID: id, Member: member}); err != nil {
-		return fleet.Describe(err)
+		return u.describe(err)
 	}
 	itself := member != nil && join.Itself(cmd.Context(), hub, member)
-	d := &departure{name: u.name, hub: hub, out: cmd.ErrOrStderr()}
+	d := &join.Departure{Name: u.name, Hub: hub, Tell: tells(cmd.ErrOrStderr())}
 	if err := u.leave(cmd, hub, d); err != nil {
-		return err
+		return goesOn(cmd, d, err)
 	}
 	if member != nil {
 		if err := u.cleanUp(cmd, member, id, itself); err != nil {
@@ -110,10 +117,32 @@ func (u *unregistering) run(cmd *cobra.Command, args []string) (err error) {
 	if _, err = fmt.Fprintf(cmd.OutOrStdout(), "cluster %s unregistered\n", u.name); err != nil {
 		return err
 	}
-	if left := d.leftovers(cmd.Context(), member); len(left) > 0 {
-		return warn(cmd.ErrOrStderr(), errors.New(strings.Join(left, "\n")))
+	left := &leftovers{departure: d, member: there, hub: id, pull: true}
+	if err := left.warn(cmd); err != nil {
+		return err
 	}
-	return nil
+	return u.remind(cmd.ErrOrStderr())
+}
+
+// remind says that an agent goes on that was not removed: it does not end by itself.
+func (u *unregistering) remind(out io.Writer) (err error) {
+	switch {
+	case u.removed:
+	case u.member.kubeconfig != "":
+		_, err = fmt.Fprintf(out, "no agent is installed in cluster %s; one that runs as a process does not end by itself: stop it\n", u.name)
+	default:
+		_, err = fmt.Fprintf(out, "the agent of cluster %s does not end by itself: stop its process, or remove it from the cluster by flotilla unregister %[1]s --cluster-kubeconfig FILE --karmada-config HUBFILE\n", u.name)
+	}
+	return err
+}
+
+// describe says what an error of the control plane means, also where it was asked as the
+// agent, which may do less than an administrator.
+func (u *unregistering) describe(err error) error {
+	if u.asAgent && apierrors.IsForbidden(err) {
+		return fmt.Errorf("the agent's own credentials do not allow to take cluster %s out (%w): name an administrator's kubeconfig of the control plane with --karmada-config", u.name, err)
+	}
+	return fleet.Describe(err)
 }
 
 // mayLeave errs if the control plane may not take the cluster out, before anything is
@@ -150,6 +179,7 @@ func (u *unregistering) connect(ctx context.Context, member client.Client) (*res
 		hub, err := own.Client()
 		return cfg, hub, fleet.Describe(err)
 	}
+	u.asAgent = true
 	content, err := installation.Kubeconfig(ctx, member, u.agent.Namespace)
 	if apierrors.IsNotFound(err) {
 		return nil, nil, fmt.Errorf("there is no agent in %s of that cluster: --namespace says where it is, or --karmada-config leads to the control plane. A cluster in push mode leaves with flotilla unjoin", u.agent.Namespace)
@@ -167,25 +197,25 @@ func (u *unregistering) connect(ctx context.Context, member client.Client) (*res
 
 // leave removes the registration, and waits until it is gone: the agent, which
 // removes what the fleet runs, is needed until then.
-func (u *unregistering) leave(cmd *cobra.Command, hub client.Client, d *departure) error {
+func (u *unregistering) leave(cmd *cobra.Command, hub client.Client, d *join.Departure) error {
 	cluster := &clusterv1alpha1.Cluster{}
 	err := hub.Get(cmd.Context(), client.ObjectKey{Name: u.name}, cluster)
 	switch {
 	case apierrors.IsNotFound(err):
 		return u.abandon(cmd, hub)
 	case err != nil:
-		return fleet.Describe(err)
+		return u.describe(err)
 	case cluster.Spec.SyncMode != clusterv1alpha1.Pull:
 		return fmt.Errorf("the cluster %s is in push mode: flotilla unjoin %s takes it out", u.name, u.name)
 	case u.agent.DryRun:
-		if err := join.Going(cmd.Context(), hub, u.name, printSteps(cmd.OutOrStdout())); err != nil {
-			return fleet.Describe(err)
+		if err := join.Going(cmd.Context(), hub, cluster, printSteps(cmd.OutOrStdout())); err != nil {
+			return u.describe(err)
 		}
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "would remove Cluster %s (hub)\n", u.name)
 		return err
 	}
 	if err := hub.Delete(cmd.Context(), cluster, client.Preconditions{UID: &cluster.UID}); client.IgnoreNotFound(err) != nil {
-		return fleet.Describe(err)
+		return u.describe(err)
 	}
 	if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "the control plane takes cluster %s out, for up to %s\n", u.name, u.wait); err != nil {
 		return err
@@ -197,14 +227,14 @@ func (u *unregistering) leave(cmd *cobra.Command, hub client.Client, d *departur
 			return false, err
 		}
 		if err != nil { // an agent's rights go with its cluster
-			return true, d.look(ctx, nil)
+			return true, d.Look(ctx, nil)
 		}
-		return false, d.look(ctx, is)
+		return false, d.Look(ctx, is)
 	})
 	if wait.Interrupted(err) && !interrupted(cmd.Context()) {
 		return fmt.Errorf("the cluster %s has not left after %s: its agent removes what the fleet runs there; run again to wait on", u.name, u.wait)
 	}
-	return fleet.Describe(err)
+	return u.describe(err)
 }
 
 const leavePoll = 500 * time.Millisecond
@@ -221,7 +251,7 @@ func (u *unregistering) abandon(cmd *cobra.Command, hub client.Client) error {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: identity.Role(u.name)}}
 	err := hub.Get(cmd.Context(), client.ObjectKeyFromObject(role), role)
 	if ignoreGone(err) != nil {
-		return fleet.Describe(err)
+		return u.describe(err)
 	}
 	if err != nil {
 		if u.member.kubeconfig != "" { // what is left in the cluster goes all the same
@@ -234,7 +264,7 @@ func (u *unregistering) abandon(cmd *cobra.Command, hub client.Client) error {
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "would remove the rights of %s (hub)\n", identity.Agent(u.name))
 		return err
 	}
-	return fleet.Describe(client.IgnoreNotFound(hub.Delete(cmd.Context(), role)))
+	return u.describe(client.IgnoreNotFound(hub.Delete(cmd.Context(), role)))
 }
 
 // cleanUp takes the agent out of the member, and the accounts that it made there:

@@ -1,0 +1,264 @@
+package join
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// Departure follows a cluster out of the fleet, and keeps in mind what nobody removed
+// there: the control plane lets the Works go of one that is not ready. Name and Hub are
+// required.
+type Departure struct {
+	// Name of the cluster on the hub, which Hub reads.
+	Name string
+	Hub  client.Reader
+	// Answers asks the member of a cluster in push mode whether it is there; nil asks
+	// nobody. An agent is listened to by its Lease.
+	Answers func(context.Context) error
+	// Tell is told every few seconds what is waited for; nil tells nobody.
+	Tell func(line string)
+	// Clock is the time; nil means the machine's.
+	Clock clock.PassiveClock
+
+	held  map[string][]string // by Work: the objects that are still to be removed
+	doubt map[string][]string // of Works that have gone, and nobody knows yet by whom
+	left  map[string][]string // of Works that have gone without them
+	pull  bool
+	well  bool
+	taken bool
+
+	voice voice
+	told  string
+	when  time.Time
+}
+
+// voice is what is heard of a cluster.
+type voice struct {
+	at      time.Time // when it was last heard of; zero: never
+	asked   time.Time
+	mute    bool // it was asked, and did not answer
+	renewed *metav1.MicroTime
+	patient time.Duration // how long it may be silent
+}
+
+const (
+	// everySome is how often progress is told, and a silent member asked again.
+	everySome = 5 * time.Second
+	// agentPatience is how long an agent may be silent without a Lease that says so.
+	agentPatience = 20 * time.Second
+	// answerPatience is how long a member may take to answer.
+	answerPatience = 2 * time.Second
+)
+
+// Look takes in how far the cluster is; nil is one that is gone.
+func (d *Departure) Look(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+	d.begin()
+	if cluster != nil {
+		d.pull = cluster.Spec.SyncMode == clusterv1alpha1.Pull
+		ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+		d.well = ready != nil && ready.Status == metav1.ConditionTrue
+		d.taken = d.taken || ready != nil && ready.Reason == clusterv1alpha1.ClusterClaimedReason
+		if d.well { // only where it is not, Works go by themselves
+			clear(d.doubt)
+		}
+		d.listen(ctx)
+	}
+	held, known, err := d.works(ctx, cluster == nil)
+	if err != nil || !known {
+		return err
+	}
+	for work, objects := range d.held {
+		if _, there := held[work]; !there {
+			d.doubt[work] = objects
+		}
+	}
+	d.held = held
+	if !d.well || cluster == nil && d.Silent() > d.voice.patient {
+		maps.Copy(d.left, d.doubt)
+		clear(d.doubt)
+	}
+	if cluster != nil {
+		d.tell()
+	}
+	return nil
+}
+
+func (d *Departure) begin() {
+	if d.left != nil {
+		return
+	}
+	d.doubt, d.left = map[string][]string{}, map[string][]string{}
+	if d.Clock == nil {
+		d.Clock = clock.RealClock{}
+	}
+}
+
+// Begun says whether the cluster was looked at: it leaves, whoever waits for that.
+func (d *Departure) Begun() bool { return d.left != nil }
+
+// Abandon says that what is held will not be removed by anybody.
+func (d *Departure) Abandon() {
+	d.begin()
+	maps.Copy(d.left, d.held)
+	clear(d.held)
+}
+
+// Left names what nobody removed, as far as the hub knows: "Deployment shop/web".
+func (d *Departure) Left() []string {
+	found := map[string]bool{}
+	for _, objects := range d.left {
+		for _, title := range objects {
+			found[title] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// Taken says whether another control plane has the cluster, and with it what is left there.
+func (d *Departure) Taken() bool { return d.taken }
+
+// Silent returns for how long nothing was heard of the cluster: of its agent, or of a member
+// that was asked. Zero is that nobody listens, or that it answers.
+func (d *Departure) Silent() time.Duration {
+	if d.voice.at.IsZero() || !d.pull && !d.voice.mute {
+		return 0
+	}
+	return d.Clock.Since(d.voice.at)
+}
+
+// listen hears the agent, or asks the member.
+func (d *Departure) listen(ctx context.Context) {
+	switch {
+	case d.pull:
+		d.hear(ctx)
+	case d.Answers != nil && d.Clock.Since(d.voice.asked) >= everySome:
+		d.ask(ctx)
+	}
+}
+
+// hear reads the agent's Lease. At first its time counts, by the agent's clock; then that
+// it changes.
+func (d *Departure) hear(ctx context.Context) {
+	lease := &coordinationv1.Lease{}
+	err := d.Hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaCluster, Name: d.Name}, lease)
+	if err != nil || lease.Spec.RenewTime == nil || d.voice.renewed.Equal(lease.Spec.RenewTime) {
+		return // a Lease that cannot be read says nothing
+	}
+	now := d.Clock.Now()
+	if d.voice.at = now; d.voice.renewed == nil && lease.Spec.RenewTime.Time.Before(now) {
+		d.voice.at = lease.Spec.RenewTime.Time
+	}
+	d.voice.renewed, d.voice.patient = lease.Spec.RenewTime, agentPatience
+	if of := ptr.Deref(lease.Spec.LeaseDurationSeconds, 0); of > 0 {
+		d.voice.patient = time.Duration(of) * time.Second / 2 //nolint:mnd // it is renewed in a quarter of it
+	}
+}
+
+// ask asks the member. A refusal is an answer.
+func (d *Departure) ask(ctx context.Context) {
+	short, cancel := context.WithTimeout(ctx, answerPatience)
+	defer cancel()
+	err := d.Answers(short)
+	now := d.Clock.Now()
+	mute := err != nil && !slices.Contains(answers, apierrors.ReasonForError(err))
+	if !mute || !d.voice.mute {
+		d.voice.at = now
+	}
+	d.voice.asked, d.voice.mute, d.voice.patient = now, mute, everySome
+}
+
+// answers are refusals, of the member or of the control plane before it.
+var answers = []metav1.StatusReason{
+	metav1.StatusReasonForbidden, metav1.StatusReasonUnauthorized, metav1.StatusReasonNotFound, metav1.StatusReasonMethodNotAllowed,
+}
+
+// works lists the Works that hold what is to be removed. Who may not see them does not
+// know: an agent's rights go with its cluster.
+func (d *Departure) works(ctx context.Context, gone bool) (held map[string][]string, known bool, err error) {
+	works := &workv1alpha1.WorkList{}
+	err = d.Hub.List(ctx, works, client.InNamespace(workv1alpha2.ExecutionNamespace(d.Name)))
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+		return nil, gone, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("list the works of cluster %s: %w", d.Name, err)
+	}
+	held = map[string][]string{}
+	for i := range works.Items {
+		if work := &works.Items[i]; controllerutil.ContainsFinalizer(work, workv1alpha2.ExecutionControllerFinalizer) {
+			held[work.Name] = objectsOf(work)
+		}
+	}
+	return held, true, nil
+}
+
+// objectsOf names what a Work has a cluster run, and is to go with it.
+func objectsOf(work *workv1alpha1.Work) []string {
+	if ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) {
+		return nil
+	}
+	var out []string
+	for _, m := range work.Spec.Workload.Manifests {
+		is := metav1.PartialObjectMetadata{}
+		if json.Unmarshal(m.Raw, &is) == nil {
+			out = append(out, cmp.Or(is.Kind, "object")+" "+strings.TrimPrefix(is.Namespace+"/"+is.Name, "/"))
+		}
+	}
+	return out
+}
+
+// tell says how far it is, when that is news and some time has passed.
+func (d *Departure) tell() {
+	state, now := d.state(), d.Clock.Now()
+	switch {
+	case d.Tell == nil, state == d.told, len(d.held) == 0 && d.told == "":
+		return
+	case d.when.IsZero() && !d.pull: // most are gone before anybody wants to know
+		d.when = now
+		return
+	case !d.when.IsZero() && now.Sub(d.when) < everySome:
+		return
+	}
+	d.told, d.when = state, now
+	d.Tell(state)
+}
+
+// state says what is waited for.
+func (d *Departure) state() string {
+	if len(d.held) == 0 {
+		return fmt.Sprintf("no Works of cluster %s are left: waiting for the rest of it to leave", d.Name)
+	}
+	state, quiet := fmt.Sprintf("waiting for cluster %s: what %d Works had it run is still to be removed there", d.Name, len(d.held)), "it has not answered"
+	if d.pull {
+		state, quiet = fmt.Sprintf("%d Works are left that its agent is to remove from cluster %s", len(d.held), d.Name), "nothing has been heard of its agent"
+	}
+	silent := d.Silent()
+	switch {
+	case silent > 0 && silent >= d.voice.patient-everySome:
+		state += fmt.Sprintf("; %s for %s", quiet, silent.Round(time.Second))
+	case !d.well:
+		state += ", which does not say that it is well"
+	default:
+		return state
+	}
+	return state + ": once the control plane is sure of that, it goes on without"
+}

@@ -1,0 +1,197 @@
+package join_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/join"
+)
+
+// leaves is a cluster that leaves, as it is looked at by a clock of its own.
+type leaves struct {
+	*testing.T
+	hub     client.Client
+	clock   *testingclock.FakeClock
+	cluster *clusterv1alpha1.Cluster
+	d       *join.Departure
+	told    []string
+	away    error // what the member answers
+}
+
+func newLeaves(t *testing.T, mode clusterv1alpha1.ClusterSyncMode) *leaves {
+	t.Helper()
+	l := &leaves{T: t, clock: testingclock.NewFakeClock(time.Unix(1000, 0))}
+	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: space, Name: "one", Finalizers: []string{workv1alpha2.ExecutionControllerFinalizer}}}
+	work.Spec.Workload.Manifests = make([]workv1alpha1.Manifest, 2)
+	work.Spec.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"shop","name":"web"}}`)
+	work.Spec.Workload.Manifests[1].Raw = []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop"}}`)
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.NamespaceKarmadaCluster, Name: "eu-1"}}
+	lease.Spec.LeaseDurationSeconds = ptr.To(int32(40))
+	lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(l.clock.Now()))
+	l.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(work, lease).Build()
+	l.cluster = &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: mode}}
+	l.ready(metav1.ConditionTrue)
+	l.d = &join.Departure{Name: "eu-1", Hub: l.hub, Clock: l.clock, Tell: func(line string) { l.told = append(l.told, line) }}
+	if mode == clusterv1alpha1.Push {
+		l.d.Answers = func(context.Context) error { return l.away }
+	}
+	return l
+}
+
+func (l *leaves) ready(is metav1.ConditionStatus) {
+	l.cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: is}}
+}
+
+// after looks at the cluster when some time has passed.
+func (l *leaves) after(pass time.Duration, cluster *clusterv1alpha1.Cluster) {
+	l.Helper()
+	l.clock.Step(pass)
+	if err := l.d.Look(l.Context(), cluster); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// beat renews the agent's Lease.
+func (l *leaves) beat() {
+	l.Helper()
+	lease := &coordinationv1.Lease{}
+	if err := l.hub.Get(l.Context(), client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaCluster, Name: "eu-1"}, lease); err != nil {
+		l.Fatal(err)
+	}
+	lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(l.clock.Now()))
+	if err := l.hub.Update(l.Context(), lease); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// letGo makes the Work go.
+func (l *leaves) letGo() {
+	l.Helper()
+	if err := l.hub.DeleteAllOf(l.Context(), &workv1alpha1.Work{}, client.InNamespace(space)); err != nil {
+		l.Fatal(err)
+	}
+	work := &workv1alpha1.Work{}
+	if err := l.hub.Get(l.Context(), client.ObjectKey{Namespace: space, Name: "one"}, work); err != nil {
+		l.Fatal(err)
+	}
+	work.Finalizers = nil
+	if err := l.hub.Update(l.Context(), work); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// TestADepartureKnowsWhatNobodyRemoved: also where the last Works and the Cluster are gone
+// from one look to the next.
+func TestADepartureKnowsWhatNobodyRemoved(t *testing.T) {
+	both := []string{"Namespace shop", "Service shop/web"}
+	for name, tc := range map[string]struct {
+		mode clusterv1alpha1.ClusterSyncMode
+		flow func(*leaves)
+		want []string
+	}{
+		"its agent removes it": {clusterv1alpha1.Pull, func(l *leaves) {
+			l.after(time.Second, l.cluster)
+			l.letGo()
+			l.after(time.Second, nil)
+		}, nil},
+		"its agent takes long to remove it": {clusterv1alpha1.Pull, func(l *leaves) {
+			for range 5 {
+				l.beat()
+				l.after(10*time.Second, l.cluster)
+			}
+			l.letGo()
+			l.after(time.Second, nil)
+		}, nil},
+		"its agent was killed before": {clusterv1alpha1.Pull, func(l *leaves) {
+			l.after(10*time.Second, l.cluster)
+			l.after(29*time.Second, l.cluster)
+			l.letGo()
+			l.after(time.Second, nil)
+		}, both},
+		"its agent was killed long before": {clusterv1alpha1.Pull, func(l *leaves) {
+			l.after(39*time.Second, l.cluster)
+			l.letGo()
+			l.after(time.Second, nil)
+		}, both},
+		"it is seen not to be ready": {clusterv1alpha1.Pull, func(l *leaves) {
+			l.after(time.Second, l.cluster)
+			l.letGo()
+			l.ready(metav1.ConditionUnknown)
+			l.after(time.Second, l.cluster)
+			l.after(time.Second, nil)
+		}, both},
+		"an agent with a clock that is behind removes it": {clusterv1alpha1.Pull, func(l *leaves) {
+			l.after(30*time.Second, l.cluster)
+			l.letGo()
+			l.after(time.Second, l.cluster)
+			l.after(time.Second, l.cluster)
+			l.after(time.Second, nil)
+		}, nil},
+		"the control plane removes it": {clusterv1alpha1.Push, func(l *leaves) {
+			l.after(0, l.cluster)
+			l.letGo()
+			l.after(time.Second, nil)
+		}, nil},
+		"the member does not answer": {clusterv1alpha1.Push, func(l *leaves) {
+			l.away = errors.New("connection refused")
+			l.after(0, l.cluster)
+			l.after(10*time.Second, l.cluster)
+			l.letGo()
+			l.after(time.Second, nil)
+		}, both},
+		"it is abandoned": {clusterv1alpha1.Push, func(l *leaves) {
+			l.after(0, l.cluster)
+			l.d.Abandon()
+		}, both},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLeaves(t, tc.mode)
+			tc.flow(l)
+			if diff := cmp.Diff(tc.want, l.d.Left()); diff != "" {
+				t.Errorf("left (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestADepartureSaysWhatIsWaitedFor every few seconds, and for how long nobody was heard.
+func TestADepartureSaysWhatIsWaitedFor(t *testing.T) {
+	l := newLeaves(t, clusterv1alpha1.Pull)
+	for range 7 {
+		l.after(3*time.Second, l.cluster)
+	}
+	want := []string{
+		"1 Works are left that its agent is to remove from cluster eu-1",
+		"1 Works are left that its agent is to remove from cluster eu-1; nothing has been heard of its agent for 15s: once the control plane is sure of that, it goes on without",
+		"1 Works are left that its agent is to remove from cluster eu-1; nothing has been heard of its agent for 21s: once the control plane is sure of that, it goes on without",
+	}
+	if diff := cmp.Diff(want, l.told); diff != "" {
+		t.Errorf("of an agent (-want +got):\n%s", diff)
+	}
+	l = newLeaves(t, clusterv1alpha1.Push)
+	l.away = errors.New("connection refused")
+	for range 5 {
+		l.after(3*time.Second, l.cluster)
+	}
+	want = []string{
+		"waiting for cluster eu-1: what 1 Works had it run is still to be removed there; it has not answered for 6s: once the control plane is sure of that, it goes on without",
+		"waiting for cluster eu-1: what 1 Works had it run is still to be removed there; it has not answered for 12s: once the control plane is sure of that, it goes on without",
+	}
+	if diff := cmp.Diff(want, l.told); diff != "" {
+		t.Errorf("of a member (-want +got):\n%s", diff)
+	}
+}
