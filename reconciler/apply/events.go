@@ -37,7 +37,7 @@ func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) [
 	case is.Status != metav1.ConditionTrue:
 		return nil
 	}
-	changes := s.changes()
+	changes := s.memo.changes()
 	switch {
 	case was == nil || was.Status != metav1.ConditionTrue || s.ks.Status.LastAppliedRevision != s.source.revision:
 		return []notice{{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, strings.TrimSuffix(is.Message+" ("+changes+")", " ()")}}
@@ -51,19 +51,51 @@ func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) [
 // told are the actions that an event counts, in this order.
 var told = []applier.Action{applier.Created, applier.Configured, applier.Recreated, applier.Deleted}
 
-// changes says what a run did, such as "2 created: Deployment/shop/web,
-// Service/shop/web; 1 deleted: ConfigMap/shop/old".
-func (s *state) changes() string {
-	byAction := map[applier.Action][]inventory.ID{}
+// deeds are what runs did until a revision stood.
+type deeds struct {
+	revision string
+	// told says that the event of the revision has them.
+	told     bool
+	byAction map[applier.Action][]inventory.ID
+}
+
+// of returns the deeds for a revision: those that are not told yet, or none.
+func (d deeds) of(revision string) deeds {
+	if d.told || d.revision != revision {
+		return deeds{revision: revision, byAction: map[applier.Action][]inventory.ID{}}
+	}
+	return d
+}
+
+// add takes in what a run did. One that waits for a kind or a namespace has planned what
+// the next one does: that counts once.
+func (d deeds) add(s *state) {
+	done := map[applier.Action][]inventory.ID{}
 	for _, c := range s.plan.Changes {
-		byAction[c.Action] = append(byAction[c.Action], inventory.IDOf(c.Desired))
+		done[c.Action] = append(done[c.Action], inventory.IDOf(c.Desired))
 	}
 	for _, e := range s.prunable {
-		byAction[applier.Deleted] = append(byAction[applier.Deleted], e.ID)
+		done[applier.Deleted] = append(done[applier.Deleted], e.ID)
 	}
+	for _, action := range told {
+		known := map[inventory.ID]bool{}
+		for _, id := range d.byAction[action] {
+			known[id] = true
+		}
+		for _, id := range done[action] {
+			if !known[id] {
+				d.byAction[action] = append(d.byAction[action], id)
+			}
+		}
+	}
+}
+
+// String is such as "2 created: Deployment/shop/web, Service/shop/web; 1 deleted:
+// ConfigMap/shop/old".
+func (d deeds) String() string {
 	var texts []string
 	for _, action := range told {
-		if ids := byAction[action]; len(ids) > 0 {
+		if ids := d.byAction[action]; len(ids) > 0 {
 			texts = append(texts, fmt.Sprintf("%d %s: %s", len(ids), action, inventory.First(ids, namedUnhealthy)))
 		}
 	}

@@ -50,6 +50,8 @@ type memo struct {
 	unhealthyText string
 	// waitsFor are the objects whose health is still being waited for.
 	waitsFor map[inventory.ID]bool
+	// did is what was done for the revision that is worked on.
+	did deeds
 	// account acted in the last run.
 	account client.ObjectKey
 }
@@ -144,11 +146,26 @@ func (m *memo) complaint(about []inventory.ID, text string, moves bool) string {
 	return m.unhealthyText
 }
 
+// changes says what was done for the revision that is worked on, or that stands since the
+// last run; empty for nothing.
+func (m *memo) changes() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.did.String()
+}
+
 // conclude records the outcome of a run.
 func (m *memo) conclude(s *state, outcome *loop.Error, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	stands := outcome == nil || outcome.Reason == meta.HealthCheckFailedReason
+	if s.source.revision != "" {
+		m.did = m.did.of(s.source.revision)
+		if !s.settled && (stands || outcome.Reason == meta.ProgressingReason) {
+			m.did.add(s)
+		}
+		m.did.told = outcome == nil && s.waiting == ""
+	}
 	if outcome == nil {
 		m.unhealthy, m.unhealthyText = nil, ""
 	}

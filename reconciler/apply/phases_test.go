@@ -192,12 +192,65 @@ func TestNotices(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			outcome := loop.As(tc.outcome, reasonFailed)
+			tc.state.memo.conclude(tc.state, outcome, noon)
 			after := tc.state.ks.DeepCopy()
 			after.Status = statusOf(tc.state, outcome, noon)
 			if diff := cmp.Diff(tc.want, eventsOf(tc.state, after, outcome), cmp.AllowUnexported(notice{})); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWhatWasDoneIsToldWhenItStands: objects are written by one run and found healthy by
+// another. The event of the revision says what all of them did, and the next none of it.
+func TestWhatWasDoneIsToldWhenItStands(t *testing.T) {
+	object := func(name string) applier.Change {
+		obj := &unstructured.Unstructured{}
+		obj.SetAPIVersion("v1")
+		obj.SetKind("ConfigMap")
+		obj.SetNamespace("team")
+		obj.SetName(name)
+		return applier.Change{Desired: obj, Action: applier.Created}
+	}
+	kept := &memo{}
+	said := func(err error, change ...func(*state)) string {
+		s := run(change...)
+		s.memo = kept
+		outcome := loop.As(err, reasonFailed)
+		kept.conclude(s, outcome, noon)
+		after := s.ks.DeepCopy()
+		after.Status = statusOf(s, outcome, noon)
+		for _, e := range eventsOf(s, after, outcome) {
+			return e.message
+		}
+		return ""
+	}
+	did := func(changes ...applier.Change) func(*state) {
+		return func(s *state) { s.plan.Changes = changes }
+	}
+	waits := func(s *state) { s.waiting = "Running health checks" }
+	settled := func(s *state) { s.settled = true }
+	other := func(s *state) { s.source.revision = "main@sha1:2222222222222222222222222222222222222222" }
+	for _, step := range []struct {
+		what string
+		got  string
+		want string
+	}{
+		{"a namespace comes first", said(loop.Waiting(meta.ProgressingReason, 1, errors.New("waits")), did(object("a"))), "waits"},
+		{"the rest is applied", said(nil, waits, did(object("a"), object("b"))), ""},
+		{"it is unhealthy for a while", said(loop.Waiting(meta.HealthCheckFailedReason, 1, errors.New("ill")), settled), "ill"},
+		{"its source is gone for a while", said(loop.Waiting(meta.ArtifactFailedReason, 1, errors.New("gone")), func(s *state) { s.source = source{} }), ""},
+		{"it is healthy", said(nil, settled), "Applied revision: " + newRevision + " (2 created: ConfigMap/team/a, ConfigMap/team/b)"},
+		{"it is told once", said(nil, settled), "Applied revision: " + newRevision},
+		{"another revision is applied", said(nil, waits, did(object("c"))), ""},
+		{"and given up for a newer one", said(nil, other, did(object("d"))), "Applied revision: main@sha1:2222222222222222222222222222222222222222 (1 created: ConfigMap/team/d)"},
+		{"what failed is not taken for done", said(loop.Waiting(applier.ReasonForbidden, 1, errors.New("no")), did(object("e"))), "no"},
+		{"when it works again", said(nil, settled), "Applied revision: " + newRevision},
+	} {
+		if step.got != step.want {
+			t.Errorf("%s: %q, want %q", step.what, step.got, step.want)
+		}
 	}
 }
 
