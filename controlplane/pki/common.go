@@ -75,7 +75,7 @@ func (s *Store) agree(ctx context.Context, now time.Time) error {
 		if err := s.ensureOwn(now); err != nil {
 			return err
 		}
-		have, err := s.have()
+		have, err := haveOf(s.dir)
 		if err != nil {
 			return err
 		}
@@ -150,10 +150,11 @@ func (s *Store) putAside(name string, next []byte) error {
 	return err
 }
 
-func (s *Store) have() (map[string][]byte, error) {
+// haveOf reads what a folder has of what all have.
+func haveOf(dir string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for _, name := range commonFiles() {
-		content, err := os.ReadFile(s.path(name))
+		content, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return nil, fmt.Errorf("read what all servers are to have: %w", err)
 		}
