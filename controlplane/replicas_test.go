@@ -9,17 +9,21 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
+	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/api/crds"
@@ -270,6 +274,64 @@ func TestAnOldLeaderWritesNothingThroughItsOwnServer(t *testing.T) {
 }
 
 // Whoever starts the first replica has to copy the key, and is told where it is, once.
+// TestAReplicaWhoseClockIsWrong starts a replica beside one that leads, whose own clock is
+// so far ahead that it finds the authorities of both due.
+func TestAReplicaWhoseClockIsWrong(t *testing.T) {
+	servers, dir := storeOfAll(t)
+	first := runReplica(t, servers, dir, "a")
+	bundle := func(name string) string {
+		content, err := os.ReadFile(filepath.Join(dir, name, "pki", "ca.crt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	before := bundle("a")
+	stop := first.leads(t)
+	defer stop()
+	plane, err := controlplane.New(t.Context(), controlplane.Options{
+		DataDir: filepath.Join(dir, "b"), UnsafeNoFsync: true, Clock: testingclock.NewFakeClock(time.Now().AddDate(8, 0, 0)),
+		Etcd: apiserver.Etcd{Servers: servers}, SealKeyFile: filepath.Join(dir, "seal.key"),
+	})
+	if err == nil {
+		plane.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "set the clock that is wrong") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("error = %v, want one line about the clocks", err)
+	}
+	stop()
+	first.stop()
+	runReplica(t, servers, dir, "a")
+	if bundle("a") != before {
+		t.Error("the authority of all was renewed")
+	}
+}
+
+// leads renews the Lease of who leads, through this replica, until stop.
+func (r replica) leads(t *testing.T) (stop func()) {
+	t.Helper()
+	leases := clientOf(t, r.plane.Config()).CoordinationV1().Leases(tenure.Namespace)
+	lease, err := leases.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: tenure.LeaseName}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
+			now := metav1.NowMicro()
+			lease.Spec.RenewTime = &now
+			if renewed, err := leases.Update(ctx, lease, metav1.UpdateOptions{}); err == nil {
+				lease = renewed
+			} else if ctx.Err() == nil {
+				t.Error(err)
+			}
+		}, 100*time.Millisecond)
+	}()
+	return func() { cancel(); <-done }
+}
+
 func TestTheFirstReplicaSaysWhereTheKeyIs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a store")

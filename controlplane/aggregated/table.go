@@ -60,10 +60,21 @@ func row(obj runtime.Object, _ metav1.Object, name, age string) ([]any, error) {
 		ready = condition.Status
 	}
 	return []any{
-		name, cluster.Status.KubernetesVersion, string(cluster.Spec.SyncMode), string(ready), age,
+		name, bounded(cluster.Status.KubernetesVersion), string(cluster.Spec.SyncMode), string(ready), age,
 		orNone(strings.Join(cluster.Spec.Zones, ",")), orNone(cluster.Spec.Region), orNone(cluster.Spec.Provider),
 		cluster.Spec.APIEndpoint, orNone(cluster.Spec.ProxyURL),
 	}, nil
+}
+
+// mostVersion is how many characters of a version a row has room for.
+const mostVersion = 40
+
+// bounded cuts what a cluster says of itself.
+func bounded(text string) string {
+	if runes := []rune(text); len(runes) > mostVersion {
+		return string(runes[:mostVersion]) + "…"
+	}
+	return text
 }
 
 func orNone(text string) string {

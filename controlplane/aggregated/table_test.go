@@ -1,6 +1,8 @@
 package aggregated
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,8 +27,12 @@ func TestConvertToTable(t *testing.T) {
 		},
 	}
 	bare := clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "us-1", CreationTimestamp: created}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
+	long := *full.DeepCopy()
+	long.Status.KubernetesVersion = strings.Repeat("v", 5000)
 	fullRow := []any{"eu-1", "v1.36.4", "Push", "True", "2d", "a,b", "eu", "acme", "https://eu", "http://proxy"}
 	bareRow := []any{"us-1", "", "Pull", "Unknown", "2d", "<none>", "<none>", "<none>", "", "<none>"}
+	longRow := slices.Clone(fullRow)
+	longRow[1] = strings.Repeat("v", 40) + "…"
 	cases := map[string]struct {
 		object      runtime.Object
 		options     *metav1.TableOptions
@@ -34,7 +40,8 @@ func TestConvertToTable(t *testing.T) {
 		wantColumns int
 		wantVersion string
 	}{
-		"one cluster": {object: &full, wantRows: [][]any{fullRow}, wantColumns: 10},
+		"one cluster":                    {object: &full, wantRows: [][]any{fullRow}, wantColumns: 10},
+		"one whose version takes no end": {object: &long, wantRows: [][]any{longRow}, wantColumns: 10},
 		"a list": {
 			object:   &clusterv1alpha1.ClusterList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []clusterv1alpha1.Cluster{full, bare}},
 			wantRows: [][]any{fullRow, bareRow}, wantColumns: 10, wantVersion: "7",

@@ -38,9 +38,9 @@ var errForeign = errors.New("holds something else")
 type authority struct {
 	name              string // of the subject
 	certFile, keyFile string
-	signerFile        string // has the newest certificate alone; empty if nobody else signs
+	signerFile        string // has the certificate that signs alone; empty if nobody else signs
 	key               crypto.Signer
-	certificate       *x509.Certificate // the newest
+	certificate       *x509.Certificate // the one that signs
 }
 
 // ensure makes or renews the authority's key and certificate.
@@ -50,15 +50,14 @@ func (a *authority) ensure(now time.Time) error {
 		return err
 	}
 	a.key = key
-	bundle, err := cert.CertsFromFile(a.certFile)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("authority %s: %w", a.name, err)
+	bundle, err := a.bundle()
+	if err != nil {
+		return err
 	}
 	if len(bundle) > 0 && !samePublicKey(bundle[0], key) {
 		return fmt.Errorf("authority %s: %s: %w than the certificate of the key beside it", a.name, a.certFile, errForeign)
 	}
-	if len(bundle) > 0 && now.Before(renewal(bundle[0])) {
-		a.certificate = bundle[0]
+	if a.certificate = standing(bundle, now); a.certificate != nil {
 		return a.shareSigner()
 	}
 	if a.certificate, err = a.selfSign(now); err != nil {
@@ -74,6 +73,27 @@ func (a *authority) ensure(now time.Time) error {
 		return err
 	}
 	return a.shareSigner()
+}
+
+// bundle reads the certificates that the authority has; none if it has no file.
+func (a *authority) bundle() ([]*x509.Certificate, error) {
+	bundle, err := cert.CertsFromFile(a.certFile)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("authority %s: %w", a.name, err)
+	}
+	return bundle, nil
+}
+
+// standing is the newest certificate of a bundle that is good now and not due for
+// renewal; nil if there is none. One that a clock ahead of its time has made is passed
+// over until its time comes.
+func standing(bundle []*x509.Certificate, now time.Time) *x509.Certificate {
+	for _, certificate := range bundle {
+		if !now.Before(certificate.NotBefore) && now.Before(renewal(certificate)) {
+			return certificate
+		}
+	}
+	return nil
 }
 
 // shareSigner writes the certificate that signs now for signers that take no other

@@ -24,7 +24,15 @@ type Common interface {
 	// Save replaces the version that was loaded, 0 for none. It says false if there
 	// is another one by now.
 	Save(ctx context.Context, files map[string][]byte, version int64) (saved bool, err error)
+	// Heard listens to the server that leads, for as long as it takes to say what time
+	// it is there, and returns the first time for which far says yes; false if there is
+	// none.
+	Heard(ctx context.Context, far func(time.Time) bool) (at time.Time, found bool, err error)
 }
+
+// maxApart is how far the clocks of two servers may be apart for one of them to renew
+// what both have: as far as a certificate is backdated.
+const maxApart = backdate
 
 // saveAttempts is how often others may be faster before that is an error.
 const saveAttempts = 10
@@ -61,10 +69,13 @@ func (s *Store) agree(ctx context.Context, now time.Time) error {
 		if err := s.take(kept); err != nil {
 			return err
 		}
+		if err := undisputed(ctx, s.common, now, s.main, s.frontProxy); err != nil {
+			return err
+		}
 		if err := s.ensureOwn(now); err != nil {
 			return err
 		}
-		have, err := s.have()
+		have, err := haveOf(s.dir)
 		if err != nil {
 			return err
 		}
@@ -76,6 +87,33 @@ func (s *Store) agree(ctx context.Context, now time.Time) error {
 		}
 	}
 	return errors.New("other servers replace what all have again and again")
+}
+
+// undisputed errs if an authority is due by the own clock, and that of the server that
+// leads says something else: one of the two is wrong, and what would be made by that one
+// is for all. Where nobody leads, the own clock counts: the control plane may have been
+// off for years.
+func undisputed(ctx context.Context, common Common, now time.Time, authorities ...*authority) error {
+	due := false
+	for _, a := range authorities {
+		bundle, err := a.bundle()
+		if err != nil {
+			return err
+		}
+		due = due || len(bundle) > 0 && standing(bundle, now) == nil
+	}
+	if !due {
+		return nil
+	}
+	at, found, err := common.Heard(ctx, func(at time.Time) bool { return now.Sub(at).Abs() > maxApart })
+	if err != nil {
+		return err
+	}
+	if found {
+		return fmt.Errorf("a CA is due for renewal by the clock of this machine, which says %s, and the replica that leads says %s: "+
+			"set the clock that is wrong, and start again; nothing was renewed", now.UTC().Format(time.RFC3339), at.UTC().Format(time.RFC3339))
+	}
+	return nil
 }
 
 // take writes what is kept over what the folder has.
@@ -112,10 +150,11 @@ func (s *Store) putAside(name string, next []byte) error {
 	return err
 }
 
-func (s *Store) have() (map[string][]byte, error) {
+// haveOf reads what a folder has of what all have.
+func haveOf(dir string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for _, name := range commonFiles() {
-		content, err := os.ReadFile(s.path(name))
+		content, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			return nil, fmt.Errorf("read what all servers are to have: %w", err)
 		}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +24,17 @@ type shelf struct {
 	files   map[string][]byte
 	version int64
 	away    error
+	heard   []time.Time // what the clocks of who leads say
+}
+
+func (s *shelf) Heard(_ context.Context, far func(time.Time) bool) (time.Time, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.heard, far)
+	if i < 0 {
+		return time.Time{}, false, s.away
+	}
+	return s.heard[i], true, s.away
 }
 
 func (s *shelf) Load(context.Context) (map[string][]byte, int64, error) {
@@ -154,5 +167,39 @@ func TestServersRenewTheirAuthorityOnce(t *testing.T) {
 	}
 	if s.saves() != 2 {
 		t.Errorf("what all have was written %d times, want once at the start and once for the renewal", s.saves())
+	}
+}
+
+// TestAClockThatIsWrongRenewsNothingForAll starts one more server, at some time by its
+// own clock.
+func TestAClockThatIsWrongRenewsNothingForAll(t *testing.T) {
+	cases := map[string]struct {
+		now     time.Time
+		others  []time.Time // by the clock of who leads
+		want    string      // of the error
+		renewed bool
+	}{
+		"a clock eight years ahead of who leads":         {now: start.Add(8 * year), others: []time.Time{start, start}, want: "says 2034-02-27T12:00:00Z, and the replica that leads says 2026-03-01T12:00:00Z: set the clock that is wrong"},
+		"who leads changes meanwhile":                    {now: start.Add(8 * year), others: []time.Time{start.Add(8 * year), start}, want: "set the clock that is wrong"},
+		"a clock before the authorities were made":       {now: start.Add(-20 * year), others: []time.Time{start}, want: "set the clock that is wrong"},
+		"a clock that is wrong where nothing is due":     {now: start.Add(year), others: []time.Time{start}},
+		"all clocks say that it is time":                 {now: start.Add(7 * year), others: []time.Time{start.Add(7*year - time.Minute)}, renewed: true},
+		"nobody leads: the control plane was off":        {now: start.Add(8 * year), renewed: true},
+		"nobody leads, and the authorities have expired": {now: start.Add(30 * year), renewed: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s, first := &shelf{heard: tc.others}, t.TempDir()
+			if _, err := pki.OpenCommon(t.Context(), first, testingclock.NewFakeClock(start), s); err != nil {
+				t.Fatal(err)
+			}
+			_, err := pki.OpenCommon(t.Context(), t.TempDir(), testingclock.NewFakeClock(tc.now), s)
+			if (err == nil) != (tc.want == "") || err != nil && (!strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "\n")) {
+				t.Errorf("error = %v, want one line with %q", err, tc.want)
+			}
+			if renewed := s.saves() == 2; renewed != tc.renewed {
+				t.Errorf("what all have was written %d times", s.saves())
+			}
+		})
 	}
 }

@@ -137,6 +137,28 @@ func TestRenewedAuthorityAndOldOneTrustEachOther(t *testing.T) {
 	verify(t, "today's certificate", contents(t, dir)["ca.crt"], contents(t, dir)["apiserver.pem"], start.Add(11*year))
 }
 
+// TestAClockThatWasWrongLeavesNoTrace: what was made at a time that is still to come
+// is passed over once the clock is right, and what is made then is good.
+func TestAClockThatWasWrongLeavesNoTrace(t *testing.T) {
+	for name, wrong := range map[string]time.Duration{
+		"so far ahead that the authority was renewed": 8 * year, "so far ahead that it had expired": 15 * year, "before it was made": -20 * year,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, clk := t.TempDir(), testingclock.NewFakeClock(start)
+			fill(t, dir, clk)
+			oldCA, now := contents(t, dir)["ca.crt"], start.Add(30*day)
+			clk.SetTime(start.Add(wrong))
+			fill(t, dir, clk)
+			clk.SetTime(now)
+			fill(t, dir, clk)
+			files := contents(t, dir)
+			for what, authority := range map[string]string{"a client of before": oldCA, "a client of now": files["ca.crt"], "one that has the signer's alone": files["ca-signer.crt"]} {
+				verify(t, "today's certificate before "+what, authority, files["apiserver.pem"], now)
+			}
+		})
+	}
+}
+
 func TestChangedWishesMakeNewCertificates(t *testing.T) {
 	dir := t.TempDir()
 	s := fill(t, dir, testingclock.NewFakeClock(start))

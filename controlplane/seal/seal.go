@@ -1,6 +1,7 @@
 package seal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/controlplane/etcd"
 	"github.com/flotilla-io/flotilla/internal/durable"
+	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
 // patience is how long one request to the store may take.
@@ -35,12 +37,17 @@ type Options struct {
 	SealKeyFile string
 	// Log is told of a key that was made.
 	Log logr.Logger
+	// Listening is how long Heard listens; zero means long enough for whoever leads
+	// to say what time it is.
+	Listening time.Duration
 }
 
 // Vault is the place in the store. It implements pki.Common. Close it.
 type Vault struct {
 	client *clientv3.Client
 	place  string // the key in the store
+	lease  string // that of the Lease of whoever leads
+	listen time.Duration
 	file   string
 	log    logr.Logger
 	key    *key // once it was needed
@@ -56,7 +63,10 @@ func New(o Options) (*Vault, error) {
 	if prefix == "" {
 		prefix = DefaultPrefix
 	}
-	return &Vault{client: client, place: path.Join("/", prefix, "flotilla.io/pki"), file: o.SealKeyFile, log: o.Log}, nil
+	return &Vault{
+		client: client, file: o.SealKeyFile, log: o.Log, listen: cmp.Or(o.Listening, listening),
+		place: path.Join("/", prefix, "flotilla.io/pki"), lease: path.Join("/", prefix, "leases", tenure.Namespace, tenure.LeaseName),
+	}, nil
 }
 
 // Close ends the connection to the store.

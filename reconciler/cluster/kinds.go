@@ -15,6 +15,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/ownership"
 )
 
 // reading is what a member said about itself.
@@ -25,6 +26,9 @@ type reading struct {
 	missing []string
 	err     error // nothing could be read
 }
+
+// mostVersion is how many bytes of what a member calls its version are kept.
+const mostVersion = 40
 
 // readKinds reads a member's version and what it serves.
 func readKinds(member discovery.DiscoveryInterface) reading {
@@ -37,7 +41,7 @@ func readKinds(member discovery.DiscoveryInterface) reading {
 	if err != nil && !errors.As(err, &incomplete) {
 		return reading{err: fmt.Errorf("read the member's kinds: %w", err)}
 	}
-	out := reading{version: info.GitVersion, kinds: enablements(lists)}
+	out := reading{version: ownership.Clip(info.GitVersion, mostVersion), kinds: enablements(lists)}
 	if incomplete != nil {
 		for gv := range incomplete.Groups {
 			out.missing = append(out.missing, gv.String())

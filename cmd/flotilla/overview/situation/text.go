@@ -26,6 +26,7 @@ const (
 	mostProblems = 10
 	mostClusters = 5
 	mostMessage  = 160
+	mostVersion  = 40
 )
 
 // Text writes the fleet for people.
@@ -187,7 +188,7 @@ func (f Fleet) clusters(opts TextOptions) table {
 	}
 	for i := range f.Clusters {
 		c := &f.Clusters[i]
-		cells := []string{c.Name, c.word(), orElse(Clean(c.Version), "-"), orElse(Clean(c.Mode), "-"), "-", c.Templates.text(), c.agent(opts.Now)}
+		cells := []string{c.Name, c.word(), orElse(cut(Clean(c.Version), mostVersion), "-"), orElse(Clean(c.Mode), "-"), "-", c.Templates.text(), c.agent(opts.Now)}
 		if c.Nodes != nil {
 			cells[4] = c.Nodes.text()
 		}
@@ -289,8 +290,16 @@ func Clean(s string) string {
 }
 
 func clip(s string, wide bool) string {
-	if runes := []rune(s); !wide && len(runes) > mostMessage {
-		return strings.TrimSpace(string(runes[:mostMessage])) + "…"
+	if wide {
+		return s
+	}
+	return cut(s, mostMessage)
+}
+
+// cut returns the first most characters of a text that is longer.
+func cut(s string, most int) string {
+	if runes := []rune(s); len(runes) > most {
+		return strings.TrimSpace(string(runes[:most])) + "…"
 	}
 	return s
 }

@@ -47,6 +47,21 @@ func TestForeignTextObeysNothing(t *testing.T) {
 	}
 }
 
+// TestALongVersionTakesNoRoom: whatever a member calls its version, the table is as
+// wide as people can read.
+func TestALongVersionTakesNoRoom(t *testing.T) {
+	for _, wide := range []bool{false, true} {
+		var out strings.Builder
+		f := Fleet{Clusters: []Cluster{{Name: "north", Version: strings.Repeat("v", 5000)}}}
+		if err := f.Text(&out, TextOptions{Wide: wide}); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); !strings.Contains(got, strings.Repeat("v", 40)+"…") || len(got) > 1000 {
+			t.Errorf("wide %t: %.500s", wide, got)
+		}
+	}
+}
+
 // TestWhenAnAgentWasHeard: one that says that its cluster is well was heard, also before
 // its first sign of life. One that says that its cluster is away is heard all the same.
 func TestWhenAnAgentWasHeard(t *testing.T) {
