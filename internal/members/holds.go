@@ -28,15 +28,15 @@ func (r *Registry) Holds(ctx context.Context, cluster string, work *workv1alpha1
 		return false, nil
 	}
 	for i := range work.Spec.Workload.Manifests {
-		if err := m.holds(ctx, client.ObjectKeyFromObject(work), work.Spec.Workload.Manifests[i].Raw); err != nil {
+		if err := holds(ctx, m, client.ObjectKeyFromObject(work), work.Spec.Workload.Manifests[i].Raw); err != nil {
 			return true, err
 		}
 	}
 	return true, nil
 }
 
-// holds asks for one object of a Work.
-func (m *Member) holds(ctx context.Context, work types.NamespacedName, manifest []byte) error {
+// holds asks a member for one object of a Work.
+func holds(ctx context.Context, m *Member, work types.NamespacedName, manifest []byte) error {
 	desired := &unstructured.Unstructured{}
 	if err := desired.UnmarshalJSON(manifest); err != nil {
 		return fmt.Errorf("read a manifest of Work %s: %w", work, err)

@@ -182,9 +182,9 @@ func (m *Member) Read(gvk schema.GroupVersionKind, key types.NamespacedName) (*O
 	return m.sight.Read(gvk, key)
 }
 
-// Blind returns the kinds that could not be read for at least a time, although the member
-// answers.
-func (m *Member) Blind(least time.Duration) []sight.Blind { return m.sight.Blind(least) }
+// Blind returns the kinds that could not be read in a member for at least a time, although
+// it answers.
+func Blind(m *Member, least time.Duration) []sight.Blind { return m.sight.Blind(least) }
 
 // Get reads an object from the member itself. Errors: one that
 // apierrors.IsNotFound knows, ErrNotServed, or a transport fault.

@@ -208,8 +208,7 @@ type state struct {
 	actor    actor
 	plan     applier.Plan
 	prunable []inventory.Entry
-	waiting  string // what the health check still waits for; "" for nothing
-	silent   bool   // it waits for clusters of which nothing is heard, and nothing else
+	waiting  wait // what the health check still waits for
 }
 
 // fresh skips a phase for a revision that already stands.

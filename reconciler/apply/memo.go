@@ -164,7 +164,7 @@ func (m *memo) conclude(s *state, outcome *loop.Error, now time.Time) {
 		if !s.settled && (stands || outcome.Reason == meta.ProgressingReason) {
 			m.did.add(s)
 		}
-		m.did.told = outcome == nil && s.waiting == ""
+		m.did.told = outcome == nil && s.waiting.text == ""
 	}
 	if outcome == nil {
 		m.unhealthy, m.unhealthyText = nil, ""
@@ -174,7 +174,7 @@ func (m *memo) conclude(s *state, outcome *loop.Error, now time.Time) {
 		return
 	}
 	m.waitsFor = nil
-	if s.waiting != "" || outcome != nil {
+	if s.waiting.text != "" || outcome != nil {
 		m.waitsFor = make(map[inventory.ID]bool, len(s.desired))
 		for _, e := range s.toAssess() {
 			m.waitsFor[e.ID] = true

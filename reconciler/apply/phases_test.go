@@ -106,11 +106,11 @@ func TestStatus(t *testing.T) {
 			want:  summary{Conditions: []string{"Ready=True/ReconciliationSucceeded", "Healthy=True/Succeeded"}, Applied: newRevision, Attempted: newRevision, Observed: 2, Owned: 1, History: []string{"ReconciliationSucceeded"}},
 		},
 		"waiting for health": {
-			state: run(asked, waits, func(s *state) { s.waiting = "Running health checks" }),
+			state: run(asked, waits, func(s *state) { s.waiting.text = "Running health checks" }),
 			want:  summary{Conditions: []string{"Ready=Unknown/Progressing", "Reconciling=True/Progressing", "Healthy=Unknown/Progressing"}, Applied: oldRevision, Attempted: newRevision, Observed: 2, Owned: 1},
 		},
 		"nothing is heard of a cluster": {
-			state: run(asked, waits, func(s *state) { s.waiting, s.silent = "health is not known", true }),
+			state: run(asked, waits, func(s *state) { s.waiting = wait{"health is not known", true} }),
 			want:  summary{Conditions: []string{"Ready=Unknown/ClusterSilent", "Reconciling=True/Progressing", "Healthy=Unknown/ClusterSilent"}, Applied: oldRevision, Attempted: newRevision, Observed: 2, Handled: "now", Owned: 1},
 		},
 		"unhealthy": {
@@ -187,7 +187,7 @@ func TestNotices(t *testing.T) {
 		"the same failure":                    {state: run(failing), outcome: loop.Stalled("BuildFailed", errors.New("boom"))},
 		"another failure":                     {state: run(failing), outcome: loop.Stalled("BuildFailed", errors.New("bang")), want: []notice{{"Warning", "BuildFailed", "bang"}}},
 		"another object first":                {state: run(), outcome: loop.Waiting("DependencyNotReady", 1, errors.New("a is not ready")), want: []notice{{"Normal", "DependencyNotReady", "a is not ready"}}},
-		"waiting for health":                  {state: run(did, func(s *state) { s.waiting = "Running" })},
+		"waiting for health":                  {state: run(did, func(s *state) { s.waiting.text = "Running" })},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestWhatWasDoneIsToldWhenItStands(t *testing.T) {
 	did := func(changes ...applier.Change) func(*state) {
 		return func(s *state) { s.plan.Changes = changes }
 	}
-	waits := func(s *state) { s.waiting = "Running health checks" }
+	waits := func(s *state) { s.waiting.text = "Running health checks" }
 	settled := func(s *state) { s.settled = true }
 	other := func(s *state) { s.source.revision = "main@sha1:2222222222222222222222222222222222222222" }
 	for _, step := range []struct {
@@ -259,7 +259,7 @@ func TestWhatWasDoneIsToldWhenItStands(t *testing.T) {
 func TestSilence(t *testing.T) {
 	waits := func(silent bool) func(*state) {
 		return func(s *state) {
-			s.ks.Spec.Wait, s.waiting, s.silent = true, "waits", silent
+			s.ks.Spec.Wait, s.waiting = true, wait{"waits", silent}
 			s.ks.Spec.Timeout = &metav1.Duration{Duration: time.Minute}
 		}
 	}
@@ -273,7 +273,7 @@ func TestSilence(t *testing.T) {
 		if i == 1 {
 			s.now = s.now.Add(-time.Hour) // it is back at once
 		}
-		s.silent = step.silent
+		s.waiting.silent = step.silent
 		if left := s.healthDeadline().Sub(s.now); left != step.left {
 			t.Errorf("step %d: %s are left, want %s", i, left, step.left)
 		}

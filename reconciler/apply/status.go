@@ -26,7 +26,7 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 	switch {
 	case outcome != nil:
 		failed(c, status, s, outcome)
-	case s.waiting != "":
+	case s.waiting.text != "":
 		progressing(c, status, s)
 	default:
 		succeeded(c, status, s)
@@ -34,7 +34,7 @@ func statusOf(s *state, outcome *loop.Error, now time.Time) kustomizev1.Kustomiz
 	if s.source.revision != "" {
 		status.LastAttemptedRevision = s.source.revision
 	}
-	if outcome != nil || s.waiting == "" || s.silent {
+	if outcome != nil || s.waiting.text == "" || s.waiting.silent {
 		if token, ok := meta.ReconcileAnnotationValue(s.ks.Annotations); ok {
 			status.LastHandledReconcileAt = token
 		}
@@ -76,17 +76,17 @@ func succeeded(c conditions, status *kustomizev1.KustomizationStatus, s *state) 
 
 func progressing(c conditions, status *kustomizev1.KustomizationStatus, s *state) {
 	reason := meta.ProgressingReason
-	if s.silent {
+	if s.waiting.silent {
 		reason = ReasonClusterSilent
 	}
 	c.remove(meta.StalledCondition)
-	c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, s.waiting)
-	c.set(meta.ReadyCondition, metav1.ConditionUnknown, reason, s.waiting)
+	c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, s.waiting.text)
+	c.set(meta.ReadyCondition, metav1.ConditionUnknown, reason, s.waiting.text)
 	had := apimeta.FindStatusCondition(status.Conditions, meta.HealthyCondition)
-	if status.LastAttemptedRevision != s.source.revision || had != nil && had.Reason == ReasonClusterSilent && !s.silent {
+	if status.LastAttemptedRevision != s.source.revision || had != nil && had.Reason == ReasonClusterSilent && !s.waiting.silent {
 		c.remove(meta.HealthyCondition) // its clock starts anew
 	}
-	c.set(meta.HealthyCondition, metav1.ConditionUnknown, reason, s.waiting)
+	c.set(meta.HealthyCondition, metav1.ConditionUnknown, reason, s.waiting.text)
 	if !s.settled {
 		status.Inventory = inventory.Record(s.desired)
 	}

@@ -33,6 +33,13 @@ const (
 	namedUnhealthy = 3
 )
 
+// wait is what a health check waits for; the zero value is nothing.
+type wait struct {
+	text string
+	// silent says that it is for clusters of which nothing is heard, and nothing else.
+	silent bool
+}
+
 // assess looks at the health of a revision that stands, where the Kustomization
 // asks for it. It never waits itself: it is run again when a binding changes,
 // and a newer revision takes its place.
@@ -54,7 +61,7 @@ func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 	case len(failed) > 0 && len(pending) == 0:
 		return loop.Next{}, unhealthyError(s, "health check failed", failed)
 	case len(pending) == 0 && len(silent) > 0:
-		s.silent, s.waiting = true, "Applied revision "+s.source.revision+"; health is not known: "+list(silent)
+		s.waiting = wait{"Applied revision " + s.source.revision + "; health is not known: " + list(silent), true}
 		return loop.Next{After: silentPoll}, nil
 	case len(pending) == 0:
 		return loop.Next{}, nil
@@ -63,7 +70,7 @@ func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 	if left <= 0 {
 		return loop.Next{}, unhealthyError(s, "health check failed after "+s.ks.GetTimeout().String(), slices.Concat(failed, pending))
 	}
-	s.waiting = fmt.Sprintf("Running health checks for revision %s with a timeout of %s", s.source.revision, s.ks.GetTimeout())
+	s.waiting.text = fmt.Sprintf("Running health checks for revision %s with a timeout of %s", s.source.revision, s.ks.GetTimeout())
 	return loop.Next{After: min(left, healthPoll)}, nil
 }
 

@@ -148,7 +148,7 @@ func subjectOf(member *members.Member, summary *summary) subject {
 
 		unclaimed: member.Unclaimed,
 		refused:   member.Refused,
-		unread:    func(least time.Duration) string { return unreadText(member.Blind(least)) },
+		unread:    func(least time.Duration) string { return unreadText(members.Blind(member, least)) },
 	}
 }
 

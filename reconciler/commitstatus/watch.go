@@ -42,7 +42,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Watches(&notificationv1beta3.Provider{}, inNamespace, byGeneration).
 		Watches(&workv1alpha2.ResourceBinding{}, r.whenBindingChanges()).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, r.whenBindingChanges()).
-		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.all), builder.WithPredicates(silenceChanges)).
+		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return all(r) }), builder.WithPredicates(silenceChanges)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: lanes.ByNamespace(r.opts.Concurrent)}).
 		Complete(r)
 }
@@ -98,7 +98,7 @@ var silenceChanges = predicate.Funcs{
 
 // all returns the Kustomizations that have commit statuses: what a cluster runs of them
 // is known by its bindings, which are many.
-func (r *Reconciler) all(context.Context, client.Object) []reconcile.Request {
+func all(r *Reconciler) []reconcile.Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	requests := make([]reconcile.Request, 0, len(r.tracked))

@@ -59,7 +59,7 @@ type Blind struct {
 var errRestless = errors.New("its watch ends as soon as it begins")
 
 // blind says why a kind has not been readable for at least a time; nil if it is.
-func (w *kindWatch) blind(least time.Duration) error {
+func blind(w *kindWatch, least time.Duration) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.current

@@ -64,7 +64,7 @@ func TestAWatchThatEndsAsSoonAsItBegins(t *testing.T) {
 				if got := asked.Load(); got > 2*burst+2*60 {
 					t.Errorf("asked %d times in two minutes", got)
 				}
-				if err := w.blind(30 * time.Second); err == nil || why(err) != tc.why {
+				if err := blind(w, 30*time.Second); err == nil || why(err) != tc.why {
 					t.Errorf("why it cannot be read: %v", err)
 				}
 				if _, presence := w.read(types.NamespacedName{Namespace: "sea", Name: "one"}); presence != Unknown {

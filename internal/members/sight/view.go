@@ -77,7 +77,7 @@ func (v *View) Each(yield func(schema.GroupVersionKind, *Observed)) {
 func (v *View) Blind(least time.Duration) []Blind {
 	var out []Blind
 	for _, w := range v.all() {
-		if err := w.blind(least); err != nil {
+		if err := blind(w, least); err != nil {
 			out = append(out, Blind{Kind: w.gvk, Why: why(err)})
 		}
 	}

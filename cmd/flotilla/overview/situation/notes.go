@@ -34,50 +34,42 @@ func (n Note) object() string {
 	return strings.TrimSpace(Problem{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}.Object())
 }
 
-func (s *Survey) note(n Note) { s.fleet.Notes = append(s.fleet.Notes, n) }
-
-// idle notes that a policy that can act carries nothing, or names clusters that are not
-// in the fleet.
-func (s *Survey) idle(p policyv1alpha1.Policy, kind string) {
-	if s.within != "" && p.GetNamespace() == "" {
-		return // it is about other namespaces, too
+// idle are notes that a policy that can act carries nothing, or names clusters that are not
+// in the fleet; which these are is nil where that is not known.
+func idle(p policyv1alpha1.Policy, kind string, strangers []string) []Note {
+	var out []Note
+	add := func(message, next string) {
+		out = append(out, Note{Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(), Message: message, Next: next})
 	}
 	status := p.PropagationStatus()
-	about := Note{Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName()}
 	if status.Templates == 0 && status.ObservedGeneration == p.GetGeneration() && apimeta.IsStatusConditionTrue(status.Conditions, policyv1alpha1.PolicyReady) {
-		n := about
-		n.Message = "it carries nothing: there is no object that its selectors mean, or another policy carries it"
-		n.Next = "compare its resourceSelectors with what there is; flotilla explain KIND/NAME says why an object is not carried"
-		s.note(n)
+		add("it carries nothing: there is no object that its selectors mean, or another policy carries it",
+			"compare its resourceSelectors with what there is; flotilla explain KIND/NAME says why an object is not carried")
 	}
-	if strange := s.strangers(p.PropagationSpec().Placement); len(strange) > 0 {
-		n := about
-		n.Message = fmt.Sprintf("it names %s, which %s not in the fleet", strings.Join(strange, ", "), plural(len(strange), "is", "are"))
-		n.Next = "correct the name, or join the cluster: flotilla get clusters"
-		s.note(n)
+	if len(strangers) > 0 {
+		add(fmt.Sprintf("it names %s, which %s not in the fleet", strings.Join(strangers, ", "), plural(len(strangers), "is", "are")),
+			"correct the name, or join the cluster: flotilla get clusters")
 	}
+	return out
 }
 
-// unbound adds that templates that a policy selects have no binding, and so run nowhere,
-// since something is wrong with them. They are seen by nothing else than the policy's counts.
-func (s *Survey) unbound(p policyv1alpha1.Policy, kind string) {
+// unbound is the problem that templates that a policy selects have no binding, and so run
+// nowhere, since something is wrong with them; the zero value is none. They are seen by
+// nothing else than the policy's counts.
+func unbound(p policyv1alpha1.Policy, kind string) Problem {
 	status := p.PropagationStatus()
 	missing := status.Templates - status.Bindings
 	if missing <= 0 || status.LastProblem == nil {
-		return
+		return Problem{}
 	}
-	s.problem(Problem{State: Failed, Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(),
+	return Problem{State: Failed, Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(),
 		Message: fmt.Sprintf("%d of its %d templates %s no binding, and %s nowhere; the last problem is of %s: %s", missing, status.Templates,
 			plural(int(missing), "has", "have"), plural(int(missing), "runs", "run"), status.LastProblem.Object, status.LastProblem.Message),
-		Next: "flotilla explain KIND/NAME of each says why: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + inNamespace(p.GetNamespace())})
+		Next: "flotilla explain KIND/NAME of each says why: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + inNamespace(p.GetNamespace())}
 }
 
-// strangers are the names of clusters in a placement that no cluster has, sorted; none
-// where the clusters are not known.
-func (s *Survey) strangers(p policyv1alpha1.Placement) []string {
-	if s.blind {
-		return nil
-	}
+// strangers are the names of clusters in a placement that none of the clusters has, sorted.
+func strangers(p policyv1alpha1.Placement, clusters []Cluster) []string {
 	var names []string
 	if p.ClusterAffinity != nil {
 		names = append(names, p.ClusterAffinity.ClusterNames...)
@@ -87,7 +79,7 @@ func (s *Survey) strangers(p policyv1alpha1.Placement) []string {
 	}
 	slices.Sort(names)
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool {
-		return slices.ContainsFunc(s.fleet.Clusters, func(c Cluster) bool { return c.Name == name })
+		return slices.ContainsFunc(clusters, func(c Cluster) bool { return c.Name == name })
 	})
 }
 
@@ -117,39 +109,36 @@ func (s *Survey) Uptime(up time.Duration) {
 	if up >= firstLook || len(s.fleet.Clusters) == 0 {
 		return
 	}
-	s.note(Note{Message: fmt.Sprintf("the control plane was started %s ago: what is said of clusters may be from before, and whether it was set back is not known yet", duration.HumanDuration(max(up, 0))),
+	s.fleet.Notes = append(s.fleet.Notes, Note{Message: fmt.Sprintf("the control plane was started %s ago: what is said of clusters may be from before, and whether it was set back is not known yet", duration.HumanDuration(max(up, 0))),
 		Next: "ask again in half a minute"})
 }
 
 // mostNamed is how many objects a note names.
 const mostNamed = 3
 
-// noteUncarried notes the workloads that no policy carries.
-func (s *Survey) noteUncarried() {
-	if len(s.uncarried) == 0 {
-		return
+// uncarried is a note on the workloads that no policy carries; none if there are none.
+func uncarried(ids []inventory.ID) []Note {
+	if len(ids) == 0 {
+		return nil
 	}
-	first := s.uncarried[0]
+	first := ids[0]
 	var names []string
-	for _, id := range s.uncarried[1:min(len(s.uncarried), mostNamed)] {
+	for _, id := range ids[1:min(len(ids), mostNamed)] {
 		names = append(names, Problem{Kind: id.GroupKind.Kind, Namespace: id.Namespace, Name: id.Name}.Object())
 	}
 	message := "no policy carries it, so that it runs nowhere"
-	if more := len(s.uncarried) - 1; more > 0 {
+	if more := len(ids) - 1; more > 0 {
 		message += fmt.Sprintf("; the same of %d more: %s", more, strings.Join(names, ", "))
 		if more >= mostNamed {
 			message += " …"
 		}
 	}
-	s.note(Note{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name, Message: message,
-		Next: "flotilla explain " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)})
+	return []Note{{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name, Message: message,
+		Next: "flotilla explain " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)}}
 }
 
-// noteEmpty notes that there is no cluster.
-func (s *Survey) noteEmpty() {
-	if s.blind || s.within != "" || len(s.fleet.Clusters) > 0 {
-		return
-	}
-	s.note(Note{Message: "there is no cluster in the fleet, so that nothing runs anywhere",
-		Next: "flotilla join NAME --cluster-kubeconfig FILE, or flotilla token create --cluster-name NAME --print-register-command=agent"})
+// empty is the note that there is no cluster.
+var empty = Note{
+	Message: "there is no cluster in the fleet, so that nothing runs anywhere",
+	Next:    "flotilla join NAME --cluster-kubeconfig FILE, or flotilla token create --cluster-name NAME --print-register-command=agent",
 }

@@ -237,8 +237,14 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 	}
 	ready := apimeta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
 	if ready == nil || ready.Status != metav1.ConditionFalse {
-		s.idle(p, kind)
-		s.unbound(p, kind)
+		if s.within == "" || p.GetNamespace() != "" { // one of the whole fleet is about other namespaces, too
+			var strange []string
+			if !s.blind {
+				strange = strangers(p.PropagationSpec().Placement, s.fleet.Clusters)
+			}
+			s.fleet.Notes = append(s.fleet.Notes, idle(p, kind, strange)...)
+		}
+		s.problem(unbound(p, kind))
 		return
 	}
 	s.problem(Problem{State: Failed, Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(), Message: ready.Message,
@@ -258,8 +264,10 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 
 // Fleet returns what was found. The Survey must not be used after.
 func (s *Survey) Fleet() Fleet {
-	s.noteUncarried()
-	s.noteEmpty()
+	s.fleet.Notes = append(s.fleet.Notes, uncarried(s.uncarried)...)
+	if len(s.fleet.Clusters) == 0 && s.within == "" && !s.blind {
+		s.fleet.Notes = append(s.fleet.Notes, empty)
+	}
 	f := s.fleet
 	for i := range f.Kustomizations {
 		f.Kustomizations[i].Clusters = s.clustersOf(s.owned[i])
@@ -270,7 +278,9 @@ func (s *Survey) Fleet() Fleet {
 		}
 	}
 	for i := range f.Problems {
-		f.Problems[i].Message += s.unknownIn(f.Problems[i])
+		if p := &f.Problems[i]; p.Kind == clusterv1alpha1.ResourceKindCluster && p.State == Failed {
+			p.Message += unknownThere(s.members[p.Name], s.now.Sub(s.silent[p.Name].Since))
+		}
 	}
 	slices.SortFunc(f.Sources, func(a, b Source) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
@@ -288,14 +298,13 @@ func (s *Survey) Fleet() Fleet {
 	return f
 }
 
-// unknownIn adds to what is wrong with a cluster what is not known for it.
-func (s *Survey) unknownIn(p Problem) string {
-	count, silence := s.members[p.Name], s.silent[p.Name]
-	if p.Kind != clusterv1alpha1.ResourceKindCluster || p.State != Failed || count == nil || count.Unknown == 0 {
+// unknownThere adds to what is wrong with a cluster what is not known for it, and for how
+// long.
+func unknownThere(count *Count, since time.Duration) string {
+	if count == nil || count.Unknown == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; the state of %d %s there is unknown for %s", count.Unknown, plural(count.Unknown, "template", "templates"),
-		duration.HumanDuration(max(s.now.Sub(silence.Since), 0)))
+	return fmt.Sprintf("; the state of %d %s there is unknown for %s", count.Unknown, plural(count.Unknown, "template", "templates"), duration.HumanDuration(max(since, 0)))
 }
 
 // clustersOf counts the clusters of templates.
