@@ -152,5 +152,6 @@ func plugins(opts Options) []apiserver.Plugin {
 	return append(out,
 		apiserver.Plugin{Name: "FlotillaResourceQuota", Interface: resourcequota.New(), Last: true},
 		// What those before it add is no user's doing.
-		apiserver.Plugin{Name: "FlotillaAuthors", Interface: admission.NewAuthors()})
+		apiserver.Plugin{Name: "FlotillaAuthors", Interface: admission.NewAuthors()},
+		apiserver.Plugin{Name: "FlotillaParts", Interface: admission.NewParts(), Last: true})
 }

@@ -43,12 +43,12 @@ func TestNobodyHasTheNamespaceOfAClusterBeforeIt(t *testing.T) {
 		}
 	}
 	poll(t, "he gets his rights", func() bool { return maker.Create(t.Context(), space("not-karmada-es-north"), client.DryRunAll) == nil })
-	there := space("karmada-es-there")
+	own := env.Namespace(t)
+	there := space("karmada-es-" + own)
 	if err := administrator(t, env).Create(t.Context(), there); err != nil {
 		t.Fatalf("an administrator: %v", err)
 	}
 	remove(t, env.Hub, there)
-	own := env.Namespace(t)
 	kept := binding(there.Name)
 	kept.Name = "kept"
 	if err := env.Hub.Create(t.Context(), kept); err != nil {

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -16,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/client-go/dynamic"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -32,49 +29,20 @@ import (
 // more. What he says of that himself does not count. Administrators and the control
 // plane are no authors: what they make has none, and what they change keeps its own,
 // unless they take that off.
-type Authors struct {
-	*admission.Handler
-	hub        dynamic.Interface
-	authorizer authorizer.Authorizer // says who may write a whole object
-}
+// What he does to a part of one is for Parts.
+type Authors struct{ *admission.Handler }
 
-var (
-	_ admission.MutationInterface       = (*Authors)(nil)
-	_ admission.InitializationValidator = (*Authors)(nil)
-)
+var _ admission.MutationInterface = (*Authors)(nil)
 
 // NewAuthors returns the plugin.
 func NewAuthors() *Authors {
 	return &Authors{Handler: admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// SetDynamicClient is given by the server a client of its own.
-func (p *Authors) SetDynamicClient(hub dynamic.Interface) { p.hub = hub }
-
-// SetAuthorizer is told by the server who says what users may do.
-func (p *Authors) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
-
-// ValidateInitialization is called when the server is built.
-func (p *Authors) ValidateInitialization() error {
-	switch {
-	case p.hub == nil:
-		return errors.New("no client")
-	case p.authorizer == nil:
-		return errors.New("no authorizer")
-	}
-	return nil
-}
-
 // Admit notes who writes an object, or keeps who wrote it last.
-func (p *Authors) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+func (p *Authors) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	who := a.GetUserInfo()
-	if MayBringIdentity(who) || isOwn(who) {
-		return nil
-	}
-	if a.GetSubresource() != "" && a.GetSubresource() != "status" {
-		return p.part(ctx, a)
-	}
-	if !authored(a.GetKind(), a.GetNamespace()) {
+	if MayBringIdentity(who) || isOwn(who) || ofPart(a) || !authored(a.GetKind(), a.GetNamespace()) {
 		return nil
 	}
 	obj, err := meta.Accessor(a.GetObject())

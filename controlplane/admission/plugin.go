@@ -137,15 +137,29 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// distinct leaves out errors that say the same of the same field.
+// mostFaults is how many faults of one object are named: nobody reads more, and the
+// answer is put together in a time that grows with their square.
+const mostFaults = 100
+
+// distinct leaves out errors that say the same of the same field, and tells how many
+// there are beyond those that are named.
 func distinct(errs field.ErrorList) field.ErrorList {
 	var out field.ErrorList
-	said := make(map[string]bool, len(errs))
+	said, more := map[string]bool{}, 0
 	for _, e := range errs {
-		if text := e.Error(); !said[text] {
-			said[text] = true
+		text := e.Error()
+		switch {
+		case said[text]:
+			continue
+		case len(out) < mostFaults:
 			out = append(out, e)
+		default:
+			more++
 		}
+		said[text] = true
+	}
+	if more > 0 {
+		out = append(out, field.Forbidden(field.NewPath("spec"), fmt.Sprintf("%d more faults are not named: correct these first", more)))
 	}
 	return out
 }
