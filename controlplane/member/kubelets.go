@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -51,10 +52,12 @@ func (k *kubelets) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	config, err := k.config(stages)
+	started := make(chan struct{})
+	config, err := k.config(stages, started)
 	if err != nil {
 		return fmt.Errorf("nodes: %w", err)
 	}
+	defer close(started)
 	controller, err := controllers.NewController(config)
 	if err != nil {
 		return fmt.Errorf("nodes: %w", err)
@@ -67,8 +70,9 @@ func (k *kubelets) start(ctx context.Context) error {
 	return nil
 }
 
-func (k *kubelets) config(stages map[internalversion.StageResourceRef][]*internalversion.Stage) (controllers.Config, error) {
+func (k *kubelets) config(stages map[internalversion.StageResourceRef][]*internalversion.Stage, started <-chan struct{}) (controllers.Config, error) {
 	cfg := rest.AddUserAgent(rest.CopyConfig(k.member), "kubelets")
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return podsAfter{next, started} })
 	typed, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return controllers.Config{}, err
@@ -91,6 +95,26 @@ func (k *kubelets) config(stages map[internalversion.StageResourceRef][]*interna
 		ID:      "kubelets-" + k.name,
 		FuncMap: gotpl.FuncMap{"KubeletVersion": func() string { return apiserver.KubernetesVersion }},
 	}, nil
+}
+
+// podsAfter holds requests for all pods back until the controller has started. It begins
+// with pods and nodes in any order, and a pod that is there already would be looked at while
+// what knows the nodes is being made.
+type podsAfter struct {
+	http.RoundTripper
+	started <-chan struct{}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p podsAfter) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Path == "/api/v1/pods" {
+		select {
+		case <-p.started:
+		case <-req.Context().Done():
+			return nil, req.Context().Err()
+		}
+	}
+	return p.RoundTripper.RoundTrip(req)
 }
 
 // loadStages reads what happens to which objects, by kind.
