@@ -13,25 +13,47 @@ type sharing[T comparable] struct {
 	// owner returns who a key belongs to; nil if all belong to one.
 	owner func(T) string
 	// most is how many keys of one owner are with workers at a time; zero means any.
-	most  int
-	lanes map[string]*lane[T] // what is ready or with a worker
+	most   int
+	lanes  map[string]*lane[T] // what is ready or with a worker
+	rounds rounds[T]
+	count  uint64       // of places taken in the rounds
+	ready  int          // keys in lanes
+	spare  []*lane[T]   // of owners who are gone: empty
+	nodes  *freeList[T] // of the trees
 }
+
+type freeList[T comparable] = btree.FreeList[*item[T]]
 
 // fewestWorkers is how many it takes that nobody has all of them.
 const fewestWorkers = 2
+
+// spares is how many lanes are kept for the next owners who come. Most queues
+// are short: owners come and go with each key.
+const spares = 16
 
 // Workers returns how many workers a queue ByNamespace needs to do what that many
 // are asked to do: at least two.
 func Workers(wanted int) int { return max(wanted, fewestWorkers) }
 
-// ByNamespace is New for a loop with so many workers whose keys belong to
-// tenants: the namespaces of its objects. One tenant never has all workers, and of
-// keys of the same priority the one goes first whose tenant has the fewest.
-// With fewer than two workers there is nothing to share: use Workers.
-func ByNamespace(workers int) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-		q := Shared(workqueue.NewTypedWithMaxWaitRateLimiter(limiter, longest), clock.RealClock{}, workers, func(r reconcile.Request) string { return r.Namespace })
-		q.counts = watch[reconcile.Request](name)
+// NewQueue has the form of a controller's option NewQueue.
+type NewQueue[T comparable] = func(string, workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T]
+
+// ByNamespace is By for a loop whose keys belong to tenants by the namespaces of
+// its objects. Those without a namespace belong to one more.
+func ByNamespace(workers int) NewQueue[reconcile.Request] {
+	return By(workers, func(r reconcile.Request) string { return r.Namespace })
+}
+
+// By is New for a loop with so many workers, whose keys belong to whom owner
+// says. One owner never has all workers; of keys of the same priority the one goes
+// first whose owner has the fewest of them, and then the one whose turn it is.
+// With fewer than two workers there are turns alone: use Workers. The owner is
+// asked once for each time that a key becomes ready, and has to answer at once,
+// from any goroutine, without use of the queue.
+func By[T comparable](workers int, owner func(T) string) NewQueue[T] {
+	return func(name string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
+		q := Shared(workqueue.NewTypedWithMaxWaitRateLimiter(limiter, longest), clock.RealClock{}, workers, owner)
+		q.counts = watch[T](name)
 		return q
 	}
 }
@@ -43,106 +65,128 @@ func Shared[T comparable](limiter workqueue.TypedRateLimiter[T], c clock.WithDel
 	return q
 }
 
+func newSharing[T comparable]() sharing[T] {
+	return sharing[T]{lanes: map[string]*lane[T]{}, rounds: newRounds[T](), nodes: btree.NewFreeList[*item[T]](btree.DefaultFreeListSize)}
+}
+
 // lane is what belongs to one owner.
 type lane[T comparable] struct {
-	rank *btree.BTree[*item[T]] // ready, by priority and then by age
-	age  *btree.BTree[*item[T]] // ready, by age
-	busy int                    // keys that workers have
-}
+	owner string
+	rank  *btree.BTree[*item[T]] // ready, by priority and then by age
+	age   *btree.BTree[*item[T]] // ready, by age
+	busy  int                    // keys that workers have
 
-func newLane[T comparable]() *lane[T] {
-	return &lane[T]{
-		rank: btree.New(degree, func(a, b *item[T]) bool {
-			return a.priority > b.priority || a.priority == b.priority && a.age < b.age
-		}),
-		age: btree.New(degree, func(a, b *item[T]) bool { return a.age < b.age }),
-	}
-}
-
-func (l *lane[T]) put(i *item[T]) {
-	l.rank.ReplaceOrInsert(i)
-	l.age.ReplaceOrInsert(i)
-}
-
-func (l *lane[T]) drop(i *item[T]) {
-	l.rank.Delete(i)
-	l.age.Delete(i)
-}
-
-// before says whether a key of this lane goes before one of another.
-func (l *lane[T]) before(other *lane[T], mine, theirs *item[T]) bool {
-	switch {
-	case mine.priority != theirs.priority:
-		return mine.priority > theirs.priority
-	case l.busy != other.busy:
-		return l.busy < other.busy
-	default:
-		return mine.age < theirs.age
-	}
-}
-
-// ownerOf returns who a key belongs to.
-func (s *sharing[T]) ownerOf(key T) string {
-	if s.owner == nil {
-		return ""
-	}
-	return s.owner(key)
+	priority int // of the first by rank, if any
+	// turns is its place in each round: the lower, the sooner.
+	turns [kinds]uint64
+	// at is where it is in the heap of each round; negative if in none.
+	at [kinds]int
 }
 
 // of returns the lane of a key, a new one if there is none.
 func (s *sharing[T]) of(key T) *lane[T] {
-	owner := s.ownerOf(key)
+	var owner string
+	if s.owner != nil {
+		owner = s.owner(key)
+	}
 	l := s.lanes[owner]
 	if l == nil {
-		l = newLane[T]()
+		l = s.lane()
+		s.count++
+		l.owner, l.turns = owner, [kinds]uint64{s.count, s.count}
 		s.lanes[owner] = l
 	}
 	return l
 }
 
-// pick returns the key to hand out next, nil if there is none that may be: the
-// oldest, or the one whose turn it is.
-func (s *sharing[T]) pick(oldest bool) *item[T] {
-	var best *item[T]
-	var from *lane[T]
-	for _, l := range s.lanes {
-		if s.most > 0 && l.busy >= s.most {
-			continue
-		}
-		order := l.rank
-		if oldest {
-			order = l.age
-		}
-		first, some := order.Min()
-		if some && (best == nil || oldest && first.age < best.age || !oldest && l.before(from, first, best)) {
-			best, from = first, l
-		}
+// lane returns one that nobody has.
+func (s *sharing[T]) lane() *lane[T] {
+	if last := len(s.spare) - 1; last >= 0 {
+		l := s.spare[last]
+		s.spare = s.spare[:last]
+		return l
 	}
-	return best
+	return &lane[T]{
+		rank: btree.NewWithFreeList(degree, func(a, b *item[T]) bool {
+			return a.priority > b.priority || a.priority == b.priority && a.age < b.age
+		}, s.nodes),
+		age: btree.NewWithFreeList(degree, func(a, b *item[T]) bool { return a.age < b.age }, s.nodes),
+		at:  [kinds]int{-1, -1},
+	}
 }
 
-// leave ends a worker's hold on a key. An owner who has nothing to do is forgotten.
-func (s *sharing[T]) leave(key T) {
-	l := s.of(key)
+// put adds what is ready to the lane of its owner.
+func (s *sharing[T]) put(i *item[T]) {
+	i.lane = s.of(i.key)
+	i.lane.rank.ReplaceOrInsert(i)
+	i.lane.age.ReplaceOrInsert(i)
+	s.ready++
+	s.settle(i.lane)
+}
+
+// lift gives what is ready a higher priority.
+func (s *sharing[T]) lift(i *item[T], priority int) {
+	i.lane.rank.Delete(i)
+	i.priority = priority
+	i.lane.rank.ReplaceOrInsert(i)
+	s.settle(i.lane)
+}
+
+// settle puts a lane where it belongs in the rounds, by what changed of it: there
+// are those that have something ready and may have one more worker.
+func (s *sharing[T]) settle(l *lane[T]) {
+	first, some := l.rank.Min()
+	if some {
+		l.priority = first.priority
+	}
+	s.rounds.place(l, some && (s.most == 0 || l.busy < s.most))
+}
+
+// hand takes out the key that goes next, nil if there is none that may: the oldest
+// of the owner whose turn it is for that, or the most urgent.
+func (s *sharing[T]) hand(kind int) *item[T] {
+	l := s.rounds.first(kind)
+	if l == nil {
+		return nil
+	}
+	order := l.rank
+	if kind == byAge {
+		order = l.age
+	}
+	i, _ := order.Min()
+	l.rank.Delete(i)
+	l.age.Delete(i)
+	s.ready--
+	s.count++
+	l.turns[byRank] = s.count
+	if kind == byAge {
+		l.turns[byAge] = s.count
+	}
+	l.busy++
+	s.settle(l)
+	return i
+}
+
+// leave ends a worker's hold on a key of a lane. An owner who has nothing to do is
+// forgotten.
+func (s *sharing[T]) leave(l *lane[T]) {
 	l.busy--
-	if s.owner != nil && l.busy == 0 && l.rank.Len() == 0 {
-		delete(s.lanes, s.ownerOf(key))
+	s.settle(l)
+	if s.owner == nil || l.busy > 0 || l.rank.Len() > 0 {
+		return
 	}
-}
-
-// len returns how many keys are ready.
-func (s *sharing[T]) len() int {
-	ready := 0
-	for _, l := range s.lanes {
-		ready += l.rank.Len()
+	delete(s.lanes, l.owner)
+	if len(s.spare) < spares {
+		s.spare = append(s.spare, l)
 	}
-	return ready
 }
 
 // clear drops what is ready.
 func (s *sharing[T]) clear() {
+	s.ready = 0
 	for _, l := range s.lanes {
 		l.rank.Clear(false)
 		l.age.Clear(false)
+		s.settle(l)
 	}
 }

@@ -21,7 +21,7 @@ const roomy = 256
 // degree is that of the trees that order items.
 const degree = 32
 
-// Queue hands out keys. Use New, or ByNamespace.
+// Queue hands out keys. Use New, By or ByNamespace.
 type Queue[T comparable] struct {
 	limiter workqueue.TypedRateLimiter[T]
 	clock   clock.WithDelayedExecution
@@ -31,7 +31,7 @@ type Queue[T comparable] struct {
 	changed *sync.Cond // something is ready, done or shut down
 	items   map[T]*item[T]
 	most    int                    // items since they were none
-	busy    map[T]bool             // keys that a worker has
+	busy    map[T]*lane[T]         // keys that a worker has, and whose they are
 	sharing sharing[T]             // what is ready, by who it belongs to
 	later   *btree.BTree[*item[T]] // not ready yet, by time
 	timer   clock.Timer            // for the first of later
@@ -49,6 +49,8 @@ type item[T comparable] struct {
 	at time.Time
 	// age orders items: the lower, the older.
 	age uint64
+	// lane is where it is once it is ready, and no worker has the key; nil before.
+	lane *lane[T]
 }
 
 var _ priorityqueue.PriorityQueue[string] = (*Queue[string])(nil)
@@ -74,8 +76,8 @@ func WithClock[T comparable](limiter workqueue.TypedRateLimiter[T], c clock.With
 		limiter: limiter,
 		clock:   c,
 		items:   map[T]*item[T]{},
-		busy:    map[T]bool{},
-		sharing: sharing[T]{lanes: map[string]*lane[T]{}},
+		busy:    map[T]*lane[T]{},
+		sharing: newSharing[T](),
 		later: btree.New(degree, func(a, b *item[T]) bool {
 			return a.at.Before(b.at) || a.at.Equal(b.at) && a.age < b.age
 		}),
@@ -106,33 +108,41 @@ func (q *Queue[T]) AddWithOpts(o priorityqueue.AddOpts, keys ...T) {
 }
 
 func (q *Queue[T]) add(key T, priority int, after time.Duration) {
-	is := &item[T]{key: key, priority: priority}
+	was, in := q.items[key]
+	if in && was.at.IsZero() {
+		q.raise(was, priority)
+		return
+	}
+	is := &item[T]{key: key, priority: priority, age: q.next()}
 	if after > 0 {
 		is.at = q.clock.Now().Add(after)
 	}
-	was, in := q.items[key]
 	if in {
-		q.take(was)
+		q.later.Delete(was)
 		is.priority = max(priority, was.priority)
 		if is.at.After(was.at) {
-			is.at = was.at // the zero time is the soonest
+			is.at = was.at
 		}
 	}
-	ready := in && was.at.IsZero()
-	if ready {
-		is.age = was.age
-	} else {
-		is.age = q.next()
-	}
-	switch {
-	case !is.at.IsZero():
-		q.counts.delayed()
-	case !ready:
+	if is.at.IsZero() {
 		q.counts.ready(key, q.clock.Now())
+	} else {
+		q.counts.delayed()
 	}
 	q.items[key] = is
 	q.most = max(q.most, len(q.items))
 	q.file(is)
+}
+
+// raise gives an item that is ready the higher of its own priority and another.
+func (q *Queue[T]) raise(i *item[T], priority int) {
+	switch {
+	case priority <= i.priority:
+	case i.lane == nil:
+		i.priority = priority
+	default:
+		q.sharing.lift(i, priority)
+	}
 }
 
 func (q *Queue[T]) next() uint64 {
@@ -146,19 +156,10 @@ func (q *Queue[T]) file(i *item[T]) {
 	switch {
 	case !i.at.IsZero():
 		q.later.ReplaceOrInsert(i)
-	case !q.busy[i.key]:
-		q.sharing.of(i.key).put(i)
+	case q.busy[i.key] == nil:
+		q.sharing.put(i)
 		q.changed.Signal()
 	}
-}
-
-// take is the contrary of file.
-func (q *Queue[T]) take(i *item[T]) {
-	if !i.at.IsZero() {
-		q.later.Delete(i)
-		return
-	}
-	q.sharing.of(i.key).drop(i)
 }
 
 // wind sets the timer for the first item that is not ready yet.
@@ -204,19 +205,17 @@ func (q *Queue[T]) ripen() {
 func (q *Queue[T]) GetWithPriority() (key T, priority int, shutdown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	i := q.sharing.pick(q.turn == turns-1)
+	i := q.sharing.hand(q.kind())
 	for i == nil && !q.closed {
 		q.changed.Wait()
-		i = q.sharing.pick(q.turn == turns-1)
+		i = q.sharing.hand(q.kind())
 	}
 	if i == nil {
 		return key, 0, true
 	}
 	q.turn = (q.turn + 1) % turns
-	q.take(i)
 	delete(q.items, i.key)
-	q.busy[i.key] = true
-	q.sharing.of(i.key).busy++
+	q.busy[i.key] = i.lane
 	q.counts.handed(i.key, q.clock.Now())
 	if len(q.items) == 0 && q.most > roomy {
 		q.items, q.most = map[T]*item[T]{}, 0
@@ -225,13 +224,21 @@ func (q *Queue[T]) GetWithPriority() (key T, priority int, shutdown bool) {
 	return i.key, i.priority, false
 }
 
+// kind returns the round that the next key comes from.
+func (q *Queue[T]) kind() int {
+	if q.turn == turns-1 {
+		return byAge
+	}
+	return byRank
+}
+
 // Done ends the caller's hold on a key.
 func (q *Queue[T]) Done(key T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.busy[key] {
+	if l := q.busy[key]; l != nil {
 		delete(q.busy, key)
-		q.sharing.leave(key)
+		q.sharing.leave(l)
 		q.changed.Signal() // one of the same owner may wait for this
 	}
 	q.counts.done(key, q.clock.Now())
@@ -273,7 +280,7 @@ func (q *Queue[T]) NumRequeues(key T) int { return q.limiter.NumRequeues(key) }
 func (q *Queue[T]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.sharing.len()
+	return q.sharing.ready
 }
 
 // ShutDown takes nothing in any more and drops what is not handed out: a loop

@@ -46,7 +46,7 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 			mgr.GetLogger().Error(err, "look again at the bindings of a kind", "kind", gvk.String())
 		}
 	}})
-	c, err := controller.New("binding", mgr, controller.Options{Reconciler: r, MaxConcurrentReconciles: r.opts.Workers, NewQueue: lanes.New[ctrl.Request]})
+	c, err := controller.New("binding", mgr, controller.Options{Reconciler: r, MaxConcurrentReconciles: r.opts.Workers, NewQueue: lanes.ByNamespace(r.opts.Workers)})
 	if err != nil {
 		return fmt.Errorf("set up the binding loop: %w", err)
 	}

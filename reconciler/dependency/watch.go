@@ -58,14 +58,14 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	r.templates.Listen(store.Listener{Changed: r.changed})
 	r.templates.Want(grants{}, dependency.GrantKinds()...)
 	users, err := controller.New("dependent", mgr, controller.Options{
-		Reconciler: r, MaxConcurrentReconciles: r.opts.Workers, NewQueue: lanes.New[reconcile.Request],
+		Reconciler: r, MaxConcurrentReconciles: r.opts.Workers, NewQueue: lanes.ByNamespace(r.opts.Workers),
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstPause, longestPause),
 	})
 	if err != nil {
 		return fmt.Errorf("set up the loop of dependents: %w", err)
 	}
 	objects, err := controller.NewTyped("dependency", mgr, controller.TypedOptions[store.Key]{
-		Reconciler: attach{r}, MaxConcurrentReconciles: r.opts.Workers, NewQueue: lanes.New[store.Key],
+		Reconciler: attach{r}, MaxConcurrentReconciles: r.opts.Workers, NewQueue: lanes.By(r.opts.Workers, store.Key.Tenant),
 	})
 	if err != nil {
 		return fmt.Errorf("set up the loop of dependencies: %w", err)

@@ -19,6 +19,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/crew"
 	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 )
 
@@ -45,7 +46,7 @@ func (r *Reconciler) open(ctx context.Context, cluster string) {
 	workers, err := controller.NewUnmanaged(laneName(cluster), controller.Options{
 		Reconciler:              l,
 		MaxConcurrentReconciles: r.options.Workers,
-		NewQueue:                lanes.New[reconcile.Request],
+		NewQueue:                lanes.By(r.options.Workers, r.tenantOf(ctx)),
 		SkipNameValidation:      ptr.To(true),
 		RecoverPanic:            ptr.To(true),
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
@@ -64,6 +65,20 @@ func (r *Reconciler) open(ctx context.Context, cluster string) {
 			log.FromContext(ctx).Error(err, "run a lane", "cluster", cluster)
 		}
 	})
+}
+
+// tenantOf says whose a Work is, as the cache knows it: the namespace of its
+// binding. Those of cluster-scoped bindings, those that no binding made and those
+// that are gone are nobody's, and count as one tenant's.
+func (r *Reconciler) tenantOf(ctx context.Context) func(reconcile.Request) string {
+	return func(req reconcile.Request) string {
+		work := &workv1alpha1.Work{}
+		if err := r.hub.Get(ctx, req.NamespacedName, work, unsafeGet); err != nil {
+			return "" // what a worker makes of it does not depend on whose it is
+		}
+		binding, _ := bindings.OwnerOf(work)
+		return binding.Namespace
+	}
 }
 
 func (r *Reconciler) newLane(cluster string) *lane {

@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 )
@@ -61,6 +62,35 @@ func TestWhatALaneFindsWhenItOpens(t *testing.T) {
 				t.Errorf("queued (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestAMembersWorkersAreShared: the Works of one namespace that wait for a member
+// hold up nobody else's.
+func TestAMembersWorkersAreShared(t *testing.T) {
+	work := func(name string, annotations map[string]string) client.Object {
+		return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-eu-1", Name: name, Annotations: annotations}}
+	}
+	of := func(namespace string) map[string]string {
+		return map[string]string{workv1alpha2.ResourceBindingNamespaceAnnotationKey: namespace, workv1alpha2.ResourceBindingNameAnnotationKey: "x"}
+	}
+	l := testLane(nil, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	l.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(
+		work("red1", of("red")), work("red2", of("red")), work("red3", of("red")), work("red4", of("red")),
+		work("victim", of("victim")), work("role", map[string]string{workv1alpha2.ClusterResourceBindingAnnotationKey: "y"}), work("namespace", nil),
+	).Build()
+	queue := lanes.By(16, l.tenantOf(t.Context()))("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer queue.ShutDown()
+	for _, name := range []string{"red1", "red2", "red3", "red4", "role", "namespace", "gone", "victim"} {
+		queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "karmada-es-eu-1", Name: name}})
+	}
+	var got []string
+	for range 8 {
+		req, _ := queue.Get()
+		got = append(got, req.Name)
+	}
+	if diff := cmp.Diff([]string{"red1", "role", "victim", "red2", "namespace", "red3", "gone", "red4"}, got); diff != "" {
+		t.Errorf("handed out (-want +got):\n%s", diff)
 	}
 }
 

@@ -65,7 +65,7 @@ func New(hub client.Client, o Options) *Reconciler {
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("quota").
-		WithOptions(controller.Options{NewQueue: lanes.New[reconcile.Request]}).
+		WithOptions(controller.Options{NewQueue: lanes.ByNamespace(1)}).
 		For(&policyv1alpha1.FederatedResourceQuota{}).
 		Watches(&workv1alpha2.ResourceBinding{}, handler.EnqueueRequestsFromMapFunc(r.of), builder.WithPredicates(usageChanges())).
 		Complete(r)

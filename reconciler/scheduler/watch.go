@@ -35,7 +35,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	c, err := controller.New("scheduler", mgr, controller.Options{
 		Reconciler:              r,
 		MaxConcurrentReconciles: r.opts.Workers,
-		NewQueue:                lanes.New[reconcile.Request],
+		NewQueue:                lanes.ByNamespace(r.opts.Workers),
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	})
 	if err != nil {

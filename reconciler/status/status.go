@@ -37,7 +37,8 @@ type Options struct {
 	// SchedulerName is the scheduler whose decisions are reported; empty means the
 	// default.
 	SchedulerName string
-	// Workers is how many bindings are worked on side by side; zero means 4.
+	// Workers is how many bindings are worked on side by side, and one
+	// less of one namespace; zero means 5.
 	Workers int
 	// Settle is how long completion and bad news wait for news of other clusters
 	// that arrive in the same moment; zero means 20 ms.
@@ -55,7 +56,7 @@ type Options struct {
 }
 
 const (
-	defaultWorkers = 4
+	defaultWorkers = 5
 	defaultSettle  = 20 * time.Millisecond
 	defaultQuiet   = 100 * time.Millisecond
 	defaultMost    = time.Second
@@ -146,7 +147,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Named("status").
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.options.Workers,
-			NewQueue:                lanes.New[reconcile.Request],
+			NewQueue:                lanes.ByNamespace(r.options.Workers),
 			RateLimiter:             limiter(),
 		}).
 		Watches(&workv1alpha2.ResourceBinding{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(r.desiredChanges())).

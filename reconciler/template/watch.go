@@ -54,7 +54,7 @@ func (r *Reconciler) registerTemplates(mgr ctrl.Manager) error {
 	c, err := controller.NewTyped("template", mgr, controller.TypedOptions[store.Key]{
 		Reconciler:              r,
 		MaxConcurrentReconciles: r.opts.Workers,
-		NewQueue:                lanes.New[store.Key],
+		NewQueue:                lanes.By(r.opts.Workers, store.Key.Tenant),
 	})
 	if err != nil {
 		return fmt.Errorf("set up the template loop: %w", err)
@@ -213,8 +213,12 @@ func namesakes(key store.Key, kinds []schema.GroupVersionKind) []store.Key {
 	return out
 }
 
+// policyWorkers is how many policies are looked at at the same time; those of one
+// namespace are one less.
+const policyWorkers = 3
+
 func (p *policies) register(mgr ctrl.Manager) error {
-	c, err := controller.New("policy", mgr, controller.Options{Reconciler: p, MaxConcurrentReconciles: 2, NewQueue: lanes.New[reconcile.Request]})
+	c, err := controller.New("policy", mgr, controller.Options{Reconciler: p, MaxConcurrentReconciles: policyWorkers, NewQueue: lanes.ByNamespace(policyWorkers)})
 	if err != nil {
 		return fmt.Errorf("set up the policy loop: %w", err)
 	}

@@ -36,6 +36,10 @@ func (k Key) ObjectKey() client.ObjectKey {
 	return client.ObjectKey{Namespace: k.Namespace, Name: k.Name}
 }
 
+// Tenant returns who a template belongs to: its namespace, empty for
+// cluster-scoped ones.
+func (k Key) Tenant() string { return k.Namespace }
+
 // KeyOf returns the key of a template.
 func KeyOf(obj *unstructured.Unstructured) Key {
 	return Key{GroupVersionKind: obj.GroupVersionKind(), Namespace: obj.GetNamespace(), Name: obj.GetName()}
