@@ -205,10 +205,10 @@ func (q *Queue[T]) ripen() {
 func (q *Queue[T]) GetWithPriority() (key T, priority int, shutdown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	i := q.sharing.hand(q.kind())
+	i := q.sharing.hand(kindOf(q.turn))
 	for i == nil && !q.closed {
 		q.changed.Wait()
-		i = q.sharing.hand(q.kind())
+		i = q.sharing.hand(kindOf(q.turn))
 	}
 	if i == nil {
 		return key, 0, true
@@ -224,9 +224,9 @@ func (q *Queue[T]) GetWithPriority() (key T, priority int, shutdown bool) {
 	return i.key, i.priority, false
 }
 
-// kind returns the round that the next key comes from.
-func (q *Queue[T]) kind() int {
-	if q.turn == turns-1 {
+// kindOf returns the round that the key of a turn comes from.
+func kindOf(turn int) int {
+	if turn == turns-1 {
 		return byAge
 	}
 	return byRank
