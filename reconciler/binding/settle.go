@@ -56,13 +56,11 @@ func (p writer) settle(ctx context.Context, s *state) (loop.Next, error) {
 		}
 		return yes && after == 0
 	}
-	asked := map[string]bool{}
-	tasks, ended := placement.Unfinished(spec, holds, func(cluster string) bool {
-		asked[cluster] = ready(cluster)
-		return asked[cluster]
-	})
+	is := once(ready) // an answer counts for one question
+	tasks, ended := placement.Unfinished(spec, holds, is)
 	if len(ended) > 0 { // now that it matters, they are asked themselves
-		tasks, ended = placement.Unfinished(spec, holds, func(cluster string) bool { return asked[cluster] && p.confirms(ctx, s, cluster, &again) })
+		sure := once(func(cluster string) bool { return is(cluster) && p.confirms(ctx, s, cluster, &again) })
+		tasks, ended = placement.Unfinished(spec, holds, sure)
 	}
 	if len(ended) == 0 {
 		return again, nil
@@ -85,6 +83,19 @@ func (p writer) settle(ctx context.Context, s *state) (loop.Next, error) {
 	message := "Left " + inWords(ended) + " for " + placement.Text(spec.Clusters)
 	p.events.Event(scheduler.TemplateRef(desired), corev1.EventTypeNormal, workv1alpha2.EventReasonEvictWorkloadFromClusterSucceed, message)
 	return again, nil
+}
+
+// once returns what asks about each cluster once, however often it is called.
+func once(ask func(cluster string) bool) func(string) bool {
+	known := map[string]bool{}
+	return func(cluster string) bool {
+		yes, asked := known[cluster]
+		if !asked {
+			yes = ask(cluster)
+			known[cluster] = yes
+		}
+		return yes
+	}
 }
 
 const (

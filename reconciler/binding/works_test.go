@@ -239,6 +239,20 @@ func TestNoClusterIsLeftForOneThatHasNothing(t *testing.T) {
 	eventually(f, "images", map[string]string{"a": "2x1"}, func() map[string]string { return f.images("web") })
 }
 
+// TestTwoClustersAreLeftForOne: whoever stays is asked once, whatever is left for it: an
+// answer counts for who asked before it, and there is none for a second question yet.
+func TestTwoClustersAreLeftForOne(t *testing.T) {
+	f := newFleet(t, "a", "b", "c")
+	policy := f.policy("all", deployments("web"))
+	f.create(policy, f.deployment("web"))
+	eventually(f, "images", map[string]string{"a": "2x1", "b": "2x1", "c": "2x1"}, func() map[string]string { return f.images("web") })
+	f.arrive("web", "a")
+	edit(f, policy, func(p *policyv1alpha1.PropagationPolicy) {
+		p.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: []string{f.cluster("a")}}
+	})
+	eventually(f, "images", map[string]string{"a": "2x1"}, func() map[string]string { return f.images("web") })
+}
+
 func TestForeignEdits(t *testing.T) {
 	f := newFleet(t, "a", "b")
 	f.create(f.policy("all", deployments("web")), f.deployment("web"))
