@@ -40,10 +40,9 @@ type ClusterPart struct {
 	State State
 	// Reason is empty for a healthy one; it does not repeat cluster or object.
 	Reason string
-	// Silence is why the state is not known; nil where it is. Heard is what was heard last
-	// then, such as "healthy".
+	// Silence is why the state is not known; nil where it is. Reason says then what was
+	// heard last.
 	Silence *Silence
-	Heard   string
 	// Note tells what does not count against the cluster, and that somebody may
 	// want to know all the same; empty for nothing.
 	Note string
@@ -112,8 +111,7 @@ func PartOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works [
 // unheard is the state in a cluster of which nothing is heard: what it was is no more than
 // what was said last.
 func (c ClusterPart) unheard(s Silence) ClusterPart {
-	heard := cmp.Or(c.Reason, "healthy")
-	return ClusterPart{Name: c.Name, State: Unknown, Reason: s.String() + "; last heard: " + heard, Silence: &s, Heard: heard}
+	return ClusterPart{Name: c.Name, State: Unknown, Reason: s.String() + "; last heard: " + cmp.Or(c.Reason, "healthy"), Silence: &s}
 }
 
 // placed judges whether the binding stands for this template and has a

@@ -256,7 +256,7 @@ func TestASilentCluster(t *testing.T) {
 	of := func(last string, w *workv1alpha1.Work) {
 		t.Helper()
 		part := rollup.PartOf(template("Deployment"), binding(succeeded, "a"), []*workv1alpha1.Work{w}, rollup.Silences{"a": silence, "z": silence})
-		want := []rollup.ClusterPart{{Name: "a", State: rollup.Unknown, Reason: "unreachable since 2026-01-01 00:00 UTC; last heard: " + last, Silence: &silence, Heard: last}}
+		want := []rollup.ClusterPart{{Name: "a", State: rollup.Unknown, Reason: "unreachable since 2026-01-01 00:00 UTC; last heard: " + last, Silence: &silence}}
 		if diff := cmp.Diff(want, part.Clusters); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

@@ -166,7 +166,7 @@ func scenes(t *testing.T) map[string]scene {
 		return &rollup.Part{Object: "ConfigMap shop/web", Clusters: []rollup.ClusterPart{{Name: "east", State: state, Reason: reason}}}
 	}
 	silent := east(rollup.Unknown, "unreachable since 2026-01-01 00:00 UTC; last heard: healthy")
-	silent.Clusters[0].Silence, silent.Clusters[0].Heard = &rollup.Silence{Cause: "unreachable", Since: midnight.Local()}, "healthy"
+	silent.Clusters[0].Silence = &rollup.Silence{Cause: "unreachable", Since: midnight.Local()}
 	return map[string]scene{
 		"nobody propagates it": {template: cm},
 		"nobody propagates a Deployment, which then never runs": {
