@@ -35,7 +35,8 @@ const (
 	restlessFor = 90 * time.Second
 )
 
-// begin notes that all is read from the beginning.
+// begin notes that the member shows all from the beginning. What it refuses does not
+// count: a member that was away would be out of sight for restlessFor more.
 func (s *sight) begin(w *kindWatch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

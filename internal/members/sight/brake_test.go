@@ -76,3 +76,40 @@ func TestAWatchThatEndsAsSoonAsItBegins(t *testing.T) {
 		})
 	}
 }
+
+// TestAMemberThatWasAwayIsSeenAtOnce: what a member refuses while it is away says nothing
+// about the watches that it will hold.
+func TestAMemberThatWasAwayIsSeenAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{ships.Resource: "ShipList"})
+		var back atomic.Bool
+		listed := make(chan struct{}, 1)
+		client.PrependReactor("list", "ships", func(clienttesting.Action) (bool, runtime.Object, error) {
+			if !back.Load() {
+				return true, nil, apierrors.NewServiceUnavailable("away")
+			}
+			listed <- struct{}{}
+			return false, nil, nil
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		w := newWatch(client, func(context.Context, schema.GroupVersionKind) (Kind, error) { return ships, nil })
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			w.run(ctx)
+		}()
+		<-time.After(time.Minute) // of the bubble
+		back.Store(true)
+		<-listed
+		<-time.After(time.Second) // of the bubble
+		synctest.Wait()
+		if err := blind(w, 0); err != nil {
+			t.Errorf("it cannot be read: %v", err)
+		}
+		if _, presence := w.read(types.NamespacedName{Namespace: "sea", Name: "one"}); presence != Absent {
+			t.Errorf("what is known of an object is %d, want %d", presence, Absent)
+		}
+		cancel()
+		<-done
+	})
+}

@@ -210,17 +210,16 @@ func (w *kindWatch) open(resource dynamic.ResourceInterface, gone func()) (*sigh
 			if err := s.brake.wait(ctx); err != nil {
 				return nil, err
 			}
-			s.begin(w)
 			list, err := resource.List(ctx, selected(o))
 			w.heard(s, err, gone)
+			if err == nil && o.Continue == "" { // one list may come in many pages
+				s.begin(w)
+			}
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			if err := s.brake.wait(ctx); err != nil {
 				return nil, err
-			}
-			if o.SendInitialEvents != nil {
-				s.begin(w)
 			}
 			w.mu.Lock()
 			away := s.broken
@@ -234,6 +233,9 @@ func (w *kindWatch) open(resource dynamic.ResourceInterface, gone func()) (*sigh
 				stream, err = resource.Watch(ctx, selected(o))
 			}
 			w.heard(s, err, gone)
+			if err == nil && o.SendInitialEvents != nil {
+				s.begin(w)
+			}
 			return stream, err
 		},
 	}
