@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
@@ -37,14 +35,7 @@ func half(t *testing.T) *rest.Config {
 	say("/api/v1/namespaces/kube-system", `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"ours"}}`)
 	say("/api/v1/namespaces/shop/secrets/s", `{"kind":"Secret","apiVersion":"v1","metadata":{"namespace":"shop","name":"s","uid":"u","resourceVersion":"7"}}`)
 	mux.HandleFunc("/", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	server := httptest.NewUnstartedServer(mux)
-	server.Config.BaseContext = func(net.Listener) context.Context { return t.Context() }
-	server.Start()
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
-	return &rest.Config{Host: server.URL}
+	return &rest.Config{Host: serve(t, false, mux).URL}
 }
 
 func manifest(kind, name string) *unstructured.Unstructured {

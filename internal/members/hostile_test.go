@@ -1,13 +1,10 @@
 package members_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -48,16 +45,7 @@ func hostile(t *testing.T, list, watch http.HandlerFunc) (*rest.Config, *atomic.
 			answered.Add(1)
 		}
 	})
-	server := httptest.NewUnstartedServer(mux)
-	// The registry may come back until it ends, later than the server: what is
-	// asked by then is answered at once.
-	server.Config.BaseContext = func(net.Listener) context.Context { return t.Context() }
-	server.Start()
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-	})
-	return &rest.Config{Host: server.URL}, answered
+	return &rest.Config{Host: serve(t, false, mux).URL}, answered
 }
 
 // flood answers with far more than anybody may take, and fails the test if it

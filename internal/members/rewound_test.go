@@ -81,9 +81,7 @@ func (c *closet) set(change func(c *closet)) {
 func newCloset(t *testing.T) (*closet, *httptest.Server) {
 	t.Helper()
 	c := &closet{version: "90", mark: 70, list: listText("100", configMapText("one", "40", ""), configMapText("two", "50", "")), end: make(chan struct{})}
-	server := httptest.NewTLSServer(c)
-	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	return c, server
+	return c, serve(t, true, c)
 }
 
 // proved connects to a member that proves itself.

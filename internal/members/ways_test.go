@@ -55,7 +55,7 @@ func newEdge(t *testing.T) *edge {
 	say("/api/v1", `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"configmaps","namespaced":true,"kind":"ConfigMap"}]}`)
 	say("/api/v1/namespaces/kube-system", `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"ours"}}`)
 	mux.HandleFunc("/api/v1/configmaps", e.configMaps)
-	e.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	e.server = serve(t, true, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e.mu.Lock()
 		known := r.Header.Get("Authorization") == "Bearer "+e.token
 		e.mu.Unlock()
@@ -67,14 +67,27 @@ func newEdge(t *testing.T) *edge {
 		}
 		mux.ServeHTTP(w, r)
 	}))
-	e.server.Config.BaseContext = func(net.Listener) context.Context { return t.Context() }
-	e.server.EnableHTTP2 = true
-	e.server.StartTLS()
-	t.Cleanup(func() {
-		e.server.CloseClientConnections()
-		e.server.Close()
-	})
 	return e
+}
+
+// serve starts a server that ends with the test. A registry comes back for its watches
+// until it ends itself, later than the server perhaps: what is asked once the test is
+// over ends at once, so that nothing is waited for.
+func serve(t *testing.T, secure bool, handler http.Handler) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.BaseContext = func(net.Listener) context.Context { return t.Context() }
+	server.EnableHTTP2 = secure
+	if secure {
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server
 }
 
 // show sends an event to the watch that was opened last.
@@ -463,9 +476,7 @@ func TestAMemberThatIsRestoredIsReadAnew(t *testing.T) {
 			mu.Lock()
 		}
 	})
-	server := httptest.NewTLSServer(mux)
-	defer server.Close()
-	defer server.CloseClientConnections()
+	server := serve(t, true, mux)
 	r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), &log{})
 	cluster, secret := (&edge{server: server}).registered("first")
 	m := connectTo(t, r, cluster, secret)
