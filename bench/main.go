@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/flotilla-io/flotilla/bench/fakes"
+	"github.com/flotilla-io/flotilla/bench/starts"
 	"github.com/flotilla-io/flotilla/bench/tally"
 )
 
@@ -47,7 +48,7 @@ func main() {
 	opts := options{}
 	flag.StringVar(&opts.bin, "bin", "bin", "where the built programs are")
 	flag.StringVar(&opts.out, "out", "bench/out", "where the results go")
-	flag.StringVar(&opts.rows, "rows", "1,2,3,4,6,7,8,12,match,status-flip,status-storm,lua,agents,tenants", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, agents, tenants")
+	flag.StringVar(&opts.rows, "rows", "1,2,3,4,6,7,8,12,match,status-flip,status-storm,lua,start,agents,tenants", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, start, agents, tenants")
 	flag.IntVar(&opts.apps, "apps", 1000, "how many Deployments row 6 propagates")
 	flag.IntVar(&opts.samples, "samples", 200, "how many changes row 4 times, and commits tenants, alone and attacked")
 	flag.IntVar(&opts.members, "members", 3, "how many member clusters there are")
@@ -160,6 +161,7 @@ func stages(opts options) []stage {
 			{"decisions in memory", []string{"7", "7-memory"}, decisions},
 			{"policies that match, in memory", []string{"match", "match-memory"}, matching},
 			{"scripts for a kind", []string{"lua"}, scriptsTimed},
+			{"starts of a control plane", []string{"start"}, func(ctx context.Context, b *bench, r *tally.Report) error { return starts.Measure(ctx, b.bin, r) }},
 		}},
 		{&setup{members: members}, []row{
 			{"one Deployment", []string{"1"}, oneDeployment},

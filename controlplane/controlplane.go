@@ -314,7 +314,7 @@ func runAll(ctx context.Context, parts []part, started func()) error {
 }
 
 func (c *ControlPlane) bringUp(ctx context.Context) error {
-	if err := c.server.WaitServing(ctx); err != nil {
+	if err := c.server.WaitOpen(ctx); err != nil {
 		return err
 	}
 	if err := bootstrap.Definitions(ctx, c.Config(), c.opts.Definitions); err != nil {
@@ -323,9 +323,13 @@ func (c *ControlPlane) bringUp(ctx context.Context) error {
 	if err := bootstrap.Objects(ctx, c.Config()); err != nil {
 		return err
 	}
-	return bootstrap.Publish(ctx, c.Config(), bootstrap.Facts{
+	err := bootstrap.Publish(ctx, c.Config(), bootstrap.Facts{
 		Server: c.publicURL(), CAFile: c.pki.CAFile(), Version: c.opts.Version, Place: c.Place, Replicas: c.store == nil,
 	})
+	if err != nil {
+		return err
+	}
+	return c.server.WaitServing(ctx)
 }
 
 // publicURL is where clients on other machines find the server, as far as that is

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -202,15 +203,33 @@ func (s *Server) LoopbackConfig() *rest.Config {
 
 // WaitServing returns when the server answers and all its own parts are ready;
 // the ReadyChecks of the options are not waited for.
-func (s *Server) WaitServing(ctx context.Context) error {
+func (s *Server) WaitServing(ctx context.Context) error { return s.wait(ctx, s.excluded) }
+
+// WaitOpen returns when clients inside this process can read and write all that is
+// served: the roles that others get their rights by may not be there yet.
+func (s *Server) WaitOpen(ctx context.Context) error {
+	return s.wait(ctx, append(slices.Clone(s.excluded), unhurried...))
+}
+
+// unhurried are the parts of a server that sleep for a second before they begin, and
+// that nobody who may do everything needs.
+var unhurried = []string{"poststarthook/rbac/bootstrap-roles", "poststarthook/scheduling/bootstrap-system-priority-classes"}
+
+func (s *Server) wait(ctx context.Context, excluded []string) error {
 	hub, err := kubernetes.NewForConfig(s.LoopbackConfig())
 	if err != nil {
 		return fmt.Errorf("api server: %w", err)
 	}
+	return waitReady(ctx, hub.RESTClient(), excluded)
+}
+
+// waitReady returns when a server calls itself ready but for what is excluded.
+func waitReady(ctx context.Context, hub rest.Interface, excluded []string) error {
 	var last error
-	err = wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
-		request := hub.RESTClient().Get().AbsPath("/readyz")
-		for _, name := range s.excluded {
+	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
+		// One whose paths are not there yet has clients come again after 5 s.
+		request := hub.Get().AbsPath("/readyz").MaxRetries(0)
+		for _, name := range excluded {
 			request.Param("exclude", name)
 		}
 		status := 0
