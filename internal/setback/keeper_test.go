@@ -30,6 +30,7 @@ type store struct {
 	revision string
 	down     error
 	writes   atomic.Int64
+	listed   func() // happens once, after a list was read and before it is answered; nil: nothing
 }
 
 func newStore(revision string, works ...client.Object) *store {
@@ -39,6 +40,10 @@ func newStore(revision string, works ...client.Object) *store {
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 			err := c.List(ctx, list, opts...)
 			list.SetResourceVersion(s.revision)
+			if listed := s.listed; listed != nil {
+				s.listed = nil
+				listed()
+			}
 			return errors.Join(err, s.down)
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {

@@ -119,34 +119,62 @@ func (s *Site) Saw(_, resourceVersion string) {
 // member does not say how far it has seen the hub; others are of the hub. In either
 // case nothing may be taken over.
 func (s *Site) Meet(ctx context.Context, system metav1.Object) error {
+	l := look{history: claims.ParseHistory(system.GetAnnotations()[clusterv1alpha1.HistoryAnnotation])}
 	s.mu.Lock()
-	s.met = false
+	s.met, l.seen = false, s.seen
 	s.mu.Unlock()
-	mark, err := s.markOf(ctx, system)
+	var err error
+	l.mark, err = s.markOf(ctx, system)
 	s.mu.Lock()
 	s.mute = err != nil
 	s.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	at, err := revision(ctx, s.options.Hub, &workv1alpha1.WorkList{}, client.InNamespace(workv1alpha2.ExecutionNamespace(s.options.Cluster)))
-	if apierrors.IsForbidden(err) {
-		at, err = math.MaxInt64, nil // it is not registered yet: only the hub's runs tell
-	}
-	if err != nil {
+	if err := s.ask(ctx, &l); err != nil {
 		return err
 	}
-	opened := int64(0)
-	if s.options.Opened != nil {
-		if opened, err = s.options.Opened(ctx); err != nil {
-			return err
-		}
-	}
-	hold := s.meet(claims.ParseHistory(system.GetAnnotations()[clusterv1alpha1.HistoryAnnotation]), mark, at, opened)
+	hold := s.meet(l)
 	if hold == nil {
 		return nil
 	}
 	return fmt.Errorf("%w: %s", hub.ErrHeld, hold.Describe())
+}
+
+// look is what is compared: how far the member has seen the hub, and how far the hub is.
+// The hub goes on while it is asked, so that the first was read before the second.
+type look struct {
+	mark *claims.Mark // the member's
+	seen int64        // the highest revision that concerned it
+
+	history    claims.History
+	at, opened int64 // the revisions that the hub is at, and was opened at
+}
+
+// ask has the hub say how far it is. Its history, which was read before the member's mark,
+// is read again where it does not know of that.
+func (s *Site) ask(ctx context.Context, l *look) (err error) {
+	l.at, err = revision(ctx, s.options.Hub, &workv1alpha1.WorkList{}, client.InNamespace(workv1alpha2.ExecutionNamespace(s.options.Cluster)))
+	if apierrors.IsForbidden(err) {
+		l.at, err = math.MaxInt64, nil // it is not registered yet: only the hub's runs tell
+	}
+	if err != nil {
+		return err
+	}
+	if s.options.Opened != nil {
+		if l.opened, err = s.options.Opened(ctx); err != nil {
+			return err
+		}
+	}
+	if !l.history.Behind(l.mark, "", l.at) && !l.history.Outruns(l.mark, l.opened) {
+		return nil
+	}
+	system := &corev1.Namespace{}
+	if err := s.options.Hub.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+		return fmt.Errorf("read the history of the hub: %w", err)
+	}
+	l.history = claims.ParseHistory(system.Annotations[clusterv1alpha1.HistoryAnnotation])
+	return nil
 }
 
 // askMember is how long the member may take to say what it carries.
@@ -167,31 +195,30 @@ func (s *Site) markOf(ctx context.Context, of metav1.Object) (*claims.Mark, erro
 	return claim.Mark, nil
 }
 
-// meet concludes from a history, the member's mark, the revision that the hub is at and
-// the one at which it was opened whether something is held, and tells of a change.
-func (s *Site) meet(history claims.History, mark *claims.Mark, at, opened int64) *claims.Hold {
+// meet concludes from a look whether something is held, and tells of a change.
+func (s *Site) meet(l look) *claims.Hold {
 	s.mu.Lock()
 	was, lost := s.hold, s.lost
-	if opened > 0 && opened != s.opened && s.opened > 0 {
-		at = min(at, opened) // what was seen before was of another run
+	if l.opened > 0 && l.opened != s.opened && s.opened > 0 {
+		l.at = min(l.at, l.opened) // what was seen before was of another run
 	}
-	s.opened = opened
-	s.lost = s.evidence(history, mark, at)
+	s.opened = l.opened
+	s.lost = s.evidence(l)
 	switch {
 	case s.lost != nil:
 	case lost != nil:
 		s.seen = 0 // what was lost is lost, however far the store is by now
-	default:
-		s.seen = min(s.seen, at)
+	case s.seen == l.seen:
+		s.seen = min(s.seen, l.at)
 	}
 	switch {
 	case s.lost == nil:
-		s.hold = history.Hold.Of(s.options.Cluster)
+		s.hold = l.history.Hold.Of(s.options.Cluster)
 	case s.hold == nil || !s.hold.Covers(s.lost):
-		found, _ := claims.History{}.Holds(s.options.Cluster, s.lost, at, s.options.Clock.Now())
+		found, _ := claims.History{}.Holds(s.options.Cluster, s.lost, l.at, s.options.Clock.Now())
 		s.hold = found.Hold
 	}
-	s.history, s.mark, s.nobody = history, mark, time.Time{}
+	s.history, s.mark, s.nobody = l.history, l.mark, time.Time{}
 	is := s.hold
 	s.met = is == nil
 	s.mu.Unlock()
@@ -204,16 +231,16 @@ func (s *Site) meet(history claims.History, mark *claims.Mark, at, opened int64)
 // evidence returns a mark that shows that the hub is behind; nil if there is none.
 // What was found once stands until somebody says to go on: the store grows meanwhile.
 // The lock is held.
-func (s *Site) evidence(history claims.History, mark *claims.Mark, at int64) *claims.Mark {
+func (s *Site) evidence(l look) *claims.Mark {
 	switch {
-	case s.lost != nil && !history.Forgives(s.lost):
+	case s.lost != nil && !l.history.Forgives(s.lost):
 		return s.lost
-	case history.Behind(mark, "", at), history.Outruns(mark, s.opened):
-		return mark
-	case s.mark == nil || s.seen <= at:
+	case l.history.Behind(l.mark, "", l.at), l.history.Outruns(l.mark, l.opened):
+		return l.mark
+	case s.mark == nil || l.seen <= l.at:
 		return nil
 	}
-	if unmarked := (&claims.Mark{Run: s.mark.Run, ID: s.mark.ID, Revision: s.seen}); !history.Forgives(unmarked) {
+	if unmarked := (&claims.Mark{Run: s.mark.Run, ID: s.mark.ID, Revision: l.seen}); !l.history.Forgives(unmarked) {
 		return unmarked
 	}
 	return nil

@@ -217,6 +217,49 @@ func TestWhenAnAgentHolds(t *testing.T) {
 	}
 }
 
+// TestWhatHappensWhileAnAgentLooks: a hub goes on while it is asked how far it is. What it
+// shows by its watches meanwhile, and marks that are made of it, are of after its answer.
+func TestWhatHappensWhileAnAgentLooks(t *testing.T) {
+	t.Run("a watch shows more", func(t *testing.T) {
+		s := newStore("100")
+		if err := setback.New(s, s, nil).Agents(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		e := newEdge(t, s, nil)
+		if err := e.meet(t); err != nil {
+			t.Fatal(err)
+		}
+		e.Saw("east", "101")
+		mark := e.next(t, nil)
+		s.revision = "102"
+		s.listed = func() { e.Saw("east", "103") }
+		if err := e.meet(t); err != nil || e.Hold() != nil {
+			t.Errorf("the hub is held to be behind: %v", err)
+		}
+		if next := e.next(t, mark); next == nil || next.Revision != 103 {
+			t.Errorf("the next mark is %v, want one of revision 103", next)
+		}
+	})
+	t.Run("a run is written down", func(t *testing.T) {
+		s := newStore("100")
+		first := setback.New(s, s, nil)
+		if err := first.Agents(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		before := s.system(t)
+		before.UID = "hub"
+		s.revision = "200"
+		if err := setback.New(s, s, nil).Agents(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		run, _ := claims.ParseHistory(s.system(t).Annotations[clusterv1alpha1.HistoryAnnotation]).Last()
+		e := newEdge(t, s, &claims.Mark{Run: run.Number, ID: run.ID, Revision: 150})
+		if err := e.Meet(t.Context(), before); err != nil || e.Hold() != nil {
+			t.Errorf("the hub is held to be behind: %v", err)
+		}
+	})
+}
+
 // TestAnAgentThatKnowsMore: the hub is behind its agent, waits for that, and goes on
 // with it, although its store has grown past the number by then.
 func TestAnAgentThatKnowsMore(t *testing.T) {
