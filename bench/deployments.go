@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/bench/firsts"
 	"github.com/flotilla-io/flotilla/bench/tally"
 )
 
@@ -156,11 +157,11 @@ func latency(ctx context.Context, b *bench, r *tally.Report) error {
 // sightings notes when each member's Deployment got a mark.
 type sightings struct {
 	members map[string]kubernetes.Interface
-	firsts  *firsts
+	firsts  *firsts.Firsts
 }
 
 func newSightings(members map[string]kubernetes.Interface) *sightings {
-	return &sightings{members: members, firsts: newFirsts()}
+	return &sightings{members: members, firsts: firsts.New()}
 }
 
 func (s *sightings) start(ctx context.Context, of string) error {
@@ -186,12 +187,12 @@ func (s *sightings) see(member string, obj any) {
 	if !ok {
 		return
 	}
-	s.firsts.see(d.Spec.Template.Annotations["bench"], member)
+	s.firsts.See(d.Spec.Template.Annotations["bench"], member)
 }
 
 // all waits until every member has the mark, and returns when the last one got it.
 func (s *sightings) all(ctx context.Context, mark string) (time.Time, error) {
-	return s.firsts.all(ctx, mark, len(s.members), 30*time.Second)
+	return s.firsts.All(ctx, mark, len(s.members), 30*time.Second)
 }
 
 // manyDeployments times the propagation of a thousand Deployments.

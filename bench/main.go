@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/flotilla-io/flotilla/bench/fakes"
+	"github.com/flotilla-io/flotilla/bench/life"
 	"github.com/flotilla-io/flotilla/bench/starts"
 	"github.com/flotilla-io/flotilla/bench/tally"
 )
@@ -48,7 +49,7 @@ func main() {
 	opts := options{}
 	flag.StringVar(&opts.bin, "bin", "bin", "where the built programs are")
 	flag.StringVar(&opts.out, "out", "bench/out", "where the results go")
-	flag.StringVar(&opts.rows, "rows", "1,2,3,4,6,7,8,12,match,status-flip,status-storm,lua,start,agents,tenants", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, start, agents, tenants")
+	flag.StringVar(&opts.rows, "rows", "1,2,3,4,6,7,8,12,match,status-flip,status-storm,lua,start,life,agents,tenants", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, start, life, agents, tenants")
 	flag.IntVar(&opts.apps, "apps", 1000, "how many Deployments row 6 propagates")
 	flag.IntVar(&opts.samples, "samples", 200, "how many changes row 4 times, and commits tenants, alone and attacked")
 	flag.IntVar(&opts.members, "members", 3, "how many member clusters there are")
@@ -170,6 +171,8 @@ func stages(opts options) []stage {
 			{"many Deployments", []string{"6", "3"}, manyDeployments},
 			{"a restart", []string{"2"}, restart},
 		}},
+		{&setup{members: members[:2]}, []row{{"the life of 200 Deployments", []string{"life", "life-200"}, lifeOf(200)}}},
+		{&setup{members: members[:2]}, []row{{"the life of 1,000 Deployments", []string{"life", "life-1000"}, lifeOf(1000)}}},
 		{&setup{hubArgs: placing}, []row{{"decisions persisted", []string{"7", "7-persisted"}, placements}}},
 		{&setup{}, []row{{"decisions persisted, by all loops", []string{"7", "7-all-loops"}, placementsByAll}}},
 		{&setup{hubArgs: placing}, []row{
@@ -182,6 +185,13 @@ func stages(opts options) []stage {
 		{&setup{fakes: opts.clusters}, []row{{"one placement on many clusters", []string{"8"}, wide}}},
 		{&setup{}, []row{{"a tenant whose neighbour attacks", []string{"tenants"}, neighbours}}},
 		{&setup{fakes: opts.clusters}, []row{{"agents at rest", []string{"agents"}, idleAgents}}},
+	}
+}
+
+// lifeOf takes so many Deployments through their life.
+func lifeOf(n int) func(context.Context, *bench, *tally.Report) error {
+	return func(ctx context.Context, b *bench, r *tally.Report) error {
+		return life.Measure(ctx, life.Fleet{Hub: b.fleet.Hub, Client: b.hub, Members: b.members, Namespace: namespace, Quiet: b.quiet}, n, r)
 	}
 }
 

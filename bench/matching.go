@@ -14,6 +14,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/bench/clusters"
+	"github.com/flotilla-io/flotilla/bench/firsts"
 	"github.com/flotilla-io/flotilla/bench/tally"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
@@ -72,14 +73,14 @@ func onClusters(n int) string { return fmt.Sprintf("a placement on %d clusters",
 func oneOfMany(ctx context.Context, b *bench, r *tally.Report) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	seen := newFirsts()
+	seen := firsts.New()
 	var edited atomic.Bool
 	err := follow(ctx, b, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ResourceBindingList{}, func(rb *workv1alpha2.ResourceBinding) {
 		if n := len(rb.Spec.Clusters); n > 0 {
-			seen.see(onClusters(n), rb.Name)
+			seen.See(onClusters(n), rb.Name)
 		}
 		if edited.Load() {
-			seen.see(touched, rb.Name)
+			seen.See(touched, rb.Name)
 		}
 	})
 	if err != nil {
@@ -110,7 +111,7 @@ func oneOfMany(ctx context.Context, b *bench, r *tally.Report) error {
 		return err
 	}
 	cost := after.since(before)
-	all, _ := seen.count(touched)
+	all, _ := seen.Count(touched)
 	what := fmt.Sprintf("an edit of one of %d policies with %d templates each", b.policies, b.templates)
 	// Beside its bindings, the policy itself is written, and its status twice at most.
 	r.AtMost("match", what+": writes", float64(cost.Revision), "writes", float64(b.templates+3))
@@ -123,7 +124,7 @@ func oneOfMany(ctx context.Context, b *bench, r *tally.Report) error {
 
 // fill makes the policies, and then the templates, and waits until all are
 // placed.
-func (b *bench) fill(ctx context.Context, seen *firsts) (time.Duration, error) {
+func (b *bench) fill(ctx context.Context, seen *firsts.Firsts) (time.Duration, error) {
 	begin := time.Now()
 	err := sideBySide(ctx, b.policies, func(ctx context.Context, i int) error {
 		return b.hub.Create(ctx, teamPolicy(i))
@@ -139,7 +140,7 @@ func (b *bench) fill(ctx context.Context, seen *firsts) (time.Duration, error) {
 	if err != nil {
 		return 0, fmt.Errorf("create the templates: %w", err)
 	}
-	last, err := seen.all(ctx, onClusters(1), b.policies*b.templates, 5*time.Minute)
+	last, err := seen.All(ctx, onClusters(1), b.policies*b.templates, 5*time.Minute)
 	if err != nil {
 		return 0, err
 	}
@@ -149,7 +150,7 @@ func (b *bench) fill(ctx context.Context, seen *firsts) (time.Duration, error) {
 
 // widen has one policy place on one cluster more, and returns when the last of
 // its bindings is.
-func (b *bench) widen(ctx context.Context, seen *firsts, i int) (time.Time, error) {
+func (b *bench) widen(ctx context.Context, seen *firsts.Firsts, i int) (time.Time, error) {
 	policy := &policyv1alpha1.PropagationPolicy{}
 	if err := b.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: teamOf(i)}, policy); err != nil {
 		return time.Time{}, fmt.Errorf("read the policy: %w", err)
@@ -159,5 +160,5 @@ func (b *bench) widen(ctx context.Context, seen *firsts, i int) (time.Time, erro
 	if err := b.hub.Patch(ctx, edited, client.MergeFrom(policy)); err != nil {
 		return time.Time{}, fmt.Errorf("edit the policy: %w", err)
 	}
-	return seen.all(ctx, onClusters(2), b.templates, time.Minute)
+	return seen.All(ctx, onClusters(2), b.templates, time.Minute)
 }

@@ -16,6 +16,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/bench/clusters"
+	"github.com/flotilla-io/flotilla/bench/firsts"
 	"github.com/flotilla-io/flotilla/bench/tally"
 )
 
@@ -41,7 +42,7 @@ type placing struct {
 	goal   bool // the design's figure is judged by it
 
 	policy *policyv1alpha1.PropagationPolicy
-	seen   *firsts
+	seen   *firsts.Firsts
 }
 
 // placedGroup is the group of the Deployments that are placed.
@@ -54,7 +55,7 @@ func (p *placing) run(ctx context.Context) error {
 	if err := p.register(ctx, all); err != nil {
 		return err
 	}
-	p.seen = newFirsts()
+	p.seen = firsts.New()
 	err := follow(ctx, p.bench, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ResourceBindingList{}, p.see)
 	if err != nil {
 		return err
@@ -102,13 +103,13 @@ func (p *placing) see(b *workv1alpha2.ResourceBinding) {
 	switch {
 	case len(b.Spec.Clusters) == 0:
 	case strings.Contains(applied, string(policyv1alpha1.DynamicWeightByAvailableReplicas)):
-		p.seen.see(byDynamicWeight, b.Name)
+		p.seen.See(byDynamicWeight, b.Name)
 	case strings.Contains(applied, "staticWeightList"):
-		p.seen.see(byStaticWeight, b.Name)
+		p.seen.See(byStaticWeight, b.Name)
 	case len(b.Spec.Clusters) > p.goldClusters():
-		p.seen.see(onOneMore, b.Name)
+		p.seen.See(onOneMore, b.Name)
 	default:
-		p.seen.see(onGold, b.Name)
+		p.seen.See(onGold, b.Name)
 	}
 }
 
@@ -126,7 +127,7 @@ func (p *placing) step(ctx context.Context, name, seen string, change func(conte
 		return err
 	}
 	answered := time.Since(begin)
-	last, err := p.seen.all(ctx, seen, p.n, 3*time.Minute)
+	last, err := p.seen.All(ctx, seen, p.n, 3*time.Minute)
 	if err != nil || !measured {
 		return err
 	}

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,66 +11,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-// firsts notes when something was first seen of each of several objects. One
-// may wait at a time.
-type firsts struct {
-	mu      sync.Mutex
-	at      map[string]map[string]time.Time // what → of which → when
-	changed chan struct{}
-}
-
-func newFirsts() *firsts {
-	return &firsts{at: map[string]map[string]time.Time{}, changed: make(chan struct{}, 1)}
-}
-
-// see notes that something is seen of an object now.
-func (f *firsts) see(what, of string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.at[what] == nil {
-		f.at[what] = map[string]time.Time{}
-	}
-	if _, known := f.at[what][of]; known {
-		return
-	}
-	f.at[what][of] = time.Now()
-	select {
-	case f.changed <- struct{}{}:
-	default:
-	}
-}
-
-// all waits until something was seen of n objects, and returns when it was seen
-// of the last one.
-func (f *firsts) all(ctx context.Context, what string, n int, most time.Duration) (time.Time, error) {
-	ctx, cancel := context.WithTimeout(ctx, most)
-	defer cancel()
-	for {
-		seen, last := f.count(what)
-		if seen >= n {
-			return last, nil
-		}
-		select {
-		case <-f.changed:
-		case <-ctx.Done():
-			return time.Time{}, fmt.Errorf("wait for %s: seen of %d out of %d: %w", what, seen, n, ctx.Err())
-		}
-	}
-}
-
-// count returns of how many objects something was seen, and when of the last.
-func (f *firsts) count(what string) (int, time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	last := time.Time{}
-	for _, at := range f.at[what] {
-		if at.After(last) {
-			last = at
-		}
-	}
-	return len(f.at[what]), last
-}
 
 // sideBySide does something n times, a few at a time.
 func sideBySide(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {

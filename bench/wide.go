@@ -10,6 +10,7 @@ import (
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/bench/fakes"
+	"github.com/flotilla-io/flotilla/bench/firsts"
 	"github.com/flotilla-io/flotilla/bench/tally"
 )
 
@@ -31,7 +32,7 @@ type placed struct {
 func wide(ctx context.Context, b *bench, r *tally.Report) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w := &widening{bench: b, seen: newFirsts()}
+	w := &widening{bench: b, seen: firsts.New()}
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
@@ -58,7 +59,7 @@ func wide(ctx context.Context, b *bench, r *tally.Report) error {
 // widening is the measurement of placements on many clusters.
 type widening struct {
 	*bench
-	seen *firsts
+	seen *firsts.Firsts
 }
 
 // place makes n placements, and after each waits until nothing is left of it.
@@ -102,10 +103,10 @@ func (w *widening) watch(ctx context.Context) error {
 	err := follow(ctx, w.bench, &workv1alpha2.ResourceBinding{}, &workv1alpha2.ResourceBindingList{}, func(rb *workv1alpha2.ResourceBinding) {
 		name := rb.Spec.Resource.Name
 		if len(rb.Spec.Clusters) == len(w.fakes.Members) {
-			w.seen.see(stored+name, name)
+			w.seen.See(stored+name, name)
 		}
 		if meta.IsStatusConditionTrue(rb.Status.Conditions, workv1alpha2.FullyApplied) {
-			w.seen.see(applied+name, name)
+			w.seen.See(applied+name, name)
 		}
 	})
 	if err != nil {
@@ -113,7 +114,7 @@ func (w *widening) watch(ctx context.Context) error {
 	}
 	return follow(ctx, w.bench, &appsv1.Deployment{}, &appsv1.DeploymentList{}, func(d *appsv1.Deployment) {
 		if int(d.Status.ReadyReplicas) == len(w.fakes.Members) && d.Status.ObservedGeneration == d.Generation {
-			w.seen.see(back+d.Name, d.Name)
+			w.seen.See(back+d.Name, d.Name)
 		}
 	})
 }
@@ -131,7 +132,7 @@ func (w *widening) placeOne(ctx context.Context, name string) (placed, error) {
 	since := func(at time.Time) float64 { return float64(at.Sub(answered).Microseconds()) / 1000 }
 	out := placed{First: since(arrival.First), Members: since(arrival.Last)}
 	for what, into := range map[string]*float64{stored: &out.Stored, applied: &out.Applied, back: &out.Status} {
-		at, err := w.seen.all(ctx, what+name, 1, fakes.Patience)
+		at, err := w.seen.All(ctx, what+name, 1, fakes.Patience)
 		if err != nil {
 			return placed{}, err
 		}
