@@ -142,8 +142,13 @@ func (l *life) rest(ctx context.Context) error {
 			return ctx.Err()
 		}
 	})
+	if err != nil {
+		return fmt.Errorf("rest: %w", err)
+	}
+	resident, err := usage.ResidentMiB(l.Hub.PID())
 	l.tell("CPU time of the control plane in a minute of rest", c.cpu, "s", l.goals.idleCPU)
 	l.tell("writes in a minute of rest", c.writes*float64(l.n), "writes", 0)
+	l.tell("resident memory after that", resident, "MiB", l.goals.resident)
 	return err
 }
 

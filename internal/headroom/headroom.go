@@ -1,6 +1,6 @@
 // Package headroom lets a process whose heap is small collect garbage less
 // often: collecting whenever a small heap has doubled costs a busy server a
-// fifth of its CPU and saves little memory.
+// fifth of its CPU and saves little memory. At rest it gives back what a burst has taken.
 //
 // In goes how much memory garbage may take; out comes nothing. The package acts
 // on the whole process, so only a program's main may use it.

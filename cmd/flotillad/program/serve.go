@@ -28,7 +28,7 @@ import (
 
 // serveGarbage is how many bytes of garbage a control plane keeps at most before
 // it collects, as long as that is more than what lives.
-const serveGarbage = 512 << 20
+const serveGarbage = 240 << 20
 
 // shortestCertificate leaves an agent time to ask for the next one.
 const shortestCertificate = 10 * time.Second
@@ -109,6 +109,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	begin := time.Now()
 	defer headroom.Keep(serveGarbage)()
+	defer headroom.Return(clock.RealClock{})()
 	logger, err := o.logs.Start(errOut)
 	if err != nil {
 		return command.Usage(err)

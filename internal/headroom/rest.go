@@ -1,0 +1,78 @@
+package headroom
+
+import (
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+const (
+	// lookEvery is how often Return looks at the heap.
+	lookEvery = 10 * time.Second
+	// restful is how many bytes a program at rest allocates at most in that time.
+	restful = 16 << 20
+	// worthwhile is how many bytes have to be there to be given back: a collection costs
+	// as much CPU time as what lives is large.
+	worthwhile = 96 << 20
+)
+
+// The metrics of what was allocated so far, of what is held by objects, dead ones included,
+// and of memory that the program has and does not use.
+const (
+	allocatedBytes = "/gc/heap/allocs:bytes"
+	objectBytes    = "/memory/classes/heap/objects:bytes"
+	freeBytes      = "/memory/classes/heap/free:bytes"
+)
+
+// Return gives memory that a burst has taken back to the machine once the program is at
+// rest. What it returns ends it.
+func Return(clk clock.WithTicker) (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		ticker := clk.NewTicker(lookEvery)
+		defer ticker.Stop()
+		r := returner{last: now()}
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C():
+				if r.rests(now()) {
+					debug.FreeOSMemory()
+				}
+			}
+		}
+	}()
+	return func() { close(done) }
+}
+
+// heap is what a heap is made of, in bytes.
+type heap struct {
+	// allocated is all since the start, live what the last collection left.
+	allocated, live uint64
+	// objects is what lives and garbage, free what neither has.
+	objects, free uint64
+}
+
+func now() heap {
+	samples := []metrics.Sample{{Name: allocatedBytes}, {Name: liveBytes}, {Name: objectBytes}, {Name: freeBytes}}
+	metrics.Read(samples)
+	value := func(i int) uint64 { return samples[i].Value.Uint64() }
+	return heap{allocated: value(0), live: value(1), objects: value(2), free: value(3)}
+}
+
+// returner knows the heap as it was at the last look.
+type returner struct{ last heap }
+
+// rests reports whether the program is at rest, and has memory that is worth to be given back.
+func (r *returner) rests(is heap) bool {
+	was := r.last
+	r.last = is
+	spare := is.free
+	if is.objects > is.live {
+		spare += is.objects - is.live
+	}
+	return is.allocated-was.allocated <= restful && spare >= worthwhile
+}

@@ -1,0 +1,28 @@
+package headroom
+
+import "testing"
+
+// TestRests: a program that is at work keeps what it has, and one at rest gives back what is
+// worth it.
+func TestRests(t *testing.T) {
+	for name, tc := range map[string]struct {
+		is   heap // after one that had allocated 1,000 MiB
+		want bool
+	}{
+		"at work, with much garbage":                    {heap{allocated: 1100 * mib, live: 100 * mib, objects: 500 * mib}, false},
+		"at rest, with much garbage":                    {heap{allocated: 1001 * mib, live: 100 * mib, objects: 500 * mib}, true},
+		"at rest, with much that is free":               {heap{allocated: 1001 * mib, live: 100 * mib, objects: 100 * mib, free: 300 * mib}, true},
+		"at rest, with little":                          {heap{allocated: 1001 * mib, live: 100 * mib, objects: 150 * mib, free: 20 * mib}, false},
+		"at rest, with less than the last one had left": {heap{allocated: 1000 * mib, live: 100 * mib, objects: 90 * mib}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := returner{last: heap{allocated: 1000 * mib}}
+			if got := r.rests(tc.is); got != tc.want {
+				t.Errorf("rests = %t, want %t", got, tc.want)
+			}
+			if r.last != tc.is {
+				t.Error("the next look does not begin where this one ended")
+			}
+		})
+	}
+}
