@@ -127,7 +127,8 @@ func (t *tenant) present(now time.Time) bool {
 
 // Compute waits for a place to compute in; there are few. The context that it
 // returns has the place: who asks for another one with it goes on in this one. The
-// caller calls leave once. It errs if the context ends first.
+// caller calls leave once. It errs if the context ends first. Whoever computes for long
+// asks the context now and then whether to go on: then others have their turn.
 func Compute(ctx context.Context) (_ context.Context, leave func(), err error) {
 	return enter(ctx, true)
 }
@@ -147,7 +148,18 @@ func enter(ctx context.Context, computes bool) (context.Context, func(), error) 
 	}
 	since := r.places.opts.Clock.Now()
 	r.held, r.computes = &since, computes
-	return context.WithValue(ctx, runKey{}, r), func() { r.places.leave(r.tenant, computes, *r.held) }, nil
+	return context.WithValue(yielding{ctx}, runKey{}, r), func() { r.places.leave(r.tenant, computes, *r.held) }, nil
+}
+
+// yielding lets others run when somebody asks it whether to go on. Go interrupts who
+// computes after 10 ms, and a change passes through many hands: with all processors taken,
+// it would wait for that at each of them.
+type yielding struct{ context.Context }
+
+// Err implements context.Context.
+func (y yielding) Err() error {
+	runtime.Gosched()
+	return y.Context.Err()
 }
 
 // Outside calls fn without the place that the context has, for what waits and does

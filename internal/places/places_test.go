@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -257,5 +258,22 @@ func TestWhoIsAloneDoesNotRest(t *testing.T) {
 	w.clock.Step(time.Hour)
 	if got := len(w.taken(red, places.Compute, 1)); got != 1 {
 		t.Errorf("%d places, want 1", got)
+	}
+}
+
+// TestWhoComputesLetsOthersRun: others need not wait until Go interrupts it.
+func TestWhoComputesLetsOthersRun(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	ctx, end := places.New(places.Options{}).Start(t.Context(), "a")
+	defer end()
+	ctx, leave, err := places.Compute(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	var ran atomic.Bool
+	go ran.Store(true)
+	if err := ctx.Err(); err != nil || !ran.Load() {
+		t.Errorf("Err = %v, and another one ran: %t", err, ran.Load())
 	}
 }

@@ -98,13 +98,16 @@ func (a *Applier) Check(ctx context.Context, set Set, seen Observed) (Plan, erro
 // returns the indexes of those that can be compared now. The others wait for a
 // kind or a namespace that comes with the set.
 func (a *Applier) survey(ctx context.Context, plan Plan, indexes []int) ([]int, error) {
-	v := surveyor{a: a, kinds: map[schema.GroupVersionKind]bool{}, namespaces: map[string]bool{}, known: map[string]*Finding{}}
+	v := surveyor{a: a, kinds: map[schema.GroupVersionKind]bool{}, namespaces: map[string]bool{}, known: map[string]*Finding{}, served: map[schema.GroupVersionKind]lookup{}}
 	for _, c := range plan.Changes {
 		v.provides(c.Desired)
 	}
 	var ready []int
 	var findings []Finding
 	for _, i := range indexes {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		now, problem, err := v.look(ctx, plan.Changes[i].Desired)
 		if err != nil {
 			return nil, err
@@ -140,6 +143,23 @@ type surveyor struct {
 	namespaces map[string]bool
 	// known are the namespaces looked up; nil is one that exists.
 	known map[string]*Finding
+	// served are the kinds looked up: a set has many objects of few.
+	served map[schema.GroupVersionKind]lookup
+}
+
+// lookup is what became of looking up a kind.
+type lookup struct {
+	mapping *meta.RESTMapping
+	err     error
+}
+
+func (v surveyor) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	known, ok := v.served[gvk]
+	if !ok {
+		known.mapping, known.err = v.a.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		v.served[gvk] = known
+	}
+	return known.mapping, known.err
 }
 
 func (v surveyor) provides(obj *unstructured.Unstructured) {
@@ -165,7 +185,7 @@ func (v surveyor) look(ctx context.Context, obj *unstructured.Unstructured) (boo
 	if cluster, executes := workv1alpha2.ClusterOfExecutionNamespace(id.Namespace); executes {
 		return false, finding(id, ReasonForbidden, "the namespace %s carries work to the cluster %s and is written by the control plane alone: choose another one", id.Namespace, cluster), nil
 	}
-	mapping, err := v.a.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	mapping, err := v.mapping(gvk)
 	switch {
 	case meta.IsNoMatchError(err) && v.kinds[gvk]:
 		return false, v.size(obj), nil
