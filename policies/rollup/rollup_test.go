@@ -361,6 +361,36 @@ func FuzzSanitise(f *testing.F) {
 
 // TestObservedGeneration: a generation counts as observed once no further
 // decision is due about it.
+// TestNowhere: a template that is to stand in no cluster is of the generation that
+// it is of; one that waits for a cluster is of the one that was observed last.
+func TestNowhere(t *testing.T) {
+	web := template("Deployment")
+	web.Object["status"] = map[string]any{"observedGeneration": int64(1)}
+	fresh := template("Deployment")
+	behind := binding(placement.Record{Reason: "Success"})
+	behind.Annotations[propagation.DigestAnnotation] = "another"
+	for name, tc := range map[string]struct {
+		template *unstructured.Unstructured
+		binding  *workv1alpha2.ResourceBinding
+		want     int64
+	}{
+		"one that is to stand nowhere":                {web, binding(placement.Record{Reason: "Success"}), web.GetGeneration()},
+		"one that no cluster fits":                    {web, binding(placement.Record{Reason: workv1alpha2.BindingReasonNoClusterFit}), 1},
+		"one that no cluster fits, and none ever did": {fresh, binding(placement.Record{Reason: workv1alpha2.BindingReasonNoClusterFit}), 0},
+		"one whose binding is of an older edition":    {web, behind, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			was := tc.template.DeepCopy()
+			if got := rollup.Nowhere(tc.template, tc.binding).GetGeneration(); got != tc.want {
+				t.Errorf("generation %d, want %d", got, tc.want)
+			}
+			if diff := cmp.Diff(was, tc.template); diff != "" {
+				t.Errorf("the template that came in was changed:\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestObservedGeneration(t *testing.T) {
 	member := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	member.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Kind: "Deployment"}}}}

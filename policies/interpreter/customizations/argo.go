@@ -47,7 +47,7 @@ func workflow() kinds.Rules {
 		Retains: has("spec.suspend"),
 		Reflect: rules.Reflect("phase", "message", "startedAt", "finishedAt", "conditions"),
 		Health:  word("status.phase", "Running", "Succeeded"),
-		Aggregate: rules.Aggregate(rules.Worst("phase", "Pending", "Error", "Failed", "Pending", "Running", "Succeeded"), rules.Quote("message"),
+		Aggregate: rules.Aggregate(rules.Worst("phase", "Pending", "Error", "Failed", rules.Others, "Pending", "Running", "Succeeded"), rules.Quote("message"),
 			rules.EveryCondition("PodRunning", "MetricsError", "SpecWarning", "SpecError",
 				"ArtifactGCError"), rules.Earliest("startedAt"), rules.Ended("finishedAt")),
 		Dependencies: workflowNeeds,
@@ -105,7 +105,7 @@ func rollout() kinds.Rules {
 		Reflect:  reflectRollout(append(counts, "phase", "message", "conditions", "stableRS", "currentPodHash", "selector")...),
 		Health:   all(settledText, word("status.phase", "Healthy")),
 		Aggregate: rules.Aggregate(rules.Sum(counts...),
-			rules.Worst("phase", "Progressing", "Degraded", "Paused", "Progressing", "Healthy"), rules.Quote("message"),
+			rules.Worst("phase", "Progressing", "Degraded", rules.Others, "Paused", "Progressing", "Healthy"), rules.Quote("message"),
 			rules.EveryCondition("InvalidSpec"), rules.Same("stableRS", "currentPodHash", "selector"), observeText),
 		Dependencies: needs(
 			pods("spec.template.spec"),
@@ -179,8 +179,8 @@ func application() kinds.Rules {
 		Health: all(word("status.health.status", "Healthy"), word("status.sync.status", "Synced"),
 			word("status.operationState.phase", "", "Succeeded", "Running")),
 		Aggregate: rules.Aggregate(
-			rules.FromWorst("health", "health.status", "Unknown", "Unknown", "Degraded", "Missing", "Progressing", "Suspended", "Healthy"),
-			rules.FromWorst("sync", "sync.status", "Unknown", "OutOfSync", "Unknown", "Synced"),
+			rules.FromWorst("health", "health.status", "Unknown", "Unknown", "Degraded", "Missing", rules.Others, "Progressing", "Suspended", "Healthy"),
+			rules.FromWorst("sync", "sync.status", "Unknown", "OutOfSync", "Unknown", rules.Others, "Synced"),
 			rules.Collect("conditions"), rules.Shorten("conditions", rules.MostConditions)),
 		Dependencies: except("default", named(argoVersion, "AppProject", "spec.project")),
 	}

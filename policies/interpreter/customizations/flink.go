@@ -14,9 +14,9 @@ import (
 
 // flink is the operator of Apache Flink.
 func flink() kinds.Table {
-	lifecycle := []string{"FAILED", "ROLLING_BACK", "ROLLED_BACK", "DELETING", "UPGRADING", "CREATED", "DEPLOYED", "SUSPENDED", "STABLE"}
-	deployment := []string{"ERROR", "MISSING", "DEPLOYING", "DEPLOYED_NOT_READY", "READY"}
-	job := []string{"FAILED", "FAILING", "RESTARTING", "CANCELLING", "CANCELED", "INITIALIZING", "RECONCILING", "CREATED",
+	lifecycle := []string{"FAILED", "ROLLING_BACK", "ROLLED_BACK", "DELETING", rules.Others, "UPGRADING", "CREATED", "DEPLOYED", "SUSPENDED", "STABLE"}
+	deployment := []string{"ERROR", rules.Others, "MISSING", "DEPLOYING", "DEPLOYED_NOT_READY", "READY"}
+	job := []string{"FAILED", "FAILING", rules.Others, "RESTARTING", "CANCELLING", "CANCELED", "INITIALIZING", "RECONCILING", "CREATED",
 		"SUSPENDED", "RUNNING", "FINISHED"}
 	return kinds.Table{kind("flink.apache.org/v1beta1", "FlinkDeployment"): {
 		Replicas:   flinkReplicas,

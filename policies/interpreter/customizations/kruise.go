@@ -199,7 +199,7 @@ func broadcastJob() kinds.Rules {
 		Retains: standing(broadcastLabels...),
 		Reflect: rules.ReflectTracked(append(counts, "conditions", "startTime", "completionTime", "phase")...),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.EveryCondition(), rules.Earliest("startTime"), rules.Ended("completionTime"),
-			rules.Worst("phase", "", "failed", "paused", "running", "completed")),
+			rules.Worst("phase", "", "failed", rules.Others, "paused", "running", "completed")),
 		Health:       all(word("status.phase", "running", "completed", "paused"), notTrue("Failed"), none("status.failed")),
 		Dependencies: pods("spec.template.spec"),
 	}

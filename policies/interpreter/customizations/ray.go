@@ -35,7 +35,7 @@ func rayCluster() kinds.Rules {
 		Health: all(current, notTrue("RayClusterReplicaFailure", "ReplicaFailure"),
 			oneOf(word("status.state", "ready"), all(asks("spec.suspend"), word("status.state", "suspended")))),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.Amounts(amounts...),
-			rules.Worst("state", "", "failed", "unhealthy", "", "suspended", "ready"), rules.Quote("reason"),
+			rules.Worst("state", "", "failed", "unhealthy", rules.Others, "", "suspended", "ready"), rules.Quote("reason"),
 			rules.EveryCondition("ReplicaFailure", "RayClusterReplicaFailure", "RayClusterSuspending",
 				"RayClusterSuspended"), rules.Alike("endpoints"), rules.Observe),
 		Dependencies: rayPods("spec"),
@@ -93,7 +93,7 @@ func rayService() kinds.Rules {
 		Health:     all(current, notTrue("RayServiceFailed"), oneOf(isTrue("Ready"), word("status.serviceStatus", "Running"))),
 		Aggregate: rules.Aggregate(rules.Worst("serviceStatus", "", "FailedToGetOrCreateRayCluster", "FailedServeDeploy",
 			"FailedToUpdateIngress", "FailedToUpdateServingPodLabel", "FailedToUpdateService",
-			"WaitForServeDeploymentReady", "WaitForDashboard", "WaitForDashboardReady", "Restarting", "", "Running"),
+			"WaitForServeDeploymentReady", "WaitForDashboard", "WaitForDashboardReady", "Restarting", rules.Others, "", "Running"),
 			rules.Sum("numServeEndpoints"), rules.EveryCondition("UpgradeInProgress"), rules.Observe),
 		Dependencies: rayPods(path),
 	}

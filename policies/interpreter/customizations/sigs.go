@@ -95,7 +95,7 @@ func jobSet() kinds.Rules {
 		Health:  all(notTrue("Failed"), oneOf(isTrue("Completed"), all(asks("spec.suspend"), isTrue("Suspended")), jobsRun)),
 		Aggregate: rules.Aggregate(
 			rules.Entries("replicatedJobsStatus", 1000, []string{"name"}, rules.Sum("ready", "succeeded", "failed", "active", "suspended")),
-			rules.Sum("restarts", "restartsCountTowardsMax"), rules.Worst("terminalState", "", "Failed", "", "Completed"),
+			rules.Sum("restarts", "restartsCountTowardsMax"), rules.Worst("terminalState", "", "Failed", rules.Others, "", "Completed"),
 			rules.EveryCondition("StartupPolicyInProgress")),
 		Dependencies: pods("spec.replicatedJobs.*.template.spec.template.spec"),
 	}

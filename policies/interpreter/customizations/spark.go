@@ -19,7 +19,7 @@ func spark() kinds.Table {
 	const state = "applicationState.state"
 	states := []string{
 		"FAILED", "FAILING", "SUBMISSION_FAILED", "UNKNOWN", "INVALIDATING", "PENDING_RERUN", "SUSPENDING", "SUSPENDED", "RESUMING",
-		"", "SUBMITTED", "RUNNING", "SUCCEEDING", "COMPLETED",
+		rules.Others, "", "SUBMITTED", "RUNNING", "SUCCEEDING", "COMPLETED",
 	}
 	return kinds.Table{kind("sparkoperator.k8s.io/v1beta2", "SparkApplication"): {
 		Components: sparkRoles,
