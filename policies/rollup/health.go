@@ -252,6 +252,9 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 func byHealth(item *workv1alpha2.AggregatedStatusItem, counts string) (State, string) {
 	switch item.Health {
 	case workv1alpha2.ResourceHealthy:
+		if waits(item.Status) {
+			return Progressing, "queued, starting or held" + counts
+		}
 		return Healthy, ""
 	case workv1alpha2.ResourceUnhealthy:
 		return Progressing, "not ready" + counts

@@ -21,7 +21,7 @@ func argo() kinds.Table {
 const argoVersion = "argoproj.io/v1alpha1"
 
 func workflow() kinds.Rules {
-	return kinds.Rules{
+	return graded(kinds.Rules{
 		// Its replicas are the pods that run at once.
 		Replicas: func(obj kinds.Object) (int32, *needed, error) {
 			n, err := rules.Count(obj.Object, "spec", "parallelism")
@@ -46,12 +46,11 @@ func workflow() kinds.Rules {
 		Retain:  leave("spec.suspend"),
 		Retains: has("spec.suspend"),
 		Reflect: rules.Reflect("phase", "message", "startedAt", "finishedAt", "conditions"),
-		Health:  word("status.phase", "Running", "Succeeded"),
 		Aggregate: rules.Aggregate(rules.Worst("phase", "Pending", "Error", "Failed", rules.Others, "Pending", "Running", "Succeeded"), rules.Quote("message"),
 			rules.EveryCondition("PodRunning", "MetricsError", "SpecWarning", "SpecError",
 				"ArtifactGCError"), rules.Earliest("startedAt"), rules.Ended("finishedAt")),
 		Dependencies: workflowNeeds,
-	}
+	}, byWord("status.phase", []string{"Error", "Failed"}, []string{"Running", "Succeeded"}))
 }
 
 func workflowNeeds(obj kinds.Object) ([]kinds.Dependency, error) {

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -157,26 +156,4 @@ func requesting(container map[string]any) map[string]any {
 	out := maps.Clone(container)
 	out["resources"] = resources
 	return out
-}
-
-// product multiplies numbers of pods; what no pod count can be stays so.
-func product(a, b int64) int64 {
-	if a < 0 || b < 0 || a > math.MaxInt32 || b > math.MaxInt32 {
-		return min(a, b, -1)
-	}
-	return a * b
-}
-
-// share returns a number, or a share in percent of all, rounded up.
-func share(v any, of int64) int64 {
-	text, ok := v.(string)
-	if !ok {
-		return rules.Number(map[string]any{"n": v}, "n")
-	}
-	percent, err := strconv.ParseInt(strings.TrimSuffix(text, "%"), 10, 32)
-	if err != nil || percent < 0 || percent > 100 {
-		return 0
-	}
-	of = min(max(of, 0), math.MaxInt32)
-	return (of*percent + 99) / 100
 }

@@ -134,7 +134,7 @@ func unseen(r kinds.Rules, got outcome) []string {
 	check("revising", r.Revise != nil, len(got.Revised) > 0)
 	check("retaining", r.Retain != nil, retained)
 	check("what is healthy", r.Health != nil, judged(workv1alpha2.ResourceHealthy))
-	check("what is not healthy", r.Health != nil, judged(workv1alpha2.ResourceUnhealthy))
+	check("what is not healthy", r.Health != nil, judged(workv1alpha2.ResourceUnhealthy) || len(got.Waiting) > 0)
 	check("reflecting", r.Reflect != nil, len(got.Reflected) > 0)
 	check("aggregating", r.Aggregate != nil, len(got.Aggregated) > 0)
 	check("dependencies", r.Dependencies != nil, len(got.Dependencies) > 0)

@@ -18,35 +18,44 @@ func flink() kinds.Table {
 	deployment := []string{"ERROR", rules.Others, "MISSING", "DEPLOYING", "DEPLOYED_NOT_READY", "READY"}
 	job := []string{"FAILED", "FAILING", rules.Others, "RESTARTING", "CANCELLING", "CANCELED", "INITIALIZING", "RECONCILING", "CREATED",
 		"SUSPENDED", "RUNNING", "FINISHED"}
-	return kinds.Table{kind("flink.apache.org/v1beta1", "FlinkDeployment"): {
+	return kinds.Table{kind("flink.apache.org/v1beta1", "FlinkDeployment"): graded(kinds.Rules{
 		Replicas:   flinkReplicas,
 		Components: func(obj kinds.Object) (components, error) { r := flinkRoles(obj); return r.result() },
 		// What was deployed last comes with the status as text: that is not
 		// reported.
 		Reflect: rules.ReflectTracked("jobStatus", "jobManagerDeploymentStatus", "lifecycleState", "taskManager", "error", "clusterInfo"),
-		Health:  all(current, oneOf(flinkSuspended, flinkRuns)),
 		Aggregate: rules.Aggregate(rules.FromWorst("jobStatus", "jobStatus.state", "CREATED", job...),
 			rules.Worst("jobManagerDeploymentStatus", "MISSING", deployment...),
 			rules.Worst("lifecycleState", "CREATED", lifecycle...), flinkWorkers, rules.Quote("error"), rules.Alike("clusterInfo"), rules.Observe),
 		Dependencies: needs(pods("spec.podTemplate.spec", "spec.jobManager.podTemplate.spec", "spec.taskManager.podTemplate.spec"),
 			serviceAccounts("spec.serviceAccount")),
-	}}
+	}, flinkGrade)}
+}
+
+// flinkGrade goes by what the job says, once it says anything: the operator takes
+// the job manager of one that has finished away, and has one that fails start again.
+func flinkGrade(obj kinds.Object) grade {
+	const state, manager, lifecycle = "status.jobStatus.state", "status.jobManagerDeploymentStatus", "status.lifecycleState"
+	session := rules.Object(obj.Object, "spec", "job") == nil
+	switch {
+	case says(all(current, flinkSuspended), obj),
+		says(all(current, word(state, "RUNNING", "FINISHED")), obj),
+		session && says(all(current, word(manager, "READY"), word(lifecycle, "", "DEPLOYED", "STABLE")), obj):
+		return fine
+	case rules.Text(obj.Object, at(state)...) != "":
+		return waiting
+	case says(oneOf(word(manager, "ERROR"), word(lifecycle, "FAILED")), obj):
+		return failing
+	case says(oneOf(word(manager, "DEPLOYING", "DEPLOYED_NOT_READY", "READY"), word(lifecycle, "UPGRADING", "DEPLOYED", "STABLE", "SUSPENDED")), obj):
+		return waiting
+	default:
+		return failing
+	}
 }
 
 // flinkSuspended is healthy where a job was suspended and is.
 func flinkSuspended(obj kinds.Object) (bool, error) {
 	return all(word("spec.job.state", "suspended"), word("status.lifecycleState", "SUSPENDED"))(obj)
-}
-
-// flinkRuns is healthy where the job manager is ready and the job, if it is not
-// a cluster for jobs to come, runs or has ended well.
-func flinkRuns(obj kinds.Object) (bool, error) {
-	if rules.Object(obj.Object, "spec", "job") != nil {
-		if ok, _ := word("status.jobStatus.state", "RUNNING", "FINISHED")(obj); !ok {
-			return false, nil
-		}
-	}
-	return all(word("status.jobManagerDeploymentStatus", "READY"), word("status.lifecycleState", "", "DEPLOYED", "STABLE"))(obj)
 }
 
 // flinkWorkers adds up the replicas of task managers.
@@ -70,7 +79,7 @@ func flinkReplicas(obj kinds.Object) (int32, *needed, error) {
 	for _, part := range r.parts {
 		n += int64(part.Replicas)
 		if req := part.ReplicaRequirements; req != nil {
-			need.ResourceRequest = most(need.ResourceRequest, req.ResourceRequest)
+			need.ResourceRequest = rules.Most(need.ResourceRequest, req.ResourceRequest)
 			if need.NodeClaim == nil {
 				need.NodeClaim = req.NodeClaim
 			}
@@ -165,12 +174,12 @@ func flinkNeed(obj kinds.Object, role string) (*needed, error) {
 		}
 	}
 	if text := rules.Text(spec, "memory"); text != "" {
-		if own[corev1.ResourceMemory], err = memory(text, 1); err != nil {
+		if own[corev1.ResourceMemory], err = rules.Memory(text, 1); err != nil {
 			return nil, err
 		}
 	}
 	if text := rules.Text(spec, "ephemeralStorage"); text != "" {
-		if own[corev1.ResourceEphemeralStorage], err = memory(text, 1); err != nil {
+		if own[corev1.ResourceEphemeralStorage], err = rules.Memory(text, 1); err != nil {
 			return nil, err
 		}
 	}

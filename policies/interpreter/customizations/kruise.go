@@ -73,7 +73,7 @@ func advancedStatefulSet() kinds.Rules {
 // updatedSet asks that all replicas are updated but those that a partition keeps.
 func updatedSet(obj kinds.Object) (bool, error) {
 	wanted := countOr(1, obj.Object, "spec", "replicas")
-	kept := share(rules.Value(obj.Object, "spec", "updateStrategy", "rollingUpdate", "partition"), wanted)
+	kept := rules.Share(rules.Value(obj.Object, "spec", "updateStrategy", "rollingUpdate", "partition"), wanted)
 	return rules.Number(obj.Object, "status", "updatedReplicas") >= wanted-kept, nil
 }
 
@@ -105,7 +105,7 @@ func advancedDaemonSet() kinds.Rules {
 // partition keeps.
 func updatedNodes(obj kinds.Object) (bool, error) {
 	wanted := rules.Number(obj.Object, "status", "desiredNumberScheduled")
-	kept := share(rules.Value(obj.Object, "spec", "updateStrategy", "rollingUpdate", "partition"), wanted)
+	kept := rules.Share(rules.Value(obj.Object, "spec", "updateStrategy", "rollingUpdate", "partition"), wanted)
 	return rules.Number(obj.Object, "status", "updatedNumberScheduled") >= wanted-kept, nil
 }
 

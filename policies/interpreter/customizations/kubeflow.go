@@ -1,6 +1,8 @@
 package customizations
 
 import (
+	"slices"
+
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
@@ -24,20 +26,30 @@ func kubeflow() kinds.Table {
 // trainingJob is a job of which pods play several roles. When it was last
 // looked at is no news.
 func trainingJob(roleSpecs string) kinds.Rules {
-	return kinds.Rules{
+	return graded(kinds.Rules{
 		Components: roles(roleSpecs),
 		Reflect:    rules.Reflect("conditions", "replicaStatuses", "startTime", "completionTime"),
-		Health: all(notTrue("Failed"),
-			oneOf(isTrue("Running"), isTrue("Succeeded"), all(asks("spec.runPolicy.suspend"), isTrue("Suspended")))),
 		Aggregate: rules.Aggregate(rules.EveryCondition("Running", "Restarting"), rules.Tally("replicaStatuses"),
 			rules.Earliest("startTime"), rules.Ended("completionTime"),
 			rules.Default(map[string]any{"conditions": []any{}})),
 		Dependencies: pods(roleSpecs + ".*.template.spec"),
+	}, trainingGrade)
+}
+
+// trainingGrade goes by the conditions of a job: once it has any, it was taken up.
+func trainingGrade(obj kinds.Object) grade {
+	switch {
+	case len(rules.Objects(obj.Object, "status", "conditions")) == 0 || !says(notTrue("Failed"), obj):
+		return failing
+	case says(oneOf(isTrue("Running"), isTrue("Succeeded"), all(asks("spec.runPolicy.suspend"), isTrue("Suspended"))), obj):
+		return fine
+	default:
+		return waiting
 	}
 }
 
 func notebook() kinds.Rules {
-	return kinds.Rules{
+	return graded(kinds.Rules{
 		// A notebook is one pod, unless it was stopped.
 		Replicas: func(obj kinds.Object) (int32, *needed, error) {
 			req, err := requirements(obj.GetNamespace(), rules.Object(obj.Object, "spec", "template", "spec"))
@@ -47,13 +59,32 @@ func notebook() kinds.Rules {
 			return 1, req, err
 		},
 		Reflect: rules.Reflect("readyReplicas", "containerState", "conditions"),
-		Health: func(obj kinds.Object) (bool, error) {
-			ready := rules.Number(obj.Object, "status", "readyReplicas") > 0
-			return stopped(obj) || ready && rules.Object(obj.Object, "status", "containerState", "running") != nil, nil
-		},
 		Aggregate: rules.Aggregate(rules.Sum("readyReplicas"), rules.EveryCondition("Waiting", "Terminated"), notebookState,
 			rules.Default(map[string]any{"conditions": []any{}, "containerState": map[string]any{}})),
 		Dependencies: pods("spec.template.spec"),
+	}, notebookGrade)
+}
+
+// notebookGrade goes by the container. One that has ended well has ended all the
+// same, but not for want of anything here.
+func notebookGrade(obj kinds.Object) grade {
+	state := rules.Object(obj.Object, "status", "containerState")
+	ended := rules.Object(state, "terminated")
+	switch {
+	case stopped(obj):
+		return fine
+	case rules.Object(state, "running") != nil:
+		if rules.Number(obj.Object, "status", "readyReplicas") > 0 {
+			return fine
+		}
+		return waiting
+	case slices.Contains([]string{"ContainerCreating", "PodInitializing"}, rules.Text(state, "waiting", "reason")):
+		return waiting
+	case rules.Value(ended, "exitCode") != nil && rules.Number(ended, "exitCode") == 0 &&
+		!slices.Contains([]string{"Error", "OOMKilled", "ContainerCannotRun"}, rules.Text(ended, "reason")):
+		return waiting
+	default:
+		return failing
 	}
 }
 

@@ -27,18 +27,41 @@ const workerGroups = "workerGroupSpecs"
 func rayCluster() kinds.Rules {
 	counts := []string{"desiredWorkerReplicas", "availableWorkerReplicas", "readyWorkerReplicas", "minWorkerReplicas", "maxWorkerReplicas"}
 	amounts := []string{"desiredCPU", "desiredMemory", "desiredGPU", "desiredTPU"}
-	return kinds.Rules{
+	return graded(kinds.Rules{
 		Components: rayRoles("spec"),
 		Retain:     retainWorkers,
 		Retains:    func(desired kinds.Object) bool { return rules.Bool(desired.Object, "spec", "enableInTreeAutoscaling") },
 		Reflect:    rules.ReflectTracked(slices.Concat(counts, amounts, []string{"state", "reason", "conditions", "endpoints"})...),
-		Health: all(current, notTrue("RayClusterReplicaFailure", "ReplicaFailure"),
-			oneOf(word("status.state", "ready"), all(asks("spec.suspend"), word("status.state", "suspended")))),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.Amounts(amounts...),
 			rules.Worst("state", "", "failed", "unhealthy", rules.Others, "", "suspended", "ready"), rules.Quote("reason"),
 			rules.EveryCondition("ReplicaFailure", "RayClusterReplicaFailure", "RayClusterSuspending",
 				"RayClusterSuspended"), rules.Alike("endpoints"), rules.Observe),
 		Dependencies: rayPods("spec"),
+	}, rayGrade)
+}
+
+// rayGrade goes by the conditions of a cluster, and by its state where an older
+// operator gives none of them.
+func rayGrade(obj kinds.Object) grade {
+	const state = "status.state"
+	conditions := rules.List(obj.Object, "status", "conditions")
+	modern := rules.Condition(conditions, "HeadPodReady") != nil || rules.Condition(conditions, "RayClusterProvisioned") != nil
+	runs := word(state, "ready")
+	if modern {
+		runs = isTrue("HeadPodReady", "RayClusterProvisioned")
+	}
+	held := oneOf(isTrue("RayClusterSuspended"), word(state, "suspended"))
+	switch {
+	case !says(notTrue("RayClusterReplicaFailure", "ReplicaFailure"), obj):
+		return failing
+	case says(all(current, oneOf(runs, all(asks("spec.suspend"), held))), obj):
+		return fine
+	case says(oneOf(runs, held, isTrue("RayClusterSuspending")), obj), modern && says(notTrue("RayClusterProvisioned"), obj):
+		return waiting
+	case modern || says(word(state, "", "failed", "unhealthy"), obj):
+		return failing
+	default:
+		return waiting
 	}
 }
 
@@ -67,18 +90,28 @@ func rayJob() kinds.Rules {
 	deployment := []string{"Failed", "Retrying", "Suspending", "Suspended", "", "Initializing", "Waiting", "Running", "Complete"}
 	job := []string{"FAILED", "STOPPED", "", "PENDING", "RUNNING", "SUCCEEDED"}
 	counts := []string{"succeeded", "failed"}
-	return kinds.Rules{
+	return graded(kinds.Rules{
 		Components: rayRoles("spec.rayClusterSpec"),
 		Reflect: rules.ReflectTracked(append(counts, "jobStatus", "jobDeploymentStatus", "jobId", "rayClusterName", "message", "reason",
 			"startTime", "endTime")...),
-		Health: all(current, oneOf(
-			all(word("status.jobDeploymentStatus", "Running", "Complete"), word("status.jobStatus", "", "PENDING", "RUNNING", "SUCCEEDED")),
-			all(asks("spec.suspend"), word("status.jobDeploymentStatus", "Suspended")))),
 		Aggregate: rules.Aggregate(rules.Worst("jobDeploymentStatus", "", deployment...), rules.Worst("jobStatus", "", job...),
 			rules.Sum(counts...),
 			rules.Same("jobId", "rayClusterName",
 				"reason"), rules.Quote("message"), rules.Earliest("startTime"), rules.Ended("endTime"), rules.Observe),
 		Dependencies: needs(rayPods("spec.rayClusterSpec"), pods("spec.submitterPodTemplate.spec")),
+	}, rayJobGrade)
+}
+
+// rayJobGrade goes by how far a job was brought, and by what it says once it runs.
+func rayJobGrade(obj kinds.Object) grade {
+	const state, job = "status.jobDeploymentStatus", "status.jobStatus"
+	switch {
+	case says(oneOf(word(state, "", "Failed", "ValidationFailed"), all(word(state, "Running", "Complete"), word(job, "FAILED", "STOPPED"))), obj):
+		return failing
+	case says(all(current, oneOf(word(state, "Running", "Complete"), all(asks("spec.suspend"), word(state, "Suspended")))), obj):
+		return fine
+	default:
+		return waiting
 	}
 }
 
@@ -115,7 +148,7 @@ func rayRoles(path string) func(kinds.Object) (components, error) {
 		r.pods("head", 1, rules.Object(cluster, "headGroupSpec", "template", "spec"))
 		for _, group := range rules.Objects(cluster, workerGroups) {
 			name := cmp.Or(rules.Text(group, "groupName"), "workers")
-			r.pods(name, product(groupSize(group), countOr(1, group, "numOfHosts")), rules.Object(group, "template", "spec"))
+			r.pods(name, rules.Product(groupSize(group), countOr(1, group, "numOfHosts")), rules.Object(group, "template", "spec"))
 		}
 		return r.result()
 	}
@@ -149,7 +182,7 @@ func workers(path string) func(kinds.Object) (int32, *needed, error) {
 			if need == nil {
 				need = req
 			} else if req != nil {
-				need.ResourceRequest = most(need.ResourceRequest, req.ResourceRequest)
+				need.ResourceRequest = rules.Most(need.ResourceRequest, req.ResourceRequest)
 			}
 		}
 		return int32(min(n, math.MaxInt32)), need, nil

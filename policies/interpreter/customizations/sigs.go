@@ -81,23 +81,33 @@ func groupRoles(obj kinds.Object) (components, error) {
 	r := roster{namespace: obj.GetNamespace()}
 	r.pods("leader", groups, leader)
 	if n := groupWorkers(obj); n > 0 {
-		r.pods("worker", product(groups, n), worker)
+		r.pods("worker", rules.Product(groups, n), worker)
 	}
 	return r.result()
 }
 
 func jobSet() kinds.Rules {
-	return kinds.Rules{
+	return graded(kinds.Rules{
 		Components: tasks("spec.replicatedJobs", "template.spec.template", func(job map[string]any) int64 {
-			return product(countOr(1, job, "replicas"), countOr(1, job, "template", "spec", "parallelism"))
+			return rules.Product(countOr(1, job, "replicas"), countOr(1, job, "template", "spec", "parallelism"))
 		}),
 		Reflect: rules.Reflect("conditions", "restarts", "restartsCountTowardsMax", "terminalState", "replicatedJobsStatus"),
-		Health:  all(notTrue("Failed"), oneOf(isTrue("Completed"), all(asks("spec.suspend"), isTrue("Suspended")), jobsRun)),
 		Aggregate: rules.Aggregate(
 			rules.Entries("replicatedJobsStatus", 1000, []string{"name"}, rules.Sum("ready", "succeeded", "failed", "active", "suspended")),
 			rules.Sum("restarts", "restartsCountTowardsMax"), rules.Worst("terminalState", "", "Failed", rules.Others, "", "Completed"),
 			rules.EveryCondition("StartupPolicyInProgress")),
 		Dependencies: pods("spec.replicatedJobs.*.template.spec.template.spec"),
+	}, jobSetGrade)
+}
+
+func jobSetGrade(obj kinds.Object) grade {
+	switch {
+	case !says(notTrue("Failed"), obj) || rules.Object(obj.Object, "status") == nil:
+		return failing
+	case says(oneOf(isTrue("Completed"), all(asks("spec.suspend"), isTrue("Suspended")), jobsRun), obj):
+		return fine
+	default:
+		return waiting
 	}
 }
 

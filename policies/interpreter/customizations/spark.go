@@ -21,12 +21,10 @@ func spark() kinds.Table {
 		"FAILED", "FAILING", "SUBMISSION_FAILED", "UNKNOWN", "INVALIDATING", "PENDING_RERUN", "SUSPENDING", "SUSPENDED", "RESUMING",
 		rules.Others, "", "SUBMITTED", "RUNNING", "SUCCEEDING", "COMPLETED",
 	}
-	return kinds.Table{kind("sparkoperator.k8s.io/v1beta2", "SparkApplication"): {
+	return kinds.Table{kind("sparkoperator.k8s.io/v1beta2", "SparkApplication"): graded(kinds.Rules{
 		Components: sparkRoles,
 		Reflect: rules.Reflect("applicationState", "driverInfo", "executorState", "executionAttempts", "submissionAttempts",
 			"lastSubmissionAttemptTime", "terminationTime", "sparkApplicationId", "submissionID"),
-		Health: oneOf(word("status.applicationState.state", "RUNNING", "SUCCEEDING", "COMPLETED"),
-			all(asks("spec.suspend"), word("status.applicationState.state", "SUSPENDED"))),
 		Aggregate: rules.Aggregate(rules.FromWorst("applicationState", state, "SUBMITTED", states...), executors,
 			rules.Greatest("executionAttempts", "submissionAttempts"), rules.Latest("lastSubmissionAttemptTime"), rules.Ended("terminationTime"),
 			rules.Same("sparkApplicationId", "submissionID"), rules.Alike("driverInfo"),
@@ -39,7 +37,21 @@ func spark() kinds.Table {
 				volumes: []string{"spec.volumes.*"}}),
 			pods("spec.driver.template.spec", "spec.executor.template.spec"),
 		),
-	}}
+	}, sparkGrade)}
+}
+
+// sparkGrade goes by the state of an application: that it has none yet is said by
+// an empty one, and a submission that failed is tried again.
+func sparkGrade(obj kinds.Object) grade {
+	const state = "status.applicationState.state"
+	switch {
+	case !says(there(state), obj) || says(word(state, "FAILED"), obj):
+		return failing
+	case says(word(state, "RUNNING", "SUCCEEDING", "COMPLETED"), obj), says(all(asks("spec.suspend"), word(state, "SUSPENDED")), obj):
+		return fine
+	default:
+		return waiting
+	}
 }
 
 // mostExecutors is how many executors a template names.
@@ -164,7 +176,7 @@ func sparkAmount(role map[string]any, field, none string) (resource.Quantity, er
 	if text == "" {
 		text = none
 	}
-	q, err := memory(text, mebi)
+	q, err := rules.Memory(text, mebi)
 	if err != nil {
 		return q, fmt.Errorf("%s: %w", field, err)
 	}

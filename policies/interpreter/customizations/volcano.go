@@ -9,14 +9,13 @@ import (
 func volcano() kinds.Table {
 	counts := []string{"pending", "running", "succeeded", "failed", "terminating", "unknown", "minAvailable"}
 	const phase = "state.phase"
-	return kinds.Table{kind("batch.volcano.sh/v1alpha1", "Job"): {
+	return kinds.Table{kind("batch.volcano.sh/v1alpha1", "Job"): graded(kinds.Rules{
 		Components: tasks("spec.tasks", "template", func(task map[string]any) int64 { return countOr(1, task, "replicas") }),
 		Reflect:    rules.Reflect(append(counts, "state", "conditions", "taskStatusCount", "retryCount", "version")...),
-		Health:     word("status.state.phase", "Running", "Completing", "Completed"),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.Tally("taskStatusCount"), rules.Greatest("retryCount", "version"),
 			rules.FromWorst("state", phase, "Pending", "Failed", "Aborted", "Aborting", "Terminated", "Terminating", "Restarting", "Pending",
 				"Running", "Completing", "Completed")),
 		Dependencies: needs(pods("spec.tasks.*.template.spec"),
 			named("v1", "PersistentVolumeClaim", "spec.existingVolumes.*.volumeClaimName")),
-	}}
+	}, byWord("status.state.phase", []string{"Failed"}, []string{"Running", "Completing", "Completed"}))}
 }
