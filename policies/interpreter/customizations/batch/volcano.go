@@ -1,6 +1,7 @@
-package customizations
+package batch
 
 import (
+	"github.com/flotilla-io/flotilla/policies/interpreter/customizations/words"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
@@ -9,13 +10,13 @@ import (
 func volcano() kinds.Table {
 	counts := []string{"pending", "running", "succeeded", "failed", "terminating", "unknown", "minAvailable"}
 	const phase = "state.phase"
-	return kinds.Table{kind("batch.volcano.sh/v1alpha1", "Job"): graded(kinds.Rules{
-		Components: tasks("spec.tasks", "template", func(task map[string]any) int64 { return countOr(1, task, "replicas") }),
+	return kinds.Table{words.Kind("batch.volcano.sh/v1alpha1", "Job"): words.Graded(kinds.Rules{
+		Components: words.Tasks("spec.tasks", "template", func(task map[string]any) int64 { return words.CountOr(1, task, "replicas") }),
 		Reflect:    rules.Reflect(append(counts, "state", "conditions", "taskStatusCount", "retryCount", "version")...),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.Tally("taskStatusCount"), rules.Greatest("retryCount", "version"),
 			rules.FromWorst("state", phase, "Pending", "Failed", "Aborted", "Aborting", "Terminated", "Terminating", "Restarting", "Pending",
 				"Running", "Completing", "Completed")),
-		Dependencies: needs(pods("spec.tasks.*.template.spec"),
-			named("v1", "PersistentVolumeClaim", "spec.existingVolumes.*.volumeClaimName")),
-	}, byWord("status.state.phase", []string{"Failed"}, []string{"Running", "Completing", "Completed"}))}
+		Dependencies: words.Needs(words.Pods("spec.tasks.*.template.spec"),
+			words.Named("v1", "PersistentVolumeClaim", "spec.existingVolumes.*.volumeClaimName")),
+	}, words.ByWord("status.state.phase", []string{"Failed"}, []string{"Running", "Completing", "Completed"}))}
 }

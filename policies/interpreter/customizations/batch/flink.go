@@ -1,4 +1,4 @@
-package customizations
+package batch
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-io/flotilla/policies/interpreter/customizations/words"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
@@ -18,44 +19,44 @@ func flink() kinds.Table {
 	deployment := []string{"ERROR", rules.Others, "MISSING", "DEPLOYING", "DEPLOYED_NOT_READY", "READY"}
 	job := []string{"FAILED", "FAILING", rules.Others, "RESTARTING", "CANCELLING", "CANCELED", "INITIALIZING", "RECONCILING", "CREATED",
 		"SUSPENDED", "RUNNING", "FINISHED"}
-	return kinds.Table{kind("flink.apache.org/v1beta1", "FlinkDeployment"): graded(kinds.Rules{
+	return kinds.Table{words.Kind("flink.apache.org/v1beta1", "FlinkDeployment"): words.Graded(kinds.Rules{
 		Replicas:   flinkReplicas,
-		Components: func(obj kinds.Object) (components, error) { r := flinkRoles(obj); return r.result() },
+		Components: func(obj kinds.Object) (words.Components, error) { r := flinkRoles(obj); return r.Result() },
 		// What was deployed last comes with the status as text: that is not
 		// reported.
 		Reflect: rules.ReflectTracked("jobStatus", "jobManagerDeploymentStatus", "lifecycleState", "taskManager", "error", "clusterInfo"),
 		Aggregate: rules.Aggregate(rules.FromWorst("jobStatus", "jobStatus.state", "CREATED", job...),
 			rules.Worst("jobManagerDeploymentStatus", "MISSING", deployment...),
 			rules.Worst("lifecycleState", "CREATED", lifecycle...), flinkWorkers, rules.Quote("error"), rules.Alike("clusterInfo"), rules.Observe),
-		Dependencies: needs(pods("spec.podTemplate.spec", "spec.jobManager.podTemplate.spec", "spec.taskManager.podTemplate.spec"),
-			serviceAccounts("spec.serviceAccount")),
+		Dependencies: words.Needs(words.Pods("spec.podTemplate.spec", "spec.jobManager.podTemplate.spec", "spec.taskManager.podTemplate.spec"),
+			words.ServiceAccounts("spec.serviceAccount")),
 	}, flinkGrade)}
 }
 
 // flinkGrade goes by what the job says, once it says anything: the operator takes
 // the job manager of one that has finished away, and has one that fails start again.
-func flinkGrade(obj kinds.Object) grade {
+func flinkGrade(obj kinds.Object) words.Grade {
 	const state, manager, lifecycle = "status.jobStatus.state", "status.jobManagerDeploymentStatus", "status.lifecycleState"
 	session := rules.Object(obj.Object, "spec", "job") == nil
 	switch {
-	case says(all(current, flinkSuspended), obj),
-		says(all(current, word(state, "RUNNING", "FINISHED")), obj),
-		session && says(all(current, word(manager, "READY"), word(lifecycle, "", "DEPLOYED", "STABLE")), obj):
-		return fine
-	case rules.Text(obj.Object, at(state)...) != "":
-		return waiting
-	case says(oneOf(word(manager, "ERROR"), word(lifecycle, "FAILED")), obj):
-		return failing
-	case says(oneOf(word(manager, "DEPLOYING", "DEPLOYED_NOT_READY", "READY"), word(lifecycle, "UPGRADING", "DEPLOYED", "STABLE", "SUSPENDED")), obj):
-		return waiting
+	case words.Says(words.All(words.Current, flinkSuspended), obj),
+		words.Says(words.All(words.Current, words.Word(state, "RUNNING", "FINISHED")), obj),
+		session && words.Says(words.All(words.Current, words.Word(manager, "READY"), words.Word(lifecycle, "", "DEPLOYED", "STABLE")), obj):
+		return words.Fine
+	case rules.Text(obj.Object, words.At(state)...) != "":
+		return words.Waiting
+	case words.Says(words.OneOf(words.Word(manager, "ERROR"), words.Word(lifecycle, "FAILED")), obj):
+		return words.Failing
+	case words.Says(words.OneOf(words.Word(manager, "DEPLOYING", "DEPLOYED_NOT_READY", "READY"), words.Word(lifecycle, "UPGRADING", "DEPLOYED", "STABLE", "SUSPENDED")), obj):
+		return words.Waiting
 	default:
-		return failing
+		return words.Failing
 	}
 }
 
 // flinkSuspended is healthy where a job was suspended and is.
 func flinkSuspended(obj kinds.Object) (bool, error) {
-	return all(word("spec.job.state", "suspended"), word("status.lifecycleState", "SUSPENDED"))(obj)
+	return words.All(words.Word("spec.job.state", "suspended"), words.Word("status.lifecycleState", "SUSPENDED"))(obj)
 }
 
 // flinkWorkers adds up the replicas of task managers.
@@ -69,14 +70,14 @@ func flinkWorkers(status map[string]any, r rules.Reports) {
 }
 
 // flinkReplicas counts all pods, and has each need what the larger of them does.
-func flinkReplicas(obj kinds.Object) (int32, *needed, error) {
+func flinkReplicas(obj kinds.Object) (int32, *words.Needed, error) {
 	r := flinkRoles(obj)
-	if r.err != nil {
-		return 0, nil, r.err
+	if r.Err != nil {
+		return 0, nil, r.Err
 	}
 	var n int64
-	need := &needed{Namespace: obj.GetNamespace()}
-	for _, part := range r.parts {
+	need := &words.Needed{Namespace: obj.GetNamespace()}
+	for _, part := range r.Parts {
 		n += int64(part.Replicas)
 		if req := part.ReplicaRequirements; req != nil {
 			need.ResourceRequest = rules.Most(need.ResourceRequest, req.ResourceRequest)
@@ -91,22 +92,22 @@ func flinkReplicas(obj kinds.Object) (int32, *needed, error) {
 	return int32(min(n, math.MaxInt32)), need, nil
 }
 
-func flinkRoles(obj kinds.Object) roster {
-	r := roster{namespace: obj.GetNamespace()}
+func flinkRoles(obj kinds.Object) words.Roster {
+	r := words.Roster{Namespace: obj.GetNamespace()}
 	workers, err := taskManagers(obj)
 	if err != nil {
-		r.fail("taskmanager", err)
+		r.Fail("taskmanager", err)
 	}
 	for _, role := range []struct {
 		name, field string
 		replicas    int64
-	}{{"jobmanager", "jobManager", countOr(1, obj.Object, "spec", "jobManager", "replicas")}, {"taskmanager", "taskManager", workers}} {
+	}{{"jobmanager", "jobManager", words.CountOr(1, obj.Object, "spec", "jobManager", "replicas")}, {"taskmanager", "taskManager", workers}} {
 		need, err := flinkNeed(obj, role.field)
 		if err != nil {
-			r.fail(role.name, err)
+			r.Fail(role.name, err)
 			continue
 		}
-		r.add(role.name, role.replicas, need)
+		r.Add(role.name, role.replicas, need)
 	}
 	return r
 }
@@ -153,16 +154,16 @@ func setting(config map[string]any, name string, none int64) (int64, error) {
 
 // flinkNeed is what one pod of a role needs: what its pod template, or that of
 // all roles, asks for beside the main container, and what the role's resource says.
-func flinkNeed(obj kinds.Object, role string) (*needed, error) {
+func flinkNeed(obj kinds.Object, role string) (*words.Needed, error) {
 	template := rules.Object(obj.Object, "spec", role, "podTemplate", "spec")
 	if template == nil {
 		template = rules.Object(obj.Object, "spec", "podTemplate", "spec")
 	}
 	others := maps.Clone(template)
 	if others != nil {
-		others["containers"] = sidecars(template, "flink-main-container")
+		others["containers"] = words.Sidecars(template, "flink-main-container")
 	}
-	need, err := requirements(obj.GetNamespace(), others)
+	need, err := words.Requirements(obj.GetNamespace(), others)
 	if err != nil {
 		return nil, err
 	}
@@ -183,35 +184,5 @@ func flinkNeed(obj kinds.Object, role string) (*needed, error) {
 			return nil, err
 		}
 	}
-	return plus(obj.GetNamespace(), need, own), nil
-}
-
-// sidecars returns the containers of a pod spec but the one of a name.
-func sidecars(podSpec map[string]any, main string) []any {
-	out := []any{}
-	for _, c := range rules.Objects(podSpec, "containers") {
-		if rules.Text(c, "name") != main {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
-// plus adds resources to a need; nil for nothing at all.
-func plus(namespace string, need *needed, more corev1.ResourceList) *needed {
-	if len(more) == 0 {
-		return need
-	}
-	if need == nil {
-		need = &needed{Namespace: namespace}
-	}
-	if need.ResourceRequest == nil {
-		need.ResourceRequest = corev1.ResourceList{}
-	}
-	for name, q := range more {
-		sum := need.ResourceRequest[name]
-		sum.Add(q)
-		need.ResourceRequest[name] = sum
-	}
-	return need
+	return words.Plus(obj.GetNamespace(), need, own), nil
 }
