@@ -129,7 +129,7 @@ func unseen(r kinds.Rules, got outcome) []string {
 	for _, c := range got.Retained {
 		retained = retained || len(c) > 0
 	}
-	check("replicas", r.Replicas != nil, got.Requirements != nil)
+	check("replicas", r.Replicas != nil && r.Revise != nil, got.Requirements != nil)
 	check("components", r.Components != nil, len(got.Components) > 0)
 	check("revising", r.Revise != nil, len(got.Revised) > 0)
 	check("retaining", r.Retain != nil, retained)

@@ -147,15 +147,12 @@ func updatedSubsets(obj kinds.Object) (bool, error) {
 	return rules.Number(obj.Object, "status", "updatedReplicas") >= wanted, nil
 }
 
-// sidecarSet adds containers to pods of others. It has no replicas itself; what
-// it needs is what each of those pods needs more.
+// sidecarSet adds containers to pods of others. It has no replicas itself, and
+// needs nothing where it stands: it goes to every cluster that is chosen.
 func sidecarSet() kinds.Rules {
 	counts := []string{"matchedPods", "updatedPods", "readyPods", "updatedReadyPods"}
 	return kinds.Rules{
-		Replicas: func(obj kinds.Object) (int32, *words.Needed, error) {
-			req, err := words.Requirements(rules.Text(obj.Object, "spec", "namespace"), rules.Object(obj.Object, "spec"))
-			return 0, req, err
-		},
+		Replicas: func(kinds.Object) (int32, *words.Needed, error) { return 0, nil, nil },
 		// The member's webhook works out the hashes; pausing is how injection and
 		// update are halted on the spot.
 		Retain: func(desired, observed kinds.Object) (kinds.Object, error) {
@@ -182,14 +179,20 @@ var sidecarHashes = [][]string{
 	{"metadata", "annotations", "kruise.io/sidecarset-hash-without-image"},
 }
 
-// broadcastJob runs a pod on each node. Parallelism as a share of the nodes is
-// no number of replicas.
+// broadcastJob runs a pod on each node. Only a parallelism that is a number is
+// one of replicas; without one, and as a share of the nodes, a job goes to every
+// cluster that is chosen, as it is.
 func broadcastJob() kinds.Rules {
 	counts := []string{"active", "succeeded", "failed", "desired"}
 	return kinds.Rules{
-		Replicas: words.Replicas("spec.parallelism", 0, "spec.template"),
+		Replicas: func(obj kinds.Object) (int32, *words.Needed, error) {
+			if !limited(obj) {
+				return 0, nil, nil
+			}
+			return words.Replicas("spec.parallelism", 0, "spec.template")(obj)
+		},
 		Revise: func(obj kinds.Object, n int32) (kinds.Object, error) {
-			if _, share := rules.Value(obj.Object, "spec", "parallelism").(string); share {
+			if !limited(obj) {
 				return obj, nil
 			}
 			return rules.ReviseAt("spec", "parallelism")(obj, n)
@@ -203,6 +206,16 @@ func broadcastJob() kinds.Rules {
 			rules.Worst("phase", "", "failed", rules.Others, "paused", "running", "completed")),
 		Health:       words.All(words.Word("status.phase", "running", "completed", "paused"), words.NotTrue("Failed"), words.None("status.failed")),
 		Dependencies: words.Pods("spec.template.spec"),
+	}
+}
+
+// limited says whether a BroadcastJob runs so many pods at once.
+func limited(obj kinds.Object) bool {
+	switch rules.Value(obj.Object, "spec", "parallelism").(type) {
+	case int64, float64:
+		return true
+	default:
+		return false
 	}
 }
 

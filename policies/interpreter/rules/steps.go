@@ -140,6 +140,17 @@ func worstPart(r Reports, field, path, missing string, words []string) *Part {
 	return nil
 }
 
+// mostNames is how many clusters a text names.
+const mostNames = 50
+
+// Names lists clusters, "a,b", and says how many more there are than it names.
+func Names(clusters []string) string {
+	if len(clusters) <= mostNames {
+		return strings.Join(clusters, ",")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(clusters[:mostNames], ","), len(clusters)-mostNames)
+}
+
 // Earliest sets times to the first that any cluster reports.
 func Earliest(fields ...string) Step { return times(fields, false, before) }
 

@@ -1,10 +1,12 @@
 package batch
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -84,9 +86,10 @@ func flinkReplicas(obj kinds.Object) (int32, *words.Needed, error) {
 			if need.NodeClaim == nil {
 				need.NodeClaim = req.NodeClaim
 			}
+			need.PriorityClassName = cmp.Or(need.PriorityClassName, req.PriorityClassName)
 		}
 	}
-	if need.NodeClaim == nil && need.ResourceRequest == nil {
+	if need.NodeClaim == nil && need.ResourceRequest == nil && need.PriorityClassName == "" {
 		need = nil
 	}
 	return int32(min(n, math.MaxInt32)), need, nil
@@ -94,14 +97,10 @@ func flinkReplicas(obj kinds.Object) (int32, *words.Needed, error) {
 
 func flinkRoles(obj kinds.Object) words.Roster {
 	r := words.Roster{Namespace: obj.GetNamespace()}
-	workers, err := taskManagers(obj)
-	if err != nil {
-		r.Fail("taskmanager", err)
-	}
 	for _, role := range []struct {
 		name, field string
 		replicas    int64
-	}{{"jobmanager", "jobManager", words.CountOr(1, obj.Object, "spec", "jobManager", "replicas")}, {"taskmanager", "taskManager", workers}} {
+	}{{"jobmanager", "jobManager", words.CountOr(1, obj.Object, "spec", "jobManager", "replicas")}, {"taskmanager", "taskManager", taskManagers(obj)}} {
 		need, err := flinkNeed(obj, role.field)
 		if err != nil {
 			r.Fail(role.name, err)
@@ -112,44 +111,43 @@ func flinkRoles(obj kinds.Object) words.Roster {
 	return r
 }
 
-// taskManagers returns how many there are: as many as are asked for, else as
-// many as the job's parallelism has slots in; sessions start them as they need.
-func taskManagers(obj kinds.Object) (int64, error) {
-	if rules.Value(obj.Object, "spec", "taskManager", "replicas") != nil {
-		return rules.Number(obj.Object, "spec", "taskManager", "replicas"), nil
+// taskManagers returns how many there are: as many as are asked for, else as many
+// as the job's parallelism has slots in. What cannot be worked out is one, as of a
+// session, which starts them as it needs them.
+func taskManagers(obj kinds.Object) int64 {
+	if n, ok := number(rules.Value(obj.Object, "spec", "taskManager", "replicas")); ok {
+		return n
+	}
+	if rules.Object(obj.Object, "spec", "job") == nil {
+		return 1
 	}
 	config := rules.Object(obj.Object, "spec", "flinkConfiguration")
-	slots, err := setting(config, "taskmanager.numberOfTaskSlots", 1)
-	if err != nil {
-		return 0, err
+	slots, told := number(config["taskmanager.numberOfTaskSlots"])
+	if config["taskmanager.numberOfTaskSlots"] == nil {
+		slots, told = 1, true
 	}
-	parallelism := rules.Number(obj.Object, "spec", "job", "parallelism")
-	if parallelism == 0 && rules.Object(obj.Object, "spec", "job") != nil {
-		if parallelism, err = setting(config, "parallelism.default", 1); err != nil {
-			return 0, err
-		}
+	parallelism, asked := number(rules.Value(obj.Object, "spec", "job", "parallelism"))
+	if !asked {
+		parallelism, asked = number(config["parallelism.default"])
 	}
-	return int64(math.Ceil(float64(parallelism) / float64(slots))), nil
+	if !told || !asked || slots < 1 || parallelism < 1 {
+		return 1
+	}
+	return (parallelism-1)/slots + 1
 }
 
-// setting reads a number of the configuration, which is written as text.
-func setting(config map[string]any, name string, none int64) (int64, error) {
-	v := config[name]
-	if v == nil {
-		return none, nil
+// number reads a whole number, which may be written as text; false for anything
+// else.
+func number(v any) (int64, bool) {
+	switch v := v.(type) {
+	case string:
+		n, err := strconv.ParseInt(strings.TrimSpace(v), 10, 32)
+		return n, err == nil
+	case int64, float64:
+		return rules.Number(map[string]any{"n": v}, "n"), true
+	default:
+		return 0, false
 	}
-	n := rules.Number(config, name)
-	if text, ok := v.(string); ok {
-		parsed, err := strconv.ParseInt(text, 10, 32)
-		if err != nil {
-			return 0, fmt.Errorf("%s is no number: %.40q", name, text)
-		}
-		n = parsed
-	}
-	if n < 1 {
-		return 0, fmt.Errorf("%s is less than one: %d", name, n)
-	}
-	return n, nil
 }
 
 // flinkNeed is what one pod of a role needs: what its pod template, or that of
@@ -184,5 +182,6 @@ func flinkNeed(obj kinds.Object, role string) (*words.Needed, error) {
 			return nil, err
 		}
 	}
-	return words.Plus(obj.GetNamespace(), need, own), nil
+	class := cmp.Or(rules.Text(template, "priorityClassName"), rules.Text(obj.Object, "spec", "podTemplate", "spec", "priorityClassName"))
+	return words.Classed(obj.GetNamespace(), words.Plus(obj.GetNamespace(), need, own), class), nil
 }

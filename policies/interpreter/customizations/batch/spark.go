@@ -136,7 +136,7 @@ func sparkNeed(obj kinds.Object, name string) (*words.Needed, error) {
 	if gpu := rules.Text(role, "gpu", "name"); gpu != "" {
 		own[corev1.ResourceName(gpu)] = *resource.NewQuantity(rules.Number(role, "gpu", "quantity"), resource.DecimalSI)
 	}
-	return words.Plus(obj.GetNamespace(), need, own), nil
+	return words.Classed(obj.GetNamespace(), words.Plus(obj.GetNamespace(), need, own), rules.Text(role, "priorityClassName")), nil
 }
 
 func sparkCores(role map[string]any) (resource.Quantity, error) {

@@ -53,7 +53,7 @@ func (r *Roster) Add(name string, replicas int64, need *Needed) {
 	part := workv1alpha2.Component{Name: r.distinct(name), Replicas: int32(replicas)}
 	if need != nil {
 		part.ReplicaRequirements = &workv1alpha2.ComponentReplicaRequirements{
-			NodeClaim: need.NodeClaim, ResourceRequest: need.ResourceRequest,
+			NodeClaim: need.NodeClaim, ResourceRequest: need.ResourceRequest, PriorityClassName: need.PriorityClassName,
 		}
 	}
 	r.Parts = append(r.Parts, part)
@@ -177,6 +177,18 @@ func Sidecars(podSpec map[string]any, main string) []any {
 		}
 	}
 	return out
+}
+
+// Classed adds the priority class of pods to a need; nil for nothing at all.
+func Classed(namespace string, need *Needed, class string) *Needed {
+	if class == "" {
+		return need
+	}
+	if need == nil {
+		need = &Needed{Namespace: namespace}
+	}
+	need.PriorityClassName = class
+	return need
 }
 
 // Plus adds resources to a need; nil for nothing at all.
