@@ -199,7 +199,11 @@ func (w *world) rollUp() {
 		if template == nil {
 			continue
 		}
-		if status, changed, err := w.know.AggregateStatus(template, rollup.Items(works)); err == nil && changed {
+		judged := template
+		if len(works) == 0 {
+			judged = rollup.Nowhere(template, b)
+		}
+		if status, changed, err := w.know.AggregateStatus(judged, rollup.Items(works)); err == nil && changed {
 			template.Object["status"] = status
 			// The server counts this write too; it must not reach the binding.
 			template.SetResourceVersion(w.revise())

@@ -3,6 +3,7 @@ package interpreter
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -123,7 +124,8 @@ var errNothing = errors.New("the rule returned no object")
 func retention(r kinds.Rules) (kinds.Rules, bool) { return r, r.Retain != nil }
 
 // ReflectStatus returns what is reported of the status of a member's object:
-// all of it, where the kind has no rule; nil where there is none.
+// all of it, where the kind has no rule; nil where there is none. One that waits is
+// marked so: see workv1alpha2.StatusWaiting.
 func (i *Interpreter) ReflectStatus(observed kinds.Object) (*runtime.RawExtension, error) {
 	f, ok := find(i, observed, func(r kinds.Rules) (func(kinds.Object) (map[string]any, error), bool) {
 		return r.Reflect, r.Reflect != nil
@@ -132,6 +134,9 @@ func (i *Interpreter) ReflectStatus(observed kinds.Object) (*runtime.RawExtensio
 		f = rules.ReflectAll
 	}
 	status, err := f(observed)
+	if err == nil && i.waits(observed) {
+		status = marked(status)
+	}
 	if err != nil || status == nil {
 		return nil, wrap(observed, "reflect status", err)
 	}
@@ -142,16 +147,24 @@ func (i *Interpreter) ReflectStatus(observed kinds.Object) (*runtime.RawExtensio
 	return &runtime.RawExtension{Raw: data}, nil
 }
 
-// Health judges a member's object. Kinds without a rule are healthy once they
-// exist; where the rule fails, health is unknown.
+// marked returns a copy of a status that says that its object waits.
+func marked(status map[string]any) map[string]any {
+	out := make(map[string]any, len(status)+1)
+	maps.Copy(out, status)
+	out[workv1alpha2.StatusWaiting] = true
+	return out
+}
+
+// Health judges whether a member's object may stay where it is: unhealthy is what
+// has failed, or what nobody takes care of. What is queued, starting or held is
+// healthy: see Shown. Kinds without a rule are healthy once they exist; where the
+// rule fails, health is unknown.
 func (i *Interpreter) Health(observed kinds.Object) (workv1alpha2.ResourceHealth, error) {
-	f, ok := find(i, observed, func(r kinds.Rules) (func(kinds.Object) (bool, error), bool) {
-		return r.Health, r.Health != nil
-	})
+	r, ok := find(i, observed, judgement)
 	if !ok {
 		return workv1alpha2.ResourceHealthy, nil
 	}
-	healthy, err := f(observed)
+	healthy, err := r.Health(observed)
 	switch {
 	case err != nil:
 		return workv1alpha2.ResourceUnknown, wrap(observed, "health", err)
@@ -162,9 +175,26 @@ func (i *Interpreter) Health(observed kinds.Object) (workv1alpha2.ResourceHealth
 	}
 }
 
+// Shown is Health for people and for commits: what is not yet as it should be is
+// not healthy, whether or not it may stay.
+func (i *Interpreter) Shown(observed kinds.Object) (workv1alpha2.ResourceHealth, error) {
+	health, err := i.Health(observed)
+	if health == workv1alpha2.ResourceHealthy && i.waits(observed) {
+		return workv1alpha2.ResourceUnhealthy, nil
+	}
+	return health, err
+}
+
+func (i *Interpreter) waits(observed kinds.Object) bool {
+	r, ok := find(i, observed, judgement)
+	return ok && r.Waits != nil && r.Waits(observed)
+}
+
+func judgement(r kinds.Rules) (kinds.Rules, bool) { return r, r.Health != nil }
+
 // JudgesHealth says whether there is a rule for the health of obj's kind.
 func (i *Interpreter) JudgesHealth(obj kinds.Object) bool {
-	_, ok := find(i, obj, func(r kinds.Rules) (struct{}, bool) { return struct{}{}, r.Health != nil })
+	_, ok := find(i, obj, judgement)
 	return ok
 }
 

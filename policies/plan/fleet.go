@@ -249,10 +249,6 @@ func (in *FleetInput) activate(out *TemplatePlan, template *unstructured.Unstruc
 
 // bind returns the binding of a claimed template, before its placement.
 func (in *FleetInput) bind(template *unstructured.Unstructured, policy policyv1alpha1.Policy, current workv1alpha2.Binding, edition string) (workv1alpha2.Binding, error) {
-	n, requirements, _, err := in.Interpreter.Replicas(template)
-	if err != nil {
-		return nil, err
-	}
 	digest, err := propagation.Digest(template)
 	if err != nil {
 		return nil, err
@@ -262,9 +258,9 @@ func (in *FleetInput) bind(template *unstructured.Unstructured, policy policyv1a
 	if current != nil {
 		spec = b.BindingSpec()
 	}
-	t := propagation.Template{
-		Object: template, Replicas: n, Requirements: requirements,
-		Digest: digest, Seen: b.GetAnnotations()[propagation.DigestAnnotation],
+	t := propagation.Template{Object: template, Digest: digest, Seen: b.GetAnnotations()[propagation.DigestAnnotation]}
+	if err := in.size(&t); err != nil {
+		return nil, err
 	}
 	if class := policy.PropagationSpec().SchedulePriority; class != nil {
 		value, has := in.Priorities[class.PriorityClassName]
@@ -277,6 +273,24 @@ func (in *FleetInput) bind(template *unstructured.Unstructured, policy policyv1a
 	propagation.ClaimOf(policy).Set(b)
 	propagation.Note(b, digest, edition)
 	return b, nil
+}
+
+// size fills in what the template asks for: its parts if it has several, unless
+// those have no say, and its replicas otherwise.
+func (in *FleetInput) size(t *propagation.Template) error {
+	if !in.Scheduling.NoComponents {
+		parts, _, err := in.Interpreter.Components(t.Object)
+		if err != nil {
+			return err
+		}
+		if len(parts) > 0 {
+			t.Components = parts
+			return nil
+		}
+	}
+	var err error
+	t.Replicas, t.Requirements, _, err = in.Interpreter.Replicas(t.Object)
+	return err
 }
 
 // copyOrNew returns a copy of the current binding, or a new one with a

@@ -141,6 +141,20 @@ func placed(template *unstructured.Unstructured, b workv1alpha2.Binding) (State,
 	}
 }
 
+// Nowhere returns the template as the rules for statuses should see it where no
+// cluster is to hold it. Such a template is observed as it is; but one for which no
+// cluster is found, or of which the binding does not know yet, is one of the
+// generation that was observed last: it waits.
+func Nowhere(template *unstructured.Unstructured, b workv1alpha2.Binding) *unstructured.Unstructured {
+	if state, _ := placed(template, b); state == Healthy {
+		return template
+	}
+	observed, _, _ := unstructured.NestedInt64(template.Object, "status", "observedGeneration") // zero where it is no number
+	out := template.DeepCopy()
+	out.SetGeneration(observed)
+	return out
+}
+
 // current says whether b stands for the template as it is, or, where the policy
 // is Lazy, as its user wrote it last.
 func current(template *unstructured.Unstructured, b workv1alpha2.Binding) bool {
@@ -238,6 +252,9 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 func byHealth(item *workv1alpha2.AggregatedStatusItem, counts string) (State, string) {
 	switch item.Health {
 	case workv1alpha2.ResourceHealthy:
+		if waits(item.Status) {
+			return Progressing, "queued, starting or held" + counts
+		}
 		return Healthy, ""
 	case workv1alpha2.ResourceUnhealthy:
 		return Progressing, "not ready" + counts

@@ -1,12 +1,14 @@
 package rollup
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/ptr"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -58,6 +60,30 @@ func itemOf(cluster string, w *workv1alpha1.Work) workv1alpha2.AggregatedStatusI
 	return item
 }
 
+// Shown returns the health of an object as people are told it and commits wait for
+// it: one that waits in its cluster is not healthy yet, though that is no reason to
+// take it away from there. Status is what the cluster reports of the object.
+func Shown(health workv1alpha2.ResourceHealth, status *runtime.RawExtension) workv1alpha2.ResourceHealth {
+	if health == workv1alpha2.ResourceHealthy && waits(status) {
+		return workv1alpha2.ResourceUnhealthy
+	}
+	return health
+}
+
+// waits says whether a status is marked as that of an object that waits. Most are
+// not, and are not read for it.
+func waits(status *runtime.RawExtension) bool {
+	if status == nil || !bytes.Contains(status.Raw, []byte(workv1alpha2.StatusWaiting)) {
+		return false
+	}
+	var fields map[string]any
+	if utiljson.Unmarshal(status.Raw, &fields) != nil {
+		return false
+	}
+	marked, _ := fields[workv1alpha2.StatusWaiting].(bool)
+	return marked
+}
+
 // Ready says whether the copy in a cluster is what its Work asks for: sent,
 // applied in the latest version, and healthy. A kind without a rule for its health
 // is healthy once it is applied.
@@ -65,7 +91,8 @@ func Ready(w *workv1alpha1.Work) bool {
 	applied := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
 	return w.DeletionTimestamp == nil && !ptr.Deref(w.Spec.SuspendDispatching, false) && w.Annotations[propagation.FaultAnnotation] == "" &&
 		applied != nil && applied.Status == metav1.ConditionTrue && (applied.ObservedGeneration == 0 || applied.ObservedGeneration >= w.Generation) &&
-		healthOf(w) == workv1alpha2.ResourceHealthy
+		healthOf(w) == workv1alpha2.ResourceHealthy &&
+		!slices.ContainsFunc(w.Status.ManifestStatuses, func(m workv1alpha1.ManifestStatus) bool { return waits(m.Status) })
 }
 
 // healthOf returns the health of all that a Work holds: that of its worst

@@ -361,6 +361,94 @@ func FuzzSanitise(f *testing.F) {
 
 // TestObservedGeneration: a generation counts as observed once no further
 // decision is due about it.
+// TestShown: what waits is not healthy to people, and may stay.
+func TestShown(t *testing.T) {
+	const well, unwell = workv1alpha2.ResourceHealthy, workv1alpha2.ResourceUnhealthy
+	for name, tc := range map[string]struct {
+		health workv1alpha2.ResourceHealth
+		status string
+		want   workv1alpha2.ResourceHealth
+	}{
+		"what waits":                        {well, `{"state":"Pending","resourceWaiting":true}`, unwell},
+		"what does not":                     {well, `{"state":"Running","resourceWaiting":false}`, well},
+		"what says so of something within":  {well, `{"part":{"resourceWaiting":true}}`, well},
+		"what says something else there":    {well, `{"resourceWaiting":"later"}`, well},
+		"what reports no object":            {well, `"resourceWaiting"`, well},
+		"what reports nothing":              {well, ``, well},
+		"what fails":                        {unwell, `{}`, unwell},
+		"what nobody knows anything of yet": {workv1alpha2.ResourceUnknown, `{"resourceWaiting":true}`, workv1alpha2.ResourceUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var status *runtime.RawExtension
+			if tc.status != "" {
+				status = &runtime.RawExtension{Raw: []byte(tc.status)}
+			}
+			if got := rollup.Shown(tc.health, status); got != tc.want {
+				t.Errorf("shown as %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestWaiting: a job in a queue keeps a commit from being green and the cluster
+// that it leaves from being left, and is healthy on the wire.
+func TestWaiting(t *testing.T) {
+	queued := work("a", "True", "", workv1alpha2.ResourceHealthy, `{"state":{"phase":"Pending"},"resourceWaiting":true}`)
+	runs := work("a", "True", "", workv1alpha2.ResourceHealthy, `{"state":{"phase":"Running"}}`)
+	type outcome struct {
+		State  rollup.State
+		Reason string
+		Ready  bool
+		Wire   workv1alpha2.ResourceHealth
+	}
+	for name, tc := range map[string]struct {
+		work *workv1alpha1.Work
+		want outcome
+	}{
+		"queued": {queued, outcome{rollup.Progressing, "a: queued, starting or held", false, workv1alpha2.ResourceHealthy}},
+		"runs":   {runs, outcome{rollup.Healthy, "", true, workv1alpha2.ResourceHealthy}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			works := []*workv1alpha1.Work{tc.work}
+			got := outcome{Ready: rollup.Ready(tc.work), Wire: rollup.Items(works)[0].Health}
+			got.State, got.Reason = rollup.Health(template("Crew"), binding(succeeded, "a"), works, nil)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("outcome (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestNowhere: a template that is to stand in no cluster is of the generation that
+// it is of; one that waits for a cluster is of the one that was observed last.
+func TestNowhere(t *testing.T) {
+	web := template("Deployment")
+	web.Object["status"] = map[string]any{"observedGeneration": int64(1)}
+	fresh := template("Deployment")
+	behind := binding(placement.Record{Reason: "Success"})
+	behind.Annotations[propagation.DigestAnnotation] = "another"
+	for name, tc := range map[string]struct {
+		template *unstructured.Unstructured
+		binding  *workv1alpha2.ResourceBinding
+		want     int64
+	}{
+		"one that is to stand nowhere":                {web, binding(placement.Record{Reason: "Success"}), web.GetGeneration()},
+		"one that no cluster fits":                    {web, binding(placement.Record{Reason: workv1alpha2.BindingReasonNoClusterFit}), 1},
+		"one that no cluster fits, and none ever did": {fresh, binding(placement.Record{Reason: workv1alpha2.BindingReasonNoClusterFit}), 0},
+		"one whose binding is of an older edition":    {web, behind, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			was := tc.template.DeepCopy()
+			if got := rollup.Nowhere(tc.template, tc.binding).GetGeneration(); got != tc.want {
+				t.Errorf("generation %d, want %d", got, tc.want)
+			}
+			if diff := cmp.Diff(was, tc.template); diff != "" {
+				t.Errorf("the template that came in was changed:\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestObservedGeneration(t *testing.T) {
 	member := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	member.Status.APIEnablements = []clusterv1alpha1.APIEnablement{{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Kind: "Deployment"}}}}

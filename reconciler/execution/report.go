@@ -266,10 +266,12 @@ func urgent(was, is *workv1alpha1.WorkStatus) bool {
 	}
 	return slices.ContainsFunc(is.ManifestStatuses, func(m workv1alpha1.ManifestStatus) bool {
 		at := slices.IndexFunc(was.ManifestStatuses, func(o workv1alpha1.ManifestStatus) bool { return o.Identifier == m.Identifier })
+		health := rollup.Shown(m.Health, m.Status)
 		if at < 0 {
-			return m.Health == workv1alpha2.ResourceHealthy
+			return health == workv1alpha2.ResourceHealthy
 		}
-		return was.ManifestStatuses[at].Health != m.Health
+		before := was.ManifestStatuses[at]
+		return before.Health != m.Health || rollup.Shown(before.Health, before.Status) != health
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/estimate"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
 // patience is how long a promise holds of which nothing more is heard.
@@ -255,7 +256,7 @@ func landed(b workv1alpha2.Binding, cluster string, s share) bool {
 	for i := range b.BindingStatus().AggregatedStatus {
 		item := &b.BindingStatus().AggregatedStatus[i]
 		if item.ClusterName == cluster {
-			return item.Health == workv1alpha2.ResourceHealthy && !bytes.Equal(reportOf(b, cluster), s.reported)
+			return rollup.Shown(item.Health, item.Status) == workv1alpha2.ResourceHealthy && !bytes.Equal(reportOf(b, cluster), s.reported)
 		}
 	}
 	return false

@@ -12,6 +12,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
 // hold leaves what has not changed alone, and holds back what can wait for more.
@@ -89,7 +90,7 @@ func urgent(was, is *workv1alpha2.ResourceBindingStatus) bool {
 	return slices.ContainsFunc(is.AggregatedStatus, func(now workv1alpha2.AggregatedStatusItem) bool {
 		item := before[now.ClusterName]
 		return item != nil && (item.Applied && !now.Applied ||
-			item.Health == workv1alpha2.ResourceHealthy && now.Health != workv1alpha2.ResourceHealthy)
+			well(*item) && !well(now))
 	})
 }
 
@@ -113,6 +114,11 @@ func complete(status *workv1alpha2.ResourceBindingStatus) bool {
 // healthy says whether every cluster of a complete binding reports health.
 func healthy(status *workv1alpha2.ResourceBindingStatus) bool {
 	return complete(status) && !slices.ContainsFunc(status.AggregatedStatus, func(item workv1alpha2.AggregatedStatusItem) bool {
-		return item.Health != workv1alpha2.ResourceHealthy
+		return !well(item)
 	})
+}
+
+// well says whether a cluster's object is healthy, as people are told.
+func well(item workv1alpha2.AggregatedStatusItem) bool {
+	return rollup.Shown(item.Health, item.Status) == workv1alpha2.ResourceHealthy
 }

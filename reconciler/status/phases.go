@@ -73,7 +73,11 @@ func (r *Reconciler) total(ctx context.Context, s *state) (loop.Next, error) {
 	case presence != store.Present || !template.GetDeletionTimestamp().IsZero():
 		return loop.Next{}, nil
 	}
-	status, changed, err := r.add(template, awaited(s.binding, s.items))
+	judged := template
+	if len(s.items) == 0 {
+		judged = rollup.Nowhere(template, s.binding)
+	}
+	status, changed, err := r.add(judged, awaited(s.binding, s.items))
 	after, waits := kinds.Awaits(err)
 	switch {
 	case waits:

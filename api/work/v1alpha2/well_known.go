@@ -116,6 +116,11 @@ const (
 	SchedulingDecisionAnnotation = "scheduling.flotilla.io/decision"
 )
 
+// StatusWaiting is a field of the status that a cluster reports of an object: true
+// while the object is queued, starting or held there. Its health is Healthy by then,
+// as that is no reason to move it; people are told that it is not.
+const StatusWaiting = "resourceWaiting"
+
 // Finalizers.
 const (
 	// BindingControllerFinalizer holds a ResourceBinding until its Works are gone.

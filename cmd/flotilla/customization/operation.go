@@ -236,7 +236,11 @@ var operations = []Operation{
 		known: func(r kinds.Rules) bool { return r.Health != nil },
 		run: func(i *interpreter.Interpreter, in Input) (Answer, error) {
 			health, err := i.Health(in.one())
-			return Answer{Values: []Value{{"healthy", health == workv1alpha2.ResourceHealthy}}}, err
+			out := Answer{Values: []Value{{"healthy", health == workv1alpha2.ResourceHealthy}}}
+			if shown, _ := i.Shown(in.one()); err == nil && shown != health { // the error is the same
+				out.Values = append(out.Values, Value{"waiting", true})
+			}
+			return out, err
 		},
 	},
 	{

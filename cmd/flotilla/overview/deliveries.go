@@ -154,7 +154,8 @@ func healthOf(w *workv1alpha1.Work) string {
 	if len(w.Status.ManifestStatuses) == 0 {
 		return ""
 	}
-	return string(w.Status.ManifestStatuses[0].Health)
+	first := w.Status.ManifestStatuses[0]
+	return string(rollup.Shown(first.Health, first.Status))
 }
 
 // members looks at the objects that the clusters have, side by side.

@@ -3,6 +3,7 @@ package customizations
 import (
 	"strconv"
 
+	"github.com/flotilla-io/flotilla/policies/interpreter/customizations/words"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
@@ -11,19 +12,19 @@ import (
 func argo() kinds.Table {
 	const v1alpha1 = "argoproj.io/v1alpha1"
 	return kinds.Table{
-		kind(v1alpha1, "Workflow"):       workflow(),
-		kind(v1alpha1, "Rollout"):        rollout(),
-		kind(v1alpha1, "Application"):    application(),
-		kind(v1alpha1, "ApplicationSet"): applicationSet(),
+		words.Kind(v1alpha1, "Workflow"):       workflow(),
+		words.Kind(v1alpha1, "Rollout"):        rollout(),
+		words.Kind(v1alpha1, "Application"):    application(),
+		words.Kind(v1alpha1, "ApplicationSet"): applicationSet(),
 	}
 }
 
 const argoVersion = "argoproj.io/v1alpha1"
 
 func workflow() kinds.Rules {
-	return kinds.Rules{
+	return words.Graded(kinds.Rules{
 		// Its replicas are the pods that run at once.
-		Replicas: func(obj kinds.Object) (int32, *needed, error) {
+		Replicas: func(obj kinds.Object) (int32, *words.Needed, error) {
 			n, err := rules.Count(obj.Object, "spec", "parallelism")
 			if err != nil {
 				return 0, nil, err
@@ -38,38 +39,37 @@ func workflow() kinds.Rules {
 					whole[field] = v
 				}
 			}
-			req, err := requirements(obj.GetNamespace(), whole)
+			req, err := words.Requirements(obj.GetNamespace(), whole)
 			return n, req, err
 		},
 		Revise: rules.ReviseAt("spec", "parallelism"),
 		// Suspending and resuming a workflow sets the field where it runs.
-		Retain:  leave("spec.suspend"),
-		Retains: has("spec.suspend"),
+		Retain:  words.Leave("spec.suspend"),
+		Retains: words.Has("spec.suspend"),
 		Reflect: rules.Reflect("phase", "message", "startedAt", "finishedAt", "conditions"),
-		Health:  word("status.phase", "Running", "Succeeded"),
-		Aggregate: rules.Aggregate(rules.Worst("phase", "Pending", "Error", "Failed", "Pending", "Running", "Succeeded"), rules.Quote("message"),
+		Aggregate: rules.Aggregate(rules.Worst("phase", "Pending", "Error", "Failed", rules.Others, "Pending", "Running", "Succeeded"), rules.Quote("message"),
 			rules.EveryCondition("PodRunning", "MetricsError", "SpecWarning", "SpecError",
 				"ArtifactGCError"), rules.Earliest("startedAt"), rules.Ended("finishedAt")),
 		Dependencies: workflowNeeds,
-	}
+	}, words.ByWord("status.phase", []string{"Error", "Failed"}, []string{"Running", "Succeeded"}))
 }
 
 func workflowNeeds(obj kinds.Object) ([]kinds.Dependency, error) {
 	const templates = "spec.templates.*."
-	return ownClaims(needs(
-		podsOf(podOf{
-			containers: []string{
+	return ownClaims(words.Needs(
+		words.PodsOf(words.PodOf{
+			Containers: []string{
 				templates + "container", templates + "script", templates + "initContainers.*", templates + "sidecars.*",
 				templates + "containerSet.containers.*",
 			},
-			volumes: []string{"spec.volumes.*", templates + "volumes.*"},
+			Volumes: []string{"spec.volumes.*", templates + "volumes.*"},
 		}),
-		serviceAccounts("spec.serviceAccountName", "spec.executor.serviceAccountName", templates+"serviceAccountName",
+		words.ServiceAccounts("spec.serviceAccountName", "spec.executor.serviceAccountName", templates+"serviceAccountName",
 			templates+"executor.serviceAccountName"),
-		secrets("spec.imagePullSecrets.*.name",
+		words.Secrets("spec.imagePullSecrets.*.name",
 			templates+"inputs.artifacts.*.*.*Secret.name", templates+"outputs.artifacts.*.*.*Secret.name",
 			templates+"archiveLocation.*.*Secret.name", "spec.arguments.artifacts.*.*.*Secret.name"),
-		configMaps("spec.artifactRepositoryRef.configMap",
+		words.ConfigMaps("spec.artifactRepositoryRef.configMap",
 			"spec.arguments.parameters.*.valueFrom.configMapKeyRef.name", templates+"inputs.parameters.*.valueFrom.configMapKeyRef.name",
 			"spec.synchronization.semaphore.configMapKeyRef.name", templates+"synchronization.semaphore.configMapKeyRef.name"),
 		templatesOf("WorkflowTemplate", "name", "spec.workflowTemplateRef", templates+"steps.*.*.templateRef",
@@ -79,11 +79,11 @@ func workflowNeeds(obj kinds.Object) ([]kinds.Dependency, error) {
 
 // templatesOf needs templates of Argo by what references have in a field: those
 // of the cluster where they say so.
-func templatesOf(kindName, nameField string, paths ...string) need {
+func templatesOf(kindName, nameField string, paths ...string) words.Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
 		own, shared := rules.Needs{Namespace: obj.GetNamespace()}, rules.Needs{}
 		for _, path := range paths {
-			for _, ref := range objects(obj.Object, path) {
+			for _, ref := range words.Objects(obj.Object, path) {
 				if rules.Bool(ref, "clusterScope") {
 					shared.AddOf(argoVersion, "Cluster"+kindName, rules.Text(ref, nameField))
 				} else {
@@ -98,19 +98,19 @@ func templatesOf(kindName, nameField string, paths ...string) need {
 func rollout() kinds.Rules {
 	counts := []string{"replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "HPAReplicas"}
 	return kinds.Rules{
-		Replicas: replicas("spec.replicas", 1, "spec.template"),
+		Replicas: words.Replicas("spec.replicas", 1, "spec.template"),
 		Revise:   rules.ReviseAt("spec", "replicas"),
 		Retain:   rules.RetainReplicas,
 		Retains:  rules.RetainsReplicas,
 		Reflect:  reflectRollout(append(counts, "phase", "message", "conditions", "stableRS", "currentPodHash", "selector")...),
-		Health:   all(settledText, word("status.phase", "Healthy")),
+		Health:   words.All(settledText, words.Word("status.phase", "Healthy")),
 		Aggregate: rules.Aggregate(rules.Sum(counts...),
-			rules.Worst("phase", "Progressing", "Degraded", "Paused", "Progressing", "Healthy"), rules.Quote("message"),
+			rules.Worst("phase", "Progressing", "Degraded", rules.Others, "Paused", "Progressing", "Healthy"), rules.Quote("message"),
 			rules.EveryCondition("InvalidSpec"), rules.Same("stableRS", "currentPodHash", "selector"), observeText),
-		Dependencies: needs(
-			pods("spec.template.spec"),
-			refs("apps/v1", "Deployment", "spec.workloadRef"),
-			named("v1", "Service", "spec.strategy.canary.canaryService", "spec.strategy.canary.stableService",
+		Dependencies: words.Needs(
+			words.Pods("spec.template.spec"),
+			words.Refs("apps/v1", "Deployment", "spec.workloadRef"),
+			words.Named("v1", "Service", "spec.strategy.canary.canaryService", "spec.strategy.canary.stableService",
 				"spec.strategy.blueGreen.activeService", "spec.strategy.blueGreen.previewService"),
 			templatesOf("AnalysisTemplate", "templateName", "spec.strategy.canary.steps.*.analysis.templates.*",
 				"spec.strategy.canary.analysis.templates.*",
@@ -167,7 +167,7 @@ func application() kinds.Rules {
 			for field, parts := range map[string][]string{
 				"health": {"status", "message"}, "sync": {"status", "revision", "revisions"}, "operationState": {"phase", "message"},
 			} {
-				if picked := pick(rules.Object(status, field), parts...); len(picked) > 0 {
+				if picked := words.Pick(rules.Object(status, field), parts...); len(picked) > 0 {
 					out[field] = picked
 				}
 			}
@@ -176,31 +176,20 @@ func application() kinds.Rules {
 			}
 			return out, nil
 		},
-		Health: all(word("status.health.status", "Healthy"), word("status.sync.status", "Synced"),
-			word("status.operationState.phase", "", "Succeeded", "Running")),
+		Health: words.All(words.Word("status.health.status", "Healthy"), words.Word("status.sync.status", "Synced"),
+			words.Word("status.operationState.phase", "", "Succeeded", "Running")),
 		Aggregate: rules.Aggregate(
-			rules.FromWorst("health", "health.status", "Unknown", "Unknown", "Degraded", "Missing", "Progressing", "Suspended", "Healthy"),
-			rules.FromWorst("sync", "sync.status", "Unknown", "OutOfSync", "Unknown", "Synced"),
+			rules.FromWorst("health", "health.status", "Unknown", "Unknown", "Degraded", "Missing", rules.Others, "Progressing", "Suspended", "Healthy"),
+			rules.FromWorst("sync", "sync.status", "Unknown", "OutOfSync", "Unknown", rules.Others, "Synced"),
 			rules.Collect("conditions"), rules.Shorten("conditions", rules.MostConditions)),
-		Dependencies: except("default", named(argoVersion, "AppProject", "spec.project")),
+		Dependencies: words.Except("default", words.Named(argoVersion, "AppProject", "spec.project")),
 	}
-}
-
-// pick returns the named fields of m.
-func pick(m map[string]any, names ...string) map[string]any {
-	out := map[string]any{}
-	for _, name := range names {
-		if v := m[name]; v != nil {
-			out[name] = v
-		}
-	}
-	return out
 }
 
 func applicationSet() kinds.Rules {
 	return kinds.Rules{
 		Reflect:   rules.ReflectTracked("conditions"),
-		Health:    all(isTrue("ResourcesUpToDate"), notTrue("ErrorOccurred")),
+		Health:    words.All(words.IsTrue("ResourcesUpToDate"), words.NotTrue("ErrorOccurred")),
 		Aggregate: rules.Aggregate(rules.EveryCondition("ErrorOccurred", "RolloutProgressing")),
 	}
 }

@@ -3,6 +3,7 @@ package customizations
 import (
 	"cmp"
 
+	"github.com/flotilla-io/flotilla/policies/interpreter/customizations/words"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
@@ -19,23 +20,23 @@ func certManager() kinds.Table {
 	}
 	clusterIssuer := issuer
 	// Secrets of issuers of the cluster lie where cert-manager runs.
-	clusterIssuer.Dependencies = within(always("cert-manager"), issuerNeeds())
+	clusterIssuer.Dependencies = words.Within(words.Always("cert-manager"), issuerNeeds())
 	return kinds.Table{
-		kind(v1, "Issuer"):        issuer,
-		kind(v1, "ClusterIssuer"): clusterIssuer,
-		kind(v1, "Certificate"): {
+		words.Kind(v1, "Issuer"):        issuer,
+		words.Kind(v1, "ClusterIssuer"): clusterIssuer,
+		words.Kind(v1, "Certificate"): {
 			Reflect: rules.ReflectTracked("conditions", "notBefore", "notAfter", "renewalTime", "revision", "failedIssuanceAttempts"),
 			Health:  rules.Ready("Ready"),
 			// What runs out first is what somebody has to know.
 			Aggregate: rules.Aggregate(rules.EveryCondition("Issuing"), rules.Latest("notBefore"),
 				rules.Earliest("notAfter", "renewalTime"), rules.Alike("revision"),
 				issuance),
-			Dependencies: needs(issuerOf, secrets("spec.keystores.*.passwordSecretRef.name")),
+			Dependencies: words.Needs(issuerOf, words.Secrets("spec.keystores.*.passwordSecretRef.name")),
 		},
-		kind(v1, "CertificateRequest"): {
+		words.Kind(v1, "CertificateRequest"): {
 			// The certificate itself stays where it was issued.
 			Reflect:      rules.ReflectTracked("conditions", "failureTime"),
-			Health:       all(rules.Ready("Ready"), notTrue("Denied", "InvalidRequest")),
+			Health:       words.All(rules.Ready("Ready"), words.NotTrue("Denied", "InvalidRequest")),
 			Aggregate:    rules.Aggregate(rules.EveryCondition("Denied", "InvalidRequest"), rules.Earliest("failureTime")),
 			Dependencies: issuerOf,
 		},
@@ -57,25 +58,25 @@ func issuerOf(obj kinds.Object) ([]kinds.Dependency, error) {
 		return nil, nil
 	}
 	kind := cmp.Or(rules.Text(ref, "kind"), "Issuer")
-	found := rules.Needs{Namespace: scope(kind, obj.GetNamespace())}
+	found := rules.Needs{Namespace: words.Scope(kind, obj.GetNamespace())}
 	found.AddOf("cert-manager.io/v1", kind, rules.Text(ref, "name"))
 	return found.Sorted(), nil
 }
 
 // issuerNeeds is what issuers read. The key of an ACME account is made where it
 // is missing, unless that is forbidden.
-func issuerNeeds() need {
+func issuerNeeds() words.Need {
 	account := func(obj kinds.Object) ([]kinds.Dependency, error) {
-		if !rules.Bool(obj.Object, at("spec.acme.disableAccountKeyGeneration")...) {
+		if !rules.Bool(obj.Object, words.At("spec.acme.disableAccountKeyGeneration")...) {
 			return nil, nil
 		}
-		return secrets("spec.acme.privateKeySecretRef.name")(obj)
+		return words.Secrets("spec.acme.privateKeySecretRef.name")(obj)
 	}
-	return needs(account,
-		secrets("spec.ca.secretName", "spec.acme.externalAccountBinding.keySecretRef.name", "spec.acme.solvers.*.dns01.*.*SecretRef.name",
+	return words.Needs(account,
+		words.Secrets("spec.ca.secretName", "spec.acme.externalAccountBinding.keySecretRef.name", "spec.acme.solvers.*.dns01.*.*SecretRef.name",
 			"spec.vault.auth.tokenSecretRef.name", "spec.vault.auth.*.secretRef.name", "spec.vault.auth.clientCertificate.secretName", "spec.vault.*SecretRef.name",
 			"spec.venafi.tpp.credentialsRef.name", "spec.venafi.*.*SecretRef.name"),
-		serviceAccounts("spec.vault.auth.kubernetes.serviceAccountRef.name",
+		words.ServiceAccounts("spec.vault.auth.kubernetes.serviceAccountRef.name",
 			"spec.acme.solvers.*.dns01.route53.auth.kubernetes.serviceAccountRef.name"),
 	)
 }

@@ -129,12 +129,12 @@ func unseen(r kinds.Rules, got outcome) []string {
 	for _, c := range got.Retained {
 		retained = retained || len(c) > 0
 	}
-	check("replicas", r.Replicas != nil, got.Requirements != nil)
+	check("replicas", r.Replicas != nil && r.Revise != nil, got.Requirements != nil)
 	check("components", r.Components != nil, len(got.Components) > 0)
 	check("revising", r.Revise != nil, len(got.Revised) > 0)
 	check("retaining", r.Retain != nil, retained)
 	check("what is healthy", r.Health != nil, judged(workv1alpha2.ResourceHealthy))
-	check("what is not healthy", r.Health != nil, judged(workv1alpha2.ResourceUnhealthy))
+	check("what is not healthy", r.Health != nil, judged(workv1alpha2.ResourceUnhealthy) || len(got.Waiting) > 0)
 	check("reflecting", r.Reflect != nil, len(got.Reflected) > 0)
 	check("aggregating", r.Aggregate != nil, len(got.Aggregated) > 0)
 	check("dependencies", r.Dependencies != nil, len(got.Dependencies) > 0)

@@ -1,33 +1,34 @@
 package customizations
 
 import (
+	"github.com/flotilla-io/flotilla/policies/interpreter/customizations/words"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
 // databases is operators of data stores.
 func databases() kinds.Table {
-	t := kinds.Table{kind("postgresql.cnpg.io/v1", "Cluster"): {
+	t := kinds.Table{words.Kind("postgresql.cnpg.io/v1", "Cluster"): {
 		Reflect:   rules.Reflect("instances", "readyInstances", "phase", "phaseReason", "conditions"),
-		Health:    all(isTrue("Ready"), enough("status.readyInstances", "spec.instances", 1)),
+		Health:    words.All(words.IsTrue("Ready"), words.Enough("status.readyInstances", "spec.instances", 1)),
 		Aggregate: rules.Aggregate(rules.Sum("instances", "readyInstances"), rules.Quote("phase", "phaseReason"), rules.EveryCondition()),
-		Dependencies: needs(
-			secrets("spec.superuserSecret.name", "spec.imagePullSecrets.*.name", "spec.certificates.*Secret", "spec.bootstrap.*.secret.name",
+		Dependencies: words.Needs(
+			words.Secrets("spec.superuserSecret.name", "spec.imagePullSecrets.*.name", "spec.certificates.*Secret", "spec.bootstrap.*.secret.name",
 				"spec.backup.barmanObjectStore.*Credentials.*.name", "spec.managed.roles.*.passwordSecret.name",
 				"spec.externalClusters.*.password.name", "spec.externalClusters.*.ssl*.name",
 				"spec.externalClusters.*.barmanObjectStore.*Credentials.*.name"),
-			configMaps("spec.monitoring.customQueriesConfigMap.*.name"),
+			words.ConfigMaps("spec.monitoring.customQueriesConfigMap.*.name"),
 		),
 	}}
-	served(t, "kafka.strimzi.io", []string{"v1", "v1beta2"}, "Kafka", kinds.Rules{
+	words.Served(t, "kafka.strimzi.io", []string{"v1", "v1beta2"}, "Kafka", kinds.Rules{
 		Reflect: rules.ReflectTracked("conditions", "clusterId", "kafkaVersion", "operatorLastSuccessfulVersion"),
-		Health:  all(current, isTrue("Ready")),
+		Health:  words.All(words.Current, words.IsTrue("Ready")),
 		Aggregate: rules.Aggregate(rules.EveryCondition("NotReady", "Warning", "ReconciliationPaused"),
 			rules.Same("kafkaVersion", "operatorLastSuccessfulVersion"), rules.Observe),
-		Dependencies: needs(
-			secrets("spec.kafka.listeners.*.configuration.brokerCertChainAndKey.secretName", "spec.kafka.listeners.*.authentication.*Secret*.name",
+		Dependencies: words.Needs(
+			words.Secrets("spec.kafka.listeners.*.configuration.brokerCertChainAndKey.secretName", "spec.kafka.listeners.*.authentication.*Secret*.name",
 				"spec.*.template.pod.imagePullSecrets.*.name"),
-			configMaps("spec.kafka.metricsConfig.valueFrom.configMapKeyRef.name", "spec.*.logging.valueFrom.configMapKeyRef.name"),
+			words.ConfigMaps("spec.kafka.metricsConfig.valueFrom.configMapKeyRef.name", "spec.*.logging.valueFrom.configMapKeyRef.name"),
 		),
 	})
 	return t

@@ -3,8 +3,8 @@
 //
 // In go objects of these kinds and what clusters report of them; out come their
 // replicas, components, health, statuses and dependencies. Every kind is an
-// entry of a table, written with package rules and the few words of this
-// package; fields and conditions are those that the projects document. Rules
+// entry of a table, written with package rules and the few words of package
+// words; fields and conditions are those that the projects document. Rules
 // never panic, whatever an object looks like, and what is not understood counts
 // as absent.
 package customizations

@@ -1,6 +1,7 @@
 package customizations
 
 import (
+	"github.com/flotilla-io/flotilla/policies/interpreter/customizations/words"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
@@ -12,16 +13,16 @@ const sourceVersion = "source.toolkit.fluxcd.io/v1"
 func flux() kinds.Table {
 	t := kinds.Table{}
 	source, old := "source.toolkit.fluxcd.io", []string{"v1", "v1beta2", "v1beta1"}
-	served(t, source, old, "GitRepository", gitRepository())
-	served(t, source, old, "Bucket", bucket())
-	served(t, source, old, "HelmRepository", helmRepository())
-	served(t, source, old, "HelmChart", helmChart())
-	served(t, source, old[:2], "OCIRepository", ociRepository())
-	served(t, source, old[:1], "ExternalArtifact", kinds.Rules{
+	words.Served(t, source, old, "GitRepository", gitRepository())
+	words.Served(t, source, old, "Bucket", bucket())
+	words.Served(t, source, old, "HelmRepository", helmRepository())
+	words.Served(t, source, old, "HelmChart", helmChart())
+	words.Served(t, source, old[:2], "OCIRepository", ociRepository())
+	words.Served(t, source, old[:1], "ExternalArtifact", kinds.Rules{
 		Reflect: reflectSource, Health: rules.Ready("Ready"), Aggregate: rules.Aggregate(fluxConditions()),
 	})
-	served(t, "kustomize.toolkit.fluxcd.io", old, "Kustomization", kustomization())
-	served(t, "helm.toolkit.fluxcd.io", []string{"v2", "v2beta2", "v2beta1"}, "HelmRelease", helmRelease())
+	words.Served(t, "kustomize.toolkit.fluxcd.io", old, "Kustomization", kustomization())
+	words.Served(t, "helm.toolkit.fluxcd.io", []string{"v2", "v2beta2", "v2beta1"}, "HelmRelease", helmRelease())
 	return t
 }
 
@@ -29,8 +30,8 @@ func flux() kinds.Table {
 // command line does, stays until it is undone there; and what is suspended is
 // not looked at, so its status may be about an older spec.
 func reconciled(r kinds.Rules) kinds.Rules {
-	r.Health = all(isTrue("Ready"), notTrue("Stalled"), oneOf(settled, asks("spec.suspend")))
-	r.Retain, r.Retains = leave("spec.suspend"), has("spec.suspend")
+	r.Health = words.All(words.IsTrue("Ready"), words.NotTrue("Stalled"), words.OneOf(words.Settled, words.Asks("spec.suspend")))
+	r.Retain, r.Retains = words.Leave("spec.suspend"), words.Has("spec.suspend")
 	return r
 }
 
@@ -40,7 +41,7 @@ func fluxConditions() rules.Step {
 
 // source is what all sources have. An artifact's address works in its member
 // only: the template has none.
-func source(dependencies need) kinds.Rules {
+func source(dependencies words.Need) kinds.Rules {
 	return reconciled(kinds.Rules{
 		Reflect:      reflectSource,
 		Aggregate:    rules.Aggregate(fluxConditions(), rules.Same("lastHandledReconcileAt"), rules.Observe),
@@ -52,46 +53,46 @@ func source(dependencies need) kinds.Rules {
 func reflectSource(observed kinds.Object) (map[string]any, error) {
 	out, err := rules.ReflectTracked("conditions", "artifact", "lastHandledReconcileAt")(observed)
 	if artifact := rules.Object(out, "artifact"); artifact != nil {
-		out["artifact"] = pick(artifact, "revision", "digest", "lastUpdateTime")
+		out["artifact"] = words.Pick(artifact, "revision", "digest", "lastUpdateTime")
 	}
 	return out, err
 }
 
 func gitRepository() kinds.Rules {
-	return source(needs(
-		secrets("spec.secretRef.name", "spec.proxySecretRef.name", "spec.verify.secretRef.name"),
-		serviceAccounts("spec.serviceAccountName"),
-		named(sourceVersion, "GitRepository", "spec.include.*.repository.name"),
+	return source(words.Needs(
+		words.Secrets("spec.secretRef.name", "spec.proxySecretRef.name", "spec.verify.secretRef.name"),
+		words.ServiceAccounts("spec.serviceAccountName"),
+		words.Named(sourceVersion, "GitRepository", "spec.include.*.repository.name"),
 	))
 }
 
 func bucket() kinds.Rules {
-	return source(needs(
-		secrets("spec.secretRef.name", "spec.proxySecretRef.name", "spec.certSecretRef.name", "spec.sts.secretRef.name",
+	return source(words.Needs(
+		words.Secrets("spec.secretRef.name", "spec.proxySecretRef.name", "spec.certSecretRef.name", "spec.sts.secretRef.name",
 			"spec.sts.certSecretRef.name"),
-		serviceAccounts("spec.serviceAccountName"),
+		words.ServiceAccounts("spec.serviceAccountName"),
 	))
 }
 
 // helmRepository of OCI registries is only an address: nothing reconciles it.
 func helmRepository() kinds.Rules {
-	r := source(secrets("spec.secretRef.name", "spec.certSecretRef.name"))
-	r.Health = oneOf(word("spec.type", "oci"), r.Health)
+	r := source(words.Secrets("spec.secretRef.name", "spec.certSecretRef.name"))
+	r.Health = words.OneOf(words.Word("spec.type", "oci"), r.Health)
 	return r
 }
 
 func helmChart() kinds.Rules {
-	return source(needs(
-		refs(sourceVersion, "HelmRepository", "spec.sourceRef"),
-		secrets("spec.verify.secretRef.name"),
+	return source(words.Needs(
+		words.Refs(sourceVersion, "HelmRepository", "spec.sourceRef"),
+		words.Secrets("spec.verify.secretRef.name"),
 	))
 }
 
 func ociRepository() kinds.Rules {
-	return source(needs(
-		secrets("spec.secretRef.name", "spec.certSecretRef.name", "spec.proxySecretRef.name", "spec.verify.secretRef.name",
+	return source(words.Needs(
+		words.Secrets("spec.secretRef.name", "spec.certSecretRef.name", "spec.proxySecretRef.name", "spec.verify.secretRef.name",
 			"spec.verify.trustedRootSecretRef.name"),
-		serviceAccounts("spec.serviceAccountName"),
+		words.ServiceAccounts("spec.serviceAccountName"),
 	))
 }
 
@@ -100,13 +101,13 @@ func kustomization() kinds.Rules {
 	return reconciled(kinds.Rules{
 		Reflect:   rules.ReflectTracked(append(revisions, "conditions")...),
 		Aggregate: rules.Aggregate(fluxConditions(), rules.Same(revisions...), rules.Observe),
-		Dependencies: needs(
-			refs(sourceVersion, "GitRepository", "spec.sourceRef"),
-			refs("", "Kustomization", "spec.dependsOn.*"),
-			refs("v1", "ConfigMap", "spec.postBuild.substituteFrom.*"),
-			secrets("spec.decryption.secretRef.name", "spec.kubeConfig.secretRef.name"),
-			configMaps("spec.kubeConfig.configMapRef.name"),
-			serviceAccounts("spec.serviceAccountName", "spec.decryption.serviceAccountName"),
+		Dependencies: words.Needs(
+			words.Refs(sourceVersion, "GitRepository", "spec.sourceRef"),
+			words.Refs("", "Kustomization", "spec.dependsOn.*"),
+			words.Refs("v1", "ConfigMap", "spec.postBuild.substituteFrom.*"),
+			words.Secrets("spec.decryption.secretRef.name", "spec.kubeConfig.secretRef.name"),
+			words.ConfigMaps("spec.kubeConfig.configMapRef.name"),
+			words.ServiceAccounts("spec.serviceAccountName", "spec.decryption.serviceAccountName"),
 		),
 	})
 }
@@ -117,13 +118,13 @@ func helmRelease() kinds.Rules {
 	return reconciled(kinds.Rules{
 		Reflect:   rules.ReflectTracked(append(append(revisions, failures...), "conditions")...),
 		Aggregate: rules.Aggregate(fluxConditions(), rules.Same(revisions...), rules.Sum(failures...), rules.Observe),
-		Dependencies: needs(
-			refs(sourceVersion, "HelmRepository", "spec.chart.spec.sourceRef", "spec.chartRef"),
-			refs("", "HelmRelease", "spec.dependsOn.*"),
-			refs("v1", "ConfigMap", "spec.valuesFrom.*"),
-			secrets("spec.kubeConfig.secretRef.name", "spec.chart.spec.verify.secretRef.name"),
-			configMaps("spec.kubeConfig.configMapRef.name"),
-			serviceAccounts("spec.serviceAccountName"),
+		Dependencies: words.Needs(
+			words.Refs(sourceVersion, "HelmRepository", "spec.chart.spec.sourceRef", "spec.chartRef"),
+			words.Refs("", "HelmRelease", "spec.dependsOn.*"),
+			words.Refs("v1", "ConfigMap", "spec.valuesFrom.*"),
+			words.Secrets("spec.kubeConfig.secretRef.name", "spec.chart.spec.verify.secretRef.name"),
+			words.ConfigMaps("spec.kubeConfig.configMapRef.name"),
+			words.ServiceAccounts("spec.serviceAccountName"),
 		),
 	})
 }

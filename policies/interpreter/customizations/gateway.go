@@ -3,6 +3,7 @@ package customizations
 import (
 	"cmp"
 
+	"github.com/flotilla-io/flotilla/policies/interpreter/customizations/words"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
@@ -18,19 +19,19 @@ const (
 func gateway() kinds.Table {
 	const group = "gateway.networking.k8s.io"
 	t := kinds.Table{}
-	served(t, group, []string{"v1", "v1beta1"}, "GatewayClass", kinds.Rules{
+	words.Served(t, group, []string{"v1", "v1beta1"}, "GatewayClass", kinds.Rules{
 		Reflect:   rules.ReflectTracked("conditions"),
 		Health:    rules.Ready("Accepted"),
 		Aggregate: rules.Aggregate(rules.EveryCondition()),
 	})
-	served(t, group, []string{"v1", "v1beta1"}, "Gateway", kinds.Rules{
+	words.Served(t, group, []string{"v1", "v1beta1"}, "Gateway", kinds.Rules{
 		Reflect: rules.ReflectTracked("addresses", "conditions", "listeners"),
-		Health:  all(rules.Ready("Accepted"), rules.Ready("Programmed"), listenersWork),
+		Health:  words.All(rules.Ready("Accepted"), rules.Ready("Programmed"), listenersWork),
 		Aggregate: rules.Aggregate(rules.Collect("addresses"), rules.Shorten("addresses", mostAddresses), rules.EveryCondition(),
 			rules.Entries("listeners", mostListeners, []string{"name"}, rules.Greatest("attachedRoutes"), rules.First("supportedKinds"),
 				rules.EveryCondition("Conflicted", "OverlappingTLSConfig"),
 				rules.Default(map[string]any{"supportedKinds": []any{}, "conditions": []any{}}))),
-		Dependencies: needs(
+		Dependencies: words.Needs(
 			references("Secret", "spec.listeners.*.tls.certificateRefs.*"),
 			references("ConfigMap", "spec.listeners.*.tls.frontendValidation.caCertificateRefs.*"),
 		),
@@ -41,11 +42,11 @@ func gateway() kinds.Table {
 		Aggregate: rules.Aggregate(rules.Entries("parents", mostParents, []string{"parentRef", "controllerName"},
 			rules.EveryCondition("PartiallyInvalid"), rules.Default(map[string]any{"conditions": []any{}}))),
 	}
-	served(t, group, []string{"v1", "v1beta1"}, "HTTPRoute", route)
-	served(t, group, []string{"v1", "v1alpha2"}, "GRPCRoute", route)
-	served(t, group, []string{"v1", "v1alpha3", "v1alpha2"}, "TLSRoute", route)
-	served(t, group, []string{"v1alpha2"}, "TCPRoute", route)
-	served(t, group, []string{"v1alpha2"}, "UDPRoute", route)
+	words.Served(t, group, []string{"v1", "v1beta1"}, "HTTPRoute", route)
+	words.Served(t, group, []string{"v1", "v1alpha2"}, "GRPCRoute", route)
+	words.Served(t, group, []string{"v1", "v1alpha3", "v1alpha2"}, "TLSRoute", route)
+	words.Served(t, group, []string{"v1alpha2"}, "TCPRoute", route)
+	words.Served(t, group, []string{"v1alpha2"}, "UDPRoute", route)
 	return t
 }
 
@@ -83,10 +84,10 @@ func routed(obj kinds.Object) (bool, error) {
 
 // references needs what references of the Gateway API name, if it is of the core
 // group.
-func references(kind string, path string) need {
+func references(kind string, path string) words.Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
 		var found []kinds.Dependency
-		for _, ref := range objects(obj.Object, path) {
+		for _, ref := range words.Objects(obj.Object, path) {
 			needs := rules.Needs{Namespace: cmp.Or(rules.Text(ref, "namespace"), obj.GetNamespace())}
 			if rules.Text(ref, "group") == "" && cmp.Or(rules.Text(ref, "kind"), kind) == kind {
 				needs.Add(kind, rules.Text(ref, "name"))

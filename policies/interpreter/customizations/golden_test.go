@@ -124,6 +124,8 @@ type outcome struct {
 	// Retained are the changes to what is applied, by member.
 	Retained map[string][]string                    `json:"retained,omitempty"`
 	Health   map[string]workv1alpha2.ResourceHealth `json:"health,omitempty"`
+	// Waiting are members whose object may stay and is not shown as healthy.
+	Waiting []string `json:"waiting,omitempty"`
 	// Reflected by member.
 	Reflected    map[string]any `json:"reflected,omitempty"`
 	Aggregated   map[string]any `json:"aggregated,omitempty"`
@@ -164,6 +166,11 @@ func interpret(t testing.TB, e example) outcome {
 		for i, m := range e.members {
 			out.Health[cluster(i)], err = know.Health(m)
 			must(err)
+			shown, err := know.Shown(m)
+			must(err)
+			if shown != out.Health[cluster(i)] {
+				out.Waiting = append(out.Waiting, cluster(i))
+			}
 		}
 	}
 	if rules.Reflect != nil {

@@ -1,6 +1,7 @@
 package customizations
 
 import (
+	"github.com/flotilla-io/flotilla/policies/interpreter/customizations/words"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
@@ -8,32 +9,32 @@ import (
 // keda is KEDA. Its conditions say neither since when nor of which spec they are.
 func keda() kinds.Table {
 	const v1alpha1 = "keda.sh/v1alpha1"
-	authentication := refs(v1alpha1, "TriggerAuthentication", "spec.triggers.*.authenticationRef")
-	secretKeys := needs(
-		secrets("spec.secretTargetRef.*.name", "spec.*.*redential*.*.valueFrom.secretKeyRef.name",
+	authentication := words.Refs(v1alpha1, "TriggerAuthentication", "spec.triggers.*.authenticationRef")
+	secretKeys := words.Needs(
+		words.Secrets("spec.secretTargetRef.*.name", "spec.*.*redential*.*.valueFrom.secretKeyRef.name",
 			"spec.hashiCorpVault.credential.*.secretKeyRef.name"),
-		configMaps("spec.configMapTargetRef.*.name"),
-		serviceAccounts("spec.boundServiceAccountToken.*.serviceAccountName", "spec.hashiCorpVault.credential.serviceAccountName"),
+		words.ConfigMaps("spec.configMapTargetRef.*.name"),
+		words.ServiceAccounts("spec.boundServiceAccountToken.*.serviceAccountName", "spec.hashiCorpVault.credential.serviceAccountName"),
 	)
 	// Fallback and paused are not as it is meant to be; active is anywhere.
 	scaled := rules.EveryCondition("Active", "Fallback")
 	return kinds.Table{
-		kind(v1alpha1, "ScaledObject"): {
+		words.Kind(v1alpha1, "ScaledObject"): {
 			Reflect: rules.Track(rules.Reflect("conditions", "hpaName", "scaleTargetKind", "originalReplicaCount",
 				"pausedReplicaCount", "externalMetricNames", "resourceMetricNames")),
-			Health: all(isTrue("Ready"), notTrue("Fallback")),
+			Health: words.All(words.IsTrue("Ready"), words.NotTrue("Fallback")),
 			Aggregate: rules.Aggregate(scaled, rules.Same("hpaName", "scaleTargetKind"),
 				rules.Alike("externalMetricNames", "resourceMetricNames")),
 			Dependencies: authentication,
 		},
-		kind(v1alpha1, "ScaledJob"): {
+		words.Kind(v1alpha1, "ScaledJob"): {
 			Reflect:      rules.Track(rules.Reflect("conditions")),
-			Health:       isTrue("Ready"),
+			Health:       words.IsTrue("Ready"),
 			Aggregate:    rules.Aggregate(scaled),
-			Dependencies: needs(authentication, pods("spec.jobTargetRef.template.spec")),
+			Dependencies: words.Needs(authentication, words.Pods("spec.jobTargetRef.template.spec")),
 		},
-		kind(v1alpha1, "TriggerAuthentication"): {Dependencies: secretKeys},
+		words.Kind(v1alpha1, "TriggerAuthentication"): {Dependencies: secretKeys},
 		// What authenticates triggers of the whole cluster lies where KEDA runs.
-		kind(v1alpha1, "ClusterTriggerAuthentication"): {Dependencies: within(always("keda"), secretKeys)},
+		words.Kind(v1alpha1, "ClusterTriggerAuthentication"): {Dependencies: words.Within(words.Always("keda"), secretKeys)},
 	}
 }

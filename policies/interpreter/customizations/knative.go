@@ -1,6 +1,7 @@
 package customizations
 
 import (
+	"github.com/flotilla-io/flotilla/policies/interpreter/customizations/words"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
@@ -9,10 +10,10 @@ import (
 // divide, and an address per cluster.
 func knative() kinds.Table {
 	names := []string{"url", "latestCreatedRevisionName", "latestReadyRevisionName"}
-	return kinds.Table{kind("serving.knative.dev/v1", "Service"): {
+	return kinds.Table{words.Kind("serving.knative.dev/v1", "Service"): {
 		Reflect:      rules.ReflectTracked(append(names, "address", "conditions")...),
-		Health:       all(settled, rules.Ready("Ready")),
+		Health:       words.All(words.Settled, rules.Ready("Ready")),
 		Aggregate:    rules.Aggregate(rules.EveryCondition(), rules.Same(names...), rules.Alike("address"), rules.Observe),
-		Dependencies: pods("spec.template.spec"),
+		Dependencies: words.Pods("spec.template.spec"),
 	}}
 }

@@ -3,6 +3,7 @@ package customizations
 import (
 	"slices"
 
+	"github.com/flotilla-io/flotilla/policies/interpreter/customizations/words"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
@@ -11,14 +12,14 @@ import (
 func kruise() kinds.Table {
 	const v1alpha1, v1beta1 = "apps.kruise.io/v1alpha1", "apps.kruise.io/v1beta1"
 	return kinds.Table{
-		kind(v1alpha1, "CloneSet"):         cloneSet(),
-		kind(v1alpha1, "StatefulSet"):      advancedStatefulSet(),
-		kind(v1beta1, "StatefulSet"):       advancedStatefulSet(),
-		kind(v1alpha1, "DaemonSet"):        advancedDaemonSet(),
-		kind(v1alpha1, "UnitedDeployment"): unitedDeployment(),
-		kind(v1alpha1, "SidecarSet"):       sidecarSet(),
-		kind(v1alpha1, "BroadcastJob"):     broadcastJob(),
-		kind(v1alpha1, "AdvancedCronJob"):  advancedCronJob(),
+		words.Kind(v1alpha1, "CloneSet"):         cloneSet(),
+		words.Kind(v1alpha1, "StatefulSet"):      advancedStatefulSet(),
+		words.Kind(v1beta1, "StatefulSet"):       advancedStatefulSet(),
+		words.Kind(v1alpha1, "DaemonSet"):        advancedDaemonSet(),
+		words.Kind(v1alpha1, "UnitedDeployment"): unitedDeployment(),
+		words.Kind(v1alpha1, "SidecarSet"):       sidecarSet(),
+		words.Kind(v1alpha1, "BroadcastJob"):     broadcastJob(),
+		words.Kind(v1alpha1, "AdvancedCronJob"):  advancedCronJob(),
 	}
 }
 
@@ -28,23 +29,23 @@ func cloneSet() kinds.Rules {
 		"updatedAvailableReplicas", "expectedUpdatedReplicas",
 	}
 	return kinds.Rules{
-		Replicas: replicas("spec.replicas", 1, "spec.template"),
+		Replicas: words.Replicas("spec.replicas", 1, "spec.template"),
 		Revise:   rules.ReviseAt("spec", "replicas"),
 		Retain:   rules.RetainReplicas,
 		Retains:  rules.RetainsReplicas,
 		Reflect:  rules.ReflectTracked(append(counts, "conditions", "currentRevision", "updateRevision", "labelSelector")...),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.EveryCondition("FailedScale", "FailedUpdate"),
 			rules.Same("currentRevision", "updateRevision", "labelSelector"), rules.Observe),
-		Health: all(settled, notTrue("FailedScale", "FailedUpdate"), updatedClones,
-			enough("status.availableReplicas", "spec.replicas", 1)),
-		Dependencies: pods("spec.template.spec"),
+		Health: words.All(words.Settled, words.NotTrue("FailedScale", "FailedUpdate"), updatedClones,
+			words.Enough("status.availableReplicas", "spec.replicas", 1)),
+		Dependencies: words.Pods("spec.template.spec"),
 	}
 }
 
 // updatedClones asks that as many replicas are updated as the controller expects,
 // where a partition keeps some on the old revision.
 func updatedClones(obj kinds.Object) (bool, error) {
-	wanted := countOr(1, obj.Object, "spec", "replicas")
+	wanted := words.CountOr(1, obj.Object, "spec", "replicas")
 	if rules.Value(obj.Object, "spec", "updateStrategy", "partition") != nil {
 		wanted = rules.Number(obj.Object, "status", "expectedUpdatedReplicas")
 	}
@@ -58,29 +59,29 @@ func advancedStatefulSet() kinds.Rules {
 		"updatedReadyReplicas", "updatedAvailableReplicas",
 	}
 	return kinds.Rules{
-		Replicas: replicas("spec.replicas", 1, "spec.template"),
+		Replicas: words.Replicas("spec.replicas", 1, "spec.template"),
 		Revise:   rules.ReviseAt("spec", "replicas"),
 		Retain:   rules.RetainReplicas,
 		Retains:  rules.RetainsReplicas,
 		Reflect:  rules.ReflectTracked(append(counts, "conditions", "currentRevision", "updateRevision", "labelSelector")...),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.EveryCondition("FailedCreatePod", "FailedUpdatePod"),
 			rules.Same("currentRevision", "updateRevision", "labelSelector"), rules.Observe),
-		Health:       all(settled, updatedSet, enough("status.availableReplicas", "spec.replicas", 1)),
-		Dependencies: ownClaims(pods("spec.template.spec")),
+		Health:       words.All(words.Settled, updatedSet, words.Enough("status.availableReplicas", "spec.replicas", 1)),
+		Dependencies: ownClaims(words.Pods("spec.template.spec")),
 	}
 }
 
 // updatedSet asks that all replicas are updated but those that a partition keeps.
 func updatedSet(obj kinds.Object) (bool, error) {
-	wanted := countOr(1, obj.Object, "spec", "replicas")
-	kept := share(rules.Value(obj.Object, "spec", "updateStrategy", "rollingUpdate", "partition"), wanted)
+	wanted := words.CountOr(1, obj.Object, "spec", "replicas")
+	kept := rules.Share(rules.Value(obj.Object, "spec", "updateStrategy", "rollingUpdate", "partition"), wanted)
 	return rules.Number(obj.Object, "status", "updatedReplicas") >= wanted-kept, nil
 }
 
 // ownClaims leaves out the volume claims that a set makes itself.
-func ownClaims(n need) need {
+func ownClaims(n words.Need) words.Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
-		own := find(obj.Object, "spec.volumeClaimTemplates.*.metadata.name")
+		own := words.Find(obj.Object, "spec.volumeClaimTemplates.*.metadata.name")
 		found, err := n(obj)
 		return slices.DeleteFunc(found, func(d kinds.Dependency) bool {
 			return d.Kind == "PersistentVolumeClaim" && slices.Contains(own, any(d.Name))
@@ -96,8 +97,8 @@ func advancedDaemonSet() kinds.Rules {
 	return kinds.Rules{
 		Reflect:      rules.ReflectTracked(append(counts, "conditions", "daemonSetHash")...),
 		Aggregate:    rules.Aggregate(rules.Sum(counts...), rules.EveryCondition(), rules.Same("daemonSetHash"), rules.Observe),
-		Health:       all(settled, updatedNodes, enough("status.numberAvailable", "status.desiredNumberScheduled", 0)),
-		Dependencies: pods("spec.template.spec"),
+		Health:       words.All(words.Settled, updatedNodes, words.Enough("status.numberAvailable", "status.desiredNumberScheduled", 0)),
+		Dependencies: words.Pods("spec.template.spec"),
 	}
 }
 
@@ -105,7 +106,7 @@ func advancedDaemonSet() kinds.Rules {
 // partition keeps.
 func updatedNodes(obj kinds.Object) (bool, error) {
 	wanted := rules.Number(obj.Object, "status", "desiredNumberScheduled")
-	kept := share(rules.Value(obj.Object, "spec", "updateStrategy", "rollingUpdate", "partition"), wanted)
+	kept := rules.Share(rules.Value(obj.Object, "spec", "updateStrategy", "rollingUpdate", "partition"), wanted)
 	return rules.Number(obj.Object, "status", "updatedNumberScheduled") >= wanted-kept, nil
 }
 
@@ -116,13 +117,13 @@ var unitedTemplates = []string{"statefulSetTemplate", "advancedStatefulSetTempla
 func unitedDeployment() kinds.Rules {
 	counts := []string{"replicas", "readyReplicas", "updatedReplicas", "updatedReadyReplicas"}
 	return kinds.Rules{
-		Replicas: func(obj kinds.Object) (int32, *needed, error) {
+		Replicas: func(obj kinds.Object) (int32, *words.Needed, error) {
 			for _, t := range unitedTemplates {
 				if rules.Object(obj.Object, "spec", "template", t) != nil {
-					return replicas("spec.replicas", 1, "spec.template."+t+".spec.template")(obj)
+					return words.Replicas("spec.replicas", 1, "spec.template."+t+".spec.template")(obj)
 				}
 			}
-			return replicas("spec.replicas", 1, "spec.template")(obj)
+			return words.Replicas("spec.replicas", 1, "spec.template")(obj)
 		},
 		Revise:  rules.ReviseAt("spec", "replicas"),
 		Retain:  rules.RetainReplicas,
@@ -130,15 +131,15 @@ func unitedDeployment() kinds.Rules {
 		Reflect: rules.ReflectTracked(append(counts, "conditions", "subsetReplicas", "currentRevision", "labelSelector")...),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.Tally("subsetReplicas"), rules.EveryCondition("SubsetFailure"),
 			rules.Same("currentRevision", "labelSelector"), rules.Observe),
-		Health:       all(settled, notTrue("SubsetFailure"), updatedSubsets, enough("status.readyReplicas", "spec.replicas", 1)),
-		Dependencies: pods("spec.template.*.spec.template.spec"),
+		Health:       words.All(words.Settled, words.NotTrue("SubsetFailure"), updatedSubsets, words.Enough("status.readyReplicas", "spec.replicas", 1)),
+		Dependencies: words.Pods("spec.template.*.spec.template.spec"),
 	}
 }
 
 // updatedSubsets asks that all replicas are updated but those that partitions of
 // subsets keep.
 func updatedSubsets(obj kinds.Object) (bool, error) {
-	wanted := countOr(1, obj.Object, "spec", "replicas")
+	wanted := words.CountOr(1, obj.Object, "spec", "replicas")
 	partitions := rules.Object(obj.Object, "spec", "updateStrategy", "manualUpdate", "partitions")
 	for subset := range partitions {
 		wanted -= max(rules.Number(partitions, subset), 0)
@@ -146,33 +147,30 @@ func updatedSubsets(obj kinds.Object) (bool, error) {
 	return rules.Number(obj.Object, "status", "updatedReplicas") >= wanted, nil
 }
 
-// sidecarSet adds containers to pods of others. It has no replicas itself; what
-// it needs is what each of those pods needs more.
+// sidecarSet adds containers to pods of others. It has no replicas itself, and
+// needs nothing where it stands: it goes to every cluster that is chosen.
 func sidecarSet() kinds.Rules {
 	counts := []string{"matchedPods", "updatedPods", "readyPods", "updatedReadyPods"}
 	return kinds.Rules{
-		Replicas: func(obj kinds.Object) (int32, *needed, error) {
-			req, err := requirements(rules.Text(obj.Object, "spec", "namespace"), rules.Object(obj.Object, "spec"))
-			return 0, req, err
-		},
+		Replicas: func(kinds.Object) (int32, *words.Needed, error) { return 0, nil, nil },
 		// The member's webhook works out the hashes; pausing is how injection and
 		// update are halted on the spot.
 		Retain: func(desired, observed kinds.Object) (kinds.Object, error) {
-			desired, err := leave("spec.updateStrategy.paused", "spec.injectionStrategy.paused")(desired, observed)
+			desired, err := words.Leave("spec.updateStrategy.paused", "spec.injectionStrategy.paused")(desired, observed)
 			if err != nil {
 				return nil, err
 			}
-			return drop(sidecarHashes...)(desired, observed)
+			return words.Drop(sidecarHashes...)(desired, observed)
 		},
-		Retains:   standing(append([][]string{at("spec.updateStrategy.paused"), at("spec.injectionStrategy.paused")}, sidecarHashes...)...),
+		Retains:   words.Standing(append([][]string{words.At("spec.updateStrategy.paused"), words.At("spec.injectionStrategy.paused")}, sidecarHashes...)...),
 		Reflect:   rules.ReflectTracked(append(counts, "latestRevision")...),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.Same("latestRevision"), rules.Observe),
-		Health: all(settled, enough("status.readyPods", "status.matchedPods", 0), oneOf(
-			word("spec.updateStrategy.type", "NotUpdate"), asks("spec.updateStrategy.paused"), there("spec.updateStrategy.partition"),
-			enough("status.updatedPods", "status.matchedPods", 0))),
+		Health: words.All(words.Settled, words.Enough("status.readyPods", "status.matchedPods", 0), words.OneOf(
+			words.Word("spec.updateStrategy.type", "NotUpdate"), words.Asks("spec.updateStrategy.paused"), words.There("spec.updateStrategy.partition"),
+			words.Enough("status.updatedPods", "status.matchedPods", 0))),
 		// Pods of any namespace are meant unless it names one: only there it can
 		// be said what has to be beside them.
-		Dependencies: within(textAt("spec.namespace"), pods("spec")),
+		Dependencies: words.Within(words.TextAt("spec.namespace"), words.Pods("spec")),
 	}
 }
 
@@ -181,33 +179,49 @@ var sidecarHashes = [][]string{
 	{"metadata", "annotations", "kruise.io/sidecarset-hash-without-image"},
 }
 
-// broadcastJob runs a pod on each node. Parallelism as a share of the nodes is
-// no number of replicas.
+// broadcastJob runs a pod on each node. Only a parallelism that is a number is
+// one of replicas; without one, and as a share of the nodes, a job goes to every
+// cluster that is chosen, as it is.
 func broadcastJob() kinds.Rules {
 	counts := []string{"active", "succeeded", "failed", "desired"}
 	return kinds.Rules{
-		Replicas: replicas("spec.parallelism", 0, "spec.template"),
+		Replicas: func(obj kinds.Object) (int32, *words.Needed, error) {
+			if !limited(obj) {
+				return 0, nil, nil
+			}
+			return words.Replicas("spec.parallelism", 0, "spec.template")(obj)
+		},
 		Revise: func(obj kinds.Object, n int32) (kinds.Object, error) {
-			if _, share := rules.Value(obj.Object, "spec", "parallelism").(string); share {
+			if !limited(obj) {
 				return obj, nil
 			}
 			return rules.ReviseAt("spec", "parallelism")(obj, n)
 		},
 		// The controller tells its pods by labels of its own; a job that was
 		// copied from a cluster has those of another job.
-		Retain:  drop(broadcastLabels...),
-		Retains: standing(broadcastLabels...),
+		Retain:  words.Drop(broadcastLabels...),
+		Retains: words.Standing(broadcastLabels...),
 		Reflect: rules.ReflectTracked(append(counts, "conditions", "startTime", "completionTime", "phase")...),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.EveryCondition(), rules.Earliest("startTime"), rules.Ended("completionTime"),
-			rules.Worst("phase", "", "failed", "paused", "running", "completed")),
-		Health:       all(word("status.phase", "running", "completed", "paused"), notTrue("Failed"), none("status.failed")),
-		Dependencies: pods("spec.template.spec"),
+			rules.Worst("phase", "", "failed", rules.Others, "paused", "running", "completed")),
+		Health:       words.All(words.Word("status.phase", "running", "completed", "paused"), words.NotTrue("Failed"), words.None("status.failed")),
+		Dependencies: words.Pods("spec.template.spec"),
+	}
+}
+
+// limited says whether a BroadcastJob runs so many pods at once.
+func limited(obj kinds.Object) bool {
+	switch rules.Value(obj.Object, "spec", "parallelism").(type) {
+	case int64, float64:
+		return true
+	default:
+		return false
 	}
 }
 
 var broadcastLabels = [][]string{
-	at("spec.template.metadata.labels.broadcastjob-name"),
-	at("spec.template.metadata.labels.broadcastjob-controller-uid"),
+	words.At("spec.template.metadata.labels.broadcastjob-name"),
+	words.At("spec.template.metadata.labels.broadcastjob-controller-uid"),
 }
 
 // mostActive is how many running jobs a template names.
@@ -218,7 +232,7 @@ func advancedCronJob() kinds.Rules {
 		Reflect: rules.Reflect("type", "active", "lastScheduleTime"),
 		Aggregate: rules.Aggregate(rules.Collect("active"), rules.Shorten("active", mostActive), rules.Latest("lastScheduleTime"),
 			rules.Same("type")),
-		Dependencies: needs(pods("spec.template.*.spec.template.spec"),
-			secrets("spec.template.imageListPullJobTemplate.spec.pullSecrets.*")),
+		Dependencies: words.Needs(words.Pods("spec.template.*.spec.template.spec"),
+			words.Secrets("spec.template.imageListPullJobTemplate.spec.pullSecrets.*")),
 	}
 }

@@ -1,6 +1,7 @@
 package customizations
 
 import (
+	"github.com/flotilla-io/flotilla/policies/interpreter/customizations/words"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
@@ -11,12 +12,12 @@ func kyverno() kinds.Table {
 	derived := []string{"autogen", "rulecount", "validatingadmissionpolicy"}
 	policy := kinds.Rules{
 		Reflect:   rules.Reflect(append(derived, "ready", "conditions")...),
-		Health:    oneOf(isTrue("Ready"), all(noConditions, kyvernoReady)),
+		Health:    words.OneOf(words.IsTrue("Ready"), words.All(noConditions, kyvernoReady)),
 		Aggregate: rules.Aggregate(rules.Everywhere("ready"), rules.EveryCondition(), rules.First(derived...)),
 	}
 	t := kinds.Table{}
-	served(t, "kyverno.io", []string{"v1", "v2beta1"}, "ClusterPolicy", policy)
-	served(t, "kyverno.io", []string{"v1", "v2beta1"}, "Policy", policy)
+	words.Served(t, "kyverno.io", []string{"v1", "v2beta1"}, "ClusterPolicy", policy)
+	words.Served(t, "kyverno.io", []string{"v1", "v2beta1"}, "Policy", policy)
 	return t
 }
 

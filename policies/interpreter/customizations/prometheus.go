@@ -1,6 +1,7 @@
 package customizations
 
 import (
+	"github.com/flotilla-io/flotilla/policies/interpreter/customizations/words"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
@@ -9,57 +10,57 @@ import (
 func prometheus() kinds.Table {
 	const v1 = "monitoring.coreos.com/v1"
 	t := kinds.Table{
-		kind(v1, "Prometheus"): monitor(remoteNeeds("spec.remoteWrite.*"), remoteNeeds("spec.remoteRead.*"),
+		words.Kind(v1, "Prometheus"): monitor(remoteNeeds("spec.remoteWrite.*"), remoteNeeds("spec.remoteRead.*"),
 			remoteNeeds("spec.alerting.alertmanagers.*"), remoteNeeds("spec.apiserverConfig"),
-			secrets("spec.thanos.objectStorageConfig.name", "spec.additional*.name")),
-		kind(v1, "Alertmanager"): monitor(secrets("spec.configSecret"), remoteNeeds("spec.alertmanagerConfiguration.global.httpConfig")),
-		kind(v1, "ThanosRuler"): monitor(remoteNeeds("spec.remoteWrite.*"),
-			secrets("spec.objectStorageConfig.name", "spec.alertmanagersConfig.name",
+			words.Secrets("spec.thanos.objectStorageConfig.name", "spec.additional*.name")),
+		words.Kind(v1, "Alertmanager"): monitor(words.Secrets("spec.configSecret"), remoteNeeds("spec.alertmanagerConfiguration.global.httpConfig")),
+		words.Kind(v1, "ThanosRuler"): monitor(remoteNeeds("spec.remoteWrite.*"),
+			words.Secrets("spec.objectStorageConfig.name", "spec.alertmanagersConfig.name",
 				"spec.queryConfig.name", "spec.alertRelabelConfigs.name", "spec.tracingConfig.name")),
-		kind(v1, "ServiceMonitor"): {Health: bound, Dependencies: remoteNeeds("spec.endpoints.*")},
-		kind(v1, "PodMonitor"):     {Health: bound, Dependencies: remoteNeeds("spec.podMetricsEndpoints.*")},
-		kind(v1, "Probe"):          {Health: bound, Dependencies: remoteNeeds("spec")},
+		words.Kind(v1, "ServiceMonitor"): {Health: bound, Dependencies: remoteNeeds("spec.endpoints.*")},
+		words.Kind(v1, "PodMonitor"):     {Health: bound, Dependencies: remoteNeeds("spec.podMetricsEndpoints.*")},
+		words.Kind(v1, "Probe"):          {Health: bound, Dependencies: remoteNeeds("spec")},
 		// Rules stand for themselves: they name nothing beside them.
-		kind(v1, "PrometheusRule"): {Health: bound},
+		words.Kind(v1, "PrometheusRule"): {Health: bound},
 	}
-	agent := t[kind(v1, "Prometheus")]
-	t[kind("monitoring.coreos.com/v1alpha1", "PrometheusAgent")] = agent
+	agent := t[words.Kind(v1, "Prometheus")]
+	t[words.Kind("monitoring.coreos.com/v1alpha1", "PrometheusAgent")] = agent
 	return t
 }
 
 // monitor is a server that the operator runs. Its conditions say which spec they
 // are about.
-func monitor(dependencies ...need) kinds.Rules {
+func monitor(dependencies ...words.Need) kinds.Rules {
 	counts := []string{"replicas", "updatedReplicas", "availableReplicas", "unavailableReplicas"}
 	return kinds.Rules{
 		Reflect:   rules.ReflectTracked(append(counts, "paused", "conditions")...),
-		Health:    all(rules.Ready("Available"), rules.Ready("Reconciled")),
+		Health:    words.All(rules.Ready("Available"), rules.Ready("Reconciled")),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.Everywhere("paused"), rules.EveryCondition()),
-		Dependencies: needs(append(dependencies,
-			podsOf(podOf{containers: []string{"spec.containers.*", "spec.initContainers.*"}, volumes: []string{"spec.volumes.*"}}),
-			serviceAccounts("spec.serviceAccountName"),
-			secrets("spec.secrets.*", "spec.imagePullSecrets.*.name", "spec.web.tlsConfig.keySecret.name", "spec.web.tlsConfig.*.secret.name"),
-			configMaps("spec.configMaps.*", "spec.web.tlsConfig.*.configMap.name"),
+		Dependencies: words.Needs(append(dependencies,
+			words.PodsOf(words.PodOf{Containers: []string{"spec.containers.*", "spec.initContainers.*"}, Volumes: []string{"spec.volumes.*"}}),
+			words.ServiceAccounts("spec.serviceAccountName"),
+			words.Secrets("spec.secrets.*", "spec.imagePullSecrets.*.name", "spec.web.tlsConfig.keySecret.name", "spec.web.tlsConfig.*.secret.name"),
+			words.ConfigMaps("spec.configMaps.*", "spec.web.tlsConfig.*.configMap.name"),
 		)...),
 	}
 }
 
 // remoteNeeds is what the settings of a connection read, below each of which
 // there is the name of a secret or config map.
-func remoteNeeds(path string) need {
-	return needs(
-		secrets(path+".basicAuth.*.name", path+".bearerTokenSecret.name", path+".authorization.credentials.name",
+func remoteNeeds(path string) words.Need {
+	return words.Needs(
+		words.Secrets(path+".basicAuth.*.name", path+".bearerTokenSecret.name", path+".authorization.credentials.name",
 			path+".oauth2.clientSecret.name",
 			path+".oauth2.clientId.secret.name", path+".tlsConfig.*.secret.name", path+".tlsConfig.keySecret.name", path+".sigv4.*Key.name",
 			path+".azureAd.oauth.clientSecret.name"),
-		configMaps(path+".oauth2.clientId.configMap.name", path+".tlsConfig.*.configMap.name"),
+		words.ConfigMaps(path+".oauth2.clientId.configMap.name", path+".tlsConfig.*.configMap.name"),
 	)
 }
 
 // bound asks that no server that has selected the object refuses it; those that
 // select nothing, and older operators, say nothing.
 func bound(obj kinds.Object) (bool, error) {
-	for _, c := range objects(obj.Object, "status.bindings.*.conditions.*") {
+	for _, c := range words.Objects(obj.Object, "status.bindings.*.conditions.*") {
 		if rules.Text(c, "type") == "Accepted" && rules.Text(c, "status") == "False" {
 			return false, nil
 		}

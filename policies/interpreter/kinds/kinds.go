@@ -30,8 +30,14 @@ type Rules struct {
 	Retains func(desired Object) bool
 	// Reflect returns what is reported of the member's status; nil for nothing.
 	Reflect func(observed Object) (map[string]any, error)
-	// Health judges the member's object.
+	// Health judges the member's object: false where it has failed, or nobody there
+	// takes care of it, so that it may do better in another cluster.
 	Health func(observed Object) (bool, error)
+	// Waits says of a member's object that Health calls healthy whether it has yet
+	// to be what it should be: it is queued, starting, or held. That is shown, and no
+	// reason to move it. Nil means that it never does. It goes with Health: where
+	// that comes from another layer, it does not count.
+	Waits func(observed Object) bool
 	// Aggregate returns the template's new status.
 	Aggregate func(template Object, items []workv1alpha2.AggregatedStatusItem) (map[string]any, error)
 	// Dependencies returns what the object cannot run without.

@@ -21,7 +21,7 @@ func pod() kinds.Rules {
 		Reflect:  reflectPod,
 		Health:   podHealthy,
 		Aggregate: rules.Aggregate(
-			rules.Phase(string(corev1.PodPending), string(corev1.PodFailed), string(corev1.PodPending), string(corev1.PodRunning), string(corev1.PodSucceeded)),
+			rules.Phase(string(corev1.PodPending), string(corev1.PodFailed), rules.Others, string(corev1.PodPending), string(corev1.PodRunning), string(corev1.PodSucceeded)),
 			containers, rules.Observe, rules.Conditions(podConditions...)),
 		Dependencies: rules.PodSpecDependencies("spec"),
 	}

@@ -27,7 +27,7 @@ func persistentVolumeClaim() kinds.Rules {
 		Retains: rules.Has(volumeName...),
 		Health:  claimHealthy,
 		Aggregate: rules.Aggregate(
-			rules.Phase(string(corev1.ClaimPending), string(corev1.ClaimLost), string(corev1.ClaimPending), string(corev1.ClaimBound)),
+			rules.Phase(string(corev1.ClaimPending), string(corev1.ClaimLost), rules.Others, string(corev1.ClaimPending), string(corev1.ClaimBound)),
 			rules.Conditions(claimConditions...)),
 	}
 }
@@ -36,7 +36,7 @@ func persistentVolume() kinds.Rules {
 	return kinds.Rules{
 		Retain:  rules.DropChanged(claimRef...),
 		Retains: rules.Has(claimRef...),
-		Aggregate: rules.Aggregate(rules.Phase(string(corev1.VolumePending), string(corev1.VolumeFailed), string(corev1.VolumePending),
+		Aggregate: rules.Aggregate(rules.Phase(string(corev1.VolumePending), string(corev1.VolumeFailed), rules.Others, string(corev1.VolumePending),
 			string(corev1.VolumeAvailable), string(corev1.VolumeBound), string(corev1.VolumeReleased))),
 	}
 }

@@ -106,6 +106,13 @@ const (
 	rsDone      = `{metadata: {generation: 1, ` + marks + `}, status: {observedGeneration: 1, replicas: 1, fullyLabeledReplicas: 1, readyReplicas: 1, availableReplicas: 1}}`
 )
 
+// idleTemplate is a template of which two clusters held two replicas each before.
+func idleTemplate(kind, spec string) string {
+	return `{apiVersion: apps/v1, kind: ` + kind + `, metadata: {name: w, generation: 2}, spec: {` + spec + `}, status: {observedGeneration: 1,
+  replicas: 4, updatedReplicas: 4, readyReplicas: 4, availableReplicas: 4, currentReplicas: 4, currentRevision: a, updateRevision: b,
+  currentNumberScheduled: 4, desiredNumberScheduled: 4, updatedNumberScheduled: 4, numberReady: 4, numberAvailable: 4}}`
+}
+
 // TestTruth: kstatus and kubectl say of a template what is so in its members.
 func TestTruth(t *testing.T) {
 	cases := map[string]struct {
@@ -149,6 +156,29 @@ func TestTruth(t *testing.T) {
 			strings.Replace(webTemplate, ", progressDeadlineSeconds: 600", "", 1),
 			[]string{strings.Replace(webDone, "Progressing", "Other", 1), strings.Replace(webDone, "Progressing", "Other", 1)},
 			verdict{"Current: Deployment is available. Replicas: 4", `done: deployment "web" successfully rolled out`},
+		},
+		"one that asks for nothing and stands nowhere": {
+			idleTemplate("Deployment", "replicas: 0, progressDeadlineSeconds: 600"), nil,
+			verdict{"Current: Deployment is available. Replicas: 0", `done: deployment "w" successfully rolled out`},
+		},
+		"one that asks for nothing, without a deadline": {
+			idleTemplate("Deployment", "replicas: 0"), nil,
+			verdict{"Current: Deployment is available. Replicas: 0", `done: deployment "w" successfully rolled out`},
+		},
+		"one that asks for something and stands nowhere": {
+			idleTemplate("Deployment", "replicas: 2, progressDeadlineSeconds: 600"), nil,
+			verdict{"InProgress: Replicas: 0/2", `waits: Waiting for deployment "w" rollout to finish: 0 out of 2 new replicas have been updated...`},
+		},
+		"a stateful set that stands nowhere": {
+			idleTemplate("StatefulSet", "replicas: 0, updateStrategy: {type: RollingUpdate}"), nil,
+			verdict{"Current: All replicas scheduled as expected. Replicas: 0", `done: statefulset rolling update complete 0 pods at revision ...`},
+		},
+		"a daemon set that stands nowhere": {
+			idleTemplate("DaemonSet", "updateStrategy: {type: RollingUpdate}"), nil,
+			verdict{"Current: All replicas scheduled as expected. Replicas: 0", `done: daemon set "w" successfully rolled out`},
+		},
+		"a replica set that stands nowhere": {
+			idleTemplate("ReplicaSet", "replicas: 0"), nil, verdict{Kstatus: "Current: ReplicaSet is available. Replicas: 0"},
 		},
 		"a stateful set that is everywhere": {
 			dbTemplate, []string{dbDone, dbDone},

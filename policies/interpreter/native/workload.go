@@ -1,9 +1,11 @@
 package native
 
 import (
+	"maps"
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"slices"
 
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
@@ -36,10 +38,29 @@ func deployment() kinds.Rules {
 		Retains:  rules.RetainsReplicas,
 		Reflect:  rules.WithConditions(rules.ReflectTracked(counts...), deploymentConditions...),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), fitReplicas("updatedReplicas"), rules.Observe,
-			rules.Conditions(deploymentConditions...)),
+			rules.Conditions(deploymentConditions...), idle),
 		Health:       rules.RolledOut(replicasPath...),
 		Dependencies: rules.PodTemplateDependencies(templatePath...),
 	}
+}
+
+// idle says of a Deployment that asks for nothing and so stands in no cluster what
+// a controller says of one with no replicas: all of them are there.
+func idle(status map[string]any, r rules.Reports) {
+	if len(r.Parts) > 0 || rules.Value(r.Template.Object, replicasPath...) == nil || rules.Number(r.Template.Object, replicasPath...) != 0 {
+		return
+	}
+	types := map[appsv1.DeploymentConditionType]string{appsv1.DeploymentAvailable: "MinimumReplicasAvailable"}
+	if rules.Value(r.Template.Object, "spec", "progressDeadlineSeconds") != nil {
+		types[appsv1.DeploymentProgressing] = "NewReplicaSetAvailable"
+	}
+	conditions := []any{}
+	for _, t := range slices.Sorted(maps.Keys(types)) {
+		conditions = append(conditions, map[string]any{"type": string(t), "status": string(corev1.ConditionTrue), "reason": types[t]})
+	}
+	rules.Conditions(deploymentConditions...)(status, rules.Reports{
+		Template: r.Template, Parts: []rules.Part{{Status: map[string]any{"conditions": conditions}}},
+	})
 }
 
 // fitReplicas makes counts fit each other as the server asks for: no more

@@ -116,14 +116,16 @@ func AtMost(limit string, counts ...string) Step {
 }
 
 // Observe has the template's generation observed once every cluster reports
-// about it with nothing newer underway; until then the field stays.
+// about it with nothing newer underway; until then the field stays. A template
+// that is to stand in no cluster is observed as it is: nobody has anything left to
+// look at.
 func Observe(status map[string]any, r Reports) {
 	if r.Template.GetGeneration() > 0 && Observed(r) {
 		status[FieldObservedGeneration] = r.Template.GetGeneration()
 	}
 }
 
-// Observed says whether every cluster reports about the template's latest
+// Observed says whether every cluster there is reports about the template's latest
 // generation. The reports have to be tracked: see ReflectTracked.
 func Observed(r Reports) bool {
 	for _, p := range r.Parts {
@@ -132,22 +134,15 @@ func Observed(r Reports) bool {
 			return false
 		}
 	}
-	return len(r.Parts) > 0
+	return true
 }
 
-// Phase sets the phase to the first of the words that any cluster reports; one
-// that reports none counts as missing. Other words count for nothing.
+// Phase sets the phase to the worst of those that clusters report, as Worst does,
+// but leaves it as it is where none is known.
 func Phase(missing string, words ...string) Step {
 	return func(status map[string]any, r Reports) {
-		seen := map[string]bool{}
-		for _, p := range r.Parts {
-			seen[cmp.Or(Text(p.Status, "phase"), missing)] = true
-		}
-		for _, word := range words {
-			if seen[word] {
-				status["phase"] = word
-				return
-			}
+		if word := worstOf(r, "phase", missing, words); word != "" {
+			status["phase"] = word
 		}
 	}
 }

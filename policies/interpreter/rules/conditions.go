@@ -57,6 +57,9 @@ type Merge struct {
 	// Quiet conditions have no reason while they are as wanted: theirs change
 	// all the time.
 	Quiet bool
+
+	// alone: there is one cluster, which a message need not name.
+	alone bool
 }
 
 // Bounds of what members say in conditions, in bytes.
@@ -176,7 +179,7 @@ func (m Merge) merge(r Reports, current map[string]any) map[string]any {
 		since = cmp.Or(Time(current, "lastTransitionTime"), since)
 	}
 	out := map[string]any{"type": m.Type, "status": status, "reason": m.reason(all), "message": ""}
-	if status != m.wanted() {
+	if status != m.wanted() && !m.alone {
 		out["message"] = message(all)
 	}
 	// Where no cluster says since when, there is a time all the same: most kinds

@@ -24,13 +24,13 @@ var adverse = []string{
 
 // EveryCondition merges the conditions of all types that clusters report. Types that
 // are true of the template as soon as they are of one cluster are adverse, or
-// among those given.
+// among those given. The only cluster is quoted as it is, and not named.
 func EveryCondition(anywhere ...string) Step {
 	return func(status map[string]any, r Reports) {
 		current := List(status, "conditions")
 		var merges []Merge
 		for _, t := range conditionTypes(current, r) {
-			m := Merge{Type: t}
+			m := Merge{Type: t, alone: len(r.Parts) == 1}
 			if slices.Contains(adverse, t) || slices.Contains(anywhere, t) {
 				m.Wanted = corev1.ConditionFalse
 			}
@@ -128,6 +128,9 @@ func since(given []map[string]any) string {
 
 // agreed returns the message that all conditions have; empty where they differ.
 func agreed(given []map[string]any) string {
+	if len(given) == 1 {
+		return cut(Text(given[0], "message"), mostText)
+	}
 	message := ""
 	for i, c := range given {
 		said := Text(c, "message")

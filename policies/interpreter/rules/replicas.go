@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -80,4 +81,26 @@ func ReviseAt(path ...string) func(kinds.Object, int32) (kinds.Object, error) {
 		err := unstructured.SetNestedField(out.Object, int64(n), path...)
 		return out, err
 	}
+}
+
+// Product multiplies numbers of pods; what no pod count can be stays so.
+func Product(a, b int64) int64 {
+	if a < 0 || b < 0 || a > math.MaxInt32 || b > math.MaxInt32 {
+		return min(a, b, -1)
+	}
+	return a * b
+}
+
+// Share returns a number, or a share in percent of all, rounded up.
+func Share(v any, of int64) int64 {
+	text, ok := v.(string)
+	if !ok {
+		return Number(map[string]any{"n": v}, "n")
+	}
+	percent, err := strconv.ParseInt(strings.TrimSuffix(text, "%"), 10, 32)
+	if err != nil || percent < 0 || percent > 100 {
+		return 0
+	}
+	of = min(max(of, 0), math.MaxInt32)
+	return (of*percent + 99) / 100
 }

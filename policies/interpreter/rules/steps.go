@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Same sets texts to what all clusters that report say, and removes those that
-// they do not agree on, and what is no text.
+// Same sets texts to what all clusters say that say anything, and removes those
+// that they do not agree on, and what is no text.
 func Same(fields ...string) Step {
 	return agreement(fields, func(v any) bool {
 		text, ok := v.(string)
@@ -32,21 +32,23 @@ func agreement(fields []string, takes func(any) bool) Step {
 	return func(status map[string]any, r Reports) {
 		for _, field := range fields {
 			delete(status, field)
-			if v, ok := unanimous(r, field); ok && takes(v) {
+			if v, ok := undisputed(r, field); ok && takes(v) {
 				status[field] = v
 			}
 		}
 	}
 }
 
-func unanimous(r Reports, field string) (any, bool) {
+// undisputed returns what all clusters say that say anything; false where two say
+// different things, or none does.
+func undisputed(r Reports, field string) (any, bool) {
 	var value any
 	for _, p := range r.Parts {
-		if p.Status == nil {
+		v := p.Status[field]
+		if v == nil || v == "" {
 			continue
 		}
-		v := p.Status[field]
-		if v == nil || value != nil && !reflect.DeepEqual(v, value) {
+		if value != nil && !reflect.DeepEqual(v, value) {
 			return nil, false
 		}
 		value = v
@@ -70,8 +72,17 @@ func First(fields ...string) Step {
 	}
 }
 
-// Worst sets the text at a path to the first of the words that any cluster
-// says there; one that says nothing counts as missing. Other words are removed.
+// Others stands in a list of words for all that are not in it, such as those of a
+// newer operator.
+const Others = "*"
+
+// mostWord is how long a word of members may be that is not expected.
+const mostWord = 128
+
+// Worst sets the text at a path to the worst that clusters say there; one that says
+// nothing counts as missing. Words are given from the worst to the best, with the
+// place of Others among them; without it, other words are removed. What the only
+// cluster says counts whatever it is.
 func Worst(path, missing string, words ...string) Step {
 	return func(status map[string]any, r Reports) {
 		if word := worstOf(r, path, missing, words); word != "" {
@@ -83,13 +94,24 @@ func Worst(path, missing string, words ...string) Step {
 }
 
 func worstOf(r Reports, path, missing string, words []string) string {
-	seen := map[string]bool{}
+	var seen []string
 	for _, p := range r.Parts {
-		seen[cmp.Or(Text(p.Status, split(path)...), missing)] = true
+		seen = append(seen, cmp.Or(Text(p.Status, split(path)...), missing))
+	}
+	if len(seen) == 1 && len(seen[0]) <= mostWord {
+		return seen[0]
 	}
 	for _, word := range words {
-		if seen[word] {
+		if slices.Contains(seen, word) {
 			return word
+		}
+		if word != Others {
+			continue
+		}
+		for _, said := range seen {
+			if said != "" && len(said) <= mostWord && !slices.Contains(words, said) {
+				return said
+			}
 		}
 	}
 	return ""
@@ -100,14 +122,33 @@ func worstOf(r Reports, path, missing string, words []string) string {
 func FromWorst(field, path, missing string, words ...string) Step {
 	return func(status map[string]any, r Reports) {
 		delete(status, field)
-		word := worstOf(r, path, missing, words)
-		for _, p := range r.Parts {
-			if v := p.Status[field]; v != nil && word != "" && cmp.Or(Text(p.Status, split(path)...), missing) == word {
-				status[field] = v
-				return
-			}
+		if p := worstPart(r, field, path, missing, words); p != nil {
+			status[field] = p.Status[field]
 		}
 	}
+}
+
+// worstPart returns the first cluster that says something in a field and whose text
+// at a path is the worst; nil where there is none.
+func worstPart(r Reports, field, path, missing string, words []string) *Part {
+	word := worstOf(r, path, missing, words)
+	for i, p := range r.Parts {
+		if p.Status[field] != nil && word != "" && cmp.Or(Text(p.Status, split(path)...), missing) == word {
+			return &r.Parts[i]
+		}
+	}
+	return nil
+}
+
+// mostNames is how many clusters a text names.
+const mostNames = 50
+
+// Names lists clusters, "a,b", and says how many more there are than it names.
+func Names(clusters []string) string {
+	if len(clusters) <= mostNames {
+		return strings.Join(clusters, ",")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(clusters[:mostNames], ","), len(clusters)-mostNames)
 }
 
 // Earliest sets times to the first that any cluster reports.
@@ -144,17 +185,11 @@ func times(fields []string, all bool, wins func(a, b string) bool) Step {
 }
 
 // Quote sets texts to what clusters say, naming them where they do not all say
-// the same.
+// the same. What the only cluster says is said for all.
 func Quote(fields ...string) Step {
 	return func(status map[string]any, r Reports) {
 		for _, field := range fields {
 			delete(status, field)
-			if v, ok := unanimous(r, field); ok {
-				if text, ok := v.(string); ok && len(text) <= mostText {
-					status[field] = text
-					continue
-				}
-			}
 			if text := quote(r, field); text != "" {
 				status[field] = text
 			}
@@ -163,6 +198,12 @@ func Quote(fields ...string) Step {
 }
 
 func quote(r Reports, field string) string {
+	if len(r.Parts) == 1 {
+		return cut(Text(r.Parts[0].Status, field), mostText)
+	}
+	if text := chorus(r, field); text != "" && len(text) <= mostText {
+		return text
+	}
 	var out []string
 	for _, p := range r.Parts {
 		said := Text(p.Status, field)
@@ -175,6 +216,23 @@ func quote(r Reports, field string) string {
 		out = append(out, p.Cluster+": "+cut(said, mostMessage))
 	}
 	return strings.Join(out, "; ")
+}
+
+// chorus returns what every cluster says that reports a status; empty where one of
+// them says something else, or nothing.
+func chorus(r Reports, field string) string {
+	text := ""
+	for _, p := range r.Parts {
+		if p.Status == nil {
+			continue
+		}
+		said := Text(p.Status, field)
+		if said == "" || text != "" && said != text {
+			return ""
+		}
+		text = said
+	}
+	return text
 }
 
 // Tally adds up all numbers below fields, name by name. The fields are always

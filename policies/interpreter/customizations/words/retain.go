@@ -1,4 +1,4 @@
-package customizations
+package words
 
 import (
 	"encoding/json"
@@ -8,27 +8,27 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// retain is a rule for what the member owns.
-type retain = func(desired, observed kinds.Object) (kinds.Object, error)
+// Retain is a rule for what the member owns.
+type Retain = func(desired, observed kinds.Object) (kinds.Object, error)
 
-// leave leaves out switches that somebody in the member has turned on, as people
+// Leave leaves out switches that somebody in the member has turned on, as people
 // and tools there do who suspend what they work on. What nobody but us has set
 // follows the template, and so does what was turned off again.
-func leave(paths ...string) retain {
+func Leave(paths ...string) Retain {
 	return func(desired, observed kinds.Object) (kinds.Object, error) {
 		for _, path := range paths {
-			want := rules.Value(desired.Object, at(path)...)
-			if want != nil && want != true && rules.Bool(observed.Object, at(path)...) && foreign(observed, at(path)) {
-				desired = rules.Without(desired, at(path)...)
+			want := rules.Value(desired.Object, At(path)...)
+			if want != nil && want != true && rules.Bool(observed.Object, At(path)...) && foreign(observed, At(path)) {
+				desired = rules.Without(desired, At(path)...)
 			}
 		}
 		return desired, nil
 	}
 }
 
-// drop leaves out fields that only a member's controllers can know the values
+// Drop leaves out fields that only a member's controllers can know the values
 // of, even where the template has a value that was copied from another cluster.
-func drop(paths ...[]string) retain {
+func Drop(paths ...[]string) Retain {
 	return func(desired, _ kinds.Object) (kinds.Object, error) {
 		for _, path := range paths {
 			if rules.Value(desired.Object, path...) != nil {
@@ -39,18 +39,18 @@ func drop(paths ...[]string) retain {
 	}
 }
 
-// has returns a question whether something stands at one of the paths: only then
-// there is anything to leave out.
-func has(paths ...string) func(kinds.Object) bool {
+// Has returns a question whether something stands at one of the paths: only then
+// There is anything to leave out.
+func Has(paths ...string) func(kinds.Object) bool {
 	split := make([][]string, len(paths))
 	for i, path := range paths {
-		split[i] = at(path)
+		split[i] = At(path)
 	}
-	return standing(split...)
+	return Standing(split...)
 }
 
-// standing is has for paths whose names have points.
-func standing(paths ...[]string) func(kinds.Object) bool {
+// Standing is has for paths whose names have points.
+func Standing(paths ...[]string) func(kinds.Object) bool {
 	return func(obj kinds.Object) bool {
 		return slices.ContainsFunc(paths, func(path []string) bool { return rules.Value(obj.Object, path...) != nil })
 	}

@@ -1,4 +1,4 @@
-package customizations
+package batch
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/flotilla-io/flotilla/policies/interpreter/customizations/words"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
@@ -16,9 +17,9 @@ import (
 func ray() kinds.Table {
 	t := kinds.Table{}
 	versions := []string{"v1", "v1alpha1"}
-	served(t, "ray.io", versions, "RayCluster", rayCluster())
-	served(t, "ray.io", versions, "RayJob", rayJob())
-	served(t, "ray.io", versions, "RayService", rayService())
+	words.Served(t, "ray.io", versions, "RayCluster", rayCluster())
+	words.Served(t, "ray.io", versions, "RayJob", rayJob())
+	words.Served(t, "ray.io", versions, "RayService", rayService())
 	return t
 }
 
@@ -27,18 +28,41 @@ const workerGroups = "workerGroupSpecs"
 func rayCluster() kinds.Rules {
 	counts := []string{"desiredWorkerReplicas", "availableWorkerReplicas", "readyWorkerReplicas", "minWorkerReplicas", "maxWorkerReplicas"}
 	amounts := []string{"desiredCPU", "desiredMemory", "desiredGPU", "desiredTPU"}
-	return kinds.Rules{
+	return words.Graded(kinds.Rules{
 		Components: rayRoles("spec"),
 		Retain:     retainWorkers,
 		Retains:    func(desired kinds.Object) bool { return rules.Bool(desired.Object, "spec", "enableInTreeAutoscaling") },
 		Reflect:    rules.ReflectTracked(slices.Concat(counts, amounts, []string{"state", "reason", "conditions", "endpoints"})...),
-		Health: all(current, notTrue("RayClusterReplicaFailure", "ReplicaFailure"),
-			oneOf(word("status.state", "ready"), all(asks("spec.suspend"), word("status.state", "suspended")))),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.Amounts(amounts...),
-			rules.Worst("state", "", "failed", "unhealthy", "", "suspended", "ready"), rules.Quote("reason"),
+			rules.Worst("state", "", "failed", "unhealthy", rules.Others, "", "suspended", "ready"), rules.Quote("reason"),
 			rules.EveryCondition("ReplicaFailure", "RayClusterReplicaFailure", "RayClusterSuspending",
 				"RayClusterSuspended"), rules.Alike("endpoints"), rules.Observe),
 		Dependencies: rayPods("spec"),
+	}, rayGrade)
+}
+
+// rayGrade goes by the conditions of a cluster, and by its state where an older
+// operator gives none of them.
+func rayGrade(obj kinds.Object) words.Grade {
+	const state = "status.state"
+	conditions := rules.List(obj.Object, "status", "conditions")
+	modern := rules.Condition(conditions, "HeadPodReady") != nil || rules.Condition(conditions, "RayClusterProvisioned") != nil
+	runs := words.Word(state, "ready")
+	if modern {
+		runs = words.IsTrue("HeadPodReady", "RayClusterProvisioned")
+	}
+	held := words.OneOf(words.IsTrue("RayClusterSuspended"), words.Word(state, "suspended"))
+	switch {
+	case !words.Says(words.NotTrue("RayClusterReplicaFailure", "ReplicaFailure"), obj):
+		return words.Failing
+	case words.Says(words.All(words.Current, words.OneOf(runs, words.All(words.Asks("spec.suspend"), held))), obj):
+		return words.Fine
+	case words.Says(words.OneOf(runs, held, words.IsTrue("RayClusterSuspending")), obj), modern && words.Says(words.NotTrue("RayClusterProvisioned"), obj):
+		return words.Waiting
+	case modern || words.Says(words.Word(state, "", "failed", "unhealthy"), obj):
+		return words.Failing
+	default:
+		return words.Waiting
 	}
 }
 
@@ -67,18 +91,28 @@ func rayJob() kinds.Rules {
 	deployment := []string{"Failed", "Retrying", "Suspending", "Suspended", "", "Initializing", "Waiting", "Running", "Complete"}
 	job := []string{"FAILED", "STOPPED", "", "PENDING", "RUNNING", "SUCCEEDED"}
 	counts := []string{"succeeded", "failed"}
-	return kinds.Rules{
+	return words.Graded(kinds.Rules{
 		Components: rayRoles("spec.rayClusterSpec"),
 		Reflect: rules.ReflectTracked(append(counts, "jobStatus", "jobDeploymentStatus", "jobId", "rayClusterName", "message", "reason",
 			"startTime", "endTime")...),
-		Health: all(current, oneOf(
-			all(word("status.jobDeploymentStatus", "Running", "Complete"), word("status.jobStatus", "", "PENDING", "RUNNING", "SUCCEEDED")),
-			all(asks("spec.suspend"), word("status.jobDeploymentStatus", "Suspended")))),
 		Aggregate: rules.Aggregate(rules.Worst("jobDeploymentStatus", "", deployment...), rules.Worst("jobStatus", "", job...),
 			rules.Sum(counts...),
 			rules.Same("jobId", "rayClusterName",
 				"reason"), rules.Quote("message"), rules.Earliest("startTime"), rules.Ended("endTime"), rules.Observe),
-		Dependencies: needs(rayPods("spec.rayClusterSpec"), pods("spec.submitterPodTemplate.spec")),
+		Dependencies: words.Needs(rayPods("spec.rayClusterSpec"), words.Pods("spec.submitterPodTemplate.spec")),
+	}, rayJobGrade)
+}
+
+// rayJobGrade goes by how far a job was brought, and by what it says once it runs.
+func rayJobGrade(obj kinds.Object) words.Grade {
+	const state, job = "status.jobDeploymentStatus", "status.jobStatus"
+	switch {
+	case words.Says(words.OneOf(words.Word(state, "", "Failed", "ValidationFailed"), words.All(words.Word(state, "Running", "Complete"), words.Word(job, "FAILED", "STOPPED"))), obj):
+		return words.Failing
+	case words.Says(words.All(words.Current, words.OneOf(words.Word(state, "Running", "Complete"), words.All(words.Asks("spec.suspend"), words.Word(state, "Suspended")))), obj):
+		return words.Fine
+	default:
+		return words.Waiting
 	}
 }
 
@@ -90,34 +124,34 @@ func rayService() kinds.Rules {
 		Components: rayRoles(path),
 		Revise:     reviseWorkers(path),
 		Reflect:    rules.ReflectTracked("serviceStatus", "numServeEndpoints", "conditions"),
-		Health:     all(current, notTrue("RayServiceFailed"), oneOf(isTrue("Ready"), word("status.serviceStatus", "Running"))),
+		Health:     words.All(words.Current, words.NotTrue("RayServiceFailed"), words.OneOf(words.IsTrue("Ready"), words.Word("status.serviceStatus", "Running"))),
 		Aggregate: rules.Aggregate(rules.Worst("serviceStatus", "", "FailedToGetOrCreateRayCluster", "FailedServeDeploy",
 			"FailedToUpdateIngress", "FailedToUpdateServingPodLabel", "FailedToUpdateService",
-			"WaitForServeDeploymentReady", "WaitForDashboard", "WaitForDashboardReady", "Restarting", "", "Running"),
+			"WaitForServeDeploymentReady", "WaitForDashboard", "WaitForDashboardReady", "Restarting", rules.Others, "", "Running"),
 			rules.Sum("numServeEndpoints"), rules.EveryCondition("UpgradeInProgress"), rules.Observe),
 		Dependencies: rayPods(path),
 	}
 }
 
 // rayPods needs what head and workers of the cluster at a path do.
-func rayPods(path string) need {
-	return pods(path+".headGroupSpec.template.spec", path+"."+workerGroups+".*.template.spec")
+func rayPods(path string) words.Need {
+	return words.Pods(path+".headGroupSpec.template.spec", path+"."+workerGroups+".*.template.spec")
 }
 
 // rayRoles are the head and the groups of workers of the cluster at a path.
-func rayRoles(path string) func(kinds.Object) (components, error) {
-	return func(obj kinds.Object) (components, error) {
-		cluster := rules.Object(obj.Object, at(path)...)
+func rayRoles(path string) func(kinds.Object) (words.Components, error) {
+	return func(obj kinds.Object) (words.Components, error) {
+		cluster := rules.Object(obj.Object, words.At(path)...)
 		if cluster == nil {
 			return nil, nil // a job for a cluster that is there already
 		}
-		r := roster{namespace: obj.GetNamespace()}
-		r.pods("head", 1, rules.Object(cluster, "headGroupSpec", "template", "spec"))
+		r := words.Roster{Namespace: obj.GetNamespace()}
+		r.Pods("head", 1, rules.Object(cluster, "headGroupSpec", "template", "spec"))
 		for _, group := range rules.Objects(cluster, workerGroups) {
 			name := cmp.Or(rules.Text(group, "groupName"), "workers")
-			r.pods(name, product(groupSize(group), countOr(1, group, "numOfHosts")), rules.Object(group, "template", "spec"))
+			r.Pods(name, rules.Product(groupSize(group), words.CountOr(1, group, "numOfHosts")), rules.Object(group, "template", "spec"))
 		}
-		return r.result()
+		return r.Result()
 	}
 }
 
@@ -132,16 +166,16 @@ func groupSize(group map[string]any) int64 {
 
 // workers counts the workers of all groups, and has each need what the larger
 // of them does.
-func workers(path string) func(kinds.Object) (int32, *needed, error) {
-	return func(obj kinds.Object) (int32, *needed, error) {
+func workers(path string) func(kinds.Object) (int32, *words.Needed, error) {
+	return func(obj kinds.Object) (int32, *words.Needed, error) {
 		var n int64
-		var need *needed
-		for _, group := range rules.Objects(obj.Object, append(at(path), workerGroups)...) {
+		var need *words.Needed
+		for _, group := range rules.Objects(obj.Object, append(words.At(path), workerGroups)...) {
 			size, err := rules.Count(map[string]any{"replicas": groupSize(group)}, "replicas")
 			if err != nil {
 				return 0, nil, err
 			}
-			req, err := requirements(obj.GetNamespace(), rules.Object(group, "template", "spec"))
+			req, err := words.Requirements(obj.GetNamespace(), rules.Object(group, "template", "spec"))
 			if err != nil {
 				return 0, nil, err
 			}
@@ -149,7 +183,7 @@ func workers(path string) func(kinds.Object) (int32, *needed, error) {
 			if need == nil {
 				need = req
 			} else if req != nil {
-				need.ResourceRequest = most(need.ResourceRequest, req.ResourceRequest)
+				need.ResourceRequest = rules.Most(need.ResourceRequest, req.ResourceRequest)
 			}
 		}
 		return int32(min(n, math.MaxInt32)), need, nil
@@ -161,7 +195,7 @@ func workers(path string) func(kinds.Object) (int32, *needed, error) {
 func reviseWorkers(path string) func(kinds.Object, int32) (kinds.Object, error) {
 	return func(obj kinds.Object, n int32) (kinds.Object, error) {
 		out := obj.DeepCopy()
-		groups := rules.Objects(out.Object, append(at(path), workerGroups)...)
+		groups := rules.Objects(out.Object, append(words.At(path), workerGroups)...)
 		groups = slices.DeleteFunc(groups, func(g map[string]any) bool { return rules.Bool(g, "suspend") })
 		var total int64
 		for _, g := range groups {

@@ -1,4 +1,4 @@
-package customizations
+package batch
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/flotilla-io/flotilla/policies/interpreter/customizations/words"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
@@ -19,27 +20,39 @@ func spark() kinds.Table {
 	const state = "applicationState.state"
 	states := []string{
 		"FAILED", "FAILING", "SUBMISSION_FAILED", "UNKNOWN", "INVALIDATING", "PENDING_RERUN", "SUSPENDING", "SUSPENDED", "RESUMING",
-		"", "SUBMITTED", "RUNNING", "SUCCEEDING", "COMPLETED",
+		rules.Others, "", "SUBMITTED", "RUNNING", "SUCCEEDING", "COMPLETED",
 	}
-	return kinds.Table{kind("sparkoperator.k8s.io/v1beta2", "SparkApplication"): {
+	return kinds.Table{words.Kind("sparkoperator.k8s.io/v1beta2", "SparkApplication"): words.Graded(kinds.Rules{
 		Components: sparkRoles,
 		Reflect: rules.Reflect("applicationState", "driverInfo", "executorState", "executionAttempts", "submissionAttempts",
 			"lastSubmissionAttemptTime", "terminationTime", "sparkApplicationId", "submissionID"),
-		Health: oneOf(word("status.applicationState.state", "RUNNING", "SUCCEEDING", "COMPLETED"),
-			all(asks("spec.suspend"), word("status.applicationState.state", "SUSPENDED"))),
 		Aggregate: rules.Aggregate(rules.FromWorst("applicationState", state, "SUBMITTED", states...), executors,
 			rules.Greatest("executionAttempts", "submissionAttempts"), rules.Latest("lastSubmissionAttemptTime"), rules.Ended("terminationTime"),
 			rules.Same("sparkApplicationId", "submissionID"), rules.Alike("driverInfo"),
 			rules.Default(map[string]any{"driverInfo": map[string]any{}})),
-		Dependencies: needs(
-			serviceAccounts("spec.driver.serviceAccount", "spec.executor.serviceAccount"),
-			secrets("spec.imagePullSecrets.*", "spec.*.secrets.*.name", "spec.*.envSecretKeyRefs.*.name"),
-			configMaps("spec.sparkConfigMap", "spec.hadoopConfigMap", "spec.*.configMaps.*.name"),
-			podsOf(podOf{containers: []string{"spec.driver", "spec.executor", "spec.*.sidecars.*", "spec.*.initContainers.*"},
-				volumes: []string{"spec.volumes.*"}}),
-			pods("spec.driver.template.spec", "spec.executor.template.spec"),
+		Dependencies: words.Needs(
+			words.ServiceAccounts("spec.driver.serviceAccount", "spec.executor.serviceAccount"),
+			words.Secrets("spec.imagePullSecrets.*", "spec.*.secrets.*.name", "spec.*.envSecretKeyRefs.*.name"),
+			words.ConfigMaps("spec.sparkConfigMap", "spec.hadoopConfigMap", "spec.*.configMaps.*.name"),
+			words.PodsOf(words.PodOf{Containers: []string{"spec.driver", "spec.executor", "spec.*.sidecars.*", "spec.*.initContainers.*"},
+				Volumes: []string{"spec.volumes.*"}}),
+			words.Pods("spec.driver.template.spec", "spec.executor.template.spec"),
 		),
-	}}
+	}, sparkGrade)}
+}
+
+// sparkGrade goes by the state of an application: that it has none yet is said by
+// an empty one, and a submission that failed is tried again.
+func sparkGrade(obj kinds.Object) words.Grade {
+	const state = "status.applicationState.state"
+	switch {
+	case !words.Says(words.There(state), obj) || words.Says(words.Word(state, "FAILED"), obj):
+		return words.Failing
+	case words.Says(words.Word(state, "RUNNING", "SUCCEEDING", "COMPLETED"), obj), words.Says(words.All(words.Asks("spec.suspend"), words.Word(state, "SUSPENDED")), obj):
+		return words.Fine
+	default:
+		return words.Waiting
+	}
 }
 
 // mostExecutors is how many executors a template names.
@@ -67,25 +80,25 @@ func executors(status map[string]any, r rules.Reports) {
 	}
 }
 
-func sparkRoles(obj kinds.Object) (components, error) {
-	r := roster{namespace: obj.GetNamespace()}
+func sparkRoles(obj kinds.Object) (words.Components, error) {
+	r := words.Roster{Namespace: obj.GetNamespace()}
 	for _, role := range []struct {
 		name     string
 		replicas int64
 	}{{"driver", 1}, {"executor", sparkExecutors(obj)}} {
 		need, err := sparkNeed(obj, role.name)
 		if err != nil {
-			r.fail(role.name, err)
+			r.Fail(role.name, err)
 			continue
 		}
-		r.add(role.name, role.replicas, need)
+		r.Add(role.name, role.replicas, need)
 	}
-	return r.result()
+	return r.Result()
 }
 
 // sparkExecutors returns how many executors a job starts with.
 func sparkExecutors(obj kinds.Object) int64 {
-	n := countOr(1, obj.Object, "spec", "executor", "instances")
+	n := words.CountOr(1, obj.Object, "spec", "executor", "instances")
 	dynamic := rules.Object(obj.Object, "spec", "dynamicAllocation")
 	if rules.Bool(dynamic, "enabled") {
 		n = max(rules.Number(obj.Object, "spec", "executor", "instances"), rules.Number(dynamic, "initialExecutors"),
@@ -102,14 +115,14 @@ const (
 
 // sparkNeed is what one pod of a role needs. A pod asks for its heap and an
 // overhead; a number of memory without a unit counts in mebibytes.
-func sparkNeed(obj kinds.Object, name string) (*needed, error) {
+func sparkNeed(obj kinds.Object, name string) (*words.Needed, error) {
 	role := rules.Object(obj.Object, "spec", name)
-	podSpec := pick(role, "nodeSelector", "tolerations", "affinity", "initContainers")
+	podSpec := words.Pick(role, "nodeSelector", "tolerations", "affinity", "initContainers")
 	podSpec["containers"] = rules.List(role, "sidecars")
 	if podSpec["nodeSelector"] == nil && rules.Value(obj.Object, "spec", "nodeSelector") != nil {
 		podSpec["nodeSelector"] = rules.Value(obj.Object, "spec", "nodeSelector")
 	}
-	need, err := requirements(obj.GetNamespace(), podSpec)
+	need, err := words.Requirements(obj.GetNamespace(), podSpec)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +136,7 @@ func sparkNeed(obj kinds.Object, name string) (*needed, error) {
 	if gpu := rules.Text(role, "gpu", "name"); gpu != "" {
 		own[corev1.ResourceName(gpu)] = *resource.NewQuantity(rules.Number(role, "gpu", "quantity"), resource.DecimalSI)
 	}
-	return plus(obj.GetNamespace(), need, own), nil
+	return words.Classed(obj.GetNamespace(), words.Plus(obj.GetNamespace(), need, own), rules.Text(role, "priorityClassName")), nil
 }
 
 func sparkCores(role map[string]any) (resource.Quantity, error) {
@@ -164,7 +177,7 @@ func sparkAmount(role map[string]any, field, none string) (resource.Quantity, er
 	if text == "" {
 		text = none
 	}
-	q, err := memory(text, mebi)
+	q, err := rules.Memory(text, mebi)
 	if err != nil {
 		return q, fmt.Errorf("%s: %w", field, err)
 	}

@@ -1,4 +1,4 @@
-package customizations
+package rules
 
 import (
 	"fmt"
@@ -7,8 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-
-	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
 // binary are the units of memory that programs on the JVM are configured with.
@@ -22,10 +20,10 @@ var binary = map[string]int64{
 	"b": 1, "bytes": 1,
 }
 
-// memory reads an amount of memory of a program on the JVM, "512m" or "1 gb";
+// Memory reads an amount of memory of a program on the JVM, "512m" or "1 gb";
 // a number without a unit counts in the given one. Texts with an "i", "2Gi", are
 // amounts as Kubernetes writes them.
-func memory(text string, unit int64) (resource.Quantity, error) {
+func Memory(text string, unit int64) (resource.Quantity, error) {
 	text = strings.TrimSpace(text)
 	digits := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
 	if digits < 0 {
@@ -35,7 +33,7 @@ func memory(text string, unit int64) (resource.Quantity, error) {
 	if name != "" {
 		var known bool
 		if unit, known = binary[name]; !known {
-			return rules.Quantity(text)
+			return Quantity(text)
 		}
 	}
 	n, err := strconv.ParseInt(text[:digits], 10, 64)
@@ -45,8 +43,8 @@ func memory(text string, unit int64) (resource.Quantity, error) {
 	return *resource.NewQuantity(n*unit, resource.BinarySI), nil
 }
 
-// most returns for each resource the larger of two amounts.
-func most(a, b corev1.ResourceList) corev1.ResourceList {
+// Most returns for each resource the larger of two amounts.
+func Most(a, b corev1.ResourceList) corev1.ResourceList {
 	out := a.DeepCopy()
 	for name, q := range b {
 		if has, ok := out[name]; !ok || has.Cmp(q) < 0 {

@@ -1,4 +1,4 @@
-package customizations
+package words
 
 import (
 	"maps"
@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// at splits a path as it is written in this package: names between points.
-func at(path string) []string { return strings.Split(path, ".") }
+// At splits a path as it is written in this package: names between points.
+func At(path string) []string { return strings.Split(path, ".") }
 
-// find returns all that stands at a path. A name with a star matches names of
+// Find returns all that stands at a path. A name with a star matches names of
 // an object's fields, and a star all entries of a list, too. Fields come in the
 // order of their names.
-func find(node any, path string) []any {
+func Find(node any, path string) []any {
 	found := []any{node}
-	for _, name := range at(path) {
+	for _, name := range At(path) {
 		var below []any
 		for _, n := range found {
 			below = append(below, step(n, name)...)
@@ -49,12 +49,23 @@ func step(node any, name string) []any {
 	return nil
 }
 
-// objects returns what of the values at a path is an object.
-func objects(node any, path string) []map[string]any {
+// Objects returns what of the values at a path is an object.
+func Objects(node any, path string) []map[string]any {
 	var out []map[string]any
-	for _, v := range find(node, path) {
+	for _, v := range Find(node, path) {
 		if o, ok := v.(map[string]any); ok {
 			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// Pick returns the named fields of m.
+func Pick(m map[string]any, names ...string) map[string]any {
+	out := map[string]any{}
+	for _, name := range names {
+		if v := m[name]; v != nil {
+			out[name] = v
 		}
 	}
 	return out

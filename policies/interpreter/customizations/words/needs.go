@@ -1,4 +1,4 @@
-package customizations
+package words
 
 import (
 	"maps"
@@ -10,11 +10,11 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
-// need is a rule for dependencies.
-type need = func(kinds.Object) ([]kinds.Dependency, error)
+// Need is a rule for dependencies.
+type Need = func(kinds.Object) ([]kinds.Dependency, error)
 
-// needs returns a rule for all that several rules find.
-func needs(all ...need) need {
+// Needs returns a rule for all that several rules find.
+func Needs(all ...Need) Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
 		lists := make([][]kinds.Dependency, len(all))
 		for i, n := range all {
@@ -28,12 +28,12 @@ func needs(all ...need) need {
 	}
 }
 
-// pods needs what pods of the specs at the paths need.
-func pods(paths ...string) need {
+// Pods needs what pods of the specs at the paths need.
+func Pods(paths ...string) Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
 		var lists [][]kinds.Dependency
 		for _, path := range paths {
-			for _, spec := range objects(obj.Object, path) {
+			for _, spec := range Objects(obj.Object, path) {
 				found, err := rules.PodDependencies(obj.GetNamespace(), spec)
 				if err != nil {
 					return nil, err
@@ -45,15 +45,15 @@ func pods(paths ...string) need {
 	}
 }
 
-// podOf is a pod spec that is put together from fields of an object: paths of
-// containers and of volumes.
-type podOf struct{ containers, volumes []string }
+// PodOf is a pod spec that is put together from fields of an object: paths of
+// Containers and of volumes.
+type PodOf struct{ Containers, Volumes []string }
 
-// podsOf needs what a pod with these containers and volumes needs.
-func podsOf(parts podOf) need {
+// PodsOf needs what a pod with these containers and volumes needs.
+func PodsOf(parts PodOf) Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
 		return rules.PodDependencies(obj.GetNamespace(), map[string]any{
-			"containers": join(obj, parts.containers), "volumes": join(obj, parts.volumes),
+			"containers": join(obj, parts.Containers), "volumes": join(obj, parts.Volumes),
 		})
 	}
 }
@@ -61,20 +61,20 @@ func podsOf(parts podOf) need {
 func join(obj kinds.Object, paths []string) []any {
 	out := []any{}
 	for _, path := range paths {
-		for _, o := range objects(obj.Object, path) {
+		for _, o := range Objects(obj.Object, path) {
 			out = append(out, o)
 		}
 	}
 	return out
 }
 
-// named needs resources of one kind by the names at the paths, in the
-// namespace of the object.
-func named(apiVersion, kind string, paths ...string) need {
+// Named needs resources of one kind by the names at the paths, in the
+// Namespace of the object.
+func Named(apiVersion, kind string, paths ...string) Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
-		found := rules.Needs{Namespace: scope(kind, obj.GetNamespace())}
+		found := rules.Needs{Namespace: Scope(kind, obj.GetNamespace())}
 		for _, path := range paths {
-			for _, v := range find(obj.Object, path) {
+			for _, v := range Find(obj.Object, path) {
 				name, _ := v.(string)
 				found.AddOf(apiVersion, kind, name)
 			}
@@ -83,17 +83,20 @@ func named(apiVersion, kind string, paths ...string) need {
 	}
 }
 
-func secrets(paths ...string) need    { return named("v1", "Secret", paths...) }
-func configMaps(paths ...string) need { return named("v1", "ConfigMap", paths...) }
+// Secrets needs secrets by name.
+func Secrets(paths ...string) Need { return Named("v1", "Secret", paths...) }
 
-// serviceAccounts needs accounts by name; the default one is everywhere.
-func serviceAccounts(paths ...string) need {
-	return except("default", named("v1", "ServiceAccount", paths...))
+// ConfigMaps needs config maps by name.
+func ConfigMaps(paths ...string) Need { return Named("v1", "ConfigMap", paths...) }
+
+// ServiceAccounts needs accounts by name; the default one is everywhere.
+func ServiceAccounts(paths ...string) Need {
+	return Except("default", Named("v1", "ServiceAccount", paths...))
 }
 
-// except leaves out what has a name that stands for no resource, or for one
+// Except leaves out what has a name that stands for no resource, or for one
 // that is always there.
-func except(name string, n need) need {
+func Except(name string, n Need) Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
 		found, err := n(obj)
 		var out []kinds.Dependency
@@ -106,14 +109,14 @@ func except(name string, n need) need {
 	}
 }
 
-// refs needs what the objects at the paths refer to by name. Where one says no
+// Refs needs what the objects at the paths refer to by name. Where one says no
 // kind, namespace or version, it means the given ones and the object's own; the
 // object's own version, too, if none is given.
-func refs(apiVersion, kind string, paths ...string) need {
+func Refs(apiVersion, kind string, paths ...string) Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
 		var found []kinds.Dependency
 		for _, path := range paths {
-			for _, ref := range objects(obj.Object, path) {
+			for _, ref := range Objects(obj.Object, path) {
 				d := kinds.Dependency{APIVersion: apiVersion, Kind: kind, Namespace: obj.GetNamespace(), Name: rules.Text(ref, "name")}
 				if apiVersion == "" {
 					d.APIVersion = obj.GetAPIVersion()
@@ -121,7 +124,7 @@ func refs(apiVersion, kind string, paths ...string) need {
 				override(&d.APIVersion, ref, "apiVersion")
 				override(&d.Kind, ref, "kind")
 				override(&d.Namespace, ref, "namespace")
-				if d.Namespace = scope(d.Kind, d.Namespace); d.Name != "" {
+				if d.Namespace = Scope(d.Kind, d.Namespace); d.Name != "" {
 					found = append(found, d)
 				}
 			}
@@ -136,17 +139,17 @@ func override(field *string, ref map[string]any, name string) {
 	}
 }
 
-// scope returns the namespace of a resource that is looked for from one: none
+// Scope returns the namespace of a resource that is looked for from one: none
 // for kinds that say by their names that they belong to the cluster.
-func scope(kind, namespace string) string {
+func Scope(kind, namespace string) string {
 	if strings.HasPrefix(kind, "Cluster") {
 		return ""
 	}
 	return namespace
 }
 
-// within has a rule look from another namespace; from none, it finds nothing.
-func within(namespace func(kinds.Object) string, n need) need {
+// Within has a rule look from another namespace; from none, it finds nothing.
+func Within(namespace func(kinds.Object) string, n Need) Need {
 	return func(obj kinds.Object) ([]kinds.Dependency, error) {
 		ns := namespace(obj)
 		if ns == "" {
@@ -158,11 +161,12 @@ func within(namespace func(kinds.Object) string, n need) need {
 	}
 }
 
-func always(namespace string) func(kinds.Object) string {
+// Always returns an answer that is the same for all objects.
+func Always(namespace string) func(kinds.Object) string {
 	return func(kinds.Object) string { return namespace }
 }
 
-// textAt returns a question for the text at a path.
-func textAt(path string) func(kinds.Object) string {
-	return func(obj kinds.Object) string { return rules.Text(obj.Object, at(path)...) }
+// TextAt returns a question for the text at a path.
+func TextAt(path string) func(kinds.Object) string {
+	return func(obj kinds.Object) string { return rules.Text(obj.Object, At(path)...) }
 }

@@ -1,8 +1,9 @@
-package customizations
+package batch
 
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flotilla-io/flotilla/policies/interpreter/customizations/words"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
@@ -10,8 +11,8 @@ import (
 // sigs is batch workloads of Kubernetes' own interest groups.
 func sigs() kinds.Table {
 	return kinds.Table{
-		kind("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"): leaderWorkerSet(),
-		kind("jobset.x-k8s.io/v1alpha2", "JobSet"):             jobSet(),
+		words.Kind("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"): leaderWorkerSet(),
+		words.Kind("jobset.x-k8s.io/v1alpha2", "JobSet"):             jobSet(),
 	}
 }
 
@@ -25,22 +26,22 @@ func leaderWorkerSet() kinds.Rules {
 		Retain:     rules.RetainReplicas,
 		Retains:    rules.RetainsReplicas,
 		Reflect:    rules.ReflectTracked(append(counts, "conditions", "hpaPodSelector")...),
-		Health: all(current, isTrue("Available"), notTrue("UpdateInProgress"), enough("status.readyReplicas", "spec.replicas", 1),
-			enough("status.updatedReplicas", "spec.replicas", 1)),
+		Health: words.All(words.Current, words.IsTrue("Available"), words.NotTrue("UpdateInProgress"), words.Enough("status.readyReplicas", "spec.replicas", 1),
+			words.Enough("status.updatedReplicas", "spec.replicas", 1)),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.EveryCondition("Progressing", "UpdateInProgress"),
 			rules.Same("hpaPodSelector")),
-		Dependencies: pods("spec.leaderWorkerTemplate.*Template.spec"),
+		Dependencies: words.Pods("spec.leaderWorkerTemplate.*Template.spec"),
 	}
 }
 
 // groupReplicas counts groups, each of which needs what all its pods do.
-func groupReplicas(obj kinds.Object) (int32, *needed, error) {
+func groupReplicas(obj kinds.Object) (int32, *words.Needed, error) {
 	parts, err := groupRoles(obj)
 	if err != nil {
 		return 0, nil, err
 	}
-	groups := countOr(1, obj.Object, "spec", "replicas")
-	need := &needed{Namespace: obj.GetNamespace()}
+	groups := words.CountOr(1, obj.Object, "spec", "replicas")
+	need := &words.Needed{Namespace: obj.GetNamespace()}
 	for _, part := range parts {
 		req := part.ReplicaRequirements
 		if req == nil {
@@ -58,7 +59,7 @@ func groupReplicas(obj kinds.Object) (int32, *needed, error) {
 			q.Mul(pods) // false tells that it is large, not that it is wrong
 			scaled[name] = q
 		}
-		need = plus(obj.GetNamespace(), need, scaled)
+		need = words.Plus(obj.GetNamespace(), need, scaled)
 	}
 	if need.NodeClaim == nil && need.ResourceRequest == nil {
 		need = nil
@@ -68,36 +69,46 @@ func groupReplicas(obj kinds.Object) (int32, *needed, error) {
 
 // groupWorkers is how many workers a group has beside its leader.
 func groupWorkers(obj kinds.Object) int64 {
-	return max(countOr(1, obj.Object, "spec", "leaderWorkerTemplate", "size")-1, 0)
+	return max(words.CountOr(1, obj.Object, "spec", "leaderWorkerTemplate", "size")-1, 0)
 }
 
-func groupRoles(obj kinds.Object) (components, error) {
-	groups := countOr(1, obj.Object, "spec", "replicas")
+func groupRoles(obj kinds.Object) (words.Components, error) {
+	groups := words.CountOr(1, obj.Object, "spec", "replicas")
 	worker := rules.Object(obj.Object, "spec", "leaderWorkerTemplate", "workerTemplate", "spec")
 	leader := rules.Object(obj.Object, "spec", "leaderWorkerTemplate", "leaderTemplate", "spec")
 	if leader == nil {
 		leader = worker
 	}
-	r := roster{namespace: obj.GetNamespace()}
-	r.pods("leader", groups, leader)
+	r := words.Roster{Namespace: obj.GetNamespace()}
+	r.Pods("leader", groups, leader)
 	if n := groupWorkers(obj); n > 0 {
-		r.pods("worker", product(groups, n), worker)
+		r.Pods("worker", rules.Product(groups, n), worker)
 	}
-	return r.result()
+	return r.Result()
 }
 
 func jobSet() kinds.Rules {
-	return kinds.Rules{
-		Components: tasks("spec.replicatedJobs", "template.spec.template", func(job map[string]any) int64 {
-			return product(countOr(1, job, "replicas"), countOr(1, job, "template", "spec", "parallelism"))
+	return words.Graded(kinds.Rules{
+		Components: words.Tasks("spec.replicatedJobs", "template.spec.template", func(job map[string]any) int64 {
+			return rules.Product(words.CountOr(1, job, "replicas"), words.CountOr(1, job, "template", "spec", "parallelism"))
 		}),
 		Reflect: rules.Reflect("conditions", "restarts", "restartsCountTowardsMax", "terminalState", "replicatedJobsStatus"),
-		Health:  all(notTrue("Failed"), oneOf(isTrue("Completed"), all(asks("spec.suspend"), isTrue("Suspended")), jobsRun)),
 		Aggregate: rules.Aggregate(
 			rules.Entries("replicatedJobsStatus", 1000, []string{"name"}, rules.Sum("ready", "succeeded", "failed", "active", "suspended")),
-			rules.Sum("restarts", "restartsCountTowardsMax"), rules.Worst("terminalState", "", "Failed", "", "Completed"),
+			rules.Sum("restarts", "restartsCountTowardsMax"), rules.Worst("terminalState", "", "Failed", rules.Others, "", "Completed"),
 			rules.EveryCondition("StartupPolicyInProgress")),
-		Dependencies: pods("spec.replicatedJobs.*.template.spec.template.spec"),
+		Dependencies: words.Pods("spec.replicatedJobs.*.template.spec.template.spec"),
+	}, jobSetGrade)
+}
+
+func jobSetGrade(obj kinds.Object) words.Grade {
+	switch {
+	case !words.Says(words.NotTrue("Failed"), obj) || rules.Object(obj.Object, "status") == nil:
+		return words.Failing
+	case words.Says(words.OneOf(words.IsTrue("Completed"), words.All(words.Asks("spec.suspend"), words.IsTrue("Suspended")), jobsRun), obj):
+		return words.Fine
+	default:
+		return words.Waiting
 	}
 }
 
@@ -108,7 +119,7 @@ func jobsRun(obj kinds.Object) (bool, error) {
 		said[rules.Text(s, "name")] = rules.Number(s, "ready") + rules.Number(s, "succeeded")
 	}
 	for _, job := range rules.Objects(obj.Object, "spec", "replicatedJobs") {
-		if said[rules.Text(job, "name")] < countOr(1, job, "replicas") {
+		if said[rules.Text(job, "name")] < words.CountOr(1, job, "replicas") {
 			return false, nil
 		}
 	}

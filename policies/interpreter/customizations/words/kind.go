@@ -1,0 +1,19 @@
+package words
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+)
+
+// Kind names a kind as it is written in a manifest.
+func Kind(apiVersion, name string) schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(apiVersion, name)
+}
+
+// Served adds the same rules for several versions of a group.
+func Served(t kinds.Table, group string, versions []string, name string, r kinds.Rules) {
+	for _, v := range versions {
+		t[schema.GroupVersionKind{Group: group, Version: v, Kind: name}] = r
+	}
+}
