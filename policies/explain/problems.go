@@ -17,8 +17,8 @@ import (
 
 // importance orders problems: what keeps all from running comes first.
 var importance = []string{
-	ReasonDeleting, ReasonNeverPropagated, ReasonNoPolicy, ReasonWaitingForOverrides, ReasonInvalidTemplate, ReasonBindingTaken, ReasonNotBound,
-	ReasonWaitingForEdit, ReasonBehind, ReasonNotPlaced, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonClusterSilent, ReasonNotApplied,
+	ReasonDeleting, ReasonPolicyNotReady, ReasonPolicyIdle, ReasonPolicyProblem, ReasonNeverPropagated, ReasonNoPolicy, ReasonWaitingForOverrides, ReasonInvalidTemplate, ReasonBindingTaken, ReasonNotBound,
+	ReasonWaitingForEdit, ReasonBehind, ReasonUnknownCluster, ReasonNotPlaced, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonClusterSilent, ReasonNotApplied,
 	ReasonDispatchingSuspended, ReasonUnhealthy, ReasonUnreadableRecord, ReasonNotRead,
 }
 
