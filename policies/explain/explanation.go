@@ -353,4 +353,7 @@ type Delivered struct {
 	Health string `json:"health,omitempty"`
 	// Message of the member where it was not applied.
 	Message string `json:"message,omitempty"`
+	// Ails is what keeps it from being healthy there, as its Pods say; empty where it is
+	// healthy, and where that is not known.
+	Ails string `json:"ails,omitempty"`
 }

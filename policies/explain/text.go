@@ -332,7 +332,7 @@ func (w *writer) delivery(d *Delivery) {
 }
 
 func (c Delivered) row() []string {
-	applied, health, why := "not yet", c.Health, c.Message
+	applied, health, why := "not yet", c.Health, cmp.Or(c.Message, c.Ails)
 	switch {
 	case c.Applied != nil && *c.Applied:
 		applied = "yes"
