@@ -268,6 +268,8 @@ type Verdict struct {
 	Plugin string `json:"plugin,omitempty"`
 	// Why it was refused or left out.
 	Why string `json:"why,omitempty"`
+	// Taints that its operators gave it, as "key=value:Effect".
+	Taints []string `json:"taints,omitempty"`
 	// Score in all, and by plugin.
 	Score  int64            `json:"score,omitempty"`
 	Scores map[string]int64 `json:"scores,omitempty"`

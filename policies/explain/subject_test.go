@@ -16,14 +16,14 @@ kind: PropagationPolicy
 metadata: {namespace: shop, name: web, uid: u-p, generation: 2, labels: {propagationpolicy.karmada.io/permanent-id: p-web}}
 spec:
   resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: web}]
-  placement: {clusterAffinity: {clusterNames: [east, wst]}}
+  placement: {clusterAffinity: {clusterNames: [east, wst]}, clusterTolerations: [{key: edge, operator: Exists}]}
 `
 
 // TestMistypedClusterGolden: whoever asks about the workload, or about its policy, is told.
 func TestMistypedClusterGolden(t *testing.T) {
 	in := explain.Input{
 		Now: noon, Template: template(t, deployment), Policies: []policyv1alpha1.Policy{parse(t, mistyped, &policyv1alpha1.PropagationPolicy{})},
-		Clusters: []*clusterv1alpha1.Cluster{cluster(t, "east", "gold", ""), cluster(t, "west", "gold", "")},
+		Clusters: []*clusterv1alpha1.Cluster{cluster(t, "east", "gold", `spec: {taints: [{key: edge, effect: NoSchedule}]}`), cluster(t, "west", "gold", "")},
 	}
 	golden(t, "mistyped.txt", explain.Explain(in).Text(explain.TextOptions{}))
 	for name, status := range map[string]string{
