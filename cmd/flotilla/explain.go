@@ -148,6 +148,9 @@ func (f *explainFlags) run(ctx context.Context, stdin io.Reader, out io.Writer, 
 		}
 	}
 	e := explain.Explain(in)
+	if in.Symptoms = f.examine(ctx, e, in.Template); len(in.Symptoms) > 0 {
+		e = explain.Explain(in)
+	}
 	if len(f.scope.Named()) > 0 {
 		e = e.Only(f.scope.Named())
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metatable "k8s.io/apimachinery/pkg/api/meta/table"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +26,7 @@ var columns = []metav1.TableColumnDefinition{
 	{Name: "Provider", Type: "string", Priority: 1, Description: "Provider that runs the cluster."},
 	{Name: "API-Endpoint", Type: "string", Priority: 1, Description: "URL of the cluster's API server."},
 	{Name: "Proxy-URL", Type: "string", Priority: 1, Description: "Proxy on the way to the cluster."},
+	{Name: "Taints", Type: "string", Priority: 1, Description: "Taints that keep work away from the cluster."},
 }
 
 // table shows Clusters as rows.
@@ -62,8 +64,17 @@ func row(obj runtime.Object, _ metav1.Object, name, age string) ([]any, error) {
 	return []any{
 		name, bounded(cluster.Status.KubernetesVersion), string(cluster.Spec.SyncMode), string(ready), age,
 		orNone(strings.Join(cluster.Spec.Zones, ",")), orNone(cluster.Spec.Region), orNone(cluster.Spec.Provider),
-		cluster.Spec.APIEndpoint, orNone(cluster.Spec.ProxyURL),
+		cluster.Spec.APIEndpoint, orNone(cluster.Spec.ProxyURL), orNone(taints(cluster.Spec.Taints)),
 	}, nil
+}
+
+// taints are those of a cluster on one line.
+func taints(all []corev1.Taint) string {
+	texts := make([]string, len(all))
+	for i := range all {
+		texts[i] = all[i].ToString()
+	}
+	return strings.Join(texts, ",")
 }
 
 // mostVersion is how many characters of a version a row has room for.

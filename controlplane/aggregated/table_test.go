@@ -20,6 +20,7 @@ func TestConvertToTable(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "eu-1", CreationTimestamp: created},
 		Spec: clusterv1alpha1.ClusterSpec{
 			SyncMode: clusterv1alpha1.Push, Zones: []string{"a", "b"}, Region: "eu", Provider: "acme", APIEndpoint: "https://eu", ProxyURL: "http://proxy",
+			Taints: []corev1.Taint{{Key: "maintenance", Value: "tonight", Effect: corev1.TaintEffectNoExecute}, {Key: "edge", Effect: corev1.TaintEffectNoSchedule}},
 		},
 		Status: clusterv1alpha1.ClusterStatus{
 			KubernetesVersion: "v1.36.4",
@@ -29,8 +30,8 @@ func TestConvertToTable(t *testing.T) {
 	bare := clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "us-1", CreationTimestamp: created}, Spec: clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Pull}}
 	long := *full.DeepCopy()
 	long.Status.KubernetesVersion = strings.Repeat("v", 5000)
-	fullRow := []any{"eu-1", "v1.36.4", "Push", "True", "2d", "a,b", "eu", "acme", "https://eu", "http://proxy"}
-	bareRow := []any{"us-1", "", "Pull", "Unknown", "2d", "<none>", "<none>", "<none>", "", "<none>"}
+	fullRow := []any{"eu-1", "v1.36.4", "Push", "True", "2d", "a,b", "eu", "acme", "https://eu", "http://proxy", "maintenance=tonight:NoExecute,edge:NoSchedule"}
+	bareRow := []any{"us-1", "", "Pull", "Unknown", "2d", "<none>", "<none>", "<none>", "", "<none>", "<none>"}
 	longRow := slices.Clone(fullRow)
 	longRow[1] = strings.Repeat("v", 40) + "…"
 	cases := map[string]struct {
@@ -40,11 +41,11 @@ func TestConvertToTable(t *testing.T) {
 		wantColumns int
 		wantVersion string
 	}{
-		"one cluster":                    {object: &full, wantRows: [][]any{fullRow}, wantColumns: 10},
-		"one whose version takes no end": {object: &long, wantRows: [][]any{longRow}, wantColumns: 10},
+		"one cluster":                    {object: &full, wantRows: [][]any{fullRow}, wantColumns: 11},
+		"one whose version takes no end": {object: &long, wantRows: [][]any{longRow}, wantColumns: 11},
 		"a list": {
 			object:   &clusterv1alpha1.ClusterList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []clusterv1alpha1.Cluster{full, bare}},
-			wantRows: [][]any{fullRow, bareRow}, wantColumns: 10, wantVersion: "7",
+			wantRows: [][]any{fullRow, bareRow}, wantColumns: 11, wantVersion: "7",
 		},
 		"an event of a watch after the first has no headers": {object: &bare, options: &metav1.TableOptions{NoHeaders: true}, wantRows: [][]any{bareRow}},
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/informers"
@@ -20,7 +19,6 @@ import (
 	"k8s.io/client-go/util/keyutil"
 	controllersmetrics "k8s.io/component-base/metrics/prometheus/controllers"
 	"k8s.io/controller-manager/pkg/clientbuilder"
-	"k8s.io/controller-manager/pkg/informerfactory"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/app/config"
@@ -39,8 +37,8 @@ type environment struct {
 	context app.ControllerContext
 	clients clientbuilder.ControllerClientBuilder
 	config  *config.CompletedConfig
-	graph   informerfactory.InformerFactory // what the garbage collector watches through
-	whole   bool                            // all controllers of a cluster run, not those of a hub
+	graph   *watches // what the garbage collector watches through
+	whole   bool     // all controllers of a cluster run, not those of a hub
 }
 
 // newEnvironment connects the informers. In a whole cluster the garbage collector shares the controllers' objects;
@@ -61,23 +59,27 @@ func newEnvironment(ctx context.Context, cfg *config.CompletedConfig, whole bool
 	}
 	period := resyncPeriod(cfg.ComponentConfig.Generic.MinResyncPeriod.Duration)
 	typed := informers.NewSharedInformerFactoryWithOptions(client, period(), informers.WithTransform(withoutManagedFields))
-	named := metadatainformer.NewSharedInformerFactoryWithOptions(metadataClient, period(), metadatainformer.WithTransform(withoutManagedFields))
+	graph := newWatches(typed, func() metadatainformer.SharedInformerFactory {
+		return metadatainformer.NewSharedInformerFactoryWithOptions(metadataClient, period(), metadatainformer.WithTransform(withoutManagedFields))
+	})
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery))
 	go wait.UntilWithContext(ctx, func(context.Context) { mapper.Reset() }, mapperPeriod)
 
 	env := &environment{whole: whole, clients: clients, config: cfg, context: app.ControllerContext{
 		ClientBuilder:                   clients,
 		InformerFactory:                 typed,
-		ObjectOrMetadataInformerFactory: informerfactory.NewInformerFactory(typed, named),
+		ObjectOrMetadataInformerFactory: graph,
 		ComponentConfig:                 cfg.ComponentConfig,
 		RESTMapper:                      mapper,
 		InformersStarted:                make(chan struct{}),
 		ResyncPeriod:                    period,
 		ControllerManagerMetrics:        controllersmetrics.NewControllerManagerMetrics(userAgent),
 	}}
-	env.graph = env.context.ObjectOrMetadataInformerFactory
+	env.graph = graph
 	if !whole {
-		env.graph = ownersOnly{metadatainformer.NewSharedInformerFactoryWithOptions(metadataClient, 0, metadatainformer.WithTransform(withOwnersOnly))}
+		env.graph = newWatches(nil, func() metadatainformer.SharedInformerFactory {
+			return metadatainformer.NewSharedInformerFactoryWithOptions(metadataClient, 0, metadatainformer.WithTransform(withOwnersOnly))
+		})
 	}
 	env.context.GraphBuilder = garbagecollector.NewDependencyGraphBuilder(
 		ctx, metadataClient, mapper, garbagecollector.DefaultIgnoredResources(), env.graph, env.context.InformersStarted)
@@ -192,7 +194,7 @@ func (e *environment) newKinds() (*kinds, error) {
 	if err != nil {
 		return nil, err
 	}
-	kinds := newKinds(discovery, clock.RealClock{})
+	kinds := newKinds(discovery, clock.RealClock{}, e.graph.forget)
 	return kinds, kinds.follow(e.graph)
 }
 
@@ -241,14 +243,4 @@ func withOwnersOnly(obj any) (any, error) {
 		accessor.SetLabels(nil)
 	}
 	return obj, nil
-}
-
-// ownersOnly gives the garbage collector informers that know names and owners alone.
-type ownersOnly struct {
-	metadatainformer.SharedInformerFactory
-}
-
-// ForResource never fails: any resource has metadata.
-func (o ownersOnly) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
-	return o.SharedInformerFactory.ForResource(resource), nil
 }

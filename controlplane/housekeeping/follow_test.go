@@ -14,25 +14,25 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// watched stands in for informers, and keeps who listens to them.
-type watched map[string]cache.ResourceEventHandler
+// followed stands in for informers, and keeps who listens to them.
+type followed map[string]cache.ResourceEventHandler
 
-func (w watched) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
-	return &watchedKind{handlers: w, resource: resource.Resource}, nil
+func (w followed) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
+	return &followedKind{handlers: w, resource: resource.Resource}, nil
 }
 
-func (watched) Start(<-chan struct{}) {}
+func (followed) Start(<-chan struct{}) {}
 
-type watchedKind struct {
+type followedKind struct {
 	informers.GenericInformer
 	cache.SharedIndexInformer
-	handlers watched
+	handlers followed
 	resource string
 }
 
-func (k *watchedKind) Informer() cache.SharedIndexInformer { return k }
+func (k *followedKind) Informer() cache.SharedIndexInformer { return k }
 
-func (k *watchedKind) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+func (k *followedKind) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	k.handlers[k.resource] = h
 	return nil, nil
 }
@@ -55,8 +55,8 @@ func TestKindsAreFollowed(t *testing.T) {
 	for name, tc := range cases {
 		for _, resource := range []string{"apiservices", "customresourcedefinitions"} {
 			t.Run(name+", of "+resource, func(t *testing.T) {
-				server, handlers := &countingServer{}, watched{}
-				kinds := newKinds(server, testingclock.NewFakePassiveClock(time.Unix(1_000_000, 0)))
+				server, handlers := &countingServer{}, followed{}
+				kinds := newKinds(server, testingclock.NewFakePassiveClock(time.Unix(1_000_000, 0)), func(schema.GroupVersionResource) {})
 				if err := kinds.follow(handlers); err != nil {
 					t.Fatal(err)
 				}

@@ -29,16 +29,20 @@ const (
 type kinds struct {
 	discovery.ServerResourcesInterface
 	clock clock.PassiveClock
+	// gone hears of each resource that the server had and has no more, or prefers another
+	// version of.
+	gone func(schema.GroupVersionResource)
 
 	mu        sync.Mutex
 	askUntil  time.Time
 	askedAt   time.Time
 	preferred []*metav1.APIResourceList
 	err       error
+	had       map[schema.GroupVersionResource]struct{} // by the last answer that was whole
 }
 
-func newKinds(server discovery.ServerResourcesInterface, clock clock.PassiveClock) *kinds {
-	return &kinds{ServerResourcesInterface: server, clock: clock}
+func newKinds(server discovery.ServerResourcesInterface, clock clock.PassiveClock, gone func(schema.GroupVersionResource)) *kinds {
+	return &kinds{ServerResourcesInterface: server, clock: clock, gone: gone}
 }
 
 // follow lets the definitions of kinds, of both sorts, end the validity of the last answer.
@@ -88,8 +92,27 @@ func (k *kinds) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
 	if k.err != nil || now.Before(k.askUntil) || now.Sub(k.askedAt) >= kindsMaxAge {
 		k.preferred, k.err = k.ServerResourcesInterface.ServerPreferredResources()
 		k.askedAt = now
+		k.compare()
 	}
 	return k.preferred, k.err
+}
+
+// compare tells of what is gone. An answer that lacks a group because that does not answer
+// says nothing.
+func (k *kinds) compare() {
+	if k.err != nil {
+		return
+	}
+	now, err := discovery.GroupVersionResources(k.preferred)
+	if err != nil {
+		return
+	}
+	for resource := range k.had {
+		if _, has := now[resource]; !has {
+			k.gone(resource)
+		}
+	}
+	k.had = now
 }
 
 // namespaced are the resources that lie in namespaces, for quotas.

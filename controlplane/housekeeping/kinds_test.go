@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	testingclock "k8s.io/utils/clock/testing"
 )
@@ -38,7 +39,7 @@ func TestKindsAskTheServer(t *testing.T) {
 	for name, steps := range cases {
 		t.Run(name, func(t *testing.T) {
 			server, clock := &countingServer{}, testingclock.NewFakePassiveClock(time.Unix(1_000_000, 0))
-			kinds := newKinds(server, clock)
+			kinds := newKinds(server, clock, func(schema.GroupVersionResource) {})
 			for i, s := range steps {
 				clock.SetTime(clock.Now().Add(s.after))
 				if s.changed {

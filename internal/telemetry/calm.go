@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"log/slog"
+	"slices"
 )
 
 // detail is the level of what a healthy program does at every start and stop.
@@ -25,10 +26,19 @@ var routine = map[string]bool{
 	"Wait completed, proceeding to shutdown the manager":     true,
 }
 
-// passing is what the garbage collector calls an error of every start: it looks once a
-// second whether it knows all kinds, and takes longer for the first time. Its workers do
-// not wait for that. A kind that cannot be watched is told of by who watches it.
-const passing = "timed out waiting for dependency graph builder sync during GC sync"
+// passing are faults that Kubernetes' own parts tell of at a healthy start, or of every
+// start after a kill, by what each record says.
+var passing = []struct{ message, err string }{
+	// The garbage collector looks once a second whether it knows all kinds, and takes longer
+	// for the first time. Its workers do not wait for that. A kind that cannot be watched is
+	// told of by who watches it.
+	{err: "timed out waiting for dependency graph builder sync during GC sync"},
+	{message: "Unable to sync caches"},
+	// The API server takes its own address out of the list before it enters it.
+	{message: "Found stale data, removed previous endpoints on kubernetes service, apiserver didn't exit successfully previously"},
+	// Its namespace is made a moment later, and it is tried again.
+	{message: "Error while syncing ConfigMap", err: `namespaces "kube-system" not found`},
+}
 
 // calm is a handler that takes what is routine for detail. Other faults go through.
 type calm struct{ slog.Handler }
@@ -51,10 +61,14 @@ func (c calm) WithAttrs(attrs []slog.Attr) slog.Handler { return calm{c.Handler.
 func (c calm) WithGroup(name string) slog.Handler { return calm{c.Handler.WithGroup(name)} }
 
 func isPassing(r slog.Record) bool {
-	found := false
+	said := ""
 	r.Attrs(func(a slog.Attr) bool {
-		found = a.Key == "err" && a.Value.String() == passing
-		return !found
+		if a.Key == "err" {
+			said = a.Value.String()
+		}
+		return said == ""
 	})
-	return found
+	return slices.ContainsFunc(passing, func(p struct{ message, err string }) bool {
+		return (p.message == "" || p.message == r.Message) && (p.err == "" || p.err == said)
+	})
 }

@@ -19,6 +19,9 @@ type LogOptions struct {
 	Verbosity int
 	// Format is "text" or "json"; empty means text.
 	Format string
+	// Screen is where our own faults, and what somebody who looks on waits for, are told in
+	// short besides; nil for nowhere.
+	Screen io.Writer
 }
 
 // AddFlags adds --v and --logging-format.
@@ -30,12 +33,12 @@ func (o *LogOptions) AddFlags(flags *pflag.FlagSet) {
 // Start returns the logger that writes to out, and makes the Kubernetes
 // libraries of this process log through it.
 func (o *LogOptions) Start(out io.Writer) (logr.Logger, error) {
-	own, err := o.logger(out, slog.Level(-o.Verbosity))
+	own, err := o.logger(out, slog.Level(-o.Verbosity), o.Screen)
 	if err != nil {
 		return own, err
 	}
 	// Kubernetes' servers and controllers tell hundreds of lines at each start.
-	libraries, err := o.logger(out, slog.Level(libraryVerbosity-o.Verbosity))
+	libraries, err := o.logger(out, slog.Level(libraryVerbosity-o.Verbosity), nil)
 	if err != nil {
 		return own, err
 	}
@@ -48,14 +51,19 @@ func (o *LogOptions) Start(out io.Writer) (logr.Logger, error) {
 // to tell of more than faults.
 const libraryVerbosity = 3
 
-func (o *LogOptions) logger(out io.Writer, level slog.Level) (logr.Logger, error) {
+func (o *LogOptions) logger(out io.Writer, level slog.Level, to io.Writer) (logr.Logger, error) {
 	opts := &slog.HandlerOptions{Level: level}
+	var handler slog.Handler
 	switch o.Format {
 	case "", "text":
-		return logr.FromSlogHandler(calm{slog.NewTextHandler(out, opts)}), nil
+		handler = slog.NewTextHandler(out, opts)
 	case "json":
-		return logr.FromSlogHandler(calm{slog.NewJSONHandler(out, opts)}), nil
+		handler = slog.NewJSONHandler(out, opts)
 	default:
 		return logr.Discard(), fmt.Errorf("--logging-format %q is unknown: use text or json", o.Format)
 	}
+	if to != nil {
+		handler = terse{Handler: handler, screen: &screen{out: to}}
+	}
+	return logr.FromSlogHandler(calm{handler}), nil
 }

@@ -117,6 +117,9 @@ func (r row) cells() []string {
 	if r.Plugin != "" {
 		why = r.Plugin + ": " + reason(r.Why)
 	}
+	if len(r.Taints) > 0 && r.Result != Refused {
+		why = strings.TrimPrefix(why+"; tainted "+strings.Join(r.Taints, ", "), "; ")
+	}
 	if r.Tier > 0 {
 		why = strings.TrimSuffix(fmt.Sprintf("overflow affinity %d; %s", r.Tier, why), "; ")
 	}

@@ -43,6 +43,7 @@ func (x *explainer) deliver() {
 	for _, item := range x.in.items() {
 		c := of(item.ClusterName)
 		c.Applied, c.Message, c.Health = ptr.To(item.Applied), item.AppliedMessage, string(rollup.Shown(item.Health, item.Status))
+		c.Ails = x.in.Symptoms[item.ClusterName].Text
 	}
 	wanted := x.in.Binding.BindingSpec()
 	for _, cluster := range plan.Keeps(wanted) {

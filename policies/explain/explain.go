@@ -19,6 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/policies/symptom"
 )
 
 // Input is what an explanation is made from. Only Template must be there; what
@@ -38,6 +39,9 @@ type Input struct {
 	Definition workv1alpha2.Binding
 	// Works of the binding. Nil: the binding's status tells.
 	Works []*workv1alpha1.Work
+	// Symptoms are what clusters say in which it is not healthy, by name. Those that were
+	// not asked are not there.
+	Symptoms map[string]symptom.Symptom
 	// Unread says what could not be read, so that nothing is made of its absence.
 	Unread []Unread
 	Skip   propagation.SkipRules

@@ -271,8 +271,8 @@ func TestProblems(t *testing.T) {
 		"a namespace, which every cluster has": {edit(func(in *explain.Input) {
 			in.Template = template(t, `{apiVersion: v1, kind: Namespace, metadata: {name: shop}}`)
 		}), nil},
-		"a policy, which is none": {edit(func(in *explain.Input) {
-			in.Template = template(t, policy)
+		"an override, which no policy carries": {edit(func(in *explain.Input) {
+			in.Template = template(t, overridePolicy)
 		}), []string{explain.ReasonNeverPropagated}},
 		"requirements that are no number": {edit(func(in *explain.Input) {
 			in.Template = template(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: shop, name: web}, spec: {template: {spec: {containers: [{name: c, resources: {requests: {cpu: lots}}}]}}}}`)

@@ -24,6 +24,8 @@ type Explanation struct {
 	Problems []Problem `json:"problems,omitempty"`
 	// Carried says which policy carries it.
 	Carried Carried `json:"carried"`
+	// Carries says what a propagation policy carries. Nil for other kinds.
+	Carries *Carries `json:"carries,omitempty"`
 	// Policies that select it, the winner first, and those that nearly do.
 	Policies []Policy `json:"policies,omitempty"`
 	// Placement says where it runs and why. Nil where nothing carries it and
@@ -85,6 +87,12 @@ const (
 	ReasonUnhealthy            = "Unhealthy"
 	ReasonUnreadableRecord     = "UnreadableRecord"
 	ReasonNotRead              = "NotRead"
+	// ReasonUnknownCluster is that of a policy that names a cluster that does not exist.
+	ReasonUnknownCluster = "UnknownCluster"
+	// Reasons of a policy that is explained itself.
+	ReasonPolicyNotReady = "PolicyNotReady"
+	ReasonPolicyIdle     = "PolicyIdle"
+	ReasonPolicyProblem  = "PolicyProblem"
 )
 
 // Problem is something that somebody should see to.
@@ -107,6 +115,15 @@ type Carried struct {
 	Now *Ref `json:"now,omitempty"`
 	// Why says in words how that comes.
 	Why string `json:"why"`
+}
+
+// Carries is what a propagation policy carries, as it was counted last.
+type Carries struct {
+	Templates int32 `json:"templates"`
+	// Bindings is how many of the templates have a binding, Placed how many of those have a
+	// placement.
+	Bindings int32 `json:"bindings"`
+	Placed   int32 `json:"placed"`
 }
 
 // Outcome of a policy.
@@ -251,6 +268,8 @@ type Verdict struct {
 	Plugin string `json:"plugin,omitempty"`
 	// Why it was refused or left out.
 	Why string `json:"why,omitempty"`
+	// Taints that its operators gave it, as "key=value:Effect".
+	Taints []string `json:"taints,omitempty"`
 	// Score in all, and by plugin.
 	Score  int64            `json:"score,omitempty"`
 	Scores map[string]int64 `json:"scores,omitempty"`
@@ -336,4 +355,7 @@ type Delivered struct {
 	Health string `json:"health,omitempty"`
 	// Message of the member where it was not applied.
 	Message string `json:"message,omitempty"`
+	// Ails is what keeps it from being healthy there, as its Pods say; empty where it is
+	// healthy, and where that is not known.
+	Ails string `json:"ails,omitempty"`
 }

@@ -26,7 +26,7 @@ status:
 	want := map[string]string{
 		explain.ReasonSchedulingSuspended: "flotilla kubectl edit rb web-deployment -n shop",
 		explain.ReasonUnreadableRecord:    "flotilla kubectl annotate rb web-deployment -n shop " + workv1alpha2.SchedulingDecisionAnnotation + "-",
-		explain.ReasonUnhealthy:           "flotilla kubectl get rb web-deployment -n shop -o yaml",
+		explain.ReasonUnhealthy:           "flotilla events --for deployment/web -n shop -C c-001",
 	}
 	got := map[string]string{}
 	for _, p := range explain.Explain(in).Problems {

@@ -235,7 +235,11 @@ func terms(trace placement.Trace, stands []workv1alpha2.TargetCluster, snap plac
 			out[i].Error = t.Err.Error()
 		}
 		for j := range t.Verdicts {
-			out[i].Clusters[j] = verdict(&t.Verdicts[j], &t, trace.Clusters)
+			v := verdict(&t.Verdicts[j], &t, trace.Clusters)
+			if c, there := snap.Cluster(v.Cluster); there {
+				v.Taints = placement.OwnTaints(c.Spec.Taints)
+			}
+			out[i].Clusters[j] = v
 		}
 		out[i].Clusters = withLeaving(out[i].Clusters, stands, snap)
 	}

@@ -119,6 +119,11 @@ func (in *Input) hasOverride(namespace, name string) bool {
 // policyProblems says what keeps the template from being carried.
 func (x *explainer) policyProblems() {
 	d := x.decision
+	if own := x.in.asPolicy(); own != nil {
+		x.carries(own)
+		return
+	}
+	x.problems = append(x.problems, x.in.strangers(d.Policy)...)
 	switch {
 	case len(d.Missing) > 0 && (d.Outcome == propagation.Waiting || d.Outcome == propagation.Released):
 		kind := policyv1alpha1.ResourceKindOverridePolicy
@@ -140,6 +145,8 @@ func (x *explainer) policyProblems() {
 		x.problems.add(p)
 	case d.Policy == nil && x.in.Binding != nil && dependency.Attached(x.in.Binding):
 		x.out.Carried.Why += ", and it goes along with what needs it"
+	case d.Policy == nil && !selected(x.out.Policies) && x.in.Binding == nil && x.out.Resource.ours() != "":
+		x.out.Carried.Why = x.out.Resource.ours()
 	case d.Policy == nil && !selected(x.out.Policies):
 		x.problems.add(x.noPolicy())
 	}

@@ -17,8 +17,8 @@ import (
 
 // importance orders problems: what keeps all from running comes first.
 var importance = []string{
-	ReasonDeleting, ReasonNeverPropagated, ReasonNoPolicy, ReasonWaitingForOverrides, ReasonInvalidTemplate, ReasonBindingTaken, ReasonNotBound,
-	ReasonWaitingForEdit, ReasonBehind, ReasonNotPlaced, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonClusterSilent, ReasonNotApplied,
+	ReasonDeleting, ReasonPolicyNotReady, ReasonPolicyIdle, ReasonPolicyProblem, ReasonNeverPropagated, ReasonNoPolicy, ReasonWaitingForOverrides, ReasonInvalidTemplate, ReasonBindingTaken, ReasonNotBound,
+	ReasonWaitingForEdit, ReasonBehind, ReasonUnknownCluster, ReasonNotPlaced, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonClusterSilent, ReasonNotApplied,
 	ReasonDispatchingSuspended, ReasonUnhealthy, ReasonUnreadableRecord, ReasonNotRead,
 }
 
@@ -169,7 +169,7 @@ func (x *explainer) deliveryProblems() {
 		x.problems.perCluster(ReasonOverrideFailed, failed, "correct the override; until then the clusters keep what they have")
 	}
 	silent := map[string][]string{}
-	const noDispatch, unwell = "changes do not reach it: dispatching is suspended", "it is there and is not healthy"
+	const noDispatch = "changes do not reach it: dispatching is suspended"
 	faults, suspended, unhealthy := map[string][]string{}, map[string][]string{}, map[string][]string{}
 	for _, c := range x.out.Delivery.Clusters {
 		switch {
@@ -182,13 +182,18 @@ func (x *explainer) deliveryProblems() {
 		case c.Applied != nil && !*c.Applied && c.Message != "":
 			faults[c.Message] = append(faults[c.Message], c.Cluster)
 		case c.Applied != nil && *c.Applied && c.Health == string(workv1alpha2.ResourceUnhealthy):
-			unhealthy[unwell] = append(unhealthy[unwell], c.Cluster)
+			text := unwell(x.in.Symptoms[c.Cluster])
+			unhealthy[text] = append(unhealthy[text], c.Cluster)
 		}
 	}
 	x.problems.perCluster(ReasonNotApplied, faults, "put right what the cluster says; it is tried again until it works")
 	x.problems.perCluster(ReasonDispatchingSuspended, suspended, "take spec.suspension out of the policy")
 	x.problems.perCluster(ReasonClusterSilent, silent, "flotilla status says what is wrong with it, and what to do")
-	x.problems.perCluster(ReasonUnhealthy, unhealthy, "see what the cluster says of it, in status.aggregatedStatus: flotilla kubectl get "+x.out.Resource.bindingArgs()+" -o yaml")
+	for _, text := range slices.Sorted(maps.Keys(unhealthy)) {
+		clusters := unhealthy[text]
+		next := x.out.Resource.look(x.in.Symptoms[clusters[0]], clusters)
+		x.problems.add(Problem{Reason: ReasonUnhealthy, Message: text, Next: next, Clusters: clusters})
+	}
 }
 
 // args names the template on a command line.

@@ -71,7 +71,11 @@ func (w *writer) head(e Explanation) {
 	}
 	w.line("%s", title)
 	facts := table{plain: true}
-	facts.add("  carried by", e.Carried.text())
+	if e.Carries != nil {
+		facts.add("  carries", e.Carries.text())
+	} else {
+		facts.add("  carried by", e.Carried.text())
+	}
 	if e.Placement != nil {
 		e.Placement.facts(&facts)
 	}
@@ -79,6 +83,14 @@ func (w *writer) head(e Explanation) {
 		facts.add("  delivery", e.Delivery.text())
 	}
 	facts.write(w)
+}
+
+func (c Carries) text() string {
+	text := fmt.Sprintf("%d %s", c.Templates, plural(int(c.Templates), "template"))
+	if c.Templates > 0 {
+		text += fmt.Sprintf(": %d with a binding, %d placed", c.Bindings, c.Placed)
+	}
+	return text
 }
 
 func (c Carried) text() string {
@@ -320,7 +332,7 @@ func (w *writer) delivery(d *Delivery) {
 }
 
 func (c Delivered) row() []string {
-	applied, health, why := "not yet", c.Health, c.Message
+	applied, health, why := "not yet", c.Health, cmp.Or(c.Message, c.Ails)
 	switch {
 	case c.Applied != nil && *c.Applied:
 		applied = "yes"

@@ -1,7 +1,9 @@
 package binding_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -265,4 +267,26 @@ func custom(namespace, kind, name string) *unstructured.Unstructured {
 	obj.SetNamespace(namespace)
 	obj.SetName(name)
 	return obj
+}
+
+// TestPolicySaysWhatItDoesNotDo: a policy that carries nothing, and one that names a
+// cluster that is not there, say so, and take it back.
+func TestPolicySaysWhatItDoesNotDo(t *testing.T) {
+	f := newFleet(t, "a")
+	f.stop()
+	f.statusEvery = 50 * time.Millisecond
+	f.start()
+	idle, typo := f.policy("idle", deployments("web")), f.policy("typo", deployments("api"))
+	typo.Spec.Placement = policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{f.cluster("a"), f.cluster("a") + "x"}}}
+	f.create(f.deployment("api"), idle, typo)
+	eventually(f, "what selects nothing", policyv1alpha1.PolicyReasonNothingSelected, func() string { return f.ready(idle) })
+	eventually(f, "what names nobody", policyv1alpha1.PolicyReasonUnknownCluster, func() string { return f.ready(typo) })
+	want := fmt.Sprintf("clusterNames names %[1]sx, which does not exist (did you mean %[1]s?)", f.cluster("a"))
+	if got := meta.FindStatusCondition(typo.Status.Conditions, policyv1alpha1.PolicyReady).Message; got != want {
+		t.Errorf("message %q, want %q", got, want)
+	}
+	f.create(f.deployment("web"))
+	eventually(f, "what selects something now", policyv1alpha1.PolicyReasonMatched, func() string { return f.ready(idle) })
+	f.join("ax", nil)
+	eventually(f, "what names a cluster that has joined", policyv1alpha1.PolicyReasonMatched, func() string { return f.ready(typo) })
 }

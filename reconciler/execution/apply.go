@@ -128,12 +128,26 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	}
 	if err != nil {
 		s.applied[m.ordinal], s.drifts[m.ordinal] = record, untold // nothing was sent, nothing put back
+		if used(err) {
+			return loop.Next{After: lastRetry}, err // it may have gone by then
+		}
 		return loop.Next{}, l.explain(s, m, err)
 	}
 	s.objects[m.ordinal], s.known[m.ordinal] = observed, true
 	sent := &s.applied[m.ordinal]
 	sent.Ordinal, sent.Desired, sent.Observed = m.ordinal, m.hash, observed.Owned
 	l.ledger.wrote(s)
+	opens(ctx, l, s, m)
+	log.FromContext(ctx).Info("Applied", "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name)
+	if d := s.drifts[m.ordinal]; d != nil && d != untold {
+		l.drift.tell(s, m, d)
+	}
+	return loop.Next{}, nil
+}
+
+// opens lets go on what waited for the manifest that was sent: for its namespace, or for
+// the rights that it gives.
+func opens(ctx context.Context, l *lane, s *state, m *manifest) {
 	if m.gvk.Kind == "Namespace" && m.gvk.Group == "" {
 		l.line.release(func(c cause) bool { return c == cause{event: onNamespace, namespace: m.key.Name} })
 	}
@@ -143,11 +157,6 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 			l.line.release(func(c cause) bool { return c.event == onRights && given(c.lack) })
 		}
 	}
-	log.FromContext(ctx).Info("Applied", "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name)
-	if d := s.drifts[m.ordinal]; d != nil && d != untold {
-		l.drift.tell(s, m, d)
-	}
-	return loop.Next{}, nil
 }
 
 // target is the object that a manifest is sent to, as far as it is known.
@@ -252,10 +261,21 @@ func (m *manifest) taken() error {
 		name = m.key.String()
 	}
 	if m.gvk.Kind == "Namespace" && m.gvk.Group == "" {
-		return fmt.Errorf("Namespace %s already exists in the cluster and is not managed by Flotilla: it is used as it is, and stays when the one here goes", name) //nolint:staticcheck // begins with the name of a kind
+		return &asItIs{fmt.Sprintf("Namespace %s already exists in the cluster and is not managed by Flotilla", name)}
 	}
 	return fmt.Errorf("%s %s already exists in the cluster and is not managed by Flotilla: remove it there, or set conflictResolution to Overwrite in the policy", m.gvk.Kind, name)
 }
+
+// asItIs says that a namespace is in the cluster that is somebody else's. Nothing is wrong
+// with that: what is to be in it finds a place.
+type asItIs struct{ found string }
+
+func (a *asItIs) Error() string {
+	return a.found + ": it is used as it is, and stays when the one here goes"
+}
+
+// used says whether err is about a namespace that is used as it is.
+func used(err error) bool { return errors.As(err, new(*asItIs)) }
 
 // mayTake says whether the Work may apply to an object: to one that is managed,
 // to one that was its own before somebody took the label off, and to any if the

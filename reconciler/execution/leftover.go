@@ -96,7 +96,7 @@ type tidier struct{ *lane }
 // does ask for: an object that was renamed is not removed before there is another.
 func (l tidier) run(ctx context.Context, s *state) (loop.Next, error) {
 	s.left = l.ledger.leftovers(s.work, s.parsed)
-	if len(s.left) == 0 || suspended(s.work) || slices.ContainsFunc(s.failed, func(err error) bool { return err != nil }) {
+	if len(s.left) == 0 || suspended(s.work) || slices.ContainsFunc(s.failed, func(err error) bool { return err != nil && !used(err) }) {
 		return loop.Next{}, nil
 	}
 	var kept []manifest

@@ -83,7 +83,7 @@ func (s *state) problem() error {
 	if s.blocked != nil {
 		return s.blocked
 	}
-	return errors.Join(append(slices.Clone(s.failed), s.stuck)...)
+	return errors.Join(append(slices.DeleteFunc(slices.Clone(s.failed), used), s.stuck)...)
 }
 
 // next turns the outcome of a look into when to look again.

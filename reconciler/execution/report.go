@@ -122,7 +122,13 @@ func dispatching(work *workv1alpha1.Work) metav1.Condition {
 // predecessor to vanish there is nothing to say.
 func applied(s *state) (metav1.Condition, bool) {
 	good := 0
+	message := workv1alpha1.WorkAppliedSuccessfulMessage
 	for i, err := range s.failed {
+		if used(err) {
+			message += "; " + err.Error()
+			good++
+			continue
+		}
 		if err == nil && s.applied[i].Desired != s.parsed[i].hash {
 			return metav1.Condition{}, false
 		}
@@ -139,13 +145,13 @@ func applied(s *state) (metav1.Condition, bool) {
 	if good == len(s.failed) {
 		return metav1.Condition{
 			Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue,
-			Reason: workv1alpha1.WorkAppliedSuccessfulReason, Message: workv1alpha1.WorkAppliedSuccessfulMessage,
+			Reason: workv1alpha1.WorkAppliedSuccessfulReason, Message: ownership.Clip(message, mostMessage),
 		}, true
 	}
 	return metav1.Condition{
 		Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse,
 		Reason:  acting.Reason(s.failed),
-		Message: ownership.Clip(fmt.Sprintf("Failed to apply all manifests (%d/%d): %s", good, len(s.failed), utilerrors.NewAggregate(s.failed).Error()), mostMessage),
+		Message: ownership.Clip(fmt.Sprintf("Failed to apply all manifests (%d/%d): %s", good, len(s.failed), utilerrors.NewAggregate(slices.DeleteFunc(slices.Clone(s.failed), used)).Error()), mostMessage),
 	}, true
 }
 

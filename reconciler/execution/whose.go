@@ -63,7 +63,7 @@ func (s *state) taken(m *manifest, live metav1.Object) error {
 		return m.taken()
 	}
 	if m.gvk.Kind == "Namespace" && m.gvk.Group == "" {
-		return fmt.Errorf("%s in the cluster belongs to the hub with the identity %.64s: it is used as it is, and stays when the one here goes", m.title(), by)
+		return &asItIs{fmt.Sprintf("%s in the cluster belongs to the hub with the identity %.64s", m.title(), by)}
 	}
 	return fmt.Errorf("%s in the cluster belongs to the hub with the identity %.64s: have that hub let go of it, or set conflictResolution to Overwrite in the policy", m.title(), by)
 }

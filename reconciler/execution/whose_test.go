@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -88,6 +91,45 @@ func TestWhoseAnObjectIs(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.removed, e.asked); diff != "" {
 				t.Errorf("removed (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestNamespaceOfSomebodyElse: what is in the cluster already is used as it is. The Work
+// counts as applied and says so; nobody is warned, and it is looked at again when it may
+// have gone.
+func TestNamespaceOfSomebodyElse(t *testing.T) {
+	const ours = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","labels":{"karmada.io/managed":"true"},` +
+		`"annotations":{"work.karmada.io/namespace":"karmada-es-eu-1","work.karmada.io/name":"web"}}}`
+	cases := map[string]struct{ live, note string }{
+		"it is nobody's": {
+			`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop","uid":"u"}}`,
+			"Namespace shop already exists in the cluster and is not managed by Flotilla",
+		},
+		"it is another hub's": {
+			strings.Replace(ours, `"annotations":{`, `"annotations":{"work.flotilla.io/hub":"two",`, 1),
+			"Namespace shop in the cluster belongs to the hub with the identity two",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := &edge{presence: members.Absent, live: parse(t, tc.live), standing: claims.Standing{Hub: "one", Contested: true}}
+			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			s := &state{key: workKey, work: testWork(ours), member: e}
+			next, err := loopOf(t, l, s)
+			if err != nil || s.problem() != nil || next.After != lastRetry {
+				t.Errorf("error %v, problem %v, looks again after %s", err, s.problem(), next.After)
+			}
+			told := &events{}
+			announce(told, s)
+			got := meta.FindStatusCondition(s.status.Conditions, workv1alpha1.WorkApplied)
+			want := &metav1.Condition{
+				Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkAppliedSuccessfulReason, ObservedGeneration: 2,
+				Message: workv1alpha1.WorkAppliedSuccessfulMessage + "; " + tc.note + ": it is used as it is, and stays when the one here goes",
+			}
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" || len(told.told) > 0 {
+				t.Errorf("told %v, condition (-want +got):\n%s", told.told, diff)
 			}
 		})
 	}

@@ -224,6 +224,33 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
+func TestRemarks(t *testing.T) {
+	able := metav1.Condition{Status: metav1.ConditionTrue, Reason: policyv1alpha1.PolicyReasonMatched, Message: "fine"}
+	unable := metav1.Condition{Status: metav1.ConditionFalse, Reason: policyv1alpha1.PolicyReasonUnknownAPI, Message: "no such kind"}
+	typo := []propagation.Stranger{{Name: "wst", Meant: "west"}}
+	const idle = "it carries nothing: there is no object that its selectors mean, or another policy carries it"
+	cases := map[string]struct {
+		ready     metav1.Condition
+		strangers []propagation.Stranger
+		idle      bool
+		want      [2]string // reason, message
+	}{
+		"it carries something":           {ready: able, want: [2]string{"Matched", "fine"}},
+		"it carries nothing":             {ready: able, idle: true, want: [2]string{"NothingSelected", idle}},
+		"it names a cluster wrongly":     {ready: able, strangers: typo, want: [2]string{"UnknownCluster", "clusterNames names wst, which does not exist (did you mean west?)"}},
+		"both":                           {ready: able, strangers: typo, idle: true, want: [2]string{"UnknownCluster", idle + "; clusterNames names wst, which does not exist (did you mean west?)"}},
+		"it cannot act, which is enough": {ready: unable, strangers: typo, idle: true, want: [2]string{"UnknownAPI", "no such kind"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := remarks(tc.ready, tc.strangers, tc.idle)
+			if diff := cmp.Diff(tc.want, [2]string{got.Reason, got.Message}); diff != "" || got.Status != tc.ready.Status {
+				t.Errorf("status %s (-want +got):\n%s", got.Status, diff)
+			}
+		})
+	}
+}
+
 // What a template asks for may be on its way: nothing is written, and nobody is
 // told, until it is there.
 func TestBindAwaits(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
@@ -27,6 +28,8 @@ const (
 	byOverride = "dependsOn"
 	// byClass finds policies by the PriorityClass that they name.
 	byClass = "priorityClass"
+	// byCluster finds policies by the clusters that they name.
+	byCluster = "cluster"
 )
 
 // everywhere lists policies of all namespaces, in contrast to cluster-wide ones.
@@ -45,7 +48,10 @@ type catalog struct {
 func (c *catalog) register(ctx context.Context, hub cache.Cache) error {
 	for _, kind := range []client.Object{&policyv1alpha1.PropagationPolicy{}, &policyv1alpha1.ClusterPropagationPolicy{}} {
 		indexes := map[string]func(policyv1alpha1.Policy) []string{
-			byKind:     kindKeys,
+			byKind: kindKeys,
+			byCluster: func(p policyv1alpha1.Policy) []string {
+				return propagation.NamedClusters(p.PropagationSpec().Placement)
+			},
 			byOverride: func(p policyv1alpha1.Policy) []string { return p.PropagationSpec().DependentOverrides },
 			byClass: func(p policyv1alpha1.Policy) []string {
 				if class := p.PropagationSpec().SchedulePriority; class != nil {
@@ -161,13 +167,31 @@ func (c *catalog) depending(ctx context.Context, override client.ObjectKey, yiel
 	return c.each(ctx, override.Namespace, yield, client.MatchingFields{byOverride: override.Name}, client.InNamespace(override.Namespace))
 }
 
-// naming calls yield for the policies of both scopes that name a PriorityClass.
-func (c *catalog) naming(ctx context.Context, class string, yield func(policyv1alpha1.Policy)) error {
-	index := client.MatchingFields{byClass: class}
+// naming calls yield for the policies of both scopes that name something, by the index of
+// its kind.
+func (c *catalog) naming(ctx context.Context, kind, name string, yield func(policyv1alpha1.Policy)) error {
+	index := client.MatchingFields{kind: name}
 	if err := c.each(ctx, everywhere, yield, index); err != nil {
 		return err
 	}
 	return c.each(ctx, "", yield, index)
+}
+
+// strangers returns the clusters that policy names and that do not exist.
+func (c *catalog) strangers(ctx context.Context, policy policyv1alpha1.Policy) ([]propagation.Stranger, error) {
+	placement := policy.PropagationSpec().Placement
+	if len(propagation.NamedClusters(placement)) == 0 {
+		return nil, nil
+	}
+	var list clusterv1alpha1.ClusterList
+	if err := c.hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list clusters: %w", err)
+	}
+	fleet := make([]string, len(list.Items))
+	for i := range list.Items {
+		fleet[i] = list.Items[i].Name
+	}
+	return propagation.Strangers(placement, fleet), nil
 }
 
 // priority returns the value of a PriorityClass, and false if it does not exist.

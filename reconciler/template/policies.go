@@ -156,6 +156,8 @@ type needs struct {
 	class string
 	// noClass: it names one that does not exist.
 	noClass bool
+	// strangers are the clusters that it names and that do not exist.
+	strangers []propagation.Stranger
 }
 
 // needs returns what policy needs.
@@ -167,9 +169,16 @@ func (p *policies) needs(ctx context.Context, policy policyv1alpha1.Policy) (nee
 		unread = errors.Join(unread, err)
 		return there
 	})
-	class := policy.PropagationSpec().SchedulePriority
-	if class == nil || p.opts.NoPriority || unread != nil {
+	if unread != nil {
 		return out, unread
+	}
+	var err error
+	if out.strangers, err = p.catalog.strangers(ctx, policy); err != nil {
+		return out, err
+	}
+	class := policy.PropagationSpec().SchedulePriority
+	if class == nil || p.opts.NoPriority {
+		return out, nil
 	}
 	value, found, err := p.catalog.priority(ctx, class.PriorityClassName)
 	out.class, out.noClass = fmt.Sprintf("%s=%d,%t", class.PriorityClassName, value, found), !found

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -80,10 +81,17 @@ func (r *reporter) run(ctx context.Context, req ctrl.Request, policy policyv1alp
 	}
 	due := r.take(req)
 	status := policy.PropagationStatus().DeepCopy()
-	r.observe(status, policy, ready)
+	r.observe(status, policy, remarks(ready, needs.strangers, idle(status)))
 	urgent := !equality.Semantic.DeepEqual(status, policy.PropagationStatus())
+	var again time.Duration
 	if r.complete(policy) {
 		r.count(status, policy)
+		switch none := status.Templates == 0; {
+		case !urgent:
+			r.observe(status, policy, remarks(ready, needs.strangers, none))
+		case none && !idle(status): // what it selects may be about to be claimed
+			again = r.hold(req, time.Time{})
+		}
 	}
 	if equality.Semantic.DeepEqual(status, policy.PropagationStatus()) {
 		if !r.counting() {
@@ -96,15 +104,26 @@ func (r *reporter) run(ctx context.Context, req ctrl.Request, policy policyv1alp
 			return wait, nil
 		}
 	}
+	return again, r.write(ctx, policy, status)
+}
+
+// write replaces the status of policy.
+func (r *reporter) write(ctx context.Context, policy policyv1alpha1.Policy, status *policyv1alpha1.PropagationStatus) error {
 	before := policy.DeepCopyObject().(client.Object)
 	*policy.PropagationStatus() = *status
 	switch err := r.hub.Status().Patch(ctx, policy, client.MergeFrom(before)); {
 	case err == nil:
 		r.written.Wrote(policy)
 	case !bindings.IsStale(err):
-		return 0, fmt.Errorf("write the status of policy %s: %w", propagation.RefOf(policy), err)
+		return fmt.Errorf("write the status of policy %s: %w", propagation.RefOf(policy), err)
 	}
-	return 0, nil
+	return nil
+}
+
+// idle says what a status said before: that its policy carries nothing.
+func idle(status *policyv1alpha1.PropagationStatus) bool {
+	ready := meta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
+	return ready != nil && ready.Status == metav1.ConditionTrue && strings.HasPrefix(ready.Message, carriesNothing)
 }
 
 // observe fills in what concerns the policy itself.

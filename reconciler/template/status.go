@@ -54,6 +54,29 @@ func readiness(policy policyv1alpha1.Policy, needs needs, skip propagation.SkipR
 	}
 }
 
+// carriesNothing is how a condition begins that says so.
+const carriesNothing = "it carries nothing"
+
+// remarks returns the condition of a policy that can act with what its words do not do:
+// strangers are the clusters that it names and that do not exist, idle says that it carries
+// nothing. Any other condition stays as it is.
+func remarks(ready metav1.Condition, strangers []propagation.Stranger, idle bool) metav1.Condition {
+	if ready.Status != metav1.ConditionTrue || (len(strangers) == 0 && !idle) {
+		return ready
+	}
+	var said []string
+	if idle {
+		ready.Reason = policyv1alpha1.PolicyReasonNothingSelected
+		said = append(said, carriesNothing+": there is no object that its selectors mean, or another policy carries it")
+	}
+	if len(strangers) > 0 {
+		ready.Reason = policyv1alpha1.PolicyReasonUnknownCluster
+		said = append(said, propagation.Naming(strangers))
+	}
+	ready.Message = strings.Join(said, "; ")
+	return ready
+}
+
 // unusable returns why a selector can never select anything; empty if it can.
 func unusable(s *policyv1alpha1.ResourceSelector, skip propagation.SkipRules) string {
 	if _, err := schema.ParseGroupVersion(s.APIVersion); err != nil {

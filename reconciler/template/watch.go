@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/lanes"
@@ -235,26 +236,32 @@ func (p *policies) register(mgr ctrl.Manager) error {
 			return fmt.Errorf("watch overrides: %w", err)
 		}
 	}
+	var cluster client.Object = &clusterv1alpha1.Cluster{}
+	if err := c.Watch(source.Kind(mgr.GetCache(), cluster, handler.EnqueueRequestsFromMapFunc(p.namedBy(byCluster)), existence())); err != nil {
+		return fmt.Errorf("watch clusters: %w", err)
+	}
 	if p.opts.NoPriority {
 		return nil
 	}
 	var class client.Object = &schedulingv1.PriorityClass{}
-	if err := c.Watch(source.Kind(mgr.GetCache(), class, handler.EnqueueRequestsFromMapFunc(p.namedBy))); err != nil {
+	if err := c.Watch(source.Kind(mgr.GetCache(), class, handler.EnqueueRequestsFromMapFunc(p.namedBy(byClass)))); err != nil {
 		return fmt.Errorf("watch priority classes: %w", err)
 	}
 	return nil
 }
 
-// namedBy returns the policies that name a PriorityClass.
-func (p *policies) namedBy(ctx context.Context, class client.Object) []reconcile.Request {
-	var out []reconcile.Request
-	err := p.catalog.naming(ctx, class.GetName(), func(policy policyv1alpha1.Policy) {
-		out = append(out, requestFor(propagation.PolicyRef{Namespace: policy.GetNamespace(), Name: policy.GetName()}))
-	})
-	if err != nil {
-		log.FromContext(ctx).Error(err, "find the policies that name a PriorityClass")
+// namedBy finds the policies that name an object, by the index of its kind.
+func (p *policies) namedBy(index string) handler.MapFunc {
+	return func(ctx context.Context, named client.Object) []reconcile.Request {
+		var out []reconcile.Request
+		err := p.catalog.naming(ctx, index, named.GetName(), func(policy policyv1alpha1.Policy) {
+			out = append(out, requestFor(propagation.PolicyRef{Namespace: policy.GetNamespace(), Name: policy.GetName()}))
+		})
+		if err != nil {
+			log.FromContext(ctx).Error(err, "find the policies that name an object", "name", named.GetName())
+		}
+		return out
 	}
-	return out
 }
 
 // policyEvents looks at the policy of each event, and forgets what was written

@@ -73,6 +73,12 @@ const PolicyReady = "Ready"
 const (
 	// PolicyReasonMatched goes with True: the selectors can be followed.
 	PolicyReasonMatched = "Matched"
+	// PolicyReasonNothingSelected goes with True: the selectors can be followed, and the
+	// policy carries nothing.
+	PolicyReasonNothingSelected = "NothingSelected"
+	// PolicyReasonUnknownCluster goes with True: clusterNames names a cluster that is not in
+	// the fleet, which may join it.
+	PolicyReasonUnknownCluster = "UnknownCluster"
 	// PolicyReasonUnknownAPI goes with False: a selector names an API that the hub
 	// does not serve.
 	PolicyReasonUnknownAPI = "UnknownAPI"

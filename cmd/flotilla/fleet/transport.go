@@ -3,11 +3,13 @@ package fleet
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -34,6 +36,16 @@ func (e *proxyError) describe() error {
 	default:
 		return e
 	}
+}
+
+// Denied says whether the caller may not do something: reach a member at all, or do it
+// there.
+func Denied(err error) bool {
+	var proxy *proxyError
+	if errors.As(err, &proxy) {
+		return proxy.status.Code == http.StatusForbidden
+	}
+	return apierrors.IsForbidden(err)
 }
 
 // heedProxy makes errors of the control plane's proxy errors of the transport.

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,6 +21,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/offspring"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/record"
 	"github.com/flotilla-io/flotilla/internal/command"
 )
@@ -242,7 +243,11 @@ func (s *search) list(ctx context.Context, server string) (found, error) {
 func (s *search) objects(ctx context.Context, set kubernetes.Interface, server string) (map[string]bool, error) {
 	out := map[string]bool{s.kind + "/" + s.name: true}
 	if server != fleet.Hub {
-		return out, s.owned(ctx, set, out)
+		family, err := offspring.Of(ctx, set, s.namespace, s.kind, s.name)
+		if apierrors.IsNotFound(err) { // Events outlive their object
+			err = nil
+		}
+		return family.Names, err
 	}
 	if s.kind == kustomizev1.KustomizationKind {
 		return out, s.source(ctx, out)
@@ -266,58 +271,4 @@ func (s *search) source(ctx context.Context, out map[string]bool) error {
 		out[ref.Kind+"/"+ref.Name] = true
 	}
 	return nil
-}
-
-// chains are the kinds between a template and its Pods, in the order of ownership.
-var chains = map[string][]string{
-	"Deployment": {"ReplicaSet", "Pod"}, "ReplicaSet": {"Pod"}, "StatefulSet": {"Pod"}, "DaemonSet": {"Pod"},
-	"CronJob": {"Job", "Pod"}, "Job": {"Pod"},
-}
-
-// owned adds what the object owns in a member.
-func (s *search) owned(ctx context.Context, set kubernetes.Interface, out map[string]bool) error {
-	for _, kind := range chains[s.kind] {
-		objects, err := listed(ctx, set, s.namespace, kind)
-		if err != nil {
-			return err
-		}
-		for _, obj := range objects {
-			if slices.ContainsFunc(obj.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return out[o.Kind+"/"+o.Name] }) {
-				out[kind+"/"+obj.GetName()] = true
-			}
-		}
-	}
-	return nil
-}
-
-// listed are the objects of one of the kinds in chains.
-func listed(ctx context.Context, set kubernetes.Interface, namespace, kind string) ([]metav1.Object, error) {
-	var out []metav1.Object
-	switch kind {
-	case "ReplicaSet":
-		list, err := set.AppsV1().ReplicaSets(namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return nil, err
-		}
-		for i := range list.Items {
-			out = append(out, &list.Items[i])
-		}
-	case "Job":
-		list, err := set.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return nil, err
-		}
-		for i := range list.Items {
-			out = append(out, &list.Items[i])
-		}
-	default:
-		list, err := set.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return nil, err
-		}
-		for i := range list.Items {
-			out = append(out, &list.Items[i])
-		}
-	}
-	return out, nil
 }

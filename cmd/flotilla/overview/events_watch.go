@@ -15,6 +15,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/offspring"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/record"
 )
 
@@ -79,7 +80,7 @@ func (s *search) follow(ctx context.Context, server string, from found, rows cha
 			continue
 		}
 		entry := record.Of(server, e)
-		if slices.Contains(chains[s.kind], entry.Kind) && !from.filter.Has(entry) {
+		if slices.Contains(offspring.Below(s.kind), entry.Kind) && !from.filter.Has(entry) {
 			// It may be owned, and have been made meanwhile.
 			if from.filter.Objects, err = s.objects(ctx, set, server); err != nil {
 				return err

@@ -3,8 +3,6 @@ package program
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -64,7 +62,7 @@ say goes to DIR/member.log.`,
 }
 
 func runMember(cmd *cobra.Command, opts member.Options, logs telemetry.LogOptions) error {
-	out, err := openMemberLog(opts.DataDir)
+	out, err := openLog(opts.DataDir, "member.log")
 	if err != nil {
 		return err
 	}
@@ -87,22 +85,4 @@ func runMember(cmd *cobra.Command, opts member.Options, logs telemetry.LogOption
 		return fmt.Errorf("%w; choose another --secure-port", err)
 	}
 	return err
-}
-
-// openMemberLog opens the log in the member's folder, which it makes when it is missing.
-func openMemberLog(dir string) (*os.File, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("data directory: %w", err)
-	}
-	path := filepath.Join(dir, "member.log")
-	if info, err := os.Stat(path); err == nil && info.Size() > logLimit {
-		if err := os.Rename(path, path+".1"); err != nil {
-			return nil, fmt.Errorf("log: %w", err)
-		}
-	}
-	out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("log: %w", err)
-	}
-	return out, nil
 }

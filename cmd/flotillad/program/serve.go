@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -110,6 +111,15 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	begin := time.Now()
 	defer headroom.Keep(serveGarbage)()
 	defer headroom.Return(clock.RealClock{})()
+	greet := greeting{first: o.first()}
+	if onScreen(errOut) && !o.flags.Changed("v") && !o.flags.Changed("logging-format") {
+		file, err := openLog(o.plane.DataDir, serveLog)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }()
+		greet.log, o.logs.Screen, errOut = file.Name(), errOut, file
+	}
 	logger, err := o.logs.Start(errOut)
 	if err != nil {
 		return command.Usage(err)
@@ -141,12 +151,18 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		select {
 		case <-plane.Ready():
 			debug.FreeOSMemory() // a start needs far more than what follows
-			_, _ = fmt.Fprintf(out, "the control plane is ready after %.1fs: %s, administrator's kubeconfig %s\n",
-				time.Since(begin).Seconds(), plane.URL(), plane.KubeconfigFile())
+			greet.took, greet.url, greet.kubeconfig = time.Since(begin), plane.URL(), plane.KubeconfigFile()
+			_, _ = io.WriteString(out, greet.text())
 		case <-ctx.Done():
 		}
 	}()
 	return plane.Run(ctx, o.loops.run)
+}
+
+// first says whether the data directory was never used.
+func (o *serveOptions) first() bool {
+	entries, err := os.ReadDir(o.plane.DataDir)
+	return len(entries) == 0 && (err == nil || errors.Is(err, os.ErrNotExist))
 }
 
 // addresses are where the control plane is, by all names that it is given here.

@@ -114,6 +114,8 @@ type Cluster struct {
 	Region   string `json:"region,omitempty"`
 	// Cordoned says that nothing new is placed there.
 	Cordoned bool `json:"cordoned,omitempty"`
+	// Taints that its operators gave it besides, as "key=value:Effect".
+	Taints []string `json:"taints,omitempty"`
 	// Leaving says that it is being taken out of the fleet.
 	Leaving bool `json:"leaving,omitempty"`
 	// Nodes is nil where their number is not known.

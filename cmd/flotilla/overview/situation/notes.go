@@ -2,7 +2,6 @@ package situation
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -36,7 +35,7 @@ func (n Note) object() string {
 
 // idle are notes that a policy that can act carries nothing, or names clusters that are not
 // in the fleet; which these are is nil where that is not known.
-func idle(p policyv1alpha1.Policy, kind string, strangers []string) []Note {
+func idle(p policyv1alpha1.Policy, kind string, strangers []propagation.Stranger) []Note {
 	var out []Note
 	add := func(message, next string) {
 		out = append(out, Note{Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(), Message: message, Next: next})
@@ -47,8 +46,7 @@ func idle(p policyv1alpha1.Policy, kind string, strangers []string) []Note {
 			"compare its resourceSelectors with what there is; flotilla explain KIND/NAME says why an object is not carried")
 	}
 	if len(strangers) > 0 {
-		add(fmt.Sprintf("it names %s, which %s not in the fleet", strings.Join(strangers, ", "), plural(len(strangers), "is", "are")),
-			"correct the name, or join the cluster: flotilla get clusters")
+		add(propagation.Naming(strangers), "correct the name, or join the cluster: flotilla get clusters")
 	}
 	return out
 }
@@ -68,19 +66,13 @@ func unbound(p policyv1alpha1.Policy, kind string) Problem {
 		Next: "flotilla explain KIND/NAME of each says why: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + inNamespace(p.GetNamespace())}
 }
 
-// strangers are the names of clusters in a placement that none of the clusters has, sorted.
-func strangers(p policyv1alpha1.Placement, clusters []Cluster) []string {
-	var names []string
-	if p.ClusterAffinity != nil {
-		names = append(names, p.ClusterAffinity.ClusterNames...)
+// strangers are the clusters that a placement names and that are not there.
+func strangers(p policyv1alpha1.Placement, clusters []Cluster) []propagation.Stranger {
+	fleet := make([]string, len(clusters))
+	for i := range clusters {
+		fleet[i] = clusters[i].Name
 	}
-	for i := range p.ClusterAffinities {
-		names = append(names, p.ClusterAffinities[i].ClusterNames...)
-	}
-	slices.Sort(names)
-	return slices.DeleteFunc(slices.Compact(names), func(name string) bool {
-		return slices.ContainsFunc(clusters, func(c Cluster) bool { return c.Name == name })
-	})
+	return propagation.Strangers(p, fleet)
 }
 
 // Workload adds an object that runs in clusters only, by its metadata. It is to be added
@@ -116,24 +108,52 @@ func (s *Survey) Uptime(up time.Duration) {
 // mostNamed is how many objects a note names.
 const mostNamed = 3
 
+// drift is a template of which clusters hold something else than it says.
+type drift struct {
+	of      inventory.ID
+	message string
+}
+
+// drifting is a note on what members changed and what is to be left so; none if there is
+// nothing.
+func drifting(all []drift) []Note {
+	if len(all) == 0 {
+		return nil
+	}
+	first := all[0].of
+	ids := make([]inventory.ID, len(all))
+	for i := range all {
+		ids[i] = all[i].of
+	}
+	return []Note{{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name,
+		Message: "clusters hold something else than it says, and it is left so: " + all[0].message + besides(ids),
+		Next:    "change it back there, or have it put back: spec.drift Revert of its policy; flotilla tree " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)}}
+}
+
+// besides says that the same is true of the others of several objects; empty for one.
+func besides(ids []inventory.ID) string {
+	var names []string
+	for _, id := range ids[1:min(len(ids), mostNamed)] {
+		names = append(names, Problem{Kind: id.GroupKind.Kind, Namespace: id.Namespace, Name: id.Name}.Object())
+	}
+	more := len(ids) - 1
+	if more == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("; the same of %d more: %s", more, strings.Join(names, ", "))
+	if more >= mostNamed {
+		text += " …"
+	}
+	return text
+}
+
 // uncarried is a note on the workloads that no policy carries; none if there are none.
 func uncarried(ids []inventory.ID) []Note {
 	if len(ids) == 0 {
 		return nil
 	}
 	first := ids[0]
-	var names []string
-	for _, id := range ids[1:min(len(ids), mostNamed)] {
-		names = append(names, Problem{Kind: id.GroupKind.Kind, Namespace: id.Namespace, Name: id.Name}.Object())
-	}
-	message := "no policy carries it, so that it runs nowhere"
-	if more := len(ids) - 1; more > 0 {
-		message += fmt.Sprintf("; the same of %d more: %s", more, strings.Join(names, ", "))
-		if more >= mostNamed {
-			message += " …"
-		}
-	}
-	return []Note{{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name, Message: message,
+	return []Note{{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name, Message: "no policy carries it, so that it runs nowhere" + besides(ids),
 		Next: "flotilla explain " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)}}
 }
 

@@ -55,6 +55,12 @@ func TestNotes(t *testing.T) {
 	carried.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy}}
 	carried.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "needed"}
 	s.Binding(carried)
+	for _, name := range []string{"changed", "removed"} {
+		drifted := carried.DeepCopy()
+		drifted.Spec.Resource.Name = name
+		drifted.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.Drifted, Status: metav1.ConditionTrue, Message: "east: spec.replicas changed by kubectl-edit"}}
+		s.Binding(drifted)
+	}
 	s.Workload(workload("shop", "needed"))
 	claimed := workload("shop", "claimed")
 	propagation.ClaimOf(carrying("web", 1)).Set(claimed)

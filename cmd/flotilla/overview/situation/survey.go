@@ -19,6 +19,8 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 )
@@ -44,6 +46,7 @@ type Survey struct {
 	blind   bool // the clusters may not be read
 	// uncarried are workloads that no policy carries.
 	uncarried []inventory.ID
+	drifted   []drift
 }
 
 // reach is where a template should be, and where it is as it should be.
@@ -185,7 +188,7 @@ func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 	out := Cluster{
 		Name: c.Name, State: state, Version: c.Status.KubernetesVersion, Mode: string(c.Spec.SyncMode),
 		Provider: c.Spec.Provider, Region: c.Spec.Region, Leaving: !c.DeletionTimestamp.IsZero(),
-		Cordoned: slices.ContainsFunc(c.Spec.Taints, isCordon),
+		Cordoned: slices.ContainsFunc(c.Spec.Taints, isCordon), Taints: placement.OwnTaints(c.Spec.Taints),
 	}
 	if ready != nil {
 		out.Reason, out.Message = ready.Reason, ready.Message
@@ -238,7 +241,7 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 	ready := apimeta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
 	if ready == nil || ready.Status != metav1.ConditionFalse {
 		if s.within == "" || p.GetNamespace() != "" { // one of the whole fleet is about other namespaces, too
-			var strange []string
+			var strange []propagation.Stranger
 			if !s.blind {
 				strange = strangers(p.PropagationSpec().Placement, s.fleet.Clusters)
 			}
@@ -264,7 +267,7 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 
 // Fleet returns what was found. The Survey must not be used after.
 func (s *Survey) Fleet() Fleet {
-	s.fleet.Notes = append(s.fleet.Notes, uncarried(s.uncarried)...)
+	s.fleet.Notes = append(append(s.fleet.Notes, uncarried(s.uncarried)...), drifting(s.drifted)...)
 	if len(s.fleet.Clusters) == 0 && s.within == "" && !s.blind {
 		s.fleet.Notes = append(s.fleet.Notes, empty)
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -58,6 +60,9 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 	}
 	for _, kept := range placement.KeptBy(b.BindingSpec()) {
 		note(rollup.Progressing, "", kept.String())
+	}
+	if c := apimeta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Drifted); c != nil && c.Status == metav1.ConditionTrue {
+		s.drifted = append(s.drifted, drift{idOf(ref), c.Message})
 	}
 	s.reach[idOf(ref)] = found
 	switch {

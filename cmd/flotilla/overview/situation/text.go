@@ -184,7 +184,7 @@ func (f Fleet) kustomizations(opts TextOptions) table {
 func (f Fleet) clusters(opts TextOptions) table {
 	s := table{title: "CLUSTERS", header: []string{"NAME", "READY", "VERSION", "MODE", "NODES", "TEMPLATES", "AGENT"}}
 	if opts.Wide {
-		s.header = append(s.header, "CPU", "MEMORY", "PROVIDER", "REGION", "MESSAGE")
+		s.header = append(s.header, "CPU", "MEMORY", "PROVIDER", "REGION", "TAINTS", "MESSAGE")
 	}
 	for i := range f.Clusters {
 		c := &f.Clusters[i]
@@ -193,7 +193,7 @@ func (f Fleet) clusters(opts TextOptions) table {
 			cells[4] = c.Nodes.text()
 		}
 		if opts.Wide {
-			cells = append(cells, orElse(Clean(c.CPU), "-"), orElse(Clean(c.Memory), "-"), orElse(Clean(c.Provider), "-"), orElse(Clean(c.Region), "-"), orElse(Clean(c.Message), "-"))
+			cells = append(cells, orElse(Clean(c.CPU), "-"), orElse(Clean(c.Memory), "-"), orElse(Clean(c.Provider), "-"), orElse(Clean(c.Region), "-"), orElse(strings.Join(c.Taints, ","), "-"), orElse(Clean(c.Message), "-"))
 		}
 		s.rows = append(s.rows, row{cells, c.State == Ready})
 	}
@@ -212,6 +212,9 @@ func (c *Cluster) word() string {
 	}
 	if c.Cordoned {
 		word += ",cordoned"
+	}
+	if len(c.Taints) > 0 {
+		word += ",tainted"
 	}
 	if c.Leaving {
 		word += ",leaving"

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/offspring"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/record"
+	"github.com/flotilla-io/flotilla/policies/explain"
+	"github.com/flotilla-io/flotilla/policies/symptom"
+)
+
+// mostExamined is how many clusters are asked what ails a workload: more hardly say
+// anything else.
+const mostExamined = 10
+
+// examine asks the clusters in which the template is not healthy what ails it there. Those
+// that are not to be told of are not asked, and what cannot be asked is said.
+func (f *explainFlags) examine(ctx context.Context, e explain.Explanation, template *unstructured.Unstructured) map[string]symptom.Symptom {
+	clusters := unwell(e, f.scope.Named())
+	if len(clusters) == 0 || !offspring.Has(template.GetKind()) {
+		return nil
+	}
+	answers := fleet.Each(ctx, clusters, func(ctx context.Context, cluster string) (symptom.Symptom, error) {
+		set, err := f.hub.Server(cluster, fleet.Patience).KubernetesClientSet()
+		if err != nil {
+			return symptom.Symptom{}, err
+		}
+		return ask(ctx, set, cluster, template)
+	})
+	out := map[string]symptom.Symptom{}
+	for _, a := range answers {
+		switch {
+		case fleet.Denied(a.Err):
+			out[a.Cluster] = symptom.Symptom{Unread: "you may not read its Pods there", Denied: true}
+		case a.Err != nil:
+			out[a.Cluster] = symptom.Symptom{Unread: fmt.Sprintf("the cluster was not asked: %v", fleet.DescribeOf(a.Cluster, a.Err))}
+		default:
+			out[a.Cluster] = a.Value
+		}
+	}
+	return out
+}
+
+// unwell are the clusters that have the template and say that it is not healthy, or not
+// whether it is: of those named, or of all.
+func unwell(e explain.Explanation, named []string) []string {
+	if e.Delivery == nil {
+		return nil
+	}
+	var out []string
+	for _, c := range e.Delivery.Clusters {
+		asked := len(named) == 0 || slices.Contains(named, c.Cluster)
+		if asked && c.Applied != nil && *c.Applied && c.Silent == "" && !c.Leaving && c.Health != string(workv1alpha2.ResourceHealthy) && len(out) < mostExamined {
+			out = append(out, c.Cluster)
+		}
+	}
+	return out
+}
+
+// ask asks one cluster: its Pods, or else the last Warning about what the template
+// owns.
+func ask(ctx context.Context, set kubernetes.Interface, cluster string, template *unstructured.Unstructured) (symptom.Symptom, error) {
+	family, err := offspring.Of(ctx, set, template.GetNamespace(), template.GetKind(), template.GetName())
+	if err != nil {
+		return symptom.Symptom{}, err
+	}
+	if s := symptom.Of(family.Pods); s != (symptom.Symptom{}) {
+		return s, nil
+	}
+	list, err := set.CoreV1().Events(template.GetNamespace()).List(ctx, metav1.ListOptions{FieldSelector: "type=" + corev1.EventTypeWarning})
+	if apierrors.IsForbidden(err) {
+		return symptom.Symptom{}, nil // its Pods say nothing
+	}
+	if err != nil {
+		return symptom.Symptom{}, err
+	}
+	var entries []record.Entry
+	about := record.Filter{Types: []string{corev1.EventTypeWarning}, Objects: family.Names}
+	for i := range list.Items {
+		if entry := record.Of(cluster, &list.Items[i]); about.Has(entry) {
+			entries = append(entries, entry)
+		}
+	}
+	if len(entries) == 0 {
+		return symptom.Symptom{}, nil
+	}
+	record.Sort(entries)
+	last := entries[len(entries)-1]
+	return symptom.Told(last.Reason, last.Message), nil
+}

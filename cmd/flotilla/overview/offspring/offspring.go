@@ -1,0 +1,97 @@
+// Package offspring finds what a workload owns in a cluster: its ReplicaSets or Jobs, and
+// its Pods.
+//
+// In go a client of the cluster and the workload's name; out come the names and the Pods. It
+// reads only, and judges nothing.
+package offspring
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// chains are the kinds between a workload and its Pods, in the order of ownership.
+var chains = map[string][]string{
+	"Deployment": {"ReplicaSet", "Pod"}, "ReplicaSet": {"Pod"}, "StatefulSet": {"Pod"}, "DaemonSet": {"Pod"},
+	"CronJob": {"Job", "Pod"}, "Job": {"Pod"},
+}
+
+// Family is a workload and what it owns.
+type Family struct {
+	// Names are "Kind/name" of all, the workload included.
+	Names map[string]bool
+	// Pods are those that are its own, or the Pod that it is itself.
+	Pods []*corev1.Pod
+}
+
+// Below are the kinds that objects of a kind own, in the order of ownership.
+func Below(kind string) []string { return chains[kind] }
+
+// Has says whether there may be Pods below an object of the kind.
+func Has(kind string) bool { return kind == "Pod" || chains[kind] != nil }
+
+// Of returns what the object owns. Of a kind that owns nothing it is the object alone. What
+// the caller may not list is an error.
+func Of(ctx context.Context, set kubernetes.Interface, namespace, kind, name string) (Family, error) {
+	out := Family{Names: map[string]bool{kind + "/" + name: true}}
+	if kind == "Pod" {
+		pod, err := set.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return out, err
+		}
+		out.Pods = append(out.Pods, pod)
+		return out, nil
+	}
+	for _, below := range chains[kind] {
+		objects, err := listed(ctx, set, namespace, below)
+		if err != nil {
+			return out, err
+		}
+		for _, obj := range objects {
+			if !slices.ContainsFunc(obj.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return out.Names[o.Kind+"/"+o.Name] }) {
+				continue
+			}
+			out.Names[below+"/"+obj.GetName()] = true
+			if pod, is := obj.(*corev1.Pod); is {
+				out.Pods = append(out.Pods, pod)
+			}
+		}
+	}
+	return out, nil
+}
+
+// listed are the objects of one of the kinds in chains.
+func listed(ctx context.Context, set kubernetes.Interface, namespace, kind string) ([]metav1.Object, error) {
+	var out []metav1.Object
+	switch kind {
+	case "ReplicaSet":
+		list, err := set.AppsV1().ReplicaSets(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			out = append(out, &list.Items[i])
+		}
+	case "Job":
+		list, err := set.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			out = append(out, &list.Items[i])
+		}
+	default:
+		list, err := set.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			out = append(out, &list.Items[i])
+		}
+	}
+	return out, nil
+}

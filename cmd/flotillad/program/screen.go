@@ -1,0 +1,66 @@
+package program
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// serveLog is the log of a control plane that somebody looks at, in its data directory.
+const serveLog = "flotillad.log"
+
+// onScreen says whether somebody looks at w.
+func onScreen(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// greeting is what is said of a control plane that is ready.
+type greeting struct {
+	took            time.Duration
+	url, kubeconfig string
+	// log is the file that has all; empty where the log is on the screen.
+	log string
+	// first says that this control plane was never started before.
+	first bool
+}
+
+// text is one line, or on a screen also what comes next.
+func (g greeting) text() string {
+	var out strings.Builder
+	_, _ = fmt.Fprintf(&out, "the control plane is ready after %.1fs: %s, administrator's kubeconfig %s\n", g.took.Seconds(), g.url, g.kubeconfig)
+	if g.log == "" {
+		return out.String()
+	}
+	_, _ = fmt.Fprintf(&out, "\nnext, in another shell:\n  export KUBECONFIG=%s\n", g.kubeconfig)
+	if g.first {
+		out.WriteString("  flotilla join NAME --cluster-kubeconfig FILE   # a cluster; to try: flotillad member --name NAME --data-dir DIR\n")
+	}
+	out.WriteString("  flotilla status                                # what is there, and what to do next\n")
+	_, _ = fmt.Fprintf(&out, "\nFrom here on only what matters is shown; %s has all, -v 0 shows it here. Ctrl-C stops.\n\n", g.log)
+	return out.String()
+}
+
+// openLog opens a log in a data directory, which it makes when it is missing. A log that is
+// large by now is set aside, in the place of the one before.
+func openLog(dir, name string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	path := filepath.Join(dir, name)
+	if info, err := os.Stat(path); err == nil && info.Size() > logLimit {
+		if err := os.Rename(path, path+".1"); err != nil {
+			return nil, fmt.Errorf("log: %w", err)
+		}
+	}
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("log: %w", err)
+	}
+	return out, nil
+}

@@ -1,0 +1,33 @@
+package program
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestGreeting(t *testing.T) {
+	const ready = "the control plane is ready after 3.1s: https://127.0.0.1:6443, administrator's kubeconfig /hub/admin.kubeconfig\n"
+	const shell, status = "\nnext, in another shell:\n  export KUBECONFIG=/hub/admin.kubeconfig\n",
+		"  flotilla status                                # what is there, and what to do next\n" +
+			"\nFrom here on only what matters is shown; /hub/flotillad.log has all, -v 0 shows it here. Ctrl-C stops.\n\n"
+	cases := map[string]struct {
+		log   string
+		first bool
+		want  string
+	}{
+		"nobody looks":        {first: true, want: ready},
+		"the first start":     {log: "/hub/flotillad.log", first: true, want: ready + shell + "  flotilla join NAME --cluster-kubeconfig FILE   # a cluster; to try: flotillad member --name NAME --data-dir DIR\n" + status},
+		"a start after that":  {log: "/hub/flotillad.log", want: ready + shell + status},
+		"another start alone": {want: ready},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			g := greeting{took: 3100 * time.Millisecond, url: "https://127.0.0.1:6443", kubeconfig: "/hub/admin.kubeconfig", log: tc.log, first: tc.first}
+			if diff := cmp.Diff(tc.want, g.text()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

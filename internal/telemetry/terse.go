@@ -1,0 +1,109 @@
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+)
+
+// telling is what is told on a screen beside faults: what somebody who looks on waits for.
+var telling = map[string]bool{
+	"Cluster turned":        true,
+	"Let go of the cluster": true,
+	"stored artifact":       true,
+}
+
+// within is how long the same line is not repeated.
+const within = time.Minute
+
+// terse is a handler that tells what matters on a screen, in short lines, beside a log that
+// has all.
+type terse struct {
+	slog.Handler
+	screen *screen
+	attrs  []slog.Attr
+}
+
+// screen is where lines go, and which did so lately.
+type screen struct {
+	out  io.Writer
+	mu   sync.Mutex
+	told map[string]time.Time
+}
+
+// Enabled implements slog.Handler.
+func (t terse) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelInfo || t.Handler.Enabled(ctx, level)
+}
+
+// Handle implements slog.Handler.
+func (t terse) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelError || telling[r.Message] {
+		t.screen.tell(r.Time, line(r, t.attrs))
+	}
+	if !t.Handler.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return t.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (t terse) WithAttrs(attrs []slog.Attr) slog.Handler {
+	t.attrs = append(t.attrs[:len(t.attrs):len(t.attrs)], attrs...)
+	t.Handler = t.Handler.WithAttrs(attrs)
+	return t
+}
+
+// WithGroup implements slog.Handler.
+func (t terse) WithGroup(name string) slog.Handler {
+	t.Handler = t.Handler.WithGroup(name)
+	return t
+}
+
+// line is a record for people: what it says, and about what.
+func line(r slog.Record, attrs []slog.Attr) string {
+	var out strings.Builder
+	out.WriteString(r.Message)
+	object := map[string]string{}
+	add := func(a slog.Attr) bool {
+		switch value := a.Value.String(); a.Key {
+		case "controller", "controllerGroup", "controllerKind", "reconcileID", "logger", "digest", "object":
+			return true
+		case "namespace", "name":
+			object[a.Key] = value
+		case "err", "error":
+			_, _ = fmt.Fprintf(&out, ": %s", value)
+		default:
+			if a.Value.Kind() == slog.KindString || a.Value.Kind() == slog.KindBool || a.Value.Kind() == slog.KindInt64 {
+				_, _ = fmt.Fprintf(&out, " %s=%s", a.Key, value)
+			}
+		}
+		return true
+	}
+	for _, a := range attrs {
+		add(a)
+	}
+	r.Attrs(add)
+	if object["name"] != "" {
+		_, _ = fmt.Fprintf(&out, " (%s)", strings.TrimPrefix(object["namespace"]+"/"+object["name"], "/"))
+	}
+	return strings.Join(strings.Fields(out.String()), " ")
+}
+
+func (s *screen) tell(at time.Time, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last, told := s.told[text]; told && at.Sub(last) < within {
+		return
+	}
+	const most = 256 // what is told again after so many others is news
+	if s.told == nil || len(s.told) >= most {
+		s.told = map[string]time.Time{}
+	}
+	s.told[text] = at
+	_, _ = fmt.Fprintf(s.out, "%s  %s\n", at.Format(time.TimeOnly), text) // nobody looks: the log has it
+}

@@ -1,0 +1,100 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+// asPolicy returns the template as the propagation policy that it is; nil for other kinds,
+// and for one that cannot be read.
+func (in *Input) asPolicy() policyv1alpha1.Policy {
+	var p policyv1alpha1.Policy
+	switch gvk := in.Template.GroupVersionKind(); {
+	case gvk.Group != policyv1alpha1.GroupVersion.Group:
+		return nil
+	case gvk.Kind == policyv1alpha1.ResourceKindPropagationPolicy:
+		p = &policyv1alpha1.PropagationPolicy{}
+	case gvk.Kind == policyv1alpha1.ResourceKindClusterPropagationPolicy:
+		p = &policyv1alpha1.ClusterPropagationPolicy{}
+	default:
+		return nil
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(in.Template.Object, p); err != nil {
+		return nil
+	}
+	return p
+}
+
+// carries says what a policy carries, what keeps it from that, and which of its words mean
+// nothing.
+func (x *explainer) carries(p policyv1alpha1.Policy) {
+	status := p.PropagationStatus()
+	x.out.Carries = &Carries{Templates: status.Templates, Bindings: status.Bindings, Placed: status.Placed}
+	x.problems = append(x.problems, x.in.strangers(p)...)
+	describe := "flotilla describe " + x.out.Resource.args()
+	ready := apimeta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
+	switch {
+	case x.in.Template.GetUID() == "":
+	case ready == nil || ready.ObservedGeneration != p.GetGeneration():
+		x.problems.add(Problem{Reason: ReasonPolicyNotReady, Message: "nobody has looked at it as it is now", Next: "wait a moment; if it stays so, see whether the control plane runs: flotilla status"})
+	case ready.Status != metav1.ConditionTrue:
+		x.problems.add(Problem{Reason: ReasonPolicyNotReady, Message: ready.Message, Next: "put right what it says: " + describe})
+	case status.Templates == 0:
+		x.problems.add(Problem{
+			Reason: ReasonPolicyIdle, Message: "it carries nothing: there is no object that its selectors mean, or another policy carries it",
+			Next: "compare its resourceSelectors with what there is; flotilla explain KIND/NAME says why an object is not carried",
+		})
+	case status.LastProblem != nil:
+		x.problems.add(Problem{
+			Reason: ReasonPolicyProblem, Message: fmt.Sprintf("the last problem is of %s: %s", status.LastProblem.Object, status.LastProblem.Message),
+			Next: "flotilla explain KIND/NAME of the template says more",
+		})
+	}
+}
+
+// strangers says which clusters a policy names that do not exist.
+func (in *Input) strangers(p policyv1alpha1.Policy) problems {
+	if p == nil || in.blind(UnreadClusters) {
+		return nil
+	}
+	fleet := make([]string, len(in.Clusters))
+	for i, c := range in.Clusters {
+		fleet[i] = c.Name
+	}
+	unknown := propagation.Strangers(p.PropagationSpec().Placement, fleet)
+	if len(unknown) == 0 {
+		return nil
+	}
+	ref := refOf(propagation.RefOf(p))
+	return problems{{
+		Reason: ReasonUnknownCluster, Message: fmt.Sprintf("%s: %s", ref, propagation.Naming(unknown)),
+		Next: "correct the name, or join the cluster: flotilla get clusters",
+	}}
+}
+
+// ours says of a kind on which the control plane itself acts where to look at it; empty
+// for all others.
+func (r Resource) ours() string {
+	group, _, _ := strings.Cut(r.APIVersion, "/")
+	of := strings.ToLower(r.Kind) + "/" + r.Name
+	if r.Namespace != "" {
+		of += " -n " + r.Namespace
+	}
+	switch {
+	case group == kustomizev1.GroupVersion.Group && r.Kind == kustomizev1.KustomizationKind:
+		return "the control plane acts on it by itself; what comes of it: flotilla tree " + of
+	case group == sourcev1.GroupVersion.Group && r.Kind == sourcev1.GitRepositoryKind:
+		return "the control plane acts on it by itself; what comes of it: flotilla trace " + of
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,60 @@
+package explain_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/explain"
+)
+
+const mistyped = `
+apiVersion: policy.karmada.io/v1alpha1
+kind: PropagationPolicy
+metadata: {namespace: shop, name: web, uid: u-p, generation: 2, labels: {propagationpolicy.karmada.io/permanent-id: p-web}}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: web}]
+  placement: {clusterAffinity: {clusterNames: [east, wst]}, clusterTolerations: [{key: edge, operator: Exists}]}
+`
+
+// TestMistypedClusterGolden: whoever asks about the workload, or about its policy, is told.
+func TestMistypedClusterGolden(t *testing.T) {
+	in := explain.Input{
+		Now: noon, Template: template(t, deployment), Policies: []policyv1alpha1.Policy{parse(t, mistyped, &policyv1alpha1.PropagationPolicy{})},
+		Clusters: []*clusterv1alpha1.Cluster{cluster(t, "east", "gold", `spec: {taints: [{key: edge, effect: NoSchedule}]}`), cluster(t, "west", "gold", "")},
+	}
+	golden(t, "mistyped.txt", explain.Explain(in).Text(explain.TextOptions{}))
+	for name, status := range map[string]string{
+		"policy.txt":          `status: {observedGeneration: 2, templates: 2, bindings: 1, placed: 1, conditions: [{type: Ready, status: "True", observedGeneration: 2}], lastProblem: {object: "Deployment shop/api", message: "no cluster fits"}}`,
+		"policy-idle.txt":     `status: {observedGeneration: 2, conditions: [{type: Ready, status: "True", observedGeneration: 2}]}`,
+		"policy-unserved.txt": `status: {observedGeneration: 2, conditions: [{type: Ready, status: "False", observedGeneration: 2, message: "the control plane does not serve kind Widget"}]}`,
+		"policy-unseen.txt":   `status: {observedGeneration: 1, conditions: [{type: Ready, status: "True", observedGeneration: 1}]}`,
+	} {
+		in.Template = template(t, mistyped+status)
+		golden(t, name, explain.Explain(in).Text(explain.TextOptions{}))
+	}
+}
+
+// TestOurKinds: what the control plane acts on by itself needs no policy.
+func TestOurKinds(t *testing.T) {
+	cases := map[string]struct{ manifest, want string }{
+		"a Kustomization": {
+			"{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {namespace: shop, name: web, uid: u}}",
+			"the control plane acts on it by itself; what comes of it: flotilla tree kustomization/web -n shop",
+		},
+		"a GitRepository": {
+			"{apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {namespace: shop, name: web, uid: u}}",
+			"the control plane acts on it by itself; what comes of it: flotilla trace gitrepository/web -n shop",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := explain.Explain(explain.Input{Now: noon, Template: template(t, tc.manifest)})
+			if diff := cmp.Diff(tc.want, got.Carried.Why); diff != "" || len(got.Problems) > 0 {
+				t.Errorf("problems %+v (-want +got):\n%s", got.Problems, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,30 @@
+package explain_test
+
+import (
+	"testing"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/explain"
+	"github.com/flotilla-io/flotilla/policies/symptom"
+)
+
+// TestSickGolden: what the Pods say is the reason, and the next step is a command.
+func TestSickGolden(t *testing.T) {
+	in := input(t)
+	bind(t, &in)
+	for _, name := range []string{"c-001", "c-002"} {
+		in.Works = append(in.Works, parse(t, `
+metadata: {namespace: karmada-es-`+name+`, name: web}
+status:
+  conditions: [{type: Applied, status: "True", reason: AppliedSuccessful, message: ok}]
+  manifestStatuses: [{health: Unhealthy}]
+`, &workv1alpha1.Work{}))
+	}
+	for name, symptoms := range map[string]map[string]symptom.Symptom{
+		"sick.txt":        {"c-001": {Reason: "ErrImagePull", Text: "ErrImagePull: no such image: a:1 (3 of 3 Pods)"}, "c-002": {Reason: "OOMKilled", Text: "OOMKilled: container app took more memory than its limit allows (1 of 3 Pods)"}},
+		"sick-tenant.txt": {"c-001": {Unread: "you may not read its Pods there", Denied: true}, "c-002": {Unread: "you may not read its Pods there", Denied: true}},
+	} {
+		in.Symptoms = symptoms
+		golden(t, name, explain.Explain(in).Text(explain.TextOptions{}))
+	}
+}

@@ -1,0 +1,19 @@
+package placement
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestOwnTaints(t *testing.T) {
+	taints := []corev1.Taint{
+		{Key: "cluster.karmada.io/not-ready", Effect: corev1.TaintEffectNoSchedule}, {Key: "cluster.karmada.io/unreachable", Effect: corev1.TaintEffectNoSchedule},
+		{Key: "cluster.karmada.io/unschedulable", Effect: corev1.TaintEffectNoSchedule},
+		{Key: "maintenance", Value: "tonight", Effect: corev1.TaintEffectNoExecute}, {Key: "edge", Effect: corev1.TaintEffectNoSchedule},
+	}
+	if diff := cmp.Diff([]string{"maintenance=tonight:NoExecute", "edge:NoSchedule"}, OwnTaints(taints)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

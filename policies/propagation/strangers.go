@@ -1,0 +1,112 @@
+package propagation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+)
+
+// Stranger is a cluster that a placement names and that is not in the fleet.
+type Stranger struct {
+	Name string
+	// Meant is the cluster of the fleet with the most similar name; empty where none is
+	// similar.
+	Meant string
+}
+
+// String says what is wrong: "wst, which does not exist (did you mean west?)".
+func (s Stranger) String() string {
+	if s.Meant == "" {
+		return s.Name + ", which does not exist"
+	}
+	return fmt.Sprintf("%s, which does not exist (did you mean %s?)", s.Name, s.Meant)
+}
+
+// mostNamed is how many strangers are named, and looked at for what was meant.
+const mostNamed = 5
+
+// Naming says which clusters clusterNames names that do not exist. Some must be given.
+func Naming(strangers []Stranger) string {
+	var parts []string
+	for _, s := range strangers[:min(len(strangers), mostNamed)] {
+		parts = append(parts, s.String())
+	}
+	if more := len(strangers) - mostNamed; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return "clusterNames names " + strings.Join(parts, "; ")
+}
+
+// NamedClusters are those that a placement wants by name, sorted.
+func NamedClusters(p policyv1alpha1.Placement) []string {
+	var names []string
+	if p.ClusterAffinity != nil {
+		names = append(names, p.ClusterAffinity.ClusterNames...)
+	}
+	for i := range p.ClusterAffinities {
+		names = append(names, p.ClusterAffinities[i].ClusterNames...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Strangers returns the clusters that a placement wants by name and that are none of the
+// fleet's, sorted. What was meant is looked for of as many as Naming names.
+func Strangers(p policyv1alpha1.Placement, fleet []string) []Stranger {
+	var out []Stranger
+	for _, name := range NamedClusters(p) {
+		if slices.Contains(fleet, name) {
+			continue
+		}
+		s := Stranger{Name: name}
+		if len(out) < mostNamed && len(name) <= longestName {
+			s.Meant = nearest(name, fleet)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// longestName is how long the name of a cluster can be.
+const longestName = 63
+
+// nearest returns the name that takes the fewest typing mistakes to become word, the first
+// of several by the alphabet; empty if each takes more than a third of the word's letters.
+func nearest(word string, names []string) string {
+	best, most := "", max(len(word)/3, 1)
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		if n := mistakes(word, name); n <= most {
+			best, most = name, n-1
+		}
+	}
+	return best
+}
+
+// mistakes is how many letters are missing, too much, wrong or swapped with their
+// neighbour.
+func mistakes(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			wrong := 1
+			if a[i-1] == b[j-1] {
+				wrong = 0
+			}
+			n := min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+wrong)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				n = min(n, rows[i-2][j-2]+1)
+			}
+			rows[i][j] = n
+		}
+	}
+	return rows[len(a)][len(b)]
+}

@@ -1,0 +1,47 @@
+package propagation
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+)
+
+func TestStrangers(t *testing.T) {
+	fleet := []string{"west", "east", "eu-central-1", "eu-central-2"}
+	cases := map[string]struct {
+		named []string
+		want  []Stranger
+	}{
+		"all are in the fleet":            {[]string{"east", "west"}, nil},
+		"a letter is missing":             {[]string{"wst"}, []Stranger{{"wst", "west"}}},
+		"a letter is too much":            {[]string{"easst"}, []Stranger{{"easst", "east"}}},
+		"two are swapped":                 {[]string{"esat"}, []Stranger{{"esat", "east"}}},
+		"a letter is wrong":               {[]string{"eu-central_2"}, []Stranger{{"eu-central_2", "eu-central-2"}}},
+		"two are as near":                 {[]string{"eu-central-3"}, []Stranger{{"eu-central-3", "eu-central-1"}}},
+		"none is near":                    {[]string{"mars"}, []Stranger{{"mars", ""}}},
+		"one of one letter means nothing": {[]string{"x"}, []Stranger{{"x", ""}}},
+		"each once, in order":             {[]string{"wst", "mars", "wst", "east"}, []Stranger{{"mars", ""}, {"wst", "west"}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: tc.named}}
+			if diff := cmp.Diff(tc.want, Strangers(p, fleet)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	many := policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: strings.Split("abcd00 abcd01 abcd02 abcd03 abcd04 wst x", " ")}}
+	if got := Naming(Strangers(many, fleet)); !strings.HasSuffix(got, "abcd04, which does not exist; and 2 more") {
+		t.Errorf("of many: %q", got)
+	}
+	terms := policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{
+		{ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"wst"}}}, {ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"mars"}}},
+	}}
+	want := "clusterNames names mars, which does not exist; wst, which does not exist (did you mean west?)"
+	if got := Naming(Strangers(terms, fleet)); got != want {
+		t.Errorf("of all terms: %q, want %q", got, want)
+	}
+}
