@@ -19,7 +19,11 @@ type role struct {
 // has not said so there. A request that names another is refused by the member
 // as a whole, although its caller may have no need of that group.
 func (p *Proxy) groups(ctx context.Context, cluster string) (map[string]struct{}, bool) {
-	work, err := p.opts.Work(ctx, workv1alpha2.ExecutionNamespace(cluster), access.RoleWorkName())
+	space := workv1alpha2.ExecutionNamespace(cluster)
+	work, err := p.opts.Work(ctx, space, access.RoleWorkName())
+	if err != nil { // it may not be renamed yet
+		work, err = p.opts.Work(ctx, space, access.FormerWorkName(access.RoleWorkName()))
+	}
 	if err != nil {
 		return nil, false // somebody else keeps the member's rules
 	}

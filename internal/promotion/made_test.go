@@ -42,7 +42,7 @@ func TestUndoRemovesWhatWasMade(t *testing.T) {
 		},
 		"the policy was there": {
 			before: []client.Object{same},
-			want:   []string{"PropagationPolicy web-7c779fcf79"}, policy: true,
+			want:   []string{"PropagationPolicy web-7fd7ff5bf5"}, policy: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,10 +92,10 @@ func carriedPair(writes, from *int) (hub, member client.Client) {
 		obj.SetUID(types.UID("of-" + obj.GetName()))
 		obj.SetManagedFields(by)
 		obj.SetLabels(map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "own"})
-		obj.SetAnnotations(map[string]string{policyv1alpha1.PropagationPolicyNamespaceAnnotation: "shop", policyv1alpha1.PropagationPolicyNameAnnotation: "web-7c779fcf79"})
+		obj.SetAnnotations(map[string]string{policyv1alpha1.PropagationPolicyNamespaceAnnotation: "shop", policyv1alpha1.PropagationPolicyNameAnnotation: "web-7fd7ff5bf5"})
 		return obj
 	}
-	policy := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-7c779fcf79", UID: "1", ManagedFields: promoter("policy.karmada.io/v1alpha1")}}
+	policy := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-7fd7ff5bf5", UID: "1", ManagedFields: promoter("policy.karmada.io/v1alpha1")}}
 	policy.Labels = map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "own"}
 	policy.Spec = policyv1alpha1.PropagationSpec{
 		PreserveResourcesOnDeletion: ptr.To(true),

@@ -1,10 +1,13 @@
 package promotion
 
 import (
+	"context"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -44,6 +47,21 @@ func emptyPolicy(of Object, name string) policyv1alpha1.Policy {
 		TypeMeta:   metav1.TypeMeta{APIVersion: policyv1alpha1.GroupVersion.String(), Kind: "PropagationPolicy"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: of.Namespace, Name: name},
 	}
+}
+
+// readPolicy reads the policy by which an object was promoted. An earlier promotion may
+// have made it under the name that it got then.
+func readPolicy(ctx context.Context, hub client.Reader, of Object, name string) (policyv1alpha1.Policy, error) {
+	policy := emptyPolicy(of, name)
+	err := hub.Get(ctx, client.ObjectKeyFromObject(policy), policy)
+	if name != "" || !apierrors.IsNotFound(err) {
+		return policy, err
+	}
+	former := emptyPolicy(of, workv1alpha2.FormerPolicyName(of.GroupVersionKind, of.Namespace, of.Name))
+	if hub.Get(ctx, client.ObjectKeyFromObject(former), former) == nil {
+		return former, nil
+	}
+	return policy, err
 }
 
 // returns says whether what a policy carries stays in the clusters when the

@@ -207,8 +207,7 @@ func (p *Promotion) item(ctx context.Context, live *unstructured.Unstructured) (
 // is what Undo gives back.
 func (p *Promotion) addPolicy(ctx context.Context) error {
 	policy := p.policy()
-	stored := policy.DeepCopyObject().(policyv1alpha1.Policy)
-	err := p.o.Hub.Get(ctx, client.ObjectKeyFromObject(policy), stored)
+	stored, err := readPolicy(ctx, p.o.Hub, objectOf(p.Items[0].Template), p.o.PolicyName)
 	switch {
 	case apierrors.IsNotFound(err):
 		p.Policy = policy

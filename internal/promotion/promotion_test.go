@@ -102,7 +102,7 @@ func TestCarry(t *testing.T) {
 		held                   []string
 	}{
 		"all is made": {
-			held: []string{"Deployment web overwrite", "ConfigMap settings overwrite", "PropagationPolicy web-7c779fcf79"},
+			held: []string{"Deployment web overwrite", "ConfigMap settings overwrite", "PropagationPolicy web-7fd7ff5bf5"},
 		},
 		"the object is not taken: nothing is left": {
 			failCreate: "Deployment", says: "make Deployment shop/web: the disk is full", held: []string{},
@@ -112,8 +112,8 @@ func TestCarry(t *testing.T) {
 		},
 		"what was made cannot be removed: it is named": {
 			failCreate: "Deployment", failDelete: "PropagationPolicy",
-			says: "make Deployment shop/web: the disk is full\nPropagationPolicy shop/web-7c779fcf79 stays in the control plane, remove it: it is stuck",
-			held: []string{"PropagationPolicy web-7c779fcf79"},
+			says: "make Deployment shop/web: the disk is full\nPropagationPolicy shop/web-7fd7ff5bf5 stays in the control plane, remove it: it is stuck",
+			held: []string{"PropagationPolicy web-7fd7ff5bf5"},
 		},
 	}
 	for name, tc := range cases {
@@ -172,7 +172,7 @@ func TestPlan(t *testing.T) {
 	labelled := func(key, value string) func(*appsv1.Deployment) {
 		return func(d *appsv1.Deployment) { d.Labels = map[string]string{key: value} }
 	}
-	kept := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-7c779fcf79"}}
+	kept := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-7fd7ff5bf5"}}
 	leaving := cluster()
 	leaving.DeletionTimestamp, leaving.Finalizers = ptr.To(metav1.Unix(1, 0)), []string{"a/b"}
 	cases := map[string]struct {
@@ -200,7 +200,7 @@ func TestPlan(t *testing.T) {
 		},
 		"a policy of the name that says something else": {
 			hub:  []client.Object{kept},
-			says: "PropagationPolicy shop/web-7c779fcf79 is there already and says something else: --policy-name names another",
+			says: "PropagationPolicy shop/web-7fd7ff5bf5 is there already and says something else: --policy-name names another",
 		},
 		"a cluster that leaves": {
 			hub: []client.Object{leaving}, says: "cluster east is leaving the fleet: nothing can be promoted from it",
@@ -255,7 +255,7 @@ func promoter(apiVersion string) []metav1.ManagedFieldsEntry {
 // TestUndo: what would remove or leave behind more than was promoted is refused.
 func TestUndo(t *testing.T) {
 	policy := func(change func(*policyv1alpha1.PropagationSpec)) *policyv1alpha1.PropagationPolicy {
-		p := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-7c779fcf79", ManagedFields: promoter("policy.karmada.io/v1alpha1")}}
+		p := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-7fd7ff5bf5", ManagedFields: promoter("policy.karmada.io/v1alpha1")}}
 		p.Labels = map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "own"}
 		p.Spec = policyv1alpha1.PropagationSpec{
 			ResourceSelectors:           []policyv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}},
@@ -288,32 +288,32 @@ func TestUndo(t *testing.T) {
 		within time.Duration
 		says   string
 	}{
-		"no policy": {says: "there is no PropagationPolicy shop/web-7c779fcf79, by which Deployment shop/web would have been promoted: --policy-name names another"},
+		"no policy": {says: "there is no PropagationPolicy shop/web-7fd7ff5bf5, by which Deployment shop/web would have been promoted: --policy-name names another"},
 		"a policy that removes what it carried": {
 			hub:  []client.Object{policy(func(s *policyv1alpha1.PropagationSpec) { s.PreserveResourcesOnDeletion = nil })},
-			says: "PropagationPolicy shop/web-7c779fcf79 has no preserveResourcesOnDeletion: what runs in cluster east would be removed; set it first",
+			says: "PropagationPolicy shop/web-7fd7ff5bf5 has no preserveResourcesOnDeletion: what runs in cluster east would be removed; set it first",
 		},
 		"a policy about more clusters": {
 			hub: []client.Object{policy(func(s *policyv1alpha1.PropagationSpec) {
 				s.Placement.ClusterAffinity.ClusterNames = []string{"east", "west"}
 			})},
-			says: "PropagationPolicy shop/web-7c779fcf79 is about more than cluster east, where copies would be left behind: leave only that cluster in its clusterNames first",
+			says: "PropagationPolicy shop/web-7fd7ff5bf5 is about more than cluster east, where copies would be left behind: leave only that cluster in its clusterNames first",
 		},
 		"a policy about everything of a kind": {
 			hub:  []client.Object{policy(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors[0].Name = "" })},
-			says: "PropagationPolicy shop/web-7c779fcf79 selects more than was promoted: leave only selectors with a name in it first",
+			says: "PropagationPolicy shop/web-7fd7ff5bf5 selects more than was promoted: leave only selectors with a name in it first",
 		},
 		"a policy about something else": {
 			hub:  []client.Object{policy(func(s *policyv1alpha1.PropagationSpec) { s.ResourceSelectors[0].Name = "api" })},
-			says: "PropagationPolicy shop/web-7c779fcf79 does not select Deployment shop/web: --policy-name names another",
+			says: "PropagationPolicy shop/web-7fd7ff5bf5 does not select Deployment shop/web: --policy-name names another",
 		},
 		"another policy took it": {
 			hub:  []client.Object{policy(nil), carried("other")},
-			says: "Deployment shop/web is carried by the policy shop/other now: take it out of PropagationPolicy shop/web-7c779fcf79 first",
+			says: "Deployment shop/web is carried by the policy shop/other now: take it out of PropagationPolicy shop/web-7fd7ff5bf5 first",
 		},
 		"nothing of it was made by a promotion": {
 			hub:  []client.Object{before, foreign},
-			says: "Deployment shop/web and PropagationPolicy shop/web-7c779fcf79 were in the control plane before it was promoted: take it out of the policy to have it carried no longer",
+			says: "Deployment shop/web and PropagationPolicy shop/web-7fd7ff5bf5 were in the control plane before it was promoted: take it out of the policy to have it carried no longer",
 		},
 		"it is protected": {
 			hub:  []client.Object{policy(nil), protected},
@@ -357,7 +357,7 @@ func TestUndo(t *testing.T) {
 
 // TestUndoGoesOn: what was interrupted after the template had gone is finished.
 func TestUndoGoesOn(t *testing.T) {
-	policy := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-7c779fcf79", UID: "1", ManagedFields: promoter("policy.karmada.io/v1alpha1")}}
+	policy := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-7fd7ff5bf5", UID: "1", ManagedFields: promoter("policy.karmada.io/v1alpha1")}}
 	policy.Spec = policyv1alpha1.PropagationSpec{
 		ResourceSelectors:           []policyv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}},
 		PreserveResourcesOnDeletion: ptr.To(true),
@@ -374,8 +374,8 @@ func TestUndoGoesOn(t *testing.T) {
 		held []string
 	}{
 		"all has gone":                  {live: deployment(nil), held: []string{}},
-		"the cluster has not let it go": {hub: []client.Object{work}, live: marked, held: []string{"PropagationPolicy web-7c779fcf79"}, says: late},
-		"the mark is still there":       {live: marked, held: []string{"PropagationPolicy web-7c779fcf79"}, says: late},
+		"the cluster has not let it go": {hub: []client.Object{work}, live: marked, held: []string{"PropagationPolicy web-7fd7ff5bf5"}, says: late},
+		"the mark is still there":       {live: marked, held: []string{"PropagationPolicy web-7fd7ff5bf5"}, says: late},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -386,7 +386,7 @@ func TestUndoGoesOn(t *testing.T) {
 			if got := said(err); got != tc.says {
 				t.Errorf("error %q, want %q", got, tc.says)
 			}
-			if err == nil && (returned.Policy != "PropagationPolicy shop/web-7c779fcf79" || !cmp.Equal(returned.Objects, []promotion.Object{web})) {
+			if err == nil && (returned.Policy != "PropagationPolicy shop/web-7fd7ff5bf5" || !cmp.Equal(returned.Objects, []promotion.Object{web})) {
 				t.Errorf("gave back %+v", returned)
 			}
 			if diff := cmp.Diff(tc.held, held(t, hub)); diff != "" {
@@ -396,4 +396,4 @@ func TestUndoGoesOn(t *testing.T) {
 	}
 }
 
-const late = "Deployment shop/web in cluster east still bears our labels; PropagationPolicy shop/web-7c779fcf79 stays until it does not. Is the cluster ready? Then try again"
+const late = "Deployment shop/web in cluster east still bears our labels; PropagationPolicy shop/web-7fd7ff5bf5 stays until it does not. Is the cluster ready? Then try again"

@@ -128,14 +128,15 @@ func (u *undo) giveBack(ctx context.Context) error {
 
 // find reads the policy and what it selects.
 func (u *undo) find(ctx context.Context, of Object) error {
-	title := propagation.Title(u.policy)
-	err := u.Hub.Get(ctx, client.ObjectKeyFromObject(u.policy), u.policy)
+	policy, err := readPolicy(ctx, u.Hub, of, u.PolicyName)
 	if apierrors.IsNotFound(err) {
 		return u.resume(ctx, of)
 	}
 	if err != nil {
 		return err
 	}
+	u.policy = policy
+	title := propagation.Title(u.policy)
 	u.returned.PolicyKept = !made(u.policy)
 	spec := u.policy.PropagationSpec()
 	if !returns(spec) {
@@ -235,12 +236,16 @@ func (u *undo) binding(ctx context.Context, of Object) (workv1alpha2.Binding, er
 
 // work returns the Work of an object in the cluster; nil if there is none.
 func (u *undo) work(ctx context.Context, of Object) (*workv1alpha1.Work, error) {
-	work := &workv1alpha1.Work{}
-	key := client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(u.Cluster), Name: workv1alpha2.WorkName(of.Kind, of.Name, of.Namespace)}
-	if err := u.Hub.Get(ctx, key, work); err != nil {
-		return nil, client.IgnoreNotFound(err)
+	for _, name := range []string{
+		workv1alpha2.WorkName(of.Kind, of.Name, of.Namespace), workv1alpha2.FormerWorkName(of.Kind, of.Name, of.Namespace), // on a hub that is older
+	} {
+		work := &workv1alpha1.Work{}
+		err := u.Hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(u.Cluster), Name: name}, work)
+		if !apierrors.IsNotFound(err) {
+			return work, err
+		}
 	}
-	return work, nil
+	return nil, nil
 }
 
 // preserved waits until the loops know that the object is to stay.

@@ -134,10 +134,25 @@ func Groups(work *workv1alpha1.Work) (map[string]struct{}, bool) {
 func RoleWorkName() string { return workv1alpha2.WorkName(ClusterRoleKind, ImpersonatorName, "") }
 
 // WorkNames are the names of all Works that a cluster may have from Works.
-func WorkNames() []string {
+func WorkNames() []string { return workNames(workv1alpha2.WorkName) }
+
+// FormerWorkNames are the names that they had while names were made otherwise, in the
+// same order.
+func FormerWorkNames() []string { return workNames(workv1alpha2.FormerWorkName) }
+
+// FormerWorkName is the former name of the Work that is one of WorkNames; empty for
+// another name.
+func FormerWorkName(name string) string {
+	if i := slices.Index(WorkNames(), name); i >= 0 {
+		return FormerWorkNames()[i]
+	}
+	return ""
+}
+
+func workNames(named func(kind, name, namespace string) string) []string {
 	return []string{
-		RoleWorkName(),
-		workv1alpha2.WorkName("ClusterRoleBinding", ImpersonatorName, ""),
-		workv1alpha2.WorkName("ClusterRoleBinding", MastersName, ""),
+		named(ClusterRoleKind, ImpersonatorName, ""),
+		named("ClusterRoleBinding", ImpersonatorName, ""),
+		named("ClusterRoleBinding", MastersName, ""),
 	}
 }

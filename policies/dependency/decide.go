@@ -169,8 +169,11 @@ func refs(snapshots []workv1alpha2.BindingSnapshot) []Ref {
 func tie(b workv1alpha2.Binding, entries []workv1alpha2.BindingSnapshot, users []User) {
 	want := map[string]string{}
 	for i := range entries {
-		key := Ref{Namespace: entries[i].Namespace, Name: entries[i].Name}.label()
+		ref := Ref{Namespace: entries[i].Namespace, Name: entries[i].Name}
+		key := ref.label()
 		if id, has := b.GetLabels()[key]; has {
+			want[key] = id
+		} else if id, has := b.GetLabels()[ref.formerLabel()]; has {
 			want[key] = id
 		}
 	}

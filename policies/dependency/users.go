@@ -23,6 +23,11 @@ func (r Ref) label() string {
 	return workv1alpha2.DependedByLabelPrefix + workv1alpha2.BindingReferenceKey(r.Namespace, r.Name)
 }
 
+// formerLabel returns the key of that label while keys were made otherwise.
+func (r Ref) formerLabel() string {
+	return workv1alpha2.DependedByLabelPrefix + workv1alpha2.FormerBindingReferenceKey(r.Namespace, r.Name)
+}
+
 // User is a template whose dependencies go along, as its binding says.
 type User struct {
 	Ref

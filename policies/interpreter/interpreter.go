@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -45,6 +46,11 @@ func (i *Interpreter) Replicas(obj kinds.Object) (n int32, req *workv1alpha2.Rep
 		return 0, nil, false, nil
 	}
 	n, req, err = f(obj)
+	if req != nil && req.NodeClaim != nil && rules.ClaimsNothing(req.NodeClaim) {
+		own := *req // what was said may be said to others
+		own.NodeClaim = nil
+		req = &own
+	}
 	return n, req, true, wrap(obj, "replicas", err)
 }
 
@@ -58,6 +64,14 @@ func (i *Interpreter) Components(obj kinds.Object) (parts []workv1alpha2.Compone
 		return nil, false, nil
 	}
 	parts, err = f(obj)
+	for i := range parts {
+		if req := parts[i].ReplicaRequirements; req != nil && req.NodeClaim != nil && rules.ClaimsNothing(req.NodeClaim) {
+			own := *req
+			own.NodeClaim = nil
+			parts = slices.Clone(parts)
+			parts[i].ReplicaRequirements = &own
+		}
+	}
 	return parts, true, wrap(obj, "components", err)
 }
 

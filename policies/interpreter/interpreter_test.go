@@ -3,6 +3,8 @@ package interpreter_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -59,5 +61,40 @@ func TestLayers(t *testing.T) {
 	n, _, _, _ := know.Replicas(obj)
 	if health != workv1alpha2.ResourceHealthy || n != 42 || !know.JudgesHealth(obj) {
 		t.Errorf("health = %v, replicas = %d", health, n)
+	}
+}
+
+// TestNodeClaims: a claim that holds nothing is none, whoever says it.
+func TestNodeClaims(t *testing.T) {
+	gvk := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	obj := object(t, `{apiVersion: apps/v1, kind: Deployment}`)
+	full := workv1alpha2.NodeClaim{NodeSelector: map[string]string{"disk": "fast"}}
+	for name, tc := range map[string]struct{ says, want *workv1alpha2.NodeClaim }{
+		"none":                  {},
+		"an empty one":          {says: &workv1alpha2.NodeClaim{}},
+		"one of empty parts":    {says: &workv1alpha2.NodeClaim{NodeSelector: map[string]string{}, Tolerations: []corev1.Toleration{}, HardNodeAffinity: &corev1.NodeSelector{}}},
+		"one with a selector":   {says: &full, want: &full},
+		"one with a toleration": {says: &workv1alpha2.NodeClaim{Tolerations: []corev1.Toleration{{}}}, want: &workv1alpha2.NodeClaim{Tolerations: []corev1.Toleration{{}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said := &workv1alpha2.ReplicaRequirements{NodeClaim: tc.says, Namespace: "shop"}
+			parts := []workv1alpha2.Component{{Name: "a"}, {Name: "b", ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{NodeClaim: tc.says}}}
+			know := interpreter.New(kinds.Table{gvk: {
+				Replicas:   func(kinds.Object) (int32, *workv1alpha2.ReplicaRequirements, error) { return 1, said, nil },
+				Components: func(kinds.Object) ([]workv1alpha2.Component, error) { return parts, nil },
+			}})
+			_, req, _, _ := know.Replicas(obj)
+			if diff := cmp.Diff(&workv1alpha2.ReplicaRequirements{NodeClaim: tc.want, Namespace: "shop"}, req); diff != "" {
+				t.Errorf("replicas (-want +got):\n%s", diff)
+			}
+			got, _, _ := know.Components(obj)
+			want := []workv1alpha2.Component{{Name: "a"}, {Name: "b", ReplicaRequirements: &workv1alpha2.ComponentReplicaRequirements{NodeClaim: tc.want}}}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("components (-want +got):\n%s", diff)
+			}
+			if said.NodeClaim != tc.says || parts[1].ReplicaRequirements.NodeClaim != tc.says {
+				t.Error("what was said, and may be said to others, is changed")
+			}
+		})
 	}
 }

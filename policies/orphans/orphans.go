@@ -2,6 +2,7 @@ package orphans
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -36,6 +37,19 @@ type Object struct {
 	// Managed says that it has the label of what is managed, Applied that Flotilla
 	// applied fields of it, and Leaving that it is being deleted.
 	Managed, Applied, Leaving bool
+}
+
+// Works returns the Works that the object may mean: the one that it names, and where that
+// is the former name of one, that.
+func (o *Object) Works() iter.Seq[types.NamespacedName] {
+	return func(yield func(types.NamespacedName) bool) {
+		if !yield(o.Work) {
+			return
+		}
+		if now := workv1alpha2.WorkNamed(o.Work.Name, o.Kind.Kind, o.Name, o.Namespace); now != o.Work.Name {
+			yield(types.NamespacedName{Namespace: o.Work.Namespace, Name: now})
+		}
+	}
 }
 
 // Suspect says whether the object is one of this hub's in the cluster, as far as it

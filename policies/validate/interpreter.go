@@ -68,6 +68,10 @@ func Customization(c *configv1alpha1.ResourceInterpreterCustomization, others []
 	return append(errs, rivals(c, others, path.Child("customizations"))...), warnings
 }
 
+// united is the question that any number of scripts may answer for one kind: what any of
+// them names goes along.
+const united = "dependencyInterpretation"
+
 // rivals refuses a second script about one question of one kind.
 func rivals(c *configv1alpha1.ResourceInterpreterCustomization, others []configv1alpha1.ResourceInterpreterCustomization, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
@@ -78,7 +82,7 @@ func rivals(c *configv1alpha1.ResourceInterpreterCustomization, others []configv
 			continue
 		}
 		for n, s := range scripts(&o.Spec.Customizations) {
-			if s.given != nil && mine[n].given != nil {
+			if s.given != nil && mine[n].given != nil && s.field != united {
 				errs = append(errs, field.Forbidden(path.Child(s.field),
 					fmt.Sprintf("the ResourceInterpreterCustomization %s has a script for it, for the same %s of %s", o.Name, o.Spec.Target.Kind, o.Spec.Target.APIVersion)))
 			}

@@ -17,6 +17,9 @@
 // eviction task of the scheduler, and is left once these are healthy: this package
 // ends the task, when placement.Unfinished says so.
 //
+// A Work that stands under the name that it had formerly is renamed: the one of the new
+// name is written first, and takes its place.
+//
 // Events, each once per failure: SyncWorkFailed and ApplyOverridePolicyFailed on
 // the template and the binding. EvictWorkloadFromClusterSucceed on the template.
 package binding

@@ -42,6 +42,7 @@ type writer struct {
 	hearsay  *hearsay
 	there    *presence
 	asks     func(ctx context.Context, cluster string, work *workv1alpha1.Work) (known bool, err error)
+	succeed  func(ctx context.Context, work, former *workv1alpha1.Work) error
 	parallel int
 }
 
@@ -138,7 +139,11 @@ func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outc
 		stands, changed, err = p.change(ctx, current, planned)
 		ready = !changed && rollup.Ready(current)
 	}
-	return outcome{stands: stands, ready: ready, err: err}
+	var after time.Duration
+	if err == nil && stands {
+		after, err = p.rename(ctx, s, planned)
+	}
+	return outcome{stands: stands, ready: ready, after: after, err: err}
 }
 
 // anothers says whether a Work is another binding's: names are made of hashes, and two

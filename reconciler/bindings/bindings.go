@@ -185,6 +185,33 @@ func OwnerOf(w *workv1alpha1.Work) (client.ObjectKey, bool) {
 	return key, key.Namespace != "" && key.Name != "" && IDOf(w) != ""
 }
 
+// WorkIn returns the Work of b in a cluster, and false if there is none. It may stand
+// under its former name: that one is it for as long as nothing is said of the other. The
+// Work is shared with the cache: it must not be changed.
+func WorkIn(ctx context.Context, hub client.Reader, b workv1alpha2.Binding, cluster string) (*workv1alpha1.Work, bool, error) {
+	ref := &b.BindingSpec().Resource
+	find := func(name string) (*workv1alpha1.Work, error) {
+		work := &workv1alpha1.Work{}
+		err := hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(cluster), Name: name}, work, client.UnsafeDisableDeepCopy)
+		if apierrors.IsNotFound(err) || err == nil && IDOf(work) != b.GetLabels()[IDLabel(b)] {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the work of %s for cluster %s: %w", ref.Name, cluster, err)
+		}
+		return work, nil
+	}
+	work, err := find(workv1alpha2.WorkName(ref.Kind, ref.Name, ref.Namespace))
+	if err != nil || work != nil && len(work.Status.Conditions) > 0 {
+		return work, work != nil, err
+	}
+	former, err := find(workv1alpha2.FormerWorkName(ref.Kind, ref.Name, ref.Namespace))
+	if former != nil {
+		work = former
+	}
+	return work, work != nil, err
+}
+
 // Holders returns the clusters that have a Work of b, those being deleted
 // included, sorted.
 func Holders(ctx context.Context, hub client.Reader, b workv1alpha2.Binding) ([]string, error) {

@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -86,6 +87,7 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	record := s.applied[m.ordinal]
 	observed, presence := s.member.Read(m.gvk, m.key)
 	s.objects[m.ordinal], s.known[m.ordinal] = observed, presence != members.Unknown
+	misnamed := l.ledger.misnamed(s, observed)
 	if suspended(s.work) {
 		return loop.Next{}, nil
 	}
@@ -93,6 +95,9 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 		return loop.Next{}, l.explain(s, m, err)
 	}
 	act := decide(m.hash, record, observed, presence)
+	if act == keep && misnamed && observed.DeletionTimestamp.IsZero() {
+		act = send
+	}
 	switch act {
 	case await:
 		return loop.Next{}, &blocked{cause: cause{event: onSync, kind: m.gvk}, after: safetyNet, err: fmt.Errorf("the watch of %s is not synced", m.gvk)}
@@ -157,6 +162,16 @@ func opens(ctx context.Context, l *lane, s *state, m *manifest) {
 			l.line.release(func(c cause) bool { return c.event == onRights && given(c.lack) })
 		}
 	}
+}
+
+// misnamed says whether the Work's object names it as it was called formerly.
+func (l *ledger) misnamed(s *state, observed *members.Observed) bool {
+	former := client.ObjectKey{}
+	if observed != nil && observed.Work != s.key && s.has(observed) {
+		former = observed.Work
+	}
+	l.renames.Note(former, s.key)
+	return former.Name != ""
 }
 
 // target is the object that a manifest is sent to, as far as it is known.
@@ -225,7 +240,7 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 	if desired, err = s.retain(ctx, l.retention, desired, live, &s.applied[m.ordinal]); err != nil {
 		return nil, err
 	}
-	if changes := ownership.Changes(desired, live); len(changes) > 0 && (act == correct || act == restore) {
+	if changes := s.changes(desired, live); len(changes) > 0 && (act == correct || act == restore) {
 		if reports(s.work) {
 			return nil, &blocked{cause: cause{event: onRetry}, err: errMoved}
 		}
@@ -285,7 +300,7 @@ func mayTake(s *state, m *manifest, desired, live *unstructured.Unstructured) bo
 	if s.foreign(marks) {
 		return overwrites(desired)
 	}
-	return marks.Managed || marks.Work == s.key || overwrites(desired) || s.applied[m.ordinal].Desired != "" && ownership.Applies(live)
+	return marks.Managed || s.named(marks) || overwrites(desired) || s.applied[m.ordinal].Desired != "" && ownership.Applies(live)
 }
 
 // explain tells faults of the way from faults of the manifest: while the member

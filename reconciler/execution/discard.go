@@ -67,8 +67,13 @@ func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 		}
 		observed = members.Marks(live)
 	}
-	if !observed.Managed || observed.Work != s.key || !observed.DeletionTimestamp.IsZero() {
+	if !observed.Managed || !s.named(observed) || !observed.DeletionTimestamp.IsZero() {
 		return nil
+	}
+	if observed.Work != s.key {
+		if asks, err := l.holders.asks(ctx, observed.Work, m); err != nil || asks {
+			return err // the Work is there under its former name still, and that one has it
+		}
 	}
 	if !s.member.Standing().MayRemove(observed.Claim, s.id()) {
 		log.FromContext(ctx).Info("Left to the hub that applied it", "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name)

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -17,6 +18,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
+	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
 	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 )
@@ -85,11 +87,21 @@ func (i *inspector) compare(ctx context.Context, s *state, m *manifest) (string,
 	if err != nil {
 		return "", err
 	}
-	changes := ownership.Changes(desired, live)
+	changes := s.changes(desired, live)
 	if len(changes) == 0 {
 		return "", nil
 	}
 	return m.title() + ": " + ownership.Describe(changes), nil
+}
+
+// changes are what others made of an object. That it names the Work as that was called
+// formerly is none of their doing.
+func (s *state) changes(desired, live *unstructured.Unstructured) []ownership.Change {
+	if o := members.Marks(live); o.Work != s.key && s.named(o) {
+		live = live.DeepCopy()
+		marks.Set(live, s.key)
+	}
+	return ownership.Changes(desired, live)
 }
 
 func (m *manifest) removed() string { return m.title() + " was removed" }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
 )
 
 // manifestSeeds are manifests that readers of JSON understand differently.
@@ -45,7 +46,7 @@ func FuzzManifest(f *testing.F) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-east", Name: "w"},
 			Spec:       workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: raw}}}}},
 		}
-		id, err := identify(raw)
+		id, err := marks.Identify(raw)
 		if err != nil {
 			t.Fatalf("%s is carried, and does not parse: %v", raw, err)
 		}
@@ -53,7 +54,7 @@ func FuzzManifest(f *testing.F) {
 		if whole.UnmarshalJSON(raw) != nil {
 			return
 		}
-		if got := client.ObjectKeyFromObject(&whole); got != id.key || whole.GroupVersionKind() != id.gvk {
+		if got := client.ObjectKeyFromObject(&whole); got != id.Key || whole.GroupVersionKind() != id.Kind {
 			t.Errorf("%s is taken for %v, and %v %v is read", raw, id, whole.GroupVersionKind(), got)
 		}
 		obj, err := m.object(work)

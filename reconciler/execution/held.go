@@ -11,7 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
 )
 
 // Two Works of a cluster may ask for one object: two templates that overrides
@@ -44,17 +47,28 @@ type holders struct {
 }
 
 // rival returns a *heldError if another Work has an object that says of itself
-// what marks do; nil stands for no object. What a member writes into an object
+// what says does; nil stands for no object. What a member writes into an object
 // only counts where that Work asks for it.
-func (h *holders) rival(ctx context.Context, s *state, m *manifest, marks *members.Observed) error {
-	if marks == nil || marks.Work == s.key || marks.Work.Namespace != s.key.Namespace || marks.Work.Name == "" || s.foreign(marks) {
+func (h *holders) rival(ctx context.Context, s *state, m *manifest, says *members.Observed) error {
+	if says == nil || says.Work == s.key || says.Work.Namespace != s.key.Namespace || says.Work.Name == "" || s.foreign(says) {
 		return nil
 	}
-	asks, err := h.asks(ctx, marks.Work, m)
+	asks, err := h.asks(ctx, says.Work, m)
 	if err != nil || !asks {
 		return err
 	}
-	return &heldError{manifest: m, holder: marks.Work}
+	held := &heldError{manifest: m, holder: says.Work}
+	if h.succeeds(ctx, s, says.Work) { // both are one Work, which is being renamed
+		return &blocked{cause: held.cause(), after: safetyNet, err: held}
+	}
+	return held
+}
+
+// succeeds says whether the Work takes the place of another one, which is there under
+// the name that it had formerly.
+func (h *holders) succeeds(ctx context.Context, s *state, other client.ObjectKey) bool {
+	former := &workv1alpha1.Work{}
+	return other == marks.Former(s.work) && h.loop.hub.Get(ctx, other, former, unsafeGet) == nil && plan.Succeeds(s.work, former)
 }
 
 // asks says whether a Work asks for the object of a manifest, and has not let go
@@ -86,9 +100,14 @@ func (h *holders) freed(ctx context.Context, err error) bool {
 }
 
 // heir returns a Work that waits for the object of a manifest to be let go by
-// the Work that is leaving, and stays itself; none if ok is false.
+// the Work that is leaving, or takes its place under another name, and stays itself;
+// none if ok is false.
 func (h *holders) heir(ctx context.Context, s *state, m *manifest) (heir client.ObjectKey, ok bool) {
-	for _, key := range h.line.waitingFor((&heldError{manifest: m, holder: s.key}).same) {
+	heirs := h.line.waitingFor((&heldError{manifest: m, holder: s.key}).same)
+	if now := workv1alpha2.WorkNamed(s.key.Name, m.gvk.Kind, m.key.Name, m.key.Namespace); now != s.key.Name {
+		heirs = append(heirs, client.ObjectKey{Namespace: s.key.Namespace, Name: now})
+	}
+	for _, key := range heirs {
 		work := &workv1alpha1.Work{}
 		if err := h.loop.hub.Get(ctx, key, work, unsafeGet); err == nil && work.DeletionTimestamp.IsZero() && slices.ContainsFunc(h.ledger.manifests(work), m.same) {
 			return key, true

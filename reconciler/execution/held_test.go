@@ -128,9 +128,14 @@ func workNamed(name, object string) *workv1alpha1.Work {
 
 func newTwo(t *testing.T) *two {
 	t.Helper()
+	return newTwoOf(t, workNamed("a", "settings"), workNamed("b", "settings"))
+}
+
+func newTwoOf(t *testing.T, works ...client.Object) *two {
+	t.Helper()
 	f := &two{t: t, yard: &yard{}}
 	f.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithStatusSubresource(&workv1alpha1.Work{}).
-		WithObjects(workNamed("a", "settings"), workNamed("b", "settings"), &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}).Build()
+		WithObjects(works...).WithObjects(&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}).Build()
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	f.lane = testLane(nil, clock)
 	f.lane.hub, f.lane.lanes = f.hub, map[string]*lane{"eu-1": f.lane}

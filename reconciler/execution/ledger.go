@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
 )
 
 // ledger keeps what is known of the Works of one lane besides what stands in
@@ -20,6 +21,8 @@ type ledger struct {
 	seen   map[client.ObjectKey]map[int]finding // by ordinal
 	// former is what manifests named that are no longer in their Work.
 	former map[client.ObjectKey]former
+	// renames are the Works whose objects still have a former name of theirs.
+	renames marks.Renames
 	// sending are the objects that are sent right now.
 	sending map[identity]bool
 }
@@ -150,4 +153,5 @@ func (l *ledger) forget(key client.ObjectKey) {
 	delete(l.sent, key)
 	delete(l.parsed, key)
 	delete(l.former, key)
+	l.renames.Note(client.ObjectKey{}, key)
 }

@@ -1,14 +1,11 @@
 package execution
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -28,12 +25,12 @@ type manifest struct {
 
 func parseManifest(ordinal int, raw []byte) manifest {
 	m := manifest{ordinal: ordinal, hash: members.Hash(raw)}
-	id, err := identify(raw)
+	id, err := marks.Identify(raw)
 	if err != nil {
 		m.err = fmt.Errorf("manifest %d does not parse: %w", ordinal, err)
 		return m
 	}
-	m.gvk, m.key = id.gvk, id.key
+	m.gvk, m.key = id.Kind, id.Key
 	switch {
 	case m.gvk.Kind == "" || m.gvk.Version == "":
 		m.err = fmt.Errorf("manifest %d has no apiVersion or kind", ordinal)
@@ -41,38 +38,6 @@ func parseManifest(ordinal int, raw []byte) manifest {
 		m.err = fmt.Errorf("manifest %d has no name: a name made by the member could be made twice", ordinal)
 	}
 	return m
-}
-
-// names are what an object is known by.
-type names struct {
-	gvk schema.GroupVersionKind
-	key types.NamespacedName
-}
-
-// identify reads what an object is known by as object does, without the rest: the
-// case of fields counts, and the last of several with one name.
-func identify(raw []byte) (names, error) {
-	var object struct {
-		APIVersion *string         `json:"apiVersion"`
-		Kind       *string         `json:"kind"`
-		Metadata   json.RawMessage `json:"metadata"`
-	}
-	if err := utiljson.Unmarshal(raw, &object); err != nil {
-		return names{}, err
-	}
-	var named struct {
-		Namespace *string `json:"namespace"`
-		Name      *string `json:"name"`
-	}
-	if len(object.Metadata) > 0 {
-		if err := utiljson.Unmarshal(object.Metadata, &named); err != nil {
-			return names{}, fmt.Errorf("metadata: %w", err)
-		}
-	}
-	return names{
-		gvk: schema.FromAPIVersionAndKind(ptr.Deref(object.APIVersion, ""), ptr.Deref(object.Kind, "")),
-		key: types.NamespacedName{Namespace: ptr.Deref(named.Namespace, ""), Name: ptr.Deref(named.Name, "")},
-	}, nil
 }
 
 // object returns the whole manifest.

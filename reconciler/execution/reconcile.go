@@ -132,6 +132,9 @@ func (l *lane) look(ctx context.Context, key client.ObjectKey) (*state, bool, er
 	work, found := l.wrote.Latest(key, cached, err == nil)
 	if !found || apierrors.IsNotFound(err) {
 		l.forget(key)
+		if now, renamed := l.ledger.renames.Now(key); renamed {
+			l.line.add(now)
+		}
 		return nil, false, nil
 	}
 	s := &state{key: key, work: work}

@@ -4,6 +4,6 @@
 // per namespace and cluster, owned by the Namespace: the garbage collector takes
 // them away with it. Namespaces of the control plane, the namespace default,
 // those that are skipped by flag or that carry
-// namespace.karmada.io/skip-auto-propagation stay on the hub. It never deletes a
-// Work, and never writes to a member.
+// namespace.karmada.io/skip-auto-propagation stay on the hub. It deletes no
+// Work but one that stands under a former name, and never writes to a member.
 package namespace

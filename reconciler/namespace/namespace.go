@@ -29,6 +29,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/succession"
 )
 
 // Options tune the loop. The zero value is what production uses.
@@ -59,6 +60,8 @@ type Reconciler struct {
 	skip    propagation.SkipRules
 	options Options
 	wrote   *echo.Echo[*workv1alpha1.Work]
+	// succession renames Works.
+	succession succession.Succession
 }
 
 // New returns the loop.
@@ -79,7 +82,8 @@ func New(hub client.Client, o Options) *Reconciler {
 	if o.Skip != nil {
 		skip = *o.Skip
 	}
-	return &Reconciler{hub: hub, skip: skip, options: o, wrote: echo.New[*workv1alpha1.Work](o.Clock)}
+	wrote := echo.New[*workv1alpha1.Work](o.Clock)
+	return &Reconciler{hub: hub, skip: skip, options: o, wrote: wrote, succession: succession.New(hub, wrote)}
 }
 
 // Register adds the loop to mgr.
@@ -142,7 +146,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	group.SetLimit(r.options.Parallel)
 	for i := range plans {
 		group.Go(func() error {
-			failed[i] = r.bring(ctx, plans[i])
+			if failed[i] = r.bring(ctx, plans[i]); failed[i] == nil {
+				failed[i] = r.succession.Rename(ctx, plans[i].Work, workv1alpha2.FormerWorkName("Namespace", namespace.Name, ""))
+			}
 			return nil // one cluster's fault stops no other
 		})
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -97,17 +96,20 @@ func objectOf(kind schema.GroupVersionKind, o *members.Observed) policy.Object {
 	}
 }
 
-// named says whether the Work that an object names asks for it.
+// named says whether the Work that an object names asks for it, under the name that it
+// has now.
 func (*Reconciler) named(ctx context.Context, reader client.Reader, o *policy.Object, opts ...client.GetOption) (bool, error) {
-	work := &workv1alpha1.Work{}
-	err := reader.Get(ctx, o.Work, work, opts...)
-	switch {
-	case apierrors.IsNotFound(err):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("read work %s: %w", o.Work, err)
+	for key := range o.Works() {
+		work := &workv1alpha1.Work{}
+		err := reader.Get(ctx, key, work, opts...)
+		if client.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("read work %s: %w", key, err)
+		}
+		if err == nil && policy.Named(work, o.ID) {
+			return true, nil
+		}
 	}
-	return policy.Named(work, o.ID), nil
+	return false, nil
 }
 
 // remove deletes orphans, where a look at the control plane and the member itself

@@ -6,13 +6,10 @@ import (
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
-	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/interpreters"
 	"github.com/flotilla-io/flotilla/internal/loop"
@@ -27,18 +24,12 @@ import (
 
 // gather reads what the Works of the binding say.
 func (r *Reconciler) gather(ctx context.Context, s *state) (loop.Next, error) {
-	ref := &s.binding.BindingSpec().Resource
-	name, label := workv1alpha2.WorkName(ref.Kind, ref.Name, ref.Namespace), bindings.IDLabel(s.binding)
 	for _, cluster := range plan.Keeps(s.binding.BindingSpec()) {
-		work := &workv1alpha1.Work{}
-		err := r.hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(cluster), Name: name}, work, client.UnsafeDisableDeepCopy)
-		if apierrors.IsNotFound(err) {
-			continue
-		}
+		work, found, err := bindings.WorkIn(ctx, r.hub, s.binding, cluster)
 		if err != nil {
-			return loop.Next{}, fmt.Errorf("read the work for cluster %s: %w", cluster, err)
+			return loop.Next{}, err
 		}
-		if work.Labels[label] == s.binding.GetLabels()[label] {
+		if found {
 			s.works = append(s.works, work)
 		}
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/access"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/succession"
 )
 
 // Recorder emits Events.
@@ -62,6 +63,8 @@ type Reconciler struct {
 	skip     propagation.SkipRules
 	wrote    *echo.Echo[*workv1alpha1.Work]
 	said     echo.Said[string] // failures, by cluster
+	// succession renames Works.
+	succession succession.Succession
 }
 
 // New returns the loop.
@@ -79,7 +82,8 @@ func New(hub client.Client, recorder Recorder, o Options) *Reconciler {
 	if o.Skip != nil {
 		skip = *o.Skip
 	}
-	return &Reconciler{hub: hub, recorder: recorder, options: o, skip: skip, wrote: echo.New[*workv1alpha1.Work](o.Clock)}
+	wrote := echo.New[*workv1alpha1.Work](o.Clock)
+	return &Reconciler{hub: hub, recorder: recorder, options: o, skip: skip, wrote: wrote, succession: succession.New(hub, wrote)}
 }
 
 // Register adds the loop to mgr.
@@ -146,6 +150,9 @@ func (r *Reconciler) bring(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	for _, work := range works {
 		wrote, err := r.put(ctx, work)
 		changed = changed || wrote
+		if err == nil {
+			err = r.succession.Rename(ctx, work, access.FormerWorkName(work.Name))
+		}
 		errs = append(errs, err)
 	}
 	if len(works) == 0 {
@@ -271,7 +278,7 @@ func (r *Reconciler) create(ctx context.Context, planned *workv1alpha1.Work) (bo
 // withdraw removes the Works of a cluster that has no impersonator any more.
 func (r *Reconciler) withdraw(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	var errs []error
-	for _, name := range access.WorkNames() {
+	for _, name := range slices.Concat(access.WorkNames(), access.FormerWorkNames()) {
 		work := &workv1alpha1.Work{}
 		key := client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(cluster.Name), Name: name}
 		err := r.hub.Get(ctx, key, work, client.UnsafeDisableDeepCopy)

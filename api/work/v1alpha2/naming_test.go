@@ -24,30 +24,63 @@ func TestBindingName(t *testing.T) {
 }
 
 func TestWorkName(t *testing.T) {
-	cases := map[string]struct{ kind, name, namespace, want string }{
-		"a namespaced template":            {"Deployment", "nginx", "default", "nginx-6c47d997fc"},
-		"a cluster-scoped template":        {"Namespace", "default", "", "default-5748775fcb"},
-		"colons of RBAC names become dots": {"ClusterRole", "system:Node", "", "system.node-6844498985"},
+	cases := map[string]struct{ kind, name, namespace, want, former string }{
+		"a namespaced template":                   {"Deployment", "nginx", "default", "nginx-687f7fb96f", "nginx-6c47d997fc"},
+		"a namespace made of letters":             {"Deployment", "deploy-abc", "ns", "deploy-abc-6cfcc46f49", "deploy-abc-65bb8d8c9c"},
+		"the namespace default":                   {"Namespace", "default", "", "default-5b5ccb595b", "default-5748775fcb"},
+		"a cluster-scoped template":               {"ClusterRole", "deploy-abc", "", "deploy-abc-7dc4db6ccb", "deploy-abc-59c8f7958d"},
+		"colons of RBAC names become dots":        {"ClusterRole", "system:test-x", "", "system.test-x-7b576cf94d", "system.test-x-7965c76948"},
+		"colons become dots in a namespace, too":  {"Deployment", "system:test-x", "ns", "system.test-x-98d9db5d5", "system.test-x-dfdcff7c"},
+		"capitals become small, dots stay as are": {"ClusterRole", "UPPER.Case", "", "upper.case-585b9b556d", "upper.case-6cc7855b96"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			if got := WorkName(c.kind, c.name, c.namespace); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
+			if got := FormerWorkName(c.kind, c.name, c.namespace); got != c.former {
+				t.Errorf("formerly %q, want %q", got, c.former)
+			}
+			if got := WorkNamed(c.former, c.kind, c.name, c.namespace); got != c.want {
+				t.Errorf("what was %q is %q, want %q", c.former, got, c.want)
+			}
+			if got := WorkNamed("mine", c.kind, c.name, c.namespace); got != "mine" {
+				t.Errorf("a name of somebody's own becomes %q", got)
+			}
+		})
+	}
+}
+
+func TestBindingReferenceKey(t *testing.T) {
+	cases := map[string]struct{ namespace, name, want, former string }{
+		"a namespaced binding":     {"default", "nginx-deployment", "5bdc5c4dcf", "bd8bc797f"},
+		"a cluster-scoped binding": {"", "x-clusterrole", "6d6bb69c7b", "66c67977c6"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := BindingReferenceKey(c.namespace, c.name); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if got := FormerBindingReferenceKey(c.namespace, c.name); got != c.former {
+				t.Errorf("formerly %q, want %q", got, c.former)
+			}
 		})
 	}
 }
 
 func TestPolicyName(t *testing.T) {
-	cases := map[string]struct{ group, version, kind, namespace, name, want string }{
-		"a namespaced object":              {"apps", "v1", "Deployment", "shop", "web", "web-7c779fcf79"},
-		"colons of RBAC names become dots": {"rbac.authorization.k8s.io", "v1", "ClusterRole", "", "sea:Reader", "sea.reader-7857797fc9"},
+	cases := map[string]struct{ group, version, kind, namespace, name, want, former string }{
+		"a namespaced object":              {"apps", "v1", "Deployment", "default", "nginx", "nginx-6d7f8d5f5b", "nginx-67677c4d76"},
+		"colons of RBAC names become dots": {"rbac.authorization.k8s.io", "v1", "ClusterRole", "", "sea:Reader", "sea.reader-54499c54c", "sea.reader-7857797fc9"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			gvk := schema.GroupVersionKind{Group: c.group, Version: c.version, Kind: c.kind}
 			if got := PolicyName(gvk, c.namespace, c.name); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if got := FormerPolicyName(gvk, c.namespace, c.name); got != c.former {
+				t.Errorf("formerly %q, want %q", got, c.former)
 			}
 		})
 	}

@@ -166,13 +166,6 @@ func (a *applyFlags) policy(obj *unstructured.Unstructured, info *resource.Info,
 	made.TypeMeta = metav1.TypeMeta{APIVersion: policyv1alpha1.GroupVersion.String(), Kind: kind}
 	made.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: obj.GetAPIVersion(), Kind: gvk.Kind, Namespace: info.Namespace, Name: info.Name}}
 	made.Spec.Placement.ClusterAffinity = &policyv1alpha1.ClusterAffinity{ClusterNames: clusters}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&made)
-	if err != nil {
-		return nil, err
-	}
-	policy := &unstructured.Unstructured{Object: content}
-	delete(policy.Object, "status")
-	unstructured.RemoveNestedField(policy.Object, "metadata", "creationTimestamp")
 	mapper, err := a.fleet.Factory().ToRESTMapper()
 	if err != nil {
 		return nil, err
@@ -185,6 +178,17 @@ func (a *applyFlags) policy(obj *unstructured.Unstructured, info *resource.Info,
 	if err != nil {
 		return nil, err
 	}
+	former := workv1alpha2.FormerPolicyName(gvk, info.Namespace, info.Name)
+	if _, err := resource.NewHelper(to, mapping).Get(made.Namespace, former); err == nil {
+		made.Name = former // one that was made before stays the one
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&made)
+	if err != nil {
+		return nil, err
+	}
+	policy := &unstructured.Unstructured{Object: content}
+	delete(policy.Object, "status")
+	unstructured.RemoveNestedField(policy.Object, "metadata", "creationTimestamp")
 	return &resource.Info{Client: to, Mapping: mapping, Namespace: made.Namespace, Name: made.Name, Source: strings.TrimSpace("policy for " + info.Source), Object: policy}, nil
 }
 

@@ -37,7 +37,7 @@ func TestUndoKeepsWhatWasThereBefore(t *testing.T) {
 ConfigMap shop/settings given back to cluster east; its template was there before and stays
 Secret shop/db given back to cluster east
 ServiceAccount shop/web given back to cluster east
-PropagationPolicy shop/web-7c779fcf79 deleted
+PropagationPolicy shop/web-7fd7ff5bf5 deleted
 `}
 	if diff := cmp.Diff(want, w.direct(t, "deployment", "web", "-n", "shop", "--undo")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

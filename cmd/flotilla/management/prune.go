@@ -265,8 +265,13 @@ func (p *prune) find(ctx context.Context) (*pruned, error) {
 	var err error
 	out.Unread, err = join.Managed(ctx, p.member, func(at join.Served, obj *metav1.PartialObjectMetadata) {
 		o := orphanOf(at, obj)
-		if seen[obj.UID] || metav1.GetControllerOf(obj) != nil || !o.Suspect(p.cluster, p.standing) || orphans.Named(works[o.Work.Name], o.ID) {
+		if seen[obj.UID] || metav1.GetControllerOf(obj) != nil || !o.Suspect(p.cluster, p.standing) {
 			return
+		}
+		for key := range o.Works() {
+			if orphans.Named(works[key.Name], o.ID) {
+				return
+			}
 		}
 		seen[obj.UID] = true
 		out.Objects = append(out.Objects, object{
@@ -359,14 +364,16 @@ func (p *prune) removeOne(ctx context.Context, objects metadata.Interface, o *ob
 		o.Message = "what others have in it would go as well; remove it in the cluster itself"
 		return nil
 	}
-	work := &workv1alpha1.Work{}
-	switch err := p.hub.Get(ctx, o.orphan.Work, work); {
-	case apierrors.IsNotFound(err):
-	case err != nil:
-		return err
-	case orphans.Named(work, o.orphan.ID):
-		o.Message = "its Work asks for it again"
-		return nil
+	for key := range o.orphan.Works() {
+		work := &workv1alpha1.Work{}
+		switch err := p.hub.Get(ctx, key, work); {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return err
+		case orphans.Named(work, o.orphan.ID):
+			o.Message = "its Work asks for it again"
+			return nil
+		}
 	}
 	err := objects.Resource(o.at.Resource).Namespace(o.Namespace).Delete(ctx, o.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &o.UID, ResourceVersion: &o.version},

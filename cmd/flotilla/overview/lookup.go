@@ -2,6 +2,7 @@ package overview
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -157,10 +158,15 @@ func idLabel(b workv1alpha2.Binding) string {
 // have no binding.
 func (r reader) worksOfNamespace(ctx context.Context, name string) ([]*workv1alpha1.Work, error) {
 	var works []*workv1alpha1.Work
-	err := listing.Each(ctx, r.hub, &workv1alpha1.WorkList{}, func(w *workv1alpha1.Work) { works = append(works, w) },
-		client.MatchingFields{"metadata.name": workv1alpha2.WorkName("Namespace", name, "")})()
+	var errs []error
+	for _, named := range []string{
+		workv1alpha2.WorkName("Namespace", name, ""), workv1alpha2.FormerWorkName("Namespace", name, ""), // on a hub that is older
+	} {
+		errs = append(errs, listing.Each(ctx, r.hub, &workv1alpha1.WorkList{}, func(w *workv1alpha1.Work) { works = append(works, w) },
+			client.MatchingFields{"metadata.name": named})())
+	}
 	sortWorks(works)
-	return works, err
+	return works, errors.Join(errs...)
 }
 
 func sortWorks(works []*workv1alpha1.Work) {

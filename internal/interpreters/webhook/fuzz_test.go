@@ -22,7 +22,7 @@ func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
 		head + `"replicas":1}}`, head + `"components":[{"name":"a"}]}}`, head + `"rawStatus":{"a":[1]}}}`, head + `"healthy":false}}`,
 		head + `"dependencies":[{"apiVersion":"v1","kind":"A","labelSelector":{"matchLabels":{"a":"b"}}}]}}`,
-		head + `"patchType":"JSONPatch","patch":"W3sib3AiOiJyZW1vdmUiLCJwYXRoIjoiL3NwZWMvc2l6ZSJ9XQ=="}}`, `{}`, `null`, `[`,
+		head + `"patchType":"JSONPatch","patch":"W3sib3AiOiJyZW1vdmUiLCJwYXRoIjoiL3NwZWMvc2l6ZSJ9XQ=="}}`, `{"response":{"uid":"u","successful":true,"replicas":1,"healthy":true}}`, `{}`, `null`, `[`,
 	} {
 		for i := range operations {
 			f.Add(uint8(i), []byte(seed), []byte(`[{"op":"move","from":"/spec","path":"/status"}]`))

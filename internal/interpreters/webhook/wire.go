@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -182,13 +183,14 @@ type response struct {
 	about []byte
 }
 
-// read checks an answer. What a rule reads of it afterwards is there.
+// read checks an answer. One that does not say what it is, is taken for what was asked
+// for: the library that most webhooks are made with leaves that out. What a rule reads of it afterwards is there.
 func read(body []byte, q *sent) (*response, error) {
 	var in configv1alpha1.ResourceInterpreterContext
 	if err := utiljson.Unmarshal(body, &in); err != nil {
 		return nil, fmt.Errorf("its answer cannot be read: %s", short(err.Error()))
 	}
-	if in.APIVersion != configv1alpha1.GroupVersion.String() || in.Kind != contextKind {
+	if version := configv1alpha1.GroupVersion.String(); cmp.Or(in.APIVersion, version) != version || cmp.Or(in.Kind, contextKind) != contextKind {
 		return nil, fmt.Errorf("its answer is no %s of %s", contextKind, configv1alpha1.GroupVersion)
 	}
 	r := in.Response

@@ -184,6 +184,10 @@ func TestBadAnswers(t *testing.T) {
 		"numbers that are none":            {`"replicas":"three"`, replicas, "its answer cannot be read: json: cannot unmarshal string into Go struct field ResourceInterpreterResponse.response.replicas of type int32"},
 		"no response":                      {whole + `{"apiVersion":"config.karmada.io/v1alpha1","kind":"ResourceInterpreterContext"}`, health, "its answer has no response"},
 		"another kind":                     {whole + `{"apiVersion":"v1","kind":"Pod"}`, health, "its answer is no ResourceInterpreterContext of config.karmada.io/v1alpha1"},
+		"another kind without a version":   {whole + `{"kind":"Pod","response":{"successful":true,"healthy":true}}`, health, "its answer is no ResourceInterpreterContext of config.karmada.io/v1alpha1"},
+		"another version without a kind":   {whole + `{"apiVersion":"config.karmada.io/v1","response":{"successful":true,"healthy":true}}`, health, "its answer is no ResourceInterpreterContext of config.karmada.io/v1alpha1"},
+		"no type, and no response":         {whole + `{}`, health, "its answer has no response"},
+		"no type, to another question":     {whole + `{"response":{"uid":"another","successful":true,"healthy":true}}`, health, "its answer is to another question: response.uid differs"},
 		"garbage":                          {whole + "\x00\xff<html>", health, `its answer cannot be read: invalid character '\x00' looking for beginning of value`},
 		"nothing":                          {whole, health, "its answer cannot be read: unexpected end of JSON input"},
 		"brackets without end":             {whole + strings.Repeat("[", 1<<20), health, "its answer cannot be read: invalid character '[' exceeded max depth"},
@@ -208,6 +212,29 @@ func TestBadAnswers(t *testing.T) {
 			got := strings.TrimPrefix(text(err), "webhook test/widgets.example.com: ")
 			if !strings.HasPrefix(got, tc.want) || err == nil || len(got) > 400 {
 				t.Errorf("error\n got %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestAnswersWithoutTypes are those of servers made with Karmada's library.
+func TestAnswersWithoutTypes(t *testing.T) {
+	for name, types := range map[string]string{
+		"neither of the two": ``, "empty ones": `"apiVersion":"","kind":"",`,
+		"no kind": `"apiVersion":"config.karmada.io/v1alpha1",`, "no version": `"kind":"ResourceInterpreterContext",`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, func(w http.ResponseWriter, _ *http.Request, asked *configv1alpha1.ResourceInterpreterRequest) {
+				_, _ = fmt.Fprintf(w, `{%s"response":{"uid":%q,"successful":true,"replicas":3}}`, types, asked.UID)
+			})
+			l := start(t, webhook.Options{})
+			l.use(hookFor(s))
+			got, err := settled(l, func() (int32, error) {
+				n, _, err := l.Rules(widgets).Replicas(widget(t, "a"))
+				return n, err
+			})
+			if got != 3 || err != nil {
+				t.Errorf("got %d, %v", got, err)
 			}
 		})
 	}

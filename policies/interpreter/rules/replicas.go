@@ -65,10 +65,17 @@ func nodeClaim(spec *corev1.PodSpec) *workv1alpha2.NodeClaim {
 	if spec.Affinity != nil && spec.Affinity.NodeAffinity != nil {
 		claim.HardNodeAffinity = spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	}
-	if claim.HardNodeAffinity == nil && len(claim.NodeSelector) == 0 && len(claim.Tolerations) == 0 {
+	if ClaimsNothing(claim) {
 		return nil
 	}
 	return claim
+}
+
+// ClaimsNothing says whether a claim would let a pod run on any node, and need not be
+// there.
+func ClaimsNothing(claim *workv1alpha2.NodeClaim) bool {
+	return (claim.HardNodeAffinity == nil || len(claim.HardNodeAffinity.NodeSelectorTerms) == 0) &&
+		len(claim.NodeSelector) == 0 && len(claim.Tolerations) == 0
 }
 
 // ReviseAt returns a rule that sets the number at the path, if there is one.

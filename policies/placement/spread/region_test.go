@@ -25,7 +25,7 @@ func FuzzRegions(f *testing.F) {
 		in := randomInput(rnd, 1+rnd.IntN(12))
 		in.Fresh = true
 		region := policyv1alpha1.SpreadConstraint{SpreadByField: policyv1alpha1.SpreadByFieldRegion, MinGroups: 1 + rnd.IntN(3)}
-		region.MaxGroups = region.MinGroups + rnd.IntN(2)
+		region.MaxGroups = region.MinGroups + rnd.IntN(2) // may be more than clusters
 		cluster := policyv1alpha1.SpreadConstraint{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 1 + rnd.IntN(4)}
 		cluster.MaxGroups = cluster.MinGroups + rnd.IntN(4)
 		in.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{region, cluster}
@@ -93,7 +93,7 @@ func written(in spread.Input, region, cluster policyv1alpha1.SpreadConstraint) [
 			}
 			return
 		}
-		for i := from; i < len(regions) && len(path) < min(region.MaxGroups, cluster.MaxGroups); i++ {
+		for i := from; i < len(regions) && len(path) < region.MaxGroups; i++ {
 			path = append(path, regions[i])
 			walk(i + 1)
 			path = path[:len(path)-1]

@@ -62,6 +62,11 @@ func rulesOf(constraints []policyv1alpha1.SpreadConstraint) (rules, error) {
 			return rules{}, fmt.Errorf("spread by %s: at least %d and at most %d cannot be", by, b.least, b.most)
 		}
 	}
+	for _, d := range r.dimensions {
+		if d.Grouping == byRegion { // each region gives a cluster: the maximum bounds what is added to these
+			r.clusters.most = max(r.clusters.most, d.least)
+		}
+	}
 	slices.SortStableFunc(r.dimensions, func(a, b dimension) int {
 		return -cmp.Compare(boolInt(a.Grouping == byRegion), boolInt(b.Grouping == byRegion))
 	})

@@ -129,7 +129,10 @@ func TestSelect(t *testing.T) {
 		"two constraints by one thing are narrowed":   {clusters: world, constraints: []string{"cluster 1..4", "cluster 2..3"}, want: "as-1 eu-1 eu-2"},
 		"a field that there is not":                   {clusters: world, constraints: []string{"planet 1..1"}, wantErr: `spread by "planet": clusters have no such field`},
 		"less than nothing is no minimum":             {clusters: world, constraints: []string{"region -5..-3", "cluster -1..-1"}, want: "eu-1 eu-2"},
-		"more regions than clusters":                  {clusters: world, constraints: []string{"region 3..3", "cluster 1..2"}, wantErr: "no choice of the 5 clusters that fit spreads over 1 to 2 clusters and 3 regions"},
+		"more regions than clusters":                  {clusters: world, constraints: []string{"region 3..3", "cluster 1..2"}, want: "as-1 eu-1 us-1"},
+		"one cluster in each region":                  {clusters: world, constraints: []string{"region 2..2", "cluster 1..1"}, want: "eu-1 us-1"},
+		"no more clusters than regions need":          {clusters: world, constraints: []string{"region 1..2", "cluster 1..1"}, want: "eu-1"},
+		"fewer regions than are there":                {clusters: world, constraints: []string{"region 4..4", "cluster 1..1"}, wantErr: "spread over 4 regions: only 3 have clusters that fit (as, eu, us)"},
 
 		"clusters with too little room are exchanged":          {clusters: []string{"a room=1", "b room=2", "c room=9", "d room=8"}, constraints: []string{"cluster 1..2"}, strategy: byRoom, amount: 17, want: "c d"},
 		"but not where all run all replicas":                   {clusters: []string{"a room=1 runs=1", "b room=2 runs=1", "c room=9"}, constraints: []string{"cluster 1..2"}, amount: 5, want: "a b"},

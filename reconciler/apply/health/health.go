@@ -155,19 +155,15 @@ func (r *Reader) binding(ctx context.Context, id inventory.ID) (workv1alpha2.Bin
 // works returns the Works of a binding in the clusters that should have one.
 // They are shared: not to be changed.
 func (r *Reader) works(ctx context.Context, b workv1alpha2.Binding) ([]*workv1alpha1.Work, error) {
-	ref := b.BindingSpec().Resource
-	name := workv1alpha2.WorkName(ref.Kind, ref.Name, ref.Namespace)
 	works := []*workv1alpha1.Work{}
 	for _, target := range plan.Targets(b.BindingSpec()) {
-		work := &workv1alpha1.Work{}
-		err := r.Hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(target.Name), Name: name}, work, client.UnsafeDisableDeepCopy)
-		if apierrors.IsNotFound(err) {
-			continue
-		}
+		work, found, err := bindings.WorkIn(ctx, r.Hub, b, target.Name)
 		if err != nil {
-			return nil, fmt.Errorf("read the work of %s in %s: %w", ref.Name, target.Name, err)
+			return nil, err
 		}
-		works = append(works, work)
+		if found {
+			works = append(works, work)
+		}
 	}
 	return works, nil
 }

@@ -42,7 +42,7 @@ func web(cluster string) lineage.Object {
 }
 
 func work(cluster string) *lineage.Object {
-	return &lineage.Object{Kind: "Work", Namespace: "karmada-es-" + cluster, Name: "web-c86bcfd5d"}
+	return &lineage.Object{Kind: "Work", Namespace: "karmada-es-" + cluster, Name: "web-56d6c779bb"}
 }
 
 func TestTrace(t *testing.T) {

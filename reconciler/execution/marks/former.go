@@ -1,0 +1,92 @@
+package marks
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// Names are what an object is known by.
+type Names struct {
+	Kind schema.GroupVersionKind
+	Key  types.NamespacedName
+}
+
+// Identify reads what a manifest's object is known by, without the rest: the case of
+// fields counts, and the last of several with one name.
+func Identify(raw []byte) (Names, error) {
+	var object struct {
+		APIVersion *string         `json:"apiVersion"`
+		Kind       *string         `json:"kind"`
+		Metadata   json.RawMessage `json:"metadata"`
+	}
+	if err := utiljson.Unmarshal(raw, &object); err != nil {
+		return Names{}, err
+	}
+	var named struct {
+		Namespace *string `json:"namespace"`
+		Name      *string `json:"name"`
+	}
+	if len(object.Metadata) > 0 {
+		if err := utiljson.Unmarshal(object.Metadata, &named); err != nil {
+			return Names{}, fmt.Errorf("metadata: %w", err)
+		}
+	}
+	return Names{
+		Kind: schema.FromAPIVersionAndKind(ptr.Deref(object.APIVersion, ""), ptr.Deref(object.Kind, "")),
+		Key:  types.NamespacedName{Namespace: ptr.Deref(named.Namespace, ""), Name: ptr.Deref(named.Name, "")},
+	}, nil
+}
+
+// Former is the name that a Work had while names were made otherwise; zero for a Work
+// that has one of somebody's own. The first manifest is that of the template.
+func Former(work *workv1alpha1.Work) client.ObjectKey {
+	if len(work.Spec.Workload.Manifests) == 0 {
+		return client.ObjectKey{}
+	}
+	id, err := Identify(work.Spec.Workload.Manifests[0].Raw)
+	if err != nil || workv1alpha2.WorkName(id.Kind.Kind, id.Key.Name, id.Key.Namespace) != work.Name {
+		return client.ObjectKey{}
+	}
+	return client.ObjectKey{Namespace: work.Namespace, Name: workv1alpha2.FormerWorkName(id.Kind.Kind, id.Key.Name, id.Key.Namespace)}
+}
+
+// Renames are the Works whose objects still have a former name of theirs. The zero value
+// is ready, and safe for use by several goroutines.
+type Renames struct {
+	mu  sync.Mutex
+	now map[client.ObjectKey]client.ObjectKey // by former name
+}
+
+// Note remembers that an object has a former name of a Work: what happens to it is told
+// by that name. An empty name is that it has none any more.
+func (r *Renames) Note(former, work client.ObjectKey) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case former.Name != "" && r.now == nil:
+		r.now = map[client.ObjectKey]client.ObjectKey{former: work}
+	case former.Name != "":
+		r.now[former] = work
+	case len(r.now) > 0:
+		maps.DeleteFunc(r.now, func(_, now client.ObjectKey) bool { return now == work })
+	}
+}
+
+// Now returns the Work that an object means by a former name; none if ok is false.
+func (r *Renames) Now(former client.ObjectKey) (work client.ObjectKey, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	work, ok = r.now[former]
+	return work, ok
+}

@@ -1,0 +1,160 @@
+package execution
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/members"
+)
+
+// The names of the Work of ConfigMap shop/settings, and of that Work before.
+var (
+	nameNow    = workv1alpha2.WorkName("ConfigMap", "settings", "shop")
+	nameBefore = workv1alpha2.FormerWorkName("ConfigMap", "settings", "shop")
+)
+
+// renamed is a Work under a name, with the permanent id that it keeps.
+func renamed(name, id string) *workv1alpha1.Work {
+	work := workNamed(name, "settings")
+	work.Spec.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"v1","data":{"from":"settings"},"kind":"ConfigMap","metadata":{"name":"settings","namespace":"shop"}}`)
+	work.Labels = map[string]string{workv1alpha2.WorkPermanentIDLabel: id}
+	return work
+}
+
+// newRenamed has the Work applied under its former name, and written under its new one
+// as far as whoever renames it had come.
+func newRenamed(t *testing.T, id string) *two {
+	t.Helper()
+	f := newTwoOf(t, renamed(nameBefore, "id"))
+	f.look(nameBefore)
+	if err := f.hub.Create(t.Context(), renamed(nameNow, id)); err != nil {
+		t.Fatal(err)
+	}
+	now, before := f.work(nameNow), f.work(nameBefore)
+	now.Status = before.Status
+	now.Status.Applied[0].Desired = members.Hash(now.Spec.Workload.Manifests[0].Raw)
+	if err := f.hub.Status().Update(t.Context(), now); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func (f *two) remove(name string) {
+	f.t.Helper()
+	if err := f.hub.Delete(f.t.Context(), f.work(name)); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// release is how a Work leaves that nothing is to be done about.
+func (f *two) release(name string) {
+	f.t.Helper()
+	gone := f.work(name)
+	f.change(name, func(w *workv1alpha1.Work) { w.Spec.SuspendDispatching, w.Finalizers = ptr.To(true), nil })
+	f.look(name)
+	f.remove(name)
+	f.lane.workGone(gone)
+}
+
+func TestARenamedWorkKeepsItsObject(t *testing.T) {
+	before, now := nameBefore+" applies uid-1", nameNow+" applies uid-1"
+	for name, tc := range map[string]struct {
+		happens func(*two)
+		told    []string
+		queued  string
+	}{
+		"once the former one is gone": {
+			happens: func(f *two) { f.look(nameNow); f.queued(); f.release(nameBefore) }, told: []string{before, now}, queued: nameBefore + " " + nameNow,
+		},
+		"where the former one is gone before it is looked at": {
+			happens: func(f *two) { f.release(nameBefore); f.look(nameNow) }, told: []string{before, now},
+		},
+		"where the former one discards what it has": {
+			happens: func(f *two) { f.look(nameNow); f.remove(nameBefore); f.look(nameBefore, nameNow) }, told: []string{before, now},
+		},
+		"where the former one does so before it is looked at": {
+			happens: func(f *two) { f.remove(nameBefore); f.look(nameBefore, nameNow) }, told: []string{before, now},
+		},
+		"across a restart": {
+			happens: func(f *two) {
+				f.look(nameNow)
+				f.restart()
+				f.remove(nameBefore)
+				f.restart()
+				f.look(nameBefore, nameNow)
+			}, told: []string{before, now},
+		},
+		"and has it while the former one is there": {
+			happens: func(f *two) { f.look(nameNow, nameBefore, nameNow) }, told: []string{before},
+		},
+		"although somebody removes it while the former one is there": {
+			happens: func(f *two) { f.remove(nameNow); f.look(nameNow) }, told: []string{before},
+		},
+		"until both go": {
+			happens: func(f *two) { f.remove(nameNow); f.remove(nameBefore); f.look(nameNow, nameBefore) }, told: []string{before, "removed uid-1"},
+		},
+		"until it goes before anything was sent under its new name": {
+			happens: func(f *two) { f.release(nameBefore); f.remove(nameNow); f.look(nameNow) }, told: []string{before, "removed uid-1"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newRenamed(t, "id")
+			f.queued()
+			tc.happens(f)
+			queued := f.queued()
+			if diff := cmp.Diff(tc.queued, queued); tc.queued != "" && diff != "" {
+				t.Errorf("queued (-want +got):\n%s", diff)
+			}
+			if tc.queued != "" {
+				f.look(strings.Fields(queued)...)
+			}
+			f.told(tc.told...)
+			for _, name := range []string{nameNow, nameBefore} {
+				work := &workv1alpha1.Work{}
+				if err := f.hub.Get(t.Context(), key(name), work); err == nil && f.applied(name) != "applied" {
+					t.Errorf("%s: %s", name, f.applied(name))
+				}
+			}
+		})
+	}
+}
+
+// TestAWorkOfAnotherTakesNothingOver: a former name alone is no evidence.
+func TestAWorkOfAnotherTakesNothingOver(t *testing.T) {
+	f := newRenamed(t, "another")
+	f.look(nameNow)
+	f.told(nameBefore + " applies uid-1")
+	if got := f.applied(nameNow); got == "applied" || got == "nothing" {
+		t.Errorf("%s: %s", nameNow, got)
+	}
+}
+
+// TestASuspendedWorkIsReportedUnderItsNewName: nothing is sent to its object, which goes
+// on naming the former one.
+func TestASuspendedWorkIsReportedUnderItsNewName(t *testing.T) {
+	f := newRenamed(t, "id")
+	f.release(nameBefore)
+	f.change(nameNow, func(w *workv1alpha1.Work) { w.Spec.SuspendDispatching = ptr.To(true) })
+	f.look(nameNow)
+	f.told(nameBefore + " applies uid-1")
+	if got := f.work(nameNow).Status.ManifestStatuses; len(got) != 1 || got[0].Health != workv1alpha1.ResourceHealthy {
+		t.Errorf("says %v", got)
+	}
+	f.queued()
+	f.lane.Changed("eu-1", f.yard.observed())
+	if got := f.queued(); got != nameBefore {
+		t.Errorf("queued %s", got)
+	}
+	if _, err := f.lane.Reconcile(t.Context(), reconcile.Request{NamespacedName: key(nameBefore)}); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.queued(); got != nameNow {
+		t.Errorf("queued %s, not the Work", got)
+	}
+}
