@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -67,6 +65,8 @@ type Options struct {
 	Scheduling Scheduling
 	// Silence says when nothing heard of a cluster is news.
 	Silence cluster.Silence
+	// Pace says how often members are looked at, and how much is done side by side.
+	Pace Pace
 	// Tenure ends what is written to members with the lease; nil: there is none.
 	Tenure *tenure.Tenure
 	// Opened is the revision of the hub's store before this process wrote anything there;
@@ -80,7 +80,7 @@ type Options struct {
 	Builds build.Runner
 }
 
-// lookEvery is how often members are looked at.
+// lookEvery is how often members are looked at, if nothing else is said.
 const lookEvery = 10 * time.Second
 
 // fleet is what the loops share.
@@ -126,27 +126,6 @@ var loops = []loop{
 	{"commitstatus", registerCommitStatus},
 }
 
-// Names lists the loops.
-func Names() []string {
-	names := make([]string, 0, len(loops))
-	for _, l := range loops {
-		names = append(names, l.name)
-	}
-	return names
-}
-
-// Check errs if a list of controllers names one that is none.
-func Check(controllers []string) error {
-	_, err := choose(controllers)
-	return err
-}
-
-// Any says whether a choice of loops leaves one to run. One that Check refuses has none.
-func Any(controllers []string) bool {
-	chosen, err := choose(controllers)
-	return err == nil && slices.ContainsFunc(loops, func(l loop) bool { return chosen[l.name] })
-}
-
 // Register adds the chosen loops to the manager. It errs on a name that is none.
 func Register(ctx context.Context, mgr ctrl.Manager, opts Options) error {
 	chosen, err := choose(opts.Controllers)
@@ -170,28 +149,6 @@ func Register(ctx context.Context, mgr ctrl.Manager, opts Options) error {
 		return err
 	}
 	return f.templates.Register(mgr)
-}
-
-// choose reads a list such as "*,-commitstatus".
-func choose(list []string) (map[string]bool, error) {
-	if len(list) == 0 {
-		list = []string{"*"}
-	}
-	chosen := map[string]bool{}
-	for _, entry := range list {
-		name, without := strings.CutPrefix(strings.TrimSpace(entry), "-")
-		switch {
-		case name == "*":
-			for _, known := range Names() {
-				chosen[known] = !without
-			}
-		case slices.Contains(Names(), name):
-			chosen[name] = !without
-		default:
-			return nil, fmt.Errorf("there is no controller %q: there are %s", name, strings.Join(Names(), ", "))
-		}
-	}
-	return chosen, nil
 }
 
 func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[string]bool) (*fleet, error) {
@@ -263,7 +220,7 @@ const giveWay = 50 * time.Millisecond
 
 func registerTemplate(ctx context.Context, f *fleet) error {
 	off := f.opts.Scheduling.Off
-	opts := template.Options{Skip: f.opts.Skip, NoPreemption: off.Preemption, NoPriority: off.Priority, NoComponents: off.Components}
+	opts := template.Options{Skip: f.opts.Skip, NoPreemption: off.Preemption, NoPriority: off.Priority, NoComponents: off.Components, Workers: f.opts.Pace.Workers.Templates}
 	if f.chosen["binding"] {
 		opts.GiveWay = giveWay
 	}
@@ -286,7 +243,7 @@ func registerRebalance(_ context.Context, f *fleet) error {
 }
 
 func registerDependency(ctx context.Context, f *fleet) error {
-	opts := dependency.Options{Skip: f.opts.Skip, Off: f.opts.Scheduling.Off.Dependencies}
+	opts := dependency.Options{Skip: f.opts.Skip, Off: f.opts.Scheduling.Off.Dependencies, Workers: f.opts.Pace.Workers.Dependents}
 	if f.template != nil {
 		opts.Carried = f.template.Carries
 	}
@@ -296,7 +253,10 @@ func registerDependency(ctx context.Context, f *fleet) error {
 }
 
 func registerBinding(ctx context.Context, f *fleet) error {
-	opts := binding.Options{Doubts: cmp.Or(f.opts.Silence.Grace, cluster.DefaultGrace) + lookEvery}
+	opts := binding.Options{
+		Workers: f.opts.Pace.Workers.Bindings,
+		Doubts:  cmp.Or(f.opts.Silence.Grace, cluster.DefaultGrace) + cmp.Or(f.opts.Pace.Period, lookEvery),
+	}
 	if f.template != nil {
 		opts.Settled = f.template.Settled
 	}
@@ -312,12 +272,12 @@ func registerBinding(ctx context.Context, f *fleet) error {
 }
 
 func registerNamespace(_ context.Context, f *fleet) error {
-	return namespace.New(f.mgr.GetClient(), namespace.Options{Skip: &f.opts.Skip}).Register(f.mgr)
+	return namespace.New(f.mgr.GetClient(), namespace.Options{Skip: &f.opts.Skip, Workers: f.opts.Pace.Workers.Namespaces}).Register(f.mgr)
 }
 
 func registerExecution(_ context.Context, f *fleet) error {
 	f.knowledge.OnChange(func(_ context.Context, affects func(schema.GroupVersionKind) bool) { f.registry.Reinterpret(affects) })
-	carry := execution.New(f.mgr.GetClient(), f.registry, f.interpreter, f.events, execution.Options{Hold: f.setback.HoldOf})
+	carry := execution.New(f.mgr.GetClient(), f.registry, f.interpreter, f.events, execution.Options{Hold: f.setback.HoldOf, Workers: f.opts.Pace.Workers.Works})
 	f.setback.OnChange(carry.Wake)
 	return carry.Register(f.mgr)
 }
@@ -331,8 +291,10 @@ func registerStatus(_ context.Context, f *fleet) error {
 func registerCluster(_ context.Context, f *fleet) error {
 	f.cluster = cluster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, cluster.Options{
 		Place: f.opts.Place, Marks: f.setback, Hold: f.setback.Hold, OnHold: f.setback.OnChange,
-		NoModels: f.opts.Scheduling.Off.Models,
+		NoModels: f.opts.Scheduling.Off.Models || f.opts.Pace.NoModels,
 		Silence:  f.opts.Silence,
+		Period:   f.opts.Pace.Period, FailureThreshold: f.opts.Pace.FailureThreshold, SuccessThreshold: f.opts.Pace.SuccessThreshold,
+		Workers: f.opts.Pace.Workers.Clusters,
 	})
 	return f.cluster.Register(f.mgr)
 }

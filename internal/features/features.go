@@ -52,9 +52,55 @@ var specs = map[featuregate.Feature]featuregate.FeatureSpec{
 	"StatefulFailoverInjection": {Default: false, PreRelease: featuregate.Alpha},
 }
 
-// idle are the gates of what is not there yet.
-var idle = []featuregate.Feature{
-	"Failover", "GracefulEviction", "MultiClusterService", "ResourceQuotaEstimate", "StatefulFailoverInjection",
+// fixed are the gates that switch nothing: what holds here whatever they say.
+var fixed = map[featuregate.Feature]struct {
+	on  bool
+	why string
+}{
+	"ControllerPriorityQueue":   {true, "queues have lanes that age"},
+	"LoggingAlphaOptions":       {false, "the log has two formats, text and json"},
+	"LoggingBetaOptions":        {true, "the log has two formats, text and json"},
+	"ContextualLogging":         {true, "what is logged says what it is about"},
+	"Failover":                  {false, "until failover is built"},
+	"GracefulEviction":          {true, "what leaves a cluster waits for what replaces it"},
+	"MultiClusterService":       {false, "until services across clusters are built"},
+	"ResourceQuotaEstimate":     {false, "until the estimator is built"},
+	"StatefulFailoverInjection": {false, "until failover is built"},
+}
+
+// switched says what the other gates switch.
+var switched = map[featuregate.Feature]string{
+	Preemption:           "policies take templates from others",
+	WorkloadAffinity:     "groups of workloads stay together or apart",
+	MultiplePodTemplates: "workloads of several components are placed as such",
+	OvercommitProtection: "room that was promised a moment ago is deducted",
+	PriorityScheduling:   "bindings are placed by the priority of their class",
+	ResourceModeling:     "room is estimated by the sizes of nodes",
+	QuotaEnforcement:     "bindings are held against FederatedResourceQuotas",
+	PropagateDeps:        "what templates refer to goes along",
+}
+
+// Gate is one gate, for those who ask what there is.
+type Gate struct {
+	Name    string
+	Default bool
+	// Here is what it switches, or why it switches nothing.
+	Here string
+	// Fixed says that it switches nothing.
+	Fixed bool
+}
+
+// All lists the gates, sorted by name, without AllAlpha and AllBeta.
+func All() []Gate {
+	out := make([]Gate, 0, len(specs))
+	for _, name := range slices.Sorted(maps.Keys(specs)) {
+		if is, idle := fixed[name]; idle {
+			out = append(out, Gate{Name: string(name), Default: is.on, Here: is.why, Fixed: true})
+			continue
+		}
+		out = append(out, Gate{Name: string(name), Default: specs[name].Default, Here: switched[name]})
+	}
+	return out
 }
 
 // Gates is what a set of gates means.
@@ -63,8 +109,9 @@ type Gates struct {
 	Preemption, WorkloadAffinity, MultiplePodTemplates, OvercommitProtection, PriorityScheduling, ResourceModeling, QuotaEnforcement, PropagateDeps bool
 	// Kubernetes are the gates that are Kubernetes' own, as they are set.
 	Kubernetes map[string]bool
-	// Idle are the gates that are set to true and switch nothing on yet, sorted.
-	Idle []string
+	// Idle are the gates that were set to what does not hold here and cannot be
+	// switched, sorted by name.
+	Idle []Gate
 }
 
 // Read returns what set means. Kubernetes says which gates Kubernetes itself has
@@ -104,12 +151,11 @@ func Read(set map[string]bool, kubernetes func(name string) bool) (Gates, error)
 		PropagateDeps:        gate.Enabled(PropagateDeps),
 		Kubernetes:           theirs,
 	}
-	for _, name := range idle {
-		if set[string(name)] {
-			out.Idle = append(out.Idle, string(name))
+	for _, g := range All() {
+		if wanted, is := set[g.Name]; is && g.Fixed && wanted != g.Default {
+			out.Idle = append(out.Idle, g)
 		}
 	}
-	slices.Sort(out.Idle)
 	return out, nil
 }
 
