@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -67,6 +66,8 @@ type Options struct {
 	Silence cluster.Silence
 	// Pace says how often members are looked at, and how much is done side by side.
 	Pace Pace
+	// Reporting says how much is told of what succeeds.
+	Reporting Reporting
 	// Tenure ends what is written to members with the lease; nil: there is none.
 	Tenure *tenure.Tenure
 	// Opened is the revision of the hub's store before this process wrote anything there;
@@ -97,7 +98,7 @@ type fleet struct {
 	chosen      map[string]bool
 	template    *template.Reconciler // nil if it is not chosen
 	cluster     *cluster.Reconciler  // nil if it is not chosen, or not made yet
-	events      record.EventRecorder
+	events      recorder
 }
 
 // loop is one entry of the list.
@@ -164,7 +165,9 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 		chosen:    chosen,
 		places:    places.New(places.Options{}),
 		knowledge: interpreters.New(interpreters.Options{Metrics: metrics.Registry}),
-		events:    mgr.GetEventRecorderFor("flotilla"), //nolint:staticcheck // Karmada's and Flux's clients read core/v1 Events
+	}
+	if f.events, err = opts.Reporting.recorder(mgr); err != nil {
+		return nil, err
 	}
 	f.interpreter = f.knowledge.Interpreter()
 	reach := members.Options{Interpreter: f.interpreter}
@@ -235,7 +238,10 @@ func registerTemplate(ctx context.Context, f *fleet) error {
 }
 
 func registerScheduler(_ context.Context, f *fleet) error {
-	return scheduler.New(f.mgr.GetClient(), f.decider, f.events, scheduler.Options{NoPriority: f.opts.Scheduling.Off.Priority}).Register(f.mgr)
+	return scheduler.New(f.mgr.GetClient(), f.decider, f.events, scheduler.Options{
+		NoPriority:    f.opts.Scheduling.Off.Priority,
+		DateEachTrial: f.opts.Reporting == ReportKarmada,
+	}).Register(f.mgr)
 }
 
 func registerRebalance(_ context.Context, f *fleet) error {

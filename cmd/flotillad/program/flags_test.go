@@ -88,6 +88,7 @@ func TestBadValuesAreRefused(t *testing.T) {
 	for flag, want := range map[string]string{
 		"--cluster-status-update-frequency=0s": "--cluster-status-update-frequency must be at least 1s",
 		"--cluster-failure-threshold=-1s":      "--cluster-success-threshold and --cluster-failure-threshold must not be negative",
+		"--reporting=everything":               `--reporting "everything" is unknown: use changes or karmada`,
 		"--concurrent-work-syncs=-1":           "--concurrent-work-syncs -1 must be between 1 and 10000, or 0",
 		"--controllers=*,-clusterStatus":       "--controllers: clusterStatus is a part of the loop cluster here",
 		"--resource-eviction-rate=fast":        `invalid argument "fast" for "--resource-eviction-rate" flag`,

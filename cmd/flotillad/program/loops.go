@@ -39,6 +39,7 @@ type loopOptions struct {
 	skip        skipOptions
 	scheduling  reconciler.Scheduling
 	pace        paceOptions
+	reporting   string
 	gates       map[string]bool
 	// features are what the gates mean, once they are validated.
 	features features.Gates
@@ -100,6 +101,8 @@ func (o *loopOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.scheduling.KeepEmpty, "enable-empty-workload-propagation", false,
 		"carry a workload to clusters that were chosen for it and get no replicas, too")
 	o.pace.addFlags(flags)
+	flags.StringVar(&o.reporting, "reporting", string(reconciler.ReportChanges),
+		"how much is told of what succeeds: changes tells of what begins and of what fails; karmada writes each Event that Karmada's controllers do, and dates each try to place a binding")
 	flags.Var(flag.NewMapStringBool(&o.gates), "feature-gates",
 		"what to switch on or off, as name=true or name=false; there are "+strings.Join(features.Names(), ", ")+", and in serve those of Kubernetes")
 	flags.StringVar(&o.addresses.metrics, "metrics-bind-address", o.addresses.metrics, "where the loops serve /metrics; 0 or nothing turns it off")
@@ -132,6 +135,9 @@ func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 	}
 	if err := o.pace.validate(); err != nil {
 		return err
+	}
+	if err := reconciler.Reporting(o.reporting).Check(); err != nil {
+		return command.Usage(fmt.Errorf("--reporting %w", err))
 	}
 	o.scheduling.Off = reconciler.Off{
 		Preemption:       !o.features.Preemption,
@@ -222,6 +228,7 @@ func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *arti
 		Scheduling:  o.scheduling,
 		Silence:     o.pace.silence,
 		Pace:        o.pace.loops,
+		Reporting:   reconciler.Reporting(o.reporting),
 		Tenure:      options.Tenure,
 		Builds:      o.sources.builds,
 		Opened:      o.plane.opened,
