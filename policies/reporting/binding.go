@@ -65,6 +65,11 @@ func none(b workv1alpha2.Binding) workv1alpha2.Binding {
 
 // built tells that the spec was made of the template and its policy.
 func built(was, is workv1alpha2.Binding) (out []News) {
+	if id, text := policyOf(is); id != "" {
+		if had, _ := policyOf(was); had != id {
+			out = append(out, good(Template, policyv1alpha1.EventReasonApplyPolicySucceed, "Carried by policy "+text+"."))
+		}
+	}
 	before, now := was.BindingSpec(), is.BindingSpec()
 	same := before.Resource.UID == now.Resource.UID && before.Resource.ResourceVersion == now.Resource.ResourceVersion
 	switch {
@@ -75,11 +80,6 @@ func built(was, is workv1alpha2.Binding) (out []News) {
 	case now.Replicas > 0 || now.ReplicaRequirements != nil:
 		if !same || before.Replicas != now.Replicas || !equality.Semantic.DeepEqual(before.ReplicaRequirements, now.ReplicaRequirements) {
 			out = append(out, good(Template, workv1alpha2.EventReasonGetReplicasSucceed, fmt.Sprintf("The template asks for %d replicas.", now.Replicas)))
-		}
-	}
-	if id, text := policyOf(is); id != "" {
-		if had, _ := policyOf(was); had != id {
-			out = append(out, good(Template, policyv1alpha1.EventReasonApplyPolicySucceed, "Carried by policy "+text+"."))
 		}
 	}
 	return out
@@ -95,6 +95,10 @@ func policyOf(b workv1alpha2.Binding) (id, text string) {
 	return labels[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel], notes[policyv1alpha1.ClusterPropagationPolicyAnnotation]
 }
 
+// overQuota begins the message about a placement that a quota refuses: clients look
+// for what Karmada's webhook answers.
+const overQuota = `admission webhook "resourcebinding.karmada.io" denied the request: `
+
 // scheduled tells of each decision.
 func scheduled(was, is workv1alpha2.Binding) []News {
 	if was.GetAnnotations()[workv1alpha2.SchedulingDecisionAnnotation] == is.GetAnnotations()[workv1alpha2.SchedulingDecisionAnnotation] {
@@ -105,7 +109,11 @@ func scheduled(was, is workv1alpha2.Binding) []News {
 	case !decided:
 		return nil
 	case !record.Succeeded():
-		return []News{{About: Both, Type: corev1.EventTypeWarning, Reason: workv1alpha2.EventReasonScheduleBindingFailed, Message: record.Message}}
+		message := record.Message
+		if record.Reason == workv1alpha2.BindingReasonQuotaExceeded {
+			message = overQuota + message
+		}
+		return []News{{About: Both, Type: corev1.EventTypeWarning, Reason: workv1alpha2.EventReasonScheduleBindingFailed, Message: message}}
 	default:
 		return []News{good(Both, workv1alpha2.EventReasonScheduleBindingSucceed, record.Message+" Result: "+placement.Text(is.BindingSpec().Clusters))}
 	}
@@ -140,10 +148,11 @@ func evicted(was, is workv1alpha2.Binding) (out []News) {
 	return out
 }
 
-// aggregated tells that what clusters report was added up.
+// aggregated tells that what clusters report was added up, once one has reported.
 func aggregated(was, is workv1alpha2.Binding) []News {
 	items := is.BindingStatus().AggregatedStatus
-	if len(items) == 0 || equality.Semantic.DeepEqual(was.BindingStatus().AggregatedStatus, items) {
+	reported := func(i workv1alpha2.AggregatedStatusItem) bool { return i.Applied || i.Status != nil }
+	if !slices.ContainsFunc(items, reported) || equality.Semantic.DeepEqual(was.BindingStatus().AggregatedStatus, items) {
 		return nil
 	}
 	return []News{good(Both, workv1alpha2.EventReasonAggregateStatusSucceed, "The statuses of all clusters were added up.")}

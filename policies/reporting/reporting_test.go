@@ -54,7 +54,7 @@ func TestNewsOfBindings(t *testing.T) {
 		want   []string
 	}{
 		"a new one is built, claimed and placed": {
-			after: web(nil), want: []string{"template GetReplicasSucceed", "template ApplyPolicySucceed", "both ScheduleBindingSucceed"},
+			after: web(nil), want: []string{"template ApplyPolicySucceed", "template GetReplicasSucceed", "both ScheduleBindingSucceed"},
 		},
 		"one that stays as it is": {before: web(nil), after: web(nil)},
 		"one that is deleted": {
@@ -63,7 +63,7 @@ func TestNewsOfBindings(t *testing.T) {
 		},
 		"another one of the name": {
 			before: web(nil), after: web(func(b *workv1alpha2.ResourceBinding) { b.UID = "2" }),
-			want: []string{"template GetReplicasSucceed", "template ApplyPolicySucceed", "both ScheduleBindingSucceed"},
+			want: []string{"template ApplyPolicySucceed", "template GetReplicasSucceed", "both ScheduleBindingSucceed"},
 		},
 		"the template changed": {
 			before: web(nil), after: web(func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.ResourceVersion = "8" }),
@@ -123,6 +123,11 @@ func TestNewsOfBindings(t *testing.T) {
 				b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true}}
 			}),
 			want: []string{"both AggregateStatusSucceed"},
+		},
+		"no cluster has reported": {
+			before: web(nil), after: web(func(b *workv1alpha2.ResourceBinding) {
+				b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east"}}
+			}),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -219,5 +224,19 @@ func TestNewsOfQuotas(t *testing.T) {
 				t.Errorf("news (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestAQuotasRefusal: clients look for the words of Karmada's webhook.
+func TestAQuotasRefusal(t *testing.T) {
+	news := reporting.Binding(web(nil), web(func(b *workv1alpha2.ResourceBinding) {
+		b.Annotations[workv1alpha2.SchedulingDecisionAnnotation] = `{"reason":"QuotaExceeded","message":"cpu: 3 of 2","at":"2026-01-01T00:00:00Z"}`
+	}))
+	want := []reporting.News{{
+		About: reporting.Both, Type: "Warning", Reason: "ScheduleBindingFailed",
+		Message: `admission webhook "resourcebinding.karmada.io" denied the request: cpu: 3 of 2`,
+	}}
+	if diff := cmp.Diff(want, news); diff != "" {
+		t.Errorf("news (-want +got):\n%s", diff)
 	}
 }
