@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -45,7 +46,9 @@ func (r Reporting) recorder(mgr ctrl.Manager) (recorder, error) {
 	if r != ReportKarmada {
 		return mgr.GetEventRecorderFor("flotilla"), nil //nolint:staticcheck // Karmada's and Flux's clients read core/v1 Events
 	}
-	hub, err := typedcorev1.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	cfg := rest.CopyConfig(mgr.GetConfig())
+	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
+	hub, err := typedcorev1.NewForConfigAndClient(cfg, mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("set up the writer of events: %w", err)
 	}
