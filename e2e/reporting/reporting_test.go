@@ -51,6 +51,12 @@ metadata: {name: settings, namespace: shop}
 data: {a: b}
 `
 
+// environment is how the control plane is told to be what Karmada's clients expect.
+var environment = []string{
+	"--reporting=karmada", "--feature-gates=AllAlpha=true,AllBeta=true", "--controllers=*,hpaScaleTargetMarker,deploymentReplicasSyncer",
+	"--enable-no-execute-taint-eviction=true", "--allow-no-execute-taint-policy=true", "--enable-scheduler-estimator=true",
+}
+
 // deployment is one that asks for so much CPU, with a reference to a ConfigMap if one
 // is named.
 func deployment(name, cpu, settings string) string {
@@ -181,7 +187,7 @@ func TestEventsOfKarmada(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	f, err := fleet.StartJoined(t.Context(), fleet.Options{Dir: fleet.Folder(t), Members: []string{"east", "west"}, Nodes: 1, HubArgs: []string{"--reporting=karmada"}})
+	f, err := fleet.StartJoined(t.Context(), fleet.Options{Dir: fleet.Folder(t), Members: []string{"east", "west"}, Nodes: 1, HubArgs: environment})
 	if err != nil {
 		t.Fatal(err)
 	}

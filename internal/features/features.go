@@ -29,6 +29,12 @@ const (
 	PropagateDeps featuregate.Feature = "PropagateDeps"
 )
 
+// The gates that are for all of a stage that are not named themselves.
+const (
+	allAlpha = "AllAlpha"
+	allBeta  = "AllBeta"
+)
+
 // specs are all gates. Those that Karmada has off, and that work here, are on.
 var specs = map[featuregate.Feature]featuregate.FeatureSpec{
 	Preemption:           {Default: true, PreRelease: featuregate.Beta},
@@ -115,7 +121,8 @@ type Gates struct {
 }
 
 // Read returns what set means. Kubernetes says which gates Kubernetes itself has
-// in this process; nil where it has none.
+// in this process; nil where it has none. AllAlpha and AllBeta are about Karmada's:
+// Kubernetes does not start with all of its own.
 //
 // It errs on a gate that nobody knows, and on one that cannot be set so.
 func Read(set map[string]bool, kubernetes func(name string) bool) (Gates, error) {
@@ -126,7 +133,7 @@ func Read(set map[string]bool, kubernetes func(name string) bool) (Gates, error)
 	known, ours, theirs := gate.GetAll(), map[string]bool{}, map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		_, mine := known[featuregate.Feature(name)]
-		foreign := kubernetes != nil && kubernetes(name)
+		foreign := kubernetes != nil && kubernetes(name) && name != allAlpha && name != allBeta
 		if !mine && !foreign {
 			return Gates{}, fmt.Errorf("there is no feature gate %q: there are %s%s", name, strings.Join(Names(), ", "), others(kubernetes))
 		}
@@ -168,7 +175,7 @@ func others(kubernetes func(string) bool) string {
 
 // Names lists the gates, sorted, with AllAlpha and AllBeta.
 func Names() []string {
-	names := []string{"AllAlpha", "AllBeta"}
+	names := []string{allAlpha, allBeta}
 	for name := range specs {
 		names = append(names, string(name))
 	}

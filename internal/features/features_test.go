@@ -32,9 +32,9 @@ func TestRead(t *testing.T) {
 		},
 		"one of Kubernetes, where it has none": {set: map[string]bool{"WatchList": true}, err: `there is no feature gate "WatchList": there are AllAlpha, AllBeta, `},
 		"one that nobody knows":                {set: map[string]bool{"Teleport": true}, kubernetes: kubernetes, err: "and those of Kubernetes"},
-		"all of a stage, for both": {
+		"all of a stage, of Karmada's alone": {
 			set: map[string]bool{"AllAlpha": true, "AllBeta": false, "WorkloadAffinity": true}, kubernetes: kubernetes,
-			want: features.Gates{WorkloadAffinity: true, Kubernetes: map[string]bool{"AllAlpha": true, "AllBeta": false}},
+			want: features.Gates{WorkloadAffinity: true, Kubernetes: map[string]bool{}},
 		},
 		"what cannot be switched": {
 			set: map[string]bool{"MultiClusterService": true, "Failover": true, "GracefulEviction": false},

@@ -80,7 +80,7 @@ func (p *page) gates() {
 		}
 		p.row("`"+g.Name+"`", is, does)
 	}
-	p.WriteString("\n`AllAlpha` and `AllBeta` switch those of a stage that are not named themselves. What works here is on, and\nbeta. Kubernetes' own gates are taken, too.\n\n")
+	p.WriteString("\n`AllAlpha` and `AllBeta` switch those of a stage that are not named themselves. What works here is on, and\nbeta. Kubernetes' own gates are taken, too, by their names.\n\n")
 }
 
 func (p *page) controllers() {
