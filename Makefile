@@ -54,7 +54,7 @@ fuzz: ## run every fuzz target for FUZZTIME (30s)
 	hack/fuzz.sh $(or $(FUZZTIME),30s)
 
 .PHONY: generate
-generate: ## write deep copies, OpenAPI definitions and CRDs anew
+generate: ## write deep copies, OpenAPI definitions, CRDs and docs/flags.md anew
 	hack/generate.sh
 
 .PHONY: verify

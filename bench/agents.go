@@ -39,7 +39,7 @@ func idleAgents(ctx context.Context, b *bench, r *tally.Report) (err error) {
 	if err != nil {
 		return err
 	}
-	binary, err := filepath.Abs(filepath.Join(b.bin, "flotilla-agent"))
+	binary, err := filepath.Abs(filepath.Join(b.bin.dir, "flotilla-agent"))
 	if err != nil {
 		return fmt.Errorf("find the agent: %w", err)
 	}

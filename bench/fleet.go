@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,13 +45,13 @@ const namespace = "bench"
 
 // start runs the fleet and joins its members.
 func start(ctx context.Context, opts options, s setup, dir string) (_ *bench, err error) {
-	bin, err := filepath.Abs(opts.bin)
+	bin, err := filepath.Abs(opts.bin.dir)
 	if err != nil {
 		return nil, fmt.Errorf("find the programs: %w", err)
 	}
 	b := &bench{options: opts, dir: dir, members: map[string]kubernetes.Interface{}}
 	b.fleet, err = localfleet.Start(ctx, localfleet.Options{
-		Flotillad: filepath.Join(bin, "flotillad"), Dir: dir, Members: s.members, Nodes: 1, HubArgs: append([]string{localfleet.LoopbackSources}, s.hubArgs...),
+		Flotillad: filepath.Join(bin, "flotillad"), Dir: dir, Members: s.members, Nodes: 1, HubArgs: slices.Concat([]string{localfleet.LoopbackSources}, s.hubArgs, strings.Fields(opts.bin.hub)),
 	})
 	if err != nil {
 		return nil, err

@@ -28,7 +28,8 @@ import (
 
 // options are what the command line sets.
 type options struct {
-	bin, out  string
+	bin       programs
+	out       string
 	rows      string
 	apps      int
 	samples   int
@@ -45,9 +46,12 @@ type options struct {
 	compare   bool
 }
 
+// programs are where those are that are measured, and further flags of the control plane.
+type programs struct{ dir, hub string }
+
 func main() {
 	opts := options{}
-	flag.StringVar(&opts.bin, "bin", "bin", "where the built programs are")
+	flag.StringVar(&opts.bin.dir, "bin", "bin", "where the built programs are")
 	flag.StringVar(&opts.out, "out", "bench/out", "where the results go")
 	flag.StringVar(&opts.rows, "rows", "1,2,3,4,6,7,8,12,match,status-flip,status-storm,lua,start,life,agents,tenants", "which rows of the design's table to measure, and by name: match for the matching of policies, status-flip, status-storm, lua, start, life, agents, tenants")
 	flag.IntVar(&opts.apps, "apps", 1000, "how many Deployments row 6 propagates")
@@ -62,6 +66,7 @@ func main() {
 	flag.IntVar(&opts.flips, "flips", 60, "how many changes of a status status-flip times")
 	flag.DurationVar(&opts.storm, "storm", time.Minute, "how long statuses change in status-storm")
 	flag.IntVar(&opts.kept, "kept", 1000, "for how many Deployments on ten members row 12 measures the memory")
+	flag.StringVar(&opts.bin.hub, "hub-args", "", "further flags of the control plane, separated by spaces, such as --reporting=karmada")
 	flag.BoolVar(&opts.compare, "compare", false, "print two summaries side by side instead: bench -compare before.json after.json")
 	flag.Parse()
 

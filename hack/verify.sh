@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fails when a Go file is not formatted, when a module's content is not the one
-# that go.sum names, and when what is generated under api/ is not what
-# hack/generate.sh writes; it leaves these files as that wrote them.
+# that go.sum names, and when what is generated is not what hack/generate.sh
+# writes; it leaves these files as that wrote them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,7 +13,7 @@ if [ -n "$unformatted" ]; then
 fi
 go mod verify
 
-generated() { find api \( -name 'zz_generated.*' -o -path '*/crds/bases/*.yaml' \) -print | sort; }
+generated() { find api docs/flags.md \( -name 'zz_generated.*' -o -path '*/crds/bases/*.yaml' -o -name flags.md \) -print | sort; }
 
 before=$(mktemp -d)
 trap 'rm -rf "$before"' EXIT

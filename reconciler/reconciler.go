@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -67,6 +64,10 @@ type Options struct {
 	Scheduling Scheduling
 	// Silence says when nothing heard of a cluster is news.
 	Silence cluster.Silence
+	// Pace says how often members are looked at, and how much is done side by side.
+	Pace Pace
+	// Reporting says how much is told of what succeeds.
+	Reporting Reporting
 	// Tenure ends what is written to members with the lease; nil: there is none.
 	Tenure *tenure.Tenure
 	// Opened is the revision of the hub's store before this process wrote anything there;
@@ -80,7 +81,7 @@ type Options struct {
 	Builds build.Runner
 }
 
-// lookEvery is how often members are looked at.
+// lookEvery is how often members are looked at, if nothing else is said.
 const lookEvery = 10 * time.Second
 
 // fleet is what the loops share.
@@ -97,7 +98,7 @@ type fleet struct {
 	chosen      map[string]bool
 	template    *template.Reconciler // nil if it is not chosen
 	cluster     *cluster.Reconciler  // nil if it is not chosen, or not made yet
-	events      record.EventRecorder
+	events      recorder
 }
 
 // loop is one entry of the list.
@@ -126,27 +127,6 @@ var loops = []loop{
 	{"commitstatus", registerCommitStatus},
 }
 
-// Names lists the loops.
-func Names() []string {
-	names := make([]string, 0, len(loops))
-	for _, l := range loops {
-		names = append(names, l.name)
-	}
-	return names
-}
-
-// Check errs if a list of controllers names one that is none.
-func Check(controllers []string) error {
-	_, err := choose(controllers)
-	return err
-}
-
-// Any says whether a choice of loops leaves one to run. One that Check refuses has none.
-func Any(controllers []string) bool {
-	chosen, err := choose(controllers)
-	return err == nil && slices.ContainsFunc(loops, func(l loop) bool { return chosen[l.name] })
-}
-
 // Register adds the chosen loops to the manager. It errs on a name that is none.
 func Register(ctx context.Context, mgr ctrl.Manager, opts Options) error {
 	chosen, err := choose(opts.Controllers)
@@ -172,28 +152,6 @@ func Register(ctx context.Context, mgr ctrl.Manager, opts Options) error {
 	return f.templates.Register(mgr)
 }
 
-// choose reads a list such as "*,-commitstatus".
-func choose(list []string) (map[string]bool, error) {
-	if len(list) == 0 {
-		list = []string{"*"}
-	}
-	chosen := map[string]bool{}
-	for _, entry := range list {
-		name, without := strings.CutPrefix(strings.TrimSpace(entry), "-")
-		switch {
-		case name == "*":
-			for _, known := range Names() {
-				chosen[known] = !without
-			}
-		case slices.Contains(Names(), name):
-			chosen[name] = !without
-		default:
-			return nil, fmt.Errorf("there is no controller %q: there are %s", name, strings.Join(Names(), ", "))
-		}
-	}
-	return chosen, nil
-}
-
 func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[string]bool) (*fleet, error) {
 	decisions, err := opts.Scheduling.decisions()
 	if err != nil {
@@ -207,7 +165,9 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 		chosen:    chosen,
 		places:    places.New(places.Options{}),
 		knowledge: interpreters.New(interpreters.Options{Metrics: metrics.Registry}),
-		events:    mgr.GetEventRecorderFor("flotilla"), //nolint:staticcheck // Karmada's and Flux's clients read core/v1 Events
+	}
+	if f.events, err = opts.Reporting.recorder(mgr); err != nil {
+		return nil, err
 	}
 	f.interpreter = f.knowledge.Interpreter()
 	reach := members.Options{Interpreter: f.interpreter}
@@ -263,7 +223,7 @@ const giveWay = 50 * time.Millisecond
 
 func registerTemplate(ctx context.Context, f *fleet) error {
 	off := f.opts.Scheduling.Off
-	opts := template.Options{Skip: f.opts.Skip, NoPreemption: off.Preemption, NoPriority: off.Priority, NoComponents: off.Components}
+	opts := template.Options{Skip: f.opts.Skip, NoPreemption: off.Preemption, NoPriority: off.Priority, NoComponents: off.Components, Workers: f.opts.Pace.Workers.Templates}
 	if f.chosen["binding"] {
 		opts.GiveWay = giveWay
 	}
@@ -278,7 +238,10 @@ func registerTemplate(ctx context.Context, f *fleet) error {
 }
 
 func registerScheduler(_ context.Context, f *fleet) error {
-	return scheduler.New(f.mgr.GetClient(), f.decider, f.events, scheduler.Options{NoPriority: f.opts.Scheduling.Off.Priority}).Register(f.mgr)
+	return scheduler.New(f.mgr.GetClient(), f.decider, f.events, scheduler.Options{
+		NoPriority:    f.opts.Scheduling.Off.Priority,
+		DateEachTrial: f.opts.Reporting == ReportKarmada,
+	}).Register(f.mgr)
 }
 
 func registerRebalance(_ context.Context, f *fleet) error {
@@ -286,7 +249,7 @@ func registerRebalance(_ context.Context, f *fleet) error {
 }
 
 func registerDependency(ctx context.Context, f *fleet) error {
-	opts := dependency.Options{Skip: f.opts.Skip, Off: f.opts.Scheduling.Off.Dependencies}
+	opts := dependency.Options{Skip: f.opts.Skip, Off: f.opts.Scheduling.Off.Dependencies, Workers: f.opts.Pace.Workers.Dependents}
 	if f.template != nil {
 		opts.Carried = f.template.Carries
 	}
@@ -296,7 +259,10 @@ func registerDependency(ctx context.Context, f *fleet) error {
 }
 
 func registerBinding(ctx context.Context, f *fleet) error {
-	opts := binding.Options{Doubts: cmp.Or(f.opts.Silence.Grace, cluster.DefaultGrace) + lookEvery}
+	opts := binding.Options{
+		Workers: f.opts.Pace.Workers.Bindings,
+		Doubts:  cmp.Or(f.opts.Silence.Grace, cluster.DefaultGrace) + cmp.Or(f.opts.Pace.Period, lookEvery),
+	}
 	if f.template != nil {
 		opts.Settled = f.template.Settled
 	}
@@ -312,12 +278,12 @@ func registerBinding(ctx context.Context, f *fleet) error {
 }
 
 func registerNamespace(_ context.Context, f *fleet) error {
-	return namespace.New(f.mgr.GetClient(), namespace.Options{Skip: &f.opts.Skip}).Register(f.mgr)
+	return namespace.New(f.mgr.GetClient(), namespace.Options{Skip: &f.opts.Skip, Workers: f.opts.Pace.Workers.Namespaces}).Register(f.mgr)
 }
 
 func registerExecution(_ context.Context, f *fleet) error {
 	f.knowledge.OnChange(func(_ context.Context, affects func(schema.GroupVersionKind) bool) { f.registry.Reinterpret(affects) })
-	carry := execution.New(f.mgr.GetClient(), f.registry, f.interpreter, f.events, execution.Options{Hold: f.setback.HoldOf})
+	carry := execution.New(f.mgr.GetClient(), f.registry, f.interpreter, f.events, execution.Options{Hold: f.setback.HoldOf, Workers: f.opts.Pace.Workers.Works})
 	f.setback.OnChange(carry.Wake)
 	return carry.Register(f.mgr)
 }
@@ -331,8 +297,10 @@ func registerStatus(_ context.Context, f *fleet) error {
 func registerCluster(_ context.Context, f *fleet) error {
 	f.cluster = cluster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, cluster.Options{
 		Place: f.opts.Place, Marks: f.setback, Hold: f.setback.Hold, OnHold: f.setback.OnChange,
-		NoModels: f.opts.Scheduling.Off.Models,
+		NoModels: f.opts.Scheduling.Off.Models || f.opts.Pace.NoModels,
 		Silence:  f.opts.Silence,
+		Period:   f.opts.Pace.Period, FailureThreshold: f.opts.Pace.FailureThreshold, SuccessThreshold: f.opts.Pace.SuccessThreshold,
+		Workers: f.opts.Pace.Workers.Clusters,
 	})
 	return f.cluster.Register(f.mgr)
 }

@@ -29,6 +29,12 @@ const (
 	PropagateDeps featuregate.Feature = "PropagateDeps"
 )
 
+// The gates that are for all of a stage that are not named themselves.
+const (
+	allAlpha = "AllAlpha"
+	allBeta  = "AllBeta"
+)
+
 // specs are all gates. Those that Karmada has off, and that work here, are on.
 var specs = map[featuregate.Feature]featuregate.FeatureSpec{
 	Preemption:           {Default: true, PreRelease: featuregate.Beta},
@@ -52,9 +58,55 @@ var specs = map[featuregate.Feature]featuregate.FeatureSpec{
 	"StatefulFailoverInjection": {Default: false, PreRelease: featuregate.Alpha},
 }
 
-// idle are the gates of what is not there yet.
-var idle = []featuregate.Feature{
-	"Failover", "GracefulEviction", "MultiClusterService", "ResourceQuotaEstimate", "StatefulFailoverInjection",
+// fixed are the gates that switch nothing: what holds here whatever they say.
+var fixed = map[featuregate.Feature]struct {
+	on  bool
+	why string
+}{
+	"ControllerPriorityQueue":   {true, "queues have lanes that age"},
+	"LoggingAlphaOptions":       {false, "the log has two formats, text and json"},
+	"LoggingBetaOptions":        {true, "the log has two formats, text and json"},
+	"ContextualLogging":         {true, "what is logged says what it is about"},
+	"Failover":                  {false, "until failover is built"},
+	"GracefulEviction":          {true, "what leaves a cluster waits for what replaces it"},
+	"MultiClusterService":       {false, "until services across clusters are built"},
+	"ResourceQuotaEstimate":     {false, "until the estimator is built"},
+	"StatefulFailoverInjection": {false, "until failover is built"},
+}
+
+// switched says what the other gates switch.
+var switched = map[featuregate.Feature]string{
+	Preemption:           "policies take templates from others",
+	WorkloadAffinity:     "groups of workloads stay together or apart",
+	MultiplePodTemplates: "workloads of several components are placed as such",
+	OvercommitProtection: "room that was promised a moment ago is deducted",
+	PriorityScheduling:   "bindings are placed by the priority of their class",
+	ResourceModeling:     "room is estimated by the sizes of nodes",
+	QuotaEnforcement:     "bindings are held against FederatedResourceQuotas",
+	PropagateDeps:        "what templates refer to goes along",
+}
+
+// Gate is one gate, for those who ask what there is.
+type Gate struct {
+	Name    string
+	Default bool
+	// Here is what it switches, or why it switches nothing.
+	Here string
+	// Fixed says that it switches nothing.
+	Fixed bool
+}
+
+// All lists the gates, sorted by name, without AllAlpha and AllBeta.
+func All() []Gate {
+	out := make([]Gate, 0, len(specs))
+	for _, name := range slices.Sorted(maps.Keys(specs)) {
+		if is, idle := fixed[name]; idle {
+			out = append(out, Gate{Name: string(name), Default: is.on, Here: is.why, Fixed: true})
+			continue
+		}
+		out = append(out, Gate{Name: string(name), Default: specs[name].Default, Here: switched[name]})
+	}
+	return out
 }
 
 // Gates is what a set of gates means.
@@ -63,12 +115,14 @@ type Gates struct {
 	Preemption, WorkloadAffinity, MultiplePodTemplates, OvercommitProtection, PriorityScheduling, ResourceModeling, QuotaEnforcement, PropagateDeps bool
 	// Kubernetes are the gates that are Kubernetes' own, as they are set.
 	Kubernetes map[string]bool
-	// Idle are the gates that are set to true and switch nothing on yet, sorted.
-	Idle []string
+	// Idle are the gates that were set to what does not hold here and cannot be
+	// switched, sorted by name.
+	Idle []Gate
 }
 
 // Read returns what set means. Kubernetes says which gates Kubernetes itself has
-// in this process; nil where it has none.
+// in this process; nil where it has none. AllAlpha and AllBeta are about Karmada's:
+// Kubernetes does not start with all of its own.
 //
 // It errs on a gate that nobody knows, and on one that cannot be set so.
 func Read(set map[string]bool, kubernetes func(name string) bool) (Gates, error) {
@@ -79,7 +133,7 @@ func Read(set map[string]bool, kubernetes func(name string) bool) (Gates, error)
 	known, ours, theirs := gate.GetAll(), map[string]bool{}, map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		_, mine := known[featuregate.Feature(name)]
-		foreign := kubernetes != nil && kubernetes(name)
+		foreign := kubernetes != nil && kubernetes(name) && name != allAlpha && name != allBeta
 		if !mine && !foreign {
 			return Gates{}, fmt.Errorf("there is no feature gate %q: there are %s%s", name, strings.Join(Names(), ", "), others(kubernetes))
 		}
@@ -104,12 +158,11 @@ func Read(set map[string]bool, kubernetes func(name string) bool) (Gates, error)
 		PropagateDeps:        gate.Enabled(PropagateDeps),
 		Kubernetes:           theirs,
 	}
-	for _, name := range idle {
-		if set[string(name)] {
-			out.Idle = append(out.Idle, string(name))
+	for _, g := range All() {
+		if wanted, is := set[g.Name]; is && g.Fixed && wanted != g.Default {
+			out.Idle = append(out.Idle, g)
 		}
 	}
-	slices.Sort(out.Idle)
 	return out, nil
 }
 
@@ -122,7 +175,7 @@ func others(kubernetes func(string) bool) string {
 
 // Names lists the gates, sorted, with AllAlpha and AllBeta.
 func Names() []string {
-	names := []string{"AllAlpha", "AllBeta"}
+	names := []string{allAlpha, allBeta}
 	for name := range specs {
 		names = append(names, string(name))
 	}

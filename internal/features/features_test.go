@@ -32,13 +32,23 @@ func TestRead(t *testing.T) {
 		},
 		"one of Kubernetes, where it has none": {set: map[string]bool{"WatchList": true}, err: `there is no feature gate "WatchList": there are AllAlpha, AllBeta, `},
 		"one that nobody knows":                {set: map[string]bool{"Teleport": true}, kubernetes: kubernetes, err: "and those of Kubernetes"},
-		"all of a stage, for both": {
+		"all of a stage, of Karmada's alone": {
 			set: map[string]bool{"AllAlpha": true, "AllBeta": false, "WorkloadAffinity": true}, kubernetes: kubernetes,
-			want: features.Gates{WorkloadAffinity: true, Kubernetes: map[string]bool{"AllAlpha": true, "AllBeta": false}},
+			want: features.Gates{WorkloadAffinity: true, Kubernetes: map[string]bool{}},
 		},
-		"what is not there yet": {
-			set:  map[string]bool{"MultiClusterService": true, "Failover": true, "GracefulEviction": false},
-			want: all(func(g *features.Gates) { g.Idle = []string{"Failover", "MultiClusterService"} }),
+		"what cannot be switched": {
+			set: map[string]bool{"MultiClusterService": true, "Failover": true, "GracefulEviction": false},
+			want: all(func(g *features.Gates) {
+				g.Idle = []features.Gate{
+					{Name: "Failover", Here: "until failover is built", Fixed: true},
+					{Name: "GracefulEviction", Default: true, Here: "what leaves a cluster waits for what replaces it", Fixed: true},
+					{Name: "MultiClusterService", Here: "until services across clusters are built", Fixed: true},
+				}
+			}),
+		},
+		"what is so anyway": {
+			set:  map[string]bool{"GracefulEviction": true, "Failover": false, "ControllerPriorityQueue": true},
+			want: all(func(*features.Gates) {}),
 		},
 	}
 	for name, tc := range cases {
@@ -71,5 +81,14 @@ func TestKarmadasGatesAreKnown(t *testing.T) {
 	}
 	if diff := cmp.Diff(len(set), len(features.Names())); diff != "" {
 		t.Errorf("number of gates (-want +got):\n%s", diff)
+	}
+}
+
+// TestEachGateIsExplained: the page about them leaves none open.
+func TestEachGateIsExplained(t *testing.T) {
+	for _, g := range features.All() {
+		if g.Here == "" {
+			t.Errorf("%s: nothing says what it switches", g.Name)
+		}
 	}
 }

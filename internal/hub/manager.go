@@ -38,6 +38,8 @@ type Options struct {
 	MetricsAddress string
 	// HealthAddress is where /healthz and /readyz are served; empty serves none.
 	HealthAddress string
+	// ProfilesAddress is where profiles of the process are served; empty serves none.
+	ProfilesAddress string
 	// Shared returns an object that was read made of what else this process has in
 	// memory of it, without managed fields, or the object itself. Nil: the process
 	// has none of them.
@@ -87,6 +89,7 @@ func NewManager(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (ctrl.Ma
 		},
 		Metrics:                             metricsserver.Options{BindAddress: addressOrOff(opts.MetricsAddress)},
 		HealthProbeBindAddress:              addressOrOff(opts.HealthAddress),
+		PprofBindAddress:                    addressOrOff(opts.ProfilesAddress),
 		LeaderElection:                      opts.Tenure != nil,
 		LeaderElectionID:                    tenure.LeaseName,
 		LeaderElectionNamespace:             tenure.Namespace,

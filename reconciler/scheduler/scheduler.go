@@ -37,6 +37,9 @@ type Options struct {
 	// NoPriority looks at bindings in the order of their events, whatever
 	// priority they have.
 	NoPriority bool
+	// DateEachTrial dates the record of a decision anew each time that a change of a
+	// binding, or of a cluster, led to the same one.
+	DateEachTrial bool
 	// Clock is the real one if nil.
 	Clock clock.WithTicker
 }
@@ -58,6 +61,7 @@ type Reconciler struct {
 	opts    Options
 	echo    *echo.Echo[workv1alpha2.Binding]
 	woken   store.Inbox[reconcile.Request]
+	trials  trials
 	room    workqueue.TypedRateLimiter[reconcile.Request]
 	faults  workqueue.TypedRateLimiter[reconcile.Request]
 }
@@ -93,10 +97,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	mark := r.decider.waiting.begin()
+	trial := r.trials.take(req)
 	decision, changed, err := r.decider.Decide(ctx, b)
 	switch {
 	case err != nil:
 		return ctrl.Result{}, err
+	case !changed && trial && decision.Record.Succeeded():
+		err = r.date(ctx, b, decision)
 	case changed:
 		b, decision, err = r.place(ctx, b, decision)
 	case decision.Record.Reason == "":

@@ -120,6 +120,7 @@ func (r *Reconciler) bindingEvents() handler.EventHandler {
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			r.defined(q, e.ObjectNew.(workv1alpha2.Binding))
 			if b := e.ObjectNew.(workv1alpha2.Binding); !r.echo.Observed(b) {
+				r.tried(b)
 				r.add(q, b, 0)
 			}
 		},
@@ -188,6 +189,7 @@ func (r *Reconciler) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.
 func (r *Reconciler) enqueueAffected(ctx context.Context, q queue, versions ...*clusterv1alpha1.Cluster) {
 	err := bindings.Each(ctx, r.hub, func(b workv1alpha2.Binding) {
 		if affects(b.BindingSpec(), versions...) {
+			r.tried(b)
 			r.add(q, b, handler.LowPriority)
 		}
 	})

@@ -40,6 +40,7 @@ replicas elect one that works.`,
 			if err != nil {
 				return command.Usage(err)
 			}
+			loops.warn(cmd.ErrOrStderr())
 			cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 			if err != nil {
 				return fmt.Errorf("read --kubeconfig: %w", err)
@@ -59,8 +60,8 @@ replicas elect one that works.`,
 	flags.StringVar(&kubeconfig, "kubeconfig", "", "file that leads to the control plane (required)")
 	flags.StringVar(&loops.dataDir, "data-dir", cacheDir(), "folder that keeps what sources fetch")
 	flags.BoolVar(&loops.leaderElect, "leader-elect", true, "work only while holding the lease that replicas compete for")
-	loops.addFlags(flags)
 	logs.AddFlags(flags)
+	loops.addFlags(flags) // last: what Karmada has beyond these is added to it
 	return cmd
 }
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
@@ -16,6 +16,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/cmd/flotillad/karmada"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/features"
 	"github.com/flotilla-io/flotilla/internal/hub"
@@ -23,31 +24,45 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler"
-	"github.com/flotilla-io/flotilla/reconciler/cluster"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 )
 
 // loopOptions are the flags of whatever runs the loops.
 type loopOptions struct {
 	// dataDir keeps what sources fetch.
-	dataDir           string
-	sources           sourceOptions
-	controllers       []string
-	leaderElect       bool
-	addresses         struct{ metrics, health string }
-	tenancy           tenancy.Rules
-	skippedNamespaces []string
-	skippedAPIs       string
-	skip              propagation.SkipRules
-	scheduling        reconciler.Scheduling
-	silence           cluster.Silence
-	gates             map[string]bool
+	dataDir     string
+	sources     sourceOptions
+	controllers []string
+	leaderElect bool
+	addresses   listenOptions
+	tenancy     tenancy.Rules
+	skip        skipOptions
+	scheduling  reconciler.Scheduling
+	pace        paceOptions
+	reporting   string
+	gates       map[string]bool
 	// features are what the gates mean, once they are validated.
 	features features.Gates
 	// claims is told which policy carries which object; nil if nobody asks.
 	claims *reconciler.Claims
 	plane  inProcess
+	// unused tells which flags of Karmada's were set and have no effect.
+	unused func() []string
 	log    logr.Logger
+}
+
+// listenOptions are the addresses at which the loops are looked at.
+type listenOptions struct {
+	metrics, health, profiles string
+	// profile has profiles served.
+	profile bool
+}
+
+// skipOptions say what stays on the control plane.
+type skipOptions struct {
+	namespaces []string
+	apis       string
+	rules      propagation.SkipRules
 }
 
 // inProcess is what a control plane in the same process offers; nothing where it
@@ -75,9 +90,9 @@ func (o *loopOptions) addFlags(flags *pflag.FlagSet) {
 		"the service account that acts for Kustomizations without spec.serviceAccountName, in their own namespace")
 	flags.StringSliceVar(&o.tenancy.PrivilegedNamespaces, "privileged-source-namespaces", []string{"flux-system"},
 		"namespaces whose Kustomizations need no service account and may do everything: whoever may write Kustomizations or sources there is an administrator of the fleet")
-	flags.StringSliceVar(&o.skippedNamespaces, "skipped-propagating-namespaces", []string{"kube-.*"},
+	flags.StringSliceVar(&o.skip.namespaces, "skipped-propagating-namespaces", []string{"kube-.*"},
 		"namespaces that stay on the control plane, with all that is in them: regular expressions of whole names")
-	flags.StringVar(&o.skippedAPIs, "skipped-propagating-apis", "",
+	flags.StringVar(&o.skip.apis, "skipped-propagating-apis", "",
 		"kinds that stay on the control plane, separated by semicolons: group, group/version or group/version/Kind,Kind")
 	flags.StringVar(&o.scheduling.Name, "scheduler-name", policyv1alpha1.DefaultSchedulerName,
 		"the scheduler that the loops are: policies that name another one are placed by that one")
@@ -85,14 +100,16 @@ func (o *loopOptions) addFlags(flags *pflag.FlagSet) {
 		"which plugins choose clusters: names, * for all, -name for all but that one; there are "+strings.Join(o.scheduling.PluginNames(), ", "))
 	flags.BoolVar(&o.scheduling.KeepEmpty, "enable-empty-workload-propagation", false,
 		"carry a workload to clusters that were chosen for it and get no replicas, too")
-	flags.DurationVar(&o.silence.Grace, "cluster-monitor-grace-period", cluster.DefaultGrace,
-		"how long a cluster in pull mode may be silent before it counts as not known to be ready")
-	flags.DurationVar(&o.silence.Startup, "cluster-startup-grace-period", cluster.DefaultStartup,
-		"the same for a cluster that has never been heard of")
+	o.pace.addFlags(flags)
+	flags.StringVar(&o.reporting, "reporting", string(reconciler.ReportChanges),
+		"how much is told of what succeeds: changes tells of what begins and of what fails; karmada writes each Event that Karmada's controllers do, and dates each try to place a binding")
 	flags.Var(flag.NewMapStringBool(&o.gates), "feature-gates",
 		"what to switch on or off, as name=true or name=false; there are "+strings.Join(features.Names(), ", ")+", and in serve those of Kubernetes")
 	flags.StringVar(&o.addresses.metrics, "metrics-bind-address", o.addresses.metrics, "where the loops serve /metrics; 0 or nothing turns it off")
 	flags.StringVar(&o.addresses.health, "health-probe-bind-address", o.addresses.health, "where the loops serve /healthz and /readyz; 0 or nothing turns it off")
+	flags.BoolVar(&o.addresses.profile, "enable-pprof", false, "serve profiles of this process to everybody who reaches --profiling-bind-address")
+	flags.StringVar(&o.addresses.profiles, "profiling-bind-address", "127.0.0.1:6060", "where --enable-pprof serves profiles")
+	o.unused = karmada.Add(flags)
 }
 
 // validate refuses what can be seen to be wrong before anything starts.
@@ -104,7 +121,7 @@ func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 	if err := o.sources.validate(); err != nil {
 		return err
 	}
-	if o.skip, err = propagation.NewSkipRules(o.skippedNamespaces, o.skippedAPIs); err != nil {
+	if o.skip.rules, err = propagation.NewSkipRules(o.skip.namespaces, o.skip.apis); err != nil {
 		return command.Usage(err)
 	}
 	if err := o.tenancy.Check(); err != nil {
@@ -116,8 +133,11 @@ func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 	if o.features, err = features.Read(o.gates, kubernetes); err != nil {
 		return command.Usage(fmt.Errorf("--feature-gates: %w", err))
 	}
-	if o.silence.Grace < time.Second || o.silence.Startup < time.Second {
-		return command.Usage(errors.New("--cluster-monitor-grace-period and --cluster-startup-grace-period must be at least 1s: agents report every few seconds"))
+	if err := o.pace.validate(); err != nil {
+		return err
+	}
+	if err := reconciler.Reporting(o.reporting).Check(); err != nil {
+		return command.Usage(fmt.Errorf("--reporting %w", err))
 	}
 	o.scheduling.Off = reconciler.Off{
 		Preemption:       !o.features.Preemption,
@@ -131,13 +151,29 @@ func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 	return nil
 }
 
+// withoutEffect lists all that was asked for and has no effect, each with the reason.
+func (o *loopOptions) withoutEffect() []string {
+	out := o.unused()
+	for _, g := range o.features.Idle {
+		out = append(out, fmt.Sprintf("--feature-gates=%s=%t (%s)", g.Name, !g.Default, g.Here))
+	}
+	for _, c := range reconciler.Absent(o.controllers) {
+		out = append(out, fmt.Sprintf("--controllers=%s (not built yet: %s)", c.Name, c.Missing))
+	}
+	return out
+}
+
+// warn tells in one line what was asked for and has no effect.
+func (o *loopOptions) warn(out io.Writer) {
+	if set := o.withoutEffect(); len(set) > 0 {
+		_, _ = fmt.Fprintf(out, "warning: without effect here: %s; flotillad flags lists what is\n", strings.Join(set, ", "))
+	}
+}
+
 // run runs the loops against the hub until ctx ends. Loops that lose their lease are
 // made anew, to wait for it again.
 func (o *loopOptions) run(ctx context.Context, cfg *rest.Config) error {
 	ctx = logr.NewContext(ctx, o.log)
-	if len(o.features.Idle) > 0 {
-		o.log.Info("feature gates are set for what is not there yet", "gates", o.features.Idle)
-	}
 	listener, err := o.listen(ctx)
 	if err != nil {
 		return fmt.Errorf("listen for artifacts: %w", err)
@@ -169,6 +205,9 @@ func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *arti
 		MetricsAddress: o.addresses.metrics,
 		HealthAddress:  o.addresses.health,
 	}
+	if o.addresses.profile {
+		options.ProfilesAddress = o.addresses.profiles
+	}
 	if o.leaderElect {
 		options.Tenure = tenure.New(clock.RealClock{})
 	}
@@ -182,12 +221,14 @@ func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *arti
 	err = reconciler.Register(ctx, mgr, reconciler.Options{
 		Controllers: o.controllers,
 		Artifacts:   store,
-		Skip:        o.skip,
+		Skip:        o.skip.rules,
 		Claims:      o.claims,
 		Tenancy:     o.tenancy,
-		Egress:      o.sources.dialer(options.Tenure, artifacts, cfg.Host, o.addresses.metrics, o.addresses.health),
+		Egress:      o.sources.dialer(options.Tenure, artifacts, cfg.Host, o.addresses.metrics, o.addresses.health, o.addresses.profiles),
 		Scheduling:  o.scheduling,
-		Silence:     o.silence,
+		Silence:     o.pace.silence,
+		Pace:        o.pace.loops,
+		Reporting:   reconciler.Reporting(o.reporting),
 		Tenure:      options.Tenure,
 		Builds:      o.sources.builds,
 		Opened:      o.plane.opened,

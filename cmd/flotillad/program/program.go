@@ -46,6 +46,6 @@ func New(o Options) *cobra.Command {
 		Short:   "The server side of a fleet of Kubernetes clusters",
 		Version: telemetry.BuildVersion(o.Version).String(),
 	}
-	cmd.AddCommand(newServeCommand(o), newControllersCommand(o), newMemberCommand(), newBuildCommand())
+	cmd.AddCommand(newServeCommand(o), newControllersCommand(o), newMemberCommand(), newFlagsCommand(), newBuildCommand())
 	return cmd
 }

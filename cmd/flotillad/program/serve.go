@@ -69,7 +69,10 @@ DIR/admin.kubeconfig is the administrator's way in. A second start on the same D
 goes on where the first ended. SIGTERM stops it cleanly. With --etcd-servers any
 number of replicas may run on one store; one of them runs the loops. They have their
 CAs and keys in common, sealed in the store: give each the file that --seal-key-file
-of the first start names.`,
+of the first start names.
+
+The flags of all of Karmada's components are taken, too, as far as they mean anything
+here: flotillad flags lists what each does.`,
 		Args: command.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return opts.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -100,8 +103,8 @@ func (o *serveOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.minFreeDisk, "min-free-disk", "128Mi", "how much must be free on the disk of --data-dir: with less, nothing new is stored there, "+
 		"and reading and deleting go on; half as much is held in reserve; 0 watches nothing")
 	o.flags = flags
-	o.loops.addFlags(flags)
 	o.logs.AddFlags(flags)
+	o.loops.addFlags(flags) // last: what Karmada has beyond these is added to it
 }
 
 func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
@@ -124,6 +127,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	if err != nil {
 		return command.Usage(err)
 	}
+	o.loops.warn(errOut)
 	// Kubernetes' servers and controllers log through the context that they are
 	// given; the loops get their own logger back.
 	ctx = klog.NewContext(ctx, klog.Background())

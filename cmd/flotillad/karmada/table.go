@@ -1,0 +1,159 @@
+package karmada
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Who has a flag in common.
+var (
+	everyone = []Component{manager, scheduler, descheduler, estimator, apiserver, webhook, search, adapter, agent}
+	electing = []Component{manager, scheduler, descheduler, agent}
+	deciding = []Component{scheduler, descheduler}
+	servers  = []Component{apiserver, search, adapter}
+)
+
+// all are the flags, sorted by name.
+func all() []Flag {
+	out := slices.Concat(loops(), placing(), electionAndWorkers(), connections(), agents(), missing(), logging(), serving(), auditing())
+	slices.SortFunc(out, func(a, b Flag) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// does are flags that the program has.
+func does(of []Component, here string, names ...string) []Flag {
+	return flags(Flag{Of: of, effect: works, Here: here}, names)
+}
+
+// ignores are flags that change nothing, and why.
+func ignores(of []Component, kind kind, why string, names ...string) []Flag {
+	return flags(Flag{Of: of, effect: idle, Here: why, kind: kind}, names)
+}
+
+// refuses are flags that nobody should believe in, and what to use instead.
+func refuses(of []Component, kind kind, instead string, names ...string) []Flag {
+	return flags(Flag{Of: of, effect: refused, Here: instead, kind: kind}, names)
+}
+
+// flags are the same flag under several names.
+func flags(f Flag, names []string) []Flag {
+	out := make([]Flag, 0, len(names))
+	for _, name := range names {
+		f.Name = name
+		out = append(out, f)
+	}
+	return out
+}
+
+func loops() []Flag {
+	of := []Component{manager}
+	return slices.Concat(
+		does(of, "loops to run, by their names here or Karmada's", "controllers"),
+		does(of, "kinds that stay on the control plane", "skipped-propagating-apis"),
+		does(of, "namespaces that stay on the control plane", "skipped-propagating-namespaces"),
+		does(of, "how long an agent may be silent", "cluster-monitor-grace-period"),
+		does(of, "how long an agent may be silent that never reported", "cluster-startup-grace-period"),
+		does([]Component{manager, agent}, "how often a cluster's health is asked for", "cluster-status-update-frequency"),
+		does([]Component{manager, agent}, "how long a cluster must fail before it is not ready", "cluster-failure-threshold"),
+		does([]Component{manager, agent}, "how long a cluster must be well before it is ready again", "cluster-success-threshold"),
+		does([]Component{manager, agent}, "false counts no nodes by the clusters' resource models", "enable-cluster-resource-modeling"),
+		does(everyone, "what to switch on and off, see below", "feature-gates"),
+		does(everyone, "where the loops serve /metrics", "metrics-bind-address"),
+		does(everyone, "where the loops serve /healthz and /readyz", "health-probe-bind-address"),
+		does(everyone, "true serves profiles at --profiling-bind-address", "enable-pprof"),
+		does(everyone, "where profiles are served; on loopback alone without the flag", "profiling-bind-address"),
+		does([]Component{webhook}, "ClusterTaintPolicies may evict", "allow-no-execute-taint-policy"),
+		ignores(of, duration, "a silence is noticed when it is long enough, without a period", "cluster-monitor-period"),
+		ignores(of, duration, "kinds of a cluster are watched one by one, and retried", "cluster-cache-sync-timeout"),
+		ignores(of, duration, "usage is counted from bindings at each write", "federated-resource-quota-sync-period"),
+		ignores(of, duration, "what is watched is not read again", "resync-period"),
+	)
+}
+
+func placing() []Flag {
+	of := []Component{scheduler}
+	return slices.Concat(
+		does(of, "the scheduler that the loops are", "scheduler-name"),
+		does(of, "plugins that choose clusters", "plugins"),
+		does(of, "carries a workload to chosen clusters that get no replicas", "enable-empty-workload-propagation"),
+		ignores(deciding, boolean, "until the estimator is built: room is estimated from what clusters report", "enable-scheduler-estimator", "disable-scheduler-estimator-in-pull-mode", "insecure-skip-estimator-verify"),
+		ignores(deciding, duration, "until the estimator is built", "scheduler-estimator-timeout"),
+		ignores(deciding, integer, "until the estimator is built", "scheduler-estimator-port"),
+		ignores(deciding, text, "until the estimator is built", "scheduler-estimator-service-namespace", "scheduler-estimator-service-prefix",
+			"scheduler-estimator-ca-file", "scheduler-estimator-cert-file", "scheduler-estimator-key-file"),
+		ignores([]Component{descheduler}, duration, "until the descheduler is built", "descheduling-interval", "unschedulable-threshold"),
+	)
+}
+
+func electionAndWorkers() []Flag {
+	of, retrying := []Component{manager}, []Component{manager, scheduler, descheduler, agent}
+	return slices.Concat(
+		does(of, "clusters that are looked at side by side", "concurrent-cluster-syncs"),
+		does(of, "Works of one cluster that are written side by side", "concurrent-work-syncs"),
+		does(of, "bindings whose Works are written side by side, of both scopes together: the larger of the two flags", "concurrent-resourcebinding-syncs", "concurrent-clusterresourcebinding-syncs"),
+		does(of, "namespaces that are looked at side by side", "concurrent-namespace-syncs"),
+		does(of, "templates that are looked at side by side", "concurrent-resource-template-syncs"),
+		does(of, "bindings whose dependencies are looked at side by side", "concurrent-dependent-resource-syncs"),
+		ignores(of, integer, "three policies are looked at side by side", "concurrent-propagation-policy-syncs", "concurrent-cluster-propagation-policy-syncs"),
+		ignores(electing, boolean, "replicas on one store always elect one whose loops run; flotillad controllers has the flag", "leader-elect"),
+		ignores(electing, duration, "the lease's times are fixed: 15 s, renewed within 10 s, tried each 2 s", "leader-elect-lease-duration", "leader-elect-renew-deadline", "leader-elect-retry-period"),
+		ignores(electing, text, "the lease has a fixed name", "leader-elect-resource-name", "leader-elect-resource-lock", "leader-elect-resource-namespace"),
+		ignores(retrying, duration, "what fails is tried again after times that follow from the fault", "rate-limiter-base-delay", "rate-limiter-max-delay"),
+		ignores(retrying, integer, "queues are fair by namespace instead of slow", "rate-limiter-qps", "rate-limiter-bucket-size"),
+	)
+}
+
+func connections() []Flag {
+	of := []Component{manager, search, agent}
+	return slices.Concat(
+		ignores(everyone, number, "requests of the loops are not throttled by themselves", "kube-api-qps"),
+		ignores(everyone, integer, "requests of the loops are not throttled by themselves", "kube-api-burst"),
+		ignores(of, number, "requests to a member are bounded by how fast it answers", "cluster-api-qps"),
+		ignores(of, integer, "requests to a member are bounded by how fast it answers", "cluster-api-burst"),
+		refuses(everyone, text, "serve is the control plane itself: flotillad controllers --kubeconfig runs the loops against another one", "kubeconfig", "master"),
+		refuses([]Component{manager}, text, "clusters of the Cluster API are not joined by themselves: use flotilla join", "cluster-api-kubeconfig", "cluster-api-context"),
+	)
+}
+
+func agents() []Flag {
+	const instead = "it is a flag of the agent: use flotilla-agent"
+	of := []Component{agent}
+	return slices.Concat(
+		refuses(of, text, instead, "karmada-kubeconfig", "karmada-context", "karmada-kubeconfig-namespace", "cluster-namespace", "report-secrets",
+			"cluster-api-endpoint", "proxy-server-address", "cluster-provider", "cluster-region", "cluster-zones", "cluster-lease-duration",
+			"cluster-lease-renew-interval-fraction", "cert-rotation-checking-interval", "cert-rotation-remaining-time-threshold"),
+		refuses([]Component{agent, estimator}, text, instead+"; the estimator is not built yet", "cluster-name"),
+	)
+}
+
+// missing are the flags of areas that are not built yet.
+func missing() []Flag {
+	of := []Component{manager}
+	eviction := Flag{Name: "no-execute-taint-eviction-purge-mode", Of: of, effect: idle, Here: "until failover is built", oneOf: []string{"Gracefully", "Directly"}}
+	return slices.Concat(
+		ignores(of, boolean, "until failover is built: nothing is evicted by taints", "enable-taint-manager", "enable-no-execute-taint-eviction"),
+		ignores(of, number, "until failover is built", "resource-eviction-rate"),
+		ignores(of, duration, "until failover is built: what leaves a cluster waits for what replaces it", "graceful-eviction-timeout"),
+		[]Flag{eviction},
+		ignores(of, duration, "until autoscaling is built", "horizontal-pod-autoscaler-sync-period", "horizontal-pod-autoscaler-upscale-delay",
+			"horizontal-pod-autoscaler-downscale-delay", "horizontal-pod-autoscaler-downscale-stabilization",
+			"horizontal-pod-autoscaler-cpu-initialization-period", "horizontal-pod-autoscaler-initial-readiness-delay"),
+		ignores(of, number, "until autoscaling is built", "horizontal-pod-autoscaler-tolerance"),
+		ignores([]Component{search}, boolean, "until search is built", "disable-search", "disable-proxy"),
+		ignores([]Component{estimator}, integer, "until the estimator is built", "server-port", "parallelism"),
+		ignores([]Component{estimator}, boolean, "until the estimator is built", "insecure-skip-grpc-client-verify"),
+		ignores([]Component{estimator}, text, "until the estimator is built", "grpc-auth-cert-file", "grpc-auth-key-file", "grpc-client-ca-file"),
+	)
+}
+
+func logging() []Flag {
+	const why = "the log goes to standard error, as --v and --logging-format say"
+	return slices.Concat(
+		does(everyone, "how much is logged", "v"),
+		does(everyone, "text or json", "logging-format"),
+		ignores(everyone, boolean, why, "add-dir-header", "alsologtostderr", "log-json-split-stream", "log-text-split-stream", "logtostderr", "one-output", "skip-headers", "skip-log-headers"),
+		ignores(everyone, text, why, "log-backtrace-at", "log-dir", "log-file", "log-json-info-buffer-size", "log-text-info-buffer-size", "stderrthreshold", "vmodule"),
+		ignores(everyone, integer, why, "log-file-max-size"),
+		ignores(everyone, duration, why, "log-flush-frequency"),
+	)
+}

@@ -1,0 +1,121 @@
+package program
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/flotilla-io/flotilla/cmd/flotillad/karmada"
+	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/reconciler"
+)
+
+// served are the options of serve with these arguments.
+func served(t *testing.T, args ...string) (*serveOptions, error) {
+	t.Helper()
+	o, flags := &serveOptions{}, pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.addFlags(flags)
+	if err := flags.Parse(append([]string{"--data-dir", "unused"}, args...)); err != nil {
+		return o, err
+	}
+	return o, o.validate()
+}
+
+// TestTheFlagsThatWorkAreOurs: what the page says to work is a flag of serve's own.
+func TestTheFlagsThatWorkAreOurs(t *testing.T) {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	(&serveOptions{}).addFlags(flags)
+	for _, name := range karmada.Own() {
+		if f := flags.Lookup(name); f == nil || f.Hidden {
+			t.Errorf("--%s is not a flag of serve", name)
+		}
+	}
+}
+
+// TestTheEnvironmentOfKarmadasClients gives serve what Karmada's components get where
+// its clients are tried.
+func TestTheEnvironmentOfKarmadasClients(t *testing.T) {
+	o, err := served(t, "--feature-gates=AllAlpha=true,AllBeta=true,Failover=true", "--controllers=*,hpaScaleTargetMarker,deploymentReplicasSyncer,-workloadRebalancer",
+		"--enable-no-execute-taint-eviction=true", "--allow-no-execute-taint-policy=true", "--enable-scheduler-estimator=true",
+		"--scheduler-estimator-service-prefix=karmada-scheduler-estimator", "--scheduler-estimator-port=10352", "--scheduler-estimator-timeout=3s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	o.loops.warn(&said)
+	const want = "warning: without effect here: " +
+		"--enable-no-execute-taint-eviction (until failover is built: nothing is evicted by taints), " +
+		"--enable-scheduler-estimator (until the estimator is built: room is estimated from what clusters report), " +
+		"--scheduler-estimator-port (until the estimator is built), --scheduler-estimator-service-prefix (until the estimator is built), " +
+		"--scheduler-estimator-timeout (until the estimator is built), --feature-gates=Failover=true (until failover is built), " +
+		"--controllers=deploymentReplicasSyncer (not built yet: autoscaling), --controllers=hpaScaleTargetMarker (not built yet: autoscaling); " +
+		"flotillad flags lists what is\n"
+	if diff := cmp.Diff(want, said.String()); diff != "" {
+		t.Errorf("warning (-want +got):\n%s", diff)
+	}
+	if !o.plane.Rules.AllowNoExecuteTaintPolicy {
+		t.Error("--allow-no-execute-taint-policy did nothing")
+	}
+}
+
+func TestWhatIsSetReachesTheLoops(t *testing.T) {
+	o, err := served(t, "--cluster-status-update-frequency=3s", "--cluster-failure-threshold=7s", "--cluster-success-threshold=0s", "--enable-cluster-resource-modeling=false",
+		"--concurrent-cluster-syncs=1", "--concurrent-work-syncs=2", "--concurrent-resourcebinding-syncs=3", "--concurrent-clusterresourcebinding-syncs=4",
+		"--concurrent-namespace-syncs=5", "--concurrent-resource-template-syncs=6", "--concurrent-dependent-resource-syncs=7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := reconciler.Pace{
+		Period: 3e9, FailureThreshold: 7e9, SuccessThreshold: 1, NoModels: true,
+		Workers: reconciler.Workers{Clusters: 1, Works: 2, Bindings: 4, Namespaces: 5, Templates: 6, Dependents: 7},
+	}
+	if diff := cmp.Diff(want, o.loops.pace.loops); diff != "" {
+		t.Errorf("pace (-want +got):\n%s", diff)
+	}
+	var said bytes.Buffer
+	if o.loops.warn(&said); said.Len() > 0 {
+		t.Errorf("said %q", said.String())
+	}
+}
+
+func TestBadValuesAreRefused(t *testing.T) {
+	for flag, want := range map[string]string{
+		"--cluster-status-update-frequency=0s": "--cluster-status-update-frequency must be at least 1s",
+		"--cluster-failure-threshold=-1s":      "--cluster-success-threshold and --cluster-failure-threshold must not be negative",
+		"--reporting=everything":               `--reporting "everything" is unknown: use changes or karmada`,
+		"--concurrent-work-syncs=-1":           "--concurrent-work-syncs -1 must be between 1 and 10000, or 0",
+		"--controllers=*,-clusterStatus":       "--controllers: clusterStatus is a part of the loop cluster here",
+		"--resource-eviction-rate=fast":        `invalid argument "fast" for "--resource-eviction-rate" flag`,
+		"--kubeconfig=/etc/kubeconfig":         `"--kubeconfig" flag: serve is the control plane itself: flotillad controllers --kubeconfig runs the loops`,
+	} {
+		cmd := New(Options{})
+		cmd.SetArgs([]string{"serve", "--data-dir", filepath.Join(t.TempDir(), "hub"), flag})
+		var said bytes.Buffer
+		cmd.SetOut(io.Discard)
+		cmd.SetErr(&said)
+		if code := command.Run(t.Context(), cmd); code != 2 || !strings.Contains(said.String(), want) || strings.Count(said.String(), "\n") != 1 {
+			t.Errorf("%s ends with %d: %s", flag, code, said.String())
+		}
+	}
+}
+
+// TestThePageIsFresh: make generate writes it.
+func TestThePageIsFresh(t *testing.T) {
+	var want bytes.Buffer
+	if err := karmada.Page(&want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "flags.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.String(), string(got)); diff != "" {
+		t.Errorf("docs/flags.md is out of date, run make generate (-want +got):\n%s", diff)
+	}
+}

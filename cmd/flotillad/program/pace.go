@@ -1,0 +1,85 @@
+package program
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/reconciler"
+	"github.com/flotilla-io/flotilla/reconciler/cluster"
+)
+
+// mostWorkers bounds what one number may ask for.
+const mostWorkers = 10_000
+
+// paceOptions are the flags about how often and how much.
+type paceOptions struct {
+	silence cluster.Silence
+	loops   reconciler.Pace
+	// models is whether nodes are counted by the clusters' resource models.
+	models bool
+	// clusterWide are the workers of bindings without a namespace, which are those
+	// of the others, too.
+	clusterWide int
+}
+
+func (o *paceOptions) addFlags(flags *pflag.FlagSet) {
+	flags.DurationVar(&o.silence.Grace, "cluster-monitor-grace-period", cluster.DefaultGrace,
+		"how long a cluster in pull mode may be silent before it counts as not known to be ready")
+	flags.DurationVar(&o.silence.Startup, "cluster-startup-grace-period", cluster.DefaultStartup,
+		"the same for a cluster that has never been heard of")
+	flags.DurationVar(&o.loops.Period, "cluster-status-update-frequency", 10*time.Second, "how often the health of a cluster in push mode is asked for")
+	flags.DurationVar(&o.loops.SuccessThreshold, "cluster-success-threshold", 30*time.Second, "how long a cluster must be well before it counts as ready again")
+	flags.DurationVar(&o.loops.FailureThreshold, "cluster-failure-threshold", 30*time.Second, "how long a cluster must fail before it counts as not ready")
+	flags.BoolVar(&o.models, "enable-cluster-resource-modeling", true, "count the nodes of clusters by their resource models")
+	for _, w := range o.workers() {
+		flags.IntVar(w.number, w.flag, 0, "how many "+w.of+" are worked on side by side; 0 is the loop's own number")
+	}
+}
+
+// workers are the flags of numbers of workers.
+func (o *paceOptions) workers() []struct {
+	flag, of string
+	number   *int
+} {
+	w := &o.loops.Workers
+	return []struct {
+		flag, of string
+		number   *int
+	}{
+		{"concurrent-cluster-syncs", "clusters", &w.Clusters},
+		{"concurrent-work-syncs", "Works of one cluster", &w.Works},
+		{"concurrent-resourcebinding-syncs", "bindings, of both scopes,", &w.Bindings},
+		{"concurrent-clusterresourcebinding-syncs", "bindings, of both scopes,", &o.clusterWide},
+		{"concurrent-namespace-syncs", "namespaces", &w.Namespaces},
+		{"concurrent-resource-template-syncs", "templates", &w.Templates},
+		{"concurrent-dependent-resource-syncs", "bindings that take others along", &w.Dependents},
+	}
+}
+
+// validate refuses what cannot work, and completes the rest.
+func (o *paceOptions) validate() error {
+	if o.silence.Grace < time.Second || o.silence.Startup < time.Second {
+		return command.Usage(errors.New("--cluster-monitor-grace-period and --cluster-startup-grace-period must be at least 1s: agents report every few seconds"))
+	}
+	if o.loops.Period < time.Second {
+		return command.Usage(errors.New("--cluster-status-update-frequency must be at least 1s"))
+	}
+	if o.loops.SuccessThreshold < 0 || o.loops.FailureThreshold < 0 {
+		return command.Usage(errors.New("--cluster-success-threshold and --cluster-failure-threshold must not be negative"))
+	}
+	// Zero is "at once" here, and "as usual" for the loop.
+	o.loops.SuccessThreshold = max(o.loops.SuccessThreshold, time.Nanosecond)
+	o.loops.FailureThreshold = max(o.loops.FailureThreshold, time.Nanosecond)
+	for _, w := range o.workers() {
+		if *w.number < 0 || *w.number > mostWorkers {
+			return command.Usage(fmt.Errorf("--%s %d must be between 1 and %d, or 0", w.flag, *w.number, mostWorkers))
+		}
+	}
+	o.loops.NoModels = !o.models
+	o.loops.Workers.Bindings = max(o.loops.Workers.Bindings, o.clusterWide)
+	return nil
+}

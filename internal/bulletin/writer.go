@@ -1,0 +1,292 @@
+package bulletin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/tools/reference"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// Options tune a writer. The zero value is the default.
+type Options struct {
+	// Component is the source that the Events name; empty means flotilla.
+	Component string
+	// Moment is how long an Event waits for a later one of its reason on its object,
+	// which takes its place; zero means 500 ms. Warnings do not wait.
+	Moment time.Duration
+	// Most is how many Events may wait; zero means 10,000. As many again may be
+	// warnings.
+	Most int
+	// PerSecond is how many are written while more are waiting, and Burst how many
+	// at once; zero means 25 and 100. Warnings go first, and do not wait for that.
+	PerSecond float32
+	Burst     int
+	// Metrics is where flotilla_events_total is registered; nil registers nothing.
+	Metrics prometheus.Registerer
+	// Clock is the time; nil means the machine's.
+	Clock clock.WithTicker
+}
+
+// Writer writes Events. Use New.
+type Writer struct {
+	sink       record.EventSink
+	scheme     *runtime.Scheme
+	opts       Options
+	correlator *record.EventCorrelator
+	pace       flowcontrol.RateLimiter
+	outcomes   *prometheus.CounterVec
+	// woken has a token if something was put on hold since Start looked.
+	woken chan struct{}
+
+	mu sync.Mutex
+	// held are the Events that wait, by key; lines are their keys in the order in
+	// which they came: warnings, and all others.
+	held  map[key]*corev1.Event
+	lines [2][]key
+	// named is when the last Event was named after.
+	named time.Time
+}
+
+// key is what of several Events one is written: those of one reason on one object.
+type key struct{ apiVersion, kind, namespace, name, uid, eventType, reason string }
+
+// The lines.
+const (
+	warnings = iota
+	others
+)
+
+// tries is how often one Event is sent to a hub that does not answer.
+const tries = 3
+
+// New returns a writer to sink for objects of the kinds in scheme.
+func New(sink record.EventSink, scheme *runtime.Scheme, opts Options) (*Writer, error) {
+	opts = defaults(opts)
+	w := &Writer{
+		sink:       sink,
+		scheme:     scheme,
+		opts:       opts,
+		correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{Clock: opts.Clock}),
+		pace:       flowcontrol.NewTokenBucketRateLimiterWithClock(opts.PerSecond, opts.Burst, opts.Clock),
+		woken:      make(chan struct{}, 1),
+		held:       map[key]*corev1.Event{},
+		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "flotilla_events_total", Help: "Events that were to be written, by what became of them: written, folded into a later one, dropped for lack of room, or failed",
+		}, []string{"outcome"}),
+	}
+	if opts.Metrics == nil {
+		return w, nil
+	}
+	var known prometheus.AlreadyRegisteredError
+	switch err := opts.Metrics.Register(w.outcomes); {
+	case errors.As(err, &known):
+		w.outcomes = known.ExistingCollector.(*prometheus.CounterVec) // of loops that ended in this process
+	case err != nil:
+		return nil, fmt.Errorf("count events: %w", err)
+	}
+	return w, nil
+}
+
+func defaults(o Options) Options {
+	if o.Component == "" {
+		o.Component = "flotilla"
+	}
+	if o.Moment == 0 {
+		o.Moment = 500 * time.Millisecond
+	}
+	if o.Most == 0 {
+		o.Most = 10_000
+	}
+	if o.PerSecond == 0 {
+		o.PerSecond = 25
+	}
+	if o.Burst == 0 {
+		o.Burst = 100
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return o
+}
+
+// Event has an Event written, and returns at once. Obj is an object, or a reference to
+// one.
+func (w *Writer) Event(obj runtime.Object, eventType, reason, message string) {
+	ref, err := reference.GetReference(w.scheme, obj)
+	if err != nil {
+		w.count("failed")
+		return
+	}
+	k := key{ref.APIVersion, ref.Kind, ref.Namespace, ref.Name, string(ref.UID), eventType, reason}
+	line := others
+	if eventType == corev1.EventTypeWarning {
+		line = warnings
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if waits := w.held[k]; waits != nil {
+		waits.Message = message
+		w.count("folded")
+		return
+	}
+	if len(w.lines[line]) >= w.opts.Most {
+		w.count("dropped")
+		return
+	}
+	w.held[k] = w.event(ref, eventType, reason, message)
+	w.lines[line] = append(w.lines[line], k)
+	select {
+	case w.woken <- struct{}{}:
+	default:
+	}
+}
+
+// event makes the Event, named after the time, no two alike.
+func (w *Writer) event(ref *corev1.ObjectReference, eventType, reason, message string) *corev1.Event {
+	now := w.opts.Clock.Now()
+	if !now.After(w.named) {
+		now = w.named.Add(time.Nanosecond)
+	}
+	w.named = now
+	namespace := ref.Namespace
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	return &corev1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s.%x", ref.Name, now.UnixNano())},
+		InvolvedObject:      *ref,
+		Type:                eventType,
+		Reason:              reason,
+		Message:             message,
+		FirstTimestamp:      metav1.NewTime(now),
+		LastTimestamp:       metav1.NewTime(now),
+		Count:               1,
+		Source:              corev1.EventSource{Component: w.opts.Component},
+		ReportingController: w.opts.Component,
+	}
+}
+
+// Start writes until ctx ends. What waits then is not written.
+func (w *Writer) Start(ctx context.Context) error {
+	for {
+		event, after := w.next()
+		switch {
+		case event != nil:
+			w.write(ctx, event)
+		case after > 0:
+			w.sleep(ctx, after)
+		default:
+			select {
+			case <-w.woken:
+			case <-ctx.Done():
+			}
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// next takes the Event that is to be written now, or says when to look again; zero:
+// when there is one.
+func (w *Writer) next() (event *corev1.Event, after time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.opts.Clock.Now()
+	for line := range w.lines {
+		if len(w.lines[line]) == 0 {
+			continue
+		}
+		k := w.lines[line][0]
+		event := w.held[k]
+		wait := time.Duration(0)
+		if line == others {
+			wait = event.FirstTimestamp.Add(w.opts.Moment).Sub(now)
+		}
+		if wait <= 0 && line == others && !w.pace.TryAccept() {
+			wait = time.Duration(float64(time.Second) / float64(w.opts.PerSecond))
+		}
+		if wait > 0 {
+			if after == 0 || wait < after {
+				after = wait
+			}
+			continue
+		}
+		w.lines[line] = w.lines[line][1:]
+		delete(w.held, k)
+		return event, 0
+	}
+	return nil, after
+}
+
+// sleep waits so long, or until something comes, which may be due earlier.
+func (w *Writer) sleep(ctx context.Context, d time.Duration) {
+	timer := w.opts.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-w.woken:
+	case <-ctx.Done():
+	}
+}
+
+// write sends an Event, or counts up the one that there is.
+func (w *Writer) write(ctx context.Context, event *corev1.Event) {
+	result, err := w.correlator.EventCorrelate(event)
+	if err != nil {
+		w.count("failed")
+		return
+	}
+	if result.Skip {
+		w.count("folded")
+		return
+	}
+	for range tries {
+		stored, err := w.send(result)
+		if err == nil {
+			w.correlator.UpdateState(stored)
+			w.count("written")
+			return
+		}
+		if status := apierrors.APIStatus(nil); errors.As(err, &status) && !apierrors.IsTooManyRequests(err) {
+			log.FromContext(ctx).V(1).Info("an event was not taken", "reason", event.Reason, "of", event.InvolvedObject.Name, "err", err.Error())
+			break // it would not be taken another time
+		}
+		select {
+		case <-w.opts.Clock.After(w.opts.Moment):
+		case <-ctx.Done():
+			return
+		}
+	}
+	w.count("failed")
+}
+
+// send makes the Event, or changes the count of the one that is there.
+func (w *Writer) send(result *record.EventCorrelateResult) (*corev1.Event, error) {
+	if result.Event.Count > 1 {
+		stored, err := w.sink.Patch(result.Event, result.Patch)
+		if !apierrors.IsNotFound(err) {
+			return stored, err
+		}
+		result.Event.ResourceVersion = "" // it has expired
+	}
+	stored, err := w.sink.Create(result.Event)
+	if apierrors.IsAlreadyExists(err) {
+		return result.Event, nil // the answer to an earlier try was lost
+	}
+	return stored, err
+}
+
+func (w *Writer) count(outcome string) { w.outcomes.WithLabelValues(outcome).Inc() }

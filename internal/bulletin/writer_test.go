@@ -1,0 +1,228 @@
+package bulletin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// sink is a hub that notes what it is sent.
+type sink struct {
+	mu    sync.Mutex
+	notes []string
+	at    []time.Time
+	fail  []error // the next answers
+}
+
+func (s *sink) note(format string, args ...any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.fail) > 0 {
+		err := s.fail[0]
+		if s.fail = s.fail[1:]; err != nil {
+			return err
+		}
+	}
+	s.notes, s.at = append(s.notes, fmt.Sprintf(format, args...)), append(s.at, time.Now())
+	return nil
+}
+
+func (s *sink) Create(e *corev1.Event) (*corev1.Event, error) {
+	return e, s.note("%s %s/%s: %s", e.Reason, e.Namespace, e.InvolvedObject.Name, e.Message)
+}
+
+func (s *sink) Update(e *corev1.Event) (*corev1.Event, error) { return e, errors.New("nobody updates") }
+
+func (s *sink) Patch(e *corev1.Event, _ []byte) (*corev1.Event, error) {
+	return e, s.note("%s %s/%s: %d times", e.Reason, e.Namespace, e.InvolvedObject.Name, e.Count)
+}
+
+// run starts a writer in a bubble; it ends with the test.
+func run(t *testing.T, to *sink, opts Options) *Writer {
+	t.Helper()
+	w, err := New(to, scheme.Scheme, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- w.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+func web(name string) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: name}
+}
+
+// settle waits until all that waits is written.
+func settle() {
+	time.Sleep(time.Minute)
+	synctest.Wait()
+}
+
+func TestEventsAreWritten(t *testing.T) {
+	gone := apierrors.NewNotFound(corev1.Resource("events"), "x")
+	refused := apierrors.NewForbidden(corev1.Resource("events"), "x", errors.New("no"))
+	for name, tc := range map[string]struct {
+		tell func(w *Writer)
+		fail []error
+		want []string
+	}{
+		"in the order in which they came": {
+			tell: func(w *Writer) {
+				w.Event(web("a"), "Normal", "One", "1")
+				w.Event(web("b"), "Normal", "One", "2")
+				w.Event(web("a"), "Normal", "Two", "3")
+			},
+			want: []string{"One shop/a: 1", "One shop/b: 2", "Two shop/a: 3"},
+		},
+		"of one reason in one moment the last": {
+			tell: func(w *Writer) {
+				w.Event(web("a"), "Normal", "One", "1")
+				w.Event(web("a"), "Normal", "One", "2")
+			},
+			want: []string{"One shop/a: 2"},
+		},
+		"the same again is counted up": {
+			tell: func(w *Writer) {
+				w.Event(web("a"), "Normal", "One", "1")
+				settle()
+				w.Event(web("a"), "Normal", "One", "1")
+			},
+			want: []string{"One shop/a: 1", "One shop/a: 2 times"},
+		},
+		"the same again, after the first has expired": {
+			tell: func(w *Writer) {
+				w.Event(web("a"), "Normal", "One", "1")
+				settle()
+				w.Event(web("a"), "Normal", "One", "1")
+			},
+			fail: []error{nil, gone},
+			want: []string{"One shop/a: 1", "One shop/a: 1"},
+		},
+		"warnings first": {
+			tell: func(w *Writer) {
+				w.Event(web("a"), "Normal", "One", "1")
+				w.Event(web("a"), "Warning", "Bad", "2")
+			},
+			want: []string{"Bad shop/a: 2", "One shop/a: 1"},
+		},
+		"what has no namespace is told in default": {
+			tell: func(w *Writer) {
+				w.Event(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, "Normal", "One", "1")
+			},
+			want: []string{"One default/n: 1"},
+		},
+		"a hub that is away for a moment is asked again": {
+			tell: func(w *Writer) { w.Event(web("a"), "Normal", "One", "1") },
+			fail: []error{errors.New("connection refused")},
+			want: []string{"One shop/a: 1"},
+		},
+		"what is refused stays so, and holds up nothing": {
+			tell: func(w *Writer) {
+				w.Event(web("a"), "Normal", "One", "1")
+				w.Event(web("b"), "Normal", "One", "2")
+			},
+			fail: []error{refused},
+			want: []string{"One shop/b: 2"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				to := &sink{fail: tc.fail}
+				w := run(t, to, Options{})
+				tc.tell(w)
+				settle()
+				if diff := cmp.Diff(tc.want, to.notes); diff != "" {
+					t.Errorf("events (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestThePace: what is more than a burst is spread, and warnings do not wait for it.
+func TestThePace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := &sink{}
+		w := run(t, to, Options{Burst: 10, PerSecond: 10})
+		begin := time.Now()
+		for i := range 40 {
+			w.Event(web(fmt.Sprint(i)), "Normal", "One", "1")
+		}
+		time.Sleep(time.Second)
+		w.Event(web("bad"), "Warning", "Bad", "2")
+		settle()
+		if len(to.notes) != 41 {
+			t.Fatalf("%d events were written, want 41", len(to.notes))
+		}
+		if took := to.at[40].Sub(begin); took < 3*time.Second || took > 4*time.Second {
+			t.Errorf("40 events at 10 a second after a burst of 10 took %s", took)
+		}
+		for i, note := range to.notes {
+			if told := to.at[i].Sub(begin); strings.HasPrefix(note, "Bad") && told > 2*time.Second {
+				t.Errorf("the warning of second 1 was written after %s", told)
+			}
+		}
+	})
+}
+
+// TestThereIsAnEndToWhatWaits: the rest is dropped and counted, and nobody waits.
+func TestThereIsAnEndToWhatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to, metrics := &sink{}, prometheus.NewPedanticRegistry()
+		w := run(t, to, Options{Most: 3, Metrics: metrics})
+		for i := range 5 {
+			w.Event(web(fmt.Sprint(i)), "Normal", "One", "1")
+		}
+		w.Event(web("bad"), "Warning", "Bad", "2") // has room of its own
+		settle()
+		const want = `
+# HELP flotilla_events_total Events that were to be written, by what became of them: written, folded into a later one, dropped for lack of room, or failed
+# TYPE flotilla_events_total counter
+flotilla_events_total{outcome="dropped"} 2
+flotilla_events_total{outcome="written"} 4
+`
+		if err := testutil.GatherAndCompare(metrics, strings.NewReader(want)); err != nil {
+			t.Error(err)
+		}
+		w.Event(web("later"), "Normal", "One", "1")
+		if settle(); len(to.notes) != 5 {
+			t.Errorf("%d events were written, want 5: there is room again", len(to.notes))
+		}
+	})
+}
+
+// TestASecondWriterOfTheProcess counts on where the first ended.
+func TestASecondWriterOfTheProcess(t *testing.T) {
+	metrics := prometheus.NewPedanticRegistry()
+	for range 2 {
+		w, err := New(&sink{}, scheme.Scheme, Options{Metrics: metrics})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.count("dropped")
+	}
+	if n, err := testutil.GatherAndCount(metrics); err != nil || n != 1 {
+		t.Errorf("%d counts, %v", n, err)
+	}
+}

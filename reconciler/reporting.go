@@ -1,0 +1,63 @@
+package reconciler
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/flotilla-io/flotilla/internal/bulletin"
+	"github.com/flotilla-io/flotilla/reconciler/reporting"
+)
+
+// Reporting says how much is told of what succeeds.
+type Reporting string
+
+const (
+	// ReportChanges tells of what begins and of what fails, and of nothing that goes
+	// as it should. It is what the empty Reporting means.
+	ReportChanges Reporting = "changes"
+	// ReportKarmada tells of each success that Karmada's controllers tell of, and
+	// dates each successful try to place a binding.
+	ReportKarmada Reporting = "karmada"
+)
+
+// Check errs if there is no such reporting.
+func (r Reporting) Check() error {
+	switch r {
+	case "", ReportChanges, ReportKarmada:
+		return nil
+	default:
+		return fmt.Errorf("%q is unknown: use %s or %s", string(r), ReportChanges, ReportKarmada)
+	}
+}
+
+// recorder takes the Events of all loops.
+type recorder interface {
+	Event(obj runtime.Object, eventType, reason, message string)
+}
+
+// recorder returns what writes the loops' Events, and sees to it that there are those
+// that are asked for.
+func (r Reporting) recorder(mgr ctrl.Manager) (recorder, error) {
+	if r != ReportKarmada {
+		return mgr.GetEventRecorderFor("flotilla"), nil //nolint:staticcheck // Karmada's and Flux's clients read core/v1 Events
+	}
+	cfg := rest.CopyConfig(mgr.GetConfig())
+	cfg.ContentType, cfg.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
+	hub, err := typedcorev1.NewForConfigAndClient(cfg, mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("set up the writer of events: %w", err)
+	}
+	writer, err := bulletin.New(&typedcorev1.EventSinkImpl{Interface: hub.Events("")}, mgr.GetScheme(), bulletin.Options{Metrics: metrics.Registry})
+	if err != nil {
+		return nil, err
+	}
+	if err := mgr.Add(writer); err != nil {
+		return nil, err
+	}
+	return writer, reporting.New(mgr.GetClient(), writer).Register(mgr)
+}

@@ -1,0 +1,180 @@
+package reporting
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/reporting"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/scheduler"
+)
+
+// Recorder takes Events, and returns at once.
+type Recorder interface {
+	Event(obj runtime.Object, eventType, reason, message string)
+}
+
+// Reporter tells of what changes. Use New.
+type Reporter struct {
+	hub    client.Reader
+	events Recorder
+}
+
+// New returns a reporter. hub reads from a cache.
+func New(hub client.Reader, events Recorder) *Reporter { return &Reporter{hub: hub, events: events} }
+
+// Register has the reporter listen to mgr's cache while the loops run.
+func (r *Reporter) Register(mgr ctrl.Manager) error {
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		for _, heard := range []struct {
+			kind client.Object
+			hear func(ctx context.Context, before, after any)
+		}{
+			{&workv1alpha2.ResourceBinding{}, r.binding},
+			{&workv1alpha2.ClusterResourceBinding{}, r.binding},
+			{&workv1alpha1.Work{}, r.work},
+			{&policyv1alpha1.FederatedResourceQuota{}, r.quota},
+			{&corev1.Namespace{}, r.space},
+		} {
+			informer, err := mgr.GetCache().GetInformer(ctx, heard.kind)
+			if err != nil {
+				return fmt.Errorf("listen to what is reported: %w", err)
+			}
+			if _, err := informer.AddEventHandler(listener(ctx, heard.hear)); err != nil {
+				return fmt.Errorf("listen to what is reported: %w", err)
+			}
+		}
+		<-ctx.Done()
+		return nil
+	}))
+}
+
+// listener hands changes on, with nil for what was not there before, or is not any
+// more; what was there at the start it leaves out.
+func listener(ctx context.Context, hear func(ctx context.Context, before, after any)) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(obj any, initial bool) {
+			if !initial {
+				hear(ctx, nil, obj)
+			}
+		},
+		UpdateFunc: func(before, after any) { hear(ctx, before, after) },
+		DeleteFunc: func(obj any) {
+			if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = tombstone.Obj
+			}
+			hear(ctx, obj, nil)
+		},
+	}
+}
+
+func (r *Reporter) binding(ctx context.Context, before, after any) {
+	is, ok := after.(workv1alpha2.Binding)
+	if !ok {
+		return
+	}
+	was, _ := before.(workv1alpha2.Binding)
+	for _, n := range reporting.Binding(was, is) {
+		about := is
+		if n.About == reporting.Dependent {
+			if about = r.find(ctx, n.Of); about == nil {
+				continue
+			}
+			n.About = reporting.Itself
+		}
+		r.tell(about, about, n)
+	}
+}
+
+func (r *Reporter) work(ctx context.Context, before, after any) {
+	is, ok := after.(*workv1alpha1.Work)
+	if !ok {
+		return
+	}
+	was, _ := before.(*workv1alpha1.Work)
+	news := reporting.Work(was, is)
+	if len(news) == 0 {
+		return
+	}
+	var owner workv1alpha2.Binding
+	if key, known := bindings.OwnerOf(is); known {
+		owner = r.find(ctx, key)
+	}
+	for _, n := range news {
+		r.tell(is, owner, n)
+	}
+}
+
+func (r *Reporter) quota(_ context.Context, before, after any) {
+	is, ok := after.(*policyv1alpha1.FederatedResourceQuota)
+	if !ok {
+		return
+	}
+	was, _ := before.(*policyv1alpha1.FederatedResourceQuota)
+	for _, n := range reporting.Quota(was, is) {
+		r.tell(is, nil, n)
+	}
+}
+
+// space tells that a cluster's namespace was made, or is gone.
+func (r *Reporter) space(ctx context.Context, before, after any) {
+	switch namespace, ok := after.(*corev1.Namespace); {
+	case !ok:
+		if was, ok := before.(*corev1.Namespace); ok {
+			r.cluster(ctx, was.Name, clusterv1alpha1.EventReasonRemoveExecutionSpaceSucceed, "The namespace for the cluster's Works is gone.")
+		}
+	case before == nil:
+		r.cluster(ctx, namespace.Name, clusterv1alpha1.EventReasonCreateExecutionSpaceSucceed, "The namespace for the cluster's Works was made.")
+	}
+}
+
+// cluster tells of a cluster, by the name of its namespace. It may have left.
+func (r *Reporter) cluster(ctx context.Context, namespace, reason, message string) {
+	name, ok := workv1alpha2.ClusterOfExecutionNamespace(namespace)
+	if !ok {
+		return
+	}
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := r.hub.Get(ctx, client.ObjectKey{Name: name}, cluster); err != nil {
+		cluster = &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	}
+	r.events.Event(cluster, corev1.EventTypeNormal, reason, message)
+}
+
+// tell has a piece of news written on what it is about: itself, or owner and its
+// template. It is for nobody where owner is not there.
+func (r *Reporter) tell(itself runtime.Object, owner workv1alpha2.Binding, n reporting.News) {
+	if n.About == reporting.Itself {
+		r.events.Event(itself, n.Type, n.Reason, n.Message)
+		return
+	}
+	if owner == nil {
+		return
+	}
+	r.events.Event(scheduler.TemplateRef(owner), n.Type, n.Reason, n.Message)
+	if n.About == reporting.Both {
+		r.events.Event(owner, n.Type, n.Reason, n.Message)
+	}
+}
+
+// find returns the binding under key; nil if there is none.
+func (r *Reporter) find(ctx context.Context, key types.NamespacedName) workv1alpha2.Binding {
+	b, found, err := bindings.Get(ctx, r.hub, key)
+	if err != nil || !found {
+		return nil
+	}
+	return b
+}

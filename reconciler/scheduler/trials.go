@@ -1,0 +1,61 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+)
+
+// trials are the bindings that something has asked to be placed since they were looked
+// at last. The zero value is ready.
+type trials struct {
+	mu   sync.Mutex
+	keys map[reconcile.Request]struct{}
+}
+
+func (t *trials) add(req reconcile.Request) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.keys == nil {
+		t.keys = map[reconcile.Request]struct{}{}
+	}
+	t.keys[req] = struct{}{}
+}
+
+// take says whether req is among them, and forgets it.
+func (t *trials) take(req reconcile.Request) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, is := t.keys[req]
+	delete(t.keys, req)
+	return is
+}
+
+// tried notes that something asks for b to be placed, where each trial is dated.
+func (r *Reconciler) tried(b workv1alpha2.Binding) {
+	if r.opts.DateEachTrial {
+		r.trials.add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
+	}
+}
+
+// date writes that the decision of b's record was come to again just now. Within one
+// second there is nothing to write; where b has changed meanwhile, its event comes.
+func (r *Reconciler) date(ctx context.Context, b workv1alpha2.Binding, decision placement.Decision) error {
+	now := metav1.NewTime(r.opts.Clock.Now()).Rfc3339Copy()
+	if !decision.Record.At.Before(&now) {
+		return nil
+	}
+	decision.Record.At = now
+	if _, err := r.put(ctx, b, decision); err != nil && !bindings.IsStale(err) {
+		return fmt.Errorf("date the placement of %s: %w", client.ObjectKeyFromObject(b), err)
+	}
+	return nil
+}
