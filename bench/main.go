@@ -167,7 +167,7 @@ func stages(opts options) []stage {
 			{"decisions in memory", []string{"7", "7-memory"}, decisions},
 			{"policies that match, in memory", []string{"match", "match-memory"}, matching},
 			{"scripts for a kind", []string{"lua"}, scriptsTimed},
-			{"starts of a control plane", []string{"start"}, func(ctx context.Context, b *bench, r *tally.Report) error { return starts.Measure(ctx, b.bin, r) }},
+			{"starts of a control plane", []string{"start"}, func(ctx context.Context, b *bench, r *tally.Report) error { return starts.Measure(ctx, b.bin.dir, r) }},
 		}},
 		{&setup{members: members}, []row{
 			{"one Deployment", []string{"1"}, oneDeployment},

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/access"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
+	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 )
 
@@ -133,7 +134,7 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	}
 	if err != nil {
 		s.applied[m.ordinal], s.drifts[m.ordinal] = record, untold // nothing was sent, nothing put back
-		if used(err) {
+		if outcome.IsAsItIs(err) {
 			return loop.Next{After: lastRetry}, err // it may have gone by then
 		}
 		return loop.Next{}, l.explain(s, m, err)
@@ -276,21 +277,10 @@ func (m *manifest) taken() error {
 		name = m.key.String()
 	}
 	if m.gvk.Kind == "Namespace" && m.gvk.Group == "" {
-		return &asItIs{fmt.Sprintf("Namespace %s already exists in the cluster and is not managed by Flotilla", name)}
+		return &outcome.AsItIs{Found: fmt.Sprintf("Namespace %s already exists in the cluster and is not managed by Flotilla", name)}
 	}
 	return fmt.Errorf("%s %s already exists in the cluster and is not managed by Flotilla: remove it there, or set conflictResolution to Overwrite in the policy", m.gvk.Kind, name)
 }
-
-// asItIs says that a namespace is in the cluster that is somebody else's. Nothing is wrong
-// with that: what is to be in it finds a place.
-type asItIs struct{ found string }
-
-func (a *asItIs) Error() string {
-	return a.found + ": it is used as it is, and stays when the one here goes"
-}
-
-// used says whether err is about a namespace that is used as it is.
-func used(err error) bool { return errors.As(err, new(*asItIs)) }
 
 // mayTake says whether the Work may apply to an object: to one that is managed,
 // to one that was its own before somebody took the label off, and to any if the

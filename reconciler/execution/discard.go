@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
 	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
+	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 )
 
 // discard has the member remove the objects of a Work that is being deleted, or
@@ -43,7 +44,7 @@ func (l *lane) discard(ctx context.Context, s *state) (loop.Next, error) {
 			continue
 		}
 		err := l.discardOne(ctx, s, &parsed[i])
-		if errors.As(err, new(*pausedError)) {
+		if outcome.IsPaused(err) {
 			return loop.Next{}, &blocked{cause: cause{event: onRetry}, after: safetyNet, err: err}
 		}
 		if err != nil {
@@ -87,7 +88,7 @@ func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 		return nil
 	}
 	if l.options.held(l.cluster) {
-		return &pausedError{"remove", m}
+		return &outcome.Paused{Verb: "remove", Title: m.title()}
 	}
 	preserve := s.work.Spec.PreserveResourcesOnDeletion != nil && *s.work.Spec.PreserveResourcesOnDeletion
 	if !preserve {

@@ -1,22 +1,9 @@
 package execution
 
 import (
-	"fmt"
-
-	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 )
-
-// pausedError says what would be done to an object if nothing were held.
-type pausedError struct {
-	verb     string
-	manifest *manifest
-}
-
-// Error says so in the words that the plan of what is held is read from.
-func (e *pausedError) Error() string {
-	return fmt.Sprintf("%s%s %s", workv1alpha1.WorkHeldPrefix, e.verb, e.manifest.title())
-}
 
 // held says whether nothing is changed in a cluster.
 func (o *Options) held(cluster string) bool { return o.Hold != nil && o.Hold(cluster) != nil }
@@ -34,7 +21,7 @@ func (o *Options) paused(cluster string, m *manifest, act action, presence membe
 	case act == correct:
 		verb = "set back"
 	}
-	return &pausedError{verb, m}
+	return &outcome.Paused{Verb: verb, Title: m.title()}
 }
 
 // Wake has every Work looked at that something is refused to: nothing is held any

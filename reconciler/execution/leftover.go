@@ -13,6 +13,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 )
 
 // What a Work's manifests no longer name is removed from the member. The Work's
@@ -96,7 +97,7 @@ type tidier struct{ *lane }
 // does ask for: an object that was renamed is not removed before there is another.
 func (l tidier) run(ctx context.Context, s *state) (loop.Next, error) {
 	s.left = l.ledger.leftovers(s.work, s.parsed)
-	if len(s.left) == 0 || suspended(s.work) || slices.ContainsFunc(s.failed, func(err error) bool { return err != nil && !used(err) }) {
+	if len(s.left) == 0 || suspended(s.work) || slices.ContainsFunc(s.failed, func(err error) bool { return err != nil && !outcome.IsAsItIs(err) }) {
 		return loop.Next{}, nil
 	}
 	var kept []manifest

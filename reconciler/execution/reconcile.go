@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
+	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 )
 
@@ -83,7 +84,7 @@ func (s *state) problem() error {
 	if s.blocked != nil {
 		return s.blocked
 	}
-	return errors.Join(append(slices.DeleteFunc(slices.Clone(s.failed), used), s.stuck)...)
+	return errors.Join(append(slices.DeleteFunc(slices.Clone(s.failed), outcome.IsAsItIs), s.stuck)...)
 }
 
 // next turns the outcome of a look into when to look again.

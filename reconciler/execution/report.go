@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
+	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 )
 
@@ -124,7 +125,7 @@ func applied(s *state) (metav1.Condition, bool) {
 	good := 0
 	message := workv1alpha1.WorkAppliedSuccessfulMessage
 	for i, err := range s.failed {
-		if used(err) {
+		if outcome.IsAsItIs(err) {
 			message += "; " + err.Error()
 			good++
 			continue
@@ -151,7 +152,7 @@ func applied(s *state) (metav1.Condition, bool) {
 	return metav1.Condition{
 		Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse,
 		Reason:  acting.Reason(s.failed),
-		Message: ownership.Clip(fmt.Sprintf("Failed to apply all manifests (%d/%d): %s", good, len(s.failed), utilerrors.NewAggregate(slices.DeleteFunc(slices.Clone(s.failed), used)).Error()), mostMessage),
+		Message: ownership.Clip(fmt.Sprintf("Failed to apply all manifests (%d/%d): %s", good, len(s.failed), utilerrors.NewAggregate(slices.DeleteFunc(slices.Clone(s.failed), outcome.IsAsItIs)).Error()), mostMessage),
 	}, true
 }
 

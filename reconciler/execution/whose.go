@@ -11,6 +11,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
+	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 )
 
 // Two hubs may have Works of one name. What an object in a member says of its Work
@@ -70,7 +71,7 @@ func (s *state) taken(m *manifest, live metav1.Object) error {
 		return m.taken()
 	}
 	if m.gvk.Kind == "Namespace" && m.gvk.Group == "" {
-		return &asItIs{fmt.Sprintf("%s in the cluster belongs to the hub with the identity %.64s", m.title(), by)}
+		return &outcome.AsItIs{Found: fmt.Sprintf("%s in the cluster belongs to the hub with the identity %.64s", m.title(), by)}
 	}
 	return fmt.Errorf("%s in the cluster belongs to the hub with the identity %.64s: have that hub let go of it, or set conflictResolution to Overwrite in the policy", m.title(), by)
 }

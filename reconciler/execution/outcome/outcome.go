@@ -1,0 +1,38 @@
+// Package outcome has what is found of an object in a member that is no failure of its
+// Work: a namespace that is somebody else's, and what waits for the hub to go on.
+//
+// In go what was found and of what; out come errors that can be told from failures. The
+// package decides nothing.
+package outcome
+
+import (
+	"errors"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+)
+
+// Paused says what would be done to an object if nothing were held.
+type Paused struct {
+	// Verb and Title are what would be done, and to what.
+	Verb, Title string
+}
+
+// Error says so in the words that the plan of what is held is read from.
+func (p *Paused) Error() string { return workv1alpha1.WorkHeldPrefix + p.Verb + " " + p.Title }
+
+// IsPaused reports whether err is about what would be done if nothing were held.
+func IsPaused(err error) bool { return errors.As(err, new(*Paused)) }
+
+// AsItIs says that a namespace is in the cluster that is somebody else's. Nothing is wrong
+// with that: what is to be in it finds a place.
+type AsItIs struct {
+	// Found is whose it is.
+	Found string
+}
+
+func (a *AsItIs) Error() string {
+	return a.Found + ": it is used as it is, and stays when the one here goes"
+}
+
+// IsAsItIs reports whether err is about a namespace that is used as it is.
+func IsAsItIs(err error) bool { return errors.As(err, new(*AsItIs)) }
