@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
+	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 )
 
@@ -135,7 +136,7 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	if err != nil {
 		s.applied[m.ordinal], s.drifts[m.ordinal] = record, untold // nothing was sent, nothing put back
 		if outcome.IsAsItIs(err) {
-			return loop.Next{After: lastRetry}, err // it may have gone by then
+			return loop.Next{After: pace.LastRetry}, err // it may have gone by then
 		}
 		return loop.Next{}, l.explain(s, m, err)
 	}
@@ -261,7 +262,7 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 func (s *state) retain(ctx context.Context, r retention.Retention, desired, live *unstructured.Unstructured, record *workv1alpha1.AppliedHash) (*unstructured.Unstructured, error) {
 	out, err := r.Retain(ctx, s.member, desired, live, record)
 	if after, awaits := kinds.Awaits(err); awaits {
-		return nil, &blocked{cause: cause{event: onSync, kind: desired.GroupVersionKind()}, after: max(after, firstRetry), err: err}
+		return nil, &blocked{cause: cause{event: onSync, kind: desired.GroupVersionKind()}, after: max(after, pace.FirstRetry), err: err}
 	}
 	return out, err
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/window"
 )
@@ -343,8 +344,8 @@ func TestALetGoBetweenTheLookAndTheWaitIsSeen(t *testing.T) {
 	f.change("a", func(w *workv1alpha1.Work) { w.Spec = workNamed("a", "other").Spec })
 	s.failed = []error{held}
 	next, err := f.lane.next(t.Context(), s, loop.Next{}, held, since)
-	if err != nil || next.RequeueAfter != firstRetry {
-		t.Errorf("looks again after %s, %v, want %s", next.RequeueAfter, err, firstRetry)
+	if err != nil || next.RequeueAfter != pace.FirstRetry {
+		t.Errorf("looks again after %s, %v, want %s", next.RequeueAfter, err, pace.FirstRetry)
 	}
 }
 

@@ -49,7 +49,7 @@ func (r *Reconciler) open(ctx context.Context, cluster string) {
 		NewQueue:                lanes.By(r.options.Workers, r.tenantOf(ctx)),
 		SkipNameValidation:      ptr.To(true),
 		RecoverPanic:            ptr.To(true),
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](pace.FirstRetry, pace.LastRetry),
 		LogConstructor:          laneLogger(log.FromContext(ctx), cluster),
 	})
 	if err == nil {

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,13 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
-)
-
-// A Work that failed is tried again after firstRetry, then twice that, up to
-// lastRetry.
-const (
-	firstRetry = 50 * time.Millisecond
-	lastRetry  = 5 * time.Minute
+	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 )
 
 // Events in a member that Works wait for.
@@ -58,7 +51,7 @@ type line struct {
 
 func newLine() *line {
 	return &line{
-		retries: workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](firstRetry, lastRetry),
+		retries: pace.Retries(),
 		waiting: map[client.ObjectKey]cause{},
 	}
 }

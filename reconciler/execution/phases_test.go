@@ -35,6 +35,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
+	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/window"
 )
@@ -511,8 +512,8 @@ func TestAMemberThatFailsIsAskedAgainSoonWhileTheHubIsAway(t *testing.T) {
 		refuse error
 		most   time.Duration
 	}{
-		"the member does as it is told": {nil, lastRetry},
-		"the member fails":              {apierrors.NewInternalError(errors.New("a webhook is away")), 4 * firstRetry},
+		"the member does as it is told": {nil, pace.LastRetry},
+		"the member fails":              {apierrors.NewInternalError(errors.New("a webhook is away")), 4 * pace.FirstRetry},
 	} {
 		t.Run(name, func(t *testing.T) {
 			work := testWork(manifestText)

@@ -22,6 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
+	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 )
 
@@ -114,7 +115,7 @@ func (l *lane) next(ctx context.Context, s *state, next loop.Next, err error, si
 		after = l.line.retries.When(s.key)
 	}
 	if !l.line.wait(s.key, c, since) || l.holders.freed(ctx, err) {
-		after = min(after, firstRetry)
+		after = min(after, pace.FirstRetry)
 	}
 	if next.After > 0 {
 		after = min(after, next.After)

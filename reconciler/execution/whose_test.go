@@ -15,6 +15,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 )
 
 // TestWhoseAnObjectIs has a Work meet objects that name it and are another hub's.
@@ -118,7 +119,7 @@ func TestNamespaceOfSomebodyElse(t *testing.T) {
 			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			s := &state{key: workKey, work: testWork(ours), member: e}
 			next, err := loopOf(t, l, s)
-			if err != nil || s.problem() != nil || next.After != lastRetry {
+			if err != nil || s.problem() != nil || next.After != pace.LastRetry {
 				t.Errorf("error %v, problem %v, looks again after %s", err, s.problem(), next.After)
 			}
 			told := &events{}

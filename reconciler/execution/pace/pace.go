@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -18,6 +19,19 @@ const (
 	longestPause    = 5 * time.Minute
 	forgiven        = 10 * time.Minute
 )
+
+// A Work that failed is tried again after FirstRetry, then twice that, up to
+// LastRetry.
+const (
+	// FirstRetry and LastRetry bound the wait.
+	FirstRetry = 50 * time.Millisecond
+	LastRetry  = 5 * time.Minute
+)
+
+// Retries returns how long Works that failed wait until they are tried again.
+func Retries() workqueue.TypedRateLimiter[client.ObjectKey] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](FirstRetry, LastRetry)
+}
 
 // ErrPaused says that what was put back was changed again and again, and that it is not as
 // it should be until it is put back the next time.
