@@ -19,7 +19,7 @@ func flux() kinds.Table {
 	words.Served(t, source, old, "HelmChart", helmChart())
 	words.Served(t, source, old[:2], "OCIRepository", ociRepository())
 	words.Served(t, source, old[:1], "ExternalArtifact", kinds.Rules{
-		Reflect: reflectSource, Health: rules.Ready("Ready"), Aggregate: rules.Aggregate(fluxConditions()),
+		Reflect: reflectSource(), Health: rules.Ready("Ready"), Aggregate: rules.Aggregate(fluxConditions()),
 	})
 	words.Served(t, "kustomize.toolkit.fluxcd.io", old, "Kustomization", kustomization())
 	words.Served(t, "helm.toolkit.fluxcd.io", []string{"v2", "v2beta2", "v2beta1"}, "HelmRelease", helmRelease())
@@ -41,21 +41,25 @@ func fluxConditions() rules.Step {
 
 // source is what all sources have. An artifact's address works in its member
 // only: the template has none.
-func source(dependencies words.Need) kinds.Rules {
+// Beside what all report, some report more.
+func source(dependencies words.Need, more ...string) kinds.Rules {
 	return reconciled(kinds.Rules{
-		Reflect:      reflectSource,
+		Reflect:      reflectSource(more...),
 		Aggregate:    rules.Aggregate(fluxConditions(), rules.Same("lastHandledReconcileAt"), rules.Observe),
 		Dependencies: dependencies,
 	})
 }
 
 // reflectSource reports of the artifact which one it is.
-func reflectSource(observed kinds.Object) (map[string]any, error) {
-	out, err := rules.ReflectTracked("conditions", "artifact", "lastHandledReconcileAt")(observed)
-	if artifact := rules.Object(out, "artifact"); artifact != nil {
-		out["artifact"] = words.Pick(artifact, "revision", "digest", "lastUpdateTime")
+func reflectSource(more ...string) func(kinds.Object) (map[string]any, error) {
+	tracked := rules.ReflectTracked(append([]string{"conditions", "artifact", "lastHandledReconcileAt"}, more...)...)
+	return func(observed kinds.Object) (map[string]any, error) {
+		out, err := tracked(observed)
+		if artifact := rules.Object(out, "artifact"); artifact != nil {
+			out["artifact"] = words.Pick(artifact, "revision", "digest", "lastUpdateTime")
+		}
+		return out, err
 	}
-	return out, err
 }
 
 func gitRepository() kinds.Rules {
@@ -63,7 +67,7 @@ func gitRepository() kinds.Rules {
 		words.Secrets("spec.secretRef.name", "spec.proxySecretRef.name", "spec.verify.secretRef.name"),
 		words.ServiceAccounts("spec.serviceAccountName"),
 		words.Named(sourceVersion, "GitRepository", "spec.include.*.repository.name"),
-	))
+	), "observedIgnore", "observedRecurseSubmodules")
 }
 
 func bucket() kinds.Rules {
@@ -71,7 +75,7 @@ func bucket() kinds.Rules {
 		words.Secrets("spec.secretRef.name", "spec.proxySecretRef.name", "spec.certSecretRef.name", "spec.sts.secretRef.name",
 			"spec.sts.certSecretRef.name"),
 		words.ServiceAccounts("spec.serviceAccountName"),
-	))
+	), "observedIgnore")
 }
 
 // helmRepository of OCI registries is only an address: nothing reconciles it.
@@ -82,10 +86,13 @@ func helmRepository() kinds.Rules {
 }
 
 func helmChart() kinds.Rules {
-	return source(words.Needs(
+	observed := []string{"observedChartName", "observedSourceArtifactRevision"}
+	r := source(words.Needs(
 		words.Refs(sourceVersion, "HelmRepository", "spec.sourceRef"),
 		words.Secrets("spec.verify.secretRef.name"),
-	))
+	), observed...)
+	r.Aggregate = rules.Aggregate(fluxConditions(), rules.Same("lastHandledReconcileAt"), rules.Same(observed...), rules.Observe)
+	return r
 }
 
 func ociRepository() kinds.Rules {
@@ -93,7 +100,7 @@ func ociRepository() kinds.Rules {
 		words.Secrets("spec.secretRef.name", "spec.certSecretRef.name", "spec.proxySecretRef.name", "spec.verify.secretRef.name",
 			"spec.verify.trustedRootSecretRef.name"),
 		words.ServiceAccounts("spec.serviceAccountName"),
-	))
+	), "observedIgnore", "observedLayerSelector")
 }
 
 func kustomization() kinds.Rules {
@@ -113,11 +120,12 @@ func kustomization() kinds.Rules {
 }
 
 func helmRelease() kinds.Rules {
-	revisions := []string{"lastAppliedRevision", "lastAttemptedRevision", "lastHandledReconcileAt", "lastAttemptedConfigDigest"}
+	revisions := []string{"lastAppliedRevision", "lastAttemptedRevision", "lastHandledReconcileAt", "lastAttemptedConfigDigest",
+		"lastAttemptedValuesChecksum", "helmChart"}
 	failures := []string{"failures", "installFailures", "upgradeFailures"}
 	return reconciled(kinds.Rules{
-		Reflect:   rules.ReflectTracked(append(append(revisions, failures...), "conditions")...),
-		Aggregate: rules.Aggregate(fluxConditions(), rules.Same(revisions...), rules.Sum(failures...), rules.Observe),
+		Reflect:   rules.ReflectTracked(append(append(revisions, failures...), "conditions", "lastReleaseRevision")...),
+		Aggregate: rules.Aggregate(fluxConditions(), rules.Same(revisions...), rules.Alike("lastReleaseRevision"), rules.Sum(failures...), rules.Observe),
 		Dependencies: words.Needs(
 			words.Refs(sourceVersion, "HelmRepository", "spec.chart.spec.sourceRef", "spec.chartRef"),
 			words.Refs("", "HelmRelease", "spec.dependsOn.*"),

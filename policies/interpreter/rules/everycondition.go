@@ -114,6 +114,19 @@ func complete(merged, current map[string]any, m Merge, r Reports) map[string]any
 	return out
 }
 
+// Plain returns a condition with the fields that conditions have, as servers take
+// them: of kinds that date updates, too.
+func Plain(c map[string]any) map[string]any {
+	out := Merge{Type: Text(c, "type")}.reduce(c)
+	if message := cut(Text(c, "message"), mostText); message != "" {
+		out["message"] = message
+	}
+	if at := Time(c, "lastUpdateTime"); at != "" {
+		out["lastUpdateTime"] = at
+	}
+	return out
+}
+
 // epoch is when what does not say since when has begun.
 const epoch = "1970-01-01T00:00:00Z"
 

@@ -128,6 +128,16 @@ func FromWorst(field, path, missing string, words ...string) Step {
 	}
 }
 
+// TextOfWorst is FromWorst for a text, which is cut to what a template holds.
+func TextOfWorst(field, path, missing string, words ...string) Step {
+	return func(status map[string]any, r Reports) {
+		delete(status, field)
+		if p := worstPart(r, field, path, missing, words); p != nil && Text(p.Status, field) != "" {
+			status[field] = cut(Text(p.Status, field), mostText)
+		}
+	}
+}
+
 // worstPart returns the first cluster that says something in a field and whose text
 // at a path is the worst; nil where there is none.
 func worstPart(r Reports, field, path, missing string, words []string) *Part {

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/flotilla-io/flotilla/policies/interpreter/customizations/words"
@@ -12,29 +13,55 @@ import (
 func kubeflow() kinds.Table {
 	const v1, v2beta1 = "kubeflow.org/v1", "kubeflow.org/v2beta1"
 	t := kinds.Table{
-		words.Kind(v1, "PyTorchJob"):  trainingJob("spec.pytorchReplicaSpecs"),
-		words.Kind(v1, "TFJob"):       trainingJob("spec.tfReplicaSpecs"),
-		words.Kind(v1, "XGBoostJob"):  trainingJob("spec.xgbReplicaSpecs"),
-		words.Kind(v1, "PaddleJob"):   trainingJob("spec.paddleReplicaSpecs"),
-		words.Kind(v1, "JAXJob"):      trainingJob("spec.jaxReplicaSpecs"),
-		words.Kind(v1, "MPIJob"):      trainingJob("spec.mpiReplicaSpecs"),
-		words.Kind(v2beta1, "MPIJob"): trainingJob("spec.mpiReplicaSpecs"),
+		words.Kind(v1, "PyTorchJob"):  trainingJob("spec.pytorchReplicaSpecs", merged),
+		words.Kind(v1, "TFJob"):       trainingJob("spec.tfReplicaSpecs", merged),
+		words.Kind(v1, "XGBoostJob"):  trainingJob("spec.xgbReplicaSpecs", merged),
+		words.Kind(v1, "PaddleJob"):   trainingJob("spec.paddleReplicaSpecs", merged),
+		words.Kind(v1, "JAXJob"):      trainingJob("spec.jaxReplicaSpecs", merged),
+		words.Kind(v1, "MPIJob"):      mpiJob(merged),
+		words.Kind(v2beta1, "MPIJob"): mpiJob(newestOf, rules.Latest("completionTime")),
 	}
 	words.Served(t, "kubeflow.org", []string{"v1", "v1beta1", "v1alpha1"}, "Notebook", notebook())
 	return t
 }
 
 // trainingJob is a job of which pods play several roles. When it was last
-// looked at is no news.
-func trainingJob(roleSpecs string) kinds.Rules {
+// looked at is no news. The steps come last.
+func trainingJob(roleSpecs string, middle merger, steps ...rules.Step) kinds.Rules {
+	all := append([]rules.Step{
+		trainingConditions(middle), rules.Tally("replicaStatuses"), rules.Earliest("startTime"), completed,
+		rules.Default(map[string]any{"conditions": []any{}}),
+	}, steps...)
 	return words.Graded(kinds.Rules{
-		Components: words.Roles(roleSpecs),
-		Reflect:    rules.Reflect("conditions", "replicaStatuses", "startTime", "completionTime"),
-		Aggregate: rules.Aggregate(rules.EveryCondition("Running", "Restarting"), rules.Tally("replicaStatuses"),
-			rules.Earliest("startTime"), rules.Ended("completionTime"),
-			rules.Default(map[string]any{"conditions": []any{}})),
+		Components:   words.Roles(roleSpecs),
+		Reflect:      rules.Reflect("conditions", "replicaStatuses", "startTime", "completionTime"),
+		Aggregate:    rules.Aggregate(all...),
 		Dependencies: words.Pods(roleSpecs + ".*.template.spec"),
 	}, trainingGrade)
+}
+
+// mpiJob has roles that are named as they are written; those without pods of their
+// own are none, and workers are only as many as are asked for.
+func mpiJob(middle merger, steps ...rules.Step) kinds.Rules {
+	const roleSpecs = "spec.mpiReplicaSpecs"
+	r := trainingJob(roleSpecs, middle, steps...)
+	r.Components = func(obj kinds.Object) (words.Components, error) {
+		roster := words.Roster{Namespace: obj.GetNamespace()}
+		all := rules.Object(obj.Object, words.At(roleSpecs)...)
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			role := rules.Object(all, name)
+			if rules.Object(role, "template") == nil {
+				continue
+			}
+			none := int64(1)
+			if name == "Worker" {
+				none = 0
+			}
+			roster.Pods(name, words.CountOr(none, role, "replicas"), rules.Object(role, "template", "spec"))
+		}
+		return roster.Result()
+	}
+	return r
 }
 
 // trainingGrade goes by the conditions of a job: once it has any, it was taken up.
@@ -51,12 +78,10 @@ func trainingGrade(obj kinds.Object) words.Grade {
 
 func notebook() kinds.Rules {
 	return words.Graded(kinds.Rules{
-		// A notebook is one pod, unless it was stopped.
+		// A notebook is one pod. One that was stopped is no less: it would leave its
+		// cluster, and the volume that it has there.
 		Replicas: func(obj kinds.Object) (int32, *words.Needed, error) {
 			req, err := words.Requirements(obj.GetNamespace(), rules.Object(obj.Object, "spec", "template", "spec"))
-			if stopped(obj) {
-				return 0, req, err
-			}
 			return 1, req, err
 		},
 		Reflect: rules.Reflect("readyReplicas", "containerState", "conditions"),
@@ -93,15 +118,44 @@ func notebookGrade(obj kinds.Object) words.Grade {
 // down when.
 func stopped(obj kinds.Object) bool { return obj.GetAnnotations()["kubeflow-resource-stopped"] != "" }
 
-// notebookState shows the container that is furthest from running.
+// notebookState shows the container that is furthest from running. Of a notebook
+// in several clusters, unless it was stopped, it says whether it runs in all of them.
 func notebookState(status map[string]any, r rules.Reports) {
 	delete(status, "containerState")
-	for _, state := range []string{"terminated", "waiting", "running"} {
-		for _, p := range r.Parts {
-			if s := rules.Object(p.Status, "containerState"); rules.Object(s, state) != nil {
-				status["containerState"] = s
-				return
+	if len(r.Parts) < 2 || stopped(r.Template) {
+		for _, state := range []string{"terminated", "waiting", "running"} {
+			for _, p := range r.Parts {
+				if s := rules.Object(p.Status, "containerState"); rules.Object(s, state) != nil {
+					status["containerState"] = s
+					return
+				}
 			}
 		}
+		return
 	}
+	var idle []string
+	last, started := map[string]any{}, ""
+	for _, p := range r.Parts {
+		state := rules.Object(p.Status, "containerState")
+		if rules.Object(state, "running") == nil {
+			idle, last = append(idle, p.Cluster), state
+		}
+		started = max(started, rules.Time(state, "running", "startedAt"))
+	}
+	if len(idle) == 0 {
+		running := map[string]any{}
+		if started != "" {
+			running["startedAt"] = started
+		}
+		status["containerState"] = map[string]any{"running": running}
+		status["conditions"] = []any{map[string]any{"type": "Ready", "status": "True", "reason": "Ready"}}
+		return
+	}
+	if len(last) == 0 {
+		last = map[string]any{"waiting": map[string]any{"reason": "Unschedulable"}}
+	}
+	status["containerState"] = last
+	status["conditions"] = []any{map[string]any{
+		"type": "Failed", "status": "True", "reason": "NotebookFailed", "message": "Notebook does not run in clusters: " + rules.Names(idle),
+	}}
 }

@@ -2,9 +2,12 @@ package batch
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flotilla-io/flotilla/policies/interpreter/customizations/words"
@@ -32,11 +35,12 @@ func rayCluster() kinds.Rules {
 		Components: rayRoles("spec"),
 		Retain:     retainWorkers,
 		Retains:    func(desired kinds.Object) bool { return rules.Bool(desired.Object, "spec", "enableInTreeAutoscaling") },
-		Reflect:    rules.ReflectTracked(slices.Concat(counts, amounts, []string{"state", "reason", "conditions", "endpoints"})...),
+		Reflect: rules.ReflectTracked(slices.Concat(counts, amounts, []string{"state", "reason", "conditions", "endpoints",
+			"head", "stateTransitionTimes"})...),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.Amounts(amounts...),
 			rules.Worst("state", "", "failed", "unhealthy", rules.Others, "", "suspended", "ready"), rules.Quote("reason"),
 			rules.EveryCondition("ReplicaFailure", "RayClusterReplicaFailure", "RayClusterSuspending",
-				"RayClusterSuspended"), rules.Alike("endpoints"), rules.Observe),
+				"RayClusterSuspended"), rules.First("head", "endpoints"), lone("stateTransitionTimes"), rules.Observe),
 		Dependencies: rayPods("spec"),
 	}, rayGrade)
 }
@@ -88,17 +92,19 @@ func retainWorkers(desired, observed kinds.Object) (kinds.Object, error) {
 }
 
 func rayJob() kinds.Rules {
-	deployment := []string{"Failed", "Retrying", "Suspending", "Suspended", "", "Initializing", "Waiting", "Running", "Complete"}
-	job := []string{"FAILED", "STOPPED", "", "PENDING", "RUNNING", "SUCCEEDED"}
+	deployment := []string{
+		"Failed", "ValidationFailed", rules.Others, "Complete", "Running", "Retrying", "Suspending", "Suspended", "Waiting", "Initializing",
+	}
+	job := []string{"FAILED", "STOPPED", rules.Others, "SUCCEEDED", "RUNNING", "PENDING"}
 	counts := []string{"succeeded", "failed"}
 	return words.Graded(kinds.Rules{
 		Components: rayRoles("spec.rayClusterSpec"),
 		Reflect: rules.ReflectTracked(append(counts, "jobStatus", "jobDeploymentStatus", "jobId", "rayClusterName", "message", "reason",
-			"startTime", "endTime")...),
+			"startTime", "endTime", "dashboardURL")...),
 		Aggregate: rules.Aggregate(rules.Worst("jobDeploymentStatus", "", deployment...), rules.Worst("jobStatus", "", job...),
 			rules.Sum(counts...),
-			rules.Same("jobId", "rayClusterName",
-				"reason"), rules.Quote("message"), rules.Earliest("startTime"), rules.Ended("endTime"), rules.Observe),
+			rules.TextOfWorst("reason", "jobDeploymentStatus", "", deployment...), rules.TextOfWorst("message", "jobDeploymentStatus", "", deployment...),
+			rules.Same("jobId", "rayClusterName"), lone("dashboardURL"), rules.Earliest("startTime"), rules.Ended("endTime"), rules.Observe),
 		Dependencies: words.Needs(rayPods("spec.rayClusterSpec"), words.Pods("spec.submitterPodTemplate.spec")),
 	}, rayJobGrade)
 }
@@ -116,19 +122,33 @@ func rayJobGrade(obj kinds.Object) words.Grade {
 	}
 }
 
-// rayService divides its workers: every cluster needs a head of its own.
+// lone sets fields to what the only cluster says; of several there are none.
+func lone(fields ...string) rules.Step {
+	return func(status map[string]any, r rules.Reports) {
+		for _, field := range fields {
+			delete(status, field)
+			if len(r.Parts) == 1 && r.Parts[0].Status[field] != nil {
+				status[field] = r.Parts[0].Status[field]
+			}
+		}
+	}
+}
+
+// rayService divides its pods: a head, which every cluster needs, and workers. It
+// has no components, which would have each cluster run a whole set.
 func rayService() kinds.Rules {
 	const path = "spec.rayClusterConfig"
 	return kinds.Rules{
-		Replicas:   workers(path),
-		Components: rayRoles(path),
-		Revise:     reviseWorkers(path),
-		Reflect:    rules.ReflectTracked("serviceStatus", "numServeEndpoints", "conditions"),
-		Health:     words.All(words.Current, words.NotTrue("RayServiceFailed"), words.OneOf(words.IsTrue("Ready"), words.Word("status.serviceStatus", "Running"))),
+		Replicas: servicePods(path),
+		Revise:   reviseWorkers(path),
+		Reflect: rules.ReflectTracked("serviceStatus", "numServeEndpoints", "conditions", "activeServiceStatus",
+			"pendingServiceStatus"),
+		Health: words.All(words.Current, words.NotTrue("RayServiceFailed"), words.OneOf(words.IsTrue("Ready"), words.Word("status.serviceStatus", "Running"))),
 		Aggregate: rules.Aggregate(rules.Worst("serviceStatus", "", "FailedToGetOrCreateRayCluster", "FailedServeDeploy",
 			"FailedToUpdateIngress", "FailedToUpdateServingPodLabel", "FailedToUpdateService",
 			"WaitForServeDeploymentReady", "WaitForDashboard", "WaitForDashboardReady", "Restarting", rules.Others, "", "Running"),
-			rules.Sum("numServeEndpoints"), rules.EveryCondition("UpgradeInProgress"), rules.Observe),
+			rules.Sum("numServeEndpoints"), rules.EveryCondition("UpgradeInProgress"), rules.First("activeServiceStatus", "pendingServiceStatus"),
+			applications, rules.Observe),
 		Dependencies: rayPods(path),
 	}
 }
@@ -146,9 +166,11 @@ func rayRoles(path string) func(kinds.Object) (words.Components, error) {
 			return nil, nil // a job for a cluster that is there already
 		}
 		r := words.Roster{Namespace: obj.GetNamespace()}
-		r.Pods("head", 1, rules.Object(cluster, "headGroupSpec", "template", "spec"))
-		for _, group := range rules.Objects(cluster, workerGroups) {
-			name := cmp.Or(rules.Text(group, "groupName"), "workers")
+		if rules.Object(cluster, "headGroupSpec", "template") != nil {
+			r.Pods("ray-head", 1, rules.Object(cluster, "headGroupSpec", "template", "spec"))
+		}
+		for i, group := range rules.Objects(cluster, workerGroups) {
+			name := cmp.Or(rules.Text(group, "groupName"), fmt.Sprintf("worker-%d", i+1))
 			r.Pods(name, rules.Product(groupSize(group), words.CountOr(1, group, "numOfHosts")), rules.Object(group, "template", "spec"))
 		}
 		return r.Result()
@@ -164,13 +186,20 @@ func groupSize(group map[string]any) int64 {
 	return min(max(rules.Number(group, "replicas"), rules.Number(group, "minReplicas")), math.MaxInt32)
 }
 
-// workers counts the workers of all groups, and has each need what the larger
-// of them does.
-func workers(path string) func(kinds.Object) (int32, *words.Needed, error) {
+// servicePods counts the head and the replicas of all groups. Each is taken to need
+// what the head does, and as much cpu and memory as a worker of any group.
+func servicePods(path string) func(kinds.Object) (int32, *words.Needed, error) {
 	return func(obj kinds.Object) (int32, *words.Needed, error) {
-		var n int64
-		var need *words.Needed
-		for _, group := range rules.Objects(obj.Object, append(words.At(path), workerGroups)...) {
+		cluster := rules.Object(obj.Object, words.At(path)...)
+		if rules.Object(cluster, "headGroupSpec", "template") == nil {
+			return 0, nil, nil
+		}
+		need, err := words.Requirements(obj.GetNamespace(), rules.Object(cluster, "headGroupSpec", "template", "spec"))
+		if err != nil {
+			return 0, nil, err
+		}
+		n := int64(1)
+		for _, group := range rules.Objects(cluster, workerGroups) {
 			size, err := rules.Count(map[string]any{"replicas": groupSize(group)}, "replicas")
 			if err != nil {
 				return 0, nil, err
@@ -180,45 +209,78 @@ func workers(path string) func(kinds.Object) (int32, *words.Needed, error) {
 				return 0, nil, err
 			}
 			n += int64(size)
-			if need == nil {
-				need = req
-			} else if req != nil {
-				need.ResourceRequest = rules.Most(need.ResourceRequest, req.ResourceRequest)
-			}
+			need = raised(obj.GetNamespace(), need, req)
 		}
 		return int32(min(n, math.MaxInt32)), need, nil
 	}
 }
 
-// reviseWorkers shares replicas out over the groups of workers in proportion to
-// their sizes; what is left over goes to the first of them.
+// raised returns a need with no less cpu and memory than another.
+func raised(namespace string, need, other *words.Needed) *words.Needed {
+	if other == nil {
+		return need
+	}
+	more := corev1.ResourceList{}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if q, ok := other.ResourceRequest[name]; ok {
+			more[name] = q
+		}
+	}
+	if len(more) == 0 {
+		return need
+	}
+	if need == nil {
+		need = &words.Needed{Namespace: namespace}
+	}
+	need.ResourceRequest = rules.Most(need.ResourceRequest, more)
+	return need
+}
+
+// reviseWorkers takes the head off the replicas and shares the rest out over the
+// groups of workers: in proportion to their sizes, rounded, and to the last what is
+// left; evenly where none has a size. Groups that are suspended stay as they are.
 func reviseWorkers(path string) func(kinds.Object, int32) (kinds.Object, error) {
 	return func(obj kinds.Object, n int32) (kinds.Object, error) {
 		out := obj.DeepCopy()
 		groups := rules.Objects(out.Object, append(words.At(path), workerGroups)...)
 		groups = slices.DeleteFunc(groups, func(g map[string]any) bool { return rules.Bool(g, "suspend") })
-		var total int64
-		for _, g := range groups {
-			total += max(groupSize(g), 0)
+		if len(groups) == 0 {
+			return obj, nil
 		}
-		left, shares := int64(n), make([]int64, len(groups))
+		sizes := make([]int64, len(groups))
 		for i, g := range groups {
-			if total > 0 {
-				shares[i] = int64(n) * max(groupSize(g), 0) / total
-				left -= shares[i]
-			}
+			sizes[i] = max(groupSize(g), 0)
 		}
-		for i := 0; left > 0 && total > 0; i = (i + 1) % len(groups) {
-			if groupSize(groups[i]) > 0 {
-				shares[i]++
-				left--
-			}
-		}
-		for i, g := range groups {
-			resize(g, shares[i])
+		for i, share := range divide(max(int64(n)-1, 0), sizes) {
+			resize(groups[i], share)
 		}
 		return out, nil
 	}
+}
+
+// divide shares workers out in proportion to sizes.
+func divide(workers int64, sizes []int64) []int64 {
+	var sum int64
+	for _, size := range sizes {
+		sum += size
+	}
+	shares, count := make([]int64, len(sizes)), int64(len(sizes))
+	left := workers
+	for i, size := range sizes {
+		switch {
+		case sum == 0:
+			shares[i] = workers / count
+			if int64(i) < workers%count {
+				shares[i]++
+			}
+		case i == len(sizes)-1:
+			shares[i] = left
+		default:
+			shares[i] = min((2*workers*size+sum)/(2*sum), left) // rounded half up
+			left -= shares[i]
+		}
+	}
+	return shares
 }
 
 // resize sets the replicas of a group, and its bounds to hold them.
@@ -230,4 +292,47 @@ func resize(group map[string]any, n int64) {
 	if rules.Value(group, "maxReplicas") != nil && rules.Number(group, "maxReplicas") < n {
 		group["maxReplicas"] = n
 	}
+}
+
+// applicationStates of a service, from the worst to the best.
+var applicationStates = []string{"DEPLOY_FAILED", "UNHEALTHY", rules.Others, "DELETING", "DEPLOYING", "NOT_STARTED", "RUNNING"}
+
+// mostApplications is how many applications of a service a template names.
+const mostApplications = 100
+
+// applications adds to the active service those that any cluster has, each as it
+// does where it does worst.
+func applications(status map[string]any, r rules.Reports) {
+	const field, path = "activeServiceStatus", "applicationStatuses"
+	active := rules.Object(status, field)
+	if active == nil {
+		delete(status, field)
+		return
+	}
+	names := map[string]bool{}
+	for _, p := range r.Parts {
+		for name := range rules.Object(p.Status, field, path) {
+			names[name] = true
+		}
+	}
+	all := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(names))[:min(len(names), mostApplications)] {
+		below := rules.Reports{Template: r.Template}
+		for _, p := range r.Parts {
+			if app := rules.Object(p.Status, field, path, name); app != nil {
+				below.Parts = append(below.Parts, rules.Part{Cluster: p.Cluster, Status: map[string]any{"app": app}})
+			}
+		}
+		one := map[string]any{}
+		rules.FromWorst("app", "app.status", "", append(slices.Clone(applicationStates), "")...)(one, below)
+		if one["app"] != nil {
+			all[name] = one["app"]
+		}
+	}
+	out := maps.Clone(active)
+	delete(out, path)
+	if len(all) > 0 {
+		out[path] = all
+	}
+	status[field] = out
 }

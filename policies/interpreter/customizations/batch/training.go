@@ -1,0 +1,182 @@
+package batch
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
+)
+
+// Conditions of training jobs. What a job is, is its last one: so it is shown.
+const (
+	jobCreated    = "Created"
+	jobSuspended  = "Suspended"
+	jobRestarting = "Restarting"
+	jobRunning    = "Running"
+	jobFailed     = "Failed"
+	jobSucceeded  = "Succeeded"
+)
+
+// stages are the conditions that a job passes through, in the order in which they
+// are told; those that nobody knows come after the first.
+var stages = []string{jobCreated, rules.Others, jobSuspended, jobRestarting, jobRunning}
+
+// merger returns the conditions of clusters as conditions of the template, by type.
+type merger func(status map[string]any, r rules.Reports) map[string]map[string]any
+
+// trainingConditions tells the conditions that a job passes through, and the last
+// one once it is true: failed if the job has in any cluster, succeeded once it has
+// in all. What the only cluster says is told as it is.
+func trainingConditions(middle merger) rules.Step {
+	return func(status map[string]any, r rules.Reports) {
+		was := rules.List(status, "conditions")
+		all := middle(status, r)
+		end := final(r, was)
+		out := []any{}
+		for _, stage := range stages {
+			for _, t := range slices.Sorted(maps.Keys(all)) {
+				known := slices.Contains(stages, t) || t == jobFailed || t == jobSucceeded
+				if t == stage || stage == rules.Others && !known {
+					out = append(out, all[t])
+				}
+			}
+		}
+		if end != nil {
+			out = append(out, end)
+		}
+		delete(status, "conditions")
+		if len(out) > 0 || len(was) > 0 {
+			status["conditions"] = out
+		}
+	}
+}
+
+// merged is the merger that takes a condition for true once it is so in all clusters,
+// and those that any cluster can have for all once it is in one.
+func merged(status map[string]any, r rules.Reports) map[string]map[string]any {
+	total := maps.Clone(status)
+	rules.EveryCondition(jobCreated, jobRunning, jobRestarting)(total, r)
+	out := map[string]map[string]any{}
+	for _, c := range rules.Objects(total, "conditions") {
+		out[rules.Text(c, "type")] = c
+	}
+	if len(r.Parts) < 2 {
+		return out
+	}
+	for _, t := range []string{jobCreated, jobRunning} { // news in no cluster, and so not by cluster
+		if c := out[t]; c != nil {
+			delete(c, "message")
+		}
+	}
+	if c := out[jobCreated]; c != nil {
+		date(c, earliest(r))
+	}
+	running(out, r)
+	return out
+}
+
+// newestOf is the merger that takes of each type the condition that was told last.
+func newestOf(_ map[string]any, r rules.Reports) map[string]map[string]any {
+	out, told := map[string]map[string]any{}, map[string]string{}
+	for _, p := range r.Parts {
+		for _, c := range rules.Objects(p.Status, "conditions") {
+			t := rules.Text(c, "type")
+			at := cmp.Or(rules.Time(c, "lastUpdateTime"), rules.Time(c, "lastTransitionTime"))
+			if was, ok := out[t]; t == "" || len(out) == rules.MostConditions && !ok || was != nil && at <= told[t] {
+				continue
+			}
+			out[t], told[t] = rules.Plain(c), at
+		}
+	}
+	return out
+}
+
+// running says that a job of several clusters runs once it has begun to in one of
+// them, until it ends; it is not told of one that is held and runs nowhere.
+func running(all map[string]map[string]any, r rules.Reports) {
+	c := all[jobRunning]
+	switch {
+	case c == nil:
+	case final(r, nil) != nil:
+		c["status"] = "False"
+	case len(holding(r, jobSuspended)) > 0 && len(holding(r, jobRunning)) == 0:
+		delete(all, jobRunning)
+	default:
+		c["status"] = "True"
+	}
+}
+
+// final returns the condition that ends a job; nil before.
+func final(r rules.Reports, was []any) map[string]any {
+	failed, succeeded := holding(r, jobFailed), holding(r, jobSucceeded)
+	end, clusters := jobFailed, failed
+	if len(failed) == 0 {
+		if len(r.Parts) == 0 || len(succeeded) < len(r.Parts) {
+			return nil
+		}
+		end, clusters = jobSucceeded, succeeded
+	}
+	first, at := map[string]any{}, ""
+	for _, p := range r.Parts {
+		if c := rules.Condition(rules.List(p.Status, "conditions"), end); c != nil && slices.Contains(clusters, p.Cluster) {
+			if len(first) == 0 {
+				first = c
+			}
+			at = max(at, rules.Time(c, "lastTransitionTime"))
+		}
+	}
+	if len(r.Parts) == 1 {
+		return rules.Plain(first)
+	}
+	kind := r.Template.GetKind()
+	out := map[string]any{"type": end, "status": "True", "reason": kind + end}
+	switch {
+	case end == jobFailed:
+		out["message"] = strings.TrimSuffix(kind+" failed in clusters: "+rules.Names(clusters)+": "+rules.Text(rules.Plain(first), "message"), ": ")
+	case kind == "TFJob":
+		out["reason"], out["message"] = "Completed", kind+" completed"
+	default:
+		out["message"] = kind + " succeeded in all clusters"
+	}
+	if now := rules.Condition(was, end); rules.Text(now, "status") == "True" {
+		at = cmp.Or(rules.Time(now, "lastTransitionTime"), at)
+	}
+	date(out, at)
+	return out
+}
+
+// holding returns the clusters in which a condition is true.
+func holding(r rules.Reports, condition string) []string {
+	var out []string
+	for _, p := range r.Parts {
+		if rules.ConditionTrue(rules.List(p.Status, "conditions"), condition) {
+			out = append(out, p.Cluster)
+		}
+	}
+	return out
+}
+
+// earliest returns the first time at which a job has started.
+func earliest(r rules.Reports) string {
+	total := map[string]any{}
+	rules.Earliest("startTime")(total, r)
+	return rules.Text(total, "startTime")
+}
+
+// date sets the times of a condition.
+func date(c map[string]any, at string) {
+	if at != "" {
+		c["lastTransitionTime"], c["lastUpdateTime"] = at, at
+	}
+}
+
+// completed sets when a job was completed: the last time, once it has succeeded in
+// every cluster.
+func completed(status map[string]any, r rules.Reports) {
+	delete(status, "completionTime")
+	if len(r.Parts) > 0 && len(holding(r, jobSucceeded)) == len(r.Parts) || len(r.Parts) == 1 {
+		rules.Latest("completionTime")(status, r)
+	}
+}
