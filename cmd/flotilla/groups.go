@@ -20,7 +20,7 @@ var packages = []func(*fleet.Flags) []*cobra.Command{
 	change.Commands,
 	management.Commands(version),
 	overview.Commands,
-	registration.Commands(version),
+	registration.Commands,
 }
 
 // groups are the headings of help in their order, with the commands under each.

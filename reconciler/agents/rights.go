@@ -74,7 +74,7 @@ func rule(group, resource string, verbs []string, names ...string) rbacv1.Policy
 }
 
 // clusterLabel is on all that is made for the agent of a cluster.
-const clusterLabel = "registration.flotilla.io/cluster"
+const clusterLabel = identity.ClusterLabel
 
 func labels(cluster string) map[string]string {
 	return map[string]string{workv1alpha2.KarmadaSystemLabel: workv1alpha2.KarmadaSystemLabelValue, clusterLabel: cluster}

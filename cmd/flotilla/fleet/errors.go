@@ -55,6 +55,8 @@ func describe(server string, err error) error {
 		return err
 	case clientcmd.IsEmptyConfig(err):
 		return fmt.Errorf("no control plane is known%s: --kubeconfig names the file that leads to it", named(os.Getenv("KUBECONFIG")))
+	case noContext(err) != "":
+		return fmt.Errorf("context %q does not exist: flotilla kubectl config get-contexts lists those that do", noContext(err))
 	case errors.As(err, &file):
 		return fmt.Errorf("find the control plane: %w; --kubeconfig names the file that leads to it", err)
 	case errors.As(err, &refused):
@@ -85,6 +87,20 @@ func describe(server string, err error) error {
 		return err
 	}
 }
+
+// noContext returns the context that a kubeconfig lacks, which client-go says in an error
+// without a type; empty for any other error.
+func noContext(err error) string {
+	text := err.Error()
+	if found := lacking.FindStringSubmatch(text); found != nil {
+		return found[1]
+	}
+	_, name, _ := strings.Cut(text, "context was not found for specified context: ")
+	return strings.TrimSpace(name)
+}
+
+// lacking is how client-go says so of a context that was asked for.
+var lacking = regexp.MustCompile(`^context "([^"]+)" does not exist$`)
 
 // lacksRight says whether a server refused something since the caller may not do it.
 // What is protected, or over a quota, is refused by the same code, whoever asks, and says
@@ -127,7 +143,7 @@ func CompletedOf(server string, err error) error {
 	var network net.Error
 	var partly *discovery.ErrGroupDiscoveryFailed
 	if errors.As(err, &status) || errors.As(err, &request) || errors.As(err, &network) || errors.As(err, &partly) ||
-		errors.Is(err, context.Canceled) || meta.IsNoMatchError(err) || clientcmd.IsEmptyConfig(err) || clientcmd.IsConfigurationInvalid(err) ||
+		errors.Is(err, context.Canceled) || meta.IsNoMatchError(err) || clientcmd.IsEmptyConfig(err) || clientcmd.IsConfigurationInvalid(err) || noContext(err) != "" ||
 		strings.Contains(err.Error(), "error loading config file") { // has no type
 		return DescribeOf(server, err)
 	}

@@ -85,7 +85,11 @@ func (g *getter) run(cmd *cobra.Command) error {
 	case g.Watch || g.WatchOnly:
 		return g.watch(cmd.Context())
 	case g.scope.HubOnly():
-		return described(g.fleet, fleet.Hub, fleet.Until(cmd.Context(), func() error { return g.Run(g.fleet.Factory(), g.args) }))
+		err := described(g.fleet, fleet.Hub, fleet.Until(cmd.Context(), func() error { return g.Run(g.fleet.Factory(), g.args) }))
+		if err == nil && g.allClusters() {
+			g.awaited(cmd.Context())
+		}
+		return err
 	default:
 		return g.gather(cmd.Context())
 	}

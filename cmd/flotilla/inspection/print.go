@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/cli-runtime/pkg/resource"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
@@ -91,12 +92,19 @@ func (g *getter) printObjects(answers []fleet.Answer[found]) error {
 	list := &unstructured.UnstructuredList{Object: map[string]any{
 		"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""},
 	}}
-	failed := 0
+	failed, named := 0, map[string]bool{}
+	onlyNames := g.PrintFlags.OutputFormat != nil && *g.PrintFlags.OutputFormat == "name"
 	for _, a := range answers {
 		if a.Err != nil || len(a.Value.absent) > 0 {
 			failed++
 		}
 		for _, info := range a.Value.infos {
+			if named[nameOf(info)] {
+				continue
+			}
+			if onlyNames { // what several servers have is one name
+				named[nameOf(info)] = true
+			}
 			if err := appendFrom(list, a.Cluster, info.Object); err != nil {
 				return err
 			}
@@ -113,6 +121,15 @@ func (g *getter) printObjects(answers []fleet.Answer[found]) error {
 		return printer.PrintObj(&list.Items[0], g.Out)
 	}
 	return printer.PrintObj(list, g.Out)
+}
+
+// nameOf tells an object from those of other names, kinds and namespaces.
+func nameOf(info *resource.Info) string {
+	kind := ""
+	if info.Object != nil {
+		kind = info.Object.GetObjectKind().GroupVersionKind().GroupKind().String()
+	}
+	return kind + "/" + info.Namespace + "/" + info.Name
 }
 
 // appendFrom adds an object, or the items of a list, of a server.

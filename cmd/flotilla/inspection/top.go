@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -184,6 +185,9 @@ func (t *top) run(cmd *cobra.Command, args []string, ask func(context.Context, s
 			faults++
 		}
 	}
+	if without := withoutMetrics(answers); len(without) > 1 && len(without) == len(answers) {
+		return fmt.Errorf("clusters %s: %w", strings.Join(without, ", "), errNoMetrics)
+	}
 	if len(t.sheet.rows) == 0 && faults == 0 {
 		t.nothing(cmd)
 	}
@@ -191,6 +195,20 @@ func (t *top) run(cmd *cobra.Command, args []string, ask func(context.Context, s
 		return err
 	}
 	return report(t.fleet, cmd.ErrOrStderr(), summary)
+}
+
+// errNoMetrics says that a cluster knows not how much is used.
+var errNoMetrics = fmt.Errorf("%s is not served: is metrics-server installed?", metricsv1beta1.SchemeGroupVersion)
+
+// withoutMetrics are the clusters that serve no metrics.
+func withoutMetrics(answers []fleet.Answer[usageOf]) []string {
+	var out []string
+	for _, a := range answers {
+		if errors.Is(a.Err, errNoMetrics) {
+			out = append(out, a.Cluster)
+		}
+	}
+	return out
 }
 
 func (t *top) nothing(cmd *cobra.Command) {
@@ -214,7 +232,7 @@ func (t *top) connect(ctx context.Context, cluster string) (metrics.MetricsV1bet
 	version := metricsv1beta1.SchemeGroupVersion.String()
 	if _, err := known.ServerResourcesForGroupVersion(version); err != nil {
 		if apierrors.IsNotFound(err) {
-			err = fmt.Errorf("%s is not served: is metrics-server installed?", version)
+			err = errNoMetrics
 		}
 		return nil, nil, err
 	}

@@ -23,6 +23,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/internal/registration"
 )
 
 // surveyOf reads what a status shows, of one namespace, which has to exist, or, where
@@ -176,5 +177,18 @@ func surveyClusters(ctx context.Context, hub client.Reader, s *situation.Survey)
 	for _, c := range clusters {
 		s.Cluster(c, heard[c.Name])
 	}
-	return nil
+	return surveyAwaited(ctx, hub, s)
+}
+
+// surveyAwaited reads which clusters were registered and are not there. Who may read
+// clusters alone is told of those.
+func surveyAwaited(ctx context.Context, hub client.Reader, s *situation.Survey) error {
+	awaited, err := registration.AwaitedClusters(ctx, hub)
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	for _, a := range awaited {
+		s.Awaited(a.Cluster, a.Since)
+	}
+	return err
 }

@@ -21,11 +21,9 @@ import (
 	"github.com/flotilla-io/flotilla/internal/join"
 )
 
-// Commands are the commands of this package, in a program of this version.
-func Commands(version string) func(f *fleet.Flags) []*cobra.Command {
-	return func(f *fleet.Flags) []*cobra.Command {
-		return []*cobra.Command{newJoin(f), newUnjoin(f), newToken(f), newRegister(version), newUnregister(f)}
-	}
+// Commands are the commands of this package.
+func Commands(f *fleet.Flags) []*cobra.Command {
+	return []*cobra.Command{newJoin(f), newUnjoin(f), newToken(f), newRegister(), newUnregister(f)}
 }
 
 // memberFlags lead to a member cluster, as join, unjoin and unregister have them.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -44,7 +45,7 @@ type clusterFlags struct {
 	proxy                             string
 }
 
-func newRegister(version string) *cobra.Command {
+func newRegister() *cobra.Command {
 	r := &registering{}
 	cmd := &cobra.Command{
 		Use:   "register ENDPOINT",
@@ -63,15 +64,16 @@ that another one has, unless --take-over says that it is to lose it.
 With --standalone the agent is not installed: its way to the control plane is
 written to a folder, for a flotilla-agent that runs where you like.`,
 		Example: `  flotilla register hub.example.org:6443 --token 3a4b5c.0123456789abcdef \
-    --discovery-token-ca-cert-hash sha256:... --cluster-name north`,
+    --discovery-token-ca-cert-hash sha256:... --cluster-name north \
+    --karmada-agent-image registry.example/flotilla-agent:v1`,
 		Args: command.Exactly("ENDPOINT"),
 		RunE: r.run,
 	}
-	r.addFlags(cmd, version)
+	r.addFlags(cmd)
 	return cmd
 }
 
-func (r *registering) addFlags(cmd *cobra.Command, version string) {
+func (r *registering) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&r.hub.Token, "token", "", "bootstrap token, from flotilla token create (required)")
 	flags.StringSliceVar(&r.hub.CAHashes, "discovery-token-ca-cert-hash", nil, "hash of the control plane's authority, as sha256:HEX; one of several must fit")
@@ -87,7 +89,7 @@ func (r *registering) addFlags(cmd *cobra.Command, version string) {
 	flags.StringVar(&r.cluster.region, "cluster-region", "", "region of the cluster; counts as --cluster-provider does")
 	flags.StringSliceVar(&r.cluster.zones, "cluster-zones", nil, "zones of the cluster; count as --cluster-provider does")
 	flags.StringVar(&r.cluster.proxy, "proxy-server-address", "", "URL of a proxy between the control plane and the cluster")
-	flags.StringVar(&r.agent.Image, "karmada-agent-image", "flotilla-agent:"+imageTag(version), "image of the agent")
+	flags.StringVar(&r.agent.Image, "karmada-agent-image", "", "image of the agent, from a registry that the cluster can pull from (required, but with --standalone)")
 	flags.Int32Var(&r.agent.Replicas, "karmada-agent-replicas", 1, "how many agents run; 1, since each keeps what it knows to itself")
 	flags.StringVar(&r.standalone, "standalone", "", "folder to write the agent's kubeconfig to, instead of installing the agent")
 	flags.DurationVar(&r.within, "wait", 30*time.Second, "how long to wait until the cluster is ready; 0 does not wait")
@@ -101,13 +103,6 @@ func (r *registering) addFlags(cmd *cobra.Command, version string) {
 			panic(err) // it is defined above
 		}
 	}
-}
-
-func imageTag(version string) string {
-	if version == "" {
-		return "latest"
-	}
-	return version
 }
 
 func (r *registering) run(cmd *cobra.Command, args []string) error {
@@ -164,6 +159,9 @@ func (r *registering) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "cluster %s registered: its agent is the Deployment %s/%s\n", r.cluster.name, r.agent.Namespace, installation.DefaultName)
+	if err == nil && !r.agent.Lasting {
+		_, err = fmt.Fprintln(cmd.ErrOrStderr(), "the cluster has no default StorageClass: what the agent knows does not outlive its Pod, and a new Pod waits for the control plane")
+	}
 	if err != nil || r.within == 0 {
 		return err
 	}
@@ -184,7 +182,10 @@ func (r *registering) check() error {
 	case r.expiration < minExpiration:
 		return fmt.Errorf("--cert-expiration-seconds %d is too short: at least %d", r.expiration, minExpiration)
 	}
-	return r.hub.Check()
+	if err := r.hub.Check(); err != nil || r.agent.Image != "" || r.standalone != "" {
+		return err
+	}
+	return errors.New("--karmada-agent-image is missing: name an image of flotilla-agent that the cluster can pull, such as registry.example/flotilla-agent:v1; --standalone FOLDER runs the agent without one")
 }
 
 // minExpiration is the least that the API takes.
@@ -255,6 +256,9 @@ func (r *registering) prepare(ctx context.Context, byToken *rest.Config, member 
 	if r.standalone != "" {
 		return nil
 	}
+	if r.agent.Lasting, err = installation.Lasting(ctx, member); err != nil {
+		return err
+	}
 	return installation.Check(ctx, member, r.agent)
 }
 
@@ -300,15 +304,25 @@ func (r *registering) write(cmd *cobra.Command, file *place, kubeconfig []byte) 
 		return err
 	}
 	line := fmt.Sprintf("flotilla-agent --karmada-kubeconfig %s --cluster-name %s", file.path, r.cluster.name)
-	if r.member.kubeconfig != "" {
-		line += " --kubeconfig " + r.member.kubeconfig
-	}
+	line += " --kubeconfig " + r.memberFile()
 	if r.member.context != "" {
 		line += " --context " + r.member.context
 	}
 	line = strings.Join(append([]string{line}, r.told()...), " ")
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "cluster %s registered; it becomes a member when its agent runs:\n%s\n", r.cluster.name, line)
 	return err
+}
+
+// memberFile is the file that leads to the member, wherever the agent is started.
+func (r *registering) memberFile() string {
+	path := r.member.kubeconfig
+	if path == "" {
+		path = clientcmd.NewDefaultClientConfigLoadingRules().GetDefaultFilename()
+	}
+	if whole, err := filepath.Abs(path); err == nil {
+		return whole
+	}
+	return path
 }
 
 // unapproved says what the control plane does not go by of what the agent was told
@@ -326,8 +340,8 @@ func (r *registering) unapproved(ctx context.Context, hub client.Client) error {
 		asked.Words(), r.cluster.name, r.cluster.name, asked.Patch())
 }
 
-// await waits until the agent has made the cluster ready. It is told when that is
-// not yet so, and no error: the agent goes on.
+// await waits until the agent has made the cluster ready, and errs if that takes too long.
+// What an administrator has yet to approve is told, and no error.
 func (r *registering) await(cmd *cobra.Command, hub *rest.Config, member client.Client) error {
 	begin := time.Now()
 	err := installation.Ready(cmd.Context(), member, r.agent, r.within)
@@ -340,11 +354,13 @@ func (r *registering) await(cmd *cobra.Command, hub *rest.Config, member client.
 		}
 		err = join.Ready(cmd.Context(), own, r.cluster.name, max(r.within-time.Since(begin), time.Second))
 		if err == nil {
-			err = r.unapproved(cmd.Context(), own)
+			if note := r.unapproved(cmd.Context(), own); note != nil {
+				return warn(cmd.ErrOrStderr(), note)
+			}
 		}
 	}
 	if err == nil || interrupted(cmd.Context()) {
 		return err
 	}
-	return warn(cmd.ErrOrStderr(), err)
+	return fmt.Errorf("cluster %s is registered and not ready: %w; its agent goes on trying, and flotilla status says how it is", r.cluster.name, err)
 }

@@ -32,7 +32,7 @@ var golden = commandtest.Golden("testdata")
 // call runs the command line and returns all that it said.
 func call(t *testing.T, args ...string) commandtest.Said {
 	t.Helper()
-	return commandtest.Run(t.Context(), commandtest.Root(registration.Commands("v1.2.3")), "", args...)
+	return commandtest.Run(t.Context(), commandtest.Root(registration.Commands), "", args...)
 }
 
 // script runs calls, and writes down what they said. A name in braces stands for
@@ -72,10 +72,11 @@ func TestWrongCalls(t *testing.T) {
 		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --cluster-name North",
 		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --cert-expiration-seconds 5",
 		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --karmada-agent-replicas 2",
-		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --kubeconfig {none} --cluster-name north",
+		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --karmada-agent-image registry.example/flotilla-agent:v1 --kubeconfig {none} --cluster-name north",
 		"register 127.0.0.1:1 --token wrong --discovery-token-ca-cert-hash {hash} --kubeconfig {member} --wait 0s",
+		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --karmada-agent-image registry.example/flotilla-agent:v1 --kubeconfig {member} --dry-run",
 		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --kubeconfig {member} --dry-run",
-		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --kubeconfig {member} --cluster-name east --cluster-region eu --dry-run",
+		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --karmada-agent-image registry.example/flotilla-agent:v1 --kubeconfig {member} --cluster-name east --cluster-region eu --dry-run",
 		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --kubeconfig {member} --standalone here --dry-run",
 		"unregister", "unregister North",
 	} {
@@ -145,16 +146,16 @@ func TestLifeOfACluster(t *testing.T) {
 	out := lineOf(t, "token", "create", "--cluster-name", "north", "--print-register-command", "--kubeconfig", env.Kubeconfig)
 	s.values["token"], s.values["hash"] = after(t, out, "--token "), after(t, out, "--discovery-token-ca-cert-hash ")
 	s.values["token id"] = s.values["token"][:6]
-	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name south --kubeconfig {member}")
-	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name north --kubeconfig {hub} --wait 1s")
-	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name north --kubeconfig {member} --wait 1s")
+	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name south --karmada-agent-image registry.example/flotilla-agent:v1 --kubeconfig {member}")
+	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name north --karmada-agent-image registry.example/flotilla-agent:v1 --kubeconfig {hub} --wait 1s")
+	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name north --karmada-agent-image registry.example/flotilla-agent:v1 --kubeconfig {member} --wait 1s")
 	servertest.Until(t, "nothing is signed for a used token any more", func() bool {
 		info := &corev1.ConfigMap{}
 		err := env.Hub.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespacePublic, Name: bootstrapapi.ConfigMapClusterInfo}, info)
 		_, signed := info.Data[bootstrapapi.JWSSignatureKeyPrefix+s.values["token id"]]
 		return err == nil && !signed
 	})
-	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name north --kubeconfig {member} --discovery-timeout 10s --wait 0s")
+	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name north --karmada-agent-image registry.example/flotilla-agent:v1 --kubeconfig {member} --discovery-timeout 10s --wait 0s")
 	if want, got := strings.Join(strings.Fields(out)[:3], " "), "flotilla register "+s.values["address"]; want != got {
 		t.Errorf("the line begins with %q, want %q", got, want)
 	}
@@ -162,7 +163,7 @@ func TestLifeOfACluster(t *testing.T) {
 	if err := member.Hub.Get(t.Context(), client.ObjectKey{Namespace: "karmada-system", Name: "karmada-agent"}, d); err != nil {
 		t.Fatal(err)
 	}
-	if image := d.Spec.Template.Spec.Containers[0].Image; image != "flotilla-agent:v1.2.3" {
+	if image := d.Spec.Template.Spec.Containers[0].Image; image != "registry.example/flotilla-agent:v1" {
 		t.Errorf("the image is %s", image)
 	}
 	s.run("unregister north --cluster-kubeconfig {member} --kubeconfig {hub} --dry-run")
@@ -193,9 +194,9 @@ func TestLifeOfACluster(t *testing.T) {
 	out = lineOf(t, "token", "create", "--print-register-command", "--kubeconfig", env.Kubeconfig)
 	s.values["token3"] = after(t, out, "--token ")
 	s.values["id"] = systemID(t, member)
-	s.run("register {address} --token {token3} --discovery-token-ca-cert-hash {hash} --cluster-name edge --kubeconfig {member}")
-	s.run("register {address} --token {token3} --discovery-token-ca-cert-hash {hash} --cluster-name other --kubeconfig {member}")
-	s.run("register {address} --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --cluster-name other --kubeconfig {member} --discovery-timeout 10s")
+	s.run("register {address} --token {token3} --discovery-token-ca-cert-hash {hash} --cluster-name edge --karmada-agent-image registry.example/flotilla-agent:v1 --kubeconfig {member}")
+	s.run("register {address} --token {token3} --discovery-token-ca-cert-hash {hash} --cluster-name other --karmada-agent-image registry.example/flotilla-agent:v1 --kubeconfig {member}")
+	s.run("register {address} --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --cluster-name other --karmada-agent-image registry.example/flotilla-agent:v1 --kubeconfig {member} --discovery-timeout 10s")
 	s.run("unjoin edge --kubeconfig {hub}")
 	s.run("unregister edge --karmada-config {dir}/karmada-kubeconfig")
 	s.run("unregister edge --kubeconfig {hub}")
@@ -310,7 +311,7 @@ func TestRegisterWhereNothingMayBeInstalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := lineOf(t, "token", "create", "--cluster-name", "north", "--print-register-command", "--kubeconfig", env.Kubeconfig)
-	args := append(strings.Fields(line)[1:], "--wait", "0s", "--kubeconfig")
+	args := append(strings.Fields(line)[1:], "--karmada-agent-image", "registry.example/flotilla-agent:v1", "--wait", "0s", "--kubeconfig")
 
 	said := call(t, append(args, weak)...)
 	for _, want := range []string{"cluster north is not registered, and its token is as good as before", `User "weak" cannot`} {

@@ -70,7 +70,7 @@ func TestAPlaceIsTakenBeforeTheTokenIsUsed(t *testing.T) {
 			dir := t.TempDir()
 			folder := tc.before(t, dir)
 
-			cmd := newRegister("v1.2.3")
+			cmd := newRegister()
 			cmd.SetOut(io.Discard)
 			cmd.SetErr(io.Discard)
 			cmd.SilenceUsage = true

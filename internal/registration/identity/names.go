@@ -49,6 +49,8 @@ const (
 	// requesting cluster says it has: the UID of its kube-system namespace. On the
 	// role of an agent it is the id that the cluster must have.
 	ClusterIDAnnotation = "registration.flotilla.io/cluster-id"
+	// ClusterLabel is, on all that is made for the agent of a cluster, the cluster's name.
+	ClusterLabel = "registration.flotilla.io/cluster"
 	// NotBeforeAnnotation is, on the role of an agent, when its cluster was
 	// registered, as RFC 3339: certificates of earlier registrations are not
 	// accepted.

@@ -43,10 +43,7 @@ func (o *Options) deployment(meta metav1.ObjectMeta) *appsv1.Deployment {
 					SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 				},
 				Containers: []corev1.Container{o.container()},
-				Volumes: []corev1.Volume{
-					{Name: "kubeconfig", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: Secret}}},
-					{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-				},
+				Volumes:    o.volumes(),
 			},
 		},
 	}}
@@ -76,10 +73,7 @@ func (o *Options) container() corev1.Container {
 			ReadOnlyRootFilesystem:   ptr.To(true),
 			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		},
-		VolumeMounts: []corev1.VolumeMount{
-			{Name: "kubeconfig", MountPath: kubeconfigDir, ReadOnly: true},
-			{Name: "data", MountPath: dataDir},
-		},
+		VolumeMounts: o.mounts(),
 	}
 }
 

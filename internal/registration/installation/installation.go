@@ -45,6 +45,8 @@ type Options struct {
 	Image string
 	// Replicas is how many there are; zero means one.
 	Replicas int32
+	// Lasting keeps what the agent knows on a volume that outlives its Pods; see func Lasting.
+	Lasting bool
 	// Kubeconfig is the agent's way to the control plane.
 	Kubeconfig []byte
 	// Args are further flags of the agent.
@@ -137,6 +139,7 @@ func describe(member client.Client, obj client.Object) string {
 // more.
 func Remove(ctx context.Context, member client.Client, o Options) error {
 	o.complete()
+	o.Lasting = true // it may have a volume: which goes with it
 	objects := o.objects()
 	slices.Reverse(objects)
 	objects = append(objects, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: clusterv1alpha1.AgentLease}}) // its own
@@ -212,7 +215,7 @@ func (o *Options) objects() []client.Object {
 		return metav1.ObjectMeta{Namespace: o.Namespace, Name: name, Labels: labels()}
 	}
 	global := metav1.ObjectMeta{Name: o.Name, Labels: labels()}
-	return []client.Object{
+	out := []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Namespace}},
 		&corev1.ServiceAccount{ObjectMeta: local(account)},
 		// The agent makes whatever the fleet is to run here.
@@ -226,6 +229,9 @@ func (o *Options) objects() []client.Object {
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: o.Namespace, Name: account}},
 		},
 		&corev1.Secret{ObjectMeta: local(Secret), Type: corev1.SecretTypeOpaque, Data: map[string][]byte{Secret: o.Kubeconfig}},
-		o.deployment(local(o.Name)),
 	}
+	if o.Lasting {
+		out = append(out, o.claim(local(claim)))
+	}
+	return append(out, o.deployment(local(o.Name)))
 }

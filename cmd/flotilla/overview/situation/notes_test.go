@@ -106,6 +106,9 @@ func TestRightAfterAStart(t *testing.T) {
 
 // TestAnEmptyFleet says what to do first, and so does no tenant's view of it.
 func TestAnEmptyFleet(t *testing.T) {
+	awaited := situation.NewSurvey(now, "")
+	awaited.Awaited("north", now.Add(-5*time.Minute))
+	golden(t, "awaited.txt", text(t, awaited.Fleet(), false))
 	golden(t, "empty.txt", text(t, situation.NewSurvey(now, "").Fleet(), false))
 	blind := situation.NewSurvey(now, "")
 	blind.Unread(situation.Clusters)

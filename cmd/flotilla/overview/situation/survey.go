@@ -219,6 +219,14 @@ func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 	}
 }
 
+// Awaited adds a cluster that was registered, and whose agent was never heard of.
+func (s *Survey) Awaited(name string, since time.Time) {
+	s.problem(Problem{
+		State: Progressing, Kind: clusterv1alpha1.ResourceKindCluster, Name: name, Message: "registered " + ago(s.now, since) + ", never heard of",
+		Next: "see that its agent runs beside it, and reaches the control plane: kubectl describe deployment karmada-agent -n karmada-system, in the cluster",
+	})
+}
+
 // hold adds, once for all clusters that say so, that the control plane was set back
 // and waits.
 func (s *Survey) hold(conditions []metav1.Condition) {

@@ -1,0 +1,41 @@
+package inspection
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/flotilla-io/flotilla/internal/registration"
+)
+
+// allClusters says whether people are shown all clusters of the fleet.
+func (g *getter) allClusters() bool {
+	plain := g.PrintFlags.OutputFormat == nil || slices.Contains([]string{"", "wide"}, *g.PrintFlags.OutputFormat)
+	kinds := []string{"cluster", "clusters", "clusters.cluster.karmada.io"}
+	return plain && len(g.args) == 1 && slices.Contains(kinds, strings.ToLower(g.args[0])) && g.LabelSelector == "" && g.FieldSelector == ""
+}
+
+// awaited tells of the clusters that were registered and never heard of. Nothing is told to
+// who may not know, and no fault keeps the list from who asked for it.
+func (g *getter) awaited(ctx context.Context) {
+	hub, err := g.fleet.Client()
+	if err != nil {
+		return
+	}
+	all, err := registration.AwaitedClusters(ctx, hub)
+	if err != nil {
+		return
+	}
+	for _, a := range all {
+		_, _ = fmt.Fprintln(g.ErrOut, neverHeard(a, time.Now()))
+	}
+}
+
+// neverHeard is the line on one of them.
+func neverHeard(a registration.Awaited, now time.Time) string {
+	return fmt.Sprintf("cluster %s was registered %s ago and never heard of: flotilla status says what to do", a.Cluster, duration.HumanDuration(max(now.Sub(a.Since), 0)))
+}

@@ -1,0 +1,68 @@
+package installation
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// claim is the PersistentVolumeClaim of what the agent knows.
+const claim = "karmada-agent-data"
+
+// defaultClass marks the StorageClass of claims that name none.
+const defaultClass = "storageclass.kubernetes.io/is-default-class"
+
+// Lasting says whether the member has a StorageClass for claims that name none, so that what
+// the agent knows can outlive its Pod. Who may not read StorageClasses is told no.
+func Lasting(ctx context.Context, member client.Reader) (bool, error) {
+	classes := &storagev1.StorageClassList{}
+	err := member.List(ctx, classes)
+	if apierrors.IsForbidden(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("list the member's StorageClasses: %w", err)
+	}
+	for i := range classes.Items {
+		if classes.Items[i].Annotations[defaultClass] == "true" {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// volumes are what the agent has besides its image.
+func (o *Options) volumes() []corev1.Volume {
+	data := corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
+	if o.Lasting {
+		data = corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}
+	}
+	return []corev1.Volume{
+		{Name: "kubeconfig", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: Secret}}},
+		{Name: "data", VolumeSource: data},
+	}
+}
+
+// mounts are where it has them. Each registration has a folder of its own on a volume that
+// outlives it: the agent of the one before may have been another control plane's.
+func (o *Options) mounts() []corev1.VolumeMount {
+	data := corev1.VolumeMount{Name: "data", MountPath: dataDir}
+	if o.Lasting {
+		data.SubPath = o.fingerprint()
+	}
+	return []corev1.VolumeMount{{Name: "kubeconfig", MountPath: kubeconfigDir, ReadOnly: true}, data}
+}
+
+// claim asks for the volume that outlives the agent's Pods.
+func (o *Options) claim(meta metav1.ObjectMeta) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{ObjectMeta: meta, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+	}}
+}
