@@ -100,6 +100,7 @@ func (c *ControlPlane) build(ctx context.Context) error {
 	}
 	return c.pki.WriteKubeconfig(c.KubeconfigFile(), pki.Kubeconfig{
 		Context:  Context,
+		Also:     []string{KarmadaContext},
 		Server:   c.server.URL(),
 		Identity: pki.Identity{User: "system:admin", Groups: []string{"system:masters"}},
 	})

@@ -11,8 +11,12 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/apiserver"
 )
 
-// Context is the name of the only context in the administrator's kubeconfig.
+// Context is the name of the current context of the administrator's kubeconfig.
 const Context = "flotilla"
+
+// KarmadaContext is the name by which Karmada's clients find the control plane in the
+// admin's kubeconfig: that of the context, and of the cluster.
+const KarmadaContext = "karmada-apiserver"
 
 // Options say what a control plane is made of. DataDir and Definitions are
 // required.

@@ -18,6 +18,8 @@ import (
 type Kubeconfig struct {
 	// Context names the context, the cluster and the user in the file.
 	Context string
+	// Also are further names that the same cluster and context are found by.
+	Also []string
 	// Server is the URL of the API server.
 	Server string
 	// Identity is whom the file's certificate speaks for.
@@ -71,9 +73,11 @@ func (k *kubeconfig) current() []byte {
 func (k *kubeconfig) config(trusted, pair []byte) clientcmdapi.Config {
 	out := clientcmdapi.NewConfig()
 	certificate, key := split(pair)
-	out.Clusters[k.Context] = &clientcmdapi.Cluster{Server: k.Server, CertificateAuthorityData: trusted}
+	for _, name := range append([]string{k.Context}, k.Also...) {
+		out.Clusters[name] = &clientcmdapi.Cluster{Server: k.Server, CertificateAuthorityData: trusted}
+		out.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: k.Context}
+	}
 	out.AuthInfos[k.Context] = &clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}
-	out.Contexts[k.Context] = &clientcmdapi.Context{Cluster: k.Context, AuthInfo: k.Context}
 	out.CurrentContext = k.Context
 	return *out
 }

@@ -245,6 +245,35 @@ func TestKubeconfigIsWhole(t *testing.T) {
 	}
 }
 
+// TestKubeconfigUnderFurtherNames: clients find the one control plane by either name, and
+// the file is written anew where an older one lacks a name.
+func TestKubeconfigUnderFurtherNames(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "admin.kubeconfig")
+	s := fill(t, dir, testingclock.NewFakeClock(start))
+	before, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.WriteKubeconfig(path, pki.Kubeconfig{Context: "hub", Also: []string{"other"}, Server: "https://127.0.0.1:1", Identity: admin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before.AuthInfos["hub"].ClientCertificateData, got.AuthInfos["hub"].ClientCertificateData); diff != "" || got.CurrentContext != "hub" {
+		t.Errorf("current context %s; certificate (-before +got):\n%s", got.CurrentContext, diff)
+	}
+	for _, name := range []string{"hub", "other"} {
+		config, err := clientcmd.NewNonInteractiveClientConfig(*got, name, nil, nil).ClientConfig()
+		if err != nil || config.Host != "https://127.0.0.1:1" || len(config.CertData) == 0 || len(config.CAData) == 0 || got.Clusters[name] == nil {
+			t.Errorf("context %s: %v", name, err)
+		}
+	}
+}
+
 func TestRunRenewsWhenDue(t *testing.T) {
 	dir := t.TempDir()
 	clk := testingclock.NewFakeClock(start)

@@ -16,7 +16,7 @@ import (
 )
 
 // hold leaves what has not changed alone, and holds back what can wait for more.
-// What the template tells anyway, the binding may tell later: of a status that
+// What the template counts anyway, the binding may tell later: of a status that
 // moves, it shows fewer steps.
 func (r *Reconciler) hold(_ context.Context, s *state) (loop.Next, error) {
 	was, is := s.binding.BindingStatus(), &s.status
@@ -58,19 +58,18 @@ func form(s *state) string {
 	return members.Hash(out.Bytes())
 }
 
-// trailing says whether two statuses differ in nothing but what members say of
-// their own state.
+// trailing says whether two statuses differ in nothing but what members count. How an
+// object fares is told with the template, and before it: clients go by either.
 func trailing(was, is *workv1alpha2.ResourceBindingStatus) bool {
 	return members.Same(told(was), told(is))
 }
 
-// told is what a binding's status says without what members say of their own
-// state.
+// told is what a binding's status says without what members count.
 func told(status *workv1alpha2.ResourceBindingStatus) workv1alpha2.ResourceBindingStatus {
 	out := *status
 	out.AggregatedStatus = slices.Clone(status.AggregatedStatus)
 	for i := range out.AggregatedStatus {
-		out.AggregatedStatus[i].Health, out.AggregatedStatus[i].Status = "", nil
+		out.AggregatedStatus[i].Status = nil
 	}
 	return out
 }

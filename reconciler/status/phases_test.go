@@ -1,18 +1,24 @@
 package status
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
@@ -102,9 +108,13 @@ func TestHold(t *testing.T) {
 			[]look{{0, all, more, true}, {100, all, more, true}, {0, none, more, false}, {20, none, more, false}},
 			[]string{"- 100", "template 1000", "- 20", "binding 0"},
 		},
-		"health that changes is told by the template at once": {
-			[]look{{0, rose, fell, true}, {20, rose, fell, true}, {0, rose, fell, false}, {0, rose, rose, false}},
-			[]string{"- 20", "template 1000", "- 1000", "- 0"},
+		"health that changes is told by both at once": {
+			[]look{{0, rose, fell, true}, {20, rose, fell, true}, {0, fell, rose, true}, {20, fell, rose, true}, {0, rose, rose, false}},
+			[]string{"- 20", "template+binding 0", "- 20", "template+binding 0", "- 0"},
+		},
+		"and health that changes ends what the binding had yet to tell": {
+			[]look{{0, all, more, true}, {100, all, more, true}, {0, all, rose, true}, {20, all, rose, true}},
+			[]string{"- 100", "template 1000", "- 20", "template+binding 0"},
 		},
 	}
 	for name, tc := range cases {
@@ -176,5 +186,49 @@ func TestTheHubIsTriedAgainSoonAfterALongTimeOut(t *testing.T) {
 	}
 	if wait != 30*time.Second {
 		t.Errorf("it is tried again after %s", wait)
+	}
+}
+
+// TestNoTemplateIsAheadOfItsBinding: the binding is told first, and where that fails the
+// template is not told.
+func TestNoTemplateIsAheadOfItsBinding(t *testing.T) {
+	away := apierrors.NewServiceUnavailable("away")
+	for name, tc := range map[string]struct {
+		binding, template error
+		want              []string
+		fails             bool
+	}{
+		"both":                             {want: []string{"ResourceBinding", "Deployment"}},
+		"the binding cannot be told":       {binding: away, want: []string{"ResourceBinding"}, fails: true},
+		"the template cannot be told":      {template: away, want: []string{"ResourceBinding", "Deployment"}, fails: true},
+		"the binding is refused":           {binding: apierrors.NewBadRequest("no"), want: []string{"ResourceBinding", "Deployment"}, fails: true},
+		"the template's status is refused": {template: apierrors.NewBadRequest("no"), want: []string{"ResourceBinding", "Deployment", "ResourceBinding"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithInterceptorFuncs(interceptor.Funcs{
+				SubResourcePatch: func(_ context.Context, _ client.Client, _ string, obj client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+					if _, is := obj.(*workv1alpha2.ResourceBinding); is {
+						got = append(got, "ResourceBinding")
+						return tc.binding
+					}
+					got = append(got, obj.GetObjectKind().GroupVersionKind().Kind)
+					return tc.template
+				},
+			}).Build()
+			r := New(hub, shelf{}, nil, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
+			template := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": "shop", "name": "web"}}}
+			b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment", UID: "u"}}
+			s := &state{
+				key: client.ObjectKeyFromObject(b), binding: b, template: template, total: map[string]any{"readyReplicas": int64(2)}, news: true,
+				status: *reports(metav1.ConditionTrue, metav1.ConditionTrue, item("a", true, workv1alpha2.ResourceHealthy, "2")),
+			}
+			if _, err := r.write(t.Context(), s); (err != nil) != tc.fails {
+				t.Errorf("got %v", err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("written (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

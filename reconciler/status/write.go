@@ -18,28 +18,35 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// write sends what changed: the template's status, and the binding's. Each is
-// written by this loop alone, so neither names a resource version. A template's
-// status that the server refuses is a fault of the rule that made it, which the
-// binding tells.
+// write sends what changed: the binding's status, and then the template's, so that no
+// template is ready before its binding says so. Each is written by this loop alone, so
+// neither names a resource version. A template's status that the server refuses is a
+// fault of the rule that made it, which the binding tells.
 func (r *Reconciler) write(ctx context.Context, s *state) (next loop.Next, err error) {
 	r.sent(s)
-	if s.total != nil {
-		if next.After, err = r.settled(s, r.writeTemplate(ctx, s.template, s.total)); next.After > 0 {
-			s.news = true
-			if _, err := r.collect(ctx, s); err != nil {
-				return next, err
-			}
+	if err = r.tell(ctx, s); s.total == nil || err != nil && !refused(err) {
+		return next, err // who could not be told is told before the template
+	}
+	var failed error
+	if next.After, failed = r.settled(s, r.writeTemplate(ctx, s.template, s.total)); next.After > 0 {
+		s.news = true
+		if _, err := r.collect(ctx, s); err != nil {
+			return next, err
 		}
+		failed = r.tell(ctx, s)
 	}
-	was := s.binding.BindingStatus()
-	if !s.news || members.Same(*was, s.status) {
-		return next, err
+	return next, errors.Join(err, failed)
+}
+
+// tell sends the binding's status, if it has news.
+func (r *Reconciler) tell(ctx context.Context, s *state) error {
+	if !s.news || members.Same(*s.binding.BindingStatus(), s.status) {
+		return nil
 	}
-	if failed := r.writeBinding(ctx, s.binding, &s.status); failed != nil {
-		err = errors.Join(err, fmt.Errorf("write the status of binding %s: %w", s.key, failed))
+	if err := r.writeBinding(ctx, s.binding, &s.status); err != nil {
+		return fmt.Errorf("write the status of binding %s: %w", s.key, err)
 	}
-	return next, err
+	return nil
 }
 
 // settled takes note of how the write of a template's status went, and returns

@@ -45,6 +45,8 @@ func words(line string) []string {
 }
 
 var getCalls = map[string]string{
+	"clusters":          "get clusters",
+	"clusters-wide":     "get clusters -o wide",
 	"hub":               "get configmaps -n shop --field-selector metadata.name=texts",
 	"members":           "get configmaps -n shop --field-selector metadata.name=texts -C west,east",
 	"all":               "get configmaps -n shop --field-selector metadata.name=texts -s all -C west",
