@@ -19,6 +19,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/policies/explain"
 )
@@ -189,7 +190,7 @@ func (f *explainFlags) printer() (func(io.Writer, explain.Explanation) error, er
 	switch f.output {
 	case "", "text":
 		return func(out io.Writer, e explain.Explanation) error {
-			_, err := io.WriteString(out, e.Text(explain.TextOptions{All: f.all || len(f.scope.Named()) > 0}))
+			_, err := io.WriteString(tint.For(out), e.Text(explain.TextOptions{All: f.all || len(f.scope.Named()) > 0}))
 			return err
 		}, nil
 	case "json":

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -19,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/customization"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/lint"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/policies/interpreter/lua"
 )
@@ -298,7 +297,7 @@ func (f *interpretFlags) runOperation(cmd *cobra.Command, o customization.Operat
 	}
 	stack := customization.NewStack(machine(), customization.All(sources))
 	trial := customization.Trial{Stack: stack, Sources: sources}
-	printer := customization.Printer{Out: cmd.OutOrStdout(), Format: customization.Format(f.output), Color: colorful(cmd.OutOrStdout())}
+	printer := customization.Printer{Out: cmd.OutOrStdout(), Format: customization.Format(f.output), Color: tint.Wanted(cmd.OutOrStdout())}
 	failed, last := 0, error(nil)
 	for _, in := range inputs {
 		r := trial.Run(o, in)
@@ -379,10 +378,4 @@ func findingsOf(sources []customization.Source) ([]lint.Finding, error) {
 	}
 	report, err := linter.Lint(files, lint.Options{Now: time.Now()})
 	return report.Findings, err
-}
-
-// colorful says whether out is a terminal of somebody who likes colors.
-func colorful(out io.Writer) bool {
-	file, ok := out.(*os.File)
-	return ok && os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(file.Fd()))
 }

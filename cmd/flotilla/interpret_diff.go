@@ -23,6 +23,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/customization"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
 )
 
 // rehearsal compares what the control plane knows with what it would know.
@@ -210,7 +211,7 @@ func (r *rehearsal) write(format string, out io.Writer) error {
 		}
 		return err
 	}
-	printer := customization.Printer{Out: out, Color: colorful(out)}
+	printer := customization.Printer{Out: out, Color: tint.Wanted(out)}
 	var all []error
 	for _, c := range r.changes {
 		all = append(all, printer.Change(c))

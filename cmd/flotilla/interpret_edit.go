@@ -17,6 +17,7 @@ import (
 	configv1alpha1 "github.com/flotilla-io/flotilla/api/config/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/customization"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
@@ -48,7 +49,7 @@ func (f *interpretFlags) editOne(cmd *cobra.Command, sources []customization.Sou
 		_, err := fmt.Fprintln(cmd.ErrOrStderr(), "nothing was changed")
 		return errors.Join(err, os.Remove(kept))
 	}
-	printer := customization.Printer{Out: cmd.OutOrStdout(), Color: colorful(cmd.OutOrStdout())}
+	printer := customization.Printer{Out: cmd.OutOrStdout(), Color: tint.Wanted(cmd.OutOrStdout())}
 	if err := printer.Diff(diff); err != nil {
 		return err
 	}

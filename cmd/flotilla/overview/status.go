@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
@@ -100,7 +101,7 @@ func (o *statusOptions) print(out io.Writer, found situation.Fleet) error {
 	if done, err := o.output.structured(out, found); done {
 		return err
 	}
-	return found.Text(out, situation.TextOptions{Wide: o.output.format == asWide, Now: o.clock.Now()})
+	return found.Text(tint.For(out), situation.TextOptions{Wide: o.output.format == asWide, Now: o.clock.Now()})
 }
 
 // follow shows the fleet anew when it has changed.

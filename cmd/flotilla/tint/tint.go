@@ -1,0 +1,92 @@
+// Package tint colors what commands say for people, by meaning: what is well, what is
+// not, and what is in doubt.
+//
+// In go lines as they are laid out; out come the same, with the codes of terminals around
+// words. Where nobody sees colors, or wants none, it changes nothing.
+package tint
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// Wanted reports whether out is a terminal of somebody who likes colors: NO_COLOR is empty,
+// and the terminal is not a dumb one.
+func Wanted(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))
+}
+
+// For returns what colors lines on their way to out, and out itself where no colors are
+// wanted. Each write is of whole lines.
+func For(out io.Writer) io.Writer {
+	if !Wanted(out) {
+		return out
+	}
+	return painter{out}
+}
+
+const (
+	red, green, yellow, bold = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[1m"
+	plain                    = "\x1b[0m"
+)
+
+type painter struct{ out io.Writer }
+
+// Write implements io.Writer.
+func (p painter) Write(text []byte) (int, error) {
+	var painted bytes.Buffer
+	for line := range strings.Lines(string(text)) {
+		body := strings.TrimSuffix(line, "\n")
+		painted.WriteString(paint(body) + line[len(body):])
+	}
+	if _, err := p.out.Write(painted.Bytes()); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
+
+var (
+	title = regexp.MustCompile(`^[A-Z][A-Z ]*[A-Z](?::|$)`)
+	cells = regexp.MustCompile(`\S+(?: \S+)*`)
+	sums  = regexp.MustCompile(`^\d+ things? (?:is|are) not ready`)
+)
+
+// words are the cells of a table that have a meaning.
+var words = map[string]string{
+	"True": green, "yes": green, "Healthy": green, "Ready": green, "Applied": green,
+	"False": red, "no": red, "Unhealthy": red, "NotReady": red, "Failed": red,
+	"Unknown": yellow, "unknown": yellow,
+}
+
+// paint colors one line.
+func paint(line string) string {
+	switch {
+	case strings.HasPrefix(line, "All is ready, but"), strings.HasPrefix(line, "WORTH A LOOK"):
+		return head(line, yellow)
+	case strings.HasPrefix(line, "All is ready"):
+		return head(line, green)
+	case sums.MatchString(line), strings.HasPrefix(line, "NOT READY"), strings.HasPrefix(line, "PROBLEMS"):
+		return head(line, red)
+	case title.MatchString(line):
+		return head(line, bold)
+	}
+	return cells.ReplaceAllStringFunc(line, func(cell string) string {
+		word, _, _ := strings.Cut(cell, ",")
+		if color := words[word]; color != "" {
+			return color + cell + plain
+		}
+		return cell
+	})
+}
+
+// head colors a line up to its first colon.
+func head(line, color string) string {
+	first, _, _ := strings.Cut(line, ":")
+	return color + first + plain + line[len(first):]
+}

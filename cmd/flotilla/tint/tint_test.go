@@ -1,0 +1,47 @@
+package tint
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestPaint: words are colored by what they mean, and nothing else changes.
+func TestPaint(t *testing.T) {
+	for name, tc := range map[string]struct{ line, want string }{
+		"what is well":                {"All is ready: clusters 2/2.", green + "All is ready" + plain + ": clusters 2/2."},
+		"what deserves a look":        {"All is ready, but 1 thing is worth a look: clusters 2/2.", yellow + "All is ready, but 1 thing is worth a look" + plain + ": clusters 2/2."},
+		"what is not":                 {"2 things are not ready: clusters 0/2.", red + "2 things are not ready" + plain + ": clusters 0/2."},
+		"a section":                   {"CLUSTERS", bold + "CLUSTERS" + plain},
+		"a section of faults":         {"NOT READY", red + "NOT READY" + plain},
+		"cells of a table":            {"  east  True   v1.36.4  Push", "  east  " + green + "True" + plain + "   v1.36.4  Push"},
+		"a cell with more to say":     {"  east  False,tainted  v1", "  east  " + red + "False,tainted" + plain + "  v1"},
+		"a word in a sentence":        {"     next: see whether it is True", "     next: see whether it is True"},
+		"a cluster that is called so": {"  Nowhere  -", "  Nowhere  -"},
+		"nothing":                     {"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, paint(tc.line)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestFor: lines keep their ends, and what is no terminal gets no codes.
+func TestFor(t *testing.T) {
+	var out bytes.Buffer
+	if For(&out) != &out {
+		t.Error("a buffer is colored")
+	}
+	const text = "CLUSTERS\n  east  True\n\nno end"
+	if n, err := (painter{&out}).Write([]byte(text)); n != len(text) || err != nil {
+		t.Errorf("Write = %d, %v", n, err)
+	}
+	codes := strings.NewReplacer(red, "", green, "", yellow, "", bold, "", plain, "")
+	if diff := cmp.Diff(text, codes.Replace(out.String())); diff != "" {
+		t.Errorf("the text has changed (-want +got):\n%s", diff)
+	}
+}
