@@ -173,7 +173,7 @@ func testCompletion(t *testing.T, w *world) {
 		"get pods -C mars web":           "",
 		"get pods -C north web":          "",
 		"api-resources -C w":             "west",
-		"get --karmada-context ''":       "flotilla",
+		"get --karmada-context ''":       "flotilla karmada-apiserver",
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Setenv("KUBECACHEDIR", scratch(t))
