@@ -59,5 +59,6 @@ func (r Reporting) recorder(mgr ctrl.Manager) (recorder, error) {
 	if err := mgr.Add(writer); err != nil {
 		return nil, err
 	}
-	return writer, reporting.New(mgr.GetClient(), writer).Register(mgr)
+	reporter := reporting.New(mgr.GetClient(), writer)
+	return reporter.Loops(), reporter.Register(mgr)
 }

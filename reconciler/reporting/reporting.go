@@ -36,6 +36,20 @@ type Reporter struct {
 // New returns a reporter. hub reads from a cache.
 func New(hub client.Reader, events Recorder) *Reporter { return &Reporter{hub: hub, events: events} }
 
+// Loops is the recorder for loops beside the reporter: it leaves out the success that the
+// reporter tells of itself, in the order in which objects show it.
+func (r *Reporter) Loops() Recorder { return beside{r.events} }
+
+type beside struct{ Recorder }
+
+// Event implements Recorder.
+func (b beside) Event(obj runtime.Object, eventType, reason, message string) {
+	if eventType == corev1.EventTypeNormal && reason == workv1alpha2.EventReasonScheduleBindingSucceed {
+		return
+	}
+	b.Recorder.Event(obj, eventType, reason, message)
+}
+
 // Register has the reporter listen to mgr's cache while the loops run.
 func (r *Reporter) Register(mgr ctrl.Manager) error {
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {

@@ -146,3 +146,21 @@ func TestWhatIsToldOnWhat(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatLoopsTellThemselves: what the reporter tells of is not told before it by the loop
+// that did it.
+func TestWhatLoopsTellThemselves(t *testing.T) {
+	var got recorder
+	loops := New(nil, &got).Loops()
+	for _, e := range [][2]string{
+		{corev1.EventTypeNormal, workv1alpha2.EventReasonScheduleBindingSucceed},
+		{corev1.EventTypeWarning, workv1alpha2.EventReasonScheduleBindingFailed},
+		{corev1.EventTypeNormal, "Preempted"},
+	} {
+		loops.Event(binding("web-deployment", nil), e[0], e[1], "")
+	}
+	want := recorder{"shop/web-deployment " + workv1alpha2.EventReasonScheduleBindingFailed, "shop/web-deployment Preempted"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
