@@ -275,8 +275,15 @@ func (w *world) runs(cluster string) {
 	if err := w.Hub.Create(w.t.Context(), ns); err != nil && !apierrors.IsAlreadyExists(err) {
 		w.t.Fatal(err)
 	}
+	binding := &workv1alpha2.ResourceBinding{}
+	if err := w.Hub.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: workv1alpha2.BindingName("ConfigMap", "web")}, binding); err != nil {
+		w.t.Fatal(err)
+	}
 	work := &workv1alpha1.Work{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: workv1alpha2.WorkName("ConfigMap", "web", w.namespace)},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: workv1alpha2.WorkName("ConfigMap", "web", w.namespace),
+			Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: binding.Labels[workv1alpha2.ResourceBindingPermanentIDLabel]},
+		},
 		Spec: workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{
 			{RawExtension: runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","namespace":"` + w.namespace + `"}}`)}},
 		}}},
@@ -292,10 +299,6 @@ func (w *world) runs(cluster string) {
 	}
 	w.seen(work)
 	// The binding's status follows, which is what wakes the loop.
-	binding := &workv1alpha2.ResourceBinding{}
-	if err := w.Hub.Get(w.t.Context(), client.ObjectKey{Namespace: w.namespace, Name: workv1alpha2.BindingName("ConfigMap", "web")}, binding); err != nil {
-		w.t.Fatal(err)
-	}
 	binding.Status.AggregatedStatus = append(binding.Status.AggregatedStatus, workv1alpha2.AggregatedStatusItem{ClusterName: w.cluster(cluster), Applied: true, Health: workv1alpha2.ResourceHealthy})
 	if err := w.Hub.Status().Update(w.t.Context(), binding); err != nil {
 		w.t.Fatal(err)
