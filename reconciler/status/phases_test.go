@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
 func reports(fully, scheduled metav1.ConditionStatus, items ...workv1alpha2.AggregatedStatusItem) *workv1alpha2.ResourceBindingStatus {
@@ -228,6 +229,27 @@ func TestNoTemplateIsAheadOfItsBinding(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("written (-want +got):\n%s", diff)
+			}
+			if !refused(tc.template) {
+				return
+			}
+			// What is refused again is told all the while, and once it is taken no more.
+			told := s.status
+			for _, again := range []struct {
+				template error
+				want     []string
+			}{{tc.template, []string{"Deployment"}}, {nil, []string{"Deployment", "ResourceBinding"}}} {
+				got, tc.template = nil, again.template
+				b.Status, s.outcome = told, rollup.Total{}
+				if _, err := r.collect(t.Context(), s); err != nil {
+					t.Error(err)
+				}
+				if _, err := r.write(t.Context(), s); err != nil {
+					t.Error(err)
+				}
+				if diff := cmp.Diff(again.want, got); diff != "" {
+					t.Errorf("written later (-want +got):\n%s", diff)
+				}
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,18 +25,29 @@ import (
 // fault of the rule that made it, which the binding tells.
 func (r *Reconciler) write(ctx context.Context, s *state) (next loop.Next, err error) {
 	r.sent(s)
-	if err = r.tell(ctx, s); s.total == nil || err != nil && !refused(err) {
-		return next, err // who could not be told is told before the template
+	// A fault that the binding tells of is one until the template's status is taken.
+	told := s.total == nil || !faulty(s.binding.BindingStatus())
+	if told {
+		if err = r.tell(ctx, s); s.total == nil || err != nil && !refused(err) {
+			return next, err // who could not be told is told before the template
+		}
 	}
 	var failed error
 	if next.After, failed = r.settled(s, r.writeTemplate(ctx, s.template, s.total)); next.After > 0 {
-		s.news = true
+		s.news, told = true, false
 		if _, err := r.collect(ctx, s); err != nil {
 			return next, err
 		}
+	}
+	if failed == nil && !told {
 		failed = r.tell(ctx, s)
 	}
 	return next, errors.Join(err, failed)
+}
+
+// faulty reports whether a binding tells of a fault of the rules for its kind.
+func faulty(status *workv1alpha2.ResourceBindingStatus) bool {
+	return meta.IsStatusConditionFalse(status.Conditions, workv1alpha2.Interpreted)
 }
 
 // tell sends the binding's status, if it has news.
