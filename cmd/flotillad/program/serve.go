@@ -29,7 +29,7 @@ import (
 
 // serveGarbage is how many bytes of garbage a control plane keeps at most before
 // it collects, as long as that is more than what lives.
-const serveGarbage = 240 << 20
+const serveGarbage = 512 << 20
 
 // shortestCertificate leaves an agent time to ask for the next one.
 const shortestCertificate = 10 * time.Second
