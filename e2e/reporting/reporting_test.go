@@ -2,6 +2,7 @@ package reporting
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -237,6 +238,32 @@ func (w world) inOrder() {
 	}
 }
 
+// still waits until no Event was written for a time.
+func (w world) still(most time.Duration) {
+	w.Helper()
+	last, since := "", time.Now()
+	err := fleet.Until(w.Context(), 200*time.Millisecond, fleet.Slack*time.Minute, func(ctx context.Context) error {
+		all := &corev1.EventList{}
+		if err := w.Client.List(ctx, all); err != nil {
+			return err
+		}
+		now := ""
+		for _, e := range all.Items {
+			now += e.ResourceVersion + " "
+		}
+		if now != last {
+			last, since = now, time.Now()
+		}
+		if time.Since(since) < most {
+			return errors.New("Events are still written")
+		}
+		return nil
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
 // cost counts the Event writes for a paused Deployment, of which nothing changes again:
 // 5 on the template, 3 on the binding and 3 on each Work.
 func (w world) cost() {
@@ -246,7 +273,7 @@ func (w world) cost() {
 	for _, cluster := range []string{"east", "west"} {
 		w.await("karmada-es-"+cluster, w.work(cluster, "calm"), "SyncSucceed", "ReflectStatusSucceed", "InterpretHealthSucceed")
 	}
-	time.Sleep(2 * time.Second) // what would be written too much
+	w.still(2 * time.Second) // what would be written too much is written by then
 	writes := map[string]int32{}
 	all := &corev1.EventList{}
 	if err := w.Client.List(w.Context(), all); err != nil {
