@@ -9,7 +9,6 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
-	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -44,9 +43,9 @@ func NewBuilder(artifacts Artifacts, builder *build.Builder) Builder {
 type outside struct{ build.Runner }
 
 // Run implements build.Runner.
-func (o outside) Run(ctx context.Context, job build.Job) (nodes []*yaml.Node, err error) {
-	places.Outside(ctx, func(ctx context.Context) { nodes, err = o.Runner.Run(ctx, job) })
-	return nodes, err
+func (o outside) Run(ctx context.Context, job build.Job) (objects [][]byte, err error) {
+	places.Outside(ctx, func(ctx context.Context) { objects, err = o.Runner.Run(ctx, job) })
+	return objects, err
 }
 
 // Outside returns a runner whose builds take no place while they run apart; nil of

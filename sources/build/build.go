@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/fluxcd/pkg/apis/kustomize"
-	"go.yaml.in/yaml/v3"
 	"golang.org/x/sync/semaphore"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -107,8 +106,8 @@ type Spec struct {
 // goroutines.
 type Builder struct {
 	limits Limits
-	// here runs kustomize in this process; apart runs it where it can be ended, nil
-	// if there is no such place.
+	// here runs kustomize in this process; apart builds where that can be ended, nil if
+	// there is no such place.
 	here  inProcess
 	apart Runner
 }
@@ -122,8 +121,9 @@ const maxCopied = 3 << 20
 // right for a program that builds one thing; one that builds for many uses NewApart.
 func New(limits Limits) *Builder { return NewApart(limits, nil) }
 
-// NewApart returns a Builder that leaves to the runner what is large, or would
-// change what other builds come to. Builds do not wait for each other.
+// NewApart returns a Builder that leaves to the runner what is large, from the first
+// file that is read, and what would change what other builds come to. Builds do not
+// wait for each other.
 func NewApart(limits Limits, apart Runner) *Builder {
 	// Each copy may double an object. The library that kustomize patches with
 	// takes its limit from here, as the API server does, and has none if nobody
@@ -138,8 +138,17 @@ func NewApart(limits Limits, apart Runner) *Builder {
 // apart. A Builder that has nowhere to do it, one of New, lets it run until it is
 // done: a hundred seconds for ten thousand objects.
 func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstructured, error) {
+	objects, err := b.buildHere(ctx, in)
+	if errors.Is(err, errApart) {
+		return b.buildApart(ctx, Job{Input: in, Limits: b.limits})
+	}
+	return objects, err
+}
+
+// buildHere builds in this process. It errs with errApart if that is not the place.
+func (b *Builder) buildHere(ctx context.Context, in Input) ([]*unstructured.Unstructured, error) {
 	i := newInspection(in.Files, b.limits)
-	i.ended = ctx.Err
+	i.ended, i.bounded = ctx.Err, b.apart != nil
 	root, err := i.folder(in.Path)
 	if err != nil {
 		return nil, err
@@ -151,20 +160,16 @@ func (b *Builder) Build(ctx context.Context, in Input) ([]*unstructured.Unstruct
 	if !i.plain.doubt {
 		return b.objects(ctx, i.plain.objects, in.Spec)
 	}
+	if i.bounded && !i.small() {
+		return nil, errApart
+	}
 	// What was read is not needed any more, and what comes may take long.
 	i.parsed, i.plain.objects, i.plain.names = nil, nil, nil
-	nodes, err := b.kustomize(ctx, i, plan)
+	nodes, err := b.here.run(ctx, plan)
 	if err != nil {
 		return nil, i.explain(err)
 	}
 	return b.objects(ctx, nodes, in.Spec)
-}
-
-func (b *Builder) kustomize(ctx context.Context, i *inspection, p plan) ([]*yaml.Node, error) {
-	if b.apart == nil || i.small() {
-		return b.here.run(ctx, p)
-	}
-	return b.apart.Run(ctx, Job{Files: p.files.touched(), Root: p.root, Objects: b.limits.Objects})
 }
 
 // plan is what kustomize is given.

@@ -30,8 +30,15 @@ func (i *inspection) documents(name string) ([]document, error) {
 
 // parse reads YAML as far as the build may still have nodes, and counts them.
 func (i *inspection) parse(content []byte) ([]document, error) {
+	i.read += len(content)
+	if err := i.fits(); err != nil {
+		return nil, err
+	}
 	docs, nodes, err := parse(content, i.limits, i.limits.Nodes-i.nodes, i.ended)
 	i.nodes += nodes
+	if err := i.fits(); err != nil {
+		return nil, err
+	}
 	return docs, err
 }
 
@@ -50,7 +57,7 @@ func (i *inspection) make(at string, objects int) error {
 	if i.objects += objects; i.objects > i.limits.Objects {
 		return fmt.Errorf("%s: %w: more than %d objects", at, ErrTooLarge, i.limits.Objects)
 	}
-	return nil
+	return i.fits()
 }
 
 // yamlFile checks a file that is YAML but need not hold objects.
@@ -72,7 +79,7 @@ func (i *inspection) again(name string, nodes int) error {
 	if i.nodes += nodes; i.nodes > i.limits.Nodes {
 		return fmt.Errorf("%s: %w", trim(name), tooManyNodes(i.limits))
 	}
-	return nil
+	return i.fits()
 }
 
 func tooManyNodes(limits Limits) error {

@@ -31,6 +31,8 @@ type inspection struct {
 	sayings    int                   // nodes of what kustomize is told to change
 	ownSchemas bool                  // a kustomization brings its own OpenAPI schemas
 	ownTypes   bool                  // a kustomization brings definitions of kinds
+	read       int                   // bytes of YAML that were read, each once
+	bounded    bool                  // what does not fit here is built apart
 	ended      func() error          // says whether to go on; nil for always
 	plain      plain
 	visits     int

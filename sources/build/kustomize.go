@@ -12,32 +12,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 )
 
-// Job is what kustomize is asked to do. It was inspected: nothing in it reaches
-// further than its files.
-type Job struct {
-	// Files are contents by slash-separated path from the root.
-	Files map[string][]byte
-	// Root is the folder with the kustomization, as an absolute path.
-	Root string
-	// Objects is how many objects may come of it.
-	Objects int
-}
-
-// Runner runs kustomize apart from this process, where it can be ended.
-type Runner interface {
-	// Run returns the objects of a job, and when it returns nothing of it runs on.
-	// Errors: ErrKustomize, ErrTooLarge, and that of a context that ended.
-	Run(ctx context.Context, job Job) ([]*yaml.Node, error)
-}
-
-// Kustomize runs kustomize here and now. It cannot be interrupted, and what the job
-// says of schemas stays in globals of the process, in which nothing else should be
-// built therefore. Errors: ErrKustomize.
-func Kustomize(job Job) ([]*yaml.Node, error) {
-	files := newMemory(job.Files)
-	return render(files, job.Root)
-}
-
+// render runs kustomize here and now. It cannot be interrupted, and what the files say
+// of schemas stays in globals of the process. Errors: ErrKustomize.
 func render(files *memory, root string) (out []*yaml.Node, err error) {
 	// kustomize panics on some malformed objects.
 	defer func() {
@@ -109,29 +85,4 @@ func (r inProcess) run(ctx context.Context, p plan) ([]*yaml.Node, error) {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("kustomize build: %w", context.Cause(ctx))
 	}
-}
-
-// What kustomize may be asked to do in a process that does other things, too:
-// what is given up runs on, and ends within a second or two.
-const (
-	// mostHere is how many objects may be built here.
-	mostHere = 500
-	// comparesHere is how often kustomize may compare two objects: each with each
-	// others in each kustomization.
-	comparesHere = 2_500_000
-	// changesHere is how many bytes may be gone through: all of the manifests, for
-	// each thing that kustomizations, patches and the like say.
-	changesHere = 256 << 20
-	// nodesHere is how many nodes may be built here: kustomize holds several copies
-	// of each.
-	nodesHere = 100_000
-	// perObject is what an object takes beside its bytes.
-	perObject = 512
-)
-
-// small says whether a build may run where it cannot be ended.
-func (i *inspection) small() bool {
-	return !i.ownSchemas && !i.ownTypes && i.objects <= mostHere && i.nodes <= nodesHere &&
-		i.objects*i.objects*i.visits <= comparesHere &&
-		(i.bytes+i.objects*perObject)*i.sayings <= changesHere
 }

@@ -18,8 +18,6 @@ type memory struct {
 	files map[string][]byte
 	extra map[string][]byte   // wins over files
 	dirs  map[string][]string // names in each directory
-	// read are the files that were read, by all that is made with.
-	reads map[string]bool
 }
 
 var _ filesys.FileSystem = (*memory)(nil)
@@ -27,7 +25,7 @@ var _ filesys.FileSystem = (*memory)(nil)
 var errReadOnly = errors.New("the file system of a build is read only")
 
 func newMemory(files map[string][]byte) *memory {
-	m := &memory{files: files, reads: map[string]bool{}, dirs: map[string][]string{"/": nil}}
+	m := &memory{files: files, dirs: map[string][]string{"/": nil}}
 	for name := range files {
 		m.addDirs("/" + name)
 	}
@@ -52,35 +50,16 @@ func (m *memory) addDirs(name string) {
 
 // with returns the file system with one file replaced or added.
 func (m *memory) with(name string, content []byte) *memory {
-	out := &memory{files: m.files, extra: map[string][]byte{name: content}, dirs: m.dirs, reads: m.reads}
-	return out
+	return &memory{files: m.files, extra: map[string][]byte{name: content}, dirs: m.dirs}
 }
 
-// read returns a file while the source is inspected. It is remembered.
+// read returns a file, which is not to be changed.
 func (m *memory) read(name string) ([]byte, bool) {
-	content, ok := m.look(name)
-	if ok {
-		m.reads[name] = true
-	}
-	return content, ok
-}
-
-func (m *memory) look(name string) ([]byte, bool) {
 	if content, ok := m.extra[name]; ok {
 		return content, true
 	}
 	content, ok := m.files[strings.TrimPrefix(name, "/")]
 	return content, ok
-}
-
-// touched returns the files that an inspection has read: all that kustomize will.
-func (m *memory) touched() map[string][]byte {
-	out := make(map[string][]byte, len(m.reads))
-	for name := range m.reads {
-		content, _ := m.look(name)
-		out[strings.TrimPrefix(name, "/")] = content
-	}
-	return out
 }
 
 func (m *memory) isDir(name string) bool {
@@ -89,7 +68,7 @@ func (m *memory) isDir(name string) bool {
 }
 
 func (m *memory) isFile(name string) bool {
-	_, ok := m.look(path.Clean("/" + name))
+	_, ok := m.read(path.Clean("/" + name))
 	return ok
 }
 
@@ -101,7 +80,7 @@ func (m *memory) Exists(name string) bool { return m.isDir(name) || m.isFile(nam
 
 // ReadFile returns a file's content, which is not to be changed.
 func (m *memory) ReadFile(name string) ([]byte, error) {
-	content, ok := m.look(path.Clean("/" + name))
+	content, ok := m.read(path.Clean("/" + name))
 	if !ok {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
 	}

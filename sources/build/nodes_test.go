@@ -24,7 +24,7 @@ func dense(name string, lines int) string {
 func taken(t *testing.T, source map[string]string) (uint64, error) {
 	t.Helper()
 	in := build.Input{Files: files(source)}
-	builder := build.NewApart(build.Limits{}, &elsewhere{deaf: true})
+	builder := build.New(build.Limits{})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, err := builder.Build(t.Context(), in)
@@ -32,9 +32,9 @@ func taken(t *testing.T, source map[string]string) (uint64, error) {
 	return after.TotalAlloc - before.TotalAlloc, err
 }
 
-// TestWhatIsReadHereIsBounded: what a build reads in this process is bounded by the
-// nodes that it makes, whatever the bytes are, and however often they are used.
-func TestWhatIsReadHereIsBounded(t *testing.T) {
+// TestWhatIsReadIsBounded: what a build reads is bounded by the nodes that it makes,
+// whatever the bytes are, and however often they are used.
+func TestWhatIsReadIsBounded(t *testing.T) {
 	one, err := taken(t, map[string]string{"a.yaml": dense("a", 150_000)})
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"bytes"
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -14,8 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/flotilla-io/flotilla/sources/build"
 )
@@ -67,13 +64,9 @@ const (
 )
 
 // Run implements build.Runner: it starts a process, and returns when it has ended.
-// Errors: build.ErrKustomize, build.ErrTooLarge for one that met its limits, and
+// Errors: those of a build, build.ErrTooLarge also for one that met its limits, and
 // that of a context that ended. Any other is about this machine, not about the files.
-func (r *Runner) Run(ctx context.Context, job build.Job) ([]*yaml.Node, error) {
-	var request bytes.Buffer
-	if err := gob.NewEncoder(&request).Encode(order{Limits: r.limits, Job: job}); err != nil {
-		return nil, fmt.Errorf("send a build to its process: %w", err)
-	}
+func (r *Runner) Run(ctx context.Context, job build.Job) ([][]byte, error) {
 	// The process is to die with this one. The kernel watches the thread that
 	// started it, which therefore has to stay.
 	runtime.LockOSThread()
@@ -84,7 +77,11 @@ func (r *Runner) Run(ctx context.Context, job build.Job) ([]*yaml.Node, error) {
 	cmd.Cancel = func() error { return kill(cmd) }
 	cmd.WaitDelay = closing
 	said := &head{most: keptErrors}
-	cmd.Stdin, cmd.Stderr = &request, said
+	cmd.Stderr = said
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start the process of a build: %w", err)
+	}
 	output, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, fmt.Errorf("start the process of a build: %w", err)
@@ -92,20 +89,28 @@ func (r *Runner) Run(ctx context.Context, job build.Job) ([]*yaml.Node, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the process of a build: %w", err)
 	}
-	nodes, readErr := receive(&io.LimitedReader{R: output, N: r.limits.Output}, job.Objects)
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		// A process that does not read it all says why, or is about to end.
+		_ = send(input, order{Limits: r.limits, Job: job})
+		_ = input.Close()
+	}()
+	objects, readErr := receive(&io.LimitedReader{R: output, N: r.limits.Output}, job.Limits.Objects)
 	if readErr != nil && !errors.Is(readErr, errCut) {
 		_ = kill(cmd) // it may still be writing
 	}
 	waitErr := cmd.Wait()
+	<-sent
 	switch {
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("kustomize build: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("build: %w", context.Cause(ctx))
 	case readErr != nil && !errors.Is(readErr, errCut):
 		return nil, readErr
 	case waitErr != nil || readErr != nil:
 		return nil, r.explain(waitErr, said.kept.String())
 	default:
-		return nodes, nil
+		return objects, nil
 	}
 }
 
@@ -128,11 +133,11 @@ func (r *Runner) explain(err error, said string) error {
 		status, _ := exit.Sys().(syscall.WaitStatus)
 		switch {
 		case status.Signaled() && r.spent(exit.ProcessState):
-			return fmt.Errorf("%w: kustomize needs more than %s of computing; split the folder into several Kustomizations", build.ErrTooLarge, r.limits.CPU)
+			return fmt.Errorf("%w: it needs more than %s of computing; split the folder into several Kustomizations", build.ErrTooLarge, r.limits.CPU)
 		case status.Signaled() && status.Signal() == syscall.SIGKILL:
 			return errors.New("the process of the build was killed, as a machine does that runs out of memory")
 		case strings.Contains(said, "out of memory") || strings.Contains(said, "cannot allocate memory"):
-			return fmt.Errorf("%w: kustomize needs more than %d MiB; split the folder into several Kustomizations", build.ErrTooLarge, r.limits.Memory>>20)
+			return fmt.Errorf("%w: it needs more than %d MiB; split the folder into several Kustomizations", build.ErrTooLarge, r.limits.Memory>>20)
 		}
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(said), "\n")

@@ -1,10 +1,13 @@
 package sandbox_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"runtime"
 	"slices"
 	"strconv"
@@ -175,6 +178,60 @@ func children(t *testing.T) []string {
 		}
 	}
 	return out
+}
+
+// TestFaultsAreTheSame: what is wrong with the files is told as it is here.
+func TestFaultsAreTheSame(t *testing.T) {
+	cases := map[string]struct {
+		files map[string]string
+	}{
+		"a manifest that is none":       {files: map[string]string{"a.yaml": configMaps(600) + "---\nkind: Deployment\n"}},
+		"an object that is there twice": {files: map[string]string{"a.yaml": configMaps(600), "b.yaml": configMaps(1)}},
+		"a remote base":                 {files: map[string]string{"kustomization.yaml": "resources: [a.yaml, \"https://forge.example/base\"]\n", "a.yaml": configMaps(600)}},
+		"too many objects":              {files: map[string]string{"a.yaml": configMaps(10_001)}},
+		"a variable that is not known":  {files: map[string]string{"a.yaml": configMaps(600) + "  more: ${missing}\n"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := build.Input{Files: map[string][]byte{}, Spec: build.Spec{StrictVariables: true, AlwaysSubstitute: true}}
+			for name, text := range tc.files {
+				in.Files[name] = []byte(text)
+			}
+			_, here := build.New(build.Limits{}).Build(t.Context(), in)
+			_, apart := build.NewApart(build.Limits{}, runner(sandbox.Limits{}, serves)).Build(t.Context(), in)
+			if here == nil || apart == nil || here.Error() != apart.Error() {
+				t.Fatalf("apart: %v; here: %v", apart, here)
+			}
+			for _, known := range build.Faults() {
+				if errors.Is(here, known) != errors.Is(apart, known) {
+					t.Errorf("apart it is %v: %v", known, errors.Is(apart, known))
+				}
+			}
+		})
+	}
+}
+
+// FuzzAnswer: whatever a process answers, it is objects within the limit or an error.
+func FuzzAnswer(f *testing.F) {
+	var asked, answer bytes.Buffer
+	if err := sandbox.Send(&asked, build.Job{Input: input(2), Limits: build.Limits{}}); err != nil {
+		f.Fatal(err)
+	}
+	cmd := exec.Command(sandbox.Self, serves)
+	cmd.Stdin, cmd.Stdout = &asked, &answer
+	if err := cmd.Run(); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(answer.Bytes())
+	f.Add(answer.Bytes()[:answer.Len()-3])
+	f.Add([]byte("no answer"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		const most = 10
+		objects, err := sandbox.Receive(&io.LimitedReader{R: bytes.NewReader(text), N: 1 << 20}, most)
+		if err == nil && len(objects) > most || err != nil && objects != nil {
+			t.Errorf("%d objects and %v", len(objects), err)
+		}
+	})
 }
 
 func TestLimitsAndFaults(t *testing.T) {

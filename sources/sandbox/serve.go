@@ -2,33 +2,42 @@ package sandbox
 
 import (
 	"bufio"
+	"context"
 	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"syscall"
 
-	"go.yaml.in/yaml/v3"
 	"golang.org/x/sys/unix"
 
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// order is what a process is asked.
+// order is what a process is asked. The files follow it, each as a file.
 type order struct {
 	Limits Limits
 	Job    build.Job
+	Files  int
+}
+
+// file is one of the files that a build is made from.
+type file struct {
+	Name    string
+	Content []byte
 }
 
 // answer is what a process says: first how many objects there are, or what is
-// wrong, and then each object.
+// wrong, and then each object as JSON.
 type answer struct {
 	Objects int
 	Fault   string
-	Large   bool // the fault is that it is too large
+	Is      int // which of the faults of a build it is, from 1
 }
 
 const (
@@ -43,33 +52,80 @@ const (
 // Serve is the process: it reads one order, keeps to its limits, and writes the
 // answer. An error is one of the pipes, not of the build.
 func Serve(in io.Reader, out io.Writer) error {
-	var o order
-	if err := gob.NewDecoder(in).Decode(&o); err != nil {
-		return fmt.Errorf("read what to build: %w", err)
+	job, err := accept(in)
+	if err != nil {
+		return err
 	}
-	if err := o.Limits.Keep(); err != nil {
-		return fmt.Errorf("set the limits of a build: %w", err)
-	}
-	nodes, err := build.Kustomize(o.Job)
-	if err == nil && len(nodes) > o.Job.Objects {
-		err = fmt.Errorf("%w: %d objects, %d are allowed", build.ErrTooLarge, len(nodes), o.Job.Objects)
+	objects, err := build.New(job.Limits).Build(context.Background(), job.Input)
+	first := answer{Objects: len(objects)}
+	if err != nil {
+		first, objects = faulty(err), nil
 	}
 	buffer := bufio.NewWriter(out)
 	encoder := gob.NewEncoder(buffer)
-	first := answer{Objects: len(nodes)}
-	if err != nil {
-		first = answer{Fault: err.Error(), Large: errors.Is(err, build.ErrTooLarge)}
-		nodes = nil
-	}
 	if err := encoder.Encode(first); err != nil {
 		return fmt.Errorf("write what was built: %w", err)
 	}
-	for _, node := range nodes {
-		if err := encoder.Encode(node); err != nil {
+	for n, object := range objects {
+		text, err := json.Marshal(object.Object)
+		if err == nil {
+			err = encoder.Encode(text)
+		}
+		if err != nil {
 			return fmt.Errorf("write what was built: %w", err)
 		}
+		objects[n] = nil
 	}
 	return buffer.Flush()
+}
+
+// accept reads an order and its files, and keeps to its limits from then on.
+func accept(in io.Reader) (build.Job, error) {
+	decoder := gob.NewDecoder(bufio.NewReader(in))
+	var o order
+	if err := decoder.Decode(&o); err != nil {
+		return build.Job{}, fmt.Errorf("read what to build: %w", err)
+	}
+	if err := o.Limits.Keep(); err != nil {
+		return build.Job{}, fmt.Errorf("set the limits of a build: %w", err)
+	}
+	o.Job.Input.Files = make(map[string][]byte, o.Files)
+	for range o.Files {
+		var f file
+		if err := decoder.Decode(&f); err != nil {
+			return build.Job{}, fmt.Errorf("read what to build from: %w", err)
+		}
+		o.Job.Input.Files[f.Name] = f.Content
+	}
+	return o.Job, nil
+}
+
+// send writes an order, and its files one by one: there is no copy of them all.
+func send(out io.Writer, o order) error {
+	files := o.Job.Input.Files
+	o.Job.Input.Files, o.Files = nil, len(files)
+	encoder := gob.NewEncoder(out)
+	if err := encoder.Encode(o); err != nil {
+		return err
+	}
+	for name, content := range files {
+		if err := encoder.Encode(file{Name: name, Content: content}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// faulty is the answer of a build that failed.
+func faulty(err error) answer {
+	out := answer{Fault: err.Error(), Is: 1 + slices.Index(build.Faults(), build.ErrKustomize)}
+	for n, known := range build.Faults() {
+		if errors.Is(err, known) {
+			out.Is = n + 1
+			break
+		}
+	}
+	return out
 }
 
 // Keep makes the limits those of this process, for good.
@@ -130,38 +186,38 @@ func giveWay() error {
 var errCut = errors.New("the answer of a build's process ended too early")
 
 // receive reads an answer. A limit that was met shows as its end.
-func receive(in *io.LimitedReader, most int) ([]*yaml.Node, error) {
+func receive(in *io.LimitedReader, most int) ([][]byte, error) {
 	decoder := gob.NewDecoder(bufio.NewReader(in))
+	unreadable := fmt.Errorf("%w: its process gave no answer that can be read", build.ErrKustomize)
 	cut := func(err error) error {
-		if in.N > 0 && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return fmt.Errorf("%w: its process gave no answer that can be read", build.ErrKustomize)
+		switch {
+		case in.N <= 0:
+			return fmt.Errorf("%w: it comes to too many bytes; split the folder into several Kustomizations", build.ErrTooLarge)
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return errCut
+		default:
+			return unreadable
 		}
-		if in.N <= 0 {
-			return fmt.Errorf("%w: kustomize makes too many bytes; split the folder into several Kustomizations", build.ErrTooLarge)
-		}
-		return errCut
 	}
 	var first answer
 	if err := decoder.Decode(&first); err != nil {
 		return nil, cut(err)
 	}
-	switch {
-	case first.Large:
-		return nil, &fault{first.Fault, build.ErrTooLarge}
-	case first.Fault != "":
-		return nil, &fault{first.Fault, build.ErrKustomize}
+	switch faults := build.Faults(); {
+	case first.Is < 0, first.Is > len(faults), first.Objects < 0:
+		return nil, unreadable
+	case first.Is > 0:
+		return nil, &fault{first.Fault, faults[first.Is-1]}
 	case first.Objects > most:
 		return nil, fmt.Errorf("%w: %d objects, %d are allowed", build.ErrTooLarge, first.Objects, most)
 	}
-	nodes := make([]*yaml.Node, 0, max(first.Objects, 0))
-	for range first.Objects {
-		node := &yaml.Node{}
-		if err := decoder.Decode(node); err != nil {
+	out := make([][]byte, first.Objects)
+	for n := range out {
+		if err := decoder.Decode(&out[n]); err != nil {
 			return nil, cut(err)
 		}
-		nodes = append(nodes, node)
 	}
-	return nodes, nil
+	return out, nil
 }
 
 // fault is an error that was made in the process.
