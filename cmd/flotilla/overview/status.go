@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/checkup"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
@@ -88,7 +89,7 @@ func (o *statusOptions) run(ctx context.Context, out io.Writer) error {
 func (o *statusOptions) survey(ctx context.Context, hub client.Reader) (situation.Fleet, error) {
 	found, err := surveyOf(ctx, hub, o.flags.Namespace, o.clock.Now())
 	if err == nil {
-		o.examine(ctx, &found)
+		checkup.Examine(ctx, o.flags, &found)
 	}
 	return found, err
 }

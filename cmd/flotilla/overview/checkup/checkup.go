@@ -1,4 +1,8 @@
-package overview
+// Package checkup asks clusters what ails the workloads that a status shows as not ready.
+//
+// In go problems; out come the same, with what Pods tell. It reads only, a few clusters and once
+// each, and what cannot be asked changes nothing.
+package checkup
 
 import (
 	"context"
@@ -12,16 +16,16 @@ import (
 )
 
 const (
-	// symptomPatience is how long all clusters together may take to say what ails workloads: a
+	// Patience is how long all clusters together may take to say what ails workloads: a
 	// status is of use without that.
-	symptomPatience = 3 * time.Second
+	Patience = 3 * time.Second
 	// mostAsked is how many clusters of one workload are asked: more hardly say anything else.
 	mostAsked = 3
 )
 
-// examine adds to the workloads that a status shows as not ready what their Pods tell. Each
+// Examine adds to the workloads that a status shows as not ready what their Pods tell. Each
 // cluster is asked once. One that cannot be asked, or is too slow, leaves the line as it is.
-func (o *statusOptions) examine(ctx context.Context, found *situation.Fleet) {
+func Examine(ctx context.Context, f *fleet.Flags, found *situation.Fleet) {
 	shown := found.Problems[:min(len(found.Problems), situation.MostProblems)]
 	asked := map[string][]int{} // by cluster, which problems
 	for i, p := range shown {
@@ -37,10 +41,10 @@ func (o *statusOptions) examine(ctx context.Context, found *situation.Fleet) {
 		clusters = append(clusters, cluster)
 	}
 	slices.Sort(clusters)
-	ctx, cancel := context.WithTimeout(ctx, symptomPatience)
+	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	answers := fleet.Each(ctx, clusters, func(ctx context.Context, cluster string) (map[int]string, error) {
-		return o.symptoms(ctx, cluster, shown, asked[cluster])
+		return symptoms(ctx, f, cluster, shown, asked[cluster])
 	})
 	for _, answer := range answers {
 		for i, text := range answer.Value {
@@ -56,8 +60,8 @@ func (o *statusOptions) examine(ctx context.Context, found *situation.Fleet) {
 }
 
 // symptoms are what one cluster tells of workloads, by their place among the problems.
-func (o *statusOptions) symptoms(ctx context.Context, cluster string, problems []situation.Problem, which []int) (map[int]string, error) {
-	set, err := o.flags.Server(cluster, symptomPatience).KubernetesClientSet()
+func symptoms(ctx context.Context, f *fleet.Flags, cluster string, problems []situation.Problem, which []int) (map[int]string, error) {
+	set, err := f.Server(cluster, Patience).KubernetesClientSet()
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
-package overview
+package checkup_test
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/commandtest"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/checkup"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 )
 
@@ -75,7 +75,7 @@ func ailing(t *testing.T) (url string, requests func() map[string]int) {
 // asked changes nothing, and costs seconds at the most.
 func TestExamine(t *testing.T) {
 	url, requests := ailing(t)
-	o := &statusOptions{flags: &fleet.Flags{Kubeconfig: commandtest.Kubeconfig(t, url, "")}}
+	f := &fleet.Flags{Kubeconfig: commandtest.Kubeconfig(t, url, "")}
 	problem := func(kind, name, symptom string, clusters ...string) situation.Problem {
 		return situation.Problem{Kind: kind, Namespace: "shop", Name: name, Clusters: clusters, Message: "not ready 0/1", Symptom: symptom}
 	}
@@ -88,8 +88,8 @@ func TestExamine(t *testing.T) {
 	}
 	got := found("", "", "")
 	begin := time.Now()
-	o.examine(context.WithoutCancel(t.Context()), &got)
-	if took := time.Since(begin); took > 3*symptomPatience {
+	checkup.Examine(t.Context(), f, &got)
+	if took := time.Since(begin); took > 3*checkup.Patience {
 		t.Errorf("it took %s", took)
 	}
 	want := found("ErrImagePull: no such image (1 of 1 Pod)", "east: FailedScheduling: no node has room (1 of 1 Pod)", "east: ErrImagePull: no such image (1 of 1 Pod)")
@@ -109,13 +109,13 @@ func TestExamine(t *testing.T) {
 // TestExamineWhatIsShown: what no screen has room for is not asked about.
 func TestExamineWhatIsShown(t *testing.T) {
 	url, requests := ailing(t)
-	o := &statusOptions{flags: &fleet.Flags{Kubeconfig: commandtest.Kubeconfig(t, url, "")}}
+	f := &fleet.Flags{Kubeconfig: commandtest.Kubeconfig(t, url, "")}
 	var found situation.Fleet
 	for range situation.MostProblems {
 		found.Problems = append(found.Problems, situation.Problem{Kind: "ConfigMap", Namespace: "shop", Name: "a", Clusters: []string{"east"}})
 	}
 	found.Problems = append(found.Problems, situation.Problem{Kind: "Deployment", Namespace: "shop", Name: "web", Clusters: []string{"east"}})
-	o.examine(t.Context(), &found)
+	checkup.Examine(t.Context(), f, &found)
 	if n := len(requests()); n != 0 || found.Problems[situation.MostProblems].Symptom != "" {
 		t.Errorf("%d paths were asked for, and it says %q", n, found.Problems[situation.MostProblems].Symptom)
 	}
