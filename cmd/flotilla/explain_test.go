@@ -63,7 +63,7 @@ func TestExplainCalls(t *testing.T) {
 		"fields of nobody":         {args: []string{"deployment", "--kubeconfig", nobody}, code: 1, says: "no control plane answers at http://127.0.0.1:"},
 		"credentials that are bad": {args: []string{"deployment/web", "--kubeconfig", commandtest.Kubeconfig(t, denying.URL, "")}, code: 1, says: "does not accept these credentials"},
 		"a kubeconfig that is not": {args: []string{"deployment/web", "--kubeconfig", "gone"}, code: 1, says: "gone"},
-		"a context that is not":    {args: []string{"deployment/web", "--kubeconfig", nobody, "--karmada-context", "gone"}, code: 1, says: `context "gone" does not exist: flotilla kubectl config get-contexts lists those that do`},
+		"a context that is not":    {args: []string{"deployment/web", "--kubeconfig", nobody, "--karmada-context", "gone"}, code: 1, says: `there is no context "gone" in ` + nobody + ": there is c"},
 		"files with several":       {args: []string{"-f", manifest, "--kubeconfig", nobody}, code: 2, says: "say which of configmap/a, secret/b"},
 		"files with policies only": {args: []string{"-f", "-", "--kubeconfig", nobody}, in: "apiVersion: policy.karmada.io/v1alpha1\nkind: PropagationPolicy\nmetadata: {name: a}\n", code: 2, says: "name what is to be explained"},
 	}

@@ -95,7 +95,7 @@ func (o *ClaimOptions) unclaimed(claim *claims.Claim) error {
 		return fmt.Errorf("%w, or to this one: it is %s, and the identity of this one cannot be read. An account that may read its namespace %s is needed",
 			ErrClaimed, claim.Describe(), metav1.NamespaceSystem)
 	}
-	return fmt.Errorf("%w: it is %s: take it out there first, or use --take-over if that hub is gone or is to give it up, which --take-over --dry-run explains",
+	return fmt.Errorf("%w: it is %s: take it out there first, or use --take-over if that control plane is gone or is to give it up, which --take-over --dry-run explains",
 		ErrClaimed, claim.Describe())
 }
 

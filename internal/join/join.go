@@ -29,7 +29,7 @@ var (
 	// ErrLeaving says that the cluster of this name is about to leave.
 	ErrLeaving = errors.New("the cluster is leaving")
 	// ErrClaimed says that another hub has the cluster.
-	ErrClaimed = errors.New("the cluster belongs to another hub")
+	ErrClaimed = errors.New("the cluster belongs to another control plane")
 )
 
 // Options say what is joined to what. Name, Hub, Member and MemberConfig are
@@ -282,7 +282,7 @@ func (o *Options) register(ctx context.Context, cluster *clusterv1alpha1.Cluster
 	}
 	err := hub.write(ctx, cluster)
 	if apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("the name %s is %w: somebody was quicker", o.Name, ErrTaken)
+		return fmt.Errorf("the name %s is %w: somebody else joined a cluster under it meanwhile; run the same again to see whether it is this one", o.Name, ErrTaken)
 	}
 	if err != nil || o.DryRun {
 		return err

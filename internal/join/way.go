@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/internal/contexts"
 )
 
 var (
@@ -62,25 +60,13 @@ func (a Allow) Check(config *rest.Config) error {
 // the current one. Errors: ErrRefused, or that of the file.
 func Load(path, context string, a Allow) (*rest.Config, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: path}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context})
+	config, err := loader.ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("read the cluster's kubeconfig: %w", unknownContext(rules, path, context, err))
+		return nil, fmt.Errorf("read the cluster's kubeconfig: %w", contexts.Explain(loader, context, err))
 	}
 	config.QPS = -1
 	return config, a.Check(config)
-}
-
-// unknownContext names the contexts of a file where the one that was asked for is none
-// of them; it returns other errors as they are.
-func unknownContext(file clientcmd.ClientConfigLoader, path, context string, err error) error {
-	raw, failed := file.Load()
-	if failed != nil || context == "" || raw.Contexts[context] != nil {
-		return err
-	}
-	if len(raw.Contexts) == 0 {
-		return fmt.Errorf("there is no context %q in %s, and no other", context, path)
-	}
-	return fmt.Errorf("there is no context %q in %s: there are %s", context, path, strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", "))
 }
 
 // Connect returns a client for a member. It sends nothing, and will not follow

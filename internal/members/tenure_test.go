@@ -115,7 +115,7 @@ func TestTheClaimOfAMember(t *testing.T) {
 			claims.Standing{Hub: "one", Contested: true}, "", []string{"GET"},
 		},
 		"it is another hub's": {
-			&estate{claim: `{"hub":"two","cluster":"west","address":"https://two"}`}, "cluster west of the hub at https://two",
+			&estate{claim: `{"hub":"two","cluster":"west","address":"https://two"}`}, "cluster west of the control plane at https://two",
 			`{"hub":"two","cluster":"west","address":"https://two"}`, claims.Standing{}, "", []string{"GET"},
 		},
 		"what it carries is no claim": {

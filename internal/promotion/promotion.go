@@ -234,11 +234,19 @@ func (p *Promotion) Carry(ctx context.Context) error {
 	all := p.missing()
 	for _, obj := range all {
 		if err := p.o.Hub.Create(ctx, obj, client.FieldOwner(manager)); err != nil {
-			return errors.Join(fmt.Errorf("make %s: %w", nameOf(obj), err), p.rollBack(ctx, made))
+			return errors.Join(unmade(obj, err), p.rollBack(ctx, made))
 		}
 		made = append(made, obj)
 	}
 	return nil
+}
+
+// unmade says why an object was not made.
+func unmade(obj client.Object, err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("somebody else made %s in the control plane meanwhile: run the same again, it goes on from what is there by then", nameOf(obj))
+	}
+	return fmt.Errorf("make %s: %w", nameOf(obj), err)
 }
 
 // patience is how long it may take to remove what was made.

@@ -10,8 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -98,6 +100,7 @@ func TestCarry(t *testing.T) {
 	stuck := errors.New("it is stuck")
 	cases := map[string]struct {
 		failCreate, failDelete string // kinds
+		because                error  // nil: the disk is full
 		says                   string
 		held                   []string
 	}{
@@ -106,6 +109,10 @@ func TestCarry(t *testing.T) {
 		},
 		"the object is not taken: nothing is left": {
 			failCreate: "Deployment", says: "make Deployment shop/web: the disk is full", held: []string{},
+		},
+		"somebody else promotes it meanwhile: nothing of ours is left": {
+			failCreate: "Deployment", because: apierrors.NewAlreadyExists(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web"),
+			says: "somebody else made Deployment shop/web in the control plane meanwhile: run the same again, it goes on from what is there by then", held: []string{},
 		},
 		"what it needs is not taken: nothing is left": {
 			failCreate: "ConfigMap", says: "make ConfigMap shop/settings: the disk is full", held: []string{},
@@ -133,6 +140,9 @@ func TestCarry(t *testing.T) {
 						first = kind
 					}
 					if kind == tc.failCreate {
+						if tc.because != nil {
+							return tc.because
+						}
 						return full
 					}
 					return c.Create(ctx, obj, opts...)

@@ -182,7 +182,7 @@ func (o *Options) ask(ctx context.Context, hub kubernetes.Interface, request *ce
 	})
 	if wait.Interrupted(err) {
 		if last == nil {
-			last = errors.New("the request is not approved or not signed: do the loop agentcsrapproving and the signer run?")
+			last = errors.New("the control plane has not signed the request: see whether its controllers run, agentcsrapproving among them")
 		}
 		return nil, fmt.Errorf("%w within %s: %w", ErrNotNow, o.Timeout, last)
 	}

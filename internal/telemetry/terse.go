@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -78,7 +79,7 @@ func line(r slog.Record, attrs []slog.Attr) string {
 		case "err", "error":
 			_, _ = fmt.Fprintf(&out, ": %s", value)
 		default:
-			if a.Value.Kind() == slog.KindString || a.Value.Kind() == slog.KindBool || a.Value.Kind() == slog.KindInt64 {
+			if isWord(a.Value) {
 				_, _ = fmt.Fprintf(&out, " %s=%s", a.Key, value)
 			}
 		}
@@ -92,6 +93,19 @@ func line(r slog.Record, attrs []slog.Attr) string {
 		_, _ = fmt.Fprintf(&out, " (%s)", strings.TrimPrefix(object["namespace"]+"/"+object["name"], "/"))
 	}
 	return strings.Join(strings.Fields(out.String()), " ")
+}
+
+// isWord says whether a value is short enough for a screen: a text, whatever type it has of
+// its own, a number, or a yes or no.
+func isWord(v slog.Value) bool {
+	switch v.Kind() {
+	case slog.KindString, slog.KindBool, slog.KindInt64:
+		return true
+	case slog.KindAny:
+		return reflect.ValueOf(v.Any()).Kind() == reflect.String
+	default:
+		return false
+	}
 }
 
 func (s *screen) tell(at time.Time, text string) {

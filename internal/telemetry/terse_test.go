@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/flotilla-io/flotilla/internal/telemetry"
@@ -21,7 +22,7 @@ func TestScreen(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster := logger.WithValues("controller", "cluster", "controllerGroup", "cluster.karmada.io", "namespace", "", "name", "east", "reconcileID", "1")
-	cluster.Info("Cluster turned", "ready", "True", "reason", "ClusterReady")
+	cluster.Info("Cluster turned", "ready", metav1.ConditionTrue, "reason", "ClusterReady")
 	cluster.Info("Applied", "kind", "Deployment")
 	app := logger.WithValues("controller", "kustomization", "namespace", "shop", "name", "web")
 	for range 3 {

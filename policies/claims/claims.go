@@ -73,9 +73,9 @@ func (c *Claim) Encode() string {
 // Describe names the holder for people.
 func (c *Claim) Describe() string {
 	if c.Address == "" {
-		return fmt.Sprintf("cluster %s of the hub with the identity %s", c.Cluster, c.Hub)
+		return fmt.Sprintf("cluster %s of the control plane with the identity %s", c.Cluster, c.Hub)
 	}
-	return fmt.Sprintf("cluster %s of the hub at %s, which has the identity %s", c.Cluster, c.Address, c.Hub)
+	return fmt.Sprintf("cluster %s of the control plane at %s, which has the identity %s", c.Cluster, c.Address, c.Hub)
 }
 
 // Holder is a hub that asks for a member. The zero value is one that does not know

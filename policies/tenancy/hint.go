@@ -142,7 +142,7 @@ func guarded(fences []right) []string {
 		}
 	}
 	if len(names) > 0 {
-		out = append(out, fmt.Sprintf("whoever may write %s is held by none: an administrator writes this, or has a Kustomization of his own do it", strings.Join(names, ", ")))
+		out = append(out, fmt.Sprintf("%s set bounds, and are an administrator's to write: take them out of these files, and have him apply them, or a Kustomization of his own", strings.Join(names, ", ")))
 	}
 	return out
 }

@@ -25,7 +25,7 @@ func TestWhatHoldsTenants(t *testing.T) {
 		`resource "clusterrolebindings" in API group "rbac.authorization.k8s.io" at the cluster scope`:            "clusterrolebindings.rbac.authorization.k8s.io",
 		`resource "validatingadmissionpolicies" in API group "admissionregistration.k8s.io" at the cluster scope`: "validatingadmissionpolicies.admissionregistration.k8s.io",
 	} {
-		want := lead + "whoever may write " + where + " is held by none: an administrator writes this, or has a Kustomization of his own do it"
+		want := lead + where + " set bounds, and are an administrator's to write: take them out of these files, and have him apply them, or a Kustomization of his own"
 		if got := who.Hint(denies(`patch ` + what)); got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", what, got, want)
 		}
@@ -131,7 +131,7 @@ func TestHintsForMany(t *testing.T) {
 		"in one text":                {[]string{patch("gadgets", "example.com") + "; " + patch("services", "")}, "to allow it: " + own("gadgets") + "; " + edit},
 		"more than anybody reads":    {[]string{patch("a", "example.com"), patch("b", "example.com"), patch("c", "example.com"), patch("d", "example.com")}, "to allow it, the first 3 of 4: " + own("a") + "; " + own("b") + "; " + own("c")},
 		"a fence and other things":   {[]string{patch("services", ""), patch("namespaces", "")}, namespace + "to allow the rest: " + edit},
-		"several fences":             {[]string{patch("resourcequotas", ""), patch("limitranges", ""), patch("limitranges", "")}, "whoever may write resourcequotas, limitranges is held by none: an administrator writes this, or has a Kustomization of his own do it"},
+		"several fences":             {[]string{patch("resourcequotas", ""), patch("limitranges", ""), patch("limitranges", "")}, "resourcequotas, limitranges set bounds, and are an administrator's to write: take them out of these files, and have him apply them, or a Kustomization of his own"},
 		"one that a shell would run": {[]string{patch("x$(id)", ""), patch("services", "")}, "to allow it: " + edit},
 	} {
 		t.Run(name, func(t *testing.T) {

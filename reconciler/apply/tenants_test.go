@@ -352,7 +352,7 @@ func TestAnAdministratorIsNotSteeredByOthers(t *testing.T) {
 	w.kustomization("web", func(spec *kustomizev1.KustomizationSpec) { spec.SourceRef.Namespace = theirs.namespace })
 	message := w.awaitReason("web", revision, applier.ReasonForbidden)
 	want := "it acts as the service account " + w.namespace + "/default, as it names no spec.serviceAccountName and spec.sourceRef is in the namespace " +
-		theirs.namespace + ", which --privileged-source-namespaces does not name; whoever may write clusterrolebindings.rbac.authorization.k8s.io is held by none"
+		theirs.namespace + ", which --privileged-source-namespaces does not name; clusterrolebindings.rbac.authorization.k8s.io set bounds, and are an administrator's to write"
 	if !strings.Contains(message, want) {
 		t.Errorf("message = %q, want it to say %q", message, want)
 	}

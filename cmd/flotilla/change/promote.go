@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/customization"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/internal/contexts"
 	"github.com/flotilla-io/flotilla/internal/promotion"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/interpreter/lua"
@@ -214,7 +215,7 @@ func (p *promoteFlags) back(cmd *cobra.Command, kind, name string) error {
 		Cluster: p.cluster, Hub: hub, Member: member, PolicyName: p.policyName, Within: p.wait, DryRun: p.dryRun != "none",
 	})
 	if err != nil {
-		return fleet.Describe(err)
+		return fleet.Describe(fleet.Meanwhile(of.String(), err))
 	}
 	return p.reportReturned(cmd, returned)
 }
@@ -265,6 +266,7 @@ func (p *promoteFlags) member() (meta.RESTMapper, client.Client, error) {
 	}
 	cfg, err := factory.ToRESTConfig()
 	if err != nil && p.kubeconfig != "" {
+		err = contexts.Explain(factory.ToRawKubeConfigLoader(), p.context, err)
 		return nil, nil, fmt.Errorf("find cluster %s: %w; --cluster-kubeconfig names the file that leads to it", p.cluster, err)
 	}
 	if err != nil {

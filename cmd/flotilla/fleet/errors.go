@@ -21,6 +21,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/internal/contexts"
 )
 
 // Describe says what an error of the control plane means for who asked, and what
@@ -50,13 +51,14 @@ func describe(server string, err error) error {
 	var file *fs.PathError
 	var refused *proxyError
 	var nothing *meta.NoResourceMatchError
+	var unknown *contexts.UnknownError
 	switch {
 	case err == nil, errors.Is(err, context.Canceled):
 		return err
 	case clientcmd.IsEmptyConfig(err):
 		return fmt.Errorf("no control plane is known%s: --kubeconfig names the file that leads to it", named(os.Getenv("KUBECONFIG")))
-	case noContext(err) != "":
-		return fmt.Errorf("context %q does not exist: flotilla kubectl config get-contexts lists those that do", noContext(err))
+	case errors.As(err, &unknown):
+		return err
 	case errors.As(err, &file):
 		return fmt.Errorf("find the control plane: %w; --kubeconfig names the file that leads to it", err)
 	case errors.As(err, &refused):
@@ -87,20 +89,6 @@ func describe(server string, err error) error {
 		return err
 	}
 }
-
-// noContext returns the context that a kubeconfig lacks, which client-go says in an error
-// without a type; empty for any other error.
-func noContext(err error) string {
-	text := err.Error()
-	if found := lacking.FindStringSubmatch(text); found != nil {
-		return found[1]
-	}
-	_, name, _ := strings.Cut(text, "context was not found for specified context: ")
-	return strings.TrimSpace(name)
-}
-
-// lacking is how client-go says so of a context that was asked for.
-var lacking = regexp.MustCompile(`^context "([^"]+)" does not exist$`)
 
 // lacksRight says whether a server refused something since the caller may not do it.
 // What is protected, or over a quota, is refused by the same code, whoever asks, and says
@@ -142,8 +130,9 @@ func CompletedOf(server string, err error) error {
 	var request *url.Error
 	var network net.Error
 	var partly *discovery.ErrGroupDiscoveryFailed
+	var unknown *contexts.UnknownError
 	if errors.As(err, &status) || errors.As(err, &request) || errors.As(err, &network) || errors.As(err, &partly) ||
-		errors.Is(err, context.Canceled) || meta.IsNoMatchError(err) || clientcmd.IsEmptyConfig(err) || clientcmd.IsConfigurationInvalid(err) || noContext(err) != "" ||
+		errors.Is(err, context.Canceled) || meta.IsNoMatchError(err) || clientcmd.IsEmptyConfig(err) || clientcmd.IsConfigurationInvalid(err) || errors.As(err, &unknown) ||
 		strings.Contains(err.Error(), "error loading config file") { // has no type
 		return DescribeOf(server, err)
 	}

@@ -149,7 +149,7 @@ func (f *Flags) factory(cluster string, timeout time.Duration) cmdutil.Factory {
 	return cmdutil.NewFactory(cmdutil.NewMatchVersionFlags(f.getter(cluster, timeout)))
 }
 
-func (f *Flags) getter(cluster string, timeout time.Duration) *genericclioptions.ConfigFlags {
+func (f *Flags) getter(cluster string, timeout time.Duration) getter {
 	config := genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(discoveryBurst).WithDiscoveryQPS(discoveryQPS)
 	f.connection(config)
 	config.KubeConfig, config.Context, config.Namespace = &f.Kubeconfig, &f.Context, &f.Namespace
@@ -168,7 +168,7 @@ func (f *Flags) getter(cluster string, timeout time.Duration) *genericclioptions
 		}
 		return cfg
 	}
-	return config
+	return getter{config}
 }
 
 // connection copies what AddConnectionTo's flags say.

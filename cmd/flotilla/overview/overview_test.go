@@ -182,6 +182,12 @@ func testWrong(t *testing.T, w *world) {
 	if got := w.call(t.Context(), "trace deployment/web -n shop"); !strings.Contains(got.Out, `"Sell more"`) {
 		t.Errorf("trace: %s", got)
 	}
+	w.commit(t, "Name an image that is nowhere", map[string]string{"app/deep/web.yaml": strings.ReplaceAll(app, "nginx:1.29", "fake/nginx:1.29")})
+	_ = w.call(t.Context(), "reconcile ks web --with-source --timeout 1s") // it waits for what never gets ready
+	got = w.until(t, "status", "ErrImagePull: ")
+	if !strings.Contains(got.Out, "Deployment shop/web in east: ") {
+		t.Errorf("status: %s", got)
+	}
 }
 
 // bindings is how many templates a large control plane has here.

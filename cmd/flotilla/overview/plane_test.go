@@ -95,11 +95,11 @@ func TestNobodyLeads(t *testing.T) {
 		ahead time.Duration
 		want  string
 	}{
-		{name: "nobody ever did", want: "no controller has led here yet"},
+		{name: "nobody ever did", want: "none have since the control plane was made"},
 		{name: "a replica does", lease: &coordinationv1.LeaseSpec{HolderIdentity: ptr.To("a"), RenewTime: renewed(0)}},
 		{name: "its machine's clock and ours differ", ahead: -2 * time.Hour, lease: &coordinationv1.LeaseSpec{HolderIdentity: ptr.To("a"), RenewTime: renewed(2 * time.Hour)}},
-		{name: "it was killed", lease: &coordinationv1.LeaseSpec{HolderIdentity: ptr.To("a"), RenewTime: renewed(2 * time.Minute)}, want: "who led was last heard "},
-		{name: "it was stopped", lease: &coordinationv1.LeaseSpec{HolderIdentity: ptr.To(""), RenewTime: renewed(time.Minute)}, want: "who led gave it up "},
+		{name: "it was killed", lease: &coordinationv1.LeaseSpec{HolderIdentity: ptr.To("a"), RenewTime: renewed(2 * time.Minute)}, want: "the last ones were heard of "},
+		{name: "it was stopped", lease: &coordinationv1.LeaseSpec{HolderIdentity: ptr.To(""), RenewTime: renewed(time.Minute)}, want: "the last ones stopped "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if ahead = tc.ahead; tc.lease != nil {
@@ -121,7 +121,7 @@ func TestNobodyLeads(t *testing.T) {
 				}
 				return
 			}
-			if said.Code == 0 || !strings.Contains(said.Out, "ControlPlane flotilla: nobody runs the loops: "+tc.want) {
+			if said.Code == 0 || !strings.Contains(said.Out, "ControlPlane flotilla: no controllers run here: "+tc.want) {
 				t.Errorf("status: %s", said)
 			}
 			if resumed.Code == 0 || !strings.Contains(resumed.Err, tc.want) || strings.Contains(resumed.Out, "nothing to resume") {

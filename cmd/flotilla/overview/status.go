@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/checkup"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
@@ -71,7 +72,7 @@ func (o *statusOptions) run(ctx context.Context, out io.Writer) error {
 	if o.watch {
 		return o.follow(ctx, hub, out)
 	}
-	found, err := surveyOf(ctx, hub, o.flags.Namespace, o.clock.Now())
+	found, err := o.survey(ctx, hub)
 	if err != nil {
 		return fleet.Describe(err)
 	}
@@ -82,6 +83,15 @@ func (o *statusOptions) run(ctx context.Context, out io.Writer) error {
 		return verdict(found)
 	}
 	return nil
+}
+
+// survey reads the fleet, and asks the clusters about what is shown as not ready.
+func (o *statusOptions) survey(ctx context.Context, hub client.Reader) (situation.Fleet, error) {
+	found, err := surveyOf(ctx, hub, o.flags.Namespace, o.clock.Now())
+	if err == nil {
+		checkup.Examine(ctx, o.flags, &found)
+	}
+	return found, err
 }
 
 // verdict is the error of --check; nil for a fleet that is ready.
@@ -115,7 +125,7 @@ func (o *statusOptions) follow(ctx context.Context, hub client.Reader, out io.Wr
 	var last []byte
 	first := true
 	for {
-		found, err := surveyOf(ctx, hub, o.flags.Namespace, o.clock.Now())
+		found, err := o.survey(ctx, hub)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

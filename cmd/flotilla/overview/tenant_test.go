@@ -41,32 +41,44 @@ func as(t *testing.T, env *servertest.Env, user, role, namespace string) *world 
 	return &world{env: &servertest.Env{Kubeconfig: kubeconfig}, cache: t.TempDir()}
 }
 
-// TestTraceOfATenant: what he may read is shown, and what he may not is noted.
-func TestTraceOfATenant(t *testing.T) {
+// TestWhatATenantSees: what he may read is shown, and what he may not is noted.
+func TestWhatATenantSees(t *testing.T) {
 	env := servertest.New(t)
 	namespace := env.Namespace(t)
 	pods := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "nginx"}}},
 	}
+	binding := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web-deployment", Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "6f1c"}},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: "web"},
+			Clusters: []workv1alpha2.TargetCluster{{Name: "east", Replicas: 1}, {Name: "west", Replicas: 1}},
+		},
+	}
 	for _, obj := range []client.Object{
 		&appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
 			Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, Template: pods},
 		},
-		&workv1alpha2.ResourceBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web-deployment", Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "6f1c"}},
-			Spec: workv1alpha2.ResourceBindingSpec{
-				Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: "web"},
-				Clusters: []workv1alpha2.TargetCluster{{Name: "east", Replicas: 1}},
-			},
-		},
+		binding,
 	} {
 		if err := env.Hub.Create(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
 	}
+	binding.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy}}
+	if err := env.Hub.Status().Update(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
 	w := as(t, env, "tenant", "view", namespace)
+	for name, line := range map[string]string{
+		"tenant-tree": "tree deployment/web", "tenant-tree-binding": "tree rb/web-deployment --compact", "tenant-tree-namespace": "tree namespace/NS",
+		"tenant-tree-json": "tree deployment/web -o json",
+	} {
+		said := w.call(t.Context(), strings.ReplaceAll(line, "NS", namespace)+" -n "+namespace)
+		golden(t, name+".txt", strings.ReplaceAll(said.String(), namespace, "NS"))
+	}
 	for line, want := range map[string][]string{
 		"trace deployment/web":    {"ResourceBinding NS/web-deployment", "east", "not known", "You may not read Works: ", "not looked at: "},
 		"trace rb/web-deployment": {"Deployment NS/web", "east", "You may not read Works: "},

@@ -76,7 +76,7 @@ func runTrace(ctx context.Context, f *fleet.Flags, w io.Writer, out *output, at 
 	if done, err := out.structured(w, t.out); done {
 		return err
 	}
-	return t.out.Text(tint.For(w))
+	return t.out.Text(tint.For(w), lineage.TextOptions{Width: widthOf(w)})
 }
 
 // tracer follows one object in both directions.

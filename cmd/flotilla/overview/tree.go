@@ -10,6 +10,7 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,14 +44,14 @@ was placed, and what each cluster has of it, as the clusters last reported.`,
 			if err != nil {
 				return err
 			}
-			root, err := grow(cmd.Context(), f, kind, name)
+			root, notes, err := grow(cmd.Context(), f, kind, name)
 			if err != nil {
 				return fleet.Describe(err)
 			}
 			if compact {
 				root = root.Compact()
 			}
-			return printTree(cmd.OutOrStdout(), &out, root)
+			return printTree(cmd.OutOrStdout(), &out, root, notes)
 		},
 	}
 	out.addTo(cmd, asJSON, asYAML)
@@ -58,27 +59,36 @@ was placed, and what each cluster has of it, as the clusters last reported.`,
 	return cmd
 }
 
-func printTree(w io.Writer, out *output, root lineage.Node) error {
+func printTree(w io.Writer, out *output, root lineage.Node, notes []string) error {
 	value := struct {
 		APIVersion string       `json:"apiVersion"`
 		Kind       string       `json:"kind"`
 		Root       lineage.Node `json:"root"`
-	}{situation.APIVersion, "ObjectTree", root}
+		Notes      []string     `json:"notes,omitempty"`
+	}{situation.APIVersion, "ObjectTree", root, notes}
 	if done, err := out.structured(w, value); done {
 		return err
 	}
-	return root.Draw(w, lineage.TreeOptions{ASCII: os.Getenv("TERM") == "dumb"})
+	if err := root.Draw(w, lineage.TreeOptions{ASCII: os.Getenv("TERM") == "dumb"}); err != nil {
+		return err
+	}
+	for _, note := range notes {
+		if _, err := fmt.Fprintf(w, "\n%s\n", note); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// grow reads the tree of an object.
-func grow(ctx context.Context, f *fleet.Flags, kind, name string) (lineage.Node, error) {
+// grow reads the tree of an object. Notes say what of it could not be read.
+func grow(ctx context.Context, f *fleet.Flags, kind, name string) (root lineage.Node, notes []string, err error) {
 	hub, err := listing.Hub(f)
 	if err != nil {
-		return lineage.Node{}, err
+		return root, nil, err
 	}
 	obj, err := lookup(ctx, f, "", kind, name)
 	if err != nil {
-		return lineage.Node{}, err
+		return root, nil, err
 	}
 	g := &grower{reader: reader{hub}, met: map[client.ObjectKey]bool{}}
 	gk := obj.GroupVersionKind().GroupKind()
@@ -86,31 +96,54 @@ func grow(ctx context.Context, f *fleet.Flags, kind, name string) (lineage.Node,
 	case gk == kustomizev1.GroupVersion.WithKind(kustomizev1.KustomizationKind).GroupKind():
 		var ks kustomizev1.Kustomization
 		if err := into(obj, &ks); err != nil {
-			return lineage.Node{}, err
+			return root, nil, err
 		}
-		return g.kustomization(ctx, &ks)
+		root, err = g.kustomization(ctx, &ks)
+		return root, g.notes(), err
 	case gk.Group == workv1alpha2.GroupVersion.Group:
 		t := &tracer{reader: g.reader}
 		template, err := t.carried(ctx, obj)
 		if err != nil {
-			return lineage.Node{}, err
+			return root, nil, err
 		}
 		if template == nil {
-			return lineage.Node{Object: objectOf(obj, ""), Text: "its template is gone"}, nil
+			return lineage.Node{Object: objectOf(obj, "")}, t.out.Notes, nil
 		}
 		obj = template
 	}
 	nodes, err := g.templates(ctx, []inventory.Entry{{ID: inventory.IDOf(obj), Version: obj.GroupVersionKind().Version}})
 	if err != nil {
-		return lineage.Node{}, err
+		return root, nil, err
 	}
-	return nodes[0], nil
+	return nodes[0], g.notes(), nil
 }
 
 // grower reads trees. A Kustomization that hangs below itself is met once.
 type grower struct {
 	reader
 	met map[client.ObjectKey]bool
+	// unread are what may not be read, in the order in which that was found.
+	unread []string
+}
+
+// may says whether an answer is more than that the caller may not read something, of which
+// it makes a note.
+func (g *grower) may(err error, what string) bool {
+	if !apierrors.IsForbidden(err) {
+		return true
+	}
+	if !slices.Contains(g.unread, what) {
+		g.unread = append(g.unread, what)
+	}
+	return false
+}
+
+// notes say what a tree lacks; none where it is whole.
+func (g *grower) notes() []string {
+	if len(g.unread) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("You may not read %s: what hangs below is left out, or shown as bindings tell of it.", strings.Join(g.unread, ", "))}
 }
 
 // kustomization reads the tree of a Kustomization: what its inventory lists.
@@ -145,7 +178,8 @@ func (g *grower) templates(ctx context.Context, entries []inventory.Entry) ([]li
 		all = append(all, b)
 	}
 	works, err := g.worksOf(ctx, all)
-	if err != nil {
+	blind := !g.may(err, unreadWorks)
+	if err != nil && !blind {
 		return nil, err
 	}
 	silent, err := g.silences(ctx)
@@ -159,11 +193,13 @@ func (g *grower) templates(ctx context.Context, entries []inventory.Entry) ([]li
 			Kind:       e.ID.GroupKind.Kind, Namespace: e.ID.Namespace, Name: e.ID.Name,
 		}}
 		switch b := bindings[e.ID]; {
+		case b != nil && blind:
+			grown(&node, b, reportedNodes(node.Object, b, silent), silent)
 		case b != nil:
-			grown(&node, b, works[b.GetLabels()[idLabel(b)]], silent)
+			grown(&node, b, worksNodes(works[b.GetLabels()[idLabel(b)]], silent), silent)
 		case e.ID.GroupKind == (schema.GroupKind{Kind: "Namespace"}):
 			carriers, err := g.worksOfNamespace(ctx, e.ID.Name)
-			if err != nil {
+			if err != nil && g.may(err, unreadWorks) {
 				return nil, err
 			}
 			node.Children = worksNodes(carriers, silent)
@@ -186,6 +222,9 @@ func (g *grower) nested(ctx context.Context, node lineage.Node) (lineage.Node, e
 	}
 	var ks kustomizev1.Kustomization
 	if err := g.hub.Get(ctx, key, &ks); err != nil {
+		if !g.may(err, "Kustomizations in namespace "+node.Namespace) {
+			return node, nil
+		}
 		return node, client.IgnoreNotFound(err)
 	}
 	return g.kustomization(ctx, &ks)
@@ -204,10 +243,11 @@ func (g *grower) bindings(ctx context.Context, entries []inventory.Entry) (map[i
 			obj.SetNamespace(e.ID.Namespace)
 			obj.SetName(e.ID.Name)
 			b, err := g.binding(ctx, obj)
-			if err != nil {
+			switch {
+			case !g.may(err, unreadBindings(e.ID.Namespace)):
+			case err != nil:
 				return nil, err
-			}
-			if b != nil {
+			case b != nil:
 				out[e.ID] = b
 			}
 		}
@@ -223,7 +263,7 @@ func (g *grower) bindings(ctx context.Context, entries []inventory.Entry) (map[i
 		if ns == "" {
 			read = listing.Each(ctx, g.hub, &workv1alpha2.ClusterResourceBindingList{}, func(b *workv1alpha2.ClusterResourceBinding) { out[templateID(b)] = b })
 		}
-		if err := read(); err != nil {
+		if err := read(); err != nil && g.may(err, unreadBindings(ns)) {
 			return nil, err
 		}
 	}
@@ -239,13 +279,24 @@ func (g *grower) bindings(ctx context.Context, entries []inventory.Entry) (map[i
 	return out, nil
 }
 
+const unreadWorks = "Works"
+
+// unreadBindings are what the bindings of a namespace are called, or those of templates that
+// are in none.
+func unreadBindings(namespace string) string {
+	if namespace == "" {
+		return "ClusterResourceBindings"
+	}
+	return "ResourceBindings in namespace " + namespace
+}
+
 func templateID(b workv1alpha2.Binding) inventory.ID {
 	ref := b.BindingSpec().Resource
 	return inventory.ID{Namespace: ref.Namespace, Name: ref.Name, GroupKind: schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()}
 }
 
-// grown hangs a binding and its Works below a template.
-func grown(node *lineage.Node, b workv1alpha2.Binding, works []*workv1alpha1.Work, silent rollup.Silences) {
+// grown hangs a binding, and what is below that, below a template.
+func grown(node *lineage.Node, b workv1alpha2.Binding, below []lineage.Node, silent rollup.Silences) {
 	part := situation.PartOf(b, silent)
 	kind := workv1alpha2.ResourceKindResourceBinding
 	if b.GetNamespace() == "" {
@@ -254,7 +305,7 @@ func grown(node *lineage.Node, b workv1alpha2.Binding, works []*workv1alpha1.Wor
 	child := lineage.Node{
 		Object:   lineage.Object{APIVersion: workv1alpha2.GroupVersion.String(), Kind: kind, Namespace: b.GetNamespace(), Name: b.GetName()},
 		Text:     placementText(b),
-		Children: worksNodes(works, silent),
+		Children: below,
 	}
 	node.State = states[part.State]
 	ready := 0
@@ -321,6 +372,40 @@ func worksNodes(works []*workv1alpha1.Work, silent rollup.Silences) []lineage.No
 		out = append(out, node)
 	}
 	return out
+}
+
+// reportedNodes are the objects in members, as far as a binding tells of them, for those who
+// may not read Works.
+func reportedNodes(template lineage.Object, b workv1alpha2.Binding, silent rollup.Silences) []lineage.Node {
+	items := b.BindingStatus().AggregatedStatus
+	var out []lineage.Node
+	for _, target := range plan.Targets(b.BindingSpec()) {
+		node := lineage.Node{Object: template, Text: "nothing reported yet"}
+		node.Cluster = target.Name
+		for i := range items {
+			if items[i].ClusterName == target.Name {
+				node.Text = reportedText(&items[i])
+			}
+		}
+		if s, ok := silent[target.Name]; ok {
+			node.State, node.Text = situation.Unknown, s.String()+"; last heard: "+node.Text
+		}
+		out = append(out, node)
+	}
+	return out
+}
+
+// reportedText is what a binding says of one cluster.
+func reportedText(item *workv1alpha2.AggregatedStatusItem) string {
+	health := string(rollup.Shown(item.Health, item.Status))
+	switch {
+	case !item.Applied:
+		return strings.TrimSuffix("not applied: "+item.AppliedMessage, ": ")
+	case health == "":
+		return "applied"
+	default:
+		return health
+	}
 }
 
 // memberText is what a member last reported of an object.

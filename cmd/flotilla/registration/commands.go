@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/internal/contexts"
 	"github.com/flotilla-io/flotilla/internal/join"
 )
 
@@ -54,9 +55,10 @@ func (m *memberFlags) connect() (*rest.Config, client.Client, error) {
 func connect(what, path, context string) (*rest.Config, client.Client, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = path
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context}).ClientConfig()
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: context})
+	cfg, err := loader.ClientConfig()
 	if err != nil {
-		return nil, nil, fmt.Errorf("find %s: %w", what, err)
+		return nil, nil, fmt.Errorf("find %s: %w", what, contexts.Explain(loader, context, err))
 	}
 	cfg.QPS = -1
 	c, err := client.New(cfg, client.Options{Scheme: scheme.New()})

@@ -85,7 +85,7 @@ func (j *joining) run(cmd *cobra.Command, args []string) (err error) {
 		j.opts.Progress = printSteps(cmd.OutOrStdout())
 	}
 	if err := join.Join(cmd.Context(), j.opts); err != nil {
-		return described(j.fleet, err)
+		return described(j.fleet, fleet.Meanwhile("cluster "+j.opts.Name, err))
 	}
 	if j.opts.DryRun {
 		return nil

@@ -20,6 +20,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/command"
+	"github.com/flotilla-io/flotilla/internal/contexts"
 	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/registration"
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
@@ -156,7 +157,7 @@ func (r *registering) run(cmd *cobra.Command, args []string) error {
 	}
 	r.agent.Kubeconfig = kubeconfig
 	if err := installation.Install(cmd.Context(), member, r.agent); err != nil {
-		return err
+		return fleet.Meanwhile("cluster "+r.cluster.name, err)
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "cluster %s registered: its agent is the Deployment %s/%s\n", r.cluster.name, r.agent.Namespace, installation.DefaultName)
 	if err == nil && !r.agent.Lasting {
@@ -179,6 +180,8 @@ func (r *registering) check() error {
 		return fmt.Errorf("--cluster-name %q is no name for a cluster: at most 48 characters, each a-z, 0-9 or -, the first and last no -", r.cluster.name)
 	case r.agent.Replicas != 1:
 		return fmt.Errorf("--karmada-agent-replicas %d: one agent runs, since each keeps what it knows to itself", r.agent.Replicas)
+	case r.agent.Image == imageToFillIn && r.standalone == "":
+		return errors.New("--karmada-agent-image IMAGE: put an image of flotilla-agent in the place of IMAGE that the cluster can pull, such as registry.example/flotilla-agent:v1; --standalone FOLDER runs the agent without one")
 	case r.expiration < minExpiration:
 		return fmt.Errorf("--cert-expiration-seconds %d is too short: at least %d", r.expiration, minExpiration)
 	}
@@ -199,7 +202,7 @@ func (r *registering) find() (*rest.Config, error) {
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: r.member.context})
 	cfg, err := loader.ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("find the member cluster: %w", err)
+		return nil, fmt.Errorf("find the member cluster: %w", contexts.Explain(loader, r.member.context, err))
 	}
 	cfg.QPS = -1
 	if r.cluster.name != "" {

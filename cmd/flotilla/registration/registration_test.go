@@ -66,13 +66,15 @@ func TestWrongCalls(t *testing.T) {
 	for _, line := range []string{
 		"join", "join east", "join east west", "unjoin", "join East --cluster-kubeconfig {member} --kubeconfig {member}",
 		"token make", "token create --kubeconfig {none}", "token create a b", "token create --print-register-command=maybe",
-		"token create --print-register-command=agent", "token delete",
+		"token create --print-register-command=agent", "token create --karmada-agent-image registry.example/flotilla-agent:v1", "token delete",
 		"register", "register hub:6443", "register hub:6443 --token abcdef.0123456789abcdef",
 		"register http://hub --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash}",
 		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --cluster-name North",
 		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --cert-expiration-seconds 5",
 		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --karmada-agent-replicas 2",
 		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --karmada-agent-image registry.example/flotilla-agent:v1 --kubeconfig {none} --cluster-name north",
+		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --karmada-agent-image IMAGE --kubeconfig {member}",
+		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --karmada-agent-image registry.example/flotilla-agent:v1 --kubeconfig {member} --context south",
 		"register 127.0.0.1:1 --token wrong --discovery-token-ca-cert-hash {hash} --kubeconfig {member} --wait 0s",
 		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --karmada-agent-image registry.example/flotilla-agent:v1 --kubeconfig {member} --dry-run",
 		"register hub:6443 --token abcdef.0123456789abcdef --discovery-token-ca-cert-hash {hash} --kubeconfig {member} --dry-run",
@@ -156,8 +158,13 @@ func TestLifeOfACluster(t *testing.T) {
 		return err == nil && !signed
 	})
 	s.run("register {address} --token {token} --discovery-token-ca-cert-hash {hash} --cluster-name north --karmada-agent-image registry.example/flotilla-agent:v1 --kubeconfig {member} --discovery-timeout 10s --wait 0s")
-	if want, got := strings.Join(strings.Fields(out)[:3], " "), "flotilla register "+s.values["address"]; want != got {
-		t.Errorf("the line begins with %q, want %q", got, want)
+	for _, of := range []struct{ image, printed string }{{"IMAGE", out}, {"registry.example/flotilla-agent:v1", lineOf(t, "token", "create", "--cluster-name", "north",
+		"--print-register-command", "--karmada-agent-image", "registry.example/flotilla-agent:v1", "--kubeconfig", env.Kubeconfig)}} {
+		want := "flotilla register " + s.values["address"] + " --token " + after(t, of.printed, "--token ") + " --discovery-token-ca-cert-hash " + s.values["hash"] +
+			" --cluster-name north --karmada-agent-image " + of.image + "\n"
+		if of.printed != want {
+			t.Errorf("the line is %q, want %q", of.printed, want)
+		}
 	}
 	d := &appsv1.Deployment{}
 	if err := member.Hub.Get(t.Context(), client.ObjectKey{Namespace: "karmada-system", Name: "karmada-agent"}, d); err != nil {
@@ -246,7 +253,7 @@ func TestRegisterAClusterOfAnotherHub(t *testing.T) {
 	}
 
 	said, file := register()
-	for _, want := range []string{"cluster north is not registered, and its token is as good as before", "it is cluster east of the hub at https://two", "--take-over"} {
+	for _, want := range []string{"cluster north is not registered, and its token is as good as before", "it is cluster east of the control plane at https://two", "--take-over"} {
 		if said.Code == 0 || !strings.Contains(said.String(), want) {
 			t.Errorf("it ends with %d and says %q, want %q", said.Code, said, want)
 		}
@@ -259,7 +266,7 @@ func TestRegisterAClusterOfAnotherHub(t *testing.T) {
 	}
 
 	said, _ = register("--take-over", "--dry-run")
-	for _, want := range []string{"taking over cluster east of the hub at https://two", "ConfigMap default/theirs stays: unless this control plane asks for it", "ClusterRole flotilla:edit goes on giving rights", "would write"} {
+	for _, want := range []string{"taking over cluster east of the control plane at https://two", "ConfigMap default/theirs stays: unless this control plane asks for it", "ClusterRole flotilla:edit goes on giving rights", "would write"} {
 		if said.Code != 0 || !strings.Contains(said.Out, want) {
 			t.Errorf("--take-over --dry-run ends with %d and says %q, want %q", said.Code, said, want)
 		}
@@ -269,7 +276,7 @@ func TestRegisterAClusterOfAnotherHub(t *testing.T) {
 	}
 
 	said, file = register("--take-over")
-	for _, want := range []string{"taking over cluster east of the hub at https://two", "ConfigMap default/theirs stays: unless this control plane asks for it", "cluster north registered"} {
+	for _, want := range []string{"taking over cluster east of the control plane at https://two", "ConfigMap default/theirs stays: unless this control plane asks for it", "cluster north registered"} {
 		if said.Code != 0 || !strings.Contains(said.Out, want) {
 			t.Errorf("with --take-over it ends with %d and says %q, want %q", said.Code, said, want)
 		}

@@ -146,7 +146,7 @@ func TestWhoMayNotUnregister(t *testing.T) {
 	}{
 		"nobody's":                 {},
 		"its own":                  {claim: &claims.Claim{Hub: "mine", Cluster: "edge", Mode: claims.Pull}},
-		"another control plane's":  {claim: &claims.Claim{Hub: "theirs", Cluster: "north", Mode: claims.Pull}, want: "belongs to another control plane, cluster north of the hub with the identity theirs"},
+		"another control plane's":  {claim: &claims.Claim{Hub: "theirs", Cluster: "north", Mode: claims.Pull}, want: "belongs to another control plane, cluster north of the control plane with the identity theirs"},
 		"that of another cluster":  {claim: &claims.Claim{Hub: "mine", Cluster: "west", Mode: claims.Push}, want: "the cluster west of this control plane, and not edge"},
 		"that of the original":     {claim: &claims.Claim{Hub: "mine", Cluster: "edge", Mode: claims.Pull, Mark: mark}, want: "has seen more of this control plane than its store knows"},
 		"its own, while it waits":  {claim: &claims.Claim{Hub: "mine", Cluster: "edge", Mode: claims.Pull}, hold: &claims.Hold{Clusters: []string{"edge"}}, want: "flotilla resume hub"},

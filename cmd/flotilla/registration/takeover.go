@@ -66,7 +66,7 @@ func (r *registering) claim(cmd *cobra.Command, hub *rest.Config, member client.
 	if errors.Is(err, join.ErrClaimed) {
 		return fmt.Errorf("cluster %s is not registered, and its token is used: %w", r.cluster.name, err)
 	}
-	return err
+	return fleet.Meanwhile("cluster "+r.cluster.name, err)
 }
 
 // tellTakeOver prints what it means that the cluster is taken over, if it is to be.

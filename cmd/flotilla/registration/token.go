@@ -1,6 +1,7 @@
 package registration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,8 @@ type creation struct {
 	taint []string
 	ttl   time.Duration
 	print string
+	// image of the agent in the line for register; empty leaves it to the reader.
+	image string
 }
 
 // What --print-register-command prints.
@@ -75,6 +78,7 @@ Where a cluster is, its labels and its taints are what policies select it by. Sa
 them here: what its agent says of itself counts for nothing until an administrator
 has said the same.`,
 		Example: `  flotilla token create --cluster-name north --cluster-region eu --print-register-command
+  flotilla token create --cluster-name south --print-register-command --karmada-agent-image registry.example/flotilla-agent:v1
   flotilla token create --cluster-name edge-7 --print-register-command=agent
   flotilla token create --ttl 2h --description "the new rack"`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -98,7 +102,8 @@ has said the same.`,
 	flags.StringToStringVar(&c.opts.Properties.Labels, "cluster-labels", nil, "labels of the cluster that registers (KEY=VALUE), for policies to select by")
 	flags.StringSliceVar(&c.taint, "cluster-taints", nil, "taints of the cluster that registers (KEY=VALUE:EFFECT)")
 	flags.StringVar(&c.opts.Properties.ApplyAs, "apply-as", "", "as whom templates are applied in the cluster that registers: "+clusterv1alpha1.ApplyAsAuthor+", as who applied them, as without the flag; or "+clusterv1alpha1.ApplyAsHub+", with all rights")
-	flags.StringVar(&c.print, "print-register-command", printToken, "print the whole line to run beside the cluster: with no value that of register, with =agent that of flotilla-agent, where KUBECONFIG is the file that leads to the cluster")
+	flags.StringVar(&c.print, "print-register-command", printToken, "print the whole line to run beside the cluster: with no value that of register, where IMAGE is the image of the agent; with =agent that of flotilla-agent, where KUBECONFIG is the file that leads to the cluster")
+	flags.StringVar(&c.image, "karmada-agent-image", "", "image of the agent in the line for register, from a registry that the cluster can pull from")
 	flags.Lookup("print-register-command").NoOptDefVal = printRegister
 	completeApplyAs(cmd)
 	return cmd
@@ -116,6 +121,9 @@ func (c *creation) run(cmd *cobra.Command, args []string) error {
 	}
 	if c.print == printAgent && c.opts.Cluster == "" {
 		return command.Usage(errors.New("--cluster-name is missing: the line for flotilla-agent names its cluster"))
+	}
+	if c.image != "" && c.print != printRegister {
+		return command.Usage(errors.New("--karmada-agent-image is for the line of register: it goes with --print-register-command"))
 	}
 	if err := join.CheckApplyAs(c.opts.Properties.ApplyAs); err != nil {
 		return command.Usage(fmt.Errorf("--apply-as: %w", err))
@@ -151,6 +159,9 @@ func (c *creation) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
+// imageToFillIn stands for the image of the agent in the line for register: none is published.
+const imageToFillIn = "IMAGE"
+
 // line returns what makes the line to run beside the cluster of a token.
 func (c *creation) line(ctx context.Context, errOut io.Writer) (func(token string) string, error) {
 	cfg, err := c.fleet.Config()
@@ -176,7 +187,7 @@ func (c *creation) line(ctx context.Context, errOut io.Writer) (func(token strin
 		if c.opts.Cluster != "" {
 			out += " --cluster-name " + c.opts.Cluster
 		}
-		return out
+		return out + " --karmada-agent-image " + cmp.Or(c.image, imageToFillIn)
 	}, nil
 }
 

@@ -142,7 +142,7 @@ func (u *unregistering) describe(err error) error {
 	if u.asAgent && apierrors.IsForbidden(err) {
 		return fmt.Errorf("the agent's own credentials do not allow to take cluster %s out (%w): name an administrator's kubeconfig of the control plane with --karmada-config", u.name, err)
 	}
-	return fleet.Describe(err)
+	return fleet.Describe(fleet.Meanwhile("cluster "+u.name, err))
 }
 
 // mayLeave errs if the control plane may not take the cluster out, before anything is
@@ -272,14 +272,14 @@ func (u *unregistering) abandon(cmd *cobra.Command, hub client.Client) error {
 // credentials of all clusters.
 func (u *unregistering) cleanUp(cmd *cobra.Command, member client.Client, hub string, itself bool) error {
 	if err := installation.Remove(cmd.Context(), member, u.agent); err != nil || itself {
-		return err
+		return fleet.Meanwhile("cluster "+u.name, err)
 	}
-	return join.CleanUp(cmd.Context(), join.UnjoinOptions{
+	return fleet.Meanwhile("cluster "+u.name, join.CleanUp(cmd.Context(), join.UnjoinOptions{
 		Name: u.name, HubID: hub, Member: member, Namespace: u.member.namespace, DryRun: u.agent.DryRun,
 		Progress: func(step join.Step) {
 			if u.agent.DryRun {
 				_, _ = fmt.Fprintln(cmd.OutOrStdout(), step)
 			}
 		},
-	})
+	}))
 }

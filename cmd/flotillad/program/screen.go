@@ -1,13 +1,16 @@
 package program
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -18,6 +21,42 @@ const serveLog = "flotillad.log"
 func onScreen(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// divert has standard error go to a log, whoever writes there: libraries do so past every logger.
+// It returns what leads to the screen, where a crash is shown as well, and what takes it back.
+func divert(log *os.File) (screen *os.File, restore func(), err error) {
+	number, err := unix.FcntlInt(os.Stderr.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("keep the screen: %w", err)
+	}
+	screen = os.NewFile(uintptr(number), os.Stderr.Name())
+	if err := unix.Dup3(int(log.Fd()), int(os.Stderr.Fd()), 0); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("have standard error go to %s: %w", log.Name(), err), screen.Close())
+	}
+	_ = debug.SetCrashOutput(screen, debug.CrashOptions{}) // the log has it in any case
+	return screen, func() {
+		_ = debug.SetCrashOutput(nil, debug.CrashOptions{})
+		_ = unix.Dup3(number, int(os.Stderr.Fd()), 0)
+		_ = screen.Close()
+	}, nil
+}
+
+// whileRunning is a screen until a context ends: what parts say that are told to stop matters to
+// nobody. The log has it.
+type whileRunning struct {
+	out  io.Writer
+	done <-chan struct{}
+}
+
+// Write implements io.Writer.
+func (w whileRunning) Write(text []byte) (int, error) {
+	select {
+	case <-w.done:
+		return len(text), nil
+	default:
+		return w.out.Write(text)
+	}
 }
 
 // greeting is what is said of a control plane that is ready.

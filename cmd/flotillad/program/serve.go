@@ -121,7 +121,12 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 			return err
 		}
 		defer func() { _ = file.Close() }()
-		greet.log, o.logs.Screen, errOut = file.Name(), errOut, file
+		screen, restore, err := divert(file)
+		if err != nil {
+			return err
+		}
+		defer restore()
+		greet.log, o.logs.Screen, errOut = file.Name(), whileRunning{screen, ctx.Done()}, file
 	}
 	logger, err := o.logs.Start(errOut)
 	if err != nil {

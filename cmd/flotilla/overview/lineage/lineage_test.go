@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -87,7 +89,21 @@ func TestTrace(t *testing.T) {
 		},
 	}
 	for name, trace := range cases {
-		t.Run(name, func(t *testing.T) { golden(t, "trace-"+name+".txt", trace.Text) })
+		t.Run(name, func(t *testing.T) {
+			golden(t, "trace-"+name+".txt", func(w io.Writer) error { return trace.Text(w, lineage.TextOptions{}) })
+			golden(t, "trace-"+name+"-80.txt", func(w io.Writer) error { return trace.Text(w, lineage.TextOptions{Width: 80}) })
+			for _, width := range []int{40, 80, 120} {
+				var out strings.Builder
+				if err := trace.Text(&out, lineage.TextOptions{Width: width}); err != nil {
+					t.Fatal(err)
+				}
+				for line := range strings.Lines(out.String()) {
+					if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+						t.Errorf("on %d columns a line has %d: %s", width, n, line)
+					}
+				}
+			}
+		})
 	}
 }
 

@@ -143,25 +143,53 @@ type Member struct {
 	Error string `json:"error,omitempty"`
 }
 
+// TextOptions change how a trace is written.
+type TextOptions struct {
+	// Width is how many characters a line has room for; 0 breaks no line.
+	Width int
+}
+
 // Text writes the trace for people.
-func (t Trace) Text(w io.Writer) error {
+func (t Trace) Text(w io.Writer, opts TextOptions) error {
 	var out strings.Builder
 	title := t.Object.String()
 	if t.Object.APIVersion != "" {
 		title += " (" + t.Object.APIVersion + ")"
 	}
-	fmt.Fprintf(&out, "%s\n\n", title)
-	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	for _, line := range t.lines() {
-		fmt.Fprintf(table, "  %s\t%s\n", line.title, situation.Clean(line.text))
-	}
-	_ = table.Flush() // into memory
-	t.clusters(&out)
+	fmt.Fprintf(&out, "%s\n\n", strings.Join(wrap(title, opts.Width), "\n"))
+	t.way(&out, opts.Width)
+	t.clusters(&out, opts.Width)
 	for _, note := range t.Notes {
-		fmt.Fprintf(&out, "\n%s\n", situation.Clean(note))
+		fmt.Fprintf(&out, "\n%s\n", strings.Join(wrap(situation.Clean(note), opts.Width), "\n"))
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// way writes what leads to the clusters.
+func (t Trace) way(out *strings.Builder, width int) {
+	lines := t.lines()
+	titles := 0
+	for _, line := range lines {
+		titles = max(titles, len(line.title))
+	}
+	for _, line := range lines {
+		for i, part := range wrap(situation.Clean(line.text), less(width, titles+4)) {
+			title := line.title
+			if i > 0 {
+				title = ""
+			}
+			fmt.Fprintf(out, "  %-*s  %s\n", titles, title, part)
+		}
+	}
+}
+
+// less is a width without an indent; 0 stays 0.
+func less(width, indent int) int {
+	if width <= 0 {
+		return 0
+	}
+	return max(width-indent, 1)
 }
 
 type line struct{ title, text string }
@@ -240,29 +268,76 @@ func unless(state situation.State, message string) string {
 	return ", " + string(state) + ": " + message
 }
 
-func (t Trace) clusters(out *strings.Builder) {
+// clusters writes how the template fares in each cluster: as a table, or as a smaller one with
+// what is long below each line, where the table is wider than the screen.
+func (t Trace) clusters(out *strings.Builder, width int) {
 	if len(t.Clusters) == 0 {
 		return
 	}
-	out.WriteString("\n")
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	table := t.table()
+	if width > 0 && widest(table) > width {
+		table = t.narrow(width)
+	}
+	out.WriteString("\n" + table)
+	for _, c := range t.Clusters {
+		if c.State == situation.Ready || c.Message == "" {
+			continue
+		}
+		for i, part := range wrap(c.Cluster+": "+situation.Clean(c.Message), less(width, 4)) {
+			fmt.Fprintf(out, "%*s%s\n", 2+2*min(i, 1), "", part)
+		}
+	}
+}
+
+func (t Trace) table() string {
+	var out strings.Builder
+	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "  CLUSTER\tREPLICAS\tWORK\tAPPLIED\tHEALTH\tIN THE MEMBER")
 	for _, c := range t.Clusters {
-		work, replicas := "-", "-"
-		if c.Work != nil {
-			work = c.Work.path()
-		}
-		if c.Replicas > 0 {
-			replicas = fmt.Sprint(c.Replicas)
-		}
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\n", c.Cluster, replicas, work, c.Applied, orDash(c.Health), situation.Clean(c.Member.text()))
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\n", c.Cluster, c.replicas(), c.work(), c.Applied, orDash(c.Health), situation.Clean(c.Member.text()))
 	}
 	_ = table.Flush() // into memory
+	return out.String()
+}
+
+func (t Trace) narrow(width int) string {
+	var short, out strings.Builder
+	table := tabwriter.NewWriter(&short, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "  CLUSTER\tREPLICAS\tAPPLIED\tHEALTH")
 	for _, c := range t.Clusters {
-		if c.State != situation.Ready && c.Message != "" {
-			fmt.Fprintf(out, "  %s: %s\n", c.Cluster, situation.Clean(c.Message))
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", c.Cluster, c.replicas(), c.Applied, orDash(c.Health))
+	}
+	_ = table.Flush() // into memory
+	lines := strings.SplitAfter(short.String(), "\n")
+	out.WriteString(lines[0])
+	for i, c := range t.Clusters {
+		out.WriteString(lines[i+1])
+		for _, more := range []line{{"work", c.work()}, {"member", situation.Clean(c.Member.text())}} {
+			for j, part := range wrap(more.text, less(width, 14)) {
+				title := more.title
+				if j > 0 {
+					title = ""
+				}
+				fmt.Fprintf(&out, "      %-6s  %s\n", title, part)
+			}
 		}
 	}
+	return out.String()
+}
+
+// replicas and work are cells of the table.
+func (d Delivery) replicas() string {
+	if d.Replicas == 0 {
+		return "-"
+	}
+	return fmt.Sprint(d.Replicas)
+}
+
+func (d Delivery) work() string {
+	if d.Work == nil {
+		return "-"
+	}
+	return d.Work.path()
 }
 
 // text is what a member answered, in a few words.

@@ -34,9 +34,9 @@ func Leaderless(ctx context.Context, hub client.Reader) (string, error) {
 	case apierrors.IsForbidden(err):
 		return "", nil
 	case apierrors.IsNotFound(err):
-		return "nobody runs the loops: no controller has led here yet", nil
+		return "no controllers run here: none have since the control plane was made", nil
 	case err != nil:
-		return "", fmt.Errorf("read who runs the loops: %w", err)
+		return "", fmt.Errorf("read who runs the controllers: %w", err)
 	}
 	return lapsed(lease, a.clock.now()), nil
 }
@@ -44,16 +44,16 @@ func Leaderless(ctx context.Context, hub client.Reader) (string, error) {
 // lapsed says since when nobody holds a lease; empty if somebody does.
 func lapsed(lease *coordinationv1.Lease, now time.Time) string {
 	if lease.Spec.RenewTime == nil {
-		return "nobody runs the loops: no controller has led here yet"
+		return "no controllers run here: none have since the control plane was made"
 	}
 	since := now.Sub(lease.Spec.RenewTime.Time)
 	if ptr.Deref(lease.Spec.HolderIdentity, "") == "" {
-		return fmt.Sprintf("nobody runs the loops: who led gave it up %s ago", duration.HumanDuration(max(since, 0)))
+		return fmt.Sprintf("no controllers run here: the last ones stopped %s ago", duration.HumanDuration(max(since, 0)))
 	}
 	if since <= tenure.LeaseDuration {
 		return ""
 	}
-	return fmt.Sprintf("nobody runs the loops: who led was last heard %s ago", duration.HumanDuration(since))
+	return fmt.Sprintf("no controllers run here: the last ones were heard of %s ago", duration.HumanDuration(since))
 }
 
 // serverClock is the time on the control plane's machine, as its answers tell it: that

@@ -37,9 +37,27 @@ func Has(kind string) bool { return kind == "Pod" || chains[kind] != nil }
 // Of returns what the object owns. Of a kind that owns nothing it is the object alone. What
 // the caller may not list is an error.
 func Of(ctx context.Context, set kubernetes.Interface, namespace, kind, name string) (Family, error) {
+	return In(set, namespace).Of(ctx, kind, name)
+}
+
+// Namespace is what one namespace of a cluster holds. Each kind is listed once, when it is
+// needed. Use In; it is not for use from several goroutines.
+type Namespace struct {
+	set   kubernetes.Interface
+	name  string
+	lists map[string][]metav1.Object
+}
+
+// In is a namespace, of which nothing is read yet.
+func In(set kubernetes.Interface, name string) *Namespace {
+	return &Namespace{set: set, name: name, lists: map[string][]metav1.Object{}}
+}
+
+// Of is what the object owns, as the function of that name says.
+func (n *Namespace) Of(ctx context.Context, kind, name string) (Family, error) {
 	out := Family{Names: map[string]bool{kind + "/" + name: true}}
 	if kind == "Pod" {
-		pod, err := set.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+		pod, err := n.set.CoreV1().Pods(n.name).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return out, err
 		}
@@ -47,7 +65,7 @@ func Of(ctx context.Context, set kubernetes.Interface, namespace, kind, name str
 		return out, nil
 	}
 	for _, below := range chains[kind] {
-		objects, err := listed(ctx, set, namespace, below)
+		objects, err := n.listed(ctx, below)
 		if err != nil {
 			return out, err
 		}
@@ -62,6 +80,19 @@ func Of(ctx context.Context, set kubernetes.Interface, namespace, kind, name str
 		}
 	}
 	return out, nil
+}
+
+// listed are the objects of one of the kinds in chains, as they were when they were first
+// asked for.
+func (n *Namespace) listed(ctx context.Context, kind string) ([]metav1.Object, error) {
+	if objects, read := n.lists[kind]; read {
+		return objects, nil
+	}
+	objects, err := listed(ctx, n.set, n.name, kind)
+	if err == nil {
+		n.lists[kind] = objects
+	}
+	return objects, err
 }
 
 // listed are the objects of one of the kinds in chains.

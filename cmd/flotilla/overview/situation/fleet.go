@@ -141,6 +141,9 @@ type Problem struct {
 	// Clusters that it concerns, sorted; none where it concerns the control plane.
 	Clusters []string `json:"clusters,omitempty"`
 	Message  string   `json:"message"`
+	// Symptom is what the Pods of one of the clusters tell of it, such as "ErrImagePull: …";
+	// empty where nobody asked them, or they told nothing.
+	Symptom string `json:"symptom,omitempty"`
 	// Next is what to do, or where to look.
 	Next string `json:"next"`
 }

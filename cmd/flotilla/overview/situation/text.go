@@ -20,10 +20,13 @@ type TextOptions struct {
 	Now time.Time
 }
 
+// MostProblems is how many problems are told of without being asked for all.
+const MostProblems = 10
+
 // What one screen has room for.
 const (
 	mostRows     = 15
-	mostProblems = 10
+	mostProblems = MostProblems
 	mostClusters = 5
 	mostMessage  = 160
 	mostVersion  = 40
@@ -252,12 +255,20 @@ func (t *text) problems(problems []Problem) {
 		if len(p.Clusters) > 0 {
 			where = " in " + t.names(p.Clusters)
 		}
-		t.line("  %2d  %s%s: %s", i+1, p.Object(), where, clip(Clean(p.Message), t.opts.Wide))
+		t.line("  %2d  %s%s: %s", i+1, p.Object(), where, clip(Clean(p.text()), t.opts.Wide))
 		t.line("      next: %s", p.Next)
 	}
 	if left := len(problems) - most; left > 0 {
 		t.line("  and %d more: -o wide shows all", left)
 	}
+}
+
+// text is what is said of it.
+func (p Problem) text() string {
+	if p.Symptom == "" {
+		return p.Message
+	}
+	return p.Message + ": " + p.Symptom
 }
 
 func (t *text) notes(notes []Note) {

@@ -1,0 +1,84 @@
+// Package checkup asks clusters what ails the workloads that a status shows as not ready.
+//
+// In go problems; out come the same, with what Pods tell. It reads only, a few clusters and once
+// each, and what cannot be asked changes nothing.
+package checkup
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/offspring"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/policies/symptom"
+)
+
+const (
+	// Patience is how long all clusters together may take to say what ails workloads: a
+	// status is of use without that.
+	Patience = 3 * time.Second
+	// mostAsked is how many clusters of one workload are asked: more hardly say anything else.
+	mostAsked = 3
+)
+
+// Examine adds to the workloads that a status shows as not ready what their Pods tell. Each
+// cluster is asked once. One that cannot be asked, or is too slow, leaves the line as it is.
+func Examine(ctx context.Context, f *fleet.Flags, found *situation.Fleet) {
+	shown := found.Problems[:min(len(found.Problems), situation.MostProblems)]
+	asked := map[string][]int{} // by cluster, which problems
+	for i, p := range shown {
+		if p.Namespace == "" || !offspring.Has(p.Kind) {
+			continue
+		}
+		for _, cluster := range p.Clusters[:min(len(p.Clusters), mostAsked)] {
+			asked[cluster] = append(asked[cluster], i)
+		}
+	}
+	var clusters []string
+	for cluster := range asked {
+		clusters = append(clusters, cluster)
+	}
+	slices.Sort(clusters)
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	answers := fleet.Each(ctx, clusters, func(ctx context.Context, cluster string) (map[int]string, error) {
+		return symptoms(ctx, f, cluster, shown, asked[cluster])
+	})
+	for _, answer := range answers {
+		for i, text := range answer.Value {
+			if shown[i].Symptom != "" {
+				continue // by the first cluster that says why
+			}
+			if len(shown[i].Clusters) > 1 {
+				text = answer.Cluster + ": " + text
+			}
+			shown[i].Symptom = text
+		}
+	}
+}
+
+// symptoms are what one cluster tells of workloads, by their place among the problems.
+func symptoms(ctx context.Context, f *fleet.Flags, cluster string, problems []situation.Problem, which []int) (map[int]string, error) {
+	set, err := f.Server(cluster, Patience).KubernetesClientSet()
+	if err != nil {
+		return nil, err
+	}
+	out := map[int]string{}
+	spaces := map[string]*offspring.Namespace{}
+	for _, i := range which {
+		p := problems[i]
+		if spaces[p.Namespace] == nil {
+			spaces[p.Namespace] = offspring.In(set, p.Namespace)
+		}
+		family, err := spaces[p.Namespace].Of(ctx, p.Kind, p.Name)
+		if err != nil {
+			continue // such as a namespace that the caller may not read
+		}
+		if s := symptom.Of(family.Pods); s.Text != "" {
+			out[i] = s.Text
+		}
+	}
+	return out, ctx.Err()
+}
