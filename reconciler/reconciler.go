@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/interpreters"
 	"github.com/flotilla-io/flotilla/internal/members"
@@ -272,9 +274,19 @@ func registerBinding(ctx context.Context, f *fleet) error {
 		}
 	}
 	opts.Holds = f.registry.Holds
+	if f.chosen["execution"] {
+		opts.Ends = f.ends
+	}
 	r := binding.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.templates, f.interpreter, f.events, opts)
 	f.knowledge.OnChange(r.Reinterpret)
 	return r.Register(ctx, f.mgr)
+}
+
+// ends says whether the execution loop ends a cluster's Works as it sees their binding go.
+func (f *fleet) ends(c *clusterv1alpha1.Cluster) bool {
+	_, connected := f.registry.Get(c.Name)
+	return connected && c.Spec.SyncMode == clusterv1alpha1.Push && c.DeletionTimestamp.IsZero() &&
+		meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 }
 
 func registerNamespace(_ context.Context, f *fleet) error {

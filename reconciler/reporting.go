@@ -3,13 +3,17 @@ package reconciler
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/bulletin"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/reporting"
 )
 
@@ -52,7 +56,7 @@ func (r Reporting) recorder(mgr ctrl.Manager) (recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the writer of events: %w", err)
 	}
-	writer, err := bulletin.New(&typedcorev1.EventSinkImpl{Interface: hub.Events("")}, mgr.GetScheme(), bulletin.Options{Metrics: metrics.Registry})
+	writer, err := bulletin.New(&typedcorev1.EventSinkImpl{Interface: hub.Events("")}, mgr.GetScheme(), bulletin.Options{Metrics: metrics.Registry, Tenant: tenantOf})
 	if err != nil {
 		return nil, err
 	}
@@ -61,4 +65,20 @@ func (r Reporting) recorder(mgr ctrl.Manager) (recorder, error) {
 	}
 	reporter := reporting.New(mgr.GetClient(), writer)
 	return reporter.Loops(), reporter.Register(mgr)
+}
+
+// tenantOf says whose an object is: the namespace that it is in, and of a Work that of its
+// binding.
+func tenantOf(obj runtime.Object) string {
+	switch o := obj.(type) {
+	case *workv1alpha1.Work:
+		owner, _ := bindings.OwnerOf(o)
+		return owner.Namespace
+	case *corev1.ObjectReference:
+		return o.Namespace
+	case metav1.Object:
+		return o.GetNamespace()
+	default:
+		return ""
+	}
 }

@@ -16,10 +16,13 @@ type object interface {
 	runtime.Object
 }
 
-// names are what a kind is called.
+// names are what a kind is called, and who holds its objects.
 type names struct {
 	resource, singular     schema.GroupResource
 	shortNames, categories []string
+	// holder is the finalizer of the one loop that ends objects; empty if there is no
+	// such loop. It may delete in one write what nobody else holds.
+	holder string
 }
 
 // A kind is what is served of one kind, and how its objects are written. P is

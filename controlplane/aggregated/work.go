@@ -15,8 +15,10 @@ import (
 
 // works is the kind Work.
 func works(d *definition) kind[*workv1alpha1.Work] {
+	names := d.names()
+	names.holder = workv1alpha2.ExecutionControllerFinalizer
 	return kind[*workv1alpha1.Work]{
-		names: d.names(), versions: d.versions(), namespaced: true, custom: true, tables: d.tables,
+		names: names, versions: d.versions(), namespaced: true, custom: true, tables: d.tables,
 		newObject: func() *workv1alpha1.Work { return &workv1alpha1.Work{} },
 		newList:   func() runtime.Object { return &workv1alpha1.WorkList{} },
 		identity:  validate.Identity{Label: workv1alpha2.WorkPermanentIDLabel},

@@ -27,8 +27,12 @@ type Options struct {
 	// which takes its place; zero means 500 ms. Warnings do not wait.
 	Moment time.Duration
 	// Most is how many Events may wait; zero means 10,000. As many again may be
-	// warnings.
+	// warnings, and of each as many again those of tenants of whom fewer wait than
+	// their share of Most.
 	Most int
+	// Tenant says whose an object is; nil means whose its namespace is. Of what waits
+	// tenants have their turns, and each tenant's is written in order.
+	Tenant func(obj runtime.Object) string
 	// PerSecond is how many are written while more are waiting, and Burst how many
 	// at once; zero means 25 and 100. Warnings go first, and do not wait for that.
 	PerSecond float32
@@ -36,7 +40,7 @@ type Options struct {
 	// Metrics is where flotilla_events_total is registered; nil registers nothing.
 	Metrics prometheus.Registerer
 	// Clock is the time; nil means the machine's.
-	Clock clock.WithTicker
+	Clock clock.WithTickerAndDelayedExecution
 }
 
 // Writer writes Events. Use New.
@@ -47,20 +51,17 @@ type Writer struct {
 	correlator *record.EventCorrelator
 	pace       flowcontrol.RateLimiter
 	outcomes   *prometheus.CounterVec
-	// woken has a token if something was put on hold since Start looked.
-	woken chan struct{}
+	lines      [2]*line
 
 	mu sync.Mutex
-	// held are the Events that wait, by key; lines are their keys in the order in
-	// which they came: warnings, and all others.
-	held  map[key]*corev1.Event
-	lines [2][]key
+	// held are the Events that wait, by key.
+	held map[key]*corev1.Event
 	// named is when the last Event was named after.
 	named time.Time
 }
 
 // key is what of several Events one is written: those of one reason on one object.
-type key struct{ apiVersion, kind, namespace, name, uid, eventType, reason string }
+type key struct{ tenant, apiVersion, kind, namespace, name, uid, eventType, reason string }
 
 // The lines.
 const (
@@ -80,7 +81,7 @@ func New(sink record.EventSink, scheme *runtime.Scheme, opts Options) (*Writer, 
 		opts:       opts,
 		correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{Clock: opts.Clock}),
 		pace:       flowcontrol.NewTokenBucketRateLimiterWithClock(opts.PerSecond, opts.Burst, opts.Clock),
-		woken:      make(chan struct{}, 1),
+		lines:      [2]*line{newLine(opts), newLine(opts)},
 		held:       map[key]*corev1.Event{},
 		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "flotilla_events_total", Help: "Events that were to be written, by what became of them: written, folded into a later one, dropped for lack of room, or failed",
@@ -129,10 +130,14 @@ func (w *Writer) Event(obj runtime.Object, eventType, reason, message string) {
 		w.count("failed")
 		return
 	}
-	k := key{ref.APIVersion, ref.Kind, ref.Namespace, ref.Name, string(ref.UID), eventType, reason}
-	line := others
+	tenant := ref.Namespace
+	if w.opts.Tenant != nil {
+		tenant = w.opts.Tenant(obj)
+	}
+	k := key{tenant, ref.APIVersion, ref.Kind, ref.Namespace, ref.Name, string(ref.UID), eventType, reason}
+	line, wait := w.lines[others], w.opts.Moment
 	if eventType == corev1.EventTypeWarning {
-		line = warnings
+		line, wait = w.lines[warnings], 0
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,16 +146,12 @@ func (w *Writer) Event(obj runtime.Object, eventType, reason, message string) {
 		w.count("folded")
 		return
 	}
-	if len(w.lines[line]) >= w.opts.Most {
+	if !line.room(tenant) {
 		w.count("dropped")
 		return
 	}
 	w.held[k] = w.event(ref, eventType, reason, message)
-	w.lines[line] = append(w.lines[line], k)
-	select {
-	case w.woken <- struct{}{}:
-	default:
-	}
+	line.join(k, wait)
 }
 
 // event makes the Event, named after the time, no two alike.
@@ -180,65 +181,50 @@ func (w *Writer) event(ref *corev1.ObjectReference, eventType, reason, message s
 
 // Start writes until ctx ends. What waits then is not written.
 func (w *Writer) Start(ctx context.Context) error {
+	var group sync.WaitGroup
+	group.Go(func() { w.work(ctx, w.lines[warnings], func() {}) })
+	group.Go(func() { w.work(ctx, w.lines[others], func() { w.yield(ctx) }) })
+	<-ctx.Done()
+	for _, l := range w.lines {
+		l.queue.ShutDown()
+	}
+	group.Wait()
+	return nil
+}
+
+// work writes what stands in a line, one after the other, each after a pause.
+func (w *Writer) work(ctx context.Context, l *line, pause func()) {
 	for {
-		event, after := w.next()
-		switch {
-		case event != nil:
-			w.write(ctx, event)
-		case after > 0:
-			w.sleep(ctx, after)
-		default:
-			select {
-			case <-w.woken:
-			case <-ctx.Done():
-			}
+		k, ended := l.queue.Get()
+		if ended {
+			return
 		}
-		if ctx.Err() != nil {
-			return nil
+		pause()
+		if ctx.Err() == nil {
+			w.write(ctx, w.take(l, k))
 		}
+		l.queue.Done(k)
 	}
 }
 
-// next takes the Event that is to be written now, or says when to look again; zero:
-// when there is one.
-func (w *Writer) next() (event *corev1.Event, after time.Duration) {
+// take returns an Event whose turn it is. Later ones of its key wait anew.
+func (w *Writer) take(l *line, k key) *corev1.Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := w.opts.Clock.Now()
-	for line := range w.lines {
-		if len(w.lines[line]) == 0 {
-			continue
-		}
-		k := w.lines[line][0]
-		event := w.held[k]
-		wait := time.Duration(0)
-		if line == others {
-			wait = event.FirstTimestamp.Add(w.opts.Moment).Sub(now)
-		}
-		if wait <= 0 && line == others && !w.pace.TryAccept() {
-			wait = time.Duration(float64(time.Second) / float64(w.opts.PerSecond))
-		}
-		if wait > 0 {
-			if after == 0 || wait < after {
-				after = wait
-			}
-			continue
-		}
-		w.lines[line] = w.lines[line][1:]
-		delete(w.held, k)
-		return event, 0
-	}
-	return nil, after
+	event := w.held[k]
+	delete(w.held, k)
+	l.leave(k)
+	return event
 }
 
-// sleep waits so long, or until something comes, which may be due earlier.
-func (w *Writer) sleep(ctx context.Context, d time.Duration) {
-	timer := w.opts.Clock.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-	case <-w.woken:
-	case <-ctx.Done():
+// yield waits until one more may be written, as the hub is left to others.
+func (w *Writer) yield(ctx context.Context) {
+	for !w.pace.TryAccept() {
+		select {
+		case <-w.opts.Clock.After(time.Duration(float64(time.Second) / float64(w.opts.PerSecond))):
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

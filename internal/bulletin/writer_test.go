@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -25,9 +27,11 @@ type sink struct {
 	notes []string
 	at    []time.Time
 	fail  []error // the next answers
+	slow  time.Duration
 }
 
 func (s *sink) note(format string, args ...any) error {
+	time.Sleep(s.slow)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.fail) > 0 {
@@ -224,5 +228,49 @@ func TestASecondWriterOfTheProcess(t *testing.T) {
 	}
 	if n, err := testutil.GatherAndCount(metrics); err != nil || n != 1 {
 		t.Errorf("%d counts, %v", n, err)
+	}
+}
+
+// TestTenantsTakeTurns: who tells of little is told of soon, however much others tell,
+// and finds room where others have taken all.
+func TestTenantsTakeTurns(t *testing.T) {
+	work := &metav1.ObjectMeta{Namespace: "karmada-es-east", Annotations: map[string]string{"of": "quiet"}}
+	of := func(namespace, name string) *corev1.ObjectReference {
+		return &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: name}
+	}
+	for name, told := range map[string]struct {
+		obj  runtime.Object
+		want string
+	}{
+		"of its own namespace":                 {of("quiet", "web"), "One quiet/web: 2"},
+		"of an object in another one's, as it": {&corev1.ConfigMap{ObjectMeta: *work}, "One karmada-es-east/: 2"},
+	} {
+		for kind, eventType := range map[string]string{"a success": "Normal", "a warning": "Warning"} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					to := &sink{slow: 100 * time.Millisecond}
+					w := run(t, to, Options{Burst: 1, PerSecond: 10, Most: 100, Tenant: func(obj runtime.Object) string {
+						if o, is := obj.(*corev1.ConfigMap); is {
+							return o.Annotations["of"]
+						}
+						return obj.(*corev1.ObjectReference).Namespace
+					}})
+					for i := range 200 {
+						w.Event(of("loud", fmt.Sprint(i)), eventType, "One", "1")
+						w.Event(of("karmada-es-east", fmt.Sprint(i)), eventType, "One", "1")
+					}
+					begin := time.Now()
+					w.Event(told.obj, eventType, "One", "2")
+					settle()
+					at := slices.Index(to.notes, told.want)
+					if at < 0 {
+						t.Fatalf("it is not among the %d that were written", len(to.notes))
+					}
+					if took := to.at[at].Sub(begin); took > 2*time.Second {
+						t.Errorf("it was written after %s", took)
+					}
+				})
+			})
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
@@ -56,6 +57,9 @@ type Options struct {
 	// Holds asks a cluster itself whether it has all that a Work asks for, before others are
 	// left for it; known is false where it cannot be asked from here. Nil asks nobody.
 	Holds func(ctx context.Context, cluster string, work *workv1alpha1.Work) (known bool, err error)
+	// Ends says whether the Works of a cluster end as their binding is deleted, without
+	// being deleted themselves; nil says that none do.
+	Ends func(cluster *clusterv1alpha1.Cluster) bool
 	// Doubts is for how long the loop leaves no cluster on the strength of what Works said
 	// before the loop began, or before the cluster that stays was last back; zero believes
 	// them at once.
@@ -104,7 +108,7 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	read := reader{hub: hub, live: live, templates: templates.Get, works: shelf.of, orphans: shelf.left, settled: opts.Settled}
 	own := echo.New[workv1alpha2.Binding](opts.Clock)
 	hearsay := newHearsay(opts.Clock, opts.Doubts)
-	write := writer{hub: hub, events: events, find: shelf.find, cluster: shelf.cluster, echo: shelf.written, own: own, hearsay: hearsay, there: newPresence(opts.Clock, opts.Answers), asks: opts.Holds, succeed: succession.New(hub, shelf.written).Take, parallel: opts.Parallel}
+	write := writer{hub: hub, events: events, find: shelf.find, cluster: shelf.cluster, echo: shelf.written, own: own, hearsay: hearsay, there: newPresence(opts.Clock, opts.Answers), asks: opts.Holds, succeed: succession.New(hub, shelf.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
 	rules := &rulebook{}
 	render := renderer{cluster: shelf.cluster, overrides: rules.of, interpreter: interp}
 	return &Reconciler{

@@ -17,6 +17,10 @@
 // eviction task of the scheduler, and is left once these are healthy: this package
 // ends the task, when placement.Unfinished says so.
 //
+// Works of a binding that is being deleted are left to whoever carries them, where somebody
+// ends them as the binding goes (Options.Ends): it stays until they have ended, or a while
+// is over, and then they are deleted.
+//
 // A Work that stands under the name that it had formerly is renamed: the one of the new
 // name is written first, and takes its place.
 //

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -43,6 +44,8 @@ type writer struct {
 	there    *presence
 	asks     func(ctx context.Context, cluster string, work *workv1alpha1.Work) (known bool, err error)
 	succeed  func(ctx context.Context, work, former *workv1alpha1.Work) error
+	ends     func(cluster *clusterv1alpha1.Cluster) bool
+	clock    clock.PassiveClock
 	parallel int
 }
 
@@ -53,8 +56,13 @@ func (p writer) withdraw(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	p.there.end(s.key)
-	if err := p.remove(ctx, s.works); err != nil || s.binding == nil {
-		return loop.Next{Done: true}, err
+	beside, wait, err := p.beside(ctx, s)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	told := slices.DeleteFunc(slices.Clone(s.works), func(w *workv1alpha1.Work) bool { return slices.Contains(beside, w) })
+	if err := p.remove(ctx, told); err != nil || s.binding == nil || len(beside) > 0 {
+		return loop.Next{Done: true, After: wait}, err
 	}
 	patch, held := bindings.WithoutFinalizer(s.binding, bindings.Finalizer(s.binding))
 	if !held || p.own.Ended(s.binding) {

@@ -2,18 +2,14 @@ package execution
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
@@ -160,25 +156,10 @@ func (l *lane) unreachable(err error) error {
 	return err
 }
 
-// letGo takes the loop's finalizer off the Work.
+// letGo ends the Work.
 func (l *lane) letGo(ctx context.Context, s *state) (loop.Next, error) {
-	at := slices.Index(s.work.Finalizers, workv1alpha2.ExecutionControllerFinalizer)
-	path := fmt.Sprintf("/metadata/finalizers/%d", at)
-	patch, err := json.Marshal([]map[string]any{
-		{"op": "test", "path": path, "value": workv1alpha2.ExecutionControllerFinalizer},
-		{"op": "remove", "path": path},
-	})
-	if err != nil {
-		return loop.Next{}, fmt.Errorf("encode the patch of finalizers: %w", err)
+	if s.beside {
+		return loop.Next{}, l.parting.End(ctx, s.work)
 	}
-	work := s.work.DeepCopy()
-	err = l.hub.Patch(ctx, work, client.RawPatch(types.JSONPatchType, patch))
-	switch {
-	case apierrors.IsNotFound(err):
-		return loop.Next{}, nil
-	case err != nil:
-		return loop.Next{}, fmt.Errorf("let go of work %s: %w", s.key, err)
-	}
-	l.wrote.Wrote(work)
-	return loop.Next{}, nil
+	return loop.Next{}, l.parting.LetGo(ctx, s.work)
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
+	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/window"
 )
@@ -93,6 +94,7 @@ type Reconciler struct {
 	crew      *crew.Crew
 	drifts    *prometheus.CounterVec // by cluster, kind and what was done
 	wrote     *echo.Echo[*workv1alpha1.Work]
+	parting   parting.Parting
 	guard     *guard.Guard
 	held      *window.Window[client.ObjectKey]
 
@@ -118,6 +120,7 @@ func New(hub client.Client, registry *members.Registry, retainer retention.Retai
 		lanes:     map[string]*lane{},
 	}
 	r.wrote = echo.New[*workv1alpha1.Work](r.options.Clock)
+	r.parting = parting.New(hub, r.wrote, r.options.Serves == nil)
 	r.guard = guard.New(hub, r.wrote, recorder, r.options.Clock)
 	r.held = window.New[client.ObjectKey](window.Options{Quiet: r.options.Quiet, Most: r.options.Most, Clock: r.options.Clock})
 	registry.Handle(r)
@@ -157,6 +160,9 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 // listen opens and closes lanes as Clusters come and go, and puts Works into
 // them.
 func (r *Reconciler) listen(ctx context.Context, mgr ctrl.Manager) error {
+	if err := r.parting.Listen(ctx, mgr, r.parted); err != nil {
+		return err
+	}
 	clusters, err := mgr.GetCache().GetInformer(ctx, &clusterv1alpha1.Cluster{})
 	if err != nil {
 		return fmt.Errorf("watch clusters: %w", err)
@@ -242,6 +248,13 @@ func (r *Reconciler) workSeen(before, after any) {
 	}
 	if orphans := r.lane(""); orphans != nil && !work.DeletionTimestamp.IsZero() {
 		orphans.line.add(key)
+	}
+}
+
+// parted looks at a Work whose binding is being deleted.
+func (r *Reconciler) parted(key client.ObjectKey) {
+	if lane := r.laneOf(key); lane != nil {
+		lane.line.add(key)
 	}
 }
 

@@ -109,7 +109,7 @@ func (h *holders) heir(ctx context.Context, s *state, m *manifest) (heir client.
 	}
 	for _, key := range heirs {
 		work := &workv1alpha1.Work{}
-		if err := h.loop.hub.Get(ctx, key, work, unsafeGet); err == nil && work.DeletionTimestamp.IsZero() && slices.ContainsFunc(h.ledger.manifests(work), m.same) {
+		if err := h.loop.hub.Get(ctx, key, work, unsafeGet); err == nil && h.loop.parting.Stays(ctx, work) && slices.ContainsFunc(h.ledger.manifests(work), m.same) {
 			return key, true
 		}
 	}

@@ -32,6 +32,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
+	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/window"
 )
@@ -141,6 +142,7 @@ func newTwoOf(t *testing.T, works ...client.Object) *two {
 	f.lane = testLane(nil, clock)
 	f.lane.hub, f.lane.lanes = f.hub, map[string]*lane{"eu-1": f.lane}
 	f.lane.wrote = echo.New[*workv1alpha1.Work](clock)
+	f.lane.parting = parting.New(f.hub, f.lane.wrote, true)
 	f.lane.Reconciler.held = window.New[client.ObjectKey](window.Options{Clock: clock})
 	f.restart()
 	f.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())

@@ -143,7 +143,7 @@ func (h *holders) wanted(ctx context.Context, s *state, m *manifest) (client.Obj
 	for i := range works.Items {
 		work := &works.Items[i]
 		key := client.ObjectKeyFromObject(work)
-		if key != s.key && work.DeletionTimestamp.IsZero() && slices.ContainsFunc(h.ledger.manifests(work), m.same) {
+		if key != s.key && slices.ContainsFunc(h.ledger.manifests(work), m.same) && h.loop.parting.Stays(ctx, work) {
 			return key, true, nil
 		}
 	}

@@ -36,6 +36,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
+	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/window"
 )
@@ -525,6 +526,7 @@ func TestAMemberThatFailsIsAskedAgainSoonWhileTheHubIsAway(t *testing.T) {
 			l.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(work, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}).
 				WithInterceptorFuncs(away).Build()
 			l.wrote = echo.New[*workv1alpha1.Work](l.options.Clock)
+			l.parting = parting.New(l.hub, l.wrote, true)
 			l.held = window.New[client.ObjectKey](window.Options{Clock: l.options.Clock})
 			var result reconcile.Result
 			for range 2 { // a change may be held back for a moment first

@@ -33,6 +33,7 @@ const safetyNet = time.Minute
 type state struct {
 	key     client.ObjectKey
 	work    *workv1alpha1.Work         // shared: not to be changed
+	beside  bool                       // whether it goes as its binding goes, not deleted itself
 	cluster *clusterv1alpha1.Cluster   // nil: gone
 	member  member                     // nil: not connected
 	parsed  []manifest                 // the Work's manifests
@@ -139,7 +140,11 @@ func (l *lane) look(ctx context.Context, key client.ObjectKey) (*state, bool, er
 		}
 		return nil, false, nil
 	}
-	s := &state{key: key, work: work}
+	as, beside, there, err := l.parting.As(ctx, work)
+	if err != nil || !there {
+		return nil, false, err
+	}
+	s := &state{key: key, work: as, beside: beside}
 	name, ok := workv1alpha2.ClusterOfExecutionNamespace(key.Namespace)
 	if !ok {
 		return nil, false, nil

@@ -119,3 +119,27 @@ func TestThePageIsFresh(t *testing.T) {
 		t.Errorf("docs/flags.md is out of date, run make generate (-want +got):\n%s", diff)
 	}
 }
+
+// TestProfilesAreAskedFor: they are served without a login, so not unless somebody asks for
+// them, and then to this machine alone.
+func TestProfilesAreAskedFor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want string
+	}{
+		"nobody asks":              {nil, ""},
+		"a place alone is no wish": {[]string{"--profiling-bind-address=0.0.0.0:6060"}, ""},
+		"on this machine":          {[]string{"--enable-pprof"}, "127.0.0.1:6060"},
+		"where others reach them":  {[]string{"--enable-pprof", "--profiling-bind-address=0.0.0.0:6060"}, "0.0.0.0:6060"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, err := served(t, tc.args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := o.loops.addresses.profiled(); got != tc.want {
+				t.Errorf("profiles are served at %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

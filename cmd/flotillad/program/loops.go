@@ -58,6 +58,14 @@ type listenOptions struct {
 	profile bool
 }
 
+// profiled is where profiles are served; empty for nowhere.
+func (o listenOptions) profiled() string {
+	if !o.profile {
+		return ""
+	}
+	return o.profiles
+}
+
 // skipOptions say what stays on the control plane.
 type skipOptions struct {
 	namespaces []string
@@ -201,12 +209,10 @@ func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *arti
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	options := hub.Options{
-		Log:            o.log,
-		MetricsAddress: o.addresses.metrics,
-		HealthAddress:  o.addresses.health,
-	}
-	if o.addresses.profile {
-		options.ProfilesAddress = o.addresses.profiles
+		Log:             o.log,
+		MetricsAddress:  o.addresses.metrics,
+		HealthAddress:   o.addresses.health,
+		ProfilesAddress: o.addresses.profiled(),
 	}
 	if o.leaderElect {
 		options.Tenure = tenure.New(clock.RealClock{})

@@ -1,0 +1,63 @@
+package aggregated
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
+	storeerr "k8s.io/apiserver/pkg/storage/errors"
+	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"github.com/flotilla-io/flotilla/policies/author"
+)
+
+// errHeld is that somebody else holds what its holder would end.
+var errHeld = errors.New("somebody else holds it")
+
+// Delete ends an object, or marks it as being deleted if somebody holds it. A loop of the
+// control plane that holds it alone, and deletes this very version without grace, has done
+// what it held it for: that is one write, not a mark and the end of the finalizer.
+func (s *mainStore) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	if s.holder == "" || !ending(ctx, options) {
+		return s.Store.Delete(ctx, name, validate, options)
+	}
+	key, err := s.KeyFunc(ctx, name)
+	if err != nil {
+		return nil, false, err
+	}
+	alone := func(ctx context.Context, obj runtime.Object) error {
+		object, err := meta.Accessor(obj)
+		switch {
+		case err != nil:
+			return err
+		case !slices.Equal(object.GetFinalizers(), []string{s.holder}) || object.GetDeletionTimestamp() != nil:
+			return errHeld
+		case validate == nil:
+			return nil
+		}
+		return validate(ctx, obj)
+	}
+	out := s.NewFunc()
+	only := &storage.Preconditions{UID: options.Preconditions.UID, ResourceVersion: options.Preconditions.ResourceVersion}
+	err = s.Storage.Delete(ctx, key, out, only, alone, dryrun.IsDryRun(options.DryRun), nil, storage.DeleteOptions{})
+	if errors.Is(err, errHeld) {
+		return s.Store.Delete(ctx, name, validate, options)
+	}
+	if err != nil {
+		return nil, false, storeerr.InterpretDeleteError(err, s.DefaultQualifiedResource, name)
+	}
+	return out, true, nil
+}
+
+// ending says whether a loop of the control plane deletes one version, without grace.
+func ending(ctx context.Context, options *metav1.DeleteOptions) bool {
+	user, known := genericapirequest.UserFrom(ctx)
+	return known && author.Own(user.GetName()) && options != nil && options.GracePeriodSeconds != nil && *options.GracePeriodSeconds == 0 &&
+		options.Preconditions != nil && options.Preconditions.UID != nil && options.Preconditions.ResourceVersion != nil
+}

@@ -1,0 +1,33 @@
+package bindings
+
+import (
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// Parting returns since when the binding of a Work is being deleted; nil while it is to
+// stay, and where the cache has no binding that the Work is of. A Work may go by that
+// alone, without being deleted first: see EndsBeside.
+func Parting(ctx context.Context, hub client.Reader, w *workv1alpha1.Work) (*metav1.Time, error) {
+	key, known := OwnerOf(w)
+	if !known {
+		return nil, nil
+	}
+	b, found, err := Get(ctx, hub, key)
+	if err != nil || !found || b.GetLabels()[IDLabel(b)] != IDOf(w) {
+		return nil, err
+	}
+	return b.GetDeletionTimestamp(), nil
+}
+
+// EndsBeside says whether a Work may be left to the execution loop once its binding is
+// being deleted: nobody has deleted it yet, and nobody else holds it.
+func EndsBeside(w *workv1alpha1.Work) bool {
+	return w.DeletionTimestamp.IsZero() && slices.Equal(w.Finalizers, []string{workv1alpha2.ExecutionControllerFinalizer})
+}

@@ -1,0 +1,186 @@
+package reconciler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// plug is pulled after a number of writes to bindings and Works: what loops send after
+// that does not arrive.
+type plug struct {
+	mu     sync.Mutex
+	writes int // that still arrive
+	pulled chan struct{}
+}
+
+func newPlug(writes int) *plug { return &plug{writes: writes, pulled: make(chan struct{})} }
+
+var errPulled = errors.New("the plug is pulled")
+
+func (p *plug) write(obj client.Object, do func() error) error {
+	switch obj.(type) {
+	case workv1alpha2.Binding, *workv1alpha1.Work:
+	default:
+		return do()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.writes == 0 {
+		select {
+		case <-p.pulled:
+		default:
+			close(p.pulled)
+		}
+		return errPulled
+	}
+	p.writes--
+	return do()
+}
+
+// manager hands out a client whose plug can be pulled.
+type manager struct {
+	ctrl.Manager
+	hub client.Client
+}
+
+// GetClient implements ctrl.Manager.
+func (m manager) GetClient() client.Client { return m.hub }
+
+// withPlug are the loops of the moves, with a plug between them and the hub.
+func withPlug(p *plug) func(context.Context, ctrl.Manager) error {
+	return func(ctx context.Context, mgr ctrl.Manager) error {
+		through, err := client.NewWithWatch(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), Cache: &client.CacheOptions{Reader: mgr.GetCache()}})
+		if err != nil {
+			return err
+		}
+		return registerMoves(ctx, manager{Manager: mgr, hub: interceptor.NewClient(through, interceptor.Funcs{
+			Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+				return p.write(obj, func() error { return c.Create(ctx, obj, opts...) })
+			},
+			Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+				return p.write(obj, func() error { return c.Patch(ctx, obj, patch, opts...) })
+			},
+			Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+				return p.write(obj, func() error { return c.Delete(ctx, obj, opts...) })
+			},
+			SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+				return p.write(obj, func() error { return c.SubResource(sub).Patch(ctx, obj, patch, opts...) })
+			},
+		})})
+	}
+}
+
+// TestADeletionThatIsInterrupted: whatever write of the loops was the last that arrived,
+// those that begin after them bring the deletion to its end, and what else is there stays.
+// A deletion from two clusters takes five writes: of the template by its user, the mark on
+// the binding, the end of each Work, and that of the binding.
+func TestADeletionThatIsInterrupted(t *testing.T) {
+	m := newMoves(t)
+	ns := m.hub.Namespace(t)
+	m.check(m.hub.Hub.Create(t.Context(), &policyv1alpha1.PropagationPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "all"},
+		Spec:       policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "v1", Kind: "ConfigMap"}}},
+	}))
+	m.made(ns, "stays")
+	for arrive := range 5 {
+		t.Run(fmt.Sprintf("after %d of four writes", arrive), func(t *testing.T) {
+			m, name := m.in(t), fmt.Sprintf("goes-%d", arrive)
+			m.made(ns, name)
+			m.check((*m.loops)())
+			p := newPlug(arrive)
+			*m.loops = m.hub.StartLoops(t, withPlug(p))
+			before := m.hub.QuietRevision(t)
+			m.check(m.hub.Hub.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}))
+			if arrive < 4 {
+				select {
+				case <-p.pulled:
+				case <-t.Context().Done():
+				}
+				if b := m.there(m.hub.Hub, &workv1alpha2.ResourceBinding{}, ns, name+"-configmap"); !b {
+					t.Error("the binding is gone before its Works are")
+				}
+				m.restart()
+			}
+			m.vanished(ns, name)
+			if arrive == 4 {
+				if writes := m.hub.QuietRevision(t) - before; writes != 5 {
+					t.Errorf("%d writes, want 5: %v", writes, m.hub.Written(t, before))
+				}
+				m.restart()
+			}
+			for cluster, edge := range m.edges {
+				if !m.there(edge, &corev1.ConfigMap{}, ns, "stays") {
+					t.Errorf("the other ConfigMap is not in %s any more", cluster)
+				}
+			}
+		})
+	}
+}
+
+// made makes a ConfigMap, and waits until all members have it and the hub knows.
+func (m *moves) made(ns, name string) {
+	m.Helper()
+	m.check(m.hub.Hub.Create(m.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}))
+	for cluster, edge := range m.edges {
+		m.eventually(name+" is in "+cluster, func() error {
+			return edge.Get(m.Context(), client.ObjectKey{Namespace: ns, Name: name}, &corev1.ConfigMap{})
+		})
+	}
+	m.eventually(name+" is told to be applied", func() error {
+		b := &workv1alpha2.ResourceBinding{}
+		if err := m.hub.Hub.Get(m.Context(), client.ObjectKey{Namespace: ns, Name: name + "-configmap"}, b); err != nil {
+			return err
+		}
+		for _, item := range b.Status.AggregatedStatus {
+			if !item.Applied {
+				return fmt.Errorf("not applied in %s", item.ClusterName)
+			}
+		}
+		if len(b.Status.AggregatedStatus) < len(m.edges) {
+			return errors.New("not told of all clusters")
+		}
+		return nil
+	})
+}
+
+// vanished waits until nothing of a ConfigMap is left.
+func (m *moves) vanished(ns, name string) {
+	m.Helper()
+	m.eventually("nothing of "+name+" is left", func() error {
+		for cluster, edge := range m.edges {
+			if m.there(edge, &corev1.ConfigMap{}, ns, name) {
+				return fmt.Errorf("it is in %s", cluster)
+			}
+			if m.there(m.hub.Hub, &workv1alpha1.Work{}, workv1alpha2.ExecutionNamespace(cluster), workv1alpha2.WorkName("ConfigMap", name, ns)) {
+				return fmt.Errorf("there is a Work for %s", cluster)
+			}
+		}
+		if m.there(m.hub.Hub, &workv1alpha2.ResourceBinding{}, ns, name+"-configmap") {
+			return errors.New("there is a binding")
+		}
+		return nil
+	})
+}
+
+func (m *moves) there(in client.Client, obj client.Object, ns, name string) bool {
+	m.Helper()
+	err := in.Get(m.Context(), client.ObjectKey{Namespace: ns, Name: name}, obj)
+	if !apierrors.IsNotFound(err) {
+		m.check(err)
+	}
+	return err == nil
+}

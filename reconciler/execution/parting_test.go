@@ -1,0 +1,88 @@
+package execution
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// bound gives a Work a binding, of the id that the Work says or of another one.
+func (f *two) bound(name, id string) *workv1alpha2.ResourceBinding {
+	f.t.Helper()
+	w := f.work(name)
+	w.Labels = map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: name}
+	w.Annotations = map[string]string{workv1alpha2.ResourceBindingNamespaceAnnotationKey: "shop", workv1alpha2.ResourceBindingNameAnnotationKey: name}
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: name, Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: id}, Finalizers: []string{workv1alpha2.BindingControllerFinalizer},
+	}}
+	for _, err := range []error{f.hub.Update(f.t.Context(), w), f.hub.Create(f.t.Context(), b)} {
+		if err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	return b
+}
+
+// state is what has become of a Work on an API server that knows nothing of loops.
+func (f *two) state(name string) string {
+	f.t.Helper()
+	work := &workv1alpha1.Work{}
+	switch err := f.hub.Get(f.t.Context(), key(name), work); {
+	case apierrors.IsNotFound(err):
+		return "gone"
+	case err != nil:
+		f.t.Fatal(err)
+	case !work.DeletionTimestamp.IsZero():
+		return "marked"
+	}
+	return "there"
+}
+
+// TestWhoseBindingGoes: a Work goes as its binding does, and what it has with it, but for
+// what another Work that stays asks for.
+func TestWhoseBindingGoes(t *testing.T) {
+	for name, tc := range map[string]struct {
+		id     string // of a's binding
+		others string // a finalizer on a
+		goes   []string
+		told   []string
+		state  [2]string // of a, at once and once it was looked at again
+	}{
+		"alone: the other one gets the object":     {id: "a", goes: []string{"a"}, told: []string{"a applies uid-1"}, state: [2]string{"marked", "gone"}},
+		"together with the other: the object goes": {id: "a", goes: []string{"a", "b"}, told: []string{"a applies uid-1", "removed uid-1"}, state: [2]string{"marked", "gone"}},
+		"nobody's: all stays":                      {id: "a", told: []string{"a applies uid-1"}, state: [2]string{"there", "there"}},
+		"another binding of the name":              {id: "another", goes: []string{"a", "b"}, told: []string{"a applies uid-1"}, state: [2]string{"there", "there"}},
+		"while somebody else holds the Work":       {id: "a", others: "example.com/x", goes: []string{"a", "b"}, told: []string{"a applies uid-1"}, state: [2]string{"there", "there"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newTwo(t)
+			f.look("a", "b")
+			of := map[string]*workv1alpha2.ResourceBinding{"a": f.bound("a", tc.id), "b": f.bound("b", "b")}
+			if tc.others != "" {
+				w := f.work("a")
+				w.Finalizers = append(w.Finalizers, tc.others)
+				if err := f.hub.Update(t.Context(), w); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, gone := range tc.goes {
+				if err := f.hub.Delete(t.Context(), of[gone]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.look("a")
+			got := [2]string{f.state("a")}
+			f.look("a")
+			got[1] = f.state("a")
+			if diff := cmp.Diff(tc.state, got); diff != "" {
+				t.Errorf("the Work (-want +got):\n%s", diff)
+			}
+			f.told(tc.told...)
+		})
+	}
+}
