@@ -75,10 +75,21 @@ const (
 	perObject = 512
 )
 
+// amounts are how much there is of what a build reads.
+type amounts struct {
+	read    int  // bytes of YAML that were read, each once
+	objects int  // that kustomize will make, at most
+	bytes   int  // of files that kustomize will read
+	nodes   int  // of YAML, of files as often as they are used
+	sayings int  // nodes of what kustomize is told to change
+	visits  int  // of kustomizations
+	bounded bool // what does not fit here is built apart
+}
+
 // fits reports by errApart that what was read is more than is read in a process that
 // does other things.
-func (i *inspection) fits() error {
-	if i.bounded && (i.read > bytesHere || i.nodes > nodesHere || i.objects > mostHere) {
+func (a *amounts) fits() error {
+	if a.bounded && (a.read > bytesHere || a.nodes > nodesHere || a.objects > mostHere) {
 		return errApart
 	}
 	return nil

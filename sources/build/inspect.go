@@ -25,17 +25,11 @@ type inspection struct {
 	manifested map[string]contained  // by manifest
 	where      map[string][]string   // files by the object that is in them
 	first      map[string]string     // places by file and exact object
-	objects    int                   // that kustomize will make, at most
-	bytes      int                   // of files that kustomize will read
-	nodes      int                   // of YAML, of files as often as they are used
-	sayings    int                   // nodes of what kustomize is told to change
-	ownSchemas bool                  // a kustomization brings its own OpenAPI schemas
-	ownTypes   bool                  // a kustomization brings definitions of kinds
-	read       int                   // bytes of YAML that were read, each once
-	bounded    bool                  // what does not fit here is built apart
-	ended      func() error          // says whether to go on; nil for always
+	amounts
+	ownSchemas bool         // a kustomization brings its own OpenAPI schemas
+	ownTypes   bool         // a kustomization brings definitions of kinds
+	ended      func() error // says whether to go on; nil for always
 	plain      plain
-	visits     int
 }
 
 func newInspection(files map[string][]byte, limits Limits) *inspection {

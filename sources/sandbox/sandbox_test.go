@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	}
 	switch os.Args[1] {
 	case serves:
-		if err := sandbox.Serve(os.Stdin, os.Stdout); err != nil {
+		if err := sandbox.Serve(context.Background(), os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -217,7 +217,7 @@ func FuzzAnswer(f *testing.F) {
 	if err := sandbox.Send(&asked, build.Job{Input: input(2), Limits: build.Limits{}}); err != nil {
 		f.Fatal(err)
 	}
-	cmd := exec.Command(sandbox.Self, serves)
+	cmd := exec.CommandContext(f.Context(), sandbox.Self, serves)
 	cmd.Stdin, cmd.Stdout = &asked, &answer
 	if err := cmd.Run(); err != nil {
 		f.Fatal(err)

@@ -51,12 +51,12 @@ const (
 
 // Serve is the process: it reads one order, keeps to its limits, and writes the
 // answer. An error is one of the pipes, not of the build.
-func Serve(in io.Reader, out io.Writer) error {
+func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	job, err := accept(in)
 	if err != nil {
 		return err
 	}
-	objects, err := build.New(job.Limits).Build(context.Background(), job.Input)
+	objects, err := build.New(job.Limits).Build(ctx, job.Input)
 	first := answer{Objects: len(objects)}
 	if err != nil {
 		first, objects = faulty(err), nil

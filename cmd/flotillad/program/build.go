@@ -28,7 +28,7 @@ func newBuildCommand() *cobra.Command {
 		Hidden: true,
 		Args:   command.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return sandbox.Serve(cmd.InOrStdin(), cmd.OutOrStdout())
+			return sandbox.Serve(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 }
