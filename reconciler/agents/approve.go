@@ -51,6 +51,9 @@ func (r *Reconciler) Approve(ctx context.Context, req reconcile.Request) (reconc
 	if errors.Is(err, identity.ErrNotAgent) {
 		return reconcile.Result{}, nil
 	}
+	if r.karmadactl && errors.Is(err, identity.ErrGenerator) {
+		return reconcile.Result{}, r.approveGenerator(ctx, csr)
+	}
 	if err != nil {
 		if _, byToken := identity.TokenOf(csr.Spec.Username, csr.Spec.Groups); byToken || isAgent(csr.Spec.Username) {
 			return reconcile.Result{}, r.deny(ctx, csr, err)
@@ -105,24 +108,32 @@ func (r *Reconciler) facts(ctx context.Context, csr *certificatesv1.CertificateS
 	if known.secret, err = r.taken(ctx, asked.cluster); err != nil {
 		return known, nil, err
 	}
-	if known.allowed, err = r.allowed(ctx, csr, asked.by); err != nil {
-		return known, nil, err
+	token, err := r.credit(ctx, csr, asked.by, &known)
+	return known, token, err
+}
+
+// credit adds what is known of the requester, and returns the token that it has come
+// with, if that is one that is used up.
+func (r *Reconciler) credit(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, by requester, known *facts) (*corev1.Secret, error) {
+	var err error
+	if known.allowed, err = r.allowed(ctx, csr, by); err != nil {
+		return nil, err
 	}
-	if asked.by.token.ID == "" {
-		return known, nil, nil
+	if by.token.ID == "" {
+		return nil, nil
 	}
 	token := &corev1.Secret{}
-	err = r.live.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: bootstraputil.BootstrapTokenSecretName(asked.by.token.ID)}, token)
+	err = r.live.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: bootstraputil.BootstrapTokenSecretName(by.token.ID)}, token)
 	if client.IgnoreNotFound(err) != nil {
-		return known, nil, fmt.Errorf("read the token %s: %w", asked.by.token.ID, err)
+		return nil, fmt.Errorf("read the token %s: %w", by.token.ID, err)
 	}
 	known.properties = token.Annotations[identity.PropertiesAnnotation]
-	if asked.by.token.Cluster == "" {
-		return known, nil, nil
+	if by.token.Cluster == "" {
+		return nil, nil
 	}
 	known.spent = err != nil
 	known.usedBy = types.UID(token.Annotations[identity.UsedByAnnotation])
-	return known, token, nil
+	return token, nil
 }
 
 // taken returns a Secret of the control plane's own that has the name of one of
