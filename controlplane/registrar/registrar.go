@@ -40,7 +40,8 @@ func (r *Registrar) Authorize(next authorizer.Authorizer) authorizer.Authorizer 
 		case !agent:
 			return next.Authorize(ctx, a)
 		case cluster != identity.Generator:
-			if isElection(cluster, a) || listsClusters(a.GetAPIGroup(), a.GetResource(), a.GetSubresource(), a.GetVerb()) {
+			lists := listsClusters(a.GetAPIGroup(), a.GetResource(), a.GetSubresource(), a.GetVerb())
+			if isElection(cluster, a) || lists && (a.GetName() == "" || a.GetName() == cluster) {
 				return authorizer.DecisionAllow, "", nil
 			}
 			return next.Authorize(ctx, a)
@@ -98,7 +99,7 @@ func (r *Registrar) Handle(next http.Handler) http.Handler {
 		case agent && cluster == identity.Generator:
 			r.answer(w, req, info)
 			return
-		case agent && listsClusters(info.APIGroup, info.Resource, info.Subresource, info.Verb):
+		case agent && info.Name == "" && listsClusters(info.APIGroup, info.Resource, info.Subresource, info.Verb):
 			req = only(req, cluster)
 		}
 		next.ServeHTTP(w, req)
