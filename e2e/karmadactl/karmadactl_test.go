@@ -151,12 +151,11 @@ func TestAgentOfKarmada(t *testing.T) {
 			if !strings.HasPrefix(work.Name, "web-") {
 				continue
 			}
-			work.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{
+			return agent.Apply(ctx, work, workv1alpha1.ManifestStatus{
 				Identifier: workv1alpha1.ResourceIdentifier{Group: "apps", Version: "v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
 				Status:     &runtime.RawExtension{Raw: []byte(`{"generation":1,"observedGeneration":1,"replicas":2,"readyReplicas":2,"availableReplicas":2,"updatedReplicas":2}`)},
 				Health:     workv1alpha1.ResourceHealthy,
-			}}
-			return agent.Apply(ctx, work)
+			})
 		}
 		return errors.New("there is no Work of the Deployment")
 	})

@@ -196,12 +196,13 @@ func (a *Agent) Report(ctx context.Context) error {
 }
 
 // Apply is what it writes about a Work: that it holds it, and what became of it.
-func (a *Agent) Apply(ctx context.Context, work *workv1alpha1.Work) error {
+func (a *Agent) Apply(ctx context.Context, work *workv1alpha1.Work, became ...workv1alpha1.ManifestStatus) error {
 	if controllerutil.AddFinalizer(work, "karmada.io/execution-controller") {
 		if err := a.Update(ctx, work); err != nil {
 			return fmt.Errorf("hold the Work %s: %w", work.Name, err)
 		}
 	}
+	work.Status.ManifestStatuses = became
 	meta.SetStatusCondition(&work.Status.Conditions, metav1.Condition{
 		Type: "Applied", Status: metav1.ConditionTrue, Reason: "AppliedSuccessful", Message: "Manifest has been successfully applied",
 	})
