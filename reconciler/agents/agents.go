@@ -52,6 +52,8 @@ type Reconciler struct {
 	rights grantor
 	clock  clock.PassiveClock
 	events Recorder
+	// evidence is what requests are judged by.
+	evidence evidence
 	// karmadactl says that the certificate is approved that it asks for rights with.
 	karmadactl bool
 }
@@ -62,7 +64,10 @@ func New(hub client.Client, live client.Reader, o Options) *Reconciler {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Reconciler{hub: hub, live: live, rights: grantor{hub: hub, live: live}, clock: o.Clock, events: o.Events, karmadactl: o.KarmadactlRegister}
+	return &Reconciler{
+		hub: hub, live: live, rights: grantor{hub: hub, live: live}, evidence: evidence{hub: hub, live: live},
+		clock: o.Clock, events: o.Events, karmadactl: o.KarmadactlRegister,
+	}
 }
 
 // Register adds the loops to mgr: one worker each, so that of two requests under

@@ -14,7 +14,7 @@ import (
 // with. It uses up no token, and gives no rights: who has it may do nothing but ask.
 func (r *Reconciler) approveGenerator(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) error {
 	by, known := requesterOf(csr.Spec.Username, csr.Spec.Groups, identity.Generator), facts{}
-	if _, err := r.credit(ctx, csr, by, &known); err != nil {
+	if _, err := r.evidence.credit(ctx, csr, by, &known); err != nil {
 		return err
 	}
 	switch err := judgeGenerator(by.token, known); {
