@@ -316,7 +316,7 @@ func (w *karmadaWorld) agentMayNot(t *testing.T, m member) {
 			return agent.Create(ctx, asking(t, pkix.Name{CommonName: identity.Agent("rbac-generator"), Organization: []string{identity.AgentsGroup}}, generators("north")))
 		}, "is given by a token alone"},
 		"ask for another group": {func() error {
-			return agent.Create(ctx, asking(t, pkix.Name{CommonName: identity.Agent("north"), Organization: []string{identity.AgentsGroup, "system:masters"}}, nil))
+			return agent.Create(ctx, asking(t, pkix.Name{CommonName: identity.Agent("north"), Organization: []string{identity.AgentsGroup, "system:nodes"}}, nil))
 		}, "there must be one: system:karmada:agents"},
 	}
 	for what, tc := range cases {
@@ -492,7 +492,7 @@ func (w *karmadaWorld) tokenMayNot(t *testing.T) {
 		refused(t, bound.Create(t.Context(), asking(t, generator, generators("other"))), "about the cluster lone")
 	})
 	t.Run("ask for rights as another group", func(t *testing.T) {
-		wider := pkix.Name{CommonName: generator.CommonName, Organization: []string{identity.AgentsGroup, "system:masters"}}
+		wider := pkix.Name{CommonName: generator.CommonName, Organization: []string{identity.AgentsGroup, "system:nodes"}}
 		refused(t, free.Create(t.Context(), asking(t, wider, generators("x"))), "there must be one: system:karmada:agents")
 	})
 	t.Run("take a cluster over", func(t *testing.T) {
