@@ -29,6 +29,7 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/aggregated"
 	"github.com/flotilla-io/flotilla/controlplane/apiserver"
 	"github.com/flotilla-io/flotilla/controlplane/proxy"
+	"github.com/flotilla-io/flotilla/controlplane/registrar"
 	"github.com/flotilla-io/flotilla/controlplane/resourcequota"
 )
 
@@ -45,6 +46,9 @@ func extend(server *apiserver.Options, opts Options, quotas *admission.Quotas, r
 	kinds := aggregated.NewKinds(served)
 	server.Extension = extension(kinds)
 	server.Extension.Arrive = proxy.Arrive
+	if opts.Rules.AllowKarmadactlRegister {
+		server.Extension.Around = registrar.New(kinds.Cluster)
+	}
 	server.Admission = append(server.Admission, plugins(opts)...)
 	if quotas != nil {
 		limits = admission.NewQuota(kinds.Bindings, quotas, opts.Clock)
@@ -141,7 +145,7 @@ func plugins(opts Options) []apiserver.Plugin {
 		{Name: "FlotillaBorders", Interface: admission.NewBorders()},
 		{Name: "FlotillaNames", Interface: admission.NewNames()},
 		{Name: "FlotillaSelectors", Interface: admission.NewSelectors()},
-		{Name: "FlotillaAgents", Interface: admission.NewAgents(clock.RealClock{})},
+		{Name: "FlotillaAgents", Interface: admission.NewAgents(clock.RealClock{}, opts.Rules.AllowKarmadactlRegister)},
 		{Name: "FlotillaTwins", Interface: twins.New(clock.RealClock{})},
 		{Name: "FlotillaReporters", Interface: reporters.New()},
 		{Name: "FlotillaSpaces", Interface: spaces.New()},

@@ -93,6 +93,9 @@ type Rules struct {
 	// AllowNoExecuteTaintPolicy accepts ClusterTaintPolicies whose taints evict
 	// workloads.
 	AllowNoExecuteTaintPolicy bool
+	// AllowKarmadactlRegister has karmadactl register bring clusters into the fleet, and
+	// Karmada's agent serve them.
+	AllowKarmadactlRegister bool
 	// IgnoreQuotas lets bindings use more than FederatedResourceQuotas allow.
 	IgnoreQuotas bool
 	// RefuseLoopbackClusters lets no request through to a cluster on the control

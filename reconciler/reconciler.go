@@ -78,6 +78,9 @@ type Options struct {
 	// Place is where the hub's store is: a copy of it elsewhere waits until this one does
 	// not act any more. Empty where that is not known.
 	Place string
+	// KarmadactlRegister has the loop of agents approve what karmadactl register asks
+	// for; the API server must know of it, too.
+	KarmadactlRegister bool
 	// Builds runs what is large or must not be done in this process; nil does all of
 	// it here, one after the other.
 	Builds build.Runner
@@ -328,7 +331,7 @@ func registerUnifiedAuth(ctx context.Context, f *fleet) error {
 }
 
 func registerAgents(_ context.Context, f *fleet) error {
-	return agents.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), agents.Options{Events: f.events}).Register(f.mgr)
+	return agents.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), agents.Options{Events: f.events, KarmadactlRegister: f.opts.KarmadactlRegister}).Register(f.mgr)
 }
 
 func registerQuota(_ context.Context, f *fleet) error {

@@ -35,9 +35,11 @@ import (
 // knows no names of what is being made, nor which fields a write touches.
 type Agents struct {
 	*admission.Handler
-	hub   dynamic.Interface
-	pace  *pace
-	rules map[schema.GroupResource]agentRule
+	hub  dynamic.Interface
+	pace *pace
+	// karmadas says that some may be Karmada's, and registered by karmadactl.
+	karmadas bool
+	rules    map[schema.GroupResource]agentRule
 }
 
 var (
@@ -56,9 +58,10 @@ type agentWrite struct {
 	admission.ObjectInterfaces
 }
 
-// NewAgents returns the plugin.
-func NewAgents(clk clock.PassiveClock) *Agents {
-	p := &Agents{Handler: admission.NewHandler(admission.Create, admission.Update), pace: newPace(clk)}
+// NewAgents returns the plugin. karmadas has clusters be registered by karmadactl, too,
+// and have Karmada's agent.
+func NewAgents(clk clock.PassiveClock, karmadas bool) *Agents {
+	p := &Agents{Handler: admission.NewHandler(admission.Create, admission.Update), pace: newPace(clk), karmadas: karmadas}
 	p.rules = map[schema.GroupResource]agentRule{
 		{Group: clusterv1alpha1.GroupName, Resource: "clusters"}: p.cluster,
 		{Group: workv1alpha1.GroupName, Resource: "works"}:       agentWork,
@@ -120,6 +123,8 @@ func (p *Agents) request(w agentWrite) error {
 	}
 	wanted, err := identity.Check(&csr.Spec)
 	switch {
+	case p.karmadas && errors.Is(err, identity.ErrGenerator):
+		err = mayAskForRights(w, csr.Name, cluster)
 	case errors.Is(err, identity.ErrNotAgent):
 		err = fmt.Errorf("%w: %s may ask for nothing else", err, w.GetUserInfo().GetName())
 	case err == nil && cluster != "" && wanted != cluster:
@@ -284,8 +289,12 @@ func agentLease(_ context.Context, cluster string, w agentWrite) error {
 	if err != nil {
 		return err
 	}
-	if lease.GetName() != cluster {
-		return notOwn("Lease", lease.GetName(), cluster)
+	own := cluster
+	if w.GetNamespace() == workv1alpha2.NamespaceKarmadaSystem { // where Karmada's agents are one of several
+		own = identity.ElectionLease(cluster)
+	}
+	if lease.GetName() != own {
+		return notOwn("Lease", lease.GetName(), own)
 	}
 	return nil
 }

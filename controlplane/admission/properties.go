@@ -17,7 +17,10 @@ import (
 // Admit has what an agent says of the place of its cluster count once an
 // administrator has said it: by the token that it was registered with, or on the
 // Cluster. Until then it is noted there. Karmada's agents say it at each start.
-func (p *Agents) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+func (p *Agents) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if p.karmadas && a.GetResource().GroupResource() == requests && a.GetUserInfo() != nil {
+		return shorten(ctx, agentWrite{a, o})
+	}
 	obj, ok := a.GetObject().(*clusterv1alpha1.Cluster)
 	if !ok || a.GetSubresource() != "" || a.GetUserInfo() == nil {
 		return nil
@@ -72,12 +75,16 @@ func applyAs(obj, old *clusterv1alpha1.Cluster) error {
 }
 
 // approved is what an administrator said of a new cluster by its token, and that
-// templates are applied there as who applied them, unless the token says otherwise.
+// templates are applied there as who applied them, unless the token says otherwise, or
+// the agent is Karmada's: those do not say the id of their cluster when they register.
 func (p *Agents) approved(ctx context.Context, cluster string) (identity.Properties, error) {
 	said := identity.Properties{}
 	registered, err := p.registration(ctx, cluster)
 	if err == nil && registered != nil {
 		said, err = identity.ParseProperties(registered.GetAnnotations()[identity.PropertiesAnnotation])
+	}
+	if p.karmadas && registered != nil && registered.GetAnnotations()[identity.ClusterIDAnnotation] == "" {
+		said.ApplyAs = cmp.Or(said.ApplyAs, clusterv1alpha1.ApplyAsHub) // Karmada's agent knows no other way
 	}
 	said.ApplyAs = cmp.Or(said.ApplyAs, clusterv1alpha1.ApplyAsAuthor)
 	return said, err

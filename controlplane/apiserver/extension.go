@@ -38,6 +38,8 @@ type Extension struct {
 	// Arrive returns a request as the extension's kinds are to see it, after it was
 	// allowed; nil changes none.
 	Arrive func(*http.Request) *http.Request
+	// Around stands around the whole chain; nil: nothing does.
+	Around Around
 }
 
 // Priority orders a group among groups and a version within its group; the

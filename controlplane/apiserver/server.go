@@ -88,6 +88,9 @@ func chain(ctx context.Context, run *options.ServerRunOptions, opts Options) (*S
 	if opts.Notice != nil {
 		tell(config.Aggregator.GenericConfig, opts.Notice)
 	}
+	if opts.Extension != nil && opts.Extension.Around != nil {
+		surround(config.Aggregator.GenericConfig, opts.Extension.Around)
+	}
 	if opts.Up != nil {
 		hold(config.Aggregator.GenericConfig, opts.Up)
 	}

@@ -72,12 +72,17 @@ func Start(ctx context.Context) (*Env, error) {
 
 // StartIn runs a control plane in a folder that stays when it ends.
 func StartIn(ctx context.Context, dir string) (*Env, error) {
+	return StartBy(ctx, dir, controlplane.Rules{})
+}
+
+// StartBy does so by rules.
+func StartBy(ctx context.Context, dir string, rules controlplane.Rules) (*Env, error) {
 	Silence()
 	definitions, err := crds.All()
 	if err != nil {
 		return nil, err
 	}
-	plane, err := controlplane.New(ctx, controlplane.Options{DataDir: dir, SecurePort: lastPort(dir), Definitions: definitions, UnsafeNoFsync: true})
+	plane, err := controlplane.New(ctx, controlplane.Options{DataDir: dir, SecurePort: lastPort(dir), Definitions: definitions, Rules: rules, UnsafeNoFsync: true})
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,9 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Events takes Events about Clusters; nil means that nobody is told.
 	Events Recorder
+	// KarmadactlRegister approves the certificate that karmadactl register asks for rights
+	// with; the API server answers who comes with it.
+	KarmadactlRegister bool
 }
 
 // Recorder takes Events.
@@ -49,6 +52,10 @@ type Reconciler struct {
 	rights grantor
 	clock  clock.PassiveClock
 	events Recorder
+	// evidence is what requests are judged by.
+	evidence evidence
+	// karmadactl says that the certificate is approved that it asks for rights with.
+	karmadactl bool
 }
 
 // New returns the loops. hub reads Clusters, requests and namespaces from a cache;
@@ -57,7 +64,10 @@ func New(hub client.Client, live client.Reader, o Options) *Reconciler {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Reconciler{hub: hub, live: live, rights: grantor{hub: hub, live: live}, clock: o.Clock, events: o.Events}
+	return &Reconciler{
+		hub: hub, live: live, rights: grantor{hub: hub, live: live}, evidence: evidence{hub: hub, live: live},
+		clock: o.Clock, events: o.Events, karmadactl: o.KarmadactlRegister,
+	}
 }
 
 // Register adds the loops to mgr: one worker each, so that of two requests under
@@ -141,7 +151,7 @@ func (r *Reconciler) Entitle(ctx context.Context, req reconcile.Request) (reconc
 		return reconcile.Result{}, readErr
 	case apierrors.IsNotFound(err):
 		return r.await(ctx, req.Name, current)
-	case cluster.Spec.SyncMode != clusterv1alpha1.Pull:
+	case cluster.Spec.SyncMode != clusterv1alpha1.Pull || req.Name == identity.Generator: // whose name no agent has
 		return reconcile.Result{}, r.revoke(ctx, req.Name, current)
 	}
 	again, err := r.entitle(ctx, cluster, current)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -15,13 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
-	bootstraputil "k8s.io/cluster-bootstrap/token/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
-	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 )
 
@@ -50,6 +47,9 @@ func (r *Reconciler) Approve(ctx context.Context, req reconcile.Request) (reconc
 	cluster, err := identity.Check(&csr.Spec)
 	if errors.Is(err, identity.ErrNotAgent) {
 		return reconcile.Result{}, nil
+	}
+	if r.karmadactl && errors.Is(err, identity.ErrGenerator) {
+		return reconcile.Result{}, r.approveGenerator(ctx, csr)
 	}
 	if err != nil {
 		if _, byToken := identity.TokenOf(csr.Spec.Username, csr.Spec.Groups); byToken || isAgent(csr.Spec.Username) {
@@ -102,66 +102,11 @@ func (r *Reconciler) facts(ctx context.Context, csr *certificatesv1.CertificateS
 	if known.role, err = r.rights.roleOf(ctx, asked.cluster); err != nil {
 		return known, nil, err
 	}
-	if known.secret, err = r.taken(ctx, asked.cluster); err != nil {
+	if known.secret, err = r.evidence.taken(ctx, asked.cluster); err != nil {
 		return known, nil, err
 	}
-	if known.allowed, err = r.allowed(ctx, csr, asked.by); err != nil {
-		return known, nil, err
-	}
-	if asked.by.token.ID == "" {
-		return known, nil, nil
-	}
-	token := &corev1.Secret{}
-	err = r.live.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: bootstraputil.BootstrapTokenSecretName(asked.by.token.ID)}, token)
-	if client.IgnoreNotFound(err) != nil {
-		return known, nil, fmt.Errorf("read the token %s: %w", asked.by.token.ID, err)
-	}
-	known.properties = token.Annotations[identity.PropertiesAnnotation]
-	if asked.by.token.Cluster == "" {
-		return known, nil, nil
-	}
-	known.spent = err != nil
-	known.usedBy = types.UID(token.Annotations[identity.UsedByAnnotation])
-	return known, token, nil
-}
-
-// taken returns a Secret of the control plane's own that has the name of one of
-// the agent's; empty if there is none. Where the control plane is its own member,
-// tokens for it are there.
-func (r *Reconciler) taken(ctx context.Context, cluster string) (string, error) {
-	for _, name := range []string{cluster, cluster + identity.ImpersonatorSuffix} {
-		secret := &corev1.Secret{}
-		err := r.live.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaCluster, Name: name}, secret)
-		if client.IgnoreNotFound(err) != nil {
-			return "", fmt.Errorf("read secret %s: %w", name, err)
-		}
-		if err == nil && secret.Type != corev1.SecretTypeOpaque {
-			return name, nil
-		}
-	}
-	return "", nil
-}
-
-// allowed asks RBAC whether the requester may have such a request approved.
-func (r *Reconciler) allowed(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, by requester) (bool, error) {
-	kind := "clusteragent"
-	if by.self {
-		kind = "selfclusteragent"
-	}
-	extra := map[string]authorizationv1.ExtraValue{}
-	for key, value := range csr.Spec.Extra {
-		extra[key] = authorizationv1.ExtraValue(value)
-	}
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: csr.Spec.Username, UID: csr.Spec.UID, Groups: csr.Spec.Groups, Extra: extra,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Group: certificatesv1.GroupName, Resource: "certificatesigningrequests", Subresource: kind, Verb: "create", Version: "*",
-		},
-	}}
-	if err := r.hub.Create(ctx, review); err != nil {
-		return false, fmt.Errorf("ask what %s may do: %w", csr.Spec.Username, err)
-	}
-	return review.Status.Allowed, nil
+	token, err := r.evidence.credit(ctx, csr, asked.by, &known)
+	return known, token, err
 }
 
 // approve uses up the token, gives the agent its rights, and approves, in this

@@ -11,25 +11,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
+	"github.com/flotilla-io/flotilla/policies/agentrights"
 )
 
 // role returns what an agent may do beyond single namespaces.
 func role(cluster string) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: identity.Role(cluster), Labels: labels(cluster)},
-		Rules: []rbacv1.PolicyRule{
-			rule(clusterv1alpha1.GroupName, "clusters", []string{"create"}),
-			rule(clusterv1alpha1.GroupName, "clusters", []string{"get", "list", "watch", "update", "patch", "delete"}, cluster),
-			rule(clusterv1alpha1.GroupName, "clusters/status", []string{"get", "update", "patch"}, cluster),
-			rule("config.karmada.io", "resourceinterpretercustomizations", []string{"get", "list", "watch"}),
-			rule("config.karmada.io", "resourceinterpreterwebhookconfigurations", []string{"get", "list", "watch"}),
-			{NonResourceURLs: []string{clusterv1alpha1.OpenedPath}, Verbs: []string{"get"}},
-			rule("", "namespaces", []string{"get"}, metav1.NamespaceSystem, workv1alpha2.NamespaceKarmadaCluster, workv1alpha2.ExecutionNamespace(cluster)),
-			rule("certificates.k8s.io", "certificatesigningrequests", []string{"create", "get"}),
-		},
+		Rules:      agentrights.Everywhere(cluster),
 	}
 }
 
@@ -40,19 +31,11 @@ type local struct {
 	finalizers      []string
 }
 
-// roles returns what an agent may do in single namespaces. Names cannot be asked
-// for where something is made: that is admission's.
+// roles returns what an agent may do in single namespaces.
 func roles(cluster string) []local {
 	return []local{
-		{namespace: workv1alpha2.NamespaceKarmadaCluster, name: identity.SecretRole(cluster), rules: []rbacv1.PolicyRule{
-			rule("", "secrets", []string{"create"}),
-			rule("", "secrets", []string{"get", "update", "patch", "delete"}, cluster, cluster+"-impersonator"),
-			rule("coordination.k8s.io", "leases", []string{"create"}),
-			rule("coordination.k8s.io", "leases", []string{"get", "update", "patch", "delete"}, cluster),
-		}},
-		{namespace: metav1.NamespaceDefault, name: identity.EventRole(cluster), rules: []rbacv1.PolicyRule{
-			rule("", "events", []string{"create", "patch"}),
-		}},
+		{namespace: workv1alpha2.NamespaceKarmadaCluster, name: identity.SecretRole(cluster), rules: agentrights.Credentials(cluster)},
+		{namespace: metav1.NamespaceDefault, name: identity.EventRole(cluster), rules: agentrights.Events()},
 	}
 }
 
@@ -62,15 +45,10 @@ const worksFinalizer = "registration.flotilla.io/works"
 
 // workRole returns what an agent may do with the Works of its cluster.
 func workRole(cluster string) local {
-	return local{namespace: workv1alpha2.ExecutionNamespace(cluster), name: identity.WorkRole(cluster), finalizers: []string{worksFinalizer}, rules: []rbacv1.PolicyRule{
-		rule("work.karmada.io", "works", []string{"get", "list", "watch", "update", "patch"}),
-		rule("work.karmada.io", "works/status", []string{"get", "update", "patch"}),
-		rule("", "events", []string{"create", "patch"}),
-	}}
-}
-
-func rule(group, resource string, verbs []string, names ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: names, Verbs: verbs}
+	return local{
+		namespace: workv1alpha2.ExecutionNamespace(cluster), name: identity.WorkRole(cluster),
+		finalizers: []string{worksFinalizer}, rules: agentrights.Works(),
+	}
 }
 
 // clusterLabel is on all that is made for the agent of a cluster.

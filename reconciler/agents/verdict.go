@@ -118,7 +118,7 @@ func judgeToken(r request, f facts) error {
 	token := r.by.token
 	switch {
 	case !f.allowed:
-		return fmt.Errorf("the token %s may not register clusters: it lacks the group %s; flotilla token create makes one that may", token.ID, identity.TokensGroup)
+		return mayNotRegister(token)
 	case token.Cluster != "" && token.Cluster != r.cluster:
 		return fmt.Errorf("the token %s is good for the cluster %s alone: flotilla token create --cluster-name %s makes one for this", token.ID, token.Cluster, r.cluster)
 	case token.Cluster != "" && (f.spent || f.usedBy != "" && f.usedBy != r.uid):
@@ -127,6 +127,24 @@ func judgeToken(r request, f facts) error {
 		return fmt.Errorf("the token %s is good for the cluster with the id %s, this one has %s", token.ID, token.ClusterID, orNone(r.id))
 	}
 	return judgeFirst(r, f)
+}
+
+// judgeGenerator judges a request by a bootstrap token for the certificate that
+// karmadactl asks for rights with.
+func judgeGenerator(token identity.Token, f facts) error {
+	switch {
+	case token.ID == "":
+		return errUndecided
+	case !f.allowed:
+		return mayNotRegister(token)
+	case token.Cluster != "" && (f.spent || f.usedBy != ""):
+		return fmt.Errorf("the token %s has been used: flotilla token create --cluster-name %s makes another", token.ID, token.Cluster)
+	}
+	return nil
+}
+
+func mayNotRegister(token identity.Token) error {
+	return fmt.Errorf("the token %s may not register clusters: it lacks the group %s; flotilla token create makes one that may", token.ID, identity.TokensGroup)
 }
 
 // judgeFirst judges a request for the first certificate of a registration.

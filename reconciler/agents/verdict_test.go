@@ -103,3 +103,35 @@ func TestJudge(t *testing.T) {
 		})
 	}
 }
+
+func TestJudgeGenerator(t *testing.T) {
+	tokenOf := func(groups ...string) identity.Token {
+		token, _ := identity.TokenOf("system:bootstrap:abcdef", groups)
+		return token
+	}
+	cases := map[string]struct {
+		token identity.Token
+		facts facts
+		says  string
+		open  bool
+	}{
+		"any token":                      {token: tokenOf(), facts: facts{allowed: true}},
+		"a token of a cluster":           {token: tokenOf(identity.ClusterGroup("north")), facts: facts{allowed: true}},
+		"a token without the group":      {token: tokenOf(), says: "it lacks the group"},
+		"a token that was used":          {token: tokenOf(identity.ClusterGroup("north")), facts: facts{allowed: true, usedBy: "this"}, says: "has been used"},
+		"a token that is gone":           {token: tokenOf(identity.ClusterGroup("north")), facts: facts{allowed: true, spent: true}, says: "has been used"},
+		"who has come without":           {facts: facts{allowed: true}, open: true},
+		"who has come without and right": {open: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := judgeGenerator(tc.token, tc.facts)
+			switch {
+			case tc.open != errors.Is(err, errUndecided):
+				t.Errorf("= %v, want it open: %v", err, tc.open)
+			case !tc.open && (err == nil) != (tc.says == "") || tc.says != "" && !strings.Contains(err.Error(), tc.says):
+				t.Errorf("= %v, want %q", err, tc.says)
+			}
+		})
+	}
+}

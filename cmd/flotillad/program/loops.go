@@ -84,6 +84,8 @@ type inProcess struct {
 	opened int64
 	// place is where its store is; empty: not known.
 	place string
+	// karmadactl says that karmadactl register and Karmada's agent are served.
+	karmadactl bool
 	// room is why nothing more should be kept on the disk.
 	room func() error
 }
@@ -239,6 +241,8 @@ func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *arti
 		Builds:      o.sources.builds,
 		Opened:      o.plane.opened,
 		Place:       o.plane.place,
+
+		KarmadactlRegister: o.plane.karmadactl,
 	})
 	if err != nil {
 		return err

@@ -94,6 +94,8 @@ func (o *serveOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.plane.Etcd.KeyFile, "etcd-keyfile", "", "key of the client certificate")
 	flags.StringVar(&o.plane.SealKeyFile, sealKeyFile, "", "with --etcd-servers: file of the key that CAs and keys are sealed with in the store, the same for all replicas; the first start makes it (default seal.key in --data-dir)")
 	flags.BoolVar(&o.plane.Rules.AllowNoExecuteTaintPolicy, "allow-no-execute-taint-policy", false, "accept ClusterTaintPolicies whose taints evict workloads (effect NoExecute)")
+	flags.BoolVar(&o.plane.Rules.AllowKarmadactlRegister, "allow-karmadactl-register", false,
+		"let karmadactl register bring clusters in, with Karmada's own agent: it gets the rights of Flotilla's, and a certificate for 90 days at most")
 	flags.DurationVar(&o.plane.AgentCertificateDuration, "agent-certificate-duration", controlplane.DefaultAgentCertificateDuration,
 		"the most that certificates are good for that are signed on request, as those of agents are; agents of Flotilla ask for 90 days")
 	flags.DurationVar(&o.plane.ExpiredAgentGrace, "expired-agent-grace", controlplane.DefaultExpiredAgentGrace,
@@ -151,7 +153,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	o.loops.dataDir, o.loops.log = o.plane.DataDir, logger
 	o.loops.sources.own = o.addresses(plane.URL())
-	o.loops.plane = inProcess{shared: plane.Shared, room: plane.Room, opened: plane.Opened, place: plane.Place}
+	o.loops.plane = inProcess{shared: plane.Shared, room: plane.Room, opened: plane.Opened, place: plane.Place, karmadactl: o.plane.Rules.AllowKarmadactlRegister}
 	o.loops.leaderElect = len(o.plane.Etcd.Servers) > 0 && reconciler.Any(o.loops.controllers) // none would keep it from others
 	if !reconciler.Any(o.loops.controllers) {
 		plane.Opened = 0 // the loops that work elsewhere may have begun before

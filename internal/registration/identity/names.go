@@ -45,6 +45,18 @@ const (
 )
 
 const (
+	// Generator stands in the place of the cluster in the name by which karmadactl
+	// register asks for the rights of an agent. No cluster has an agent of that name.
+	Generator = "rbac-generator"
+	// generatorRequest begins the name of the request for its certificate. The name of
+	// the cluster follows, and something random.
+	generatorRequest = "agent-rbac-generator-"
+	// electionPrefix stands before the cluster in the name of the Lease by which
+	// Karmada's agent is one of several.
+	electionPrefix = "karmada-agent-"
+)
+
+const (
 	// ClusterIDAnnotation is, on a request for a certificate, the id that the
 	// requesting cluster says it has: the UID of its kube-system namespace. On the
 	// role of an agent it is the id that the cluster must have.
@@ -145,6 +157,27 @@ func ClusterOfRole(name string) (cluster string, ok bool) {
 	}
 	return after(name, rolePrefix)
 }
+
+// ClusterOfRights returns the cluster that a Role, a ClusterRole or a binding of an
+// agent's is for, by its name: those that are made here, and Karmada's, have the
+// name of the ClusterRole, and may have more after it.
+func ClusterOfRights(name string) (cluster string, ok bool) {
+	cluster, rest, found := strings.Cut(strings.TrimPrefix(name, rolePrefix), roleSuffix)
+	if !found || !strings.HasPrefix(name, rolePrefix) || rest != "" && rest[0] != '-' {
+		return "", false
+	}
+	return cluster, IsClusterName(cluster)
+}
+
+// IsGenerators says whether a request for Generator's certificate has the name that
+// karmadactl gives it. cluster is the only one that it may be about; empty is any.
+func IsGenerators(request, cluster string) bool {
+	return strings.HasPrefix(request, generatorRequest+cluster)
+}
+
+// ElectionLease returns the name of the Lease by which the agent of a cluster that is
+// Karmada's is one of several.
+func ElectionLease(cluster string) string { return electionPrefix + cluster }
 
 // SecretRole returns the name of an agent's Role, and of its binding, in the
 // namespace of credentials and heartbeats.

@@ -19,6 +19,10 @@ import (
 // does not look like one.
 var ErrNotAgent = errors.New("the request is not for the certificate of an agent")
 
+// ErrGenerator says that a request is exactly as one for the certificate of an agent
+// must be, but for the name in it: that is Generator's.
+var ErrGenerator = errors.New("the control plane makes the rights of agents itself: register the cluster with flotilla register, or start flotillad serve with --allow-karmadactl-register")
+
 const (
 	minRSABits   = 2048
 	minECDSABits = 256
@@ -37,8 +41,8 @@ func Usages() []certificatesv1.KeyUsage {
 
 // Check returns the cluster whose agent a request is for. It errs unless the
 // request is exactly one for the certificate of an agent: an error that is
-// ErrNotAgent for a request of another kind, otherwise one that says what is not
-// as it must be.
+// ErrNotAgent for a request of another kind, ErrGenerator for one that karmadactl asks
+// for rights by, otherwise one that says what is not as it must be.
 func Check(spec *certificatesv1.CertificateSigningRequestSpec) (cluster string, err error) {
 	request, err := parse(spec.Request)
 	if err != nil {
@@ -136,11 +140,8 @@ func checkSubject(request *x509.CertificateRequest) (cluster string, err error) 
 	if strings.HasSuffix(cluster, ImpersonatorSuffix) {
 		return "", fmt.Errorf("a cluster's name does not end with %s: its credentials would be another's", ImpersonatorSuffix)
 	}
-	if cluster == generator {
-		return "", errors.New("the control plane makes the rights of agents itself: register the cluster with flotilla register")
+	if cluster == Generator {
+		return "", ErrGenerator
 	}
 	return cluster, nil
 }
-
-// generator is the name under which karmadactl asks for the right to make rights.
-const generator = "rbac-generator"

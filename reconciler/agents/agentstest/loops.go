@@ -16,7 +16,14 @@ import (
 const manyEvents = 1000
 
 // Register adds the loops to a manager. Nobody sees their events.
-func Register(_ context.Context, mgr ctrl.Manager) error {
+func Register(_ context.Context, mgr ctrl.Manager) error { return register(mgr, agents.Options{}) }
+
+// RegisterKarmadas adds loops that approve what karmadactl register asks for, too.
+func RegisterKarmadas(_ context.Context, mgr ctrl.Manager) error {
+	return register(mgr, agents.Options{KarmadactlRegister: true})
+}
+
+func register(mgr ctrl.Manager, opts agents.Options) error {
 	registry := members.New(members.Options{Interpreter: interpreter.Native()})
 	if err := mgr.Add(registry); err != nil {
 		return err
@@ -25,5 +32,6 @@ func Register(_ context.Context, mgr ctrl.Manager) error {
 	if err := cluster.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, cluster.Options{}).Register(mgr); err != nil {
 		return err
 	}
-	return agents.New(mgr.GetClient(), mgr.GetAPIReader(), agents.Options{Events: events}).Register(mgr)
+	opts.Events = events
+	return agents.New(mgr.GetClient(), mgr.GetAPIReader(), opts).Register(mgr)
 }
