@@ -44,7 +44,7 @@ func (k *Keeper) Agents(ctx context.Context) error {
 		return nil
 	}
 	err := k.change(ctx, func(h claims.History) (_ claims.History, news bool) {
-		h, run, news = h.Settles(k.id, at)
+		h, run, news = k.without(h, at).Settles(run.ID, at)
 		return h, news
 	})
 	if err != nil {
@@ -52,7 +52,9 @@ func (k *Keeper) Agents(ctx context.Context) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.run.Began = at
+	if k.run.ID == run.ID {
+		k.run.Began = at
+	}
 	return nil
 }
 

@@ -32,10 +32,11 @@ type Keeper struct {
 	hub   client.Client // may write the hub's namespace kube-system
 	live  client.Reader // asks the server
 	clock clock.PassiveClock
-	id    string // of the present run
 
 	mu      sync.Mutex
-	known   bool // history and began have been read
+	id      string   // of the present run
+	former  []string // runs of this keeper that are over, see renew
+	known   bool     // history and began have been read
 	began   int64
 	history claims.History
 	version int64      // of what history was read from
@@ -156,6 +157,9 @@ func (k *Keeper) set(h claims.History, version int64) {
 	k.version = max(k.version, version)
 	turned := who(k.history.Hold) != who(h.Hold)
 	k.history = h
+	if h.Forgives(&claims.Mark{ID: k.id, Revision: 1}) {
+		k.renew()
+	}
 	k.mu.Unlock()
 	if !turned {
 		return
@@ -163,6 +167,26 @@ func (k *Keeper) set(h claims.History, version int64) {
 	for _, tell := range k.told {
 		tell()
 	}
+}
+
+// renew begins another run, since somebody has said to go on without what the present
+// one is said to have lost: of a run that goes on that would be whatever it comes to do,
+// and an agent may have made it up. The lock is held.
+func (k *Keeper) renew() {
+	k.former = append(k.former, k.id)
+	k.id, k.run, k.wrote, k.first = rand.Text(), claims.Run{}, 0, 0
+	for _, seen := range k.seen {
+		k.began = max(k.began, seen)
+	}
+	k.began = max(k.began, k.version)
+	k.agents.need()
+}
+
+// own returns the identity of the present run, and where it began.
+func (k *Keeper) own() (id string, began int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.id, k.began
 }
 
 // who says who waits.
@@ -197,7 +221,8 @@ func (k *Keeper) Weigh(ctx context.Context, cluster string, m *claims.Mark) erro
 		return err
 	}
 	// The hub's own marks of other runs are from before this one began.
-	return k.weigh(ctx, cluster, m, m != nil && m.ID != k.id && m.Revision > k.began)
+	id, began := k.own()
+	return k.weigh(ctx, cluster, m, m != nil && m.ID != id && m.Revision > began)
 }
 
 // weigh is Weigh; said says that the hub was found to be behind the mark.
@@ -233,7 +258,7 @@ func (k *Keeper) weigh(ctx context.Context, cluster string, m *claims.Mark, said
 // while the hub waits.
 func (k *Keeper) Next(ctx context.Context, cluster string, have *claims.Mark) (*claims.Mark, error) {
 	k.mu.Lock()
-	known, held, run, seen := k.known, k.history.Hold.Of(cluster) != nil, k.run, k.seen[cluster]
+	known, held, run, seen, began := k.known, k.history.Hold.Of(cluster) != nil, k.run, k.seen[cluster], k.began
 	forgiven := k.history.Forgives(have)
 	if lent, ok := k.history.Lends(seen, k.began); ok && run.ID == "" && !forgiven {
 		run = lent
@@ -247,7 +272,7 @@ func (k *Keeper) Next(ctx context.Context, cluster string, have *claims.Mark) (*
 		if k.agents.any() {
 			err = k.Agents(ctx)
 		} else {
-			_, _, err = k.start(ctx, k.began)
+			_, _, err = k.start(ctx, began)
 		}
 		if err != nil {
 			return nil, err
@@ -263,8 +288,9 @@ func (k *Keeper) Next(ctx context.Context, cluster string, have *claims.Mark) (*
 // start has the store know of the present run, and returns at which revision it knew
 // at the latest. With began as 0 the run is settled later.
 func (k *Keeper) start(ctx context.Context, began int64) (run claims.Run, wrote int64, err error) {
+	id, since := k.own()
 	err = k.change(ctx, func(h claims.History) (_ claims.History, news bool) {
-		h, run, news = h.Starts(k.id, began)
+		h, run, news = k.without(h, since).Starts(id, began)
 		return h, news
 	})
 	if err != nil {
@@ -272,10 +298,21 @@ func (k *Keeper) start(ctx context.Context, began int64) (run claims.Run, wrote 
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.run.ID == "" { // else somebody else asked at the same time
+	if k.run.ID == "" && k.id == id { // else somebody else asked at the same time
 		k.run, k.wrote = run, k.version
 	}
 	return k.run, k.wrote, nil
+}
+
+// without returns the history that goes on without any mark of this keeper's runs that
+// are over, up to a revision: all of them were seen before that.
+func (k *Keeper) without(h claims.History, upTo int64) claims.History {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, former := range k.former {
+		h = h.Without(former, upTo)
+	}
+	return h
 }
 
 // Resume has the hub go on.

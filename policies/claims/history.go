@@ -376,6 +376,12 @@ func (h History) Resumes() History {
 	return h
 }
 
+// Without returns the history that goes on without what a run has seen up to a revision.
+func (h History) Without(id string, upTo int64) History {
+	h.Forgiven = extended(h.Forgiven, Lost{id, upTo})
+	return h
+}
+
 // with returns names with one more, if it is not among them.
 func with(names []string, name string) []string {
 	if slices.Contains(names, name) {
