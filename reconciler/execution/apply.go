@@ -104,6 +104,9 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	case await:
 		return loop.Next{}, &blocked{cause: cause{event: onSync, kind: m.gvk}, after: safetyNet, err: fmt.Errorf("the watch of %s is not synced", m.gvk)}
 	case keep:
+		if record.Desired != "" && record.Desired != m.hash {
+			return loop.Next{After: pace.LastRetry}, &outcome.Leaving{Title: m.title()}
+		}
 		return loop.Next{}, nil
 	case correct, restore:
 		if reports(s.work) {

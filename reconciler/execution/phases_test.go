@@ -281,7 +281,14 @@ func TestCarry(t *testing.T) {
 			record: recorded, asked: []string{"make web"}, failed: "does not serve this kind",
 		},
 		"an object that is on its way out is waited for": {
-			edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.DeletionTimestamp = &metav1.Time{} })}, record: recorded,
+			edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })}, record: recorded,
+		},
+		"one that is on its way out and is to change is not as it should be": {
+			edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })}, record: stale,
+			failed: "is being deleted in the cluster",
+		},
+		"one that is on its way out and was never sent is waited for": {
+			edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })},
 		},
 		"an object of somebody else's is left alone": {
 			edge: edge{presence: members.Absent, live: parse(t, unmanaged)}, asked: []string{"make web", "get web"}, failed: "already exists in the cluster",

@@ -36,3 +36,14 @@ func (a *AsItIs) Error() string {
 
 // IsAsItIs reports whether err is about a namespace that is used as it is.
 func IsAsItIs(err error) bool { return errors.As(err, new(*AsItIs)) }
+
+// Leaving says that an object is being deleted in its cluster, and keeps an older version
+// until it is gone: whoever holds it there may take any time.
+type Leaving struct {
+	// Title is what it is.
+	Title string
+}
+
+func (l *Leaving) Error() string {
+	return l.Title + " is being deleted in the cluster: its latest version is made once it is gone; if it stays, look at its finalizers there"
+}
