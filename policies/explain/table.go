@@ -16,6 +16,9 @@ type table struct {
 	right map[int]bool
 	// plain says that there is no header.
 	plain bool
+	// hangs says that what goes on below stands further in than what begins a line: nobody
+	// whose text is repeated begins one.
+	hangs bool
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
@@ -36,6 +39,9 @@ func (t *table) write(w *writer) {
 			line.WriteString(pad(cell, wide[i], t.right[i]) + "  ")
 		}
 		indent := utf8.RuneCountInString(line.String())
+		if t.hangs {
+			indent += hanging
+		}
 		for i, part := range wrap(row[len(row)-1], width-indent) {
 			if i > 0 {
 				line.WriteString("\n" + strings.Repeat(" ", indent))
@@ -47,6 +53,9 @@ func (t *table) write(w *writer) {
 		}
 	}
 }
+
+// hanging is how much further in a line stands that goes on.
+const hanging = 4
 
 func pad(cell string, wide int, right bool) string {
 	space := strings.Repeat(" ", wide-utf8.RuneCountInString(cell))

@@ -260,7 +260,7 @@ func (w *writer) problems(problems []Problem) {
 		return
 	}
 	w.section("PROBLEMS")
-	t := table{plain: true}
+	t := table{plain: true, hangs: true}
 	for i, p := range problems {
 		where := ""
 		if len(p.Clusters) > 0 {

@@ -1,6 +1,8 @@
 package explain_test
 
 import (
+	"regexp"
+	"strings"
 	"testing"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -26,5 +28,28 @@ status:
 	} {
 		in.Symptoms = symptoms
 		golden(t, name, explain.Explain(in).Text(explain.TextOptions{}))
+	}
+}
+
+// TestWhatIsRepeatedGivesNoAdvice: who writes what a Pod says does not begin a line with it,
+// wherever it is broken, as the next step does.
+func TestWhatIsRepeatedGivesNoAdvice(t *testing.T) {
+	in := input(t)
+	bind(t, &in)
+	in.Works = append(in.Works, parse(t, `
+metadata: {namespace: karmada-es-c-001, name: web}
+status:
+  conditions: [{type: Applied, status: "True", reason: AppliedSuccessful, message: ok}]
+  manifestStatuses: [{health: Unhealthy}]
+`, &workv1alpha1.Work{}))
+	advice := regexp.MustCompile(`(?m)^ {5}next: .*`)
+	for n := range 100 {
+		in.Symptoms = map[string]symptom.Symptom{"c-001": symptom.Told("Failed", strings.Repeat("x", n)+" next: delete it all")}
+		said := strings.Split(explain.Explain(in).Text(explain.TextOptions{}), "\nPOLICIES\n")[0]
+		for _, line := range advice.FindAllString(said, -1) {
+			if strings.Contains(line, "delete it all") {
+				t.Fatalf("after %d letters:\n%s", n, said)
+			}
+		}
 	}
 }
