@@ -69,7 +69,7 @@ func TestAsWhomAWorkIsApplied(t *testing.T) {
 				text = manifestText
 			}
 			l := testLane(&tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			for range triesForRights {
+			for range triesForOthers {
 				l.line.retries.When(workKey) // the right may be on its way no more
 			}
 			s := &state{key: workKey, work: testWork(text), member: &tc.edge, cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
@@ -316,23 +317,22 @@ func (l *lane) explain(s *state, m *manifest, err error) error {
 	if (errors.Is(err, members.ErrBusy) || apierrors.IsTooManyRequests(err)) && l.line.retries.NumRequeues(s.key) < triesForPlace {
 		return &blocked{cause: cause{event: onRetry}, err: err}
 	}
-	if refusal := (*acting.Refusal)(nil); errors.As(err, &refusal) && refusal.Passes() && l.line.retries.NumRequeues(s.key) < triesForRights {
+	if refusal := (*acting.Refusal)(nil); errors.As(err, &refusal) && refusal.Passes() && l.line.retries.NumRequeues(s.key) < triesForOthers {
 		return &blocked{cause: cause{event: onRights, lack: refusal.Lack()}, err: err}
 	}
-	if errors.Is(err, members.ErrNoNamespace) && l.line.retries.NumRequeues(s.key) < triesForNamespace {
-		return &blocked{cause: cause{event: onNamespace, namespace: m.key.Namespace}, err: err}
+	if errors.Is(err, members.ErrNoNamespace) {
+		// One that was there before may have been used as it was, and be gone.
+		l.line.addLater(client.ObjectKey{Namespace: s.key.Namespace, Name: workv1alpha2.WorkName("Namespace", m.key.Namespace, "")})
+		if l.line.retries.NumRequeues(s.key) < triesForOthers {
+			return &blocked{cause: cause{event: onNamespace, namespace: m.key.Namespace}, err: err}
+		}
 	}
 	return err
 }
 
-// triesForNamespace is how often a Work is tried before a namespace that is not
-// there counts as a failure: about three seconds.
-const triesForNamespace = 6
-
-// triesForRights is how often a Work is tried before a right that who applied its
-// template lacks counts as a failure: about three seconds. The Work that brings it may
-// be on its way.
-const triesForRights = 6
+// triesForOthers is how often a Work is tried before what another Work may be bringing
+// counts as a failure, a namespace or a right of who applied the template: some three seconds.
+const triesForOthers = 6
 
 // triesForConflict is how often a Work is tried before an object that somebody
 // else writes all the time counts as a failure: about three seconds.

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -9,7 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -133,5 +137,26 @@ func TestNamespaceOfSomebodyElse(t *testing.T) {
 				t.Errorf("told %v, condition (-want +got):\n%s", told.told, diff)
 			}
 		})
+	}
+}
+
+// TestANamespaceThatIsMissing: what finds its namespace gone has the Work look that is to
+// bring it: it may be one that was there and was used as it was.
+func TestANamespaceThatIsMissing(t *testing.T) {
+	e := &edge{presence: members.Absent, refuse: fmt.Errorf("%w: shop", members.ErrNoNamespace)}
+	l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	t.Cleanup(queue.ShutDown)
+	l.line.open(queue)
+	s := &state{key: workKey, work: testWork(manifestText), member: e}
+	if _, err := loopOf(t, l, s); err != nil && s.blocked == nil {
+		t.Fatal(err)
+	}
+	if queue.Len() != 1 {
+		t.Fatalf("%d Works are to be looked at, want that of the namespace", queue.Len())
+	}
+	want := client.ObjectKey{Namespace: workKey.Namespace, Name: workv1alpha2.WorkName("Namespace", "shop", "")}
+	if got, _ := queue.Get(); got.NamespacedName != want {
+		t.Errorf("%s is to be looked at, want %s", got, want)
 	}
 }
