@@ -32,7 +32,7 @@ func (k *Keeper) Agents(ctx context.Context) error {
 		return err
 	}
 	k.mu.Lock()
-	run, at := k.run, k.wrote
+	run, at, runs := k.run, k.wrote, k.runs
 	k.mu.Unlock()
 	if run.ID == "" {
 		var err error
@@ -44,7 +44,7 @@ func (k *Keeper) Agents(ctx context.Context) error {
 		return nil
 	}
 	err := k.change(ctx, func(h claims.History) (_ claims.History, news bool) {
-		h, run, news = k.without(h, at).Settles(run.ID, at)
+		h, run, news = runs.without(h, at).Settles(run.ID, at)
 		return h, news
 	})
 	if err != nil {
@@ -73,10 +73,10 @@ func (k *Keeper) Heard(ctx context.Context, cluster string, r claims.Report, las
 		return nil // one word of an agent is enough
 	}
 	k.mu.Lock()
-	behind := r.Behind || k.history.Behind(&r.Mark, k.id, math.MaxInt64)
+	behind := r.Behind || k.history.Behind(&r.Mark, k.runs.id, math.MaxInt64)
 	// Agents go by the last run that was written down, which may be the one before this:
 	// then they have seen what has changed since, and so does the hub.
-	later := r.ID != k.id && !k.history.Forgives(&r.Mark) && r.Revision > k.began
+	later := r.ID != k.runs.id && !k.history.Forgives(&r.Mark) && r.Revision > k.began
 	known := k.first > 0 && r.Revision >= k.first && k.seen[cluster] >= r.Revision
 	k.mu.Unlock()
 	if !behind && later && !known && !last {

@@ -13,6 +13,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,9 +35,8 @@ type Keeper struct {
 	clock clock.PassiveClock
 
 	mu      sync.Mutex
-	id      string   // of the present run
-	former  []string // runs of this keeper that are over, see renew
-	known   bool     // history and began have been read
+	runs    runs // of this keeper
+	known   bool // history and began have been read
 	began   int64
 	history claims.History
 	version int64      // of what history was read from
@@ -49,13 +49,28 @@ type Keeper struct {
 	agents  *agents
 }
 
+// runs are those of one keeper: there is another one after renew.
+type runs struct {
+	id   string // of the present one
+	over []string
+}
+
+// without returns the history that goes on without any mark of the runs that are over up
+// to a revision: all of them were seen before that.
+func (r runs) without(h claims.History, upTo int64) claims.History {
+	for _, over := range r.over {
+		h = h.Without(over, upTo)
+	}
+	return h
+}
+
 // New returns a keeper that knows nothing yet. hub writes, live reads from the
 // server; nil is the machine's clock.
 func New(hub client.Client, live client.Reader, now clock.PassiveClock) *Keeper {
 	if now == nil {
 		now = clock.RealClock{}
 	}
-	return &Keeper{hub: hub, live: live, clock: now, id: rand.Text(), seen: map[string]int64{}, agents: newAgents()}
+	return &Keeper{hub: hub, live: live, clock: now, runs: runs{id: rand.Text()}, seen: map[string]int64{}, agents: newAgents()}
 }
 
 // Opened says at which revision the store was before anything of this start was written:
@@ -157,7 +172,7 @@ func (k *Keeper) set(h claims.History, version int64) {
 	k.version = max(k.version, version)
 	turned := who(k.history.Hold) != who(h.Hold)
 	k.history = h
-	if h.Forgives(&claims.Mark{ID: k.id, Revision: 1}) {
+	if h.Forgives(&claims.Mark{ID: k.runs.id, Revision: 1}) {
 		k.renew()
 	}
 	k.mu.Unlock()
@@ -173,20 +188,13 @@ func (k *Keeper) set(h claims.History, version int64) {
 // one is said to have lost: of a run that goes on that would be whatever it comes to do,
 // and an agent may have made it up. The lock is held.
 func (k *Keeper) renew() {
-	k.former = append(k.former, k.id)
-	k.id, k.run, k.wrote, k.first = rand.Text(), claims.Run{}, 0, 0
+	k.runs = runs{id: rand.Text(), over: append(slices.Clone(k.runs.over), k.runs.id)}
+	k.run, k.wrote, k.first = claims.Run{}, 0, 0
 	for _, seen := range k.seen {
 		k.began = max(k.began, seen)
 	}
 	k.began = max(k.began, k.version)
 	k.agents.need()
-}
-
-// own returns the identity of the present run, and where it began.
-func (k *Keeper) own() (id string, began int64) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.id, k.began
 }
 
 // who says who waits.
@@ -221,8 +229,10 @@ func (k *Keeper) Weigh(ctx context.Context, cluster string, m *claims.Mark) erro
 		return err
 	}
 	// The hub's own marks of other runs are from before this one began.
-	id, began := k.own()
-	return k.weigh(ctx, cluster, m, m != nil && m.ID != id && m.Revision > began)
+	k.mu.Lock()
+	said := m != nil && m.ID != k.runs.id && m.Revision > k.began
+	k.mu.Unlock()
+	return k.weigh(ctx, cluster, m, said)
 }
 
 // weigh is Weigh; said says that the hub was found to be behind the mark.
@@ -231,7 +241,7 @@ func (k *Keeper) weigh(ctx context.Context, cluster string, m *claims.Mark, said
 		return err
 	}
 	k.mu.Lock()
-	if !k.history.Behind(m, k.id, k.began) && (!said || k.history.Forgives(m)) {
+	if !k.history.Behind(m, k.runs.id, k.began) && (!said || k.history.Forgives(m)) {
 		k.mu.Unlock()
 		return nil
 	}
@@ -288,9 +298,11 @@ func (k *Keeper) Next(ctx context.Context, cluster string, have *claims.Mark) (*
 // start has the store know of the present run, and returns at which revision it knew
 // at the latest. With began as 0 the run is settled later.
 func (k *Keeper) start(ctx context.Context, began int64) (run claims.Run, wrote int64, err error) {
-	id, since := k.own()
+	k.mu.Lock()
+	runs, since := k.runs, k.began
+	k.mu.Unlock()
 	err = k.change(ctx, func(h claims.History) (_ claims.History, news bool) {
-		h, run, news = k.without(h, since).Starts(id, began)
+		h, run, news = runs.without(h, since).Starts(runs.id, began)
 		return h, news
 	})
 	if err != nil {
@@ -298,21 +310,10 @@ func (k *Keeper) start(ctx context.Context, began int64) (run claims.Run, wrote 
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.run.ID == "" && k.id == id { // else somebody else asked at the same time
+	if k.run.ID == "" && k.runs.id == runs.id { // else somebody else asked at the same time
 		k.run, k.wrote = run, k.version
 	}
 	return k.run, k.wrote, nil
-}
-
-// without returns the history that goes on without any mark of this keeper's runs that
-// are over, up to a revision: all of them were seen before that.
-func (k *Keeper) without(h claims.History, upTo int64) claims.History {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, former := range k.former {
-		h = h.Without(former, upTo)
-	}
-	return h
 }
 
 // Resume has the hub go on.

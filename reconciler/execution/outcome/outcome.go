@@ -7,6 +7,7 @@ package outcome
 
 import (
 	"errors"
+	"fmt"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 )
@@ -37,13 +38,12 @@ func (a *AsItIs) Error() string {
 // IsAsItIs reports whether err is about a namespace that is used as it is.
 func IsAsItIs(err error) bool { return errors.As(err, new(*AsItIs)) }
 
-// Leaving says that an object is being deleted in its cluster, and keeps an older version
-// until it is gone: whoever holds it there may take any time.
-type Leaving struct {
-	// Title is what it is.
-	Title string
-}
-
-func (l *Leaving) Error() string {
-	return l.Title + " is being deleted in the cluster: its latest version is made once it is gone; if it stays, look at its finalizers there"
+// Kept says what is wrong with an object that is left as it is: nothing, unless it is being
+// deleted in its cluster and keeps the version that was sent before the one that is wanted.
+// Whoever holds it there may take any time.
+func Kept(title, sent, wanted string) error {
+	if sent == "" || sent == wanted {
+		return nil
+	}
+	return fmt.Errorf("%s is being deleted in the cluster: its latest version is made once it is gone; if it stays, look at its finalizers there", title)
 }
