@@ -10,4 +10,4 @@ seed=${SHUFFLE:-$RANDOM$RANDOM}
 echo "order of the tests: SHUFFLE=$seed"
 [ "$#" -gt 0 ] || set -- ./reconciler/execution ./agent/... ./internal/... ./reconciler/... ./sources/... ./controlplane/proxy/...
 go tool -modfile=hack/test.mod gotestsum --format pkgname --format-hide-empty-pkg -- \
-	-race -short -vet=off -shuffle="$seed" -timeout 25m -p "$(($(nproc) + 1))" "$@"
+	-race -short -vet=off -shuffle="$seed" -timeout 40m -p "$(($(nproc) + 1))" "$@"

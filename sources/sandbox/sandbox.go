@@ -147,10 +147,14 @@ func (r *Runner) explain(err error, said string) error {
 	return fmt.Errorf("%w: its process ended without an answer (%v): %s", build.ErrKustomize, err, strconv.QuoteToGraphic(first))
 }
 
-// spent says whether a process has computed for as long as it may, but for what the
+// sampled is how much the kernel may be ahead for a limit of what it tells afterwards:
+// it looks now and then, and each of a process's threads counts until then.
+const sampled = 500 * time.Millisecond
+
+// spent reports whether a process has computed for as long as it may, but for what the
 // kernel counts otherwise.
 func (r *Runner) spent(p *os.ProcessState) bool {
-	return p.UserTime()+p.SystemTime() >= r.limits.CPU*9/10
+	return p.UserTime()+p.SystemTime()+sampled >= r.limits.CPU*9/10
 }
 
 // head keeps the beginning of what is written to it, and takes the rest.
