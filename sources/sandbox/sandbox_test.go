@@ -81,7 +81,7 @@ func TestMain(m *testing.M) {
 }
 
 // policies are how the kernel schedules the threads of this process, some of which
-// are new.
+// are new, and how soon it ends for want of memory.
 func policies() string {
 	var threads sync.WaitGroup
 	for range 8 {
@@ -101,7 +101,11 @@ func policies() string {
 		}
 	}
 	slices.Sort(all)
-	return strings.Join(slices.Compact(all), ", ")
+	score, err := os.ReadFile("/proc/self/oom_score_adj")
+	if err != nil {
+		return err.Error()
+	}
+	return strings.Join(slices.Compact(all), ", ") + ", ends first by " + strings.TrimSpace(string(score))
 }
 
 func runner(limits sandbox.Limits, as string) *sandbox.Runner {
@@ -253,7 +257,7 @@ func TestLimitsAndFaults(t *testing.T) {
 		"too much memory":             {as: greedy, in: input(1), want: build.ErrTooLarge, says: "split the folder"},
 		"too much time":               {as: serves, limits: sandbox.Limits{CPU: time.Second}, in: input(9000), want: build.ErrTooLarge, says: "split the folder"},
 		"too large an answer":         {as: serves, limits: sandbox.Limits{Output: 1000}, in: input(100), want: build.ErrTooLarge, says: "too many bytes"},
-		"all its threads give way":    {as: polite, in: input(1), want: build.ErrKustomize, says: fmt.Sprintf(`"policy %d"`, unix.SCHED_IDLE)},
+		"all of it gives way":         {as: polite, in: input(1), want: build.ErrKustomize, says: fmt.Sprintf(`"policy %d, ends first by 1000"`, unix.SCHED_IDLE)},
 		"a process that breaks":       {as: breaks, in: input(1), want: build.ErrKustomize, says: "it broke"},
 		"one that says what it likes": {as: babble, in: input(1), want: build.ErrKustomize, says: "no answer that can be read"},
 	}

@@ -131,6 +131,9 @@ func faulty(err error) answer {
 // Keep makes the limits those of this process, for good.
 func (l Limits) Keep() error {
 	l = l.withDefaults()
+	// A machine that runs out of memory ends this process before any other, where that is
+	// let through.
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	debug.SetMemoryLimit(l.Memory + beside/2)
 	seconds := uint64(l.CPU.Seconds())
 	for _, limit := range []struct {
