@@ -1,8 +1,9 @@
-// Package outcome has what is found of an object in a member that is no failure of its
-// Work: a namespace that is somebody else's, and what waits for the hub to go on.
+// Package outcome has what is found of an object in a member before anything is sent: a
+// namespace that is somebody else's, what waits for the hub to go on, and an object that is
+// being deleted there.
 //
-// In go what was found and of what; out come errors that can be told from failures. The
-// package decides nothing.
+// In go what was found and of what; out come errors, of which those that are no failures of
+// a Work can be told from others. The package asks nobody, and writes nothing.
 package outcome
 
 import (
