@@ -203,7 +203,7 @@ func (w *world) rollUp() {
 		if len(works) == 0 {
 			judged = rollup.Nowhere(template, b)
 		}
-		if status, changed, err := w.know.AggregateStatus(judged, rollup.Items(works)); err == nil && changed {
+		if status, changed, err := w.know.AggregateStatus(judged, rollup.Items(works, nil)); err == nil && changed {
 			template.Object["status"] = status
 			// The server counts this write too; it must not reach the binding.
 			template.SetResourceVersion(w.revise())

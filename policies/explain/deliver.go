@@ -87,10 +87,20 @@ func suspendedAll(spec *workv1alpha2.ResourceBindingSpec) bool {
 func (in *Input) items() []workv1alpha2.AggregatedStatusItem {
 	switch {
 	case in.Works != nil:
-		return rollup.Items(in.Works)
+		return rollup.Items(in.Works, in.overdue)
 	case in.Binding != nil:
 		return in.Binding.BindingStatus().AggregatedStatus
 	default:
 		return nil
 	}
+}
+
+// overdue reports whether the binding says of a Work's cluster that it is, and still is
+// right.
+func (in *Input) overdue(work *workv1alpha1.Work) bool {
+	cluster, _ := workv1alpha2.ClusterOfExecutionNamespace(work.Namespace)
+	return in.Binding != nil && rollup.Behind(work) &&
+		slices.ContainsFunc(in.Binding.BindingStatus().AggregatedStatus, func(item workv1alpha2.AggregatedStatusItem) bool {
+			return item.ClusterName == cluster && item.AppliedMessage == rollup.Overdue
+		})
 }

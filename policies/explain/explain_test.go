@@ -24,11 +24,17 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/explain"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+const behindWork = `
+metadata: {namespace: karmada-es-c-001, name: web, generation: 3}
+status: {conditions: [{type: Applied, status: "True", reason: AppliedSuccessful, observedGeneration: 2}]}
+`
 
 const deployment = `
 apiVersion: apps/v1
@@ -305,6 +311,20 @@ metadata: {namespace: karmada-es-c-001, name: web}
 status: {conditions: [{type: Applied, status: "False", reason: AppliedFailed, message: "no room"}]}
 `, &workv1alpha1.Work{})}
 		}), []string{explain.ReasonNotApplied}},
+		"a Work that is overdue": {edit(func(in *explain.Input) {
+			in.Binding = bound(t)
+			in.Binding.BindingStatus().AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "c-001", AppliedMessage: rollup.Overdue}}
+			in.Works = []*workv1alpha1.Work{parse(t, behindWork, &workv1alpha1.Work{})}
+		}), []string{explain.ReasonNotApplied}},
+		"a Work that is behind, and not overdue": {edit(func(in *explain.Input) {
+			in.Binding = bound(t)
+			in.Works = []*workv1alpha1.Work{parse(t, behindWork, &workv1alpha1.Work{})}
+		}), nil},
+		"a Work that is no more overdue": {edit(func(in *explain.Input) {
+			in.Binding = bound(t)
+			in.Binding.BindingStatus().AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "c-001", AppliedMessage: rollup.Overdue}}
+			in.Works = []*workv1alpha1.Work{parse(t, strings.ReplaceAll(behindWork, "observedGeneration: 2", "observedGeneration: 3"), &workv1alpha1.Work{})}
+		}), nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

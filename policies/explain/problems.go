@@ -13,6 +13,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
 // importance orders problems: what keeps all from running comes first.
@@ -170,6 +171,7 @@ func (x *explainer) deliveryProblems() {
 	}
 	silent := map[string][]string{}
 	const noDispatch = "changes do not reach it: dispatching is suspended"
+	var overdue []string
 	faults, suspended, unhealthy := map[string][]string{}, map[string][]string{}, map[string][]string{}
 	for _, c := range x.out.Delivery.Clusters {
 		switch {
@@ -179,6 +181,8 @@ func (x *explainer) deliveryProblems() {
 		case c.Suspended:
 			suspended[noDispatch] = append(suspended[noDispatch], c.Cluster)
 		case failed[c.Message] != nil: // said above
+		case c.Message == rollup.Overdue:
+			overdue = append(overdue, c.Cluster)
 		case c.Applied != nil && !*c.Applied && c.Message != "":
 			faults[c.Message] = append(faults[c.Message], c.Cluster)
 		case c.Applied != nil && *c.Applied && c.Health == string(workv1alpha2.ResourceUnhealthy):
@@ -187,6 +191,12 @@ func (x *explainer) deliveryProblems() {
 		}
 	}
 	x.problems.perCluster(ReasonNotApplied, faults, "put right what the cluster says; it is tried again until it works")
+	if len(overdue) > 0 {
+		x.problems.add(Problem{
+			Reason: ReasonNotApplied, Message: rollup.Overdue, Clusters: overdue,
+			Next: "the version before may run there; flotilla status says what is wrong with the cluster once that is known",
+		})
+	}
 	x.problems.perCluster(ReasonDispatchingSuspended, suspended, "take spec.suspension out of the policy")
 	x.problems.perCluster(ReasonClusterSilent, silent, "flotilla status says what is wrong with it, and what to do")
 	for _, text := range slices.Sorted(maps.Keys(unhealthy)) {

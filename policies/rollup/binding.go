@@ -33,6 +33,9 @@ func Scheduled(b workv1alpha2.Binding) (metav1.Condition, bool) {
 type Report struct {
 	// Works of the binding, in any order.
 	Works []*workv1alpha1.Work
+	// Overdue reports whether a cluster has been Behind with a Work for long; nil means
+	// that none has.
+	Overdue func(*workv1alpha1.Work) bool
 	// Scheduler is the name of the scheduler whose decisions count; empty means
 	// the default.
 	Scheduler string
@@ -74,7 +77,7 @@ func Status(b workv1alpha2.Binding, r Report) workv1alpha2.ResourceBindingStatus
 		keep(c.Type, c, true)
 		schedule(&status, b, r.Scheduler)
 	}
-	items := Items(r.Works)
+	items := Items(r.Works, r.Overdue)
 	full := FullyApplied(b.BindingSpec(), items)
 	keep(full.Type, full, true)
 	if !r.Total.Pending {

@@ -88,7 +88,7 @@ func TestStatusFits(t *testing.T) {
 				if item.Status != nil {
 					kept++
 				}
-				whole := rollup.Items(works[i : i+1])[0]
+				whole := rollup.Items(works[i:i+1], nil)[0]
 				if item.ClusterName != whole.ClusterName || item.Applied != whole.Applied || item.Health != whole.Health || (item.AppliedMessage == "") != (whole.AppliedMessage == "") {
 					t.Fatalf("item %d is %v", i, item)
 				}
@@ -295,7 +295,7 @@ func TestSeveralManifests(t *testing.T) {
 			w := work("a", "True", "", "", "")
 			w.Spec.Workload.Manifests = make([]workv1alpha1.Manifest, 2)
 			w.Status.ManifestStatuses = tc.said
-			item := rollup.Items([]*workv1alpha1.Work{w})[0]
+			item := rollup.Items([]*workv1alpha1.Work{w}, nil)[0]
 			got := string(item.Health) + " "
 			if item.Status != nil {
 				got += string(item.Status.Raw)

@@ -194,7 +194,7 @@ func newView(template *unstructured.Unstructured, b workv1alpha2.Binding, works 
 	}
 	items := b.BindingStatus().AggregatedStatus
 	if works != nil {
-		items, v.truncated = Items(works), false
+		items, v.truncated = Items(works, nil), false
 		v.works = map[string]*workv1alpha1.Work{}
 		for _, w := range works {
 			if cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace); ok {
@@ -225,8 +225,11 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 		return Progressing, "latest version not sent yet"
 	}
 	if !item.Applied {
-		if item.AppliedMessage == "" {
+		switch item.AppliedMessage {
+		case "":
 			return Progressing, "not applied yet"
+		case Overdue:
+			return Progressing, Overdue
 		}
 		return Failed, item.AppliedMessage
 	}

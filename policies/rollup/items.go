@@ -19,18 +19,37 @@ import (
 
 // Items returns what the Works of one binding say, one item per cluster,
 // sorted, whole: see Status for what a binding holds of it. Works that are being
-// deleted say nothing. Statuses are shared with the Works.
-func Items(works []*workv1alpha1.Work) []workv1alpha2.AggregatedStatusItem {
+// deleted say nothing, and one that is overdue is not applied, whatever it says; nil
+// means that none is. Statuses are shared with the Works.
+func Items(works []*workv1alpha1.Work, overdue func(*workv1alpha1.Work) bool) []workv1alpha2.AggregatedStatusItem {
 	items := make([]workv1alpha2.AggregatedStatusItem, 0, len(works))
 	for _, w := range works {
-		if cluster, ok := speaks(w); ok {
-			items = append(items, itemOf(cluster, w))
+		cluster, ok := speaks(w)
+		if !ok {
+			continue
 		}
+		item := itemOf(cluster, w)
+		if item.Applied && overdue != nil && overdue(w) {
+			item.Applied, item.AppliedMessage = false, Overdue
+		}
+		items = append(items, item)
 	}
 	slices.SortFunc(items, func(a, b workv1alpha2.AggregatedStatusItem) int {
 		return cmp.Compare(a.ClusterName, b.ClusterName)
 	})
 	return items
+}
+
+// Overdue is what is said of a cluster that has been Behind with a Work for long.
+const Overdue = "the latest version is not known to have arrived"
+
+// Behind reports whether a Work's cluster has yet to say how the latest version of it
+// went. Of one whose dispatching is suspended nothing is awaited, and of one that is
+// being deleted, or whose reporter names no versions, that is not known.
+func Behind(w *workv1alpha1.Work) bool {
+	applied := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
+	return w.DeletionTimestamp == nil && !ptr.Deref(w.Spec.SuspendDispatching, false) &&
+		applied != nil && applied.ObservedGeneration > 0 && applied.ObservedGeneration < w.Generation
 }
 
 // speaks returns the cluster that a Work speaks for; false where it does for

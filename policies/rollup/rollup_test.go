@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -45,17 +46,43 @@ func TestItems(t *testing.T) {
 	stray.Namespace = "elsewhere"
 	faulty := work("e", "True", "", workv1alpha2.ResourceHealthy, "")
 	faulty.Annotations = map[string]string{propagation.FaultAnnotation: "override x"}
-	got := rollup.Items([]*workv1alpha1.Work{faulty,
+	late := work("l", "True", "", workv1alpha2.ResourceHealthy, "")
+	got := rollup.Items([]*workv1alpha1.Work{faulty, late,
 		work("b", "False", "no such namespace", "", ""), leaving, stray, work("a", "True", "fine", workv1alpha2.ResourceHealthy, `{"replicas":1}`), work("d", "", "", "", ""),
-	})
+	}, func(w *workv1alpha1.Work) bool { return w == late || w.Namespace == "karmada-es-b" || w == faulty })
 	want := []workv1alpha2.AggregatedStatusItem{
 		{ClusterName: "a", Applied: true, Health: workv1alpha2.ResourceHealthy, Status: &runtime.RawExtension{Raw: []byte(`{"replicas":1}`)}},
 		{ClusterName: "b", AppliedMessage: "no such namespace", Health: workv1alpha2.ResourceUnknown},
 		{ClusterName: "d", Health: workv1alpha2.ResourceUnknown},
 		{ClusterName: "e", AppliedMessage: "override x", Health: workv1alpha2.ResourceHealthy},
+		{ClusterName: "l", AppliedMessage: rollup.Overdue, Health: workv1alpha2.ResourceHealthy},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("items (-want +got):\n%s", diff)
+	}
+}
+
+func TestBehind(t *testing.T) {
+	cases := map[string]struct {
+		change func(*workv1alpha1.Work)
+		want   bool
+	}{
+		"the latest version went well":              {func(*workv1alpha1.Work) {}, false},
+		"nothing is known of the latest":            {func(w *workv1alpha1.Work) { w.Generation = 3 }, true},
+		"the version before did not go well either": {func(w *workv1alpha1.Work) { w.Generation, w.Status.Conditions[0].Status = 3, "False" }, true},
+		"nothing is known of any":                   {func(w *workv1alpha1.Work) { w.Status.Conditions = nil }, false},
+		"its reporter names no versions":            {func(w *workv1alpha1.Work) { w.Status.Conditions[0].ObservedGeneration = 0 }, false},
+		"its dispatching is suspended":              {func(w *workv1alpha1.Work) { w.Generation, w.Spec.SuspendDispatching = 3, ptr.To(true) }, false},
+		"it is being deleted":                       {func(w *workv1alpha1.Work) { w.Generation, w.DeletionTimestamp = 3, &metav1.Time{} }, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := work("a", "True", "", workv1alpha2.ResourceHealthy, "")
+			tc.change(w)
+			if got := rollup.Behind(w); got != tc.want {
+				t.Errorf("behind %t", got)
+			}
+		})
 	}
 }
 
@@ -410,7 +437,7 @@ func TestWaiting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			works := []*workv1alpha1.Work{tc.work}
-			got := outcome{Ready: rollup.Ready(tc.work), Wire: rollup.Items(works)[0].Health}
+			got := outcome{Ready: rollup.Ready(tc.work), Wire: rollup.Items(works, nil)[0].Health}
 			got.State, got.Reason = rollup.Health(template("Crew"), binding(succeeded, "a"), works, nil)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("outcome (-want +got):\n%s", diff)

@@ -7,6 +7,7 @@
 // else, and writes nothing that is there already.
 //
 // Completion and bad news are written at once, partial progress after a moment
-// of quiet. Reasons: those of the scheduling decision, and FullyApplied
+// of quiet. A cluster that for 10 s takes up nothing of what is sent to it does not
+// count as having applied what it is behind with. Reasons: those of the scheduling decision, and FullyApplied
 // True/FullyAppliedSuccess, False/FullyAppliedFailed.
 package status

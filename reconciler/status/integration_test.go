@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -31,6 +32,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/status"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 )
@@ -59,6 +61,7 @@ func TestReports(t *testing.T) {
 		{"a status flows to the template and then to the binding, in few writes", testFlow},
 		{"a status that the server refuses is told, and mended", testRefused},
 		{"the template follows its clusters as they leave", testLeaving},
+		{"a cluster that stopped does not count as having what it was sent since", testStopped},
 		{"statuses at the limit of size are stored in part", testLimits},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { f.TB = t; step.run(t, f) }) {
@@ -119,6 +122,33 @@ func testLeaving(_ *testing.T, f *fleet) {
 		f.check(f.env.Hub.Patch(f.Context(), spec, client.MergeFrom(b)))
 		f.total("gone", int32(2*left))
 	}
+}
+
+func testStopped(_ *testing.T, f *fleet) {
+	b := f.propagate(deployment(f.ns, "stuck"), 2)
+	f.report(b, 0, counts(2))
+	f.report(b, 1, counts(2))
+	applied := func(want ...string) func(*workv1alpha2.ResourceBinding) bool {
+		return func(got *workv1alpha2.ResourceBinding) bool {
+			var said []string
+			for _, item := range got.Status.AggregatedStatus {
+				said = append(said, fmt.Sprintf("%t%s", item.Applied, item.AppliedMessage))
+			}
+			return cmp.Equal(said, want) && meta.IsStatusConditionTrue(got.Status.Conditions, workv1alpha2.FullyApplied) == !strings.Contains(fmt.Sprint(want), "false")
+		}
+	}
+	f.until("both have it", applied("true", "true"), b)
+	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
+		Namespace: workv1alpha2.ExecutionNamespace(cluster(0)), Name: workv1alpha2.WorkName("Deployment", "stuck", f.ns),
+	}}
+	f.check(f.env.Hub.Patch(f.Context(), work, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"preserveResourcesOnDeletion":true}}`))))
+	f.until("one is behind", applied("false"+rollup.Overdue, "true"), b)
+	before := f.env.QuietRevision(f)
+	if again := f.env.QuietRevision(f); again != before {
+		f.Errorf("%d writes while nothing changes", again-before)
+	}
+	f.report(b, 0, counts(2))
+	f.until("both have it again", applied("true", "true"), b)
 }
 
 // testLimits has each cluster report addresses up to the limit of a Work.
@@ -184,7 +214,7 @@ func (f *fleet) start() {
 	templates, err := store.New(f.env.Config, store.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	f.check(err)
 	templates.Want("test", appsv1.SchemeGroupVersion.WithKind("Deployment"), networkingv1.SchemeGroupVersion.WithKind("Ingress"))
-	f.check(status.New(mgr.GetClient(), templates, credulous{interpreter.Native()}, status.Options{}).Register(mgr))
+	f.check(status.New(mgr.GetClient(), templates, credulous{interpreter.Native()}, status.Options{Patience: 200 * time.Millisecond}).Register(mgr))
 	f.check(templates.Register(mgr))
 	ctx, cancel := context.WithCancel(f.Context())
 	done := make(chan error, 1)
@@ -267,9 +297,11 @@ func (f *fleet) report(b *workv1alpha2.ResourceBinding, i int, raw string) {
 	work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 		Namespace: workv1alpha2.ExecutionNamespace(cluster(i)), Name: workv1alpha2.WorkName(ref.Kind, ref.Name, ref.Namespace),
 	}}
+	f.check(f.env.Hub.Get(f.Context(), client.ObjectKeyFromObject(work), work))
 	bare := work.DeepCopy()
 	work.Status.Conditions = []metav1.Condition{{
 		Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkAppliedSuccessfulReason, LastTransitionTime: metav1.Unix(1, 0),
+		ObservedGeneration: work.Generation,
 	}}
 	work.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{
 		Identifier: workv1alpha1.ResourceIdentifier{Version: "v1", Kind: ref.Kind, Name: ref.Name},

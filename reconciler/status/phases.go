@@ -33,7 +33,7 @@ func (r *Reconciler) gather(ctx context.Context, s *state) (loop.Next, error) {
 			s.works = append(s.works, work)
 		}
 	}
-	s.items = rollup.Items(s.works)
+	s.items = rollup.Items(s.works, r.overdue.has)
 	return loop.Next{}, nil
 }
 
@@ -145,7 +145,7 @@ func ours(kind schema.GroupKind) bool {
 // collect works out the binding's status.
 func (r *Reconciler) collect(_ context.Context, s *state) (loop.Next, error) {
 	s.status = rollup.Status(s.binding, rollup.Report{
-		Works: s.works, Scheduler: r.options.SchedulerName, Total: s.outcome, Now: r.options.Clock.Now(),
+		Works: s.works, Overdue: r.overdue.has, Scheduler: r.options.SchedulerName, Total: s.outcome, Now: r.options.Clock.Now(),
 	})
 	return loop.Next{}, nil
 }

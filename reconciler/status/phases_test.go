@@ -171,7 +171,7 @@ func TestBindingOf(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := bindingOf(t.Context(), &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Annotations: tc.annotations}})
+			got := bindingOf(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Annotations: tc.annotations}})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("bindingOf (-want +got):\n%s", diff)
 			}

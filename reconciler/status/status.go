@@ -51,6 +51,9 @@ type Options struct {
 	// Behind is how long a binding waits for more of what its template tells
 	// already; zero means 1 s, and three times that in all.
 	Behind time.Duration
+	// Patience is for how long a cluster may take up nothing of what it is sent before
+	// it counts as not having it; zero means 10 s.
+	Patience time.Duration
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
 }
@@ -61,6 +64,8 @@ const (
 	defaultQuiet   = 100 * time.Millisecond
 	defaultMost    = time.Second
 	defaultBehind  = time.Second
+	// By then a cluster at work has taken something up.
+	defaultPatience = 10 * time.Second
 
 	// A rule that fails is asked again after a while: a webhook may recover.
 	firstRetry = time.Second
@@ -100,6 +105,7 @@ type Reconciler struct {
 	partial    *window.Window[client.ObjectKey]
 	behind     *window.Window[client.ObjectKey]
 	faults     workqueue.TypedRateLimiter[client.ObjectKey]
+	overdue    *overdue
 	inbox      inbox
 }
 
@@ -116,6 +122,7 @@ func New(hub client.Client, templates Templates, aggregator Aggregator, o Option
 		partial:    window.New[client.ObjectKey](window.Options{Quiet: o.Quiet, Most: o.Most, Clock: o.Clock}),
 		behind:     window.New[client.ObjectKey](window.Options{Quiet: o.Behind, Most: 3 * o.Behind, Clock: o.Clock}),
 		faults:     workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](firstRetry, lastRetry),
+		overdue:    newOverdue(o),
 	}
 }
 
@@ -135,6 +142,9 @@ func defaults(o Options) Options {
 	if o.Behind == 0 {
 		o.Behind = defaultBehind
 	}
+	if o.Patience == 0 {
+		o.Patience = defaultPatience
+	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
@@ -152,8 +162,9 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		}).
 		Watches(&workv1alpha2.ResourceBinding{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(r.desiredChanges())).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(r.desiredChanges())).
-		Watches(&workv1alpha1.Work{}, handler.EnqueueRequestsFromMapFunc(bindingOf), builder.WithPredicates(reportedChanges())).
+		Watches(&workv1alpha1.Work{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, w client.Object) []reconcile.Request { return bindingOf(w) }), builder.WithPredicates(r.reportedChanges())).
 		WatchesRawSource(source.Func(r.inbox.attach)).
+		WatchesRawSource(source.Func(r.overdue.attach)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("register the status loop: %w", err)
@@ -162,7 +173,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 }
 
 // bindingOf names the binding that a Work is of.
-func bindingOf(_ context.Context, work client.Object) []reconcile.Request {
+func bindingOf(work client.Object) []reconcile.Request {
 	annotations := work.GetAnnotations()
 	key := client.ObjectKey{
 		Namespace: annotations[workv1alpha2.ResourceBindingNamespaceAnnotationKey],
@@ -201,11 +212,24 @@ func (r *Reconciler) desiredChanges() predicate.Predicate {
 }
 
 // reportedChanges passes Works on whose status changed, or that are going.
-func reportedChanges() predicate.Predicate {
+func (r *Reconciler) reportedChanges() predicate.Predicate {
 	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool {
+			if is, ok := e.Object.(*workv1alpha1.Work); ok {
+				r.overdue.observe(is)
+			}
+			return true
+		},
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			r.overdue.gone(client.ObjectKeyFromObject(e.Object))
+			return true
+		},
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			was, ok := e.ObjectOld.(*workv1alpha1.Work)
 			is, also := e.ObjectNew.(*workv1alpha1.Work)
+			if also {
+				r.overdue.observe(is)
+			}
 			return !ok || !also || was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || !members.Same(reported(was), reported(is)) ||
 				was.Annotations[propagation.FaultAnnotation] != is.Annotations[propagation.FaultAnnotation]
 		},

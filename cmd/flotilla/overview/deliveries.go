@@ -121,7 +121,7 @@ func byName(a, b lineage.Delivery) int {
 func stateOfWork(w *workv1alpha1.Work) situation.State {
 	applied := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
 	switch {
-	case applied == nil:
+	case applied == nil, rollup.Behind(w):
 		return situation.Progressing
 	case applied.Status == metav1.ConditionFalse:
 		return situation.Failed
@@ -141,7 +141,7 @@ func fill(d *lineage.Delivery, w *workv1alpha1.Work) {
 	d.Work = &lineage.Object{APIVersion: workv1alpha1.GroupVersion.String(), Kind: workv1alpha1.ResourceKindWork, Namespace: w.Namespace, Name: w.Name}
 	d.Health = healthOf(w)
 	switch applied := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied); {
-	case applied == nil:
+	case applied == nil, rollup.Behind(w):
 		d.Applied = "not yet"
 	case applied.Status == metav1.ConditionTrue:
 		d.Applied = "yes"

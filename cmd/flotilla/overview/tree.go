@@ -414,6 +414,8 @@ func memberText(w *workv1alpha1.Work) string {
 	switch health := healthOf(w); {
 	case !applied:
 		return "not applied"
+	case rollup.Behind(w):
+		return strings.TrimSuffix("latest version not applied yet; before: "+health, "; before: ")
 	case health == "":
 		return "applied"
 	default:

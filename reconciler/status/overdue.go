@@ -1,0 +1,110 @@
+package status
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+)
+
+const (
+	// passedOver is how many times as long a cluster may leave one Work behind while it
+	// takes others up.
+	passedOver = 6
+	// looks is how often within its patience it is looked at.
+	looks = 5
+)
+
+// overdue knows which Works their clusters have been behind with for long. A cluster
+// that stopped sends no event to tell so. One that is at work on many is not overdue:
+// to tell of each that it waits would cost a write for each. It is safe for use by
+// several goroutines.
+type overdue struct {
+	clock    clock.PassiveClock
+	patience time.Duration
+
+	mu     sync.Mutex
+	behind map[client.ObjectKey]*lag
+	active map[string]time.Time // when a namespace of Works last had one that was taken up
+}
+
+// lag is a Work whose latest version its cluster has not taken up.
+type lag struct {
+	since  time.Time
+	told   bool // it is overdue, until it is taken up
+	tellTo []reconcile.Request
+}
+
+func newOverdue(o Options) *overdue {
+	return &overdue{clock: o.Clock, patience: o.Patience, behind: map[client.ObjectKey]*lag{}, active: map[string]time.Time{}}
+}
+
+// observe takes note of what a Work says.
+func (o *overdue) observe(work *workv1alpha1.Work) {
+	key := client.ObjectKeyFromObject(work)
+	is := rollup.Behind(work)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	was := o.behind[key]
+	switch {
+	case is && was == nil:
+		o.behind[key] = &lag{since: o.clock.Now(), tellTo: bindingOf(work)}
+	case !is && was != nil:
+		delete(o.behind, key)
+		o.active[key.Namespace] = o.clock.Now()
+	}
+}
+
+// gone forgets a Work.
+func (o *overdue) gone(key client.ObjectKey) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.behind, key)
+}
+
+// has reports whether a Work is overdue.
+func (o *overdue) has(work *workv1alpha1.Work) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	l := o.behind[client.ObjectKeyFromObject(work)]
+	return l != nil && l.told
+}
+
+// sweep returns the bindings of the Works that have become overdue.
+func (o *overdue) sweep() []reconcile.Request {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.behind) == 0 {
+		clear(o.active)
+		return nil
+	}
+	var out []reconcile.Request
+	now := o.clock.Now()
+	for key, l := range o.behind {
+		waits := now.Sub(l.since)
+		idle := min(waits, now.Sub(o.active[key.Namespace]))
+		if !l.told && (idle >= o.patience || waits >= passedOver*o.patience) {
+			l.told = true
+			out = append(out, l.tellTo...)
+		}
+	}
+	return out
+}
+
+// attach looks at times whether Works have become overdue, until ctx ends.
+func (o *overdue) attach(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	go wait.UntilWithContext(ctx, func(context.Context) {
+		for _, req := range o.sweep() {
+			queue.Add(req)
+		}
+	}, o.patience/looks)
+	return nil
+}

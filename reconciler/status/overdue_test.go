@@ -1,0 +1,104 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// versioned is a Work of a binding of its own, in a version of which its cluster knows
+// one.
+func versioned(cluster, name string, version, known int64) *workv1alpha1.Work {
+	return &workv1alpha1.Work{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "karmada-es-" + cluster, Name: name, Generation: version,
+			Annotations: map[string]string{
+				workv1alpha2.ResourceBindingNamespaceAnnotationKey: "shop", workv1alpha2.ResourceBindingNameAnnotationKey: name,
+			},
+		},
+		Status: workv1alpha1.WorkStatus{Conditions: []metav1.Condition{
+			{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, ObservedGeneration: known},
+		}},
+	}
+}
+
+func TestOverdue(t *testing.T) {
+	type step struct {
+		after  int // seconds
+		work   *workv1alpha1.Work
+		delete bool
+	}
+	cases := map[string]struct {
+		steps []step
+		told  string // at which second which bindings are told, looking every second
+		has   string // the first, if it is overdue in the end
+	}{
+		"what is taken up soon is never told":        {[]step{{0, versioned("a", "web", 2, 1), false}, {9, versioned("a", "web", 2, 2), false}}, "", ""},
+		"what is not is told once":                   {[]step{{0, versioned("a", "web", 2, 1), false}}, "10 web", "web"},
+		"further versions change nothing about it":   {[]step{{0, versioned("a", "web", 2, 1), false}, {9, versioned("a", "web", 3, 1), false}}, "10 web", "web"},
+		"taken up in the end, it is well":            {[]step{{0, versioned("a", "web", 2, 1), false}, {30, versioned("a", "web", 2, 2), false}}, "10 web", ""},
+		"what is gone is never told":                 {[]step{{0, versioned("a", "web", 2, 1), false}, {5, versioned("a", "web", 2, 1), true}}, "", ""},
+		"a cluster at work on others is not told":    {[]step{{0, versioned("a", "web", 2, 1), false}, {0, versioned("a", "api", 2, 1), false}, {8, versioned("a", "api", 2, 2), false}}, "18 web", "web"},
+		"another cluster's work is no excuse":        {[]step{{0, versioned("a", "web", 2, 1), false}, {0, versioned("b", "api", 2, 1), false}, {8, versioned("b", "api", 2, 2), false}}, "10 web", "web"},
+		"once told it stays so until it is taken up": {[]step{{0, versioned("a", "web", 2, 1), false}, {11, versioned("a", "api", 2, 1), false}, {12, versioned("a", "api", 2, 2), false}}, "10 web", "web"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+			o := newOverdue(defaults(Options{Clock: clock}))
+			var told []string
+			var has string
+			for second := range 40 {
+				clock.SetTime(time.Unix(int64(second), 0))
+				for _, s := range tc.steps {
+					switch {
+					case s.after != second:
+					case s.delete:
+						o.gone(client.ObjectKeyFromObject(s.work))
+					default:
+						o.observe(s.work)
+					}
+				}
+				for _, req := range o.sweep() {
+					told = append(told, fmt.Sprintf("%d %s", second, req.Name))
+				}
+			}
+			if first := tc.steps[0].work; o.has(first) {
+				has = first.Name
+			}
+			got := [2]string{strings.Join(told, ", "), has}
+			if diff := cmp.Diff([2]string{tc.told, tc.has}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOverdueWhatIsAlwaysPassedOver: a cluster that takes up others all the time is no
+// excuse for ever.
+func TestOverdueWhatIsAlwaysPassedOver(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	o := newOverdue(defaults(Options{Clock: clock}))
+	o.observe(versioned("a", "web", 2, 1))
+	for second := range 100 {
+		clock.SetTime(time.Unix(int64(second), 0))
+		o.observe(versioned("a", "api", int64(second)+2, int64(second)+1))
+		o.observe(versioned("a", "api", int64(second)+2, int64(second)+2))
+		if told := o.sweep(); len(told) > 0 {
+			if second != 60 || told[0].Name != "web" {
+				t.Fatalf("after %d s: %v", second, told)
+			}
+			return
+		}
+	}
+	t.Fatal("never told")
+}
