@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/e2e/fleet"
 	"github.com/flotilla-io/flotilla/internal/localfleet"
@@ -211,6 +212,7 @@ func TestPullMode(t *testing.T) {
 		})
 	}
 	t.Run("one namespace for one user", func(t *testing.T) { the.oneNamespace(t, namespace, slices.Sorted(maps.Keys(members))) })
+	t.Run("what others say in the agent's name is taken back", func(t *testing.T) { s.impersonated(t, namespace) })
 
 	pods := s.pods(t, namespace)
 	generation := s.deployment(t, namespace).Generation
@@ -263,6 +265,29 @@ func TestPullMode(t *testing.T) {
 		}
 	}
 	the.stayed(t, namespace, s.name)
+}
+
+// impersonated says of the Deployment's Work, as a thief of the agent's token may, that
+// it failed, and waits until the agent has said otherwise.
+func (s *site) impersonated(t *testing.T, namespace string) {
+	key := client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(s.name), Name: workv1alpha2.WorkName("Deployment", "web", namespace)}
+	work := &workv1alpha1.Work{}
+	applied := func(ctx context.Context) error {
+		if err := the.hub.Get(ctx, key, work); err != nil {
+			return err
+		}
+		if c := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied); c == nil || c.Reason != workv1alpha1.WorkAppliedSuccessfulReason {
+			return fmt.Errorf("the Work says %+v", work.Status.Conditions)
+		}
+		return nil
+	}
+	eventually(t, time.Minute, "the agent says that it is applied", applied)
+	forged := work.DeepCopy()
+	meta.SetStatusCondition(&forged.Status.Conditions, metav1.Condition{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse, Reason: "Forged"})
+	if err := the.hub.Status().Patch(t.Context(), forged, client.MergeFrom(work)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 10*time.Second, "the agent takes it back", applied)
 }
 
 // says is nil once the member's ConfigMap says how many replicas there are.

@@ -228,14 +228,14 @@ func (r *Reconciler) serves(cluster *clusterv1alpha1.Cluster) bool {
 }
 
 // workSeen puts a Work in its lane, unless only its status changed: that is our
-// own doing.
+// own doing. An agent looks again where it is not: its token may have been stolen.
 func (r *Reconciler) workSeen(before, after any) {
 	work, ok := after.(*workv1alpha1.Work)
 	if !ok {
 		return
 	}
-	r.wrote.Observed(work)
-	if was, ok := before.(*workv1alpha1.Work); ok && was.Generation == work.Generation && was.UID == work.UID &&
+	ours := r.wrote.Observed(work) || r.options.Serves == nil
+	if was, ok := before.(*workv1alpha1.Work); ok && ours && was.Generation == work.Generation && was.UID == work.UID &&
 		was.DeletionTimestamp.IsZero() == work.DeletionTimestamp.IsZero() && reports(was) == reports(work) && guard.Allowed(was) == guard.Allowed(work) &&
 		was.Annotations[workv1alpha2.AppliedByAnnotation] == work.Annotations[workv1alpha2.AppliedByAnnotation] {
 		return
