@@ -228,17 +228,31 @@ func (p *Promotion) addPolicy(ctx context.Context) error {
 
 // Carry makes everything on the hub, the policy first, so that no other policy
 // takes the objects. When something fails, what was made is removed again: the
-// member's objects are as they were.
+// member's objects are as they were. Where another promotion made the same meanwhile it
+// stays, as that one goes by what it found.
 func (p *Promotion) Carry(ctx context.Context) error {
 	var made []client.Object
 	all := p.missing()
 	for _, obj := range all {
 		if err := p.o.Hub.Create(ctx, obj, client.FieldOwner(manager)); err != nil {
+			if p.overtaken(ctx, obj, err) {
+				return unmade(obj, err)
+			}
 			return errors.Join(unmade(obj, err), p.rollBack(ctx, made))
 		}
 		made = append(made, obj)
 	}
 	return nil
+}
+
+// overtaken reports whether an object could not be made because another promotion
+// made it.
+func (p *Promotion) overtaken(ctx context.Context, obj client.Object, err error) bool {
+	if !apierrors.IsAlreadyExists(err) {
+		return false
+	}
+	live, ok := obj.DeepCopyObject().(client.Object)
+	return ok && p.o.Hub.Get(ctx, client.ObjectKeyFromObject(obj), live) == nil && made(live)
 }
 
 // unmade says why an object was not made.

@@ -100,7 +100,7 @@ func TestCarry(t *testing.T) {
 	stuck := errors.New("it is stuck")
 	cases := map[string]struct {
 		failCreate, failDelete string // kinds
-		because                error  // nil: the disk is full
+		meanwhile              string // who makes it first; empty: the disk is full
 		says                   string
 		held                   []string
 	}{
@@ -110,9 +110,15 @@ func TestCarry(t *testing.T) {
 		"the object is not taken: nothing is left": {
 			failCreate: "Deployment", says: "make Deployment shop/web: the disk is full", held: []string{},
 		},
-		"somebody else promotes it meanwhile: nothing of ours is left": {
-			failCreate: "Deployment", because: apierrors.NewAlreadyExists(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web"),
-			says: "somebody else made Deployment shop/web in the control plane meanwhile: run the same again, it goes on from what is there by then", held: []string{},
+		"somebody else makes another one meanwhile: nothing of ours is left": {
+			failCreate: "Deployment", meanwhile: "kubectl",
+			says: "somebody else made Deployment shop/web in the control plane meanwhile: run the same again, it goes on from what is there by then",
+			held: []string{"Deployment web "},
+		},
+		"somebody else promotes it meanwhile: what that goes by stays": {
+			failCreate: "Deployment", meanwhile: "flotilla-promote",
+			says: "somebody else made Deployment shop/web in the control plane meanwhile: run the same again, it goes on from what is there by then",
+			held: []string{"Deployment web ", "ConfigMap settings overwrite", "PropagationPolicy web-7fd7ff5bf5"},
 		},
 		"what it needs is not taken: nothing is left": {
 			failCreate: "ConfigMap", says: "make ConfigMap shop/settings: the disk is full", held: []string{},
@@ -140,10 +146,13 @@ func TestCarry(t *testing.T) {
 						first = kind
 					}
 					if kind == tc.failCreate {
-						if tc.because != nil {
-							return tc.because
+						if tc.meanwhile == "" {
+							return full
 						}
-						return full
+						if err := c.Create(ctx, deployment(nil), client.FieldOwner(tc.meanwhile)); err != nil {
+							return err
+						}
+						return apierrors.NewAlreadyExists(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web")
 					}
 					return c.Create(ctx, obj, opts...)
 				},
