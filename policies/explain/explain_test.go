@@ -311,6 +311,13 @@ metadata: {namespace: karmada-es-c-001, name: web}
 status: {conditions: [{type: Applied, status: "False", reason: AppliedFailed, message: "no room"}]}
 `, &workv1alpha1.Work{})}
 		}), []string{explain.ReasonNotApplied}},
+		"a Work that waits since the hub was set back": {edit(func(in *explain.Input) {
+			in.Binding = bound(t)
+			in.Works = []*workv1alpha1.Work{parse(t, `
+metadata: {namespace: karmada-es-c-001, name: web}
+status: {conditions: [{type: Applied, status: "False", reason: AppliedFailed, message: "held: would change Deployment shop/web"}]}
+`, &workv1alpha1.Work{})}
+		}), []string{explain.ReasonNotApplied}},
 		"a Work that is overdue": {edit(func(in *explain.Input) {
 			in.Binding = bound(t)
 			in.Binding.BindingStatus().AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "c-001", AppliedMessage: rollup.Overdue}}

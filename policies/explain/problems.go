@@ -10,6 +10,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
@@ -172,7 +173,7 @@ func (x *explainer) deliveryProblems() {
 	silent := map[string][]string{}
 	const noDispatch = "changes do not reach it: dispatching is suspended"
 	var overdue []string
-	faults, suspended, unhealthy := map[string][]string{}, map[string][]string{}, map[string][]string{}
+	faults, held, suspended, unhealthy := map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string][]string{}
 	for _, c := range x.out.Delivery.Clusters {
 		switch {
 		case c.Silent != "":
@@ -181,6 +182,8 @@ func (x *explainer) deliveryProblems() {
 		case c.Suspended:
 			suspended[noDispatch] = append(suspended[noDispatch], c.Cluster)
 		case failed[c.Message] != nil: // said above
+		case strings.Contains(c.Message, workv1alpha1.WorkHeldPrefix):
+			held[c.Message] = append(held[c.Message], c.Cluster)
 		case c.Message == rollup.Overdue:
 			overdue = append(overdue, c.Cluster)
 		case c.Applied != nil && !*c.Applied && c.Message != "":
@@ -190,6 +193,7 @@ func (x *explainer) deliveryProblems() {
 			unhealthy[text] = append(unhealthy[text], c.Cluster)
 		}
 	}
+	x.problems.perCluster(ReasonNotApplied, held, "the control plane waits since it was set back: flotilla resume hub --dry-run shows what it would do")
 	x.problems.perCluster(ReasonNotApplied, faults, "put right what the cluster says; it is tried again until it works")
 	if len(overdue) > 0 {
 		x.problems.add(Problem{

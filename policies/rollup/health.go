@@ -118,6 +118,9 @@ func (c ClusterPart) unheard(s Silence) ClusterPart {
 // placement.
 func placed(template *unstructured.Unstructured, b workv1alpha2.Binding) (State, string) {
 	if !current(template, b) {
+		if _, claimed := propagation.Claimed(b); !claimed && len(b.BindingSpec().RequiredBy) == 0 {
+			return Progressing, "no policy carries it any more: its latest version stays on the control plane"
+		}
 		return Progressing, "waits to be taken up by its policy"
 	}
 	c, ok := Scheduled(b)

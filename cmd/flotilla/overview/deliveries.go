@@ -31,7 +31,8 @@ var states = map[rollup.State]situation.State{
 	rollup.Healthy: situation.Ready, rollup.Progressing: situation.Progressing, rollup.Unknown: situation.Unknown, rollup.Failed: situation.Failed,
 }
 
-// notKnown is what is said of a Work that may not be read.
+// notKnown is what is said of a Work that may not be read, and of one in a cluster of which
+// nothing is heard.
 const notKnown = "not known"
 
 // deliveriesOf says how a template fares in each of its clusters. Works that are nil may not
@@ -58,7 +59,7 @@ func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, w
 		}
 		fill(&d, byCluster[target.Name])
 		if works == nil {
-			d.Applied = notKnown
+			reported(&d, b)
 		}
 		unheard(&d, silent)
 		delete(byCluster, target.Name)
@@ -78,6 +79,22 @@ func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, w
 	return out
 }
 
+// reported adds what a binding says of a cluster, where its Work may not be read.
+func reported(d *lineage.Delivery, b workv1alpha2.Binding) {
+	d.Applied = notKnown
+	items := b.BindingStatus().AggregatedStatus
+	if i := slices.IndexFunc(items, func(item workv1alpha2.AggregatedStatusItem) bool { return item.ClusterName == d.Cluster }); i >= 0 {
+		item := &items[i]
+		d.Health = string(rollup.Shown(item.Health, item.Status))
+		switch {
+		case item.Applied:
+			d.Applied = "yes"
+		case item.AppliedMessage != "":
+			d.Applied = "no"
+		}
+	}
+}
+
 // unheard takes back what is not known, because nothing is heard of the cluster.
 func unheard(d *lineage.Delivery, silent rollup.Silences) {
 	s, ok := silent[d.Cluster]
@@ -88,6 +105,9 @@ func unheard(d *lineage.Delivery, silent rollup.Silences) {
 		d.Message = strings.TrimSuffix(s.String()+"; "+d.Message, "; ")
 	}
 	d.State, d.Health = situation.Unknown, string(workv1alpha1.ResourceUnknown)
+	if d.Applied == "yes" {
+		d.Applied = notKnown
+	}
 }
 
 // deliveriesOfWorks says the same where there is no binding.

@@ -2,6 +2,7 @@ package overview
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,7 +10,44 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 )
+
+// TestWhatIsSaidOfClusters: what was said by one of which nothing is heard any more is not
+// known, and where Works may not be read it is what the binding says.
+func TestWhatIsSaidOfClusters(t *testing.T) {
+	b := &workv1alpha2.ResourceBinding{
+		Spec: workv1alpha2.ResourceBindingSpec{Clusters: []workv1alpha2.TargetCluster{{Name: "east"}, {Name: "north"}, {Name: "south"}, {Name: "west"}}},
+		Status: workv1alpha2.ResourceBindingStatus{AggregatedStatus: []workv1alpha2.AggregatedStatusItem{
+			{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy},
+			{ClusterName: "north", AppliedMessage: "no room"},
+			{ClusterName: "west", Applied: true, Health: workv1alpha2.ResourceHealthy},
+		}},
+	}
+	silent := rollup.Silences{"west": {Cause: "unreachable", Since: time.Unix(0, 0)}}
+	said := func(works []*workv1alpha1.Work) map[string]string {
+		got := map[string]string{}
+		for _, d := range deliveriesOf(&unstructured.Unstructured{Object: map[string]any{}}, b, works, silent) {
+			got[d.Cluster] = d.Applied + " " + d.Health
+		}
+		return got
+	}
+	want := map[string]string{"east": "yes Healthy", "north": "no ", "south": "not known ", "west": "not known Unknown"}
+	if diff := cmp.Diff(want, said(nil)); diff != "" {
+		t.Errorf("to who may not read Works (-want +got):\n%s", diff)
+	}
+	var works []*workv1alpha1.Work
+	for _, cluster := range []string{"east", "west"} {
+		w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace(cluster), Name: "web"}}
+		w.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue}}
+		w.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{Health: workv1alpha2.ResourceHealthy}}
+		works = append(works, w)
+	}
+	want = map[string]string{"east": "yes Healthy", "north": "not yet ", "south": "not yet ", "west": "not known Unknown"}
+	if diff := cmp.Diff(want, said(works)); diff != "" {
+		t.Errorf("by Works (-want +got):\n%s", diff)
+	}
+}
 
 // TestKeptElsewhere tells a copy that waits for its replacement from one that is
 // being removed.

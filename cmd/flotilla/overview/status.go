@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -145,6 +146,9 @@ func (o *statusOptions) follow(ctx context.Context, hub client.Reader, out io.Wr
 	}
 }
 
+// ages are texts that change by themselves, such as "unknown for 1m20s" and "38s ago".
+var ages = regexp.MustCompile(`\b(\d+(ms|[smhd]|y))+\b`)
+
 // facts is what a status says, without what changes by itself.
 func facts(found situation.Fleet, err error) []byte {
 	if err != nil {
@@ -155,7 +159,7 @@ func facts(found situation.Fleet, err error) []byte {
 		found.Clusters[i].Heard = nil
 	}
 	content, _ := json.Marshal(found) // strings and numbers
-	return content
+	return ages.ReplaceAll(content, nil)
 }
 
 // redraw shows a status in the place of the one before, or after it where nobody

@@ -16,7 +16,23 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 )
+
+// TestAgesAreNoChange: a status that differs in nothing but for how long something has been
+// so is the same.
+func TestAgesAreNoChange(t *testing.T) {
+	at := func(message string) string {
+		return string(facts(situation.Fleet{Problems: []situation.Problem{{Kind: "Cluster", Name: "west", Message: message}}}, nil))
+	}
+	same := at("cluster is not reachable; the state of 2 templates there is unknown for 20s; its agent was last heard 1m5s ago")
+	if got := at("cluster is not reachable; the state of 2 templates there is unknown for 3m; its agent was last heard 2m30s ago"); got != same {
+		t.Errorf("%s\nis taken for news after\n%s", got, same)
+	}
+	if got := at("cluster is not reachable; the state of 3 templates there is unknown for 20s; its agent was last heard 1m5s ago"); got == same {
+		t.Errorf("3 templates are no news after\n%s", same)
+	}
+}
 
 // TestWatchShowsWhatChanges steps the clock: a look at which nothing has changed
 // prints nothing, one at which something has prints all of it.

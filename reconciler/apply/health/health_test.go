@@ -84,7 +84,7 @@ func binding(t *testing.T, template *unstructured.Unstructured) *workv1alpha2.Re
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &workv1alpha2.ResourceBinding{
+	b := &workv1alpha2.ResourceBinding{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: template.GetNamespace(), Name: workv1alpha2.BindingName(template.GetKind(), template.GetName()),
 			Annotations: map[string]string{propagation.DigestAnnotation: digest},
@@ -94,6 +94,10 @@ func binding(t *testing.T, template *unstructured.Unstructured) *workv1alpha2.Re
 			Clusters: []workv1alpha2.TargetCluster{{Name: "east"}},
 		},
 	}
+	propagation.ClaimOf(&policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{
+		Namespace: b.Namespace, Name: "web", Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "web"},
+	}}).Set(b)
+	return b
 }
 
 // work that carries the version of the binding, healthy.

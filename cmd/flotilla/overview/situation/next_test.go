@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 )
 
@@ -41,6 +42,33 @@ func TestWhatToDoAboutACluster(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWhatWaitsSinceTheHubWasSetBack is put right by going on, and by nothing in the cluster.
+func TestWhatWaitsSinceTheHubWasSetBack(t *testing.T) {
+	for held, want := range map[metav1.ConditionStatus]string{
+		metav1.ConditionTrue:  "flotilla resume hub --dry-run",
+		metav1.ConditionFalse: "put right what the cluster says; it is tried again. flotilla explain deployment/web -n shop --cluster east",
+	} {
+		s := situation.NewSurvey(now, "")
+		c := member("east")
+		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionHeld, Status: held, Message: "set back"})
+		s.Cluster(c, time.Time{})
+		b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
+		b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}}
+		b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", AppliedMessage: "held: would make Deployment shop/web"}}
+		s.Binding(b)
+		next := ""
+		for _, p := range s.Fleet().Problems {
+			if p.Kind == "Deployment" {
+				next = p.Next
+			}
+		}
+		if next != want {
+			t.Errorf("held %s: the next step is %q, want %q", held, next, want)
+		}
 	}
 }
 

@@ -33,15 +33,18 @@ func (n Note) object() string {
 	return strings.TrimSpace(Problem{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}.Object())
 }
 
+// settling is how long a policy may take, once it is made, until it is known what it carries.
+const settling = 10 * time.Second
+
 // idle are notes that a policy that can act carries nothing, or names clusters that are not
 // in the fleet; which these are is nil where that is not known.
-func idle(p policyv1alpha1.Policy, kind string, strangers []propagation.Stranger) []Note {
+func idle(p policyv1alpha1.Policy, kind string, strangers []propagation.Stranger, now time.Time) []Note {
 	var out []Note
 	add := func(message, next string) {
 		out = append(out, Note{Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(), Message: message, Next: next})
 	}
 	status := p.PropagationStatus()
-	if status.Templates == 0 && status.ObservedGeneration == p.GetGeneration() && apimeta.IsStatusConditionTrue(status.Conditions, policyv1alpha1.PolicyReady) {
+	if age := now.Sub(p.GetCreationTimestamp().Time); age >= settling && status.Templates == 0 && status.ObservedGeneration == p.GetGeneration() && apimeta.IsStatusConditionTrue(status.Conditions, policyv1alpha1.PolicyReady) {
 		add("it carries nothing: there is no object that its selectors mean, or another policy carries it",
 			"compare its resourceSelectors with what there is; flotilla explain KIND/NAME says why an object is not carried")
 	}
@@ -155,6 +158,18 @@ func uncarried(ids []inventory.ID) []Note {
 	first := ids[0]
 	return []Note{{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name, Message: "no policy carries it, so that it runs nowhere" + besides(ids),
 		Next: "flotilla explain " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)}}
+}
+
+// released is a note on what runs on although no policy carries it any more; none if there
+// is nothing.
+func released(ids []inventory.ID) []Note {
+	if len(ids) == 0 {
+		return nil
+	}
+	first := ids[0]
+	return []Note{{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name,
+		Message: "no policy carries it: what runs in clusters runs on, and its edits stay on the control plane" + besides(ids),
+		Next:    "flotilla explain " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)}}
 }
 
 // empty is the note that there is no cluster.

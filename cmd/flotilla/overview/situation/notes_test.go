@@ -55,6 +55,16 @@ func TestNotes(t *testing.T) {
 	carried.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy}}
 	carried.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "needed"}
 	s.Binding(carried)
+	fresh := carrying("fresh", 0) // nobody has counted yet
+	fresh.CreationTimestamp = metav1.NewTime(now.Add(-9 * time.Second))
+	s.Policy(fresh)
+	released := carried.DeepCopy()
+	released.Spec.RequiredBy, released.Spec.Resource.Name, released.Spec.Clusters = nil, "left", []workv1alpha2.TargetCluster{{Name: "east"}}
+	s.Binding(released)
+	claimed := released.DeepCopy()
+	claimed.Spec.Resource.Name = "kept"
+	propagation.ClaimOf(carrying("web", 1)).Set(claimed)
+	s.Binding(claimed)
 	for _, name := range []string{"changed", "removed"} {
 		drifted := carried.DeepCopy()
 		drifted.Spec.Resource.Name = name
@@ -62,9 +72,9 @@ func TestNotes(t *testing.T) {
 		s.Binding(drifted)
 	}
 	s.Workload(workload("shop", "needed"))
-	claimed := workload("shop", "claimed")
-	propagation.ClaimOf(carrying("web", 1)).Set(claimed)
-	s.Workload(claimed)
+	waiting := workload("shop", "claimed")
+	propagation.ClaimOf(carrying("web", 1)).Set(waiting)
+	s.Workload(waiting)
 	s.Workload(workload("kube-system", "ours"))
 	for _, name := range []string{"alone", "b", "c", "d"} {
 		s.Workload(workload("shop", name))

@@ -23,6 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -64,6 +65,7 @@ func survey(t *testing.T, namespace string, all []runtime.Object) situation.Flee
 		case policyv1alpha1.Policy:
 			s.Policy(o)
 		case workv1alpha2.Binding:
+			propagation.ClaimOf(carrying("web", 1)).Set(o)
 			s.Binding(o)
 		default:
 			t.Fatalf("a %T", obj)

@@ -46,7 +46,9 @@ type Survey struct {
 	blind   bool // the clusters may not be read
 	// uncarried are workloads that no policy carries.
 	uncarried []inventory.ID
-	drifted   []drift
+	// released are templates that run as they were when a policy carried them last.
+	released []inventory.ID
+	drifted  []drift
 }
 
 // reach is where a template should be, and where it is as it should be.
@@ -227,6 +229,9 @@ func (s *Survey) Awaited(name string, since time.Time) {
 	})
 }
 
+// resumeNext is what to do where the control plane was set back.
+const resumeNext = "flotilla resume hub --dry-run"
+
 // hold adds, once for all clusters that say so, that the control plane was set back
 // and waits.
 func (s *Survey) hold(conditions []metav1.Condition) {
@@ -235,7 +240,7 @@ func (s *Survey) hold(conditions []metav1.Condition) {
 		return
 	}
 	s.held = true
-	s.problem(Problem{State: Failed, Kind: controlPlaneKind, Name: "hub", Message: held.Message, Next: "flotilla resume hub --dry-run"})
+	s.problem(Problem{State: Failed, Kind: controlPlaneKind, Name: "hub", Message: held.Message, Next: resumeNext})
 }
 
 // Policy adds a policy, after the clusters. Only those that cannot act are shown, and
@@ -253,7 +258,7 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 			if !s.blind {
 				strange = strangers(p.PropagationSpec().Placement, s.fleet.Clusters)
 			}
-			s.fleet.Notes = append(s.fleet.Notes, idle(p, kind, strange)...)
+			s.fleet.Notes = append(s.fleet.Notes, idle(p, kind, strange, s.now)...)
 		}
 		s.problem(unbound(p, kind))
 		return
@@ -275,7 +280,7 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 
 // Fleet returns what was found. The Survey must not be used after.
 func (s *Survey) Fleet() Fleet {
-	s.fleet.Notes = append(append(s.fleet.Notes, uncarried(s.uncarried)...), drifting(s.drifted)...)
+	s.fleet.Notes = slices.Concat(s.fleet.Notes, uncarried(s.uncarried), released(s.released), drifting(s.drifted))
 	if len(s.fleet.Clusters) == 0 && s.within == "" && !s.blind {
 		s.fleet.Notes = append(s.fleet.Notes, empty)
 	}

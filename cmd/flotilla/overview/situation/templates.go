@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
@@ -64,6 +65,9 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 	if c := apimeta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Drifted); c != nil && c.Status == metav1.ConditionTrue {
 		s.drifted = append(s.drifted, drift{idOf(ref), c.Message})
 	}
+	if _, claimed := propagation.Claimed(b); !claimed && len(b.BindingSpec().RequiredBy) == 0 {
+		s.released = append(s.released, idOf(ref))
+	}
 	s.reach[idOf(ref)] = found
 	switch {
 	case unknown:
@@ -74,6 +78,9 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 	for _, key := range slices.Sorted(maps.Keys(problems)) {
 		p := problems[key]
 		p.Next = templateNext(*p)
+		if s.held && strings.Contains(p.Message, workv1alpha1.WorkHeldPrefix) {
+			p.Next = resumeNext
+		}
 		s.problem(*p)
 	}
 }
