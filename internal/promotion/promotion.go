@@ -235,7 +235,7 @@ func (p *Promotion) Carry(ctx context.Context) error {
 	all := p.missing()
 	for _, obj := range all {
 		if err := p.o.Hub.Create(ctx, obj, client.FieldOwner(manager)); err != nil {
-			if p.overtaken(ctx, obj, err) {
+			if overtaken(ctx, p.o.Hub, obj, err) {
 				return unmade(obj, err)
 			}
 			return errors.Join(unmade(obj, err), p.rollBack(ctx, made))
@@ -247,12 +247,12 @@ func (p *Promotion) Carry(ctx context.Context) error {
 
 // overtaken reports whether an object could not be made because another promotion
 // made it.
-func (p *Promotion) overtaken(ctx context.Context, obj client.Object, err error) bool {
+func overtaken(ctx context.Context, hub client.Reader, obj client.Object, err error) bool {
 	if !apierrors.IsAlreadyExists(err) {
 		return false
 	}
 	live, ok := obj.DeepCopyObject().(client.Object)
-	return ok && p.o.Hub.Get(ctx, client.ObjectKeyFromObject(obj), live) == nil && made(live)
+	return ok && hub.Get(ctx, client.ObjectKeyFromObject(obj), live) == nil && made(live)
 }
 
 // unmade says why an object was not made.
