@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -59,7 +60,9 @@ func (o *overdue) observe(work *workv1alpha1.Work) {
 		o.behind[key] = &lag{since: o.clock.Now(), tellTo: bindingOf(work)}
 	case !is && was != nil:
 		delete(o.behind, key)
-		o.active[key.Namespace] = o.clock.Now()
+		if work.DeletionTimestamp == nil && !ptr.Deref(work.Spec.SuspendDispatching, false) { // else it is nothing that the cluster did
+			o.active[key.Namespace] = o.clock.Now()
+		}
 	}
 }
 

@@ -31,6 +31,11 @@ func versioned(cluster, name string, version, known int64) *workv1alpha1.Work {
 	}
 }
 
+func leaving(w *workv1alpha1.Work) *workv1alpha1.Work {
+	w.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	return w
+}
+
 func TestOverdue(t *testing.T) {
 	type step struct {
 		after  int // seconds
@@ -42,14 +47,15 @@ func TestOverdue(t *testing.T) {
 		told  string // at which second which bindings are told, looking every second
 		has   string // the first, if it is overdue in the end
 	}{
-		"what is taken up soon is never told":        {[]step{{0, versioned("a", "web", 2, 1), false}, {9, versioned("a", "web", 2, 2), false}}, "", ""},
-		"what is not is told once":                   {[]step{{0, versioned("a", "web", 2, 1), false}}, "10 web", "web"},
-		"further versions change nothing about it":   {[]step{{0, versioned("a", "web", 2, 1), false}, {9, versioned("a", "web", 3, 1), false}}, "10 web", "web"},
-		"taken up in the end, it is well":            {[]step{{0, versioned("a", "web", 2, 1), false}, {30, versioned("a", "web", 2, 2), false}}, "10 web", ""},
-		"what is gone is never told":                 {[]step{{0, versioned("a", "web", 2, 1), false}, {5, versioned("a", "web", 2, 1), true}}, "", ""},
-		"a cluster at work on others is not told":    {[]step{{0, versioned("a", "web", 2, 1), false}, {0, versioned("a", "api", 2, 1), false}, {8, versioned("a", "api", 2, 2), false}}, "18 web", "web"},
-		"another cluster's work is no excuse":        {[]step{{0, versioned("a", "web", 2, 1), false}, {0, versioned("b", "api", 2, 1), false}, {8, versioned("b", "api", 2, 2), false}}, "10 web", "web"},
-		"once told it stays so until it is taken up": {[]step{{0, versioned("a", "web", 2, 1), false}, {11, versioned("a", "api", 2, 1), false}, {12, versioned("a", "api", 2, 2), false}}, "10 web", "web"},
+		"what is taken up soon is never told":             {[]step{{0, versioned("a", "web", 2, 1), false}, {9, versioned("a", "web", 2, 2), false}}, "", ""},
+		"what is not is told once":                        {[]step{{0, versioned("a", "web", 2, 1), false}}, "10 web", "web"},
+		"further versions change nothing about it":        {[]step{{0, versioned("a", "web", 2, 1), false}, {9, versioned("a", "web", 3, 1), false}}, "10 web", "web"},
+		"taken up in the end, it is well":                 {[]step{{0, versioned("a", "web", 2, 1), false}, {30, versioned("a", "web", 2, 2), false}}, "10 web", ""},
+		"what is gone is never told":                      {[]step{{0, versioned("a", "web", 2, 1), false}, {5, versioned("a", "web", 2, 1), true}}, "", ""},
+		"a cluster at work on others is not told":         {[]step{{0, versioned("a", "web", 2, 1), false}, {0, versioned("a", "api", 2, 1), false}, {8, versioned("a", "api", 2, 2), false}}, "18 web", "web"},
+		"what is being deleted is no work of the cluster": {[]step{{0, versioned("a", "web", 2, 1), false}, {0, versioned("a", "api", 2, 1), false}, {8, leaving(versioned("a", "api", 2, 1)), false}}, "10 web", "web"},
+		"another cluster's work is no excuse":             {[]step{{0, versioned("a", "web", 2, 1), false}, {0, versioned("b", "api", 2, 1), false}, {8, versioned("b", "api", 2, 2), false}}, "10 web", "web"},
+		"once told it stays so until it is taken up":      {[]step{{0, versioned("a", "web", 2, 1), false}, {11, versioned("a", "api", 2, 1), false}, {12, versioned("a", "api", 2, 2), false}}, "10 web", "web"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
