@@ -8,9 +8,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // fluxVersion is what the command line calls itself.
@@ -110,6 +114,20 @@ func TestFluxCommandLine(t *testing.T) {
 	first := repo.push("first")
 	the.follow(t, repo.url, "interval: 1h", "interval: 1h")
 	the.applied(t, f.namespace, first, time.Minute)
+	eventually(t, 30*time.Second, "Events tell of it", func(ctx context.Context) error { // they come after it
+		var list corev1.EventList
+		if err := the.hub.List(ctx, &list, client.InNamespace(f.namespace)); err != nil {
+			return err
+		}
+		var reasons []string
+		for _, e := range list.Items {
+			reasons = append(reasons, e.Reason)
+		}
+		if !slices.Contains(reasons, "NewArtifact") || !slices.Contains(reasons, "ReconciliationSucceeded") {
+			return fmt.Errorf("there are %v", reasons)
+		}
+		return nil
+	})
 
 	t.Run("looks", func(t *testing.T) { f.looks(t, first) })
 	t.Run("reconciles", func(t *testing.T) { f.reconciles(t, repo) })

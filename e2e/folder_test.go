@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
 // saysSince waits until a program has logged something since an offset of its log.
@@ -47,9 +48,20 @@ func TestAFolderOfAnAgentWhoseClusterHasLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	restore(t, data, before)
+	begun := time.Now()
 	if err := s.agent.Start(); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, time.Minute, "the agent is heard again", func(ctx context.Context) error { // one that counts as lost is not waited for
+		lease := &coordinationv1.Lease{}
+		if err := the.hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaCluster, Name: s.name}, lease); err != nil {
+			return err
+		}
+		if at := lease.Spec.RenewTime; at == nil || at.Time.Before(begun) {
+			return fmt.Errorf("it was last heard at %s", at)
+		}
+		return the.judged(s.name, metav1.ConditionTrue)(ctx)
+	})
 	the.flotilla(t, "unregister", s.name, "--cluster-kubeconfig", s.member.Kubeconfig, "--karmada-config", the.Hub.Kubeconfig)
 	gone := values(s.client, map[string]string{"kept": ""})
 	if err := gone(t.Context()); err != nil {

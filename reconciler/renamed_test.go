@@ -231,6 +231,14 @@ func TestARenamedWorkPutsNothingBackThatIsReported(t *testing.T) {
 		}
 		return errors.New("is not told")
 	}
+	m.eventually("the Work says that it is applied", func() error {
+		w, err := m.work(from, ns)
+		if err == nil && len(w.Status.Applied) == 0 {
+			return errors.New("it does not")
+		}
+		return err
+	})
+	m.hub.QuietRevision(t)
 	m.check((*m.loops)())
 	w, err := m.work(from, ns)
 	m.check(err)

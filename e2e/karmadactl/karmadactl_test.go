@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -118,8 +119,12 @@ func (w world) agent() *karmadas.Agent {
 		w.Fatal(err)
 	}
 	w.until("the agent's rights", func(ctx context.Context) error {
-		if err := agent.Get(ctx, client.ObjectKey{Name: "north"}, &clusterv1alpha1.Cluster{}); apierrors.IsForbidden(err) {
-			return err
+		everywhere := agent.Get(ctx, client.ObjectKey{Name: "north"}, &clusterv1alpha1.Cluster{})
+		inNamespace := agent.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaCluster, Name: "north"}, &corev1.Secret{}) // is heard of apart
+		for _, err := range []error{everywhere, inNamespace} {
+			if apierrors.IsForbidden(err) {
+				return err
+			}
 		}
 		return nil
 	})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -173,6 +174,13 @@ func rightsGo(t *testing.T, own, author string) {
 	eventually(t, time.Minute, "the member gives it nothing more", func(ctx context.Context) error {
 		if err := the.members["east"].List(ctx, mirrored, client.InNamespace(ivory)); err != nil || len(mirrored.Items) > 0 {
 			return fmt.Errorf("there are %d bindings: %w", len(mirrored.Items), err)
+		}
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{ // it hears of what it stores a moment later
+			User:               "flotilla:user:" + ivory,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: ivory, Verb: "patch", Resource: "configmaps"},
+		}}
+		if err := the.members["east"].Create(ctx, review); err != nil || review.Status.Allowed {
+			return fmt.Errorf("ivory may: %v, %w", review.Status, err)
 		}
 		return nil
 	})

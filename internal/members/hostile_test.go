@@ -124,6 +124,7 @@ func TestHostileMembers(t *testing.T) {
 				}
 				return nil
 			},
+			timeout: 2 * time.Minute, // a slow machine takes its time over it
 		},
 		"a list that is larger than any": {
 			list: flood(t, `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"data":{"x":"`), watch: endless, want: members.Unknown,

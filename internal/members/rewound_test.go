@@ -1,6 +1,7 @@
 package members_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -143,7 +144,12 @@ func TestWhatGoesWhileAMemberIsAway(t *testing.T) {
 	told := &log{}
 	m := proved(t, start(t, members.New(members.Options{Interpreter: interpreter.Native()}), told), server)
 	becomes(t, m, members.Present)
-
+	eventually(t, "what it has is told", func() error { // it is told a moment after it is known
+		if told.count("changed two") == 0 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
 	c.set(func(c *closet) {
 		c.away, c.list = true, listText("120", configMapText("one", "40", ""))
 		close(c.end)
@@ -172,7 +178,13 @@ func TestAMemberThatIsReachedElsewhere(t *testing.T) {
 	r := start(t, members.New(members.Options{Interpreter: interpreter.Native()}), told)
 	_, first := newCloset(t)
 	becomes(t, proved(t, r, first), members.Present)
-	one, two := told.count("changed one"), told.count("changed two")
+	const one, two = 1, 1
+	eventually(t, "what it has is told", func() error { // it is told a moment after it is known
+		if o, w := told.count("changed one"), told.count("changed two"); o != one || w != two {
+			return fmt.Errorf("told %d and %d times", o, w)
+		}
+		return nil
+	})
 	c, second := newCloset(t)
 	c.set(func(c *closet) { c.list = listText("120", configMapText("one", "110", "")) })
 	proved(t, r, second)

@@ -273,7 +273,11 @@ func TestWhoComputesLetsOthersRun(t *testing.T) {
 	defer leave()
 	var ran atomic.Bool
 	go ran.Store(true)
-	if err := ctx.Err(); err != nil || !ran.Load() {
+	// Once in a while Go goes on with the one who let others run.
+	for range 3 {
+		err = errors.Join(err, ctx.Err())
+	}
+	if err != nil || !ran.Load() {
 		t.Errorf("Err = %v, and another one ran: %t", err, ran.Load())
 	}
 }

@@ -36,7 +36,7 @@ func newTaker(t *testing.T, cfg *rest.Config, name string, c clock.WithTicker) t
 	t.Helper()
 	seat := tenure.NewSeat(tenure.SeatOptions{
 		Config: cfg, Namespace: metav1.NamespaceSystem, Name: "seat", Identity: name, Clock: c,
-		Times: tenure.Times{Lease: 3 * time.Second, Deadline: 2 * time.Second, Retry: 200 * time.Millisecond},
+		Times: tenure.Times{Lease: 15 * time.Second, Deadline: 12 * time.Second, Retry: 200 * time.Millisecond},
 	})
 	through := rest.CopyConfig(cfg)
 	through.Dial = seat.Dial(through.Dial)

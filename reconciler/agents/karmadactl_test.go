@@ -131,7 +131,9 @@ func (w *karmadaWorld) bring(cluster, token string) member {
 	cfg := config(r.Agent(w.Context(), byToken))
 	agent := must[*karmadas.Agent](w.T)(karmadas.NewAgent(cfg, cluster, "id-"+cluster))
 	servertest.Until(w.T, "the agent's rights count", func() bool {
-		return !apierrors.IsForbidden(agent.Get(w.Context(), client.ObjectKey{Name: cluster}, &clusterv1alpha1.Cluster{}))
+		everywhere := agent.Get(w.Context(), client.ObjectKey{Name: cluster}, &clusterv1alpha1.Cluster{})
+		inNamespace := agent.Get(w.Context(), client.ObjectKey{Namespace: "karmada-cluster", Name: cluster}, &corev1.Secret{}) // is heard of apart
+		return !apierrors.IsForbidden(everywhere) && !apierrors.IsForbidden(inNamespace)
 	})
 	for _, step := range []func(context.Context) error{agent.Elect, agent.Start, agent.Beat, agent.Report} {
 		if err := step(w.Context()); err != nil {

@@ -8,6 +8,7 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/kustomize"
 	"github.com/fluxcd/pkg/apis/meta"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,20 @@ func (w *world) allow(account, clusterRole, namespace string) *rbacv1.RoleBindin
 	}
 	w.create(grant)
 	return grant
+}
+
+// knows waits until the server goes by it whether the default account of the world's
+// namespace may delete ConfigMaps there: it hears of grants a moment after they are written.
+func (w *world) knows(may bool) {
+	w.t.Helper()
+	w.until(fmt.Sprintf("known that the account may: %t", may), func() (bool, string) {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               "system:serviceaccount:" + w.namespace + ":default",
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: w.namespace, Verb: "delete", Resource: "configmaps"},
+		}}
+		err := w.Hub.Create(w.t.Context(), review)
+		return err == nil && review.Status.Allowed == may, fmt.Sprint(review.Status, err)
+	})
 }
 
 // account makes a service account of the world's namespace.
@@ -140,11 +155,13 @@ func TestAnAccountThatIsNotThere(t *testing.T) {
 func TestWhatAnAccountMayNotDeleteStays(t *testing.T) {
 	w := newTenantWorld(t)
 	grant := w.allow("default", "edit", w.namespace)
+	w.knows(true)
 	w.kustomization("web")
 	w.ready("web", w.commit(map[string]string{"app/x.yaml": configMaps(2)}))
 	if err := w.Hub.Delete(t.Context(), grant); err != nil {
 		t.Fatal(err)
 	}
+	w.knows(false)
 	if err := w.Hub.Delete(t.Context(), w.get("web")); err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,8 @@ func TestPrecedence(t *testing.T) {
 	low, high := f.policy("low", labelled("app", "web")), f.policy("high", deployments(""))
 	high.Spec.Priority = ptr.To[int32](5)
 	high.Spec.Placement = policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{f.cluster("b")}}}
-	f.create(low, high, f.deployment("web"))
+	f.create(low, high)
+	f.create(f.deployment("web")) // once both are known: what is claimed stays so
 	eventually(f, "images", map[string]string{"b": "2x1"}, func() map[string]string { return f.images("web") })
 	f.settle()
 
@@ -173,10 +174,12 @@ func TestSameNameInAnotherGroup(t *testing.T) {
 	crd := definition("Deployment", "deployments")
 	f.create(crd)
 	t.Cleanup(func() { removeDefinition(f, crd) })
-	f.create(f.policy("p", deployments("web"), policyv1alpha1.ResourceSelector{APIVersion: "example.com/v1", Kind: "Deployment"}))
+	policy := f.policy("p", deployments("web"), policyv1alpha1.ResourceSelector{APIVersion: "example.com/v1", Kind: "Deployment"})
+	f.create(policy)
 	web := f.deployment("web")
 	f.create(web)
 	eventually(f, "works", 1, func() int { return len(f.works("Deployment", "web")) })
+	eventually(f, "policy", policyv1alpha1.PolicyReasonMatched, func() string { return f.ready(policy) }) // or it says so later
 	f.settle()
 	other := custom(f.ns, "Deployment", "web")
 	eventually(f, "created", true, func() bool { return f.env.Hub.Create(f.Context(), other) == nil })

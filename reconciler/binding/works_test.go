@@ -85,6 +85,7 @@ func TestClustersComeAndGo(t *testing.T) {
 	edit(f, f.member("b"), func(c *clusterv1alpha1.Cluster) { c.Labels["fleet"] = "none" })
 	f.wrote("a cluster that no longer fits, while the other has not got it", map[string]int{"PATCH resourcebindings": 1})
 	f.says("a", metav1.ConditionUnknown)
+	f.wrote("nobody hears of the other", map[string]int{}) // and the loops know: Clusters and Works are watched apart
 	f.arrive("web", "a")
 	f.wrote("the other had it when it was last heard of", map[string]int{})
 	f.says("a", metav1.ConditionTrue)

@@ -117,6 +117,7 @@ func TestNotFromAnotherNamespace(t *testing.T) {
 		t.Errorf("who is granted a reference says what becomes of what is in the way: %s", got)
 	}
 
+	f.settle()
 	f.restart()
 	f.wrote("a restart", map[string]int{})
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -186,13 +187,21 @@ func testRevoked(t *testing.T, a *authored) {
 	a.stands(t, "2")
 }
 
-// unbound waits until nobody has rights in the member's namespace.
+// unbound waits until nobody has rights in the member's namespace, and the member goes
+// by that: it hears of what it stores a moment later.
 func (a *authored) unbound(t *testing.T) {
 	t.Helper()
 	eventually(t, "the member gives nobody rights", func(ctx context.Context) error {
 		var bindings rbacv1.RoleBindingList
 		if err := a.edge.List(ctx, &bindings, client.InNamespace("shop")); err != nil || len(bindings.Items) > 0 {
 			return fmt.Errorf("%d bindings: %w", len(bindings.Items), err)
+		}
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               "flotilla:user:alice",
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: "shop", Verb: "patch", Resource: "configmaps"},
+		}}
+		if err := a.edge.Create(ctx, review); err != nil || review.Status.Allowed {
+			return fmt.Errorf("alice may: %v, %w", review.Status, err)
 		}
 		return nil
 	})

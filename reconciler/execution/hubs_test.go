@@ -88,9 +88,7 @@ func TestTwoHubsOneMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	stands(t, first)
-	if err := readiness(t.Context(), second, "ClusterReady"); err != nil {
-		t.Error(err)
-	}
+	eventually(t, "the second hub has the member still", func(ctx context.Context) error { return readiness(ctx, second, "ClusterReady") })
 	account := client.ObjectKey{Namespace: "karmada-cluster", Name: "karmada-eu-1"}
 	if err := second.edge.Get(t.Context(), account, &corev1.ServiceAccount{}); err != nil {
 		t.Errorf("the first hub left with the account of the second: %v", err)

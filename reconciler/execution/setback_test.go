@@ -14,7 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -101,23 +101,20 @@ func TestAHubThatWasSetBack(t *testing.T) {
 		return errors.Join(f.says(ctx, changed, "set back ConfigMap shop/changed"), f.says(ctx, removed, "make ConfigMap shop/removed"))
 	})
 
-	for _, binding := range []*workv1alpha2.ResourceBinding{changed, removed} {
-		work := mustWork(t, f, binding)
-		work.Spec.PreserveResourcesOnDeletion = ptr.To(true)
-		if err := f.hub.Hub.Update(t.Context(), work); err != nil {
-			t.Fatal(err)
+	preserve := func(yes string) { // the loops may write their statuses meanwhile
+		t.Helper()
+		for _, binding := range []*workv1alpha2.ResourceBinding{changed, removed} {
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"preserveResourcesOnDeletion":`+yes+`}}`))
+			if err := f.hub.Hub.Patch(t.Context(), mustWork(t, f, binding), patch); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
+	preserve("true")
 	eventually(t, "the Works say so at each look", func(ctx context.Context) error {
 		return errors.Join(f.saysNow(ctx, changed, "set back ConfigMap shop/changed"), f.saysNow(ctx, removed, "make ConfigMap shop/removed"))
 	})
-	for _, binding := range []*workv1alpha2.ResourceBinding{changed, removed} {
-		work := mustWork(t, f, binding)
-		work.Spec.PreserveResourcesOnDeletion = nil
-		if err := f.hub.Hub.Update(t.Context(), work); err != nil {
-			t.Fatal(err)
-		}
-	}
+	preserve("null")
 
 	f.stopLoops()
 	f.startLoops()

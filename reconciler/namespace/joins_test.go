@@ -40,7 +40,7 @@ func TestAClusterThatFindsItsNamespace(t *testing.T) {
 	}
 	has := func(name string) {
 		t.Helper()
-		err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
 			var works workv1alpha1.WorkList
 			err := env.Hub.List(ctx, &works, client.InNamespace(workv1alpha2.ExecutionNamespace(name)))
 			return len(works.Items) == 1, err

@@ -204,6 +204,8 @@ func TestScheduling(t *testing.T) {
 	w.await("db", "{} NoClusterFit")
 	w.await("web", "{m1:6} Success")
 	w.await("api", "{m1:4} Success")
+	w.await("witness", "{} NoClusterFit")
+	env.QuietRevision(t)
 
 	// A restart writes nothing.
 	stop()

@@ -88,22 +88,26 @@ func TestNobodyLeads(t *testing.T) {
 		})
 	})
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-system", Name: "flotilla-controllers"}}
-	renewed := func(ago time.Duration) *metav1.MicroTime { return ptr.To(metav1.NewMicroTime(time.Now().Add(-ago))) }
+	held := func(by string, ago time.Duration) func() coordinationv1.LeaseSpec { // as of when it is written
+		return func() coordinationv1.LeaseSpec {
+			return coordinationv1.LeaseSpec{HolderIdentity: ptr.To(by), RenewTime: ptr.To(metav1.NewMicroTime(time.Now().Add(-ago)))}
+		}
+	}
 	for _, tc := range []struct {
 		name  string
-		lease *coordinationv1.LeaseSpec
+		lease func() coordinationv1.LeaseSpec
 		ahead time.Duration
 		want  string
 	}{
 		{name: "nobody ever did", want: "none have since the control plane was made"},
-		{name: "a replica does", lease: &coordinationv1.LeaseSpec{HolderIdentity: ptr.To("a"), RenewTime: renewed(0)}},
-		{name: "its machine's clock and ours differ", ahead: -2 * time.Hour, lease: &coordinationv1.LeaseSpec{HolderIdentity: ptr.To("a"), RenewTime: renewed(2 * time.Hour)}},
-		{name: "it was killed", lease: &coordinationv1.LeaseSpec{HolderIdentity: ptr.To("a"), RenewTime: renewed(2 * time.Minute)}, want: "the last ones were heard of "},
-		{name: "it was stopped", lease: &coordinationv1.LeaseSpec{HolderIdentity: ptr.To(""), RenewTime: renewed(time.Minute)}, want: "the last ones stopped "},
+		{name: "a replica does", lease: held("a", 0)},
+		{name: "its machine's clock and ours differ", ahead: -2 * time.Hour, lease: held("a", 2*time.Hour)},
+		{name: "it was killed", lease: held("a", 2*time.Minute), want: "the last ones were heard of "},
+		{name: "it was stopped", lease: held("", time.Minute), want: "the last ones stopped "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if ahead = tc.ahead; tc.lease != nil {
-				lease.Spec = *tc.lease
+				lease.Spec = tc.lease()
 				write := env.Hub.Update
 				if lease.ResourceVersion == "" {
 					write = func(ctx context.Context, obj client.Object, _ ...client.UpdateOption) error {
