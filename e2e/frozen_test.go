@@ -104,6 +104,7 @@ func TestFrozenAgent(t *testing.T) {
 		at, err := s.renewed(ctx)
 		return err == nil && at.After(woke.Add(aftermath)), nil
 	})
+	t.Logf("back at work %s after it woke", back.Round(time.Millisecond))
 	if err != nil || back == 0 || back > slack*awake {
 		t.Errorf("the change that it slept through arrived after %s (0: never), want %s at most; error: %v", back, slack*awake, err)
 	}
