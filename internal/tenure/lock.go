@@ -102,10 +102,8 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 // hold takes or renews the lease. Whoever has just taken it is its holder once the
 // epoch is its own, too.
 func (l *Lock) hold(ctx context.Context, write func() error) error {
-	select {
-	case <-l.tenure.over:
-		return l.tenure.Holds() // a tenure does not begin twice
-	default:
+	if err := l.tenure.ends(); err != nil { // a tenure does not begin twice, and one that has lapsed keeps nobody out
+		return err
 	}
 	since := l.tenure.clock.Now()
 	if err := write(); err != nil {

@@ -58,9 +58,10 @@ type Seat struct {
 	mu      sync.Mutex
 	turn    *Tenure // the present one, or the last
 	end     context.CancelFunc
-	other   string // who has it, as last seen; empty: nobody else
-	fault   error  // why that is not known; nil: it is
-	open    bool   // there can be no Lease: nobody is kept out
+	since   time.Time // when the turn was wanted first
+	other   string    // who has it, as last seen; empty: nobody else
+	fault   error     // why that is not known; nil: it is
+	open    bool      // there can be no Lease: nobody is kept out
 	wanted  bool
 	asked   bool          // something is known, or why it is not
 	changed chan struct{} // closed with the next change of these
@@ -123,11 +124,18 @@ func (s *Seat) sit(ctx context.Context) error {
 		return fmt.Errorf("compete for the lease: %w", err)
 	}
 	s.change(func() {
-		s.turn, s.end = turn, cancel
+		s.turn, s.end, s.since = turn, cancel, s.options.Clock.Now()
 		if !s.wanted {
 			cancel()
 		}
 	})
+	go func() { // a turn that is over, as of a process that was stopped, renews nothing: the next one begins at once
+		select {
+		case <-ctx.Done():
+		case <-turn.over:
+			cancel()
+		}
+	}()
 	elector.Run(ctx)
 	turn.end(errGivenUp)
 	s.change(func() {})
@@ -151,20 +159,33 @@ func (s *Seat) Changed() <-chan struct{} {
 	return s.changed
 }
 
-// Holds errs unless the seat is had for certain, now. Errors: ErrOccupied, ErrOver, and
-// why it is not known.
+// Holds errs unless the seat is had for certain, now. Errors: ErrOccupied, ErrUnseated,
+// and ErrOver with why it is not known who has it.
 func (s *Seat) Holds() error {
 	s.mu.Lock()
-	turn, other, fault, open := s.turn, s.other, s.fault, s.open
+	turn, other, fault, open, since := s.turn, s.other, s.fault, s.open, s.since
 	s.mu.Unlock()
 	err := turn.Holds()
+	if lost := turn.lost(); lost.After(since) {
+		since = lost
+	}
+	lasting := s.options.Clock.Since(since) >= s.options.Times.Deadline // a fault that passes is not told
 	switch {
 	case err == nil || open:
 		return nil
 	case other != "":
 		return fmt.Errorf("%w: %s", ErrOccupied, other)
-	case fault != nil:
+	case fault != nil && lasting:
 		return fmt.Errorf("%w: %w", ErrOver, fault)
+	}
+	return unseated(err)
+}
+
+// unseated tells the end of a turn, after which there may be another one, from that of a
+// leader.
+func unseated(err error) error {
+	if errors.Is(err, ErrOver) {
+		return fmt.Errorf("%w: %w", ErrUnseated, err)
 	}
 	return err
 }
@@ -292,10 +313,14 @@ type seatCarrier struct {
 // WrappedRoundTripper lets callers find the transport below.
 func (c *seatCarrier) WrappedRoundTripper() http.RoundTripper { return c.next }
 
-// RoundTrip implements http.RoundTripper. Errors: ErrOccupied, ErrOver.
+// RoundTrip implements http.RoundTripper. Errors: ErrOccupied, ErrUnseated, ErrOver.
 func (c *seatCarrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	if reads(req) {
-		return c.next.RoundTrip(req)
+		resp, err := c.next.RoundTrip(req)
+		if errors.Is(err, ErrUnseated) { // the connection was for a turn that is over
+			resp, err = c.next.RoundTrip(req)
+		}
+		return resp, err
 	}
 	if err := c.seat.Holds(); err != nil {
 		return refuse(req, err)
@@ -306,7 +331,11 @@ func (c *seatCarrier) RoundTrip(req *http.Request) (*http.Response, error) {
 	if open {
 		return c.next.RoundTrip(req)
 	}
-	return (&memberCarrier{turn, c.next}).RoundTrip(req)
+	resp, err := (&memberCarrier{turn, c.next}).RoundTrip(req)
+	if err != nil {
+		return nil, unseated(err)
+	}
+	return resp, nil
 }
 
 // holding is the turn that is had for certain, now; nil if none is.
@@ -346,7 +375,7 @@ type seatConn struct {
 // Write implements io.Writer.
 func (c *seatConn) Write(content []byte) (int, error) {
 	if c.seat.holding() != c.of {
-		return 0, fmt.Errorf("send to %s: %w", c.RemoteAddr(), errors.Join(ErrOver, c.Close()))
+		return 0, fmt.Errorf("send to %s: %w", c.RemoteAddr(), errors.Join(ErrUnseated, ErrOver, c.Close()))
 	}
 	return c.Conn.Write(content)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,10 +35,12 @@ type taker struct {
 
 func newTaker(t *testing.T, cfg *rest.Config, name string, c clock.WithTicker) taker {
 	t.Helper()
-	seat := tenure.NewSeat(tenure.SeatOptions{
-		Config: cfg, Namespace: metav1.NamespaceSystem, Name: "seat", Identity: name, Clock: c,
-		Times: tenure.Times{Lease: 15 * time.Second, Deadline: 12 * time.Second, Retry: 200 * time.Millisecond},
-	})
+	return newTakerFor(t, cfg, name, c, tenure.Times{Lease: 15 * time.Second, Deadline: 12 * time.Second, Retry: 200 * time.Millisecond})
+}
+
+func newTakerFor(t *testing.T, cfg *rest.Config, name string, c clock.WithTicker, times tenure.Times) taker {
+	t.Helper()
+	seat := tenure.NewSeat(tenure.SeatOptions{Config: cfg, Namespace: metav1.NamespaceSystem, Name: "seat", Identity: name, Clock: c, Times: times})
 	through := rest.CopyConfig(cfg)
 	through.Dial = seat.Dial(through.Dial)
 	through.Wrap(seat.Member)
@@ -76,7 +79,10 @@ func (k taker) holds(t *testing.T, other string) {
 func TestASeatIsForOne(t *testing.T) {
 	env := servertest.New(t)
 	frozen := clocktesting.NewFakeClock(time.Now())
-	a := newTaker(t, env.Config, "a", frozen)
+	var cut atomic.Bool
+	cfg := rest.CopyConfig(env.Config)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &leaseless{next, &cut} })
+	a := newTaker(t, cfg, "a", frozen)
 	a.holds(t, "")
 	b := newTaker(t, env.Config, "b", clock.RealClock{})
 	b.holds(t, "a")
@@ -87,10 +93,12 @@ func TestASeatIsForOne(t *testing.T) {
 		t.Errorf("who does not have it writes: %v", err)
 	}
 
-	frozen.Step(time.Hour) // as if its renewals had had no answer
-	if err := a.write(t, "late"); !errors.Is(err, tenure.ErrOver) {
+	cut.Store(true)
+	frozen.Step(time.Hour)
+	if err := a.write(t, "late"); !errors.Is(err, tenure.ErrOver) || !errors.Is(err, tenure.ErrUnseated) {
 		t.Errorf("who may have lost it writes: %v", err)
 	}
+	cut.Store(false)
 	a.Yield()
 	b.holds(t, "")
 	a.Want()
@@ -133,6 +141,56 @@ func TestASeatIsForOne(t *testing.T) {
 	if err := b.write(t, "robbed"); !errors.Is(err, tenure.ErrOccupied) {
 		t.Errorf("who was taken the seat writes: %v", err)
 	}
+}
+
+// leaseless is a way to a member on which requests for Leases are lost when it is cut.
+type leaseless struct {
+	next http.RoundTripper
+	cut  *atomic.Bool
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l *leaseless) RoundTrip(req *http.Request) (*http.Response, error) {
+	if l.cut.Load() && strings.Contains(req.URL.Path, "/leases/") {
+		return nil, errors.New("the line is cut")
+	}
+	return l.next.RoundTrip(req)
+}
+
+// TestWhoWakesSitsAgain: who was stopped for longer than its turn lasts takes the next one
+// at once where nobody else has the seat, and no later than its way is there again; until
+// then it waits, and after some time says for what.
+func TestWhoWakesSitsAgain(t *testing.T) {
+	env := servertest.New(t)
+	frozen := clocktesting.NewFakeClock(time.Now())
+	var cut atomic.Bool
+	cfg := rest.CopyConfig(env.Config)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &leaseless{next, &cut} })
+	const deadline = time.Minute // for which the elector goes on with a turn that is over
+	a := newTakerFor(t, cfg, "a", frozen, tenure.Times{Lease: 2 * deadline, Deadline: deadline, Retry: 200 * time.Millisecond})
+	a.holds(t, "")
+	if err := a.write(t, "before"); err != nil {
+		t.Fatal(err)
+	}
+	woke := time.Now()
+	frozen.Step(time.Hour)
+	servertest.Until(t, "the change is written", func() bool { return a.write(t, "after") == nil })
+	if took := time.Since(woke); took > deadline/2 {
+		t.Errorf("it took %s to get the seat again", took)
+	}
+
+	cut.Store(true)
+	frozen.Step(time.Hour)
+	if err := a.write(t, "waits"); !errors.Is(err, tenure.ErrUnseated) {
+		t.Errorf("who has to get the seat again writes: %v", err)
+	}
+	servertest.Until(t, "it is told what it waits for", func() bool {
+		frozen.Step(deadline / 4)
+		err := a.Holds()
+		return errors.Is(err, tenure.ErrOver) && !errors.Is(err, tenure.ErrUnseated) && strings.Contains(err.Error(), "the line is cut")
+	})
+	cut.Store(false)
+	a.holds(t, "")
 }
 
 func (k taker) reads(t *testing.T) error {

@@ -27,6 +27,10 @@ const (
 // does what is left to do.
 var ErrOver = errors.New("this replica does not hold the lease any more")
 
+// ErrUnseated says the same of a program that takes its seat in a member again by itself:
+// it waits, and has found out nothing about the member. It comes with ErrOver.
+var ErrUnseated = errors.New("this program has to get its place in the cluster again")
+
 // errGivenUp is why a tenure is over that was given up.
 var errGivenUp = errors.New("it was given up")
 
@@ -41,6 +45,7 @@ type Tenure struct {
 	epoch    string    // empty until it begins
 	until    time.Time // with what a clock reads that nobody sets
 	why      error     // once it is over
+	noticed  time.Time // when that was found out
 	inFlight int       // writes to members that were not answered yet
 	doubt    time.Time // until when a write may take effect whose answer is not known
 }
@@ -73,6 +78,13 @@ func (t *Tenure) renewed(since time.Time) error {
 	return nil
 }
 
+// ends says why a tenure is over; nil before it has begun, and while it lasts.
+func (t *Tenure) ends() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.check()
+}
+
 // check ends a tenure that has lapsed, and says why one is over. mu is held.
 func (t *Tenure) check() error {
 	if t.why == nil && t.epoch != "" && !t.clock.Now().Before(t.until) {
@@ -89,9 +101,16 @@ func (t *Tenure) ended() error { return fmt.Errorf("%w: %w", ErrOver, t.why) }
 // stop ends the tenure for good. mu is held.
 func (t *Tenure) stop(why error) {
 	if t.why == nil {
-		t.why = why
+		t.why, t.noticed = why, t.clock.Now()
 		close(t.over)
 	}
+}
+
+// lost is when it was found out that the tenure is over; zero: it is not.
+func (t *Tenure) lost() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.noticed
 }
 
 // end ends the tenure for good.

@@ -10,10 +10,12 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/ownership"
 )
 
 // outcome is an answer to whether a member is ready, as its condition shows it.
@@ -101,6 +103,16 @@ func unidentified(err error) outcome {
 		return absent(err)
 	}
 }
+
+// unwritable returns the answer of a member that is there, and that its agent writes
+// nothing to.
+func unwritable(err error) outcome {
+	return outcome{false, clusterv1alpha1.ClusterNotReadyReason, "cluster is reachable, and nothing is written there, as its agent cannot renew its Lease " +
+		metav1.NamespaceSystem + "/" + clusterv1alpha1.AgentLease + ": " + ownership.Clip(err.Error(), mostFault)}
+}
+
+// mostFault is how many bytes of a fault are shown.
+const mostFault = 512
 
 // ask returns the status of an answer; zero, and why, if there was none.
 func ask(ctx context.Context, member rest.Interface, path string) (code int, err error) {

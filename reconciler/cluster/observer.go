@@ -16,6 +16,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/members/sight"
+	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
 // observation is what was last seen of a member.
@@ -247,6 +248,11 @@ func (o *observer) look(ctx context.Context) bool {
 		}
 		o.trouble, o.reading.due = min(max(2*o.trouble, firstLook), o.options.Period), time.Time{}
 		return false
+	case errors.Is(err, tenure.ErrUnseated): // that is the agent's, and says nothing about the member
+		o.trouble, o.reading.due = firstLook, time.Time{}
+		return false
+	case errors.Is(err, tenure.ErrOver):
+		is = unwritable(err)
 	case err != nil && (!o.trusted() || unidentified(err) != unknown):
 		is = unidentified(err)
 	}
@@ -328,7 +334,7 @@ func (o *observer) sum() {
 
 // tell reports what was seen, if it is news.
 func (o *observer) tell() {
-	if o.told != nil && o.told.same(&o.seen) {
+	if o.told != nil && o.told.same(&o.seen) || o.seen.outcome == (outcome{}) { // or nothing is known yet
 		return
 	}
 	now := o.seen

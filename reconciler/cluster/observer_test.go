@@ -16,6 +16,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
 // scene is a member as an observer meets it.
@@ -190,6 +191,38 @@ func TestObserverKeepsAMemberThatIsAwayForAMoment(t *testing.T) {
 		s.set(func() { s.is = well })
 		pass(10 * time.Second)
 		s.expect(t, "0s ClusterReady 0 kinds", "25s ClusterReady 1 kinds")
+	})
+}
+
+// TestObserverHoldsNothingAgainstAMember: that an agent has no seat there yet is no fault of
+// the member. That it cannot get one is.
+func TestObserverHoldsNothingAgainstAMember(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scene{is: well, kinds: some}
+		observe(t, s, true)
+		pass(5 * time.Second)
+		s.set(func() { s.proof, s.trust = fmt.Errorf("%w: %w", tenure.ErrUnseated, tenure.ErrOver), false })
+		s.suspects <- struct{}{}
+		pass(5 * time.Minute)
+		s.expect(t, "0s ClusterReady 1 kinds")
+		s.set(func() { s.proof = fmt.Errorf("%w: the server is out of space", tenure.ErrOver) })
+		pass(40 * time.Second)
+		s.set(func() { s.proof = nil })
+		pass(40 * time.Second)
+		s.expect(t, "0s ClusterReady 1 kinds", "5m40s ClusterNotReady 1 kinds", "6m20s ClusterReady 1 kinds")
+	})
+}
+
+// TestObserverSaysNothingBeforeItKnows: the first look may come before the agent's seat.
+func TestObserverSaysNothingBeforeItKnows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scene{is: well, kinds: some, proof: tenure.ErrUnseated}
+		observe(t, s, false)
+		pass(5 * time.Second)
+		s.expect(t)
+		s.set(func() { s.proof = nil })
+		pass(5 * time.Second)
+		s.expect(t, "6s ClusterReady 1 kinds")
 	})
 }
 

@@ -10,7 +10,6 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
 	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -106,27 +105,6 @@ func (r *Reconciler) target(ctx context.Context, ks *kustomizev1.Kustomization, 
 	return target{
 		name: statusName(ks.Name, provider.Name), provider: &provider, alert: alert, repository: withoutUser(repository),
 	}, repository != "", nil
-}
-
-// sourceURL returns the address of the Kustomization's repository; empty if it has
-// none, or one that it may not use: what others fetch is theirs to tell.
-func (r *Reconciler) sourceURL(ctx context.Context, ks *kustomizev1.Kustomization) (string, error) {
-	ref := ks.Spec.SourceRef
-	if ref.Kind != sourcev1.GitRepositoryKind {
-		return "", nil
-	}
-	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
-	if key.Namespace == "" {
-		key.Namespace = ks.Namespace
-	}
-	if key.Namespace != ks.Namespace && !r.opts.AllowCrossNamespace {
-		return "", nil
-	}
-	var repository sourcev1.GitRepository
-	if err := r.hub.Get(ctx, key, &repository); client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("read the source %s: %w", key, err)
-	}
-	return repository.Spec.URL, nil
 }
 
 // withoutUser removes a password from an address; a user name alone stays, as

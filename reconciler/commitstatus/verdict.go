@@ -26,12 +26,17 @@ type verdict struct {
 	description string
 	// unknown says that some of it has not been looked at yet, as after a restart.
 	unknown bool
+	// replaced says that another revision takes its place: the members may run that one.
+	replaced bool
 }
 
-// stands says whether what was told of a commit is not to be taken back: what is not
-// known is no news.
+// stands says whether what was told of a commit is not to be changed: what is not
+// known is no news, and what the next one runs is none of this one.
 func stands(told *gitopsv1alpha1.CommitStatus, v verdict) bool {
-	return v.unknown && told.Spec.Commit == v.commit && told.Spec.State != gitopsv1alpha1.CommitPending
+	if told.Spec.Commit != v.commit {
+		return false
+	}
+	return v.replaced || v.unknown && told.Spec.State != gitopsv1alpha1.CommitPending
 }
 
 // passing are the reasons for which a revision is not applied, but may be
@@ -65,6 +70,14 @@ func (r *Reconciler) judge(ctx context.Context, ks *kustomizev1.Kustomization) (
 	parts, err := r.gatherer.Parts(ctx, client.ObjectKeyFromObject(ks), entries)
 	if err != nil {
 		return verdict{}, false, err
+	}
+	repository, err := sourceOf(ctx, r.hub, ks, r.opts.AllowCrossNamespace) // after the parts: who has applied the next one read it there before
+	if err != nil {
+		return verdict{}, false, err
+	}
+	if next := successor(ks, repository); next != "" {
+		v.state, v.description, v.replaced = gitopsv1alpha1.CommitPending, next+" takes its place", true
+		return v, true, nil
 	}
 	v.state, v.description = byRollup(ks, parts, len(entries))
 	v.unknown = slices.ContainsFunc(parts, func(p rollup.Part) bool { return p.Unread })

@@ -305,13 +305,11 @@ func (l *lane) explain(s *state, m *manifest, err error) error {
 		s.applied[m.ordinal] = workv1alpha1.AppliedHash{Ordinal: m.ordinal} // what was sent once is another's by now
 		return err
 	}
-	if _, ok := l.connected(l.cluster); !ok {
-		return &blocked{cause: cause{event: onProof}, after: safetyNet, err: err}
+	if err = l.unreachable(err); errors.As(err, new(*blocked)) {
+		return err
 	}
-	if apierrors.IsConflict(err) && l.line.retries.NumRequeues(s.key) < triesForConflict {
-		return &blocked{cause: cause{event: onRetry}, err: err} // somebody wrote the object meanwhile
-	}
-	if (errors.Is(err, members.ErrBusy) || apierrors.IsTooManyRequests(err)) && l.line.retries.NumRequeues(s.key) < triesForPlace {
+	written, busy := apierrors.IsConflict(err), errors.Is(err, members.ErrBusy) || apierrors.IsTooManyRequests(err)
+	if tries := l.line.retries.NumRequeues(s.key); written && tries < triesForConflict || busy && tries < triesForPlace {
 		return &blocked{cause: cause{event: onRetry}, err: err}
 	}
 	if refusal := (*acting.Refusal)(nil); errors.As(err, &refusal) && refusal.Passes() && l.line.retries.NumRequeues(s.key) < triesForOthers {

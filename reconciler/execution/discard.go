@@ -12,6 +12,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/tenure"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
 	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
@@ -149,8 +150,9 @@ func (l warden) spare(ctx context.Context, s *state, m *manifest) (stays bool, e
 // first: what goes by itself goes in a moment.
 const slowly = time.Second
 
+// unreachable tells faults of the way from others: of the member, or of this program's place there.
 func (l *lane) unreachable(err error) error {
-	if _, ok := l.connected(l.cluster); !ok {
+	if _, ok := l.connected(l.cluster); !ok || errors.Is(err, tenure.ErrUnseated) {
 		return &blocked{cause: cause{event: onProof}, after: safetyNet, err: err}
 	}
 	return err

@@ -30,6 +30,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/tenure"
 	"github.com/flotilla-io/flotilla/policies/author"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
@@ -314,6 +315,9 @@ func TestCarry(t *testing.T) {
 		},
 		"so is one that has too much to do": {
 			edge: edge{presence: members.Absent, refuse: apierrors.NewTooManyRequests("busy", 1)}, asked: []string{"make web"}, blocked: &cause{event: onRetry},
+		},
+		"a place in the member that is to be had again is waited for": {
+			edge: edge{presence: members.Absent, refuse: fmt.Errorf("patch: %w", tenure.ErrUnseated)}, asked: []string{"make web"}, blocked: &cause{event: onProof},
 		},
 		"a name made by the member could be made twice": {
 			edge: edge{}, text: `{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"web-"}}`, failed: "has no name",

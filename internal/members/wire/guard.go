@@ -126,7 +126,7 @@ func (g *guard) send(req *http.Request, ctx context.Context) (*http.Response, er
 	resp, err := g.next.RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
 	})))
-	if err == nil || req.Context().Err() != nil || errors.Is(err, tenure.ErrOver) { // or the caller gave up, or must not ask
+	if err == nil || req.Context().Err() != nil || errors.Is(err, tenure.ErrOver) && !errors.Is(err, tenure.ErrUnseated) { // or the caller gave up, or must not ask
 		return resp, err
 	}
 	var reset http2.StreamError

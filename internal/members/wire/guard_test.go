@@ -249,6 +249,26 @@ func TestGuardDoubtsNoMemberThatMustNotBeAsked(t *testing.T) {
 	}
 }
 
+// A program that has to get its seat in a member again has it looked at: whoever waits goes
+// on when it has proved itself, which it does not without the seat.
+func TestGuardDoubtsAMemberWithoutASeat(t *testing.T) {
+	asked := false
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true }))
+	defer server.Close()
+	c, g, doubts := over(tenure.NewSeat(tenure.SeatOptions{}).Member(http.DefaultTransport))
+	resp, err := c.Post(server.URL, "", strings.NewReader("x"))
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	if !errors.Is(err, tenure.ErrUnseated) || asked {
+		t.Errorf("error = %v, asked: %v", err, asked)
+	}
+	g.idle(t)
+	if *doubts != 1 {
+		t.Errorf("%d doubts, want one", *doubts)
+	}
+}
+
 // A member that takes a request and does not answer it is looked at, and not held
 // for gone; for a watch nobody waits longer than for any other answer.
 func TestGuardTellsSilenceFromAbsence(t *testing.T) {

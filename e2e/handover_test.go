@@ -1,0 +1,53 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// notes are all that a commit's note has said, oldest first.
+func (r *repository) notes(commit string) []string {
+	r.t.Helper()
+	var said []string
+	r.note(commit) // fetches
+	for _, version := range strings.Fields(r.git("rev-list", "--reverse", "refs/notes/flotilla")) {
+		for _, file := range strings.Fields(r.git("ls-tree", "-r", "--name-only", version)) {
+			if strings.ReplaceAll(file, "/", "") == commit {
+				said = append(said, strings.TrimSpace(r.git("show", version+":"+file)))
+			}
+		}
+	}
+	return slices.Compact(said)
+}
+
+// TestGreenCommitsStayGreen: a commit that has succeeded is told of no more once the next one
+// changes what it ran, such as how many.
+func TestGreenCommitsStayGreen(t *testing.T) {
+	repo := the.repository(t)
+	namespace := nameOf(t)
+	app := func(replicas int) string {
+		return strings.Replace(fmt.Sprintf(byHandApp, namespace, "nginx:1.29"), "replicas: 1", fmt.Sprintf("replicas: %d", replicas), 1)
+	}
+	repo.write("app/web.yaml", app(1))
+	commits := []string{repo.push("one")}
+	the.follow(t, repo.url, "", "wait: false")
+	const green = "success 3/3 clusters ready"
+	repo.reported(t, commits[0], green)
+	for _, replicas := range []int{2, 4, 3, 1} {
+		repo.write("app/web.yaml", app(replicas))
+		commit := repo.push(fmt.Sprintf("%d replicas", replicas))
+		repo.reported(t, commit, green)
+		the.applied(t, namespace, commit, time.Minute)
+		commits = append(commits, commit)
+	}
+	for _, commit := range commits {
+		said := repo.notes(commit)
+		at := slices.IndexFunc(said, func(note string) bool { return strings.HasSuffix(note, green) })
+		if at < 0 || at != len(said)-1 {
+			t.Errorf("the commit %s is told %q, want nothing after its success", commit[:8], said)
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package commitstatus
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
+	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
+	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/google/go-cmp/cmp"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+const (
+	revisionA = "main@sha1:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	revisionB = "main@sha1:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+	revisionC = "main@sha1:cccccccccccccccccccccccccccccccccccccccc"
+)
+
+// fleet is what the members run: one object in one cluster.
+type fleet struct{ cluster rollup.ClusterPart }
+
+// Parts implements Gatherer.
+func (f *fleet) Parts(context.Context, client.ObjectKey, []inventory.Entry) ([]rollup.Part, error) {
+	return []rollup.Part{{Object: "Deployment shop/web", Clusters: []rollup.ClusterPart{f.cluster}}}, nil
+}
+
+func (f *fleet) is(state rollup.State, reason string) {
+	f.cluster = rollup.ClusterPart{Name: "east", State: state, Reason: reason}
+}
+
+// handover is a Kustomization of a source, at some point of the way from one revision
+// to the next.
+type handover struct {
+	t     *testing.T
+	hub   client.Client
+	clock *clocktesting.FakeClock
+	fleet fleet
+	loop  *Reconciler
+	told  []string // each that differs from the one before
+}
+
+type silent struct{}
+
+func (silent) Event(runtime.Object, string, string, string) {}
+
+func newHandover(t *testing.T) *handover {
+	t.Helper()
+	h := &handover{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
+	h.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithStatusSubresource(&kustomizev1.Kustomization{}, &sourcev1.GitRepository{}).WithObjects(
+		&sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "fleet"}, Spec: sourcev1.GitRepositorySpec{URL: "https://git.example.com/acme/fleet"}},
+		&kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: kustomizev1.KustomizationSpec{
+			SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: sourcev1.GitRepositoryKind, Name: "fleet"},
+		}},
+		&notificationv1beta3.Provider{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "forge"}, Spec: notificationv1beta3.ProviderSpec{Type: notificationv1beta3.GiteaProvider}},
+		&notificationv1beta3.Alert{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "forge"}, Spec: notificationv1beta3.AlertSpec{
+			ProviderRef:  meta.LocalObjectReference{Name: "forge"},
+			EventSources: []notificationv1.CrossNamespaceObjectReference{{Kind: kustomizev1.KustomizationKind, Name: "*"}},
+		}},
+	).Build()
+	h.loop = New(h.hub, &h.fleet, silent{}, Options{Clock: h.clock})
+	return h
+}
+
+// fetched is that the source has a revision.
+func (h *handover) fetched(revision string) {
+	h.t.Helper()
+	repository := &sourcev1.GitRepository{}
+	if err := h.hub.Get(h.t.Context(), client.ObjectKey{Namespace: "shop", Name: "fleet"}, repository); err != nil {
+		h.t.Fatal(err)
+	}
+	repository.Status.Artifact = &meta.Artifact{Revision: revision}
+	if err := h.hub.Status().Update(h.t.Context(), repository); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *handover) kustomization(change func(*kustomizev1.Kustomization)) {
+	h.t.Helper()
+	ks := &kustomizev1.Kustomization{}
+	if err := h.hub.Get(h.t.Context(), client.ObjectKey{Namespace: "shop", Name: "web"}, ks); err != nil {
+		h.t.Fatal(err)
+	}
+	change(ks)
+	status := ks.Status.DeepCopy()
+	if err := h.hub.Update(h.t.Context(), ks); err != nil {
+		h.t.Fatal(err)
+	}
+	ks.Status = *status
+	if err := h.hub.Status().Update(h.t.Context(), ks); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// noted is that the Kustomization says of a revision what its apply came to.
+func (h *handover) noted(revision string, ready metav1.ConditionStatus, reason, message string) {
+	h.t.Helper()
+	h.kustomization(func(ks *kustomizev1.Kustomization) {
+		ks.Status.LastAttemptedRevision = revision
+		if ready == metav1.ConditionTrue {
+			ks.Status.LastAppliedRevision = revision
+		}
+		apimeta.SetStatusCondition(&ks.Status.Conditions, metav1.Condition{Type: meta.ReadyCondition, Status: ready, Reason: reason, Message: message})
+	})
+}
+
+func (h *handover) applied(revision string) {
+	h.t.Helper()
+	h.noted(revision, metav1.ConditionTrue, meta.ReconciliationSucceededReason, "Applied revision: "+revision)
+}
+
+// looks has the loop look until it has nothing more to wait for, and keeps what it tells.
+func (h *handover) looks() {
+	h.t.Helper()
+	for range 3 {
+		result, err := h.loop.Reconcile(h.t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "shop", Name: "web"}})
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		var list gitopsv1alpha1.CommitStatusList
+		if err := h.hub.List(h.t.Context(), &list); err != nil {
+			h.t.Fatal(err)
+		}
+		for _, cs := range list.Items {
+			text := cs.Spec.Commit[:1] + " " + string(cs.Spec.State) + ": " + cs.Spec.Description
+			if len(h.told) == 0 || h.told[len(h.told)-1] != text {
+				h.told = append(h.told, text)
+			}
+		}
+		h.clock.Step(result.RequeueAfter)
+	}
+}
+
+// green takes a revision as far as its success.
+func (h *handover) green(revision string) {
+	h.t.Helper()
+	h.fetched(revision)
+	h.applied(revision)
+	h.fleet.is(rollup.Healthy, "")
+	h.looks()
+}
+
+// TestHandovers: of a revision is told what was seen of it, and never what the objects
+// of the one that follows look like.
+func TestHandovers(t *testing.T) {
+	const (
+		greenA   = "a success: 1/1 clusters ready"
+		notSentB = "b pending: 0/1 clusters ready: east waits for Deployment shop/web: latest version not sent yet"
+		greenB   = "b success: 1/1 clusters ready"
+	)
+	cases := map[string]struct {
+		steps func(*handover)
+		want  []string
+	}{
+		"the next one is applied, and noted later": {
+			steps: func(h *handover) {
+				h.green(revisionA)
+				h.fetched(revisionB)
+				h.fleet.is(rollup.Progressing, "latest version not sent yet")
+				h.looks()
+				h.applied(revisionB)
+				h.looks()
+				h.fleet.is(rollup.Healthy, "")
+				h.looks()
+			},
+			want: []string{greenA, notSentB, greenB},
+		},
+		"the next one fails in the members before it is noted": {
+			steps: func(h *handover) {
+				h.green(revisionA)
+				h.fetched(revisionB)
+				h.fleet.is(rollup.Failed, "no such image")
+				h.looks()
+				h.applied(revisionB)
+				h.looks()
+			},
+			want: []string{greenA, "b failure: 0/1 clusters ready: east failed on Deployment shop/web: no such image"},
+		},
+		"the next one cannot be applied": {
+			steps: func(h *handover) {
+				h.green(revisionA)
+				h.fetched(revisionB)
+				h.looks()
+				h.noted(revisionB, metav1.ConditionFalse, meta.BuildFailedReason, "app/x.yaml: broken")
+				h.looks()
+			},
+			want: []string{greenA, "b error: BuildFailed: app/x.yaml: broken"},
+		},
+		"one that waits does not become green by what the next one runs": {
+			steps: func(h *handover) {
+				h.fetched(revisionA)
+				h.applied(revisionA)
+				h.fleet.is(rollup.Progressing, "not ready 1/2")
+				h.looks()
+				h.fetched(revisionB)
+				h.fleet.is(rollup.Healthy, "")
+				h.looks()
+				h.applied(revisionB)
+				h.looks()
+			},
+			want: []string{"a pending: 0/1 clusters ready: east waits for Deployment shop/web 1/2", greenB},
+		},
+		"one of which nothing was told yet": {
+			steps: func(h *handover) {
+				h.green(revisionA)
+				h.fetched(revisionB)
+				h.applied(revisionB)
+				h.fetched(revisionC)
+				h.looks()
+				h.applied(revisionC)
+				h.looks()
+			},
+			want: []string{greenA, "b pending: " + revisionC + " takes its place", "c success: 1/1 clusters ready"},
+		},
+		"the next one is taken back before it is noted": {
+			steps: func(h *handover) {
+				h.green(revisionA)
+				h.fetched(revisionB)
+				h.looks()
+				h.fetched(revisionA)
+				h.looks()
+			},
+			want: []string{greenA},
+		},
+		"the latest one breaks later": {
+			steps: func(h *handover) {
+				h.green(revisionA)
+				h.fleet.is(rollup.Failed, "no such image")
+				h.looks()
+				h.fleet.is(rollup.Healthy, "")
+				h.looks()
+			},
+			want: []string{greenA, "a failure: 0/1 clusters ready: east failed on Deployment shop/web: no such image", greenA},
+		},
+		"one that breaks, and stays the one that runs as the Kustomization is suspended": {
+			steps: func(h *handover) {
+				h.green(revisionA)
+				h.kustomization(func(ks *kustomizev1.Kustomization) { ks.Spec.Suspend = true })
+				h.fetched(revisionB)
+				h.fleet.is(rollup.Failed, "no such image")
+				h.looks()
+			},
+			want: []string{greenA, "a failure: 0/1 clusters ready: east failed on Deployment shop/web: no such image"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			h := newHandover(t)
+			tc.steps(h)
+			if diff := cmp.Diff(tc.want, h.told); diff != "" {
+				t.Errorf("told (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
