@@ -229,6 +229,9 @@ type Prospect struct {
 	Due string `json:"due,omitempty"`
 	// NotDue is why it is not made; empty where Due says something.
 	NotDue string `json:"notDue,omitempty"`
+	// Plugins that the control plane decides by and this program does not have: the
+	// rest is what comes of the others. Empty: none.
+	Plugins []string `json:"plugins,omitempty"`
 }
 
 // Term is what a decision would make of one term of the affinity.
