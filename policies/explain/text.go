@@ -84,6 +84,9 @@ func (w *writer) head(e Explanation) {
 	if e.Delivery != nil {
 		facts.Add("  delivery", e.Delivery.text())
 	}
+	if len(e.Unread) > 0 {
+		facts.Add("  not read", strings.Join(e.Unread, ", ")+": what depends on it is left out or may be wrong")
+	}
 	facts.Write(w)
 }
 
