@@ -1,37 +1,34 @@
-package hub
+package hub_test
 
 import (
+	"os"
+	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/go-logr/logr/funcr"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
-func TestWhatEntersTheCache(t *testing.T) {
-	named := func(name string) *corev1.Namespace {
-		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+// TestTheIdentityIsLogged: who sees a holder in the lease finds out which replica it is.
+func TestTheIdentityIsLogged(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
 	}
-	managed := named("read")
-	managed.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
-	cases := map[string]struct {
-		shared func(runtime.Object) runtime.Object
-		want   any
-	}{
-		"in a process that has no copy":             {nil, named("read")},
-		"in a process that has a copy":              {func(runtime.Object) runtime.Object { return named("shared") }, named("shared")},
-		"in a process that has a copy, not of this": {func(obj runtime.Object) runtime.Object { return obj }, named("read")},
+	var logged []string
+	log := funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{})
+	if _, err := hub.NewManager(&rest.Config{Host: "http://127.0.0.1:1"}, runtime.NewScheme(), hub.Options{Log: log, Tenure: tenure.New(clock.RealClock{})}); err != nil {
+		t.Logf("nobody is there to be connected to: %v", err)
 	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			got, err := transform(c.shared)(managed.DeepCopy())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
+	for _, line := range logged {
+		if strings.Contains(line, hub.Competing) && strings.Contains(line, `"identity"="`+host+"_") {
+			return
+		}
 	}
+	t.Errorf("logged %q, want the identity in it", logged)
 }
