@@ -32,6 +32,9 @@ type UnknownError struct {
 
 // Error names the file, and what is in it.
 func (e *UnknownError) Error() string {
+	if len(e.Files) == 0 {
+		return fmt.Sprintf("there is no context %q: no kubeconfig was found; --kubeconfig or $KUBECONFIG names it", e.Name)
+	}
 	out := fmt.Sprintf("there is no context %q in %s", e.Name, strings.Join(e.Files, ", "))
 	switch more := len(e.Known) - mostNamed; {
 	case len(e.Known) == 0:

@@ -29,6 +29,17 @@ func kubeconfig(t *testing.T, current string, names ...string) string {
 	return path
 }
 
+// TestNoKubeconfig: what is asked for in no file is not said to be missing in one.
+func TestNoKubeconfig(t *testing.T) {
+	rules := &clientcmd.ClientConfigLoadingRules{Precedence: []string{filepath.Join(t.TempDir(), "gone")}}
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: "nope"})
+	_, err := loader.ClientConfig()
+	const want = `there is no context "nope": no kubeconfig was found; --kubeconfig or $KUBECONFIG names it`
+	if err = contexts.Explain(loader, "nope", err); err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
 func TestExplain(t *testing.T) {
 	many := make([]string, 0, 12)
 	for i := range 12 {

@@ -223,8 +223,8 @@ Everything keeps running. In another terminal, try:
                      git commit -am 'More replicas' && git push
                      git fetch && git log
 
-  break a cluster    kill -STOP %[5]d    # west hangs: kubectl get clusters
-                     kill -CONT %[5]d    # and is back
+  break a cluster    kill -STOP %[5]d    # west hangs; about 40 s later: kubectl get clusters
+                     kill -CONT %[5]d    # and is back, after 10 s to 40 s
 
 Ctrl-C stops everything and removes %[6]s.`,
 		fleet.Hub.Kubeconfig, program, fleet.Members["east"].Kubeconfig, tree, fleet.Members["west"].PID(), d.Dir)

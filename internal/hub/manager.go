@@ -64,6 +64,7 @@ func NewManager(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (ctrl.Ma
 			return nil, fmt.Errorf("set up the connection to the control plane: %w", err)
 		}
 		lease = lock
+		opts.Log.Info(Competing, "identity", lock.Identity())
 		cfg.Wrap(opts.Tenure.Hub)
 	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
@@ -140,6 +141,10 @@ func addressOrOff(address string) string {
 // ErrLost says that the loops have ended because their lease was lost. They may be
 // made anew, to wait for it again.
 var ErrLost = errors.New("the lease was lost")
+
+// Competing is what is logged with the identity that a replica has in the lease. It is
+// another one after each start, and after each loss.
+const Competing = "this replica competes for the lease of the loops"
 
 // Leading is what is logged once a replica's loops run.
 const Leading = "this replica holds the lease: its loops run"

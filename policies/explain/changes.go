@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/flotilla-io/flotilla/policies/explain/columns"
 )
 
 func (w *writer) overrides(o *Overrides) {
@@ -14,15 +16,15 @@ func (w *writer) overrides(o *Overrides) {
 	}
 	w.section("OVERRIDES")
 	for _, g := range groupRules(o.Clusters) {
-		facts := table{plain: true}
-		facts.add(fmt.Sprintf("  %s, in", g.Rule), list(g.clusters, w.most()))
-		facts.write(w)
+		facts := columns.Table{Plain: true}
+		facts.Add(fmt.Sprintf("  %s, in", g.Rule), list(g.clusters, w.most()))
+		facts.Write(w)
 		w.changes(g.Changes)
 	}
-	facts := table{plain: true}
+	facts := columns.Table{Plain: true}
 	for _, c := range o.Clusters {
 		if c.Error != "" {
-			facts.add("  fails in "+c.Cluster, c.Error)
+			facts.Add("  fails in "+c.Cluster, c.Error)
 		}
 	}
 	if len(o.Idle) > 0 {
@@ -30,24 +32,24 @@ func (w *writer) overrides(o *Overrides) {
 		for i, ref := range o.Idle {
 			names[i] = ref.String()
 		}
-		facts.add("  in none of its clusters", list(names, w.most()))
+		facts.Add("  in none of its clusters", list(names, w.most()))
 	}
-	facts.write(w)
+	facts.Write(w)
 }
 
 func (w *writer) changes(changes []Change) {
-	t := table{plain: true}
+	t := columns.Table{Plain: true}
 	for i, c := range changes {
 		if more := len(changes) - maxNamed; i == maxNamed && more > 1 && !w.opts.All {
-			t.add(fmt.Sprintf("    and %d more", more), "")
+			t.Add(fmt.Sprintf("    and %d more", more), "")
 			break
 		}
-		t.add("    "+c.Path, c.text())
+		t.Add("    "+c.Path, c.text())
 	}
 	if len(changes) == 0 {
-		t.add("    changes nothing", "")
+		t.Add("    changes nothing", "")
 	}
-	t.write(w)
+	t.Write(w)
 }
 
 // group is a rule that does the same in several clusters.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/flotilla-io/flotilla/policies/explain/columns"
 )
 
 // placement writes what the clusters were found to be.
@@ -26,9 +28,9 @@ func (w *writer) placement(e Explanation) {
 		}
 		w.section(title)
 		if t.Error != "" {
-			facts := table{plain: true}
-			facts.add("  not taken:", t.Error)
-			facts.write(w)
+			facts := columns.Table{Plain: true}
+			facts.Add("  not taken:", t.Error)
+			facts.Write(w)
 		}
 		var stands []Target
 		if last := i == len(p.Terms)-1; last && p.Stands != nil {
@@ -42,24 +44,24 @@ func (w *writer) placement(e Explanation) {
 func (w *writer) term(t Term, stands []Target) {
 	rows, rest := rowsOf(t, stands, w.opts.All)
 	if len(rows) > 0 {
-		out := table{right: map[int]bool{2: true, 3: true, 4: true, 5: true}}
-		out.add("  CLUSTER", "VERDICT", "SCORE", "ROOM", "WEIGHT", "REPLICAS", "WHY")
+		out := columns.Table{Right: map[int]bool{2: true, 3: true, 4: true, 5: true}}
+		out.Add("  CLUSTER", "VERDICT", "SCORE", "ROOM", "WEIGHT", "REPLICAS", "WHY")
 		for _, r := range rows {
-			out.add(r.cells()...)
+			out.Add(r.cells()...)
 		}
-		out.write(w)
+		out.Write(w)
 	}
-	facts := table{plain: true}
+	facts := columns.Table{Plain: true}
 	for _, g := range rest {
-		facts.add(fmt.Sprintf("  %d refused by", len(g.clusters)), fmt.Sprintf("%s: %s: %s", g.plugin, g.why, list(g.clusters, w.most())))
+		facts.Add(fmt.Sprintf("  %d refused by", len(g.clusters)), fmt.Sprintf("%s: %s: %s", g.plugin, g.why, list(g.clusters, w.most())))
 	}
 	if t.Spread != "" {
-		facts.add("  spread", t.Spread)
+		facts.Add("  spread", t.Spread)
 	}
 	if t.Division != "" {
-		facts.add("  division", t.Division)
+		facts.Add("  division", t.Division)
 	}
-	facts.write(w)
+	facts.Write(w)
 }
 
 // row is one cluster in a table.

@@ -170,10 +170,7 @@ func (x *explainer) taken() {
 
 func (x *explainer) unread() {
 	for _, u := range x.in.Unread {
-		x.problems.add(Problem{
-			Reason: ReasonNotRead, Message: "you may not read " + u.Text + ": what depends on it is left out or may be wrong",
-			Next: "ask for the right to get and list it",
-		})
+		x.out.Unread = append(x.out.Unread, u.Text)
 	}
 }
 

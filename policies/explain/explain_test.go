@@ -200,12 +200,20 @@ func TestText(t *testing.T) {
 			c.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "False", Reason: "ClusterNotReachable", LastTransitionTime: metav1.NewTime(noon.Add(-3 * time.Minute))}}
 		}
 	}
+	foreign := input(t) // a plugin of the control plane refuses what the others take
+	bind(t, &foreign)
+	foreign.Clusters = foreign.Clusters[:6]
+	foreign.Binding.BindingSpec().Clusters = nil
+	foreign.Binding.SetAnnotations(map[string]string{workv1alpha2.SchedulingDecisionAnnotation: `{
+		"reason": "NoClusterFit", "message": "0/6 clusters are available: 6 cluster(s) were not of tier platinum.", "affinityName": "backup",
+		"at": "2026-01-01T11:00:00Z", "plugins": ["Platinum", "-TaintToleration"]}`})
 	cases := map[string]struct {
 		in   explain.Input
 		only []string
 		opts explain.TextOptions
 	}{
 		"silent":  {in: silent},
+		"foreign": {in: foreign},
 		"first":   {in: first},
 		"moved":   {in: moved},
 		"all":     {in: moved, opts: explain.TextOptions{All: true}},

@@ -22,6 +22,9 @@ type Explanation struct {
 	// Problems that keep it from running as it should, the one to see to first
 	// at the front. Empty: none.
 	Problems []Problem `json:"problems,omitempty"`
+	// Unread names what could not be read: what depends on it is left out or may be
+	// wrong. Empty: all was read.
+	Unread []string `json:"unread,omitempty"`
 	// Carried says which policy carries it.
 	Carried Carried `json:"carried"`
 	// Carries says what a propagation policy carries. Nil for other kinds.
@@ -86,7 +89,6 @@ const (
 	ReasonClusterSilent        = "ClusterSilent"
 	ReasonUnhealthy            = "Unhealthy"
 	ReasonUnreadableRecord     = "UnreadableRecord"
-	ReasonNotRead              = "NotRead"
 	// ReasonUnknownCluster is that of a policy that names a cluster that does not exist.
 	ReasonUnknownCluster = "UnknownCluster"
 	// Reasons of a policy that is explained itself.
@@ -229,6 +231,9 @@ type Prospect struct {
 	Due string `json:"due,omitempty"`
 	// NotDue is why it is not made; empty where Due says something.
 	NotDue string `json:"notDue,omitempty"`
+	// Plugins that the control plane decides by and this program does not have: the
+	// rest is what comes of the others. Empty: none.
+	Plugins []string `json:"plugins,omitempty"`
 }
 
 // Term is what a decision would make of one term of the affinity.

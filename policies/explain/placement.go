@@ -50,12 +50,17 @@ func (x *explainer) place() {
 		x.placementProblems()
 		return
 	}
+	missing := x.in.decideAsRecorded()
 	in := placement.Situation{Clusters: x.snap, Peers: placement.PeersOf(x.binding, x.in.Bindings), Now: x.in.Now}
 	p.Groups = groups(x.binding.BindingSpec().WorkloadAffinityGroups, in.Peers)
 	trace := placement.Explain(placement.RequestOf(x.binding, in.Peers), x.snap, x.in.Scheduling)
 	p.Terms = terms(trace, x.binding.BindingSpec().Clusters, x.snap)
 	p.Now = x.prospect(trace)
 	x.due(p.Now, in)
+	if len(missing) > 0 {
+		p.unsure(missing)
+		x.plan.Binding = x.binding // what stands is what is delivered
+	}
 	x.placementProblems()
 }
 
@@ -109,6 +114,47 @@ func (x *explainer) undecided(wanted workv1alpha2.Binding) workv1alpha2.Binding 
 	}
 	b.SetAnnotations(annotations)
 	return b
+}
+
+// decideAsRecorded asks the plugins that the binding says it was decided by, and returns
+// the names of those that are not there to be asked.
+func (in *Input) decideAsRecorded() (missing []string) {
+	if in.Binding == nil {
+		return nil
+	}
+	record, _ := placement.RecordOf(in.Binding)
+	in.Scheduling, missing = in.Scheduling.As(record.Plugins)
+	return missing
+}
+
+// unsure takes back what plugins that could not be asked may decide otherwise: all but
+// that a cluster is refused.
+func (p *Placement) unsure(missing []string) {
+	p.Now.Plugins, p.Now.Due = missing, ""
+	p.Now.NotDue = "the control plane decides by " + notHere(missing)
+	for i := range p.Terms {
+		term := &p.Terms[i]
+		term.Spread, term.Division = "", ""
+		for j := range term.Clusters {
+			v := &term.Clusters[j]
+			if v.Result == Refused {
+				continue
+			}
+			v.Result, v.Why, v.Weight, v.Replicas = Fits, "", 0, v.Held
+			if p.Stands != nil && slices.ContainsFunc(p.Stands.Clusters, func(t Target) bool { return t.Name == v.Cluster }) {
+				v.Result = Chosen
+			}
+		}
+	}
+}
+
+// notHere names plugins that this program does not have.
+func notHere(missing []string) string {
+	text := "a plugin that this program does not have: "
+	if len(missing) > 1 {
+		text = "plugins that this program does not have: "
+	}
+	return text + list(missing, maxNamed)
 }
 
 // standing says what was decided about b.

@@ -21,7 +21,7 @@ import (
 var importance = []string{
 	ReasonDeleting, ReasonPolicyNotReady, ReasonPolicyIdle, ReasonPolicyProblem, ReasonNeverPropagated, ReasonNoPolicy, ReasonWaitingForOverrides, ReasonInvalidTemplate, ReasonBindingTaken, ReasonNotBound,
 	ReasonWaitingForEdit, ReasonBehind, ReasonUnknownCluster, ReasonNotPlaced, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonClusterSilent, ReasonNotApplied,
-	ReasonDispatchingSuspended, ReasonUnhealthy, ReasonUnreadableRecord, ReasonNotRead,
+	ReasonDispatchingSuspended, ReasonUnhealthy, ReasonUnreadableRecord,
 }
 
 // problems are found in any order.
@@ -110,6 +110,9 @@ var advices = map[string]string{
 // advice says what to do where no cluster is found: about the plugin that
 // refuses most of them.
 func (x *explainer) advice(p *Placement) string {
+	if p.Now != nil && p.Now.Error == "" && len(p.Now.Plugins) > 0 {
+		return "see what the control plane's plugin asks for; this program does not have it: " + list(p.Now.Plugins, maxNamed)
+	}
 	if p.Now != nil && p.Now.Error == "" && p.Now.Due != "" {
 		return "wait: a new decision is due"
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/flotilla-io/flotilla/policies/explain/columns"
 )
 
 // TextOptions say how much of an explanation is written out. The zero value is
@@ -70,19 +72,22 @@ func (w *writer) head(e Explanation) {
 		title += ", not on the control plane"
 	}
 	w.line("%s", title)
-	facts := table{plain: true}
+	facts := columns.Table{Plain: true}
 	if e.Carries != nil {
-		facts.add("  carries", e.Carries.text())
+		facts.Add("  carries", e.Carries.text())
 	} else {
-		facts.add("  carried by", e.Carried.text())
+		facts.Add("  carried by", e.Carried.text())
 	}
 	if e.Placement != nil {
 		e.Placement.facts(&facts)
 	}
 	if e.Delivery != nil {
-		facts.add("  delivery", e.Delivery.text())
+		facts.Add("  delivery", e.Delivery.text())
 	}
-	facts.write(w)
+	if len(e.Unread) > 0 {
+		facts.Add("  not read", strings.Join(e.Unread, ", ")+": what depends on it is left out or may be wrong")
+	}
+	facts.Write(w)
 }
 
 func (c Carries) text() string {
@@ -108,15 +113,15 @@ func (c Carried) text() string {
 	}
 }
 
-func (p *Placement) facts(t *table) {
+func (p *Placement) facts(t *columns.Table) {
 	if s := p.Stands; s == nil {
-		t.add("  runs on", "nowhere yet: it has no binding")
+		t.Add("  runs on", "nowhere yet: it has no binding")
 	} else {
 		text := s.text()
 		if p.Attached {
 			text = targetsText(s.Clusters) + ", as what needs it does"
 		}
-		t.add("  runs on", text)
+		t.Add("  runs on", text)
 		if len(s.Leaving) > 0 {
 			names := make([]string, len(s.Leaving))
 			for i, l := range s.Leaving {
@@ -124,27 +129,27 @@ func (p *Placement) facts(t *table) {
 					names[i] += " (" + cmp.Or(l.Message, l.Reason) + ")"
 				}
 			}
-			t.add("  leaving", list(names, maxNamed))
+			t.Add("  leaving", list(names, maxNamed))
 		}
 		if len(s.RequiredBy) > 0 {
-			t.add("  needed by", strings.Join(s.RequiredBy, ", "))
+			t.Add("  needed by", strings.Join(s.RequiredBy, ", "))
 		}
 	}
 	for _, g := range p.Groups {
-		t.add("  group", g.text())
+		t.Add("  group", g.text())
 	}
 	if p.Attached {
 		return
 	}
 	if p.Now == nil {
-		t.add("  now", "not known: the clusters could not be read")
+		t.Add("  now", "not known: the clusters could not be read")
 		return
 	}
 	text := p.Now.text(p.Stands != nil)
 	if len(p.Now.Passed) > 0 {
 		text += "; affinities not tried again until a rebalance: " + list(p.Now.Passed, maxNamed)
 	}
-	t.add("  now", text)
+	t.Add("  now", text)
 }
 
 func (s *Standing) text() string {
@@ -166,6 +171,8 @@ func (s *Standing) text() string {
 func (n *Prospect) text(stands bool) string {
 	text := "would run on " + targetsText(n.Clusters)
 	switch {
+	case len(n.Plugins) > 0 && n.Error == "":
+		return "not known: " + n.NotDue
 	case n.Same && n.Due == "":
 		return "a decision would say the same"
 	case n.Error != "":
@@ -260,18 +267,18 @@ func (w *writer) problems(problems []Problem) {
 		return
 	}
 	w.section("PROBLEMS")
-	t := table{plain: true, hangs: true}
+	t := columns.Table{Plain: true, Hangs: true}
 	for i, p := range problems {
 		where := ""
 		if len(p.Clusters) > 0 {
 			where = " in " + list(p.Clusters, w.most())
 		}
-		t.add(fmt.Sprintf("  %d", i+1), fmt.Sprintf("%s%s: %s", p.Reason, where, p.Message))
+		t.Add(fmt.Sprintf("  %d", i+1), fmt.Sprintf("%s%s: %s", p.Reason, where, p.Message))
 		if p.Next != "" {
-			t.add("", "next: "+p.Next)
+			t.Add("", "next: "+p.Next)
 		}
 	}
-	t.write(w)
+	t.Write(w)
 }
 
 // most is how many clusters a list names; zero means all.
@@ -287,12 +294,12 @@ func (w *writer) policies(policies []Policy) {
 		return
 	}
 	w.section("POLICIES")
-	t := table{}
-	t.add("  POLICY", "OUTCOME", "WHY")
+	t := columns.Table{}
+	t.Add("  POLICY", "OUTCOME", "WHY")
 	for _, p := range policies {
-		t.add("  "+p.String(), string(p.Outcome), p.Why)
+		t.Add("  "+p.String(), string(p.Outcome), p.Why)
 	}
-	t.write(w)
+	t.Write(w)
 }
 
 func (w *writer) delivery(d *Delivery) {
@@ -300,8 +307,8 @@ func (w *writer) delivery(d *Delivery) {
 		return
 	}
 	applied, healthy, unknown, wanted := 0, 0, 0, 0
-	t := table{}
-	t.add("  CLUSTER", "APPLIED", "HEALTH", "WHY")
+	t := columns.Table{}
+	t.Add("  CLUSTER", "APPLIED", "HEALTH", "WHY")
 	for _, c := range d.Clusters {
 		fine := c.Applied != nil && *c.Applied && !c.Suspended && !c.Leaving && c.Silent == ""
 		if !c.Leaving {
@@ -319,15 +326,15 @@ func (w *writer) delivery(d *Delivery) {
 				continue
 			}
 		}
-		t.add(c.row()...)
+		t.Add(c.row()...)
 	}
 	title := fmt.Sprintf("DELIVERY: applied in %d, healthy in %d of %d", applied, healthy, wanted)
 	if unknown > 0 {
 		title += fmt.Sprintf(", unknown in %d", unknown)
 	}
 	w.section(title)
-	if len(t.rows) > 1 {
-		t.write(w)
+	if t.Rows() > 1 {
+		t.Write(w)
 	}
 }
 

@@ -35,6 +35,9 @@ type Record struct {
 	// one did not: what was asked for until then was answered. Nil where there was
 	// none, and for a success.
 	Placed *metav1.Time `json:"placed,omitempty"`
+	// Plugins say how those that were asked differ from the built-in ones, as --plugins
+	// does: NAME is one more, -NAME one less. Nil where they do not.
+	Plugins []string `json:"plugins,omitempty"`
 }
 
 // equals says whether the two mean the same to a user.
@@ -136,7 +139,7 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	}
 	result, err := Place(s.request(in.Peers), in.Clusters, opts)
 	d := s.outcome(result, err)
-	d.Why = why
+	d.Why, d.Record.Plugins = why, opts.own()
 	if err != nil {
 		if s.deserted(why, in.Clusters) {
 			s.stay(&d)

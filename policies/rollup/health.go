@@ -329,7 +329,27 @@ func counts(status map[string]any, want int32) string {
 		return ""
 	}
 	ready, _ := status["readyReplicas"].(int64) // absent while it is zero
-	return fmt.Sprintf(" %d/%d", ready, want)
+	if ready < int64(want) {
+		return fmt.Sprintf(" %d/%d", ready, want)
+	}
+	return fmt.Sprintf(": %d/%d ready, %s", ready, want, besides(status, int64(want)))
+}
+
+// besides says what a workload waits for of which enough replicas are ready.
+func besides(status map[string]any, want int64) string {
+	all, _ := status["replicas"].(int64)
+	updated, counted := status["updatedReplicas"].(int64)
+	available, _ := status["availableReplicas"].(int64)
+	switch {
+	case counted && updated < want:
+		return fmt.Sprintf("%d/%d of the latest version", updated, want)
+	case all > want:
+		return fmt.Sprintf("%d more to end", all-want)
+	case available < want:
+		return fmt.Sprintf("%d/%d available", available, want)
+	default:
+		return "the latest change not seen yet"
+	}
 }
 
 // replaced counts the replicas of a Deployment that an update has yet to

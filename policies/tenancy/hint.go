@@ -31,30 +31,56 @@ func (i Identity) Hint(texts ...string) string {
 	if i.Privileged() || i.Check() != nil {
 		return ""
 	}
-	var fences, open []right
+	var fences, open, abroad []right
 	for _, r := range i.lacks(texts) {
-		if r.fence() {
+		switch {
+		case r.fence():
 			fences = append(fences, r)
-		} else {
+		case r.namespace != "" && r.namespace != i.ServiceAccount.Namespace:
+			abroad = append(abroad, r)
+		default:
 			open = append(open, r)
 		}
 	}
-	if len(fences)+len(open) == 0 {
+	if len(fences)+len(open)+len(abroad) == 0 {
 		return ""
 	}
 	parts := append([]string{i.lead()}, guarded(fences)...)
+	if len(abroad) > 0 {
+		parts = append(parts, i.trespassing(abroad))
+	}
 	if len(open) > 0 {
-		parts = append(parts, i.allowing(open, len(fences) > 0))
+		what := "to allow it"
+		if len(parts) > 1 {
+			what = "to allow the rest"
+		}
+		parts = append(parts, i.allowing(what, open))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// allowing is how rights are granted; rest says that others are not.
-func (i Identity) allowing(rights []right, rest bool) string {
-	what := "to allow it"
-	if rest {
-		what = "to allow the rest"
+// trespassing is about rights in namespaces of others: nobody is to paste a command
+// without a thought that gives away what is theirs.
+func (i Identity) trespassing(rights []right) string {
+	var namespaces []string
+	covers := ""
+	for _, r := range rights {
+		if !slices.Contains(namespaces, r.namespace) {
+			namespaces = append(namespaces, r.namespace)
+		}
+		if r.clusterRole() != "" {
+			covers = ", with nearly all that there is, Secrets included"
+		}
 	}
+	what := "is not its own namespace: take what is in it out of these files, or have whoever owns it allow the account to work there"
+	if len(namespaces) > 1 {
+		what = "are not its own namespaces: take what is in them out of these files, or have whoever owns them allow the account to work there"
+	}
+	return strings.Join(namespaces, ", ") + " " + i.allowing(what+covers, rights)
+}
+
+// allowing is how rights are granted, after what this is for.
+func (i Identity) allowing(what string, rights []right) string {
 	commands := i.commands(rights)
 	if all := len(commands); all > mostCommands {
 		what += fmt.Sprintf(", the first %d of %d", mostCommands, all)

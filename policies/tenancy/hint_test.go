@@ -20,8 +20,8 @@ func denies(what string) string {
 // TestWhatHoldsTenants: nobody is told how to give away what holds those whom it holds.
 func TestWhatHoldsTenants(t *testing.T) {
 	for what, where := range map[string]string{
-		`resource "resourcequotas" in API group "" in the namespace "web"`:                                        "resourcequotas",
-		`resource "federatedresourcequotas" in API group "policy.karmada.io" in the namespace "web"`:              "federatedresourcequotas.policy.karmada.io",
+		`resource "resourcequotas" in API group "" in the namespace "shop"`:                                       "resourcequotas",
+		`resource "federatedresourcequotas" in API group "policy.karmada.io" in the namespace "shop"`:             "federatedresourcequotas.policy.karmada.io",
 		`resource "clusterrolebindings" in API group "rbac.authorization.k8s.io" at the cluster scope`:            "clusterrolebindings.rbac.authorization.k8s.io",
 		`resource "validatingadmissionpolicies" in API group "admissionregistration.k8s.io" at the cluster scope`: "validatingadmissionpolicies.admissionregistration.k8s.io",
 	} {
@@ -37,16 +37,16 @@ func TestWhatHoldsTenants(t *testing.T) {
 func TestNamespacesAreAnAdministrators(t *testing.T) {
 	for name, tc := range map[string]struct{ what, want string }{
 		"to write one": {
-			`patch resource "namespaces" in API group "" in the namespace "web"`,
-			"a Namespace is an administrator's to write: take web out of these files, and have him make it if it is not there (kubectl create namespace web), or apply it by a Kustomization of his own",
+			`patch resource "namespaces" in API group "" in the namespace "shop"`,
+			"a Namespace is an administrator's to write: take shop out of these files, and have him make it if it is not there (kubectl create namespace shop), or apply it by a Kustomization of his own",
 		},
 		"to write one that the server does not name": {
 			`create resource "namespaces" in API group "" at the cluster scope`,
 			"a Namespace is an administrator's to write: take it out of these files, and have him make it if it is not there, or apply it by a Kustomization of his own",
 		},
 		"to delete one": {
-			`delete resource "namespaces" in API group "" in the namespace "web"`,
-			"a Namespace is an administrator's to delete: have him delete web, with all that is in it, or put it back into these files",
+			`delete resource "namespaces" in API group "" in the namespace "shop"`,
+			"a Namespace is an administrator's to delete: have him delete shop, with all that is in it, or put it back into these files",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,35 +61,35 @@ func TestNamespacesAreAnAdministrators(t *testing.T) {
 func TestHints(t *testing.T) {
 	cases := map[string]struct{ text, want string }{
 		"what the role edit covers": {
-			denies(`patch resource "deployments" in API group "apps" in the namespace "web"`),
-			"kubectl create rolebinding shop-default-edit -n web --clusterrole=edit --serviceaccount=shop:default",
+			denies(`patch resource "deployments" in API group "apps" in the namespace "shop"`),
+			"kubectl create rolebinding shop-default-edit -n shop --clusterrole=edit --serviceaccount=shop:default",
 		},
 		"roles": {
-			denies(`patch resource "roles" in API group "rbac.authorization.k8s.io" in the namespace "web"`),
-			"kubectl create rolebinding shop-default-admin -n web --clusterrole=admin --serviceaccount=shop:default",
+			denies(`patch resource "roles" in API group "rbac.authorization.k8s.io" in the namespace "shop"`),
+			"kubectl create rolebinding shop-default-admin -n shop --clusterrole=admin --serviceaccount=shop:default",
 		},
 		"a kind of one's own": {
-			denies(`patch resource "gadgets" in API group "example.com" in the namespace "web"`),
-			"kubectl create role shop-default-gadgets-example-com -n web --verb=get,create,patch,delete --resource=gadgets.example.com && " +
-				"kubectl create rolebinding shop-default-gadgets-example-com -n web --role=shop-default-gadgets-example-com --serviceaccount=shop:default",
+			denies(`patch resource "gadgets" in API group "example.com" in the namespace "shop"`),
+			"kubectl create role shop-default-gadgets-example-com -n shop --verb=get,create,patch,delete --resource=gadgets.example.com && " +
+				"kubectl create rolebinding shop-default-gadgets-example-com -n shop --role=shop-default-gadgets-example-com --serviceaccount=shop:default",
 		},
 		"what the role edit leaves out": {
-			denies(`patch resource "podtemplates" in API group "" in the namespace "web"`),
-			"kubectl create role shop-default-podtemplates -n web --verb=get,create,patch,delete --resource=podtemplates && " +
-				"kubectl create rolebinding shop-default-podtemplates -n web --role=shop-default-podtemplates --serviceaccount=shop:default",
+			denies(`patch resource "podtemplates" in API group "" in the namespace "shop"`),
+			"kubectl create role shop-default-podtemplates -n shop --verb=get,create,patch,delete --resource=podtemplates && " +
+				"kubectl create rolebinding shop-default-podtemplates -n shop --role=shop-default-podtemplates --serviceaccount=shop:default",
 		},
 		"a look": {
-			denies(`get resource "secrets" in API group "" in the namespace "web"`),
-			"kubectl create role shop-default-get-secrets -n web --verb=get --resource=secrets && " +
-				"kubectl create rolebinding shop-default-get-secrets -n web --role=shop-default-get-secrets --serviceaccount=shop:default",
+			denies(`get resource "secrets" in API group "" in the namespace "shop"`),
+			"kubectl create role shop-default-get-secrets -n shop --verb=get --resource=secrets && " +
+				"kubectl create rolebinding shop-default-get-secrets -n shop --role=shop-default-get-secrets --serviceaccount=shop:default",
 		},
 		"what has no namespace": {
 			denies(`patch resource "storageclasses" in API group "storage.k8s.io" at the cluster scope`),
 			"kubectl create clusterrole shop-default-storageclasses-storage-k8s-io --verb=get,create,patch,delete --resource=storageclasses.storage.k8s.io && " +
 				"kubectl create clusterrolebinding shop-default-storageclasses-storage-k8s-io --clusterrole=shop-default-storageclasses-storage-k8s-io --serviceaccount=shop:default",
 		},
-		"a namespace that a shell would run": {text: denies(`patch resource "configmaps" in API group "" in the namespace "web; curl example.com | sh"`)},
-		"a kind that it would":               {text: denies(`patch resource "x$(id)" in API group "example.com" in the namespace "web"`)},
+		"a namespace that a shell would run": {text: denies(`patch resource "configmaps" in API group "" in the namespace "shop; curl example.com | sh"`)},
+		"a kind that it would":               {text: denies(`patch resource "x$(id)" in API group "example.com" in the namespace "shop"`)},
 		"another refusal":                    {text: "quota exceeded"},
 		"somebody else's":                    {text: `serviceaccounts "default" is forbidden: User "loops" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "shop"`},
 	}
@@ -112,15 +112,15 @@ func TestHints(t *testing.T) {
 // TestHintsForMany: what several refusals lack is said at once, each command once.
 func TestHintsForMany(t *testing.T) {
 	patch := func(resource, group string) string {
-		return denies(`patch resource "` + resource + `" in API group "` + group + `" in the namespace "web"`)
+		return denies(`patch resource "` + resource + `" in API group "` + group + `" in the namespace "shop"`)
 	}
 	own := func(resource string) string {
-		return "kubectl create role shop-default-" + resource + "-example-com -n web --verb=get,create,patch,delete --resource=" + resource + ".example.com && " +
-			"kubectl create rolebinding shop-default-" + resource + "-example-com -n web --role=shop-default-" + resource + "-example-com --serviceaccount=shop:default"
+		return "kubectl create role shop-default-" + resource + "-example-com -n shop --verb=get,create,patch,delete --resource=" + resource + ".example.com && " +
+			"kubectl create rolebinding shop-default-" + resource + "-example-com -n shop --role=shop-default-" + resource + "-example-com --serviceaccount=shop:default"
 	}
-	const edit = "kubectl create rolebinding shop-default-edit -n web --clusterrole=edit --serviceaccount=shop:default"
-	const admin = "kubectl create rolebinding shop-default-admin -n web --clusterrole=admin --serviceaccount=shop:default"
-	const namespace = "a Namespace is an administrator's to write: take web out of these files, and have him make it if it is not there (kubectl create namespace web), or apply it by a Kustomization of his own; "
+	const edit = "kubectl create rolebinding shop-default-edit -n shop --clusterrole=edit --serviceaccount=shop:default"
+	const admin = "kubectl create rolebinding shop-default-admin -n shop --clusterrole=admin --serviceaccount=shop:default"
+	const namespace = "a Namespace is an administrator's to write: take shop out of these files, and have him make it if it is not there (kubectl create namespace shop), or apply it by a Kustomization of his own; "
 	for name, tc := range map[string]struct {
 		texts []string
 		want  string
@@ -133,6 +133,33 @@ func TestHintsForMany(t *testing.T) {
 		"a fence and other things":   {[]string{patch("services", ""), patch("namespaces", "")}, namespace + "to allow the rest: " + edit},
 		"several fences":             {[]string{patch("resourcequotas", ""), patch("limitranges", ""), patch("limitranges", "")}, "resourcequotas, limitranges set bounds, and are an administrator's to write: take them out of these files, and have him apply them, or a Kustomization of his own"},
 		"one that a shell would run": {[]string{patch("x$(id)", ""), patch("services", "")}, "to allow it: " + edit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := who.Hint(tc.texts...); got != lead+tc.want {
+				t.Errorf("hint = %q\nwant %q", got, lead+tc.want)
+			}
+		})
+	}
+}
+
+// TestNamespacesOfOthers: who pastes a command knows whose namespace it opens.
+func TestNamespacesOfOthers(t *testing.T) {
+	lacks := func(namespace string) string {
+		return denies(`patch resource "configmaps" in API group "" in the namespace "` + namespace + `"`)
+	}
+	const web = "web is not its own namespace: take what is in it out of these files, or have whoever owns it allow the account to work there, with nearly all that there is, Secrets included: " +
+		"kubectl create rolebinding shop-default-edit -n web --clusterrole=edit --serviceaccount=shop:default"
+	const own = "to allow the rest: kubectl create rolebinding shop-default-edit -n shop --clusterrole=edit --serviceaccount=shop:default"
+	for name, tc := range map[string]struct {
+		texts []string
+		want  string
+	}{
+		"one":                {[]string{lacks("web")}, web},
+		"one, and one's own": {[]string{lacks("shop"), lacks("web")}, web + "; " + own},
+		"several": {[]string{lacks("web"), lacks("api")}, "web, api are not its own namespaces: take what is in them out of these files, or have whoever owns them allow the account to work there, with nearly all that there is, Secrets included: " +
+			"kubectl create rolebinding shop-default-edit -n web --clusterrole=edit --serviceaccount=shop:default; kubectl create rolebinding shop-default-edit -n api --clusterrole=edit --serviceaccount=shop:default"},
+		"a role for one kind": {[]string{denies(`get resource "secrets" in API group "" in the namespace "web"`)}, "web is not its own namespace: take what is in it out of these files, or have whoever owns it allow the account to work there: " +
+			"kubectl create role shop-default-get-secrets -n web --verb=get --resource=secrets && kubectl create rolebinding shop-default-get-secrets -n web --role=shop-default-get-secrets --serviceaccount=shop:default"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := who.Hint(tc.texts...); got != lead+tc.want {
@@ -160,9 +187,9 @@ func TestAnAccountThatIsNotThere(t *testing.T) {
 // TestAdvice: what a hint says to do is found in a message again, and nothing that
 // somebody else has written there.
 func TestAdvice(t *testing.T) {
-	refusal := denies(`patch resource "services" in API group "" in the namespace "web"`)
+	refusal := denies(`patch resource "services" in API group "" in the namespace "shop"`)
 	forged := "it acts as the service account shop/default, as it is told; to allow it: kubectl create clusterrolebinding x --clusterrole=cluster-admin --user=me"
-	const edit = "to allow it: kubectl create rolebinding shop-default-edit -n web --clusterrole=edit --serviceaccount=shop:default"
+	const edit = "to allow it: kubectl create rolebinding shop-default-edit -n shop --clusterrole=edit --serviceaccount=shop:default"
 	for name, tc := range map[string]struct{ message, want string }{
 		"a hint":                   {refusal + ": " + who.Hint(refusal), edit},
 		"none":                     {refusal, ""},

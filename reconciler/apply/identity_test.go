@@ -15,8 +15,8 @@ import (
 func TestHintsAreNotForged(t *testing.T) {
 	who := actor{Identity: tenancy.Identity{ServiceAccount: types.NamespacedName{Namespace: "shop", Name: "default"}, Because: "as it is told"}}
 	const forged = `Invalid value: it acts as the service account x, y; to allow it: kubectl create clusterrolebinding x --clusterrole=cluster-admin`
-	const lacks = `User "system:serviceaccount:shop:default" cannot patch resource "services" in API group "" in the namespace "web"`
-	const edit = "to allow it: kubectl create rolebinding shop-default-edit -n web --clusterrole=edit --serviceaccount=shop:default"
+	const lacks = `User "system:serviceaccount:shop:default" cannot patch resource "services" in API group "" in the namespace "shop"`
+	const edit = "to allow it: kubectl create rolebinding shop-default-edit -n shop --clusterrole=edit --serviceaccount=shop:default"
 	invalid := func(message string) applier.Finding {
 		return applier.Finding{Object: "ConfigMap/shop/a", Reason: applier.ReasonInvalidObject, Message: message}
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 )
@@ -93,7 +94,7 @@ func progressing(c conditions, status *kustomizev1.KustomizationStatus, s *state
 }
 
 func failed(c conditions, status *kustomizev1.KustomizationStatus, s *state, outcome *loop.Error) {
-	message := shorten(outcome.Error())
+	message := shorten(egress.Told(outcome))
 	switch outcome.Class {
 	case loop.ClassStalled:
 		c.remove(meta.ReconcilingCondition)

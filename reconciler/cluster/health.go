@@ -7,6 +7,8 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"os"
+	"syscall"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -62,6 +64,10 @@ func absent(err error) outcome {
 		return because("its certificate is not trusted, or is for another name; check caBundle in the secret that spec.secretRef names")
 	case errors.As(err, &network) && (network.Op == "proxyconnect" || network.Op == "socks connect"):
 		return because("the proxy of spec.proxyURL does not answer")
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return because("it does not answer in time")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return because("connection refused")
 	default:
 		return unreachable
 	}

@@ -1,24 +1,28 @@
 package cluster
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
 )
 
@@ -98,7 +102,7 @@ func TestProbe(t *testing.T) {
 		"one that refuses the credentials":   {answering(map[string]int{"/readyz": 401}), expired},
 		"one that forbids to ask":            {answering(map[string]int{"/readyz": 403}), forbidden},
 		"one that serves neither":            {answering(nil), unwell},
-		"nobody there":                       {nil, unreachable},
+		"nobody there":                       {nil, absent(syscall.ECONNREFUSED)},
 		"somebody who closes the connection": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, unreachable},
 		"somebody who answers with a redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
@@ -119,6 +123,19 @@ func TestProbe(t *testing.T) {
 				t.Errorf("probe = %v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestWhatKeepsAMemberAwayIsNamed, in words that do not change from look to look.
+func TestWhatKeepsAMemberAwayIsNamed(t *testing.T) {
+	for want, err := range map[string]error{
+		"cluster is not reachable: connection refused":         &url.Error{Op: "Get", URL: "https://127.0.0.1:34903/readyz", Err: syscall.ECONNREFUSED},
+		"cluster is not reachable: it does not answer in time": &url.Error{Op: "Get", URL: "https://127.0.0.1:34903/readyz", Err: context.DeadlineExceeded},
+		"cluster is not reachable":                             errors.New("read tcp 127.0.0.1:1->127.0.0.1:2: reset"),
+	} {
+		if got := absent(err); got.message != want || got.reason != clusterv1alpha1.ClusterNotReachableReason {
+			t.Errorf("absent(%v) = %v, want %q", err, got, want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,7 +56,7 @@ func watchOver(objects ...client.Object) *watcher {
 	c := clocktesting.NewFakeClock(time.Unix(1000, 0))
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).WithStatusSubresource(&clusterv1alpha1.Cluster{}).Build()
 	return &watcher{
-		Reconciler: New(hub, hub, members.New(members.Options{Interpreter: interpreter.Native()}), nil, Options{Clock: clock.WithTicker(c)}),
+		Reconciler: New(hub, hub, members.New(members.Options{Interpreter: interpreter.Native()}), record.NewFakeRecorder(100), Options{Clock: clock.WithTicker(c)}),
 		hub:        hub, clock: c,
 	}
 }
@@ -263,6 +264,35 @@ func TestAnAgentTellsItsHubHowItIsOnceThatIsBack(t *testing.T) {
 }
 
 func unusedConfig() *rest.Config { return &rest.Config{Host: "https://127.0.0.1:1"} }
+
+// TestAClusterThatTurnsIsToldOf: one Event when nothing is heard any more, and one when
+// it is back.
+func TestAClusterThatTurnsIsToldOf(t *testing.T) {
+	w := watchOver(pulled(metav1.ConditionTrue))
+	events := record.NewFakeRecorder(10)
+	w.recorder = events
+	w.look(t)
+	w.clock.Step(41 * time.Second)
+	w.look(t)
+	w.look(t)
+	cluster := &clusterv1alpha1.Cluster{}
+	if err := w.hub.Get(t.Context(), client.ObjectKey{Name: "edge-1"}, cluster); err != nil {
+		t.Fatal(err)
+	}
+	s := &state{cluster: cluster, status: cluster.Status.DeepCopy(), seen: &observation{outcome: well}}
+	meta.SetStatusCondition(&s.status.Conditions, ready(well))
+	if _, err := w.report(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	close(events.Events)
+	var told []string
+	for e := range events.Events {
+		told = append(told, e)
+	}
+	if len(told) != 2 || !strings.HasPrefix(told[0], "Warning ClusterStatusUnknown ") || !strings.HasPrefix(told[1], "Normal ClusterReady ") {
+		t.Errorf("told %q, want that nothing is heard, and that it is back", told)
+	}
+}
 
 func TestAClusterInPullModeIsToldThatTheHubWaits(t *testing.T) {
 	w := watchOver(pulled(metav1.ConditionTrue))

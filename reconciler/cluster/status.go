@@ -116,7 +116,11 @@ func (r *Reconciler) report(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	if was, is := readiness(s.cluster), readiness(updated); is != nil && (was == nil || was.Status != is.Status || was.Reason != is.Reason) {
 		log.FromContext(ctx).Info("Cluster turned", "ready", is.Status, "reason", is.Reason)
-		if is.Reason == clusterv1alpha1.ClusterClaimedReason {
+		turned := was != nil && was.Status != is.Status
+		switch {
+		case turned && is.Status == metav1.ConditionTrue:
+			r.recorder.Event(updated, corev1.EventTypeNormal, is.Reason, is.Message)
+		case turned, is.Reason == clusterv1alpha1.ClusterClaimedReason:
 			r.recorder.Event(updated, corev1.EventTypeWarning, is.Reason, is.Message)
 		}
 	}

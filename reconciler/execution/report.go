@@ -16,6 +16,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
@@ -141,7 +142,7 @@ func applied(s *state) (metav1.Condition, bool) {
 	if s.stuck != nil {
 		return metav1.Condition{
 			Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse, Reason: workv1alpha1.WorkAppliedFailedReason,
-			Message: ownership.Clip("Failed to "+utilerrors.NewAggregate([]error{s.stuck}).Error(), mostMessage),
+			Message: ownership.Clip("Failed to "+egress.Told(s.stuck), mostMessage),
 		}, true
 	}
 	if good == len(s.failed) {
@@ -153,7 +154,7 @@ func applied(s *state) (metav1.Condition, bool) {
 	return metav1.Condition{
 		Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse,
 		Reason:  acting.Reason(s.failed),
-		Message: ownership.Clip(fmt.Sprintf("Failed to apply all manifests (%d/%d): %s", good, len(s.failed), utilerrors.NewAggregate(slices.DeleteFunc(slices.Clone(s.failed), outcome.IsAsItIs)).Error()), mostMessage),
+		Message: ownership.Clip(fmt.Sprintf("Failed to apply all manifests (%d/%d): %s", good, len(s.failed), egress.Told(utilerrors.NewAggregate(slices.DeleteFunc(slices.Clone(s.failed), outcome.IsAsItIs)))), mostMessage),
 	}, true
 }
 

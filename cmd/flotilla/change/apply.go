@@ -94,7 +94,7 @@ func (a *applyFlags) run(cmd *cobra.Command, args []string) error {
 		cmdutil.CheckErr(err)
 		cmdutil.CheckErr(o.Validate())
 		if len(clusters) > 0 {
-			o.PreProcessorFn = func() error { return a.addPolicies(o, clusters) }
+			o.PreProcessorFn = func() error { return a.addPolicies(cmd, o, clusters) }
 		}
 		cmdutil.CheckErr(o.Run())
 	})
@@ -123,8 +123,9 @@ func (a *applyFlags) chosen(ctx context.Context) ([]string, error) {
 	return slices.Compact(slices.Sorted(slices.Values(a.clusters))), nil
 }
 
-// addPolicies puts a policy behind each object that can go to clusters.
-func (a *applyFlags) addPolicies(o *apply.ApplyOptions, clusters []string) error {
+// addPolicies puts a policy behind each object that can go to clusters, unless something of
+// it all would be refused.
+func (a *applyFlags) addPolicies(cmd *cobra.Command, o *apply.ApplyOptions, clusters []string) error {
 	infos, err := o.GetObjects()
 	if err != nil {
 		return err
@@ -141,6 +142,9 @@ func (a *applyFlags) addPolicies(o *apply.ApplyOptions, clusters []string) error
 			return err
 		}
 		all = append(all, policy)
+	}
+	if err := a.rehearse(cmd, all); err != nil {
+		return err
 	}
 	o.SetObjects(all)
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -56,6 +57,7 @@ func testApply(t *testing.T, w *world) {
 	})
 	again := w.call(t, applied, "apply", "-f", "-", "--all-clusters")
 	golden(t, "apply-again.txt", fmt.Sprintf("exit code %d\n%s%s", again.Code, again.Out, again.Err))
+	testHalf(t, w)
 	for args, want := range map[string]said{
 		"apply -f - --cluster mars":                {Code: 1, Err: "error: there is no cluster mars: flotilla get clusters lists them\n"},
 		"apply -f - --cluster east --all-clusters": {Code: 2, Err: "error: --all-clusters and --cluster cannot be used together\n"},
@@ -65,6 +67,34 @@ func testApply(t *testing.T, w *world) {
 		if diff := cmp.Diff(want, w.call(t, applied, strings.Fields(args)...)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", args, diff)
 		}
+	}
+}
+
+// testHalf: of what is refused in part nothing is written, and no policy is left behind.
+func testHalf(t *testing.T, w *world) {
+	t.Helper()
+	const refused = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: half, namespace: shop}\ndata: {a: b}\n---\n" +
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: wrong, namespace: shop}\ndata: {a: {b: c}}\n"
+	const coming = "apiVersion: v1\nkind: Namespace\nmetadata: {name: coming}\n---\n" +
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first, namespace: coming}\ndata: {a: b}\n"
+	got := w.call(t, refused, "apply", "-f", "-", "--all-clusters", "--validate=ignore")
+	if got.Code != 1 || got.Out != "" || !strings.Contains(got.Err, "cannot be handled as a ConfigMap") {
+		t.Errorf("what is refused: %+v", got)
+	}
+	policies := &policyv1alpha1.PropagationPolicyList{}
+	if err := w.Hub.Hub.List(t.Context(), policies, client.InNamespace("shop")); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range policies.Items {
+		if strings.HasPrefix(p.Name, "half-") || strings.HasPrefix(p.Name, "wrong-") {
+			t.Errorf("the policy %s is left behind", p.Name)
+		}
+	}
+	if err := w.Hub.Hub.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "half"}, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+		t.Errorf("what was beside it: %v", err)
+	}
+	if got := w.call(t, coming, "apply", "-f", "-", "--all-clusters"); got.Code != 0 || strings.Count(got.Out, "created") != 3 {
+		t.Errorf("with its namespace: %+v", got)
 	}
 }
 

@@ -108,6 +108,9 @@ func (s *Scope) HubOnly() bool {
 // Hub says whether the call names the control plane itself.
 func (s *Scope) Hub() bool { return s.operation == ScopeHub }
 
+// Everywhere says whether the control plane and all clusters are asked.
+func (s *Scope) Everywhere() bool { return s.operation == ScopeAll && len(s.clusters) == 0 }
+
 // Given says whether --operation-scope was.
 func (s *Scope) Given() bool { return s.operation != "" }
 

@@ -54,6 +54,9 @@ func (r *reader) add(name string, in io.Reader) error {
 		return r.read(File{Name: "-"}, in)
 	}
 	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &absentError{name}
+	}
 	if err != nil {
 		return err
 	}
@@ -83,6 +86,15 @@ func (r *reader) add(name string, in io.Reader) error {
 	}
 	return err
 }
+
+// absentError says that nothing has the name.
+type absentError struct{ name string }
+
+func (e *absentError) Error() string {
+	return "there is no file or folder " + e.name + ": correct what -f names, or the folder that it is looked for in"
+}
+
+func (e *absentError) Unwrap() error { return fs.ErrNotExist }
 
 func isKustomization(name string) bool {
 	return slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, name)

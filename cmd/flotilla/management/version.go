@@ -41,6 +41,7 @@ type serverVersion struct {
 	// Version is that of Flotilla; empty where the control plane does not say.
 	Version    string `json:"version,omitempty"`
 	Kubernetes string `json:"kubernetesVersion"`
+	unread     bool   // Version, as the caller may not read it
 }
 
 func newVersion(f *fleet.Flags, linked string) *cobra.Command {
@@ -110,7 +111,11 @@ func serverOf(ctx context.Context, f *fleet.Flags) (*serverVersion, error) {
 	}
 	info := &corev1.ConfigMap{}
 	err = hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaSystem, Name: clusterv1alpha1.HubInfoName}, info)
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+	if apierrors.IsForbidden(err) {
+		server.unread = true
+		return server, nil
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
 		return server, fleet.Describe(err)
 	}
 	server.Version = info.Data[clusterv1alpha1.HubInfoVersionKey]
@@ -138,7 +143,10 @@ func (v versions) print(out io.Writer, format string) error {
 func (v versions) text() string {
 	lines := []string{"Client Version: " + v.Client.Version}
 	if v.Server != nil {
-		if v.Server.Version != "" {
+		switch {
+		case v.Server.unread:
+			lines = append(lines, "Server Version: not known: you may not read the ConfigMap "+workv1alpha2.NamespaceKarmadaSystem+"/"+clusterv1alpha1.HubInfoName)
+		case v.Server.Version != "":
 			lines = append(lines, "Server Version: "+v.Server.Version)
 		}
 		lines = append(lines, "Server Kubernetes Version: "+v.Server.Kubernetes)

@@ -11,9 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/offspring"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/presence"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/record"
 	"github.com/flotilla-io/flotilla/internal/command"
 )
@@ -97,6 +96,10 @@ func (o *eventsOptions) valid() error {
 
 func (o *eventsOptions) run(ctx context.Context, out, warnings io.Writer) error {
 	servers, err := o.scope.Servers(ctx, o.flags)
+	if apierrors.IsForbidden(err) && o.scope.Everywhere() {
+		_, _ = fmt.Fprintln(warnings, "warning: you may not list clusters: these are the control plane's Events alone; --clusters asks those that you name")
+		servers, err = []string{fleet.Hub}, nil
+	}
 	if err != nil {
 		return err
 	}
@@ -109,6 +112,7 @@ func (o *eventsOptions) run(ctx context.Context, out, warnings io.Writer) error 
 		return err
 	}
 	entries, failed := []record.Entry{}, 0
+	nowhere, missing := true, true
 	for _, answer := range answers {
 		if answer.Err != nil {
 			if failed++; len(answers) == 1 {
@@ -118,13 +122,21 @@ func (o *eventsOptions) run(ctx context.Context, out, warnings io.Writer) error 
 			continue
 		}
 		entries = append(entries, answer.Value.entries...)
+		nowhere, missing = nowhere && answer.Value.nowhere, missing && answer.Value.missing
 	}
 	if failed == 1 && len(answers) == 1 {
+		if o.named && fleet.Denied(answers[0].Err) {
+			return fmt.Errorf("%w; -s karmada instead of --clusters shows what the control plane says", fleet.Describe(answers[0].Err))
+		}
 		return fleet.Describe(answers[0].Err)
 	}
 	if failed > 0 && (o.named || failed == len(answers)) {
 		return fmt.Errorf("%d of %d did not answer: see above", failed, len(answers))
 	}
+	if nowhere {
+		return fmt.Errorf("there is no namespace %s: flotilla get namespaces lists those that there are", search.namespace)
+	}
+	search.gone = missing
 	record.Sort(entries)
 	if err := o.print(out, entries, search); err != nil || !o.watch {
 		return err
@@ -146,6 +158,9 @@ func (o *eventsOptions) print(out io.Writer, entries []record.Entry, s *search) 
 		if s.namespace != "" {
 			where = "in namespace " + s.namespace
 		}
+		if s.gone {
+			where += fmt.Sprintf(", and there is no %s %s", s.kind, s.name)
+		}
 		_, err := fmt.Fprintf(out, "There are no such Events %s.\n", where)
 		return err
 	}
@@ -157,8 +172,10 @@ type search struct {
 	flags     *fleet.Flags
 	namespace string // empty for all
 	types     []string
+	word      string // what the kind was called
 	kind      string // empty for any object
 	name      string
+	gone      bool // nobody that answered has the object, or an Event of it
 }
 
 func (o *eventsOptions) search() (*search, error) {
@@ -176,30 +193,8 @@ func (o *eventsOptions) search() (*search, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.kind, s.name = kindOf(o.flags, word), name
+	s.word, s.kind, s.name = word, presence.Kind(o.flags.Factory(), word), name
 	return s, nil
-}
-
-// kindOf is the kind that a word means; one that the control plane does not know
-// is taken as it is, as a member may know it.
-func kindOf(f *fleet.Flags, word string) string {
-	mapper, err := f.Factory().ToRESTMapper()
-	if err != nil {
-		return word
-	}
-	versioned, plain := schema.ParseResourceArg(strings.ToLower(word))
-	var gvk schema.GroupVersionKind
-	err = error(&meta.NoResourceMatchError{})
-	if versioned != nil {
-		gvk, err = mapper.KindFor(*versioned)
-	}
-	if err != nil {
-		gvk, err = mapper.KindFor(plain.WithVersion(""))
-	}
-	if err != nil {
-		return word
-	}
-	return gvk.Kind
 }
 
 // found is what one server has.
@@ -208,6 +203,9 @@ type found struct {
 	filter  record.Filter
 	// version is where a watch goes on.
 	version string
+	// nowhere and missing say that the namespace, and the object of --for, are not on
+	// the server, which has no Events of them either.
+	nowhere, missing bool
 }
 
 // list asks one server.
@@ -234,6 +232,8 @@ func (s *search) list(ctx context.Context, server string) (found, error) {
 		}
 		out.version = page.ResourceVersion
 		if next = page.Continue; next == "" {
+			out.nowhere = len(out.entries) == 0 && !presence.Namespace(ctx, set, s.namespace)
+			out.missing = len(out.entries) == 0 && s.kind != "" && !presence.Object(ctx, s.flags.Server(server, fleet.Patience), s.word, s.namespace, s.name)
 			return out, nil
 		}
 	}

@@ -84,6 +84,8 @@ func TestCommands(t *testing.T) {
 		"tree-json":         "tree rb/web-deployment -n shop -o json",
 		"events-types":      "events --types Wrong",
 		"events-mars":       "events -C mars",
+		"events-nowhere":    "events -n nope",
+		"events-missing":    "events --for deployment/nope -n shop",
 		"reconcile":         "reconcile kustomization web --with-source",
 		"reconcile-gone":    "reconcile source git gone",
 		"reconcile-nothing": "reconcile",

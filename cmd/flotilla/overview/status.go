@@ -102,8 +102,8 @@ func verdict(found situation.Fleet) error {
 		return errors.New("1 thing is not ready: see above")
 	case n > 1:
 		return fmt.Errorf("%d things are not ready: see above", n)
-	case len(found.Unread) > 0:
-		return fmt.Errorf("nobody knows: you may not read %s", strings.Join(found.Unread, ", "))
+	case len(found.Unjudged()) > 0:
+		return fmt.Errorf("nobody knows: you may not read %s", strings.Join(found.Unjudged(), ", "))
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, now time
 		s.Uptime(up)
 	}
 	if !known && s.Nothing() {
-		s.Unread("Namespaces") // it may not be there at all
+		s.Unread(situation.Namespaces) // it may not be there at all
 	}
 	return s.Fleet(), nil
 }

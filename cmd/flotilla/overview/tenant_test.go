@@ -75,10 +75,17 @@ func TestWhatATenantSees(t *testing.T) {
 	for name, line := range map[string]string{
 		"tenant-tree": "tree deployment/web", "tenant-tree-binding": "tree rb/web-deployment --compact", "tenant-tree-namespace": "tree namespace/NS",
 		"tenant-tree-json": "tree deployment/web -o json",
+		"tenant-events":    "events", "tenant-events-nope": "events --for deployment/nope", "tenant-events-east": "events -C east",
 	} {
 		said := w.call(t.Context(), strings.ReplaceAll(line, "NS", namespace)+" -n "+namespace)
 		golden(t, name+".txt", strings.ReplaceAll(said.String(), namespace, "NS"))
 	}
+	gate := w.call(t.Context(), "status --check -n "+namespace)
+	binding.Status.AggregatedStatus = append(binding.Status.AggregatedStatus, workv1alpha2.AggregatedStatusItem{ClusterName: "west", Applied: true, Health: workv1alpha2.ResourceHealthy})
+	if err := env.Hub.Status().Update(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "tenant-status.txt", strings.ReplaceAll(gate.String()+w.call(t.Context(), "status --check -n "+namespace).String(), namespace, "NS"))
 	for line, want := range map[string][]string{
 		"trace deployment/web":    {"ResourceBinding NS/web-deployment", "east", "not known", "You may not read Works: ", "not looked at: "},
 		"trace rb/web-deployment": {"Deployment NS/web", "east", "You may not read Works: "},

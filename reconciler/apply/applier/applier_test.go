@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 )
@@ -56,6 +57,46 @@ func TestPrunable(t *testing.T) {
 			}
 			if got := len(Prunable([]inventory.Entry{entry}, seen)) == 1; got != tc.want {
 				t.Errorf("prunable = %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestTheFieldComesFirst holds what is said of a field that is wrong: messages are cut.
+func TestTheFieldComesFirst(t *testing.T) {
+	typed := func(text string) error {
+		return apierrors.NewInternalError(errors.New("failed to create typed patch object (shop/web; policy.karmada.io/v1alpha1, Kind=PropagationPolicy): " + text))
+	}
+	invalid := func(faults ...*field.Error) error {
+		return apierrors.NewInvalid(schema.GroupKind{Group: "policy.karmada.io", Kind: "PropagationPolicy"}, "web", faults)
+	}
+	path := field.NewPath("spec", "placement", "replicaScheduling")
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"an unknown field": {
+			typed(".spec.placement.replicaScheduling.weightPreference.staticWeightList[0].targetCluster.clusterName: field not declared in schema"),
+			"unknown field clusterName at .spec.placement.replicaScheduling.weightPreference.staticWeightList[0].targetCluster.clusterName",
+		},
+		"two of them": {
+			typed("errors:\n  .spec.a: field not declared in schema\n  .spec.c[name=\"x\"].b: field not declared in schema"),
+			`unknown field a at .spec.a; unknown field b at .spec.c[name="x"].b`,
+		},
+		"a value of another type": {typed(".spec.priority: expected numeric (int or float), got string"), ".spec.priority: expected numeric (int or float), got string"},
+		"a value that is not allowed": {
+			invalid(field.Required(path, "say how")), "spec.placement.replicaScheduling: Required value: say how",
+		},
+		"two faults": {
+			invalid(field.Required(path, "say how"), field.Required(path.Child("a"), "b")),
+			"[spec.placement.replicaScheduling: Required value: say how, spec.placement.replicaScheduling.a: Required value: b]",
+		},
+		"no field": {apierrors.NewBadRequest("the body makes no sense"), "the body makes no sense"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := findingOf(inventory.IDOf(config("a")), tc.err)
+			if f == nil || f.Message != tc.want {
+				t.Errorf("found %+v, want %q", f, tc.want)
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package applier
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -92,7 +93,7 @@ func findingOf(id inventory.ID, err error) *Finding {
 	case apierrors.IsRequestEntityTooLargeError(err):
 		return finding(id, ReasonObjectTooLarge, "%s: split it", plain(err))
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), isSchemaError(err):
-		return finding(id, ReasonInvalidObject, "%s", plain(err))
+		return finding(id, ReasonInvalidObject, "%s", fieldsFirst(plain(err)))
 	default:
 		return nil
 	}
@@ -112,6 +113,26 @@ func ownedInGoneVersion(desired, observed *unstructured.Unstructured, err error)
 	}
 	patch, err := ssa.PatchMigrateToVersion(observed, desired.GetAPIVersion())
 	return err == nil && len(patch) > 0
+}
+
+// undeclared is what the server says of a field that a kind does not have.
+var undeclared = regexp.MustCompile(`(\.\S*?)([^.\s:]+): field not declared in schema`)
+
+// fieldsFirst begins with the fields that text is about, so that they are still there when
+// it is shortened: what the object is was told before it, and the path may be long.
+func fieldsFirst(text string) string {
+	if _, fields, schema := strings.Cut(text, "failed to create typed patch object"); schema {
+		if _, rest, named := strings.Cut(fields, "): "); named {
+			fields = rest
+		}
+		fields = strings.TrimPrefix(strings.TrimPrefix(fields, ": "), "errors: ")
+		fields = strings.ReplaceAll(fields, " in schema .", " in schema; .")
+		return undeclared.ReplaceAllString(fields, "unknown field $2 at $1$2")
+	}
+	if _, fields, invalid := strings.Cut(text, " is invalid: "); invalid && fields != "" {
+		return fields
+	}
+	return text
 }
 
 // plain returns the server's text on one line.

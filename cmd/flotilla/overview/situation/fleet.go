@@ -1,6 +1,10 @@
 package situation
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // APIVersion is that of a Fleet for scripts. Fields may be added; none changes
 // its meaning.
@@ -43,7 +47,8 @@ type Fleet struct {
 	Kind       string `json:"kind"` // FleetStatus
 	// Namespace is the only one that this is about; empty for all.
 	Namespace string `json:"namespace,omitempty"`
-	// Ready says that there is no problem, and that all could be read.
+	// Ready says that there is no problem, and that all could be read; of one namespace,
+	// all but the clusters.
 	Ready          bool            `json:"ready"`
 	Sources        []Source        `json:"sources"`
 	Kustomizations []Kustomization `json:"kustomizations"`
@@ -58,6 +63,15 @@ type Fleet struct {
 	Notes []Note `json:"notes,omitempty"`
 	// Unread names what the caller may not read, so that nothing is said of it.
 	Unread []string `json:"unread,omitempty"`
+}
+
+// Unjudged is what of Unread keeps anybody from saying that all is ready: of one namespace
+// the bindings tell what clusters reported, whether the clusters may be read or not.
+func (f Fleet) Unjudged() []string {
+	if f.Namespace == "" {
+		return f.Unread
+	}
+	return slices.DeleteFunc(slices.Clone(f.Unread), func(what string) bool { return what == Clusters })
 }
 
 // nothing says whether there is no source, Kustomization or template.

@@ -206,6 +206,37 @@ func TestWhoMayReadOneNamespace(t *testing.T) {
 	}
 }
 
+// TestATenantsGate: what lies in a namespace is judged by what may be read there.
+func TestATenantsGate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		namespace string
+		unread    []string
+		ready     bool
+		want      string
+	}{
+		"what is of no namespace does not count": {"shop", []string{"ClusterPropagationPolicies", "ClusterResourceBindings", situation.Clusters}, true,
+			"What you may read is ready: clusters not read, sources 0/0, Kustomizations 0/0, templates 0/0.\nYou may not read clusters: nothing is said of them.\n"},
+		"what is in the namespace does": {"shop", []string{situation.Clusters, "ResourceBindings", "GitRepositories", "Kustomizations"}, false,
+			"What you may read is ready: clusters not read, sources not read, Kustomizations not read, templates not read.\n"},
+		"and so does whether there is one": {"shop", []string{situation.Namespaces}, false, "What you may read is ready: "},
+		"all of them":                      {"", []string{"ClusterResourceBindings"}, false, "What you may read is ready"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := situation.NewSurvey(now, tc.namespace)
+			for _, what := range tc.unread {
+				s.Unread(what)
+			}
+			f := s.Fleet()
+			if f.Ready != tc.ready {
+				t.Errorf("ready: %t, want %t", f.Ready, tc.ready)
+			}
+			if said := string(text(t, f, false)); !strings.HasPrefix(said, tc.want) {
+				t.Errorf("it says\n%s\nwant\n%s", said, tc.want)
+			}
+		})
+	}
+}
+
 func TestNothing(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	s.Unread(situation.Clusters)
@@ -213,7 +244,7 @@ func TestNothing(t *testing.T) {
 	if f.Ready {
 		t.Error("a fleet that nobody may read is ready")
 	}
-	const want = "What you may read is ready: clusters 0/0, sources 0/0, Kustomizations 0/0, templates 0/0.\nYou may not read clusters: nothing is said of them.\n"
+	const want = "What you may read is ready: clusters not read, sources 0/0, Kustomizations 0/0, templates 0/0.\nYou may not read clusters: nothing is said of them.\n"
 	if diff := cmp.Diff(want, string(text(t, f, false))); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}

@@ -28,6 +28,9 @@ import (
 // Clusters is what Unread is told where these may not be read.
 const Clusters = "clusters"
 
+// Namespaces is what Unread is told where nobody knows whether the namespace is there.
+const Namespaces = "Namespaces"
+
 // readyCondition is the type that all kinds here share.
 const readyCondition = "Ready"
 
@@ -65,8 +68,12 @@ func NewSurvey(now time.Time, namespace string) *Survey {
 	}
 }
 
-// Unread says that the caller may not read something.
+// Unread says that the caller may not read something. What is of no namespace is not asked
+// for by who asks about one, but for the clusters.
 func (s *Survey) Unread(what string) {
+	if s.within != "" && !isNamespaced(what) && what != Clusters && what != Namespaces {
+		return
+	}
 	s.fleet.Unread = append(s.fleet.Unread, what)
 	s.blind = s.blind || what == Clusters
 }
@@ -310,7 +317,7 @@ func (s *Survey) Fleet() Fleet {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Message, b.Message))
 	})
 	slices.Sort(f.Unread)
-	f.Ready = len(f.Problems)+len(f.Unread) == 0
+	f.Ready = len(f.Problems)+len(f.Unjudged()) == 0
 	return f
 }
 

@@ -109,7 +109,16 @@ func (t *text) summary(f Fleet) {
 		verdict = fmt.Sprintf("%d %s not ready", n, plural(n, "thing is", "things are"))
 	}
 	t.line("%s: clusters %s, sources %s, Kustomizations %s, templates %s.",
-		verdict, ready(clusters).text(), ready(sources).text(), ready(applies).text(), f.Templates.text())
+		verdict, f.counted(ready(clusters), Clusters), f.counted(ready(sources), "GitRepositories"),
+		f.counted(ready(applies), "Kustomizations"), f.counted(f.Templates, "ResourceBindings"))
+}
+
+// counted is a count of what could be read: none of what could not is no count.
+func (f Fleet) counted(c Count, what string) string {
+	if c.Total == 0 && slices.Contains(f.Unread, what) {
+		return "not read"
+	}
+	return c.text()
 }
 
 func (c Count) text() string {

@@ -1,29 +1,39 @@
-package explain
+// Package columns aligns text in columns for people.
+//
+// In go rows of cells; out come lines of at most Width columns where words allow.
+package columns
 
 import (
+	"fmt"
+	"io"
 	"strings"
 	"unicode/utf8"
 )
 
-// width is how many columns lines have at most.
-const width = 100
+// Width is how many columns lines have at most.
+const Width = 100
 
-// table aligns cells in columns. What does not fit into the last one goes on
-// below it.
-type table struct {
+// Table aligns cells in columns. What does not fit into the last one goes on
+// below it. The zero value has no rows.
+type Table struct {
 	rows [][]string
-	// right are the columns of numbers.
-	right map[int]bool
-	// plain says that there is no header.
-	plain bool
-	// hangs says that what goes on below stands further in than what begins a line: nobody
+	// Right are the columns of numbers.
+	Right map[int]bool
+	// Plain says that there is no header.
+	Plain bool
+	// Hangs says that what goes on below stands further in than what begins a line: nobody
 	// whose text is repeated begins one.
-	hangs bool
+	Hangs bool
 }
 
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+// Add adds a row of at least one cell.
+func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
 
-func (t *table) write(w *writer) {
+// Rows is how many there are.
+func (t *Table) Rows() int { return len(t.rows) }
+
+// Write writes the rows in their order.
+func (t *Table) Write(w io.Writer) {
 	var wide []int
 	for _, row := range t.rows {
 		for i, cell := range row[:len(row)-1] {
@@ -36,20 +46,20 @@ func (t *table) write(w *writer) {
 	for _, row := range t.rows {
 		var line strings.Builder
 		for i, cell := range row[:len(row)-1] {
-			line.WriteString(pad(cell, wide[i], t.right[i]) + "  ")
+			line.WriteString(pad(cell, wide[i], t.Right[i]) + "  ")
 		}
 		indent := utf8.RuneCountInString(line.String())
-		if t.hangs {
+		if t.Hangs {
 			indent += hanging
 		}
-		for i, part := range wrap(row[len(row)-1], width-indent) {
+		for i, part := range wrap(row[len(row)-1], Width-indent) {
 			if i > 0 {
 				line.WriteString("\n" + strings.Repeat(" ", indent))
 			}
 			line.WriteString(part)
 		}
 		for part := range strings.SplitSeq(line.String(), "\n") {
-			w.line("%s", strings.TrimRight(part, " "))
+			_, _ = fmt.Fprintln(w, strings.TrimRight(part, " "))
 		}
 	}
 }
