@@ -12,8 +12,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
 // as is a world of a user of the control plane who has a ClusterRole in one namespace.
@@ -56,6 +58,9 @@ func TestWhatATenantSees(t *testing.T) {
 			Clusters: []workv1alpha2.TargetCluster{{Name: "east", Replicas: 1}, {Name: "west", Replicas: 1}},
 		},
 	}
+	propagation.ClaimOf(&policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: "web", Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "7a2d"},
+	}}).Set(binding)
 	for _, obj := range []client.Object{
 		&appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
@@ -87,7 +92,7 @@ func TestWhatATenantSees(t *testing.T) {
 	}
 	golden(t, "tenant-status.txt", strings.ReplaceAll(gate.String()+w.call(t.Context(), "status --check -n "+namespace).String(), namespace, "NS"))
 	for line, want := range map[string][]string{
-		"trace deployment/web":    {"ResourceBinding NS/web-deployment", "east", "not known", "You may not read Works: ", "not looked at: "},
+		"trace deployment/web":    {"ResourceBinding NS/web-deployment", "east", "yes      Healthy", "You may not read Works: ", "not looked at: "},
 		"trace rb/web-deployment": {"Deployment NS/web", "east", "You may not read Works: "},
 		"trace namespace/NS":      {"Namespace NS", "You may not read Works: "},
 	} {
