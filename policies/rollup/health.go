@@ -114,11 +114,18 @@ func (c ClusterPart) unheard(s Silence) ClusterPart {
 	return ClusterPart{Name: c.Name, State: Unknown, Reason: s.String() + "; last heard: " + cmp.Or(c.Reason, "healthy"), Silence: &s}
 }
 
+// Released reports whether what a binding stands for runs on although no policy carries it,
+// and nothing that needs it takes it along.
+func Released(b workv1alpha2.Binding) bool {
+	_, claimed := propagation.Claimed(b)
+	return !claimed && len(b.BindingSpec().RequiredBy) == 0
+}
+
 // placed judges whether the binding stands for this template and has a
 // placement.
 func placed(template *unstructured.Unstructured, b workv1alpha2.Binding) (State, string) {
 	if !current(template, b) {
-		if _, claimed := propagation.Claimed(b); !claimed && len(b.BindingSpec().RequiredBy) == 0 {
+		if Released(b) {
 			return Progressing, "no policy carries it any more: its latest version stays on the control plane"
 		}
 		return Progressing, "waits to be taken up by its policy"

@@ -158,8 +158,15 @@ func facts(found situation.Fleet, err error) []byte {
 	for i := range found.Clusters {
 		found.Clusters[i].Heard = nil
 	}
+	found.Problems, found.Notes = slices.Clone(found.Problems), slices.Clone(found.Notes)
+	for i := range found.Problems {
+		found.Problems[i].Message = ages.ReplaceAllString(found.Problems[i].Message, "")
+	}
+	for i := range found.Notes {
+		found.Notes[i].Message = ages.ReplaceAllString(found.Notes[i].Message, "")
+	}
 	content, _ := json.Marshal(found) // strings and numbers
-	return ages.ReplaceAll(content, nil)
+	return content
 }
 
 // redraw shows a status in the place of the one before, or after it where nobody

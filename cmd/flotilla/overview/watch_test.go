@@ -32,6 +32,12 @@ func TestAgesAreNoChange(t *testing.T) {
 	if got := at("cluster is not reachable; the state of 3 templates there is unknown for 20s; its agent was last heard 1m5s ago"); got == same {
 		t.Errorf("3 templates are no news after\n%s", same)
 	}
+	busy := func(cpu string) string {
+		return string(facts(situation.Fleet{Clusters: []situation.Cluster{{Name: "west", CPU: cpu + "/8"}}}, nil))
+	}
+	if busy("1500m") == busy("500m") {
+		t.Error("how much is taken of a cluster's CPU is no news")
+	}
 }
 
 // TestWatchShowsWhatChanges steps the clock: a look at which nothing has changed

@@ -65,7 +65,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 	if c := apimeta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Drifted); c != nil && c.Status == metav1.ConditionTrue {
 		s.drifted = append(s.drifted, drift{idOf(ref), c.Message})
 	}
-	if _, claimed := propagation.Claimed(b); !claimed && len(b.BindingSpec().RequiredBy) == 0 {
+	if rollup.Released(b) {
 		s.released = append(s.released, idOf(ref))
 	}
 	s.reach[idOf(ref)] = found
