@@ -247,18 +247,19 @@ func (s *Seat) Want() {
 	}
 }
 
-// see keeps who else was found to have the seat, or why that is not known. Where the
-// Lease is refused, or there are no Leases, everybody may sit.
+// see keeps who else was found to have the seat, or why that is not known: what the latest
+// try says. Where the Lease is refused, or there are no Leases, everybody may sit.
 func (s *Seat) see(holder string, fault error) {
 	open := fault != nil && (apierrors.IsForbidden(fault) || apierrors.IsNotFound(fault) || apierrors.IsMethodNotSupported(fault))
 	s.mu.Lock()
 	same := s.asked && s.other == holder && (s.fault == nil) == (fault == nil) && s.open == open
+	s.fault = fault
 	s.mu.Unlock()
-	if same {
+	if same { // that it is worded otherwise is no news
 		return
 	}
 	s.change(func() {
-		s.asked, s.fault, s.open = true, fault, open
+		s.asked, s.open = true, open
 		if fault == nil || open {
 			s.other = holder // else it is as it was, as far as anybody knows
 		}
@@ -295,6 +296,7 @@ func (l *seatLock) Update(ctx context.Context, record resourcelock.LeaderElectio
 
 func (l *seatLock) wrote(err error, record resourcelock.LeaderElectionRecord) error {
 	switch {
+	case errors.Is(err, ErrOver): // nothing was asked: the next turn finds out
 	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err): // who was quicker is found out next
 	case record.HolderIdentity != "":
 		l.seat.see("", err)

@@ -193,6 +193,29 @@ func TestWhoWakesSitsAgain(t *testing.T) {
 	a.holds(t, "")
 }
 
+// TestWhatIsWaitedForIsTheLatest: what is told of a seat that is not had is what became of
+// the latest try, not of the first one, and not that an earlier turn is over.
+func TestWhatIsWaitedForIsTheLatest(t *testing.T) {
+	frozen := clocktesting.NewFakeClock(time.Now())
+	var answer atomic.Pointer[string]
+	answer.Store(ptr.To("the first answer"))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, *answer.Load(), http.StatusInternalServerError)
+	}))
+	t.Cleanup(server.Close)
+	a := newTaker(t, &rest.Config{Host: server.URL}, "a", frozen)
+	if err := a.Await(t.Context(), func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	frozen.Step(time.Minute)
+	for _, says := range []string{"the first answer", "the second answer"} {
+		answer.Store(&says)
+		servertest.Until(t, "it is told that "+says+" is waited for", func() bool {
+			return strings.Contains(a.Holds().Error(), says)
+		})
+	}
+}
+
 func (k taker) reads(t *testing.T) error {
 	t.Helper()
 	_, err := k.clients.CoreV1().Namespaces().Get(t.Context(), metav1.NamespaceSystem, metav1.GetOptions{})
