@@ -268,7 +268,7 @@ func TestPullMode(t *testing.T) {
 }
 
 // impersonated says of the Deployment's Work, as a thief of the agent's token may, that
-// it failed, and waits until the agent has said otherwise.
+// it failed and what was sent, and waits until the agent has said otherwise.
 func (s *site) impersonated(t *testing.T, namespace string) {
 	key := client.ObjectKey{Namespace: workv1alpha2.ExecutionNamespace(s.name), Name: workv1alpha2.WorkName("Deployment", "web", namespace)}
 	work := &workv1alpha1.Work{}
@@ -279,10 +279,14 @@ func (s *site) impersonated(t *testing.T, namespace string) {
 		if c := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied); c == nil || c.Reason != workv1alpha1.WorkAppliedSuccessfulReason {
 			return fmt.Errorf("the Work says %+v", work.Status.Conditions)
 		}
+		if len(work.Status.Applied) != 1 || !strings.Contains(work.Status.Applied[0].Observed, ".") {
+			return fmt.Errorf("the Work has no record that is proven, but %+v", work.Status.Applied)
+		}
 		return nil
 	}
 	eventually(t, time.Minute, "the agent says that it is applied", applied)
 	forged := work.DeepCopy()
+	forged.Status.Applied[0].Observed, _, _ = strings.Cut(forged.Status.Applied[0].Observed, ".")
 	meta.SetStatusCondition(&forged.Status.Conditions, metav1.Condition{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse, Reason: "Forged"})
 	if err := the.hub.Status().Patch(t.Context(), forged, client.MergeFrom(work)); err != nil {
 		t.Fatal(err)

@@ -30,6 +30,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
 	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
+	"github.com/flotilla-io/flotilla/reconciler/execution/seal"
 	"github.com/flotilla-io/flotilla/reconciler/window"
 )
 
@@ -49,6 +50,8 @@ type Options struct {
 	// Hold is why nothing is changed in a cluster; nil, and a nil answer, is that
 	// nothing is held. Wake is called when that ends.
 	Hold func(cluster string) *claims.Hold
+	// Seal proves the records of what was applied, where others may write them too.
+	Seal seal.Seal
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
 }

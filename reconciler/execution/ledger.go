@@ -9,6 +9,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
+	"github.com/flotilla-io/flotilla/reconciler/execution/seal"
 )
 
 // ledger keeps what is known of the Works of one lane besides what stands in
@@ -76,15 +77,14 @@ func (l *ledger) manifests(work *workv1alpha1.Work) []manifest {
 	return out
 }
 
-// records returns the record of what was applied, one entry for each of count
-// manifests; those never applied have an empty one. What was sent and is not
-// written to the Work yet counts.
-func (l *ledger) records(work *workv1alpha1.Work, count int) []workv1alpha1.AppliedHash {
+// records returns the record of what was applied, one entry for each of count manifests, empty
+// for those never applied. What the Work does not say yet counts, what others say there does not.
+func (l *ledger) records(work *workv1alpha1.Work, by seal.Seal, count int) []workv1alpha1.AppliedHash {
 	out := make([]workv1alpha1.AppliedHash, count)
 	for i := range out {
 		out[i].Ordinal = i
 	}
-	applied := work.Status.Applied
+	applied := by.Opened(work.Status.Applied)
 	l.mu.Lock()
 	if unwritten, ok := l.sent[client.ObjectKeyFromObject(work)]; ok && unwritten.uid == work.UID {
 		applied = unwritten.applied

@@ -171,7 +171,7 @@ func (l *lane) connect(_ context.Context, s *state) (loop.Next, error) {
 		return loop.Next{Done: true}, nil
 	}
 	s.parsed = l.ledger.manifests(s.work)
-	s.applied = l.ledger.records(s.work, len(s.parsed))
+	s.applied = l.ledger.records(s.work, l.options.Seal, len(s.parsed))
 	s.objects, s.known = make([]*members.Observed, len(s.parsed)), make([]bool, len(s.parsed))
 	s.failed, s.drifts = make([]error, len(s.parsed)), l.ledger.untold(s.work, len(s.parsed))
 	return loop.Next{}, nil

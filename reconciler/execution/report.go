@@ -42,7 +42,7 @@ func (l *lane) describe(_ context.Context, s *state) (loop.Next, error) {
 			set(condition)
 		}
 		drifted(s, status, set)
-		status.Applied = slices.DeleteFunc(slices.Clone(s.applied), func(r workv1alpha1.AppliedHash) bool { return r.Desired == "" })
+		status.Applied = l.options.Seal.Closed(slices.DeleteFunc(slices.Clone(s.applied), func(r workv1alpha1.AppliedHash) bool { return r.Desired == "" }))
 	}
 	said, left := manifestStatuses(s)
 	if message, certain := faults(s, left); message != "" {

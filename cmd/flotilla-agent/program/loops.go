@@ -36,6 +36,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/reconciler/cluster"
 	"github.com/flotilla-io/flotilla/reconciler/execution"
+	"github.com/flotilla-io/flotilla/reconciler/execution/seal"
 	"github.com/flotilla-io/flotilla/reconciler/orphans"
 )
 
@@ -104,9 +105,14 @@ func (a *agent) wire(ctx context.Context) error {
 	knowledge.OnChange(func(_ context.Context, affects func(schema.GroupVersionKind) bool) { registry.Reinterpret(affects) })
 	events := &recorder{next: mgr.GetEventRecorderFor("flotilla-agent"), namespace: workv1alpha2.ExecutionNamespace(name), away: a.link.Away} //nolint:staticcheck // Karmada's clients read core/v1 Events
 
+	proof, err := seal.Load(a.options.dataDir)
+	if err != nil {
+		return err
+	}
 	carry := execution.New(mgr.GetClient(), registry, knowledge.Interpreter(), events, execution.Options{
 		Serves:  func(c *clusterv1alpha1.Cluster) bool { return c.Name == name },
 		Workers: a.options.workers,
+		Seal:    proof,
 	})
 	if err := carry.Register(mgr); err != nil {
 		return err
