@@ -30,6 +30,10 @@ const (
 // noEpoch is that of a lease of which nobody else compares the epoch.
 const noEpoch = "none"
 
+// mostLeases is how many times as long as one's own lease that of another holder may last:
+// by a Lease that somebody edits nobody is kept out for ever.
+const mostLeases = 3
+
 // claimAttempts is how often somebody else may write the epoch meanwhile.
 const claimAttempts = 5
 
@@ -40,6 +44,8 @@ type Lock struct {
 	tenure *Tenure
 	leases coordinationv1client.LeaseInterface // of the epoch; nil: there is none
 	holder string                              // when the lease was last seen
+
+	longest time.Duration // for how long a holder is waited for that shows no sign, whatever it says
 }
 
 // NewLock returns the lease of the hub that config leads to, for one tenure. Config's
@@ -55,7 +61,7 @@ func NewLock(config *rest.Config, t *Tenure) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the lease: %w", err)
 	}
-	return &Lock{tenure: t, leases: client.Leases(Namespace), Interface: &resourcelock.LeaseLock{
+	return &Lock{tenure: t, leases: client.Leases(Namespace), longest: mostLeases * LeaseDuration, Interface: &resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: Namespace, Name: LeaseName},
 		Client:     client,
 		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
@@ -68,6 +74,7 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	record, raw, err := l.Interface.Get(ctx)
 	if err == nil {
 		l.holder = record.HolderIdentity
+		record.LeaseDurationSeconds = min(record.LeaseDurationSeconds, int(l.longest/time.Second))
 	}
 	if l.tenure.begun() {
 		switch {

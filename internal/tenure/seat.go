@@ -62,6 +62,8 @@ type Seat struct {
 	other   string    // who has it, as last seen; empty: nobody else
 	fault   error     // why that is not known; nil: it is
 	open    bool      // there can be no Lease: nobody is kept out
+	met     bool      // a holder was found once, or it was had
+	refused time.Time // since when no Lease can be looked at; zero: it can
 	wanted  bool
 	asked   bool          // something is known, or why it is not
 	changed chan struct{} // closed with the next change of these
@@ -111,7 +113,7 @@ func (s *Seat) sit(ctx context.Context) error {
 	}
 	turn := New(s.options.Clock)
 	turn.deadline = times.Deadline
-	lock := &seatLock{seat: s, Lock: Lock{tenure: turn, Interface: &resourcelock.LeaseLock{
+	lock := &seatLock{seat: s, Lock: Lock{tenure: turn, longest: mostLeases * times.Lease, Interface: &resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: s.options.Namespace, Name: s.options.Name},
 		Client:     client,
 		LockConfig: resourcelock.ResourceLockConfig{Identity: s.options.Identity},
@@ -250,8 +252,8 @@ func (s *Seat) Want() {
 // see keeps who else was found to have the seat, or why that is not known: what the latest
 // try says. Where the Lease is refused, or there are no Leases, everybody may sit.
 func (s *Seat) see(holder string, fault error) {
-	open := fault != nil && (apierrors.IsForbidden(fault) || apierrors.IsNotFound(fault) || apierrors.IsMethodNotSupported(fault))
 	s.mu.Lock()
+	open := s.opens(fault)
 	same := s.asked && s.other == holder && (s.fault == nil) == (fault == nil) && s.open == open
 	s.fault = fault
 	s.mu.Unlock()
@@ -264,6 +266,22 @@ func (s *Seat) see(holder string, fault error) {
 			s.other = holder // else it is as it was, as far as anybody knows
 		}
 	})
+}
+
+// opens reports whether there can be no Lease. A member that had one, and refuses it for
+// less time than others wait for its holder, may do so in passing: rights that are made
+// anew, or a server that has not read them yet. mu is held.
+func (s *Seat) opens(fault error) bool {
+	s.met = s.met || fault == nil
+	if !apierrors.IsForbidden(fault) && !apierrors.IsNotFound(fault) && !apierrors.IsMethodNotSupported(fault) {
+		s.refused = time.Time{}
+		return false
+	}
+	now := s.options.Clock.Now()
+	if s.refused.IsZero() {
+		s.refused = now
+	}
+	return !s.met || now.Sub(s.refused) >= s.options.Times.Lease
 }
 
 // seatLock is the Lease of a seat, which is told what becomes of it.

@@ -216,6 +216,61 @@ func TestWhatIsWaitedForIsTheLatest(t *testing.T) {
 	}
 }
 
+// TestALeaseThatLastsForEver: who says that the seat is his for years has it for as long
+// as he is heard of, as everybody else.
+func TestALeaseThatLastsForEver(t *testing.T) {
+	env := servertest.New(t)
+	admin, err := kubernetes.NewForConfig(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = admin.CoordinationV1().Leases(metav1.NamespaceSystem).Create(t.Context(), &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: "seat"},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: ptr.To("stranger"), LeaseDurationSeconds: ptr.To[int32](315360000), RenewTime: ptr.To(metav1.NewMicroTime(time.Now().AddDate(10, 0, 0))),
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newTakerFor(t, env.Config, "a", clock.RealClock{}, tenure.Times{Lease: time.Second, Deadline: 900 * time.Millisecond, Retry: 100 * time.Millisecond})
+	a.holds(t, "stranger")
+	a.holds(t, "")
+}
+
+// TestARefusalThatPasses: who has seen that another one has the seat does not go without
+// because it may not look for a moment; where that lasts, it does.
+func TestARefusalThatPasses(t *testing.T) {
+	frozen := clocktesting.NewFakeClock(time.Now())
+	var refuses atomic.Bool
+	var refused atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case strings.Contains(r.URL.Path, "/configmaps"):
+			_, _ = fmt.Fprint(w, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"one"}}`)
+		case refuses.Load():
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+			refused.Add(1)
+		default:
+			_, _ = fmt.Fprint(w, `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"seat"},"spec":{"holderIdentity":"b","leaseDurationSeconds":15}}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	a := newTaker(t, &rest.Config{Host: server.URL}, "a", frozen)
+	a.holds(t, "b")
+	refuses.Store(true)
+	servertest.Until(t, "it is refused again and again", func() bool { return refused.Load() > 2 })
+	if err := a.write(t, "early"); !errors.Is(err, tenure.ErrOccupied) {
+		t.Errorf("who may not look for a moment writes: %v", err)
+	}
+	frozen.Step(15 * time.Second)
+	servertest.Until(t, "it goes without", func() bool { return a.write(t, "late") == nil })
+	refuses.Store(false)
+	a.holds(t, "b")
+}
+
 func (k taker) reads(t *testing.T) error {
 	t.Helper()
 	_, err := k.clients.CoreV1().Namespaces().Get(t.Context(), metav1.NamespaceSystem, metav1.GetOptions{})
