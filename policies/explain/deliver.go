@@ -98,9 +98,5 @@ func (in *Input) items() []workv1alpha2.AggregatedStatusItem {
 // overdue reports whether the binding says of a Work's cluster that it is, and still is
 // right.
 func (in *Input) overdue(work *workv1alpha1.Work) bool {
-	cluster, _ := workv1alpha2.ClusterOfExecutionNamespace(work.Namespace)
-	return in.Binding != nil && rollup.Behind(work) &&
-		slices.ContainsFunc(in.Binding.BindingStatus().AggregatedStatus, func(item workv1alpha2.AggregatedStatusItem) bool {
-			return item.ClusterName == cluster && item.AppliedMessage == rollup.Overdue
-		})
+	return in.Binding != nil && rollup.Behind(work) && rollup.SaysOverdue(in.Binding.BindingStatus().AggregatedStatus, work)
 }

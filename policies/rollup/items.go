@@ -52,6 +52,15 @@ func Behind(w *workv1alpha1.Work) bool {
 		applied != nil && applied.ObservedGeneration > 0 && applied.ObservedGeneration < w.Generation
 }
 
+// SaysOverdue reports whether what was said of a binding's clusters before is that a Work
+// of it is overdue.
+func SaysOverdue(said []workv1alpha2.AggregatedStatusItem, w *workv1alpha1.Work) bool {
+	cluster, ok := speaks(w)
+	return ok && slices.ContainsFunc(said, func(item workv1alpha2.AggregatedStatusItem) bool {
+		return item.ClusterName == cluster && item.AppliedMessage == Overdue
+	})
+}
+
 // speaks returns the cluster that a Work speaks for; false where it does for
 // none.
 func speaks(w *workv1alpha1.Work) (cluster string, ok bool) {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
@@ -41,6 +42,7 @@ type overdue struct {
 type lag struct {
 	since  time.Time
 	told   bool // it is overdue, until it is taken up
+	found  bool // so it was when this loop first heard of it: a binding may know more
 	tellTo []reconcile.Request
 }
 
@@ -48,8 +50,8 @@ func newOverdue(o Options) *overdue {
 	return &overdue{clock: o.Clock, patience: o.Patience, behind: map[client.ObjectKey]*lag{}, active: map[string]time.Time{}}
 }
 
-// observe takes note of what a Work says.
-func (o *overdue) observe(work *workv1alpha1.Work) {
+// observe takes note of what a Work says; found: one that is heard of for the first time.
+func (o *overdue) observe(work *workv1alpha1.Work, found bool) {
 	key := client.ObjectKeyFromObject(work)
 	is := rollup.Behind(work)
 	o.mu.Lock()
@@ -57,12 +59,31 @@ func (o *overdue) observe(work *workv1alpha1.Work) {
 	was := o.behind[key]
 	switch {
 	case is && was == nil:
-		o.behind[key] = &lag{since: o.clock.Now(), tellTo: bindingOf(work)}
+		o.behind[key] = &lag{since: o.clock.Now(), tellTo: bindingOf(work), found: found}
 	case !is && was != nil:
 		delete(o.behind, key)
 		if work.DeletionTimestamp == nil && !ptr.Deref(work.Spec.SuspendDispatching, false) { // else it is nothing that the cluster did
 			o.active[key.Namespace] = o.clock.Now()
 		}
+	}
+}
+
+// recall has those of a binding's Works stay overdue that the binding says are, where this
+// loop has started since and knows no better.
+func (o *overdue) recall(said []workv1alpha2.AggregatedStatusItem, works []*workv1alpha1.Work) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, work := range works {
+		key := client.ObjectKeyFromObject(work)
+		l := o.behind[key]
+		if l != nil && !l.found || !rollup.Behind(work) || !rollup.SaysOverdue(said, work) {
+			continue
+		}
+		if l == nil {
+			l = &lag{since: o.clock.Now(), tellTo: bindingOf(work)}
+			o.behind[key] = l
+		}
+		l.told = true
 	}
 }
 

@@ -10,9 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
 // versioned is a Work of a binding of its own, in a version of which its cluster knows
@@ -71,7 +75,7 @@ func TestOverdue(t *testing.T) {
 					case s.delete:
 						o.gone(client.ObjectKeyFromObject(s.work))
 					default:
-						o.observe(s.work)
+						o.observe(s.work, false)
 					}
 				}
 				for _, req := range o.sweep() {
@@ -89,16 +93,70 @@ func TestOverdue(t *testing.T) {
 	}
 }
 
+// TestOverdueAfterAStart: what a binding said before the loop started stands until it is
+// known to be otherwise, whichever of the two the loop hears of first.
+func TestOverdueAfterAStart(t *testing.T) {
+	const version = 2
+	for name, tc := range map[string]struct {
+		said     string // by the binding, of the cluster
+		heard    bool   // of the Work, before the binding is looked at
+		takenUp  int64  // the version that the cluster has by then
+		later    int64  // one that it is sent later
+		applied  bool
+		reported string
+	}{
+		"it was overdue": {said: rollup.Overdue, heard: true, takenUp: 1, reported: rollup.Overdue},
+		"it was overdue, and the binding is read first": {said: rollup.Overdue, takenUp: 1, reported: rollup.Overdue},
+		"it was overdue, and was taken up meanwhile":    {said: rollup.Overdue, heard: true, takenUp: version, applied: true},
+		"it was behind, and not for long":               {heard: true, takenUp: 1, applied: true},
+		"it was taken up, and is sent another version":  {said: rollup.Overdue, heard: true, takenUp: version, later: version + 1, applied: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &workv1alpha2.ResourceBinding{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment", UID: "u"},
+				Spec: workv1alpha2.ResourceBindingSpec{
+					Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+					Clusters: []workv1alpha2.TargetCluster{{Name: "a"}},
+				},
+				Status: workv1alpha2.ResourceBindingStatus{AggregatedStatus: []workv1alpha2.AggregatedStatusItem{{ClusterName: "a", AppliedMessage: tc.said}}},
+			}
+			work := versioned("a", workv1alpha2.WorkName("Deployment", "web", "shop"), version, tc.takenUp)
+			hub := fake.NewClientBuilder().WithScheme(scheme.New()).Build()
+			r := New(hub, shelf{}, nil, Options{Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
+			works := r.reportedChanges()
+			if tc.heard {
+				works.Create(event.CreateEvent{Object: work})
+			}
+			if tc.later > 0 {
+				before := work.DeepCopy()
+				work.Generation = tc.later
+				works.Update(event.UpdateEvent{ObjectOld: before, ObjectNew: work})
+			}
+			if err := hub.Create(t.Context(), work); err != nil {
+				t.Fatal(err)
+			}
+			s := &state{key: client.ObjectKeyFromObject(b), binding: b}
+			if _, err := r.gather(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			want := []workv1alpha2.AggregatedStatusItem{{ClusterName: "a", Applied: tc.applied, AppliedMessage: tc.reported, Health: workv1alpha2.ResourceUnknown}}
+			if diff := cmp.Diff(want, s.items); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestOverdueWhatIsAlwaysPassedOver: a cluster that takes up others all the time is no
 // excuse for ever.
 func TestOverdueWhatIsAlwaysPassedOver(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	o := newOverdue(defaults(Options{Clock: clock}))
-	o.observe(versioned("a", "web", 2, 1))
+	o.observe(versioned("a", "web", 2, 1), false)
 	for second := range 100 {
 		clock.SetTime(time.Unix(int64(second), 0))
-		o.observe(versioned("a", "api", int64(second)+2, int64(second)+1))
-		o.observe(versioned("a", "api", int64(second)+2, int64(second)+2))
+		o.observe(versioned("a", "api", int64(second)+2, int64(second)+1), false)
+		o.observe(versioned("a", "api", int64(second)+2, int64(second)+2), false)
 		if told := o.sweep(); len(told) > 0 {
 			if second != 60 || told[0].Name != "web" {
 				t.Fatalf("after %d s: %v", second, told)

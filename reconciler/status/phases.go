@@ -33,6 +33,7 @@ func (r *Reconciler) gather(ctx context.Context, s *state) (loop.Next, error) {
 			s.works = append(s.works, work)
 		}
 	}
+	r.overdue.recall(s.binding.BindingStatus().AggregatedStatus, s.works)
 	s.items = rollup.Items(s.works, r.overdue.has)
 	return loop.Next{}, nil
 }

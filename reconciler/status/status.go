@@ -216,7 +216,7 @@ func (r *Reconciler) reportedChanges() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool {
 			if is, ok := e.Object.(*workv1alpha1.Work); ok {
-				r.overdue.observe(is)
+				r.overdue.observe(is, true)
 			}
 			return true
 		},
@@ -228,7 +228,7 @@ func (r *Reconciler) reportedChanges() predicate.Predicate {
 			was, ok := e.ObjectOld.(*workv1alpha1.Work)
 			is, also := e.ObjectNew.(*workv1alpha1.Work)
 			if also {
-				r.overdue.observe(is)
+				r.overdue.observe(is, false)
 			}
 			return !ok || !also || was.DeletionTimestamp.IsZero() != is.DeletionTimestamp.IsZero() || !members.Same(reported(was), reported(is)) ||
 				was.Annotations[propagation.FaultAnnotation] != is.Annotations[propagation.FaultAnnotation]
