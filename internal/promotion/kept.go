@@ -28,7 +28,7 @@ func (u *undo) returning() string { return u.Cluster + " " + propagation.Title(u
 
 // mark has the binding of a template that stays say that it is to go.
 func (u *undo) mark(ctx context.Context, g given) error {
-	binding, err := u.binding(ctx, g.Object)
+	binding, err := bindingOf(ctx, u.Hub, g.Object)
 	if binding == nil || err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (u *undo) unbind(ctx context.Context, g given) error {
 		if err := u.Hub.Get(ctx, g.key(), template); err != nil {
 			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 		}
-		binding, err := u.binding(ctx, g.Object)
+		binding, err := bindingOf(ctx, u.Hub, g.Object)
 		if binding == nil || err != nil {
 			return err == nil, err
 		}

@@ -88,25 +88,32 @@ func (p *Promotion) addDependency(ctx context.Context, live *unstructured.Unstru
 	case isToken(live), metav1.GetControllerOf(live) != nil:
 		p.note("%s is made by the cluster itself and stays its own", of.in(p.o.Cluster))
 		return nil
-	case !managed(live):
-		item, err := p.item(ctx, live)
+	case managed(live):
+		stored := &unstructured.Unstructured{}
+		stored.SetGroupVersionKind(live.GroupVersionKind())
+		err := p.o.Hub.Get(ctx, client.ObjectKeyFromObject(live), stored)
+		if apierrors.IsNotFound(err) {
+			return refuse(live, p.skip, p.o.Cluster)
+		}
 		if err != nil {
-			return fmt.Errorf("%w; without --dependencies it stays the cluster's own", err)
+			return err
 		}
-		if ref, claimed := propagation.Claimed(item.Template); claimed && item.There {
-			p.note("%s is in the fleet already, carried by the policy %s", of, ref)
-			return nil
+		carried, err := p.earlier.item(ctx, live, p.o)
+		if carried != nil {
+			p.Items = append(p.Items, *carried)
 		}
-		p.Items = append(p.Items, item)
+		return err // where it is nil, the fleet has it: it goes along
+	}
+	item, err := p.item(ctx, live)
+	if err != nil {
+		return fmt.Errorf("%w; without --dependencies it stays the cluster's own", err)
+	}
+	if ref, claimed := propagation.Claimed(item.Template); claimed && item.There && !p.earlier.carries(item.Template, p.o) {
+		p.note("%s is in the fleet already, carried by the policy %s", of, ref)
 		return nil
 	}
-	stored := &unstructured.Unstructured{}
-	stored.SetGroupVersionKind(live.GroupVersionKind())
-	err := p.o.Hub.Get(ctx, client.ObjectKeyFromObject(live), stored)
-	if apierrors.IsNotFound(err) {
-		return refuse(live, p.skip, p.o.Cluster)
-	}
-	return err // where it is nil, the fleet has it: it goes along
+	p.Items = append(p.Items, item)
+	return nil
 }
 
 func (p *Promotion) note(format string, args ...any) {

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -96,8 +97,9 @@ type Promotion struct {
 	// Notes are what users should know beside it.
 	Notes []string
 
-	o    Options
-	skip propagation.SkipRules
+	o       Options
+	skip    propagation.SkipRules
+	earlier earlier
 }
 
 // Plan says what promoting an object makes, and errs where it would be wrong. It
@@ -109,6 +111,9 @@ func Plan(ctx context.Context, of Object, o Options) (*Promotion, error) {
 	}
 	p := &Promotion{o: o, skip: skip}
 	if err := p.checkCluster(ctx); err != nil {
+		return nil, err
+	}
+	if p.earlier, err = findEarlier(ctx, of, o); err != nil {
 		return nil, err
 	}
 	live, err := p.read(ctx, of)
@@ -129,7 +134,7 @@ func Plan(ctx context.Context, of Object, o Options) (*Promotion, error) {
 		}
 	}
 	if !o.NoPolicy {
-		if err := p.addPolicy(ctx); err != nil {
+		if err := p.addPolicy(); err != nil {
 			return nil, err
 		}
 	}
@@ -177,6 +182,9 @@ func (p *Promotion) read(ctx context.Context, of Object) (*unstructured.Unstruct
 
 // item makes the template of a member's object.
 func (p *Promotion) item(ctx context.Context, live *unstructured.Unstructured) (Item, error) {
+	if item, err := p.earlier.item(ctx, live, p.o); item != nil || err != nil {
+		return ptr.Deref(item, Item{}), err
+	}
 	if err := refuse(live, p.skip, p.o.Cluster); err != nil {
 		return Item{}, err
 	}
@@ -205,25 +213,24 @@ func (p *Promotion) item(ctx context.Context, live *unstructured.Unstructured) (
 
 // addPolicy makes the policy, which selects everything by name: what it selects
 // is what Undo gives back.
-func (p *Promotion) addPolicy(ctx context.Context) error {
-	policy := p.policy()
-	stored, err := readPolicy(ctx, p.o.Hub, objectOf(p.Items[0].Template), p.o.PolicyName)
+func (p *Promotion) addPolicy() error {
+	policy, stored := p.policy(), p.earlier.policy
 	switch {
-	case apierrors.IsNotFound(err):
+	case stored == nil:
 		p.Policy = policy
 		return nil
-	case err != nil:
-		return err
 	case !stored.GetDeletionTimestamp().IsZero():
 		return fmt.Errorf("%s is being deleted: try again once it is gone", propagation.Title(stored))
 	}
 	want, have := policy.PropagationSpec(), stored.PropagationSpec()
-	if !equality.Semantic.DeepEqual(want.ResourceSelectors, have.ResourceSelectors) || !returns(have) || !only(have, p.o.Cluster) ||
-		have.ConflictResolution != want.ConflictResolution || have.PropagateDeps != want.PropagateDeps {
-		return fmt.Errorf("%s is there already and says something else: --policy-name names another", propagation.Title(stored))
+	if p.earlier.alike(p.o) && equality.Semantic.DeepEqual(want.ResourceSelectors, have.ResourceSelectors) {
+		p.Policy, p.PolicyThere = stored, true
+		return nil
 	}
-	p.Policy, p.PolicyThere = stored, true
-	return nil
+	if err := refuse(p.Items[0].live, p.skip, p.o.Cluster); err != nil {
+		return err // it is carried already, with other things than it needs now
+	}
+	return fmt.Errorf("%s is there already and says something else: --policy-name names another", propagation.Title(stored))
 }
 
 // Carry makes everything on the hub, the policy first, so that no other policy

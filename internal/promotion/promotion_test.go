@@ -248,15 +248,7 @@ func TestPlan(t *testing.T) {
 			if err != nil {
 				return
 			}
-			var is []string
-			for _, item := range p.Items {
-				of := promotion.Object{GroupVersionKind: item.Template.GroupVersionKind(), Namespace: item.Template.GetNamespace(), Name: item.Template.GetName()}.String()
-				if !item.There {
-					of = "+" + of
-				}
-				is = append(is, of)
-			}
-			if diff := cmp.Diff(tc.is, is); diff != "" {
+			if diff := cmp.Diff(tc.is, items(p)); diff != "" {
 				t.Errorf("items (-want +got):\n%s", diff)
 			}
 			if got := strings.Join(p.Notes, "\n"); got != tc.note {

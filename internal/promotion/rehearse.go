@@ -135,6 +135,9 @@ func (p *Promotion) rehearseItem(ctx context.Context, item *Item, planned *plan.
 	if err := planned.Works[at].Err; err != nil {
 		return fmt.Errorf("%s would not run in cluster %s: %w", of, p.o.Cluster, err)
 	}
+	if managed(item.live) {
+		return nil // it runs there as the fleet has it
+	}
 	if err := p.checkScalers(ctx, item); err != nil {
 		return err
 	}

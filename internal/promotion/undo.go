@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -145,17 +144,13 @@ func (u *undo) find(ctx context.Context, of Object) error {
 	if !only(spec, u.Cluster) {
 		return fmt.Errorf("%s is about more than cluster %s, where copies would be left behind: leave only that cluster in its clusterNames first", title, u.Cluster)
 	}
-	selected := false
+	found := false
 	for _, s := range spec.ResourceSelectors {
 		if s.Name == "" {
 			return fmt.Errorf("%s selects more than was promoted: leave only selectors with a name in it first", title)
 		}
-		namespace := s.Namespace
-		if namespace == "" {
-			namespace = u.policy.GetNamespace()
-		}
-		g := given{Object: Object{schema.FromAPIVersionAndKind(s.APIVersion, s.Kind), namespace, s.Name}}
-		selected = selected || g.Object == of
+		g := given{Object: selected(u.policy, s)}
+		found = found || g.Object == of
 		template := &unstructured.Unstructured{}
 		template.SetGroupVersionKind(g.GroupVersionKind)
 		switch err := u.Hub.Get(ctx, g.key(), template); {
@@ -166,7 +161,7 @@ func (u *undo) find(ctx context.Context, of Object) error {
 		}
 		u.given = append(u.given, g)
 	}
-	if !selected {
+	if !found {
 		return fmt.Errorf("%s does not select %s: --policy-name names another", title, of)
 	}
 	return nil
@@ -190,7 +185,7 @@ func (u *undo) check(ctx context.Context, g given) error {
 	if labels[workv1alpha2.DeletionProtectionLabelKey] == workv1alpha2.DeletionProtectionAlways && !g.kept {
 		return fmt.Errorf("%s is protected from deletion: take the label %s off first", g.Object, workv1alpha2.DeletionProtectionLabelKey)
 	}
-	binding, err := u.binding(ctx, g.Object)
+	binding, err := bindingOf(ctx, u.Hub, g.Object)
 	if binding == nil || err != nil {
 		return err
 	}
@@ -218,8 +213,8 @@ func (u *undo) gives(user workv1alpha2.BindingSnapshot) bool {
 	return false
 }
 
-// binding returns the binding of an object; nil if it has none.
-func (u *undo) binding(ctx context.Context, of Object) (workv1alpha2.Binding, error) {
+// bindingOf returns the binding of an object; nil if it has none.
+func bindingOf(ctx context.Context, hub client.Reader, of Object) (workv1alpha2.Binding, error) {
 	var b interface {
 		client.Object
 		workv1alpha2.Binding
@@ -228,7 +223,7 @@ func (u *undo) binding(ctx context.Context, of Object) (workv1alpha2.Binding, er
 		b = &workv1alpha2.ClusterResourceBinding{}
 	}
 	key := client.ObjectKey{Namespace: of.Namespace, Name: workv1alpha2.BindingName(of.Kind, of.Name)}
-	if err := u.Hub.Get(ctx, key, b); err != nil {
+	if err := hub.Get(ctx, key, b); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	return b, nil
@@ -254,7 +249,7 @@ func (u *undo) preserved(ctx context.Context, g given) error {
 		return nil
 	}
 	return u.await(ctx, g.in(u.Cluster)+" is not known yet to be preserved: nothing was given back, try again", func(ctx context.Context) (bool, error) {
-		binding, err := u.binding(ctx, g.Object)
+		binding, err := bindingOf(ctx, u.Hub, g.Object)
 		if err != nil || binding == nil {
 			return binding == nil && err == nil, err
 		}
@@ -288,7 +283,7 @@ func (u *undo) stays(g given) string {
 func (u *undo) released(ctx context.Context, g given) error {
 	late := fmt.Sprintf("%s still bears our labels%s. Is the cluster ready? Then try again", g.in(u.Cluster), u.stays(g))
 	err := u.await(ctx, late, func(ctx context.Context) (bool, error) {
-		binding, err := u.binding(ctx, g.Object)
+		binding, err := bindingOf(ctx, u.Hub, g.Object)
 		if err != nil || binding != nil {
 			return false, err
 		}

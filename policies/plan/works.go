@@ -57,7 +57,7 @@ type WorksInput struct {
 // Works returns what each cluster of the binding should hold, sorted by
 // cluster. One cluster's fault is in its WorkPlan; an error is about all.
 func Works(in WorksInput) ([]WorkPlan, error) {
-	if permanentID(in.Binding) == "" {
+	if PermanentID(in.Binding) == "" {
 		return nil, ErrNoPermanentID
 	}
 	digest, err := propagation.Digest(in.Template)
@@ -178,8 +178,8 @@ func (in *WorksInput) newWork(cluster, digest string) *workv1alpha1.Work {
 			Name:      workv1alpha2.WorkName(ref.Kind, ref.Name, ref.Namespace),
 			Namespace: workv1alpha2.ExecutionNamespace(cluster),
 			Labels: map[string]string{
-				label:                             permanentID(b),
-				workv1alpha2.WorkPermanentIDLabel: WorkID(permanentID(b), cluster),
+				label:                             PermanentID(b),
+				workv1alpha2.WorkPermanentIDLabel: WorkID(PermanentID(b), cluster),
 			},
 			Annotations: annotations,
 			Finalizers:  []string{workv1alpha2.ExecutionControllerFinalizer},
@@ -226,7 +226,8 @@ func reference(b workv1alpha2.Binding) (label string, annotations map[string]str
 	}
 }
 
-func permanentID(b workv1alpha2.Binding) string {
+// PermanentID returns the permanent id of a binding.
+func PermanentID(b workv1alpha2.Binding) string {
 	if b.GetNamespace() == "" {
 		return b.GetLabels()[workv1alpha2.ClusterResourceBindingPermanentIDLabel]
 	}

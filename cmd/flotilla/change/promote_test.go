@@ -36,6 +36,7 @@ func TestChange(t *testing.T) {
 		{"a dry run says what would be made and makes nothing", testDryRun},
 		{"what runs is taken over with what it needs, and nothing restarts", testPromoted},
 		{"what is taken over is refused", testAgain},
+		{"what was cut off half way goes on from what is there", testCutOff},
 		{"what is given back goes on running, and is nobody's", testUndone},
 		{"what was given back can be taken over again", testTwice},
 		{"no usual kind would be changed", testKinds},
@@ -292,6 +293,44 @@ func testAgain(t *testing.T, w *world) {
 	got := w.direct(t, "deployment", "web", "-n", "shop")
 	if got.Code != 1 || !strings.HasPrefix(got.Err, "error: Deployment shop/web in cluster east is managed by a fleet already (Work karmada-es-east/web-") {
 		t.Errorf("%+v", got)
+	}
+	want := said{Out: `Deployment shop/web is in the control plane already
+ConfigMap shop/settings is in the control plane already
+Secret shop/db is in the control plane already
+ServiceAccount shop/web is in the control plane already
+PropagationPolicy shop/web-7fd7ff5bf5 carries it to cluster east
+`}
+	if diff := cmp.Diff(want, w.direct(t, "deployment", "web", "-n", "shop", "--dependencies")); diff != "" {
+		t.Errorf("the very same again (-want +got):\n%s", diff)
+	}
+}
+
+// testCutOff: without the template of the object, which is made last, all is as a promotion
+// leaves it that is cut off.
+func testCutOff(t *testing.T, w *world) {
+	before := w.running(t, "shop")
+	if err := w.Hub.Hub.Delete(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}); err != nil {
+		t.Fatal(err)
+	}
+	servertest.Eventually(t, "the Deployment is the member's own", func(ctx context.Context) error {
+		have, err := w.managed(ctx, "shop")
+		if err == nil && (have["Deployment web"] || !have["ConfigMap settings"]) {
+			err = fmt.Errorf("managed are %v", have)
+		}
+		return err
+	})
+	want := said{Out: `Deployment shop/web promoted from cluster east
+ConfigMap shop/settings is in the control plane already
+Secret shop/db is in the control plane already
+ServiceAccount shop/web is in the control plane already
+PropagationPolicy shop/web-7fd7ff5bf5 carries it to cluster east
+`}
+	if diff := cmp.Diff(want, w.direct(t, "deployment", "web", "-n", "shop", "--dependencies")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	w.carried(t)
+	if diff := cmp.Diff(before, w.running(t, "shop")); diff != "" {
+		t.Errorf("what runs in the member (-before +after):\n%s", diff)
 	}
 }
 

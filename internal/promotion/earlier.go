@@ -1,0 +1,90 @@
+package promotion
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+// earlier is what the hub holds already under the name of the policy that is to be
+// made. A promotion that was cut off leaves it, and what it carries may be managed by
+// now: that is no other fleet's, and the next try goes on from it.
+type earlier struct {
+	policy policyv1alpha1.Policy // nil: there is none
+}
+
+// findEarlier reads the policy, if one is to be made.
+func findEarlier(ctx context.Context, of Object, o Options) (earlier, error) {
+	if o.NoPolicy {
+		return earlier{}, nil
+	}
+	policy, err := readPolicy(ctx, o.Hub, of, o.PolicyName)
+	switch {
+	case apierrors.IsNotFound(err):
+		return earlier{}, nil
+	case err != nil:
+		return earlier{}, fmt.Errorf("see whether it was promoted before: %w", err)
+	}
+	return earlier{policy}, nil
+}
+
+// alike says whether the policy does with what it selects what the promotion's would.
+func (e earlier) alike(o Options) bool {
+	if e.policy == nil || !e.policy.GetDeletionTimestamp().IsZero() {
+		return false
+	}
+	have := e.policy.PropagationSpec()
+	return returns(have) && only(have, o.Cluster) && have.ConflictResolution == policyv1alpha1.ConflictOverwrite && have.PropagateDeps == o.Dependencies
+}
+
+// carries says whether the policy names a template and has claimed it.
+func (e earlier) carries(template *unstructured.Unstructured, o Options) bool {
+	if !e.alike(o) {
+		return false
+	}
+	ref, claimed := propagation.Claimed(template)
+	return claimed && ref == propagation.RefOf(e.policy) && slices.ContainsFunc(e.policy.PropagationSpec().ResourceSelectors, func(s policyv1alpha1.ResourceSelector) bool {
+		return selected(e.policy, s) == objectOf(template)
+	})
+}
+
+// item returns what the policy has brought as far as the member; nil where the member's
+// object is not managed, or by something else.
+func (e earlier) item(ctx context.Context, live *unstructured.Unstructured, o Options) (*Item, error) {
+	if !managed(live) || !live.GetDeletionTimestamp().IsZero() || !e.alike(o) {
+		return nil, nil
+	}
+	template := &unstructured.Unstructured{}
+	template.SetGroupVersionKind(live.GroupVersionKind())
+	err := o.Hub.Get(ctx, client.ObjectKeyFromObject(live), template)
+	if err != nil || !template.GetDeletionTimestamp().IsZero() || !e.carries(template, o) {
+		return nil, client.IgnoreNotFound(err)
+	}
+	binding, err := bindingOf(ctx, o.Hub, objectOf(live))
+	if err != nil {
+		return nil, fmt.Errorf("see whether %s is carried by %s: %w", objectOf(live).in(o.Cluster), propagation.Title(e.policy), err)
+	}
+	if binding == nil || live.GetLabels()[workv1alpha2.WorkPermanentIDLabel] != plan.WorkID(plan.PermanentID(binding), o.Cluster) {
+		return nil, nil
+	}
+	return &Item{Template: template, There: true, live: live}, nil
+}
+
+// selected is the object that a selector with a name selects.
+func selected(by policyv1alpha1.Policy, s policyv1alpha1.ResourceSelector) Object {
+	namespace := s.Namespace
+	if namespace == "" {
+		namespace = by.GetNamespace()
+	}
+	return Object{schema.FromAPIVersionAndKind(s.APIVersion, s.Kind), namespace, s.Name}
+}
