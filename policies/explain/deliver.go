@@ -19,7 +19,7 @@ func (x *explainer) deliver() {
 	if x.out.Placement == nil {
 		return
 	}
-	d := &Delivery{Conflicts: string(policyv1alpha1.ConflictAbort)}
+	d := &Delivery{Conflicts: string(policyv1alpha1.ConflictAbort), AsReported: x.in.blind(UnreadClusters)}
 	if spec := x.binding.BindingSpec(); spec.ConflictResolution == policyv1alpha1.ConflictOverwrite {
 		d.Conflicts = string(policyv1alpha1.ConflictOverwrite)
 	}

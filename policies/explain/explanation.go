@@ -338,6 +338,9 @@ type Delivery struct {
 	Preserved bool `json:"preserved,omitempty"`
 	// Clusters that hold it or should, by name. Empty where it has no binding.
 	Clusters []Delivered `json:"clusters,omitempty"`
+	// AsReported says that the clusters could not be read, so that any of them may be silent;
+	// programs find that in Unread.
+	AsReported bool `json:"-"`
 }
 
 // Delivered is how one cluster does.

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/flotilla-io/flotilla/policies/explain/columns"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
 // TextOptions say how much of an explanation is written out. The zero value is
@@ -331,6 +332,9 @@ func (w *writer) delivery(d *Delivery) {
 	title := fmt.Sprintf("DELIVERY: applied in %d, healthy in %d of %d", applied, healthy, wanted)
 	if unknown > 0 {
 		title += fmt.Sprintf(", unknown in %d", unknown)
+	}
+	if d.AsReported {
+		title += ", " + rollup.AsReported
 	}
 	w.section(title)
 	if t.Rows() > 1 {

@@ -115,12 +115,13 @@ func Message(cluster string, found []ID, kept Kept) string {
 	if len(found) == 1 {
 		count = "1 object that no Work names"
 	}
-	out := count + ": " + text + "; flotilla prune --cluster " + cluster + " removes what nobody needs"
-	switch kept {
-	case KeptAsMany:
+	count += ": " + text + "; "
+	if kept == KeptAsHeld {
+		return count + "the control plane was set back to an older backup, and what was made since is among them: nothing is removed before flotilla resume hub was said"
+	}
+	out := count + "flotilla prune --cluster " + cluster + " removes what nobody needs"
+	if kept == KeptAsMany {
 		out += ", as its policy does not for so many at once"
-	case KeptAsHeld:
-		out += ", once flotilla resume hub was said: the control plane was set back to an older backup"
 	}
 	return out
 }

@@ -84,8 +84,8 @@ func TestMessage(t *testing.T) {
 		"1 object that no Work names: ConfigMap shop/0; flotilla prune --cluster east removes what nobody needs",
 		"7 objects that no Work names: ConfigMap shop/0, ConfigMap shop/1, ConfigMap shop/2, ConfigMap shop/3, ConfigMap shop/4 and 2 more; " +
 			"flotilla prune --cluster east removes what nobody needs, as its policy does not for so many at once",
-		"1 object that no Work names: ConfigMap shop/0; flotilla prune --cluster east removes what nobody needs, " +
-			"once flotilla resume hub was said: the control plane was set back to an older backup",
+		"1 object that no Work names: ConfigMap shop/0; the control plane was set back to an older backup, and what was made since is among them: " +
+			"nothing is removed before flotilla resume hub was said",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -33,6 +33,10 @@ var causes = map[string]string{
 	clusterv1alpha1.ClusterIdentityMismatchReason:   "another cluster than the one that joined",
 }
 
+// AsReported stands by what is counted where the clusters may not be read: nobody there knows
+// which of them are silent.
+const AsReported = "as the clusters reported last"
+
 // SilenceOf returns why nothing is heard of a cluster; false for one that is ready, and
 // for one that nobody has looked at yet.
 func SilenceOf(c *clusterv1alpha1.Cluster) (Silence, bool) {

@@ -76,6 +76,9 @@ func (l *lane) carry(ctx context.Context, s *state) (loop.Next, error) {
 			return loop.Next{Done: true}, nil
 		}
 		s.failed[i] = err
+		if outcome.IsAsItIs(err) {
+			after.After = pace.LastRetry // it may have gone by then
+		}
 		if after.After > 0 && (next.After == 0 || after.After < next.After) {
 			next.After = after.After
 		}
@@ -115,7 +118,7 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 			act = correct // as it should be, but not ours any more
 		}
 	}
-	if err := l.options.paused(l.cluster, m, act, presence); err != nil {
+	if err := paused(ctx, l, s, m, act, presence); err != nil {
 		return loop.Next{}, err // at each look, before the pace of what is put back
 	}
 	if act == correct || act == restore {
@@ -137,7 +140,7 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	if err != nil {
 		s.applied[m.ordinal], s.drifts[m.ordinal] = record, untold // nothing was sent, nothing put back
 		if outcome.IsAsItIs(err) {
-			return loop.Next{After: pace.LastRetry}, err // it may have gone by then
+			return loop.Next{}, err
 		}
 		return loop.Next{}, l.explain(s, m, err)
 	}
@@ -271,18 +274,6 @@ func (s *state) retain(ctx context.Context, r retention.Retention, desired, live
 // errMoved says that an object which only changed hands has changed since, where
 // that is to be reported and not reverted: it is looked at again.
 var errMoved = errors.New("the object has changed since it was compared")
-
-// taken says that somebody else's object has the name, and what to do.
-func (m *manifest) taken() error {
-	name := m.key.Name
-	if m.key.Namespace != "" {
-		name = m.key.String()
-	}
-	if m.gvk.Kind == "Namespace" && m.gvk.Group == "" {
-		return &outcome.AsItIs{Found: fmt.Sprintf("Namespace %s already exists in the cluster and is not managed by Flotilla", name)}
-	}
-	return fmt.Errorf("%s %s already exists in the cluster and is not managed by Flotilla: remove it there, or set conflictResolution to Overwrite in the policy", m.gvk.Kind, name)
-}
 
 // mayTake says whether the Work may apply to an object: to one that is managed,
 // to one that was its own before somebody took the label off, and to any if the

@@ -2,10 +2,10 @@ package execution
 
 import (
 	"context"
-	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
@@ -67,11 +67,8 @@ func (s *state) adopt(ctx context.Context, m *manifest, patch []byte) error {
 // taken says why an object is left alone that has the name of the manifest's.
 func (s *state) taken(m *manifest, live metav1.Object) error {
 	by := live.GetAnnotations()[workv1alpha2.HubAnnotation]
-	if by == "" || by == s.member.Standing().Hub {
-		return m.taken()
+	if by == s.member.Standing().Hub {
+		by = ""
 	}
-	if m.gvk.Kind == "Namespace" && m.gvk.Group == "" {
-		return &outcome.AsItIs{Found: fmt.Sprintf("%s in the cluster belongs to the hub with the identity %.64s", m.title(), by)}
-	}
-	return fmt.Errorf("%s in the cluster belongs to the hub with the identity %.64s: have that hub let go of it, or set conflictResolution to Overwrite in the policy", m.title(), by)
+	return outcome.Taken(m.title(), by, m.gvk.GroupKind() == schema.GroupKind{Kind: "Namespace"})
 }

@@ -8,8 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
+	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
@@ -46,6 +49,36 @@ func TestWhatIsSaidOfClusters(t *testing.T) {
 	want = map[string]string{"east": "yes Healthy", "north": "not yet ", "south": "not yet ", "west": "not known Unknown"}
 	if diff := cmp.Diff(want, said(works)); diff != "" {
 		t.Errorf("by Works (-want +got):\n%s", diff)
+	}
+}
+
+// TestTreesByHearsay: where the clusters may not be read, the count is what they said last.
+func TestTreesByHearsay(t *testing.T) {
+	b := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"},
+		Spec: workv1alpha2.ResourceBindingSpec{
+			Resource: workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+			Clusters: []workv1alpha2.TargetCluster{{Name: "east"}, {Name: "west"}},
+		},
+		Status: workv1alpha2.ResourceBindingStatus{AggregatedStatus: []workv1alpha2.AggregatedStatusItem{
+			{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy},
+		}},
+	}
+	propagation.ClaimOf(&policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "web", Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "7a2d"},
+	}}).Set(b)
+	for name, tc := range map[string]struct {
+		silent rollup.Silences
+		want   string
+	}{
+		"clusters that were read":       {rollup.Silences{}, "1/2 clusters: west: not sent yet"},
+		"clusters that may not be read": {nil, "1/2 clusters, as the clusters reported last: west: not sent yet"},
+	} {
+		var node lineage.Node
+		grown(&node, b, nil, tc.silent)
+		if node.Text != tc.want {
+			t.Errorf("%s: %q, want %q", name, node.Text, tc.want)
+		}
 	}
 }
 

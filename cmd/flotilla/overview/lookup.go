@@ -75,7 +75,7 @@ func (r reader) get(ctx context.Context, apiVersion, kind, namespace, name strin
 	return obj, r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj)
 }
 
-// silences returns the clusters of which nothing is heard; none where they may not be read.
+// silences returns the clusters of which nothing is heard; nil where they may not be read.
 func (r reader) silences(ctx context.Context) (rollup.Silences, error) {
 	out := rollup.Silences{}
 	err := listing.Each(ctx, r.hub, &clusterv1alpha1.ClusterList{}, func(c *clusterv1alpha1.Cluster) {

@@ -295,7 +295,8 @@ func templateID(b workv1alpha2.Binding) inventory.ID {
 	return inventory.ID{Namespace: ref.Namespace, Name: ref.Name, GroupKind: schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()}
 }
 
-// grown hangs a binding, and what is below that, below a template.
+// grown hangs a binding, and what is below that, below a template. Silences that are nil are not
+// known.
 func grown(node *lineage.Node, b workv1alpha2.Binding, below []lineage.Node, silent rollup.Silences) {
 	part := situation.PartOf(b, silent)
 	kind := workv1alpha2.ResourceKindResourceBinding
@@ -319,6 +320,9 @@ func grown(node *lineage.Node, b workv1alpha2.Binding, below []lineage.Node, sil
 		}
 	}
 	node.Text = fmt.Sprintf("%d/%d clusters", ready, len(part.Clusters))
+	if silent == nil {
+		node.Text += ", " + rollup.AsReported
+	}
 	if part.State != rollup.Healthy {
 		node.Text = part.Reason
 	}

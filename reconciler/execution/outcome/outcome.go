@@ -13,6 +13,13 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 )
 
+// What would be done to an object if nothing were held.
+const (
+	Make    = "make"
+	Change  = "change"
+	SetBack = "set back"
+)
+
 // Paused says what would be done to an object if nothing were held.
 type Paused struct {
 	// Verb and Title are what would be done, and to what.
@@ -38,6 +45,19 @@ func (a *AsItIs) Error() string {
 
 // IsAsItIs reports whether err is about a namespace that is used as it is.
 func IsAsItIs(err error) bool { return errors.As(err, new(*AsItIs)) }
+
+// Taken says that an object is left alone that has the name of one that is sent, and what to
+// do: it is another hub's, by its identity, or nobody's where that is empty.
+func Taken(title, by string, isNamespace bool) error {
+	found, first := title+" already exists in the cluster and is not managed by Flotilla", "remove it there"
+	if by != "" {
+		found, first = fmt.Sprintf("%s in the cluster belongs to the hub with the identity %.64s", title, by), "have that hub let go of it"
+	}
+	if isNamespace {
+		return &AsItIs{Found: found}
+	}
+	return fmt.Errorf("%s: %s, or set conflictResolution to Overwrite in the policy", found, first)
+}
 
 // Kept says what is wrong with an object that is left as it is: nothing, unless it is being
 // deleted in its cluster and keeps the version that was sent before the one that is wanted.

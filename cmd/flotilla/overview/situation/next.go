@@ -11,6 +11,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -156,4 +157,14 @@ func taken(r *clusterv1alpha1.ResourceSummary) (cpu, memory string) {
 // ago is how long ago something was, for people.
 func ago(now, then time.Time) string {
 	return duration.HumanDuration(max(now.Sub(then), 0)) + " ago"
+}
+
+// orphansNext is what to do about objects that no Work names. Those that were made after the
+// backup to which a control plane was set back are among them, and once it goes on nothing
+// tells them from others.
+func orphansNext(c *clusterv1alpha1.Cluster) string {
+	if apimeta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionHeld) {
+		return "leave them alone, as what was made since the backup is among them: " + resumeNext
+	}
+	return "look at each first, as after a restored backup what was made since is among them: flotilla prune --cluster " + c.Name + " --dry-run"
 }

@@ -1,6 +1,7 @@
 package situation_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,38 @@ func TestWhatWaitsSinceTheHubWasSetBack(t *testing.T) {
 		if next != want {
 			t.Errorf("held %s: the next step is %q, want %q", held, next, want)
 		}
+	}
+}
+
+// TestWhatNoWorkNames is, once the store was set back, what was made since: nobody is sent to
+// prune it while the control plane waits, nor without a look later, when that is not known.
+func TestWhatNoWorkNames(t *testing.T) {
+	const looked = "look at each first, as after a restored backup what was made since is among them: flotilla prune --cluster east --dry-run"
+	for name, tc := range map[string]struct {
+		held metav1.ConditionStatus
+		want string
+	}{
+		"while the cluster waits":                  {metav1.ConditionTrue, "leave them alone, as what was made since the backup is among them: flotilla resume hub --dry-run"},
+		"while others wait":                        {metav1.ConditionFalse, looked},
+		"where nobody waits, or does not any more": {"", looked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := situation.NewSurvey(now, "")
+			c := member("east")
+			c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{
+				Type: clusterv1alpha1.ClusterConditionOrphansFound, Status: metav1.ConditionTrue,
+				Message: "1 object that no Work names: ConfigMap team-a/late; flotilla prune --cluster east removes what nobody needs",
+			})
+			if tc.held != "" {
+				c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: clusterv1alpha1.ClusterConditionHeld, Status: tc.held, Message: "set back"})
+			}
+			s.Cluster(c, time.Time{})
+			got := slices.DeleteFunc(s.Fleet().Problems, func(p situation.Problem) bool { return p.Kind != "Cluster" })
+			want := []situation.Problem{{State: situation.Progressing, Kind: "Cluster", Name: "east", Message: "1 object that no Work names: ConfigMap team-a/late", Next: tc.want}}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

@@ -237,6 +237,33 @@ func TestATenantsGate(t *testing.T) {
 	}
 }
 
+// TestTemplatesByHearsay: who may not read the clusters is told that the count is what these
+// said last, as one of them may be silent.
+func TestTemplatesByHearsay(t *testing.T) {
+	for name, tc := range map[string]struct {
+		unread string
+		want   string
+	}{
+		"who may read the clusters": {"Kustomizations", "What you may read is ready: clusters 0/0, sources 0/0, Kustomizations not read, templates 1/1.\n"},
+		"who may not":               {situation.Clusters, "What you may read is ready: clusters not read, sources 0/0, Kustomizations 0/0, templates 1/1, as the clusters reported last.\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := situation.NewSurvey(now, "shop")
+			s.Unread(tc.unread)
+			b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
+			b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+			b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}}
+			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceHealthy}}
+			propagation.ClaimOf(carrying("web", 1)).Set(b)
+			s.Binding(b)
+			said, _, _ := strings.Cut(string(text(t, s.Fleet(), false)), "You may not")
+			if diff := cmp.Diff(tc.want, said); diff != "" {
+				t.Errorf("text (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestNothing(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	s.Unread(situation.Clusters)

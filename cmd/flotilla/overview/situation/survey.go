@@ -224,7 +224,7 @@ func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 	}
 	if o := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionOrphansFound); o != nil && o.Status == metav1.ConditionTrue {
 		found, _, _ := strings.Cut(o.Message, ";")
-		s.problem(Problem{State: Progressing, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: found, Next: "flotilla prune --cluster " + c.Name + " --dry-run"})
+		s.problem(Problem{State: Progressing, Kind: clusterv1alpha1.ResourceKindCluster, Name: c.Name, Message: found, Next: orphansNext(c)})
 	}
 }
 

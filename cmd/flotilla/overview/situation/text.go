@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
 // TextOptions change what Text shows.
@@ -108,9 +109,13 @@ func (t *text) summary(f Fleet) {
 	if n := len(f.Problems); n > 0 {
 		verdict = fmt.Sprintf("%d %s not ready", n, plural(n, "thing is", "things are"))
 	}
+	templates := f.counted(f.Templates, "ResourceBindings")
+	if f.Templates.Total > 0 && slices.Contains(f.Unread, Clusters) {
+		templates += ", " + rollup.AsReported
+	}
 	t.line("%s: clusters %s, sources %s, Kustomizations %s, templates %s.",
 		verdict, f.counted(ready(clusters), Clusters), f.counted(ready(sources), "GitRepositories"),
-		f.counted(ready(applies), "Kustomizations"), f.counted(f.Templates, "ResourceBindings"))
+		f.counted(ready(applies), "Kustomizations"), templates)
 }
 
 // counted is a count of what could be read: none of what could not is no count.
