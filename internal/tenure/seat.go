@@ -64,6 +64,7 @@ type Seat struct {
 	open    bool      // there can be no Lease: nobody is kept out
 	met     bool      // a holder was found once, or it was had
 	refused time.Time // since when no Lease can be looked at; zero: it can
+	gone    time.Time // since when there is none; zero: there is, or it is not known
 	wanted  bool
 	asked   bool          // something is known, or why it is not
 	changed chan struct{} // closed with the next change of these
@@ -284,6 +285,29 @@ func (s *Seat) opens(fault error) bool {
 	return !s.met || now.Sub(s.refused) >= s.options.Times.Lease
 }
 
+// miss keeps since when there is no Lease.
+func (s *Seat) miss(gone bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !gone:
+		s.gone = time.Time{}
+	case s.gone.IsZero():
+		s.gone = s.options.Clock.Now()
+	}
+}
+
+// vacant errs while another one that had the seat may not know yet that its Lease was
+// deleted: it is waited for as for one that is silent.
+func (s *Seat) vacant() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if left := s.options.Times.Lease - s.options.Clock.Since(s.gone); s.other != "" && left > 0 {
+		return fmt.Errorf("%w: %s had the lease that was deleted, and is waited for: %s are left", ErrOccupied, s.other, left)
+	}
+	return nil
+}
+
 // seatLock is the Lease of a seat, which is told what becomes of it.
 type seatLock struct {
 	Lock
@@ -293,6 +317,7 @@ type seatLock struct {
 // Get implements resourcelock.Interface.
 func (l *seatLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Lock.Get(ctx)
+	l.seat.miss(apierrors.IsNotFound(err))
 	switch {
 	case err != nil && !apierrors.IsNotFound(err):
 		l.seat.see("", err)
@@ -304,6 +329,9 @@ func (l *seatLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord,
 
 // Create implements resourcelock.Interface.
 func (l *seatLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if err := l.seat.vacant(); err != nil {
+		return err
+	}
 	return l.wrote(l.Lock.Create(ctx, record), record)
 }
 

@@ -238,6 +238,57 @@ func TestALeaseThatLastsForEver(t *testing.T) {
 	a.holds(t, "")
 }
 
+// TestADeletedLease: whoever waits for another does not take its place at once because the
+// Lease is gone: the other one goes on until it finds that out, or knows that it is silent.
+func TestADeletedLease(t *testing.T) {
+	env := servertest.New(t)
+	var cut atomic.Bool
+	cfg := rest.CopyConfig(env.Config)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &leaseless{next, &cut} })
+	a := newTaker(t, cfg, "a", clocktesting.NewFakeClock(time.Now()))
+	a.holds(t, "")
+	var missed atomic.Int32
+	cfg = rest.CopyConfig(env.Config)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return &missing{next, &missed} })
+	frozen := clocktesting.NewFakeClock(time.Now())
+	b := newTaker(t, cfg, "b", frozen)
+	b.holds(t, "a")
+
+	cut.Store(true)
+	admin, err := kubernetes.NewForConfig(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leases := admin.CoordinationV1().Leases(metav1.NamespaceSystem)
+	if err := leases.Delete(t.Context(), "seat", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	servertest.Until(t, "it finds the Lease gone again and again", func() bool { return missed.Load() > 2 })
+	if err := b.write(t, "early"); !errors.Is(err, tenure.ErrOccupied) {
+		t.Errorf("who waits writes beside the other: %v", err)
+	}
+	if err := a.write(t, "still"); err != nil {
+		t.Error(err)
+	}
+	frozen.Step(15 * time.Second)
+	b.holds(t, "")
+}
+
+// missing counts the Leases that are not there.
+type missing struct {
+	next  http.RoundTripper
+	count *atomic.Int32
+}
+
+// RoundTrip implements http.RoundTripper.
+func (m *missing) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := m.next.RoundTrip(req)
+	if err == nil && req.Method == http.MethodGet && strings.Contains(req.URL.Path, "/leases/") && resp.StatusCode == http.StatusNotFound {
+		m.count.Add(1)
+	}
+	return resp, err
+}
+
 // TestARefusalThatPasses: who has seen that another one has the seat does not go without
 // because it may not look for a moment; where that lasts, it does.
 func TestARefusalThatPasses(t *testing.T) {
