@@ -23,6 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 )
 
 // applyFlags are the flags of apply that are not kubectl's.
@@ -130,6 +131,10 @@ func (a *applyFlags) addPolicies(cmd *cobra.Command, o *apply.ApplyOptions, clus
 	if err != nil {
 		return err
 	}
+	if err := once(infos); err != nil {
+		return err
+	}
+	slices.SortStableFunc(infos, groundFirst)
 	var all []*resource.Info
 	for _, info := range infos {
 		all = append(all, info)
@@ -148,6 +153,37 @@ func (a *applyFlags) addPolicies(cmd *cobra.Command, o *apply.ApplyOptions, clus
 	}
 	o.SetObjects(all)
 	return nil
+}
+
+// once errs if an object is there twice: which of the two is meant is not known.
+func once(infos []*resource.Info) error {
+	type object struct {
+		kind            schema.GroupKind
+		namespace, name string
+	}
+	seen := map[object]*resource.Info{}
+	for _, info := range infos {
+		key := object{info.Mapping.GroupVersionKind.GroupKind(), info.Namespace, info.Name}
+		if other := seen[key]; other != nil && info.Name != "" {
+			places := slices.Compact([]string{other.Source, info.Source})
+			return fmt.Errorf("%s %s is there twice, in %s: nothing was written, remove one",
+				key.kind.Kind, strings.TrimPrefix(key.namespace+"/"+key.name, "/"), strings.Join(places, " and "))
+		}
+		seen[key] = info
+	}
+	return nil
+}
+
+// groundFirst puts what others need to be there, such as their namespaces, before them, and
+// leaves the order as it is otherwise.
+func groundFirst(a, b *resource.Info) int {
+	stands := func(info *resource.Info) int {
+		if inventory.StageOf(info.Mapping.GroupVersionKind.GroupKind()) == inventory.Definitions {
+			return 0
+		}
+		return 1
+	}
+	return stands(a) - stands(b)
 }
 
 // placeable says whether policies carry an object: namespaces are everywhere by

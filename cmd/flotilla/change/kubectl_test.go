@@ -96,6 +96,19 @@ func testHalf(t *testing.T, w *world) {
 	if got := w.call(t, coming, "apply", "-f", "-", "--all-clusters"); got.Code != 0 || strings.Count(got.Out, "created") != 3 {
 		t.Errorf("with its namespace: %+v", got)
 	}
+	const late = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first, namespace: late}\ndata: {a: b}\n---\n" +
+		"apiVersion: v1\nkind: Namespace\nmetadata: {name: late}\n"
+	if got := w.call(t, late, "apply", "-f", "-", "--all-clusters"); got.Code != 0 || strings.Count(got.Out, "created") != 3 || got.Err != "" {
+		t.Errorf("with its namespace behind it: %+v", got)
+	}
+	const twice = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: twice, namespace: shop}\ndata: {a: b}\n---\n" +
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: twice, namespace: shop}\ndata: {a: c}\n"
+	got = w.call(t, twice, "apply", "-f", "-", "--all-clusters")
+	file, _, _ := strings.Cut(strings.TrimPrefix(got.Err, "error: ConfigMap shop/twice is there twice, in "), ": ")
+	refusal := said{Code: 1, Err: "error: ConfigMap shop/twice is there twice, in " + file + ": nothing was written, remove one\n"}
+	if diff := cmp.Diff(refusal, got); diff != "" || !strings.HasSuffix(file, ".yaml") {
+		t.Errorf("one object twice (-want +got):\n%s", diff)
+	}
 }
 
 func testKubectl(t *testing.T, w *world) {
