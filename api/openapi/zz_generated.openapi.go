@@ -3600,7 +3600,7 @@ func schema_flotilla_api_work_v1alpha1_AppliedHash(ref common.ReferenceCallback)
 					},
 					"observed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Observed is the hash of the fields that are ours in the member's object as it stood after that.",
+							Description: "Observed is the hash of the fields that are ours in the member's object as it stood after that. What follows a dot is the seal of whoever carried it out, who believes no record without its own; the control plane's loops set none.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",

@@ -98,11 +98,17 @@ func newFleet(t testing.TB, clusters ...string) *fleet {
 // Context outlives the test by what cleans up after it.
 func (f *fleet) Context() context.Context { return f.ctx }
 
-// clear removes what the test left, so that the next one is alone.
+// clear removes what the test left, so that the next one is alone. A server that has to
+// delete a thousand beside others' work may give up on the way: it goes on when it is asked again.
 func (f *fleet) clear() {
 	here := client.InNamespace(f.ns)
 	for _, kind := range []client.Object{&appsv1.Deployment{}, &corev1.ConfigMap{}, &policyv1alpha1.PropagationPolicy{}, &policyv1alpha1.OverridePolicy{}} {
-		f.check(f.env.Hub.DeleteAllOf(f.Context(), kind, here))
+		eventually(f, fmt.Sprintf("what keeps a %T", kind), "", func() string {
+			if err := f.env.Hub.DeleteAllOf(f.Context(), kind, here); err != nil {
+				return err.Error()
+			}
+			return ""
+		})
 	}
 	eventually(f, "bindings and policies left", 0, func() int {
 		var left workv1alpha2.ResourceBindingList

@@ -149,7 +149,8 @@ type AppliedHash struct {
 	Desired string `json:"desired"`
 
 	// Observed is the hash of the fields that are ours in the member's object as
-	// it stood after that.
+	// it stood after that. What follows a dot is the seal of whoever carried it out,
+	// who believes no record without its own; the control plane's loops set none.
 	// +required
 	Observed string `json:"observed"`
 
