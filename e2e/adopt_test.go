@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 )
 
 const adopted = `
@@ -41,7 +43,7 @@ func TestAdoption(t *testing.T) {
 	files := testdata(t, "online-boutique/kustomize")
 	repo := the.repository(t)
 	repo.copy(files, "boutique")
-	namespace := nameOf(t)
+	namespace := fleet.NameOf(t)
 	repo.write("shop/kustomization.yaml", fmt.Sprintf("namespace: %s\nresources: [../boutique/base]\n", namespace))
 	repo.write("app/kustomization.yaml", "resources: [../shop, policy.yaml]\n")
 	repo.write("app/policy.yaml", fmt.Sprintf(adopted, namespace))

@@ -10,6 +10,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 )
 
 // good is an application that every test namespace takes.
@@ -45,7 +47,7 @@ func TestBadCommits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo := the.repository(t)
-			namespace := nameOf(t)
+			namespace := fleet.NameOf(t)
 			repo.write("app/web.yaml", good(namespace))
 			first := repo.push("good")
 			the.follow(t, repo.url, "", "")
@@ -115,7 +117,7 @@ func TestBadApply(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo := the.repository(t)
-			repo.write("app/web.yaml", good(nameOf(t)))
+			repo.write("app/web.yaml", good(fleet.NameOf(t)))
 			repo.write("empty/README.md", "nothing here\n")
 			repo.push("good")
 			namespace := the.follow(t, repo.url, "", tc.spec)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
@@ -60,14 +61,14 @@ spec:
 
 // TestByHand propagates without any Git: kubectl apply is enough.
 func TestByHand(t *testing.T) {
-	namespace := nameOf(t)
-	the.apply(t, fmt.Sprintf(byHand, namespace, "east, edge, west"))
+	namespace := fleet.NameOf(t)
+	the.Apply(t, fmt.Sprintf(byHand, namespace, "east, edge, west"))
 
 	replicas := map[string]int32{"east": 2, "edge": 1, "west": 1}
 	images := map[string]string{"east": "nginx:1.29", "edge": "nginx:1.29-alpine", "west": "nginx:1.29"}
 	eventually(t, time.Minute, "the Deployment is ready as the policies say", the.inEveryMember(
 		func(ctx context.Context, name string, member client.Client) error {
-			return deployed(namespace, "web", images[name], replicas[name])(ctx, name, member)
+			return fleet.Deployed(namespace, "web", images[name], replicas[name])(ctx, name, member)
 		}))
 	eventually(t, time.Minute, "the template sums its clusters up", func(ctx context.Context) error {
 		var template appsv1.Deployment
@@ -80,12 +81,12 @@ func TestByHand(t *testing.T) {
 		return nil
 	})
 
-	the.apply(t, fmt.Sprintf(byHand, namespace, "east, west"))
+	the.Apply(t, fmt.Sprintf(byHand, namespace, "east, west"))
 	eventually(t, 30*time.Second, "a cluster that left the placement has it no more", func(ctx context.Context) error {
 		return absent(ctx, the.members["edge"], &appsv1.Deployment{}, namespace, "web")
 	})
 
-	the.kubectl(t, "", "delete", "deployment", "web", "-n", namespace)
+	the.Kubectl(t, "", "delete", "deployment", "web", "-n", namespace)
 	eventually(t, 30*time.Second, "what was deleted is gone everywhere", the.inEveryMember(
 		func(ctx context.Context, _ string, member client.Client) error {
 			return absent(ctx, member, &appsv1.Deployment{}, namespace, "web")
@@ -110,11 +111,11 @@ func TestByHand(t *testing.T) {
 
 // TestDriftInAMember takes back what somebody changed or deleted by hand.
 func TestDriftInAMember(t *testing.T) {
-	namespace := nameOf(t)
-	the.apply(t, fmt.Sprintf(byHand, namespace, "east, edge, west"))
+	namespace := fleet.NameOf(t)
+	the.Apply(t, fmt.Sprintf(byHand, namespace, "east, edge, west"))
 	member := the.members["west"]
 	ready := func(ctx context.Context) error {
-		return deployed(namespace, "web", "nginx:1.29", 1)(ctx, "west", member)
+		return fleet.Deployed(namespace, "web", "nginx:1.29", 1)(ctx, "west", member)
 	}
 	eventually(t, time.Minute, "the Deployment is ready", ready)
 
@@ -147,13 +148,13 @@ func TestDriftInAMember(t *testing.T) {
 // TestNamespaceEverywhere makes a namespace of the control plane appear in
 // every member, and go with it.
 func TestNamespaceEverywhere(t *testing.T) {
-	namespace := nameOf(t)
-	the.kubectl(t, "", "create", "namespace", namespace)
+	namespace := fleet.NameOf(t)
+	the.Kubectl(t, "", "create", "namespace", namespace)
 	eventually(t, time.Minute, "the namespace is in every member", the.inEveryMember(
 		func(ctx context.Context, _ string, member client.Client) error {
 			return member.Get(ctx, types.NamespacedName{Name: namespace}, &corev1.Namespace{})
 		}))
-	the.kubectl(t, "", "delete", "namespace", namespace)
+	the.Kubectl(t, "", "delete", "namespace", namespace)
 	eventually(t, time.Minute, "the namespace is gone from every member", the.inEveryMember(
 		func(ctx context.Context, _ string, member client.Client) error {
 			return absent(ctx, member, &corev1.Namespace{}, "", namespace)

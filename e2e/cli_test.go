@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 )
 
 // TestDemo runs what the README's first command runs, to its end.
@@ -29,8 +31,8 @@ func TestDemo(t *testing.T) {
 
 // TestWhatUsersSee prints what Karmada's users know, with its columns.
 func TestWhatUsersSee(t *testing.T) {
-	namespace := nameOf(t)
-	the.apply(t, fmt.Sprintf(byHand, namespace, "east, edge, west"))
+	namespace := fleet.NameOf(t)
+	the.Apply(t, fmt.Sprintf(byHand, namespace, "east, edge, west"))
 	cases := map[string]struct {
 		args []string
 		want []string // regular expressions, one per line that must be there
@@ -50,7 +52,7 @@ func TestWhatUsersSee(t *testing.T) {
 				pattern := regexp.MustCompile(`(?m)` + want)
 				out := ""
 				eventually(t, time.Minute, "kubectl "+strings.Join(tc.args, " ")+" shows "+want, func(_ context.Context) error {
-					out = the.kubectl(t, "", tc.args...)
+					out = the.Kubectl(t, "", tc.args...)
 					if !pattern.MatchString(out) {
 						return fmt.Errorf("it shows:\n%s", out)
 					}
@@ -104,7 +106,7 @@ func TestUnjoin(t *testing.T) {
 	if _, err := run(t.Context(), nil, "flotilla", append([]string{"unjoin", "edge", "--cluster-kubeconfig", member.Kubeconfig, "--cluster-context", "edge"}, hub...)...); err != nil {
 		t.Fatal(err)
 	}
-	if out := the.kubectl(t, "", "get", "clusters"); strings.Contains(out, "edge") {
+	if out := the.Kubectl(t, "", "get", "clusters"); strings.Contains(out, "edge") {
 		t.Errorf("the cluster is still there:\n%s", out)
 	}
 	if _, err := run(t.Context(), nil, "flotilla", append([]string{"join", "edge", "--cluster-kubeconfig", member.Kubeconfig, "--cluster-context", "edge", "--cluster-region", regions["edge"]}, hub...)...); err != nil {

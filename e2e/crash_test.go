@@ -9,6 +9,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 )
 
 const manyApps = 40
@@ -47,7 +49,7 @@ spec:
 // has all Deployments of the last commit, made once.
 func TestKilledControlPlane(t *testing.T) {
 	repo := the.repository(t)
-	namespace := nameOf(t)
+	namespace := fleet.NameOf(t)
 	repo.write("app/web.yaml", many(namespace, "nginx:1.29"))
 	first := repo.push("first")
 	the.follow(t, repo.url, "", "")
@@ -129,11 +131,11 @@ func (w *world) deployments(t *testing.T, namespace, image string) map[string]st
 // TestPausedMember freezes one member: the others get the change at once, and
 // it gets it when it is back.
 func TestPausedMember(t *testing.T) {
-	namespace := nameOf(t)
-	the.apply(t, fmt.Sprintf(byHand, namespace, "east, edge, west"))
+	namespace := fleet.NameOf(t)
+	the.Apply(t, fmt.Sprintf(byHand, namespace, "east, edge, west"))
 	at := func(name, image string) func(context.Context) error {
 		return func(ctx context.Context) error {
-			return deployed(namespace, "web", image, map[string]int32{"east": 2, "edge": 1, "west": 1}[name])(ctx, name, the.members[name])
+			return fleet.Deployed(namespace, "web", image, map[string]int32{"east": 2, "edge": 1, "west": 1}[name])(ctx, name, the.members[name])
 		}
 	}
 	eventually(t, time.Minute, "east is ready", at("east", "nginx:1.29"))
@@ -148,9 +150,9 @@ func TestPausedMember(t *testing.T) {
 			_ = the.Members["west"].Resume()
 		}
 	})
-	the.apply(t, strings.ReplaceAll(fmt.Sprintf(byHand, namespace, "east, edge, west"), `"nginx:1.29"`, `"nginx:1.30"`))
+	the.Apply(t, strings.ReplaceAll(fmt.Sprintf(byHand, namespace, "east, edge, west"), `"nginx:1.29"`, `"nginx:1.30"`))
 	// Who waited for west would do so for 30 s, which is when a request is given up.
-	before(t, 25*time.Second, "east has the change although west hangs", at("east", "nginx:1.30"))
+	the.Before(t, 25*time.Second, "east has the change although west hangs", at("east", "nginx:1.30"))
 	resumed = true
 	if err := the.Members["west"].Resume(); err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func TestCustomKind(t *testing.T) {
 	repo.copy(files, ".")
 	first := repo.push("a kind of our own")
 	namespace := the.follow(t, repo.url, "", "dependsOn: [{name: kinds}]")
-	the.apply(t, fmt.Sprintf(kindsFirst, namespace))
+	the.Apply(t, fmt.Sprintf(kindsFirst, namespace))
 
 	pool := object("batch.example.io/v1", "WorkerPool", "batch", "thumbnails")
 	eventually(t, 90*time.Second, "the workers are divided", the.inEveryMember(

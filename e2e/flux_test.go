@@ -15,6 +15,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 )
 
 // fluxVersion is what the command line calls itself.
@@ -108,7 +110,7 @@ func (f flux) check(steps []fluxStep) {
 
 // TestFluxCommandLine works with the real command line of Flux as its users do.
 func TestFluxCommandLine(t *testing.T) {
-	f := flux{t: t, binary: built(t, fluxProgram), namespace: nameOf(t), cache: t.TempDir()}
+	f := flux{t: t, binary: built(t, fluxProgram), namespace: fleet.NameOf(t), cache: t.TempDir()}
 	repo := the.repository(t)
 	repo.write("app/web.yaml", fmt.Sprintf(byHandApp, f.namespace, "nginx:1.29"))
 	first := repo.push("first")
@@ -208,7 +210,7 @@ func (f flux) suspends(t *testing.T, repo *repository) {
 // creates makes objects by commands and removes them.
 func (f flux) creates(t *testing.T, repo *repository) {
 	f.t = t
-	the.apply(t, fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s-two}", f.namespace))
+	the.Apply(t, fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s-two}", f.namespace))
 	f.check([]fluxStep{
 		{args: "create secret git access -n NAMESPACE --url=https://git.example.com/x --username=u --password=p", want: []string{`git secret 'access' created`}},
 		{args: "create source git second -n NAMESPACE --branch=main --interval=1h --url=" + repo.url, want: []string{`✔ GitRepository source reconciliation completed`, `✔ fetched revision: main@sha1:`}},
@@ -223,7 +225,7 @@ func (f flux) creates(t *testing.T, repo *repository) {
 		{args: "delete kustomization second -n NAMESPACE --silent", want: []string{`✔ kustomization deleted`}},
 		{args: "delete source git second -n NAMESPACE --silent", want: []string{`✔ source git deleted`}},
 	})
-	the.kubectl(t, "", "delete", "namespace", f.namespace+"-team", "--wait=false")
+	the.Kubectl(t, "", "delete", "namespace", f.namespace+"-team", "--wait=false")
 }
 
 // compares files with what the fleet has.

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 	"github.com/flotilla-io/flotilla/internal/gitserver"
 	"github.com/flotilla-io/flotilla/internal/localfleet"
 )
@@ -260,7 +261,7 @@ func (f *forge) call(ctx context.Context, method, path string, body any) ([]byte
 // repository makes a repository on the forge with a work tree that pushes to it.
 func (f *forge) repository(t *testing.T) *repository {
 	t.Helper()
-	name := nameOf(t)
+	name := fleet.NameOf(t)
 	if _, err := f.call(t.Context(), http.MethodPost, "/api/v1/user/repos", map[string]any{"name": name, "default_branch": "main"}); err != nil {
 		t.Fatal(err)
 	}
@@ -311,13 +312,13 @@ spec:
 func TestForge(t *testing.T) {
 	f := startForge(t)
 	repo := f.repository(t)
-	namespace := nameOf(t)
+	namespace := fleet.NameOf(t)
 	repo.write("app/web.yaml", fmt.Sprintf(byHandApp, namespace, "nginx:1.29"))
 	good := repo.push("good")
 	the.follow(t, repo.url, "secretRef: {name: forge}", "suspend: true")
-	the.apply(t, fmt.Sprintf(forgeAccess, namespace, f.token, strings.TrimSuffix(repo.url, ".git")))
+	the.Apply(t, fmt.Sprintf(forgeAccess, namespace, f.token, strings.TrimSuffix(repo.url, ".git")))
 	// Only now, lest it be ready before the provider is known.
-	the.kubectl(t, "", "patch", "kustomization", "app", "-n", namespace, "--type=merge", "-p", `{"spec":{"suspend":false}}`)
+	the.Kubectl(t, "", "patch", "kustomization", "app", "-n", namespace, "--type=merge", "-p", `{"spec":{"suspend":false}}`)
 
 	f.ends(t, good, "success", "3/3 clusters ready")
 	f.began(t, good)
@@ -336,7 +337,7 @@ func TestForge(t *testing.T) {
 func (f *forge) ends(t *testing.T, commit, state, says string) {
 	t.Helper()
 	eventually(t, 2*time.Minute, fmt.Sprintf("commit %s is reported as %s %q", commit[:8], state, says), func(ctx context.Context) error {
-		list, err := f.statuses(ctx, nameOf(t), commit)
+		list, err := f.statuses(ctx, fleet.NameOf(t), commit)
 		if err != nil || len(list) == 0 {
 			return fmt.Errorf("no status yet: %w", err)
 		}
@@ -351,7 +352,7 @@ func (f *forge) ends(t *testing.T, commit, state, says string) {
 // that nothing was posted twice.
 func (f *forge) began(t *testing.T, commit string) {
 	t.Helper()
-	list, err := f.statuses(t.Context(), nameOf(t), commit)
+	list, err := f.statuses(t.Context(), fleet.NameOf(t), commit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +373,7 @@ func (f *forge) began(t *testing.T, commit string) {
 // is back.
 func TestForgeOutOfOrder(t *testing.T) {
 	repo := the.repository(t)
-	namespace := nameOf(t)
+	namespace := fleet.NameOf(t)
 	repo.write("app/web.yaml", fmt.Sprintf(byHandApp, namespace, "nginx:1.29"))
 	first := repo.push("first")
 	the.follow(t, repo.url, "interval: 1h", "")
@@ -386,11 +387,11 @@ func TestForgeOutOfOrder(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = other.Close() })
 	other.OutOfOrder(true)
-	the.kubectl(t, "", "patch", "provider", "commits", "-n", namespace, "--type=merge",
-		"-p", fmt.Sprintf(`{"spec":{"address":%q}}`, other.URL(nameOf(t))))
+	the.Kubectl(t, "", "patch", "provider", "commits", "-n", namespace, "--type=merge",
+		"-p", fmt.Sprintf(`{"spec":{"address":%q}}`, other.URL(fleet.NameOf(t))))
 	repo.write("app/web.yaml", fmt.Sprintf(byHandApp, namespace, "nginx:1.30"))
 	second := repo.push("second")
-	the.kubectl(t, "", "annotate", "gitrepository", "src", "-n", namespace, "--overwrite",
+	the.Kubectl(t, "", "annotate", "gitrepository", "src", "-n", namespace, "--overwrite",
 		"reconcile.fluxcd.io/requestedAt="+time.Now().Format(time.RFC3339Nano))
 	the.applied(t, namespace, second, time.Minute)
 	other.OutOfOrder(false)

@@ -10,11 +10,11 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	appsv1 "k8s.io/api/apps/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 )
 
 // followTemplate is what connects a repository to the fleet, as an administrator.
@@ -60,11 +60,11 @@ spec:
 // the specs of the GitRepository and the Kustomization.
 func (w *world) follow(t *testing.T, url, sourceLines, applyLines string) string {
 	t.Helper()
-	namespace := nameOf(t)
+	namespace := fleet.NameOf(t)
 	source := lines("url: "+url, "interval: 1s", "ref: {branch: main}").with(sourceLines)
 	apply := lines("sourceRef: {kind: GitRepository, name: src}", "path: ./app", "interval: 1m",
 		"retryInterval: 1s", "timeout: 2m", "prune: true", "wait: true").with(applyLines)
-	w.apply(t, fmt.Sprintf(followTemplate, namespace, source, apply))
+	w.Apply(t, fmt.Sprintf(followTemplate, namespace, source, apply))
 	t.Cleanup(func() { w.unfollow(t, namespace) })
 	return namespace
 }
@@ -75,7 +75,7 @@ func (w *world) unfollow(t *testing.T, namespace string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), slack*time.Minute)
 	defer cancel()
 	if _, err := run(ctx, nil, "flotilla", "kubectl", "--kubeconfig", w.Hub.Kubeconfig, "delete", "kustomizations", "--all", "-n", namespace); err != nil {
-		t.Errorf("%v\n%s", err, w.evidence(t))
+		t.Errorf("%v\n%s", err, w.Evidence(t))
 	}
 }
 
@@ -154,24 +154,6 @@ func (r *repository) reported(t *testing.T, commit, want string) {
 		}
 		return nil
 	})
-}
-
-// deployed is a check that a Deployment is ready in a member, with the given
-// image, whatever its registry, in its first container.
-func deployed(namespace, name, image string, replicas int32) func(context.Context, string, client.Client) error {
-	return func(ctx context.Context, _ string, member client.Client) error {
-		var got appsv1.Deployment
-		if err := member.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, &got); err != nil {
-			return err
-		}
-		if have := got.Spec.Template.Spec.Containers[0].Image; !strings.HasSuffix("/"+have, "/"+image) {
-			return fmt.Errorf("Deployment %s runs %s, want %s", name, have, image)
-		}
-		if got.Status.AvailableReplicas != replicas || got.Status.UpdatedReplicas != replicas {
-			return fmt.Errorf("Deployment %s has %d available and %d updated replicas, want %d", name, got.Status.AvailableReplicas, got.Status.UpdatedReplicas, replicas)
-		}
-		return nil
-	}
 }
 
 // byHandApp is a small application with its policy, for every cluster.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 )
 
 // notes are all that a commit's note has said, oldest first.
@@ -27,7 +29,7 @@ func (r *repository) notes(commit string) []string {
 // changes what it ran, such as how many.
 func TestGreenCommitsStayGreen(t *testing.T) {
 	repo := the.repository(t)
-	namespace := nameOf(t)
+	namespace := fleet.NameOf(t)
 	app := func(replicas int) string {
 		return strings.Replace(fmt.Sprintf(byHandApp, namespace, "nginx:1.29"), "replicas: 1", fmt.Sprintf("replicas: %d", replicas), 1)
 	}

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 )
 
 // app runs in a member before the fleet knows of it.
@@ -56,7 +58,7 @@ spec: {type: NodePort, selector: {app: web}, ports: [{port: 80}]}
 // the control plane's credentials, changes it as part of the fleet, and gives it
 // back: nothing restarts when it changes hands.
 func TestPromote(t *testing.T) {
-	namespace := nameOf(t)
+	namespace := fleet.NameOf(t)
 	manifests := strings.ReplaceAll(app, "NAMESPACE", namespace)
 	member := the.members["west"]
 	if _, err := run(t.Context(), []byte(manifests), "flotilla", "kubectl", "--kubeconfig", the.Members["west"].Kubeconfig, "apply", "-f", "-"); err != nil {
@@ -69,7 +71,7 @@ func TestPromote(t *testing.T) {
 	before := running(t, "west", namespace)
 	port := nodePort(t, member, namespace)
 
-	the.apply(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+namespace+"}\n")
+	the.Apply(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+namespace+"}\n")
 	flotilla(t, "promote", "deployment", "web", "-n", namespace, "-C", "west", "--dependencies", "--dry-run=server")
 	out := flotilla(t, "promote", "deployment", "web", "-n", namespace, "-C", "west", "--dependencies")
 	for _, what := range []string{"Deployment %s/web promoted", "ConfigMap %s/settings promoted along", "Secret %s/db promoted along"} {
@@ -89,7 +91,7 @@ func TestPromote(t *testing.T) {
 		t.Errorf("the node port was %d and is %d", port, now)
 	}
 
-	the.kubectl(t, "", "patch", "configmap", "settings", "-n", namespace, "--type=merge", "-p", `{"data":{"color":"green"}}`)
+	the.Kubectl(t, "", "patch", "configmap", "settings", "-n", namespace, "--type=merge", "-p", `{"data":{"color":"green"}}`)
 	eventually(t, 30*time.Second, "a change of the fleet is in west", func(ctx context.Context) error {
 		settings := &corev1.ConfigMap{}
 		err := member.Get(ctx, types.NamespacedName{Namespace: namespace, Name: "settings"}, settings)
@@ -107,7 +109,7 @@ func TestPromote(t *testing.T) {
 	if diff := cmp.Diff(before, running(t, "west", namespace)); diff != "" {
 		t.Errorf("west did not stay as it was (-before +after giving it back):\n%s", diff)
 	}
-	out = the.kubectl(t, "", "get", "deployments,configmaps,secrets,services,propagationpolicies", "-n", namespace, "-o", "name")
+	out = the.Kubectl(t, "", "get", "deployments,configmaps,secrets,services,propagationpolicies", "-n", namespace, "-o", "name")
 	if strings.Contains(out, "/web") || strings.Contains(out, "/settings") || strings.Contains(out, "/db") {
 		t.Errorf("the control plane still has\n%s", out)
 	}

@@ -13,6 +13,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 )
 
 const boutique = `
@@ -63,7 +65,7 @@ func TestOnlineBoutique(t *testing.T) {
 	repo := the.repository(t)
 	repo.copy(files, "boutique")
 	repo.write("app/policies.yaml", boutiquePolicies)
-	namespace := nameOf(t)
+	namespace := fleet.NameOf(t)
 	repo.write("app/kustomization.yaml", fmt.Sprintf(boutique, namespace, boutiqueComponents))
 	first := repo.push("the boutique")
 	the.follow(t, repo.url, "", "")
@@ -108,7 +110,7 @@ func frontends(namespace, tag string) func(context.Context) error {
 		if name == "edge" {
 			image, replicas = "edge/frontend:"+tag, 2
 		}
-		return deployed(namespace, "frontend", image, replicas)(ctx, name, member)
+		return fleet.Deployed(namespace, "frontend", image, replicas)(ctx, name, member)
 	})
 }
 
@@ -138,7 +140,7 @@ func TestPodinfo(t *testing.T) {
 	files := testdata(t, "podinfo/kustomize")
 	repo := the.repository(t)
 	repo.copy(files, "podinfo")
-	namespace := nameOf(t)
+	namespace := fleet.NameOf(t)
 	repo.write("app/kustomization.yaml", fmt.Sprintf(`
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization

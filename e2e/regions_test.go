@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 )
 
 const acrossRegions = `
@@ -134,7 +136,7 @@ func (a regional) await(what string, check func(map[string]appsv1.DeploymentSpec
 // scale asks for another number of replicas in all.
 func (a regional) scale(replicas int) {
 	a.Helper()
-	the.kubectl(a.T, "", "scale", "deployment/web", "-n", a.namespace, fmt.Sprint("--replicas=", replicas))
+	the.Kubectl(a.T, "", "scale", "deployment/web", "-n", a.namespace, fmt.Sprint("--replicas=", replicas))
 }
 
 // serve labels clusters for the application, and takes the label off with a dash.
@@ -146,14 +148,14 @@ func (a regional) serve(clusters ...string) {
 		if off {
 			label = "serves-"
 		}
-		the.kubectl(a.T, "", "label", "--overwrite", "cluster", name, label)
+		the.Kubectl(a.T, "", "label", "--overwrite", "cluster", name, label)
 	}
 }
 
 // patch changes the policy.
 func (a regional) patch(policy string) {
 	a.Helper()
-	the.kubectl(a.T, "", "patch", "propagationpolicy", "web", "-n", a.namespace, "--type=merge", "-p", policy)
+	the.Kubectl(a.T, "", "patch", "propagationpolicy", "web", "-n", a.namespace, "--type=merge", "-p", policy)
 }
 
 // explains checks that explain says each of the words, once it does.
@@ -178,10 +180,10 @@ func (a regional) explains(words ...string) {
 // weight, scales it, moves it by a cluster's label, suspends it, and overrides it
 // region by region.
 func TestRegions(t *testing.T) {
-	a := regional{t, nameOf(t)}
+	a := regional{t, fleet.NameOf(t)}
 	a.serve("east", "west")
 	t.Cleanup(func() { unlabel(t) })
-	the.apply(t, fmt.Sprintf(acrossRegions, a.namespace))
+	the.Apply(t, fmt.Sprintf(acrossRegions, a.namespace))
 	two := images{"east": "nginx:1.29", "west": "nginx:1.29"}
 	a.runs("spread over the two regions that serve it", 6, two)
 	a.explains("carried by PropagationPolicy "+a.namespace+"/web, selected by name", "1 refused by ClusterAffinity", ": edge",
@@ -203,7 +205,7 @@ func TestRegions(t *testing.T) {
 	a.patch(`{"spec":{"suspension":{"dispatching":true}}}`)
 	eventually(t, 30*time.Second, "dispatching is suspended", a.suspended)
 	a.scale(3)
-	the.apply(t, fmt.Sprintf(perRegion, a.namespace))
+	the.Apply(t, fmt.Sprintf(perRegion, a.namespace))
 	eventually(t, 30*time.Second, "it is decided nevertheless", a.decided("east 2, edge 1"))
 	a.runs("as before while it is suspended", 6, two)
 	a.patch(`{"spec":{"suspension":null}}`)
@@ -212,7 +214,7 @@ func TestRegions(t *testing.T) {
 	a.explains("runs on east 2, edge 1", "OverridePolicy "+a.namespace+"/mirrors, rule 0, in east", "OverridePolicy "+a.namespace+"/mirrors, rule 1, in edge",
 		`"nginx:1.29" → "mirror.eu.example/nginx:1.29"`)
 
-	the.kubectl(t, "", "delete", "overridepolicy", "mirrors", "-n", a.namespace)
+	the.Kubectl(t, "", "delete", "overridepolicy", "mirrors", "-n", a.namespace)
 	a.runs("without the override", 3, two)
 }
 

@@ -40,7 +40,7 @@ func startReplicas(t *testing.T) *replicas {
 	}
 	t.Cleanup(store.Stop)
 	r := &replicas{flags: []string{"--etcd-servers", store.Endpoints()[0], "--seal-key-file", filepath.Join(dir, "seal.key")}}
-	r.world = own(t, fleet.Options{Dir: dir, Members: []string{"solo"}, HubArgs: r.flags})
+	r.world = of(fleet.Own(t, fleet.Options{Dir: dir, Members: []string{"solo"}, HubArgs: r.flags}))
 	r.Hub.Name += " a"
 	return r
 }
@@ -120,7 +120,7 @@ func TestAnOldLeaderThatWakes(t *testing.T) {
 	solo := r.members["solo"]
 
 	kubectl(t, a, many(ns, "nginx:1.29"), true)
-	eventually(t, time.Minute, "some Deployments have arrived", func(ctx context.Context) error {
+	r.Eventually(t, time.Minute, "some Deployments have arrived", func(ctx context.Context) error {
 		return someIn(ctx, solo, ns, "nginx:1.29")
 	})
 	if err := a.Pause(); err != nil {
@@ -136,7 +136,7 @@ func TestAnOldLeaderThatWakes(t *testing.T) {
 	for i := range manyApps / 2 {
 		kubectlRun(t, b, "", "delete", "deployment", fmt.Sprintf("web-%d", i), "-n", ns, "--wait=false")
 	}
-	eventually(t, 2*time.Minute, "the member has what is wanted", func(ctx context.Context) error {
+	r.Eventually(t, 2*time.Minute, "the member has what is wanted", func(ctx context.Context) error {
 		return onlyHas(ctx, solo, ns, "nginx:1.30", manyApps/2)
 	})
 	bHub, err := fleet.Client(b)
@@ -154,7 +154,7 @@ func TestAnOldLeaderThatWakes(t *testing.T) {
 	if err := a.Resume(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, time.Minute, "the old leader has found out", func(context.Context) error {
+	r.Eventually(t, time.Minute, "the old leader has found out", func(context.Context) error {
 		if said(t, a, "the loops have stopped, and wait for the lease again") == 0 {
 			return errors.New("it has not")
 		}
@@ -184,7 +184,7 @@ func TestAnOldLeaderThatWakes(t *testing.T) {
 		leader(t, map[*localfleet.Process]int{a: led})
 	}
 	kubectl(t, a, many(ns, "nginx:1.31"), false)
-	eventually(t, 2*time.Minute, "changes arrive", func(ctx context.Context) error { return onlyHas(ctx, solo, ns, "nginx:1.31", manyApps) })
+	r.Eventually(t, 2*time.Minute, "changes arrive", func(ctx context.Context) error { return onlyHas(ctx, solo, ns, "nginx:1.31", manyApps) })
 	if a.PID() != pid {
 		t.Error("it is another process")
 	}

@@ -1,14 +1,12 @@
 package e2e
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 	"github.com/flotilla-io/flotilla/internal/gitserver"
 )
 
@@ -22,7 +20,7 @@ type repository struct {
 // repository makes an empty repository named after the test.
 func (w *world) repository(t *testing.T) *repository {
 	t.Helper()
-	name := nameOf(t)
+	name := fleet.NameOf(t)
 	if err := w.Git.Create(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
@@ -30,43 +28,6 @@ func (w *world) repository(t *testing.T) *repository {
 	r.git("init", "--quiet", "--initial-branch=main")
 	r.git("remote", "add", "origin", r.url)
 	return r
-}
-
-// nameOf turns a test's name into one that Kubernetes and Git accept. A test that runs
-// again in this process has another one: what the first one left may not be gone yet.
-func nameOf(t *testing.T) string {
-	t.Helper()
-	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-", ".", "-", ",", "", "'", "").Replace(t.Name()))
-	return again(t, strings.Trim(name[:min(len(name), 58)], "-"))
-}
-
-// again is a name, and another one if the test runs again in this process.
-func again(t *testing.T, name string) string {
-	t.Helper()
-	if n := times.of(t); n > 1 {
-		return fmt.Sprint(name, "-", n)
-	}
-	return name
-}
-
-// times counts how often each test has run.
-var times = runs{counts: map[string]int{}, known: map[*testing.T]int{}}
-
-type runs struct {
-	mu     sync.Mutex
-	counts map[string]int
-	known  map[*testing.T]int
-}
-
-// of is 1 for the first run of a test.
-func (r *runs) of(t *testing.T) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, seen := r.known[t]; !seen {
-		r.counts[t.Name()]++
-		r.known[t] = r.counts[t.Name()]
-	}
-	return r.known[t]
 }
 
 func (r *repository) git(args ...string) string {

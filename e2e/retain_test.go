@@ -15,6 +15,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 )
 
 // scaled is an application that an autoscaler in the member scales: it asks for
@@ -71,7 +72,7 @@ spec:
 // TestWhatMembersOwn follows an application from Git whose replicas belong to an
 // autoscaler in the member, and whose ConfigMap and Secret follow it.
 func TestWhatMembersOwn(t *testing.T) {
-	namespace := nameOf(t)
+	namespace := fleet.NameOf(t)
 	repo := the.repository(t)
 	repo.write("app/app.yaml", fmt.Sprintf(scaled, namespace, "nginx:1.28"))
 	repo.push("an application")
@@ -86,7 +87,7 @@ func TestWhatMembersOwn(t *testing.T) {
 			return nil
 		}
 	}
-	eventually(t, time.Minute, "it runs in both", both(deployed(namespace, "web", "nginx:1.28", 1)))
+	eventually(t, time.Minute, "it runs in both", both(fleet.Deployed(namespace, "web", "nginx:1.28", 1)))
 	eventually(t, 30*time.Second, "what it reads is there, too", both(func(ctx context.Context, _ string, member client.Client) error {
 		if err := member.Get(ctx, types.NamespacedName{Namespace: namespace, Name: "settings"}, &corev1.ConfigMap{}); err != nil {
 			return err
@@ -102,16 +103,16 @@ func TestWhatMembersOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, time.Minute, "the autoscaler scales in east", func(ctx context.Context) error {
-		return deployed(namespace, "web", "nginx:1.28", 3)(ctx, "east", the.members["east"])
+		return fleet.Deployed(namespace, "web", "nginx:1.28", 3)(ctx, "east", the.members["east"])
 	})
 	repo.write("app/app.yaml", fmt.Sprintf(scaled, namespace, "nginx:1.29"))
 	second := repo.push("a new image")
 	the.applied(t, namespace, second, time.Minute)
 	eventually(t, 30*time.Second, "the new image has the replicas that the member wants", func(ctx context.Context) error {
-		if err := deployed(namespace, "web", "nginx:1.29", 3)(ctx, "east", the.members["east"]); err != nil {
+		if err := fleet.Deployed(namespace, "web", "nginx:1.29", 3)(ctx, "east", the.members["east"]); err != nil {
 			return err
 		}
-		return deployed(namespace, "web", "nginx:1.29", 1)(ctx, "west", the.members["west"])
+		return fleet.Deployed(namespace, "web", "nginx:1.29", 1)(ctx, "west", the.members["west"])
 	})
 	repo.reported(t, second, "success 2/2 clusters ready")
 
@@ -133,25 +134,25 @@ func TestWhatMembersOwn(t *testing.T) {
 // TestDriftReported leaves what somebody changed by hand as it is where the
 // policy says so, and tells of it; then it is told to revert.
 func TestDriftReported(t *testing.T) {
-	namespace := nameOf(t)
+	namespace := fleet.NameOf(t)
 	manifests := strings.Replace(fmt.Sprintf(byHandApp, namespace, "nginx:1.29"), "  placement:\n", "  drift: Report\n  placement:\n", 1)
-	the.apply(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+namespace+"}\n---\n"+manifests)
+	the.Apply(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+namespace+"}\n---\n"+manifests)
 	member := the.members["west"]
 	key := types.NamespacedName{Namespace: namespace, Name: "web"}
 	eventually(t, time.Minute, "the Deployment is ready", func(ctx context.Context) error {
-		return deployed(namespace, "web", "nginx:1.29", 1)(ctx, "west", member)
+		return fleet.Deployed(namespace, "web", "nginx:1.29", 1)(ctx, "west", member)
 	})
 	inMember(t, "west", "set", "image", "deployment/web", "web=nginx:edited", "-n", namespace)
 	eventually(t, 30*time.Second, "the binding tells of the change", func(ctx context.Context) error {
 		return drifted(ctx, key, metav1.ConditionTrue, "DriftReported", "west", "image")
 	})
-	if err := deployed(namespace, "web", "nginx:edited", 1)(t.Context(), "west", member); err != nil && strings.Contains(err.Error(), "runs") {
+	if err := fleet.Deployed(namespace, "web", "nginx:edited", 1)(t.Context(), "west", member); err != nil && strings.Contains(err.Error(), "runs") {
 		t.Errorf("the change is to be reported, not reverted: %v", err)
 	}
 
-	the.kubectl(t, "", "patch", "pp", "web", "-n", namespace, "--type=merge", "-p", `{"spec":{"drift":"Revert"}}`)
+	the.Kubectl(t, "", "patch", "pp", "web", "-n", namespace, "--type=merge", "-p", `{"spec":{"drift":"Revert"}}`)
 	eventually(t, 30*time.Second, "the image is put back", func(ctx context.Context) error {
-		return deployed(namespace, "web", "nginx:1.29", 1)(ctx, "west", member)
+		return fleet.Deployed(namespace, "web", "nginx:1.29", 1)(ctx, "west", member)
 	})
 	eventually(t, 30*time.Second, "the binding tells what was put back", func(ctx context.Context) error {
 		return drifted(ctx, key, metav1.ConditionFalse, "DriftReverted", "west", "image")

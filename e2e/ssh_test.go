@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 	"github.com/flotilla-io/flotilla/internal/gitserver"
 	"github.com/flotilla-io/flotilla/internal/localfleet"
 )
@@ -123,7 +124,7 @@ func (s *sshServer) secret(t *testing.T, namespace, hostKey string) string {
 // the known one.
 func TestSSH(t *testing.T) {
 	server := startSSH(t)
-	namespace := nameOf(t)
+	namespace := fleet.NameOf(t)
 	bare := filepath.Join(server.dir, "fleet.git")
 	if _, err := gitserver.Git(t.Context(), "", "init", "--quiet", "--bare", "--initial-branch=main", bare); err != nil {
 		t.Fatal(err)
@@ -134,14 +135,14 @@ func TestSSH(t *testing.T) {
 	repo.write("app/web.yaml", fmt.Sprintf(byHandApp, namespace, "nginx:1.29"))
 	first := repo.push("first")
 
-	the.kubectl(t, "", "create", "namespace", namespace)
-	the.apply(t, server.secret(t, namespace, "client.pub"))
+	the.Kubectl(t, "", "create", "namespace", namespace)
+	the.Apply(t, server.secret(t, namespace, "client.pub"))
 	the.follow(t, repo.url, "secretRef: {name: ssh}", "")
 	message := the.refused(t, "GitRepository", namespace, "HostKeyNotTrusted")
 	if !strings.Contains(message, "known_hosts") {
 		t.Errorf("a server with another key is refused without naming known_hosts: %s", message)
 	}
 
-	the.apply(t, server.secret(t, namespace, "host.pub"))
+	the.Apply(t, server.secret(t, namespace, "host.pub"))
 	the.applied(t, namespace, first, time.Minute)
 }

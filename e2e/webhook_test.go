@@ -99,17 +99,17 @@ webhooks:
 // nothing else does; when it is back, they go on.
 func TestWebhookInterpreter(t *testing.T) {
 	server := newCrawlerServer(t)
-	namespace := nameOf(t)
+	namespace := fleet.NameOf(t)
 	t.Cleanup(func() { gone(t) }) // or a later run would find it on its way out
-	the.apply(t, crawlers)
+	the.Apply(t, crawlers)
 	eventually(t, time.Minute, "the control plane serves the kind", func(ctx context.Context) error {
 		list := &unstructured.UnstructuredList{}
 		list.SetAPIVersion("web.example.io/v1")
 		list.SetKind("CrawlerList")
 		return the.hub.List(ctx, list)
 	})
-	the.apply(t, fmt.Sprintf(hook, server.URL+"/interpret", server.bundle()))
-	the.apply(t, fmt.Sprintf(crawling, namespace))
+	the.Apply(t, fmt.Sprintf(hook, server.URL+"/interpret", server.bundle()))
+	the.Apply(t, fmt.Sprintf(crawling, namespace))
 
 	crawler := object("web.example.io/v1", "Crawler", namespace, "news")
 	eventually(t, 90*time.Second, "the spiders are divided", spiders(crawler, 1))
@@ -197,7 +197,7 @@ func hangs(t *testing.T, server *crawlerServer, namespace string, crawler *unstr
 	patch(t, the.hub, crawler, map[string]any{"spiders": int64(6)})
 	server.asked(t)
 
-	the.apply(t, fmt.Sprintf(byHandApp, namespace, "nginx:1.29"))
+	the.Apply(t, fmt.Sprintf(byHandApp, namespace, "nginx:1.29"))
 	begin := time.Now()
 	eventually(t, 20*time.Second, "a Deployment goes its way", the.inEveryMember(
 		func(ctx context.Context, _ string, member client.Client) error {

@@ -3,7 +3,7 @@
 // clients of all of them.
 //
 // In go a folder, the members' names and further flags; out come processes to stop,
-// kill and pause, clients, and what programs print. Whoever starts a fleet stops it. The
-// package judges nothing: what is to be true of a fleet is said by the tests of the
-// rooms around it.
+// kill and pause, clients, what programs print, and when a check fails, what the fleet
+// was doing. Whoever starts a fleet stops it. What is to be true of one is said by the
+// tests of the rooms around it.
 package fleet

@@ -35,6 +35,23 @@ func Until(ctx context.Context, every, within time.Duration, check func(ctx cont
 	return nil
 }
 
+// Eventually waits until check returns nil, and fails the test with its last answer,
+// and what the fleet was doing, if it does not. Within is how long that takes at most on
+// an idle machine.
+func (f *Fleet) Eventually(t testing.TB, within time.Duration, what string, check func(ctx context.Context) error) {
+	t.Helper()
+	f.Before(t, Slack*within, what, check)
+}
+
+// Before is like Eventually, for what must not wait for something that takes as long as
+// that on any machine.
+func (f *Fleet) Before(t testing.TB, within time.Duration, what string, check func(ctx context.Context) error) {
+	t.Helper()
+	if err := Until(t.Context(), 100*time.Millisecond, within, check); err != nil {
+		t.Fatalf("%s: %v\n%s", what, err, f.Evidence(t))
+	}
+}
+
 // Main runs the tests of a package on one fleet, which start makes in the folder that it
 // is given. It returns the exit code. Where something failed the folder stays: logs are
 // in it.
@@ -78,4 +95,19 @@ func Folder(t testing.TB) string {
 		}
 	})
 	return dir
+}
+
+// Own starts a fleet for one test, with members that are joined, and stops it after.
+func Own(t testing.TB, opts Options) *Fleet {
+	t.Helper()
+	f, err := StartJoined(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
 }

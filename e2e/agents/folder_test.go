@@ -1,4 +1,4 @@
-package e2e
+package agents
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 )
 
 // saysSince waits until a program has logged something since an offset of its log.
@@ -37,7 +38,7 @@ func saysSince(t *testing.T, log string, since int64, says string) {
 // TestAFolderOfAnAgentWhoseClusterHasLeft starts an agent, whose hub is away, from what it
 // kept before its cluster left the fleet: nothing comes back.
 func TestAFolderOfAnAgentWhoseClusterHasLeft(t *testing.T) {
-	s := the.site(t, again(t, "left"))
+	s := the.site(t, fleet.Again(t, "left"))
 	eventually(t, time.Minute, "the cluster is ready", the.judged(s.name, metav1.ConditionTrue))
 	the.work(t, s.name, "kept", "1", "kept")
 	eventually(t, time.Minute, "the member has it", values(s.client, map[string]string{"kept": "1"}))
@@ -62,7 +63,7 @@ func TestAFolderOfAnAgentWhoseClusterHasLeft(t *testing.T) {
 		}
 		return the.judged(s.name, metav1.ConditionTrue)(ctx)
 	})
-	the.flotilla(t, "unregister", s.name, "--cluster-kubeconfig", s.member.Kubeconfig, "--karmada-config", the.Hub.Kubeconfig)
+	the.Flotilla(t, "unregister", s.name, "--cluster-kubeconfig", s.member.Kubeconfig, "--karmada-config", the.Hub.Kubeconfig)
 	gone := values(s.client, map[string]string{"kept": ""})
 	if err := gone(t.Context()); err != nil {
 		t.Fatal(err)
@@ -99,7 +100,7 @@ func TestAFolderOfAnAgentWhoseClusterHasLeft(t *testing.T) {
 // TestAnOlderCopyOfAnAgentsFolder starts an agent, whose hub is away, from what it kept
 // some time ago: nothing goes back in its member, and it goes on when the hub is there.
 func TestAnOlderCopyOfAnAgentsFolder(t *testing.T) {
-	s := the.site(t, again(t, "older"))
+	s := the.site(t, fleet.Again(t, "older"))
 	eventually(t, time.Minute, "the cluster is ready", the.judged(s.name, metav1.ConditionTrue))
 	the.work(t, s.name, "changed", "1", "changed")
 	the.work(t, s.name, "moved", "1", "moved")

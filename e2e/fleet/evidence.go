@@ -1,4 +1,4 @@
-package e2e
+package fleet
 
 import (
 	"context"
@@ -41,20 +41,20 @@ var explained = []schema.GroupVersionKind{
 	{Group: "work.karmada.io", Version: "v1alpha1", Kind: "Work"},
 }
 
-// evidence says what the fleet is doing: how far the objects of the test's namespaces
+// Evidence says what the fleet is doing: how far the objects of the test's namespaces
 // are, or of all if there are none of its name, what was told of them, and what the
 // programs logged last.
-func (w *world) evidence(t testing.TB) string {
+func (f *Fleet) Evidence(t testing.TB) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), lookTimeout)
 	defer cancel()
 	var out strings.Builder
 	root, _, _ := strings.Cut(t.Name(), "/")
-	own := w.namespacesOf(ctx, strings.Trim(strings.ToLower(root), "-"))
-	section(&out, "objects", w.objects(ctx, own), shownObjects)
-	section(&out, "events", w.events(ctx, own), shownEvents)
-	section(&out, "the log of the control plane on "+strings.Join(own, ", "), mentions(logged(w.Hub), own), shownLines)
-	section(&out, "the log of the control plane", logged(w.Hub), shownLines)
-	for _, p := range w.others() {
+	own := f.namespacesOf(ctx, strings.Trim(strings.ToLower(root), "-"))
+	section(&out, "objects", f.objects(ctx, own), shownObjects)
+	section(&out, "events", f.events(ctx, own), shownEvents)
+	section(&out, "the log of the control plane on "+strings.Join(own, ", "), mentions(logged(f.Hub), own), shownLines)
+	section(&out, "the log of the control plane", logged(f.Hub), shownLines)
+	for _, p := range f.others() {
 		section(&out, "the log of "+p.Name, logged(p), shownMore)
 	}
 	return out.String()
@@ -78,9 +78,9 @@ func section(out *strings.Builder, title string, list []string, most int) {
 
 // namespacesOf returns the namespaces of a test, by their names; if there are none,
 // those that are nobody's but a test's.
-func (w *world) namespacesOf(ctx context.Context, test string) []string {
+func (f *Fleet) namespacesOf(ctx context.Context, test string) []string {
 	var list corev1.NamespaceList
-	if err := w.hub.List(ctx, &list); err != nil {
+	if err := f.Client.List(ctx, &list); err != nil {
 		return nil
 	}
 	var own, others []string
@@ -100,12 +100,12 @@ func (w *world) namespacesOf(ctx context.Context, test string) []string {
 
 // objects returns a line for each object that says how far it is. Of Works there are
 // those that are not applied as they should be.
-func (w *world) objects(ctx context.Context, namespaces []string) []string {
+func (f *Fleet) objects(ctx context.Context, namespaces []string) []string {
 	var out []string
 	for _, kind := range explained {
 		var list unstructured.UnstructuredList
 		list.SetGroupVersionKind(kind)
-		if err := w.hub.List(ctx, &list); err != nil {
+		if err := f.Client.List(ctx, &list); err != nil {
 			out = append(out, fmt.Sprintf("%s: %v", kind.Kind, err))
 			continue
 		}
@@ -142,11 +142,11 @@ func describe(obj *unstructured.Unstructured) string {
 	return strings.Join(strings.Fields(line), " ")
 }
 
-func (w *world) events(ctx context.Context, namespaces []string) []string {
+func (f *Fleet) events(ctx context.Context, namespaces []string) []string {
 	var out []string
 	for _, namespace := range namespaces {
 		var list corev1.EventList
-		if err := w.hub.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		if err := f.Client.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 			out = append(out, err.Error())
 			continue
 		}
@@ -159,10 +159,10 @@ func (w *world) events(ctx context.Context, namespaces []string) []string {
 }
 
 // others are the members.
-func (w *world) others() []*localfleet.Process {
+func (f *Fleet) others() []*localfleet.Process {
 	var all []*localfleet.Process
-	for _, name := range slices.Sorted(maps.Keys(w.Members)) {
-		all = append(all, w.Members[name])
+	for _, name := range slices.Sorted(maps.Keys(f.Members)) {
+		all = append(all, f.Members[name])
 	}
 	return all
 }

@@ -1,4 +1,4 @@
-package e2e
+package agents
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/e2e/fleet"
 )
 
 const (
@@ -63,13 +64,13 @@ func (w *world) blamed(ctx context.Context, s *site) []string {
 // TestFrozenAgent stops an agent for longer than its Lease lasts, as a machine that hangs
 // would: once awake it goes on at once, and the member, which was never touched, is not blamed.
 func TestFrozenAgent(t *testing.T) {
-	namespace := nameOf(t)
-	s := the.site(t, again(t, "frozen"))
+	namespace := fleet.NameOf(t)
+	s := the.site(t, fleet.Again(t, "frozen"))
 	eventually(t, time.Minute, "the cluster is ready", the.judged(s.name, metav1.ConditionTrue))
-	the.apply(t, fmt.Sprintf(pulled, namespace, 2, s.name))
+	the.Apply(t, fleet.App(namespace, 2, s.name))
 	runs := func(replicas int32) func(context.Context) error {
 		return func(ctx context.Context) error {
-			return deployed(namespace, "web", "nginx:1.29", replicas)(ctx, s.name, s.client)
+			return fleet.Deployed(namespace, "web", "nginx:1.29", replicas)(ctx, s.name, s.client)
 		}
 	}
 	eventually(t, time.Minute, "the application runs", runs(2))
@@ -84,7 +85,7 @@ func TestFrozenAgent(t *testing.T) {
 		}
 		return err
 	})
-	the.kubectl(t, fmt.Sprintf(pulled, namespace, 3, s.name), "apply", "-f", "-")
+	the.Kubectl(t, fleet.App(namespace, 3, s.name), "apply", "-f", "-")
 	woke := time.Now()
 	if err := s.agent.Resume(); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package e2e
+package agents
 
 import (
 	"context"
@@ -28,17 +28,6 @@ import (
 	"github.com/flotilla-io/flotilla/internal/registration"
 )
 
-// Time in the tests of pull mode: an hour without the control plane is what ends an
-// agent's certificate and has its cluster be given up on.
-const (
-	agentCertificate = 20 * time.Second
-	silence          = 5 * time.Second
-)
-
-// pullFlags have the control plane of the world keep that time. Members in push
-// mode have neither certificates of the control plane nor leases.
-var pullFlags = []string{"--agent-certificate-duration", agentCertificate.String(), "--cluster-monitor-grace-period", silence.String()}
-
 // site is a member in pull mode: a cluster, its agent, and the link between the
 // agent and the control plane.
 type site struct {
@@ -62,7 +51,7 @@ func (w *world) site(t *testing.T, name string) *site {
 	if s.client, err = fleet.Client(s.member); err != nil {
 		t.Fatal(err)
 	}
-	printed := strings.Fields(w.flotilla(t, "token", "create", "--cluster-name", name, "--print-register-command=agent"))
+	printed := strings.Fields(w.Flotilla(t, "token", "create", "--cluster-name", name, "--print-register-command=agent"))
 	line := printed[max(0, slices.Index(printed, "flotilla-agent")):] // there is a warning before
 	at := slices.Index(line, "--hub-endpoint") + 1
 	if line[0] != "flotilla-agent" || at == 0 {
@@ -117,16 +106,6 @@ func (w *world) forget(t *testing.T, name string) {
 	}
 }
 
-// flotilla runs the command line against the control plane.
-func (w *world) flotilla(t *testing.T, args ...string) string {
-	t.Helper()
-	out, err := run(t.Context(), nil, "flotilla", append([]string{args[0], "--kubeconfig", w.Hub.Kubeconfig}, args[1:]...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
 // expiry returns when the agent's certificate ends.
 func (s *site) expiry(t *testing.T) time.Time {
 	t.Helper()
@@ -160,55 +139,20 @@ func (w *world) judged(name string, want metav1.ConditionStatus) func(context.Co
 	}
 }
 
-// pulled is an application for two clusters that are pushed to and one that pulls.
-const pulled = `
-apiVersion: v1
-kind: Namespace
-metadata: {name: %[1]s}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, namespace: %[1]s, labels: {app: web}}
-spec:
-  replicas: %[2]d
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      containers: [{name: web, image: "nginx:1.29"}]
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: web, namespace: %[1]s}
-data: {replicas: "%[2]d"}
----
-apiVersion: policy.karmada.io/v1alpha1
-kind: PropagationPolicy
-metadata: {name: web, namespace: %[1]s}
-spec:
-  resourceSelectors:
-    - {apiVersion: apps/v1, kind: Deployment}
-    - {apiVersion: v1, kind: ConfigMap, name: web}
-    - {apiVersion: rbac.authorization.k8s.io/v1, kind: Role}
-    - {apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding}
-  placement:
-    clusterAffinity: {clusterNames: [east, west, %[3]s]}
-`
-
 // TestPullMode cuts a member in pull mode off from the control plane until its
 // certificate has expired and its cluster counts as lost. It goes on by itself, an
 // agent that is killed meanwhile too; and once the link is back it gets a
 // certificate, and what is wanted then, without a step in between, a restart of a
 // pod, or an eviction.
 func TestPullMode(t *testing.T) {
-	namespace := nameOf(t)
-	s := the.site(t, again(t, "pull"))
+	namespace := fleet.NameOf(t)
+	s := the.site(t, fleet.Again(t, "pull"))
 	eventually(t, time.Minute, "the cluster is ready", the.judged(s.name, metav1.ConditionTrue))
 	members := map[string]client.Client{"east": the.members["east"], "west": the.members["west"], s.name: s.client}
-	the.apply(t, fmt.Sprintf(pulled, namespace, 2, s.name))
+	the.Apply(t, fleet.App(namespace, 2, s.name))
 	for name, member := range members {
 		eventually(t, time.Minute, "the application runs in "+name, func(ctx context.Context) error {
-			return deployed(namespace, "web", "nginx:1.29", 2)(ctx, name, member)
+			return fleet.Deployed(namespace, "web", "nginx:1.29", 2)(ctx, name, member)
 		})
 	}
 	t.Run("one namespace for one user", func(t *testing.T) { the.oneNamespace(t, namespace, slices.Sorted(maps.Keys(members))) })
@@ -220,10 +164,10 @@ func TestPullMode(t *testing.T) {
 	s.tamper(t, namespace)
 	eventually(t, 30*time.Second, "what was changed in the member is put back", s.says(namespace, "2"))
 	for _, replicas := range []int{3, 5, 4, 6, 3} {
-		the.kubectl(t, fmt.Sprintf(pulled, namespace, replicas, s.name), "apply", "-f", "-")
+		the.Kubectl(t, fleet.App(namespace, replicas, s.name), "apply", "-f", "-")
 		eventually(t, time.Minute, "the clusters that are pushed to have the change", func(ctx context.Context) error {
-			return errors.Join(deployed(namespace, "web", "nginx:1.29", int32(replicas))(ctx, "", the.members["east"]), //nolint:gosec // small
-				deployed(namespace, "web", "nginx:1.29", int32(replicas))(ctx, "", the.members["west"])) //nolint:gosec // small
+			return errors.Join(fleet.Deployed(namespace, "web", "nginx:1.29", int32(replicas))(ctx, "", the.members["east"]), //nolint:gosec // small
+				fleet.Deployed(namespace, "web", "nginx:1.29", int32(replicas))(ctx, "", the.members["west"])) //nolint:gosec // small
 		})
 	}
 	eventually(t, time.Minute, "the cluster counts as lost", the.judged(s.name, metav1.ConditionUnknown))
@@ -249,7 +193,7 @@ func TestPullMode(t *testing.T) {
 
 	s.link.Mend()
 	eventually(t, time.Minute, "the member has the latest state", func(ctx context.Context) error {
-		return errors.Join(deployed(namespace, "web", "nginx:1.29", 3)(ctx, s.name, s.client), s.says(namespace, "3")(ctx))
+		return errors.Join(fleet.Deployed(namespace, "web", "nginx:1.29", 3)(ctx, s.name, s.client), s.says(namespace, "3")(ctx))
 	})
 	eventually(t, time.Minute, "the cluster is ready again", the.judged(s.name, metav1.ConditionTrue))
 	if renewed := s.expiry(t); !renewed.After(expired) {

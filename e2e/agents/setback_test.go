@@ -1,4 +1,4 @@
-package e2e
+package agents
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func (w *world) work(t *testing.T, cluster, name, value string, configMaps ...st
 		spec.Workload.Manifests = append(spec.Workload.Manifests, workv1alpha1.Manifest{RawExtension: runtime.RawExtension{Raw: fmt.Appendf(nil,
 			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":%q},"data":{"value":%q}}`, name, value)}})
 	}
-	eventually(t, time.Minute, "the Work is written", func(ctx context.Context) error {
+	w.Eventually(t, time.Minute, "the Work is written", func(ctx context.Context) error {
 		work := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace(cluster), Name: name}}
 		err := w.hub.Get(ctx, client.ObjectKeyFromObject(work), work)
 		if client.IgnoreNotFound(err) != nil {
@@ -118,7 +118,7 @@ func (w *world) status(t *testing.T) string {
 // cluster in pull mode, also if its agent is away meanwhile; what no Work names is
 // told of, and stays until somebody says otherwise.
 func TestWorksThroughAnAgent(t *testing.T) {
-	s := the.site(t, again(t, "leftovers"))
+	s := the.site(t, fleet.Again(t, "leftovers"))
 	eventually(t, time.Minute, "the cluster is ready", the.judged(s.name, metav1.ConditionTrue))
 	the.work(t, s.name, "hand", "1", "kept", "dropped", "later")
 	eventually(t, time.Minute, "the member has it", values(s.client, map[string]string{"kept": "1", "dropped": "1", "later": "1"}))
@@ -150,7 +150,7 @@ func TestWorksThroughAnAgent(t *testing.T) {
 	if err := values(s.client, map[string]string{"orphan": "1", "other": "1"})(t.Context()); err != nil {
 		t.Errorf("nobody asked: %v", err)
 	}
-	the.flotilla(t, "prune", "--cluster", s.name, "--yes")
+	the.Flotilla(t, "prune", "--cluster", s.name, "--yes")
 	eventually(t, time.Minute, "it goes when somebody says so", values(s.client, map[string]string{"orphan": "", "other": "1"}))
 	eventually(t, 2*time.Minute, "the cluster tells of nothing", the.condition(s.name, clusterv1alpha1.ClusterConditionOrphansFound, ""))
 	the.drop(t, s.name, "other", false)
@@ -186,7 +186,7 @@ func mark(ctx context.Context, member client.Client) (*claims.Mark, error) {
 // run of the control plane than before, and returns by which.
 func (w *world) marked(t *testing.T, cluster string, member client.Client, work, before string) (run string) {
 	t.Helper()
-	eventually(t, 2*time.Minute, "the member carries that it has seen the Work "+work, func(ctx context.Context) error {
+	w.Eventually(t, 2*time.Minute, "the member carries that it has seen the Work "+work, func(ctx context.Context) error {
 		var seen workv1alpha1.Work
 		if err := w.hub.Get(ctx, types.NamespacedName{Namespace: workv1alpha2.ExecutionNamespace(cluster), Name: work}, &seen); err != nil {
 			return err
@@ -226,14 +226,14 @@ func (w *world) again(t *testing.T, meanwhile func()) {
 // on, and the cluster that is pushed to, of which nothing was lost, goes on.
 func TestAnAgentOfAHubThatWasSetBack(t *testing.T) {
 	dir := fleet.Folder(t)
-	w := own(t, fleet.Options{Dir: dir, Members: []string{"solo"}})
+	w := of(fleet.Own(t, fleet.Options{Dir: dir, Members: []string{"solo"}}))
 	s := w.site(t, "away")
 	solo := w.members["solo"]
-	eventually(t, time.Minute, "the cluster is ready", w.judged(s.name, metav1.ConditionTrue))
+	w.Eventually(t, time.Minute, "the cluster is ready", w.judged(s.name, metav1.ConditionTrue))
 	w.work(t, s.name, "changed", "1", "changed")
 	w.work(t, s.name, "removed", "1", "removed")
 	w.work(t, "solo", "pushed", "1", "pushed")
-	eventually(t, time.Minute, "the members have it", func(ctx context.Context) error {
+	w.Eventually(t, time.Minute, "the members have it", func(ctx context.Context) error {
 		return errors.Join(values(s.client, map[string]string{"changed": "1", "removed": "1"})(ctx), values(solo, map[string]string{"pushed": "1"})(ctx))
 	})
 	w.marked(t, "solo", solo, "pushed", "")
@@ -245,16 +245,16 @@ func TestAnAgentOfAHubThatWasSetBack(t *testing.T) {
 	w.drop(t, s.name, "removed", false)
 	w.work(t, s.name, "made", "2", "made")
 	latest := map[string]string{"changed": "2", "removed": "", "made": "2"}
-	eventually(t, time.Minute, "the member has the changes", values(s.client, latest))
+	w.Eventually(t, time.Minute, "the member has the changes", values(s.client, latest))
 	second := w.marked(t, s.name, s.client, "made", first)
 
 	w.again(t, func() { restore(t, backup, store) })
-	eventually(t, 2*time.Minute, "the cluster says that the control plane was set back", w.condition(s.name, clusterv1alpha1.ClusterConditionHeld, "away had seen"))
+	w.Eventually(t, 2*time.Minute, "the cluster says that the control plane was set back", w.condition(s.name, clusterv1alpha1.ClusterConditionHeld, "away had seen"))
 	if out := w.status(t); !strings.Contains(out, "set back to an older backup") || !strings.Contains(out, "flotilla resume hub") {
 		t.Errorf("status says\n%s", out)
 	}
 	w.work(t, "solo", "pushed", "2", "pushed")
-	eventually(t, time.Minute, "the control plane says what it would do in the cluster", func(ctx context.Context) error {
+	w.Eventually(t, time.Minute, "the control plane says what it would do in the cluster", func(ctx context.Context) error {
 		out, err := run(ctx, nil, "flotilla", "resume", "hub", "--dry-run", "--kubeconfig", w.Hub.Kubeconfig)
 		if err != nil || !strings.Contains(out, "take over") || !strings.Contains(out, "in away") {
 			return fmt.Errorf("%w\n%s", err, out)
@@ -269,16 +269,16 @@ func TestAnAgentOfAHubThatWasSetBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	spoil(t, s.client, "made", "2")
-	eventually(t, time.Minute, "the cluster is ready", w.judged(s.name, metav1.ConditionTrue))
+	w.Eventually(t, time.Minute, "the cluster is ready", w.judged(s.name, metav1.ConditionTrue))
 	if err := values(s.client, latest)(t.Context()); err != nil {
 		t.Errorf("a control plane that was set back has changed something: %v", err)
 	}
-	eventually(t, time.Minute, "the other cluster goes on", func(ctx context.Context) error {
+	w.Eventually(t, time.Minute, "the other cluster goes on", func(ctx context.Context) error {
 		return errors.Join(values(solo, map[string]string{"pushed": "2"})(ctx), w.condition("solo", clusterv1alpha1.ClusterConditionHeld, "")(ctx))
 	})
 
-	w.flotilla(t, "resume", "hub")
-	eventually(t, 2*time.Minute, "the control plane goes on", func(ctx context.Context) error {
+	w.Flotilla(t, "resume", "hub")
+	w.Eventually(t, 2*time.Minute, "the control plane goes on", func(ctx context.Context) error {
 		return errors.Join(values(s.client, map[string]string{"changed": "1", "removed": "1", "made": "2"})(ctx), values(solo, map[string]string{"pushed": "2"})(ctx),
 			w.condition(s.name, clusterv1alpha1.ClusterConditionHeld, "")(ctx), w.condition("solo", clusterv1alpha1.ClusterConditionHeld, "")(ctx))
 	})
@@ -286,7 +286,7 @@ func TestAnAgentOfAHubThatWasSetBack(t *testing.T) {
 	w.marked(t, s.name, s.client, "changed", second)
 	w.again(t, func() {})
 	w.work(t, s.name, "changed", "4", "changed")
-	eventually(t, time.Minute, "a control plane that starts anew goes on", values(s.client, map[string]string{"changed": "4", "made": "2"}))
+	w.Eventually(t, time.Minute, "a control plane that starts anew goes on", values(s.client, map[string]string{"changed": "4", "made": "2"}))
 	if err := w.condition(s.name, clusterv1alpha1.ClusterConditionHeld, "")(t.Context()); err != nil {
 		t.Error(err)
 	}

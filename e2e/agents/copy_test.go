@@ -1,4 +1,4 @@
-package e2e
+package agents
 
 import (
 	"context"
@@ -22,11 +22,11 @@ import (
 // it writes nothing to the cluster, and says so; the control plane goes on.
 func TestACopyOfTheControlPlaneBesideIt(t *testing.T) {
 	dir := fleet.Folder(t)
-	w := own(t, fleet.Options{Dir: dir, Members: []string{"solo"}})
+	w := of(fleet.Own(t, fleet.Options{Dir: dir, Members: []string{"solo"}}))
 	solo := w.members["solo"]
 	w.work(t, "solo", "changed", "1", "changed")
 	w.work(t, "solo", "removed", "1", "removed")
-	eventually(t, time.Minute, "the member has it", values(solo, map[string]string{"changed": "1", "removed": "1"}))
+	w.Eventually(t, time.Minute, "the member has it", values(solo, map[string]string{"changed": "1", "removed": "1"}))
 
 	copied, err := w.NewReplica(t.Context(), "copy")
 	if err != nil {
@@ -39,7 +39,7 @@ func TestACopyOfTheControlPlaneBesideIt(t *testing.T) {
 			}
 		}
 	})
-	eventually(t, time.Minute, "the control plane has the cluster", w.judged("solo", "True"))
+	w.Eventually(t, time.Minute, "the control plane has the cluster", w.judged("solo", "True"))
 	if err := errors.Join(copied.Start(), copied.Ready(t.Context())); err != nil {
 		t.Fatal(err)
 	}
@@ -51,12 +51,12 @@ func TestACopyOfTheControlPlaneBesideIt(t *testing.T) {
 
 	w.work(t, "solo", "changed", "2", "changed")
 	w.drop(t, "solo", "removed", false)
-	eventually(t, time.Minute, "the member has the changes", values(solo, map[string]string{"changed": "2", "removed": ""}))
+	w.Eventually(t, time.Minute, "the member has the changes", values(solo, map[string]string{"changed": "2", "removed": ""}))
 	var changed corev1.ConfigMap
 	if err := solo.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "changed"}, &changed); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, time.Minute, "the copy says that it waits", func(ctx context.Context) error {
+	w.Eventually(t, time.Minute, "the copy says that it waits", func(ctx context.Context) error {
 		var c clusterv1alpha1.Cluster
 		if err := beside.Get(ctx, types.NamespacedName{Name: "solo"}, &c); err != nil {
 			return err
@@ -73,8 +73,8 @@ func TestACopyOfTheControlPlaneBesideIt(t *testing.T) {
 			t.Errorf("%s in the copy: %v\n%s", args[0], err, out)
 		}
 	}
-	eventually(t, time.Minute, "the control plane says that there is a copy", func(ctx context.Context) error {
-		out := w.kubectl(t, "", "get", "events", "-A", "-o", "jsonpath={.items[*].reason}")
+	w.Eventually(t, time.Minute, "the control plane says that there is a copy", func(ctx context.Context) error {
+		out := w.Kubectl(t, "", "get", "events", "-A", "-o", "jsonpath={.items[*].reason}")
 		if !strings.Contains(out, clusterv1alpha1.EventReasonCopyRefused) {
 			return errors.New(out)
 		}
