@@ -1,6 +1,9 @@
 # Flotilla. `make help` lists the targets.
 
 GO ?= go
+# What is linked with C cannot say how exact its timers have to be (internal/timerslack),
+# and runs in no image without its libraries.
+export CGO_ENABLED ?= 0
 KUBERNETES_VERSION := v1.36.4
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 

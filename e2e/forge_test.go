@@ -94,7 +94,7 @@ func buildForge() (string, error) {
 		return "", err
 	}
 	binary := filepath.Join(module, "bin", "gitea")
-	_, err = inModule(module, "build", "-tags", "sqlite sqlite_unlock_notify", "-o", binary, "code.gitea.io/gitea")
+	_, err = inModuleWith([]string{"CGO_ENABLED=1"}, module, "build", "-tags", "sqlite sqlite_unlock_notify", "-o", binary, "code.gitea.io/gitea")
 	return binary, err
 }
 

@@ -42,10 +42,13 @@ func buildAhead() {
 
 // inModule runs the go command in the folder of a module, when nothing else wants to
 // compute, and returns what it printed.
-func inModule(dir string, args ...string) (string, error) {
+func inModule(dir string, args ...string) (string, error) { return inModuleWith(nil, dir, args...) }
+
+// inModuleWith does it with more in its environment.
+func inModuleWith(env []string, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(context.Background(), "nice", append([]string{"-n", "10", "go"}, args...)...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.Output()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {

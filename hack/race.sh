@@ -7,6 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+export CGO_ENABLED=1 # the race detector is C
 servers=yes
 if [ "${1:-}" = --no-servers ]; then
 	servers=no

@@ -10,9 +10,14 @@ import (
 
 const (
 	// lookEvery is how often Return looks at the heap.
-	lookEvery = 10 * time.Second
+	lookEvery = time.Second
 	// restful is how many bytes a program at rest allocates at most in that time.
-	restful = 16 << 20
+	restful = 2 << 20
+	// restfulLooks is how many looks in a row have to find a program at rest.
+	restfulLooks = 2
+	// busyLooks is how many looks it keeps what it has after it gave something back: what
+	// comes in bursts wants it again.
+	busyLooks = 5
 	// worthwhile is how many bytes have to be there to be given back: a collection costs
 	// as much CPU time as what lives is large.
 	worthwhile = 96 << 20
@@ -26,14 +31,14 @@ const (
 	freeBytes      = "/memory/classes/heap/free:bytes"
 )
 
-// Return gives memory that a burst has taken back to the machine once the program is at
-// rest. What it returns ends it.
+// Return gives memory that a burst has taken back to the machine seconds after it, and
+// not again for five. What it returns ends it.
 func Return(clk clock.WithTicker) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		ticker := clk.NewTicker(lookEvery)
 		defer ticker.Stop()
-		r := returner{last: now()}
+		r := returner{last: now(), since: busyLooks}
 		for {
 			select {
 			case <-done:
@@ -64,15 +69,29 @@ func now() heap {
 }
 
 // returner knows the heap as it was at the last look.
-type returner struct{ last heap }
+type returner struct {
+	last heap
+	// looks is how many in a row have found a program at rest, since how many the memory
+	// was given back last.
+	looks, since int
+}
 
 // rests reports whether the program is at rest, and has memory that is worth to be given back.
 func (r *returner) rests(is heap) bool {
 	was := r.last
 	r.last = is
+	r.looks++
+	r.since++
+	if is.allocated-was.allocated > restful {
+		r.looks = 0
+	}
 	spare := is.free
 	if is.objects > is.live {
 		spare += is.objects - is.live
 	}
-	return is.allocated-was.allocated <= restful && spare >= worthwhile
+	if r.looks < restfulLooks || r.since < busyLooks || spare < worthwhile {
+		return false
+	}
+	r.since = 0
+	return true
 }

@@ -1,6 +1,10 @@
 package headroom
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
 
 // TestRests: a program that is at work keeps what it has, and one at rest gives back what is
 // worth it.
@@ -16,7 +20,7 @@ func TestRests(t *testing.T) {
 		"at rest, with less than the last one had left": {heap{allocated: 1000 * mib, live: 100 * mib, objects: 90 * mib}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := returner{last: heap{allocated: 1000 * mib}}
+			r := returner{last: heap{allocated: 1000 * mib}, looks: restfulLooks, since: busyLooks}
 			if got := r.rests(tc.is); got != tc.want {
 				t.Errorf("rests = %t, want %t", got, tc.want)
 			}
@@ -24,5 +28,24 @@ func TestRests(t *testing.T) {
 				t.Error("the next look does not begin where this one ended")
 			}
 		})
+	}
+}
+
+// TestWhenMemoryIsGivenBack: at the second look in a row that finds a program at rest, and
+// not again for ten, whatever it takes in between.
+func TestWhenMemoryIsGivenBack(t *testing.T) {
+	r := returner{since: busyLooks}
+	is := heap{live: 100 * mib, objects: 500 * mib}
+	var got []int
+	for look := range 40 {
+		if look%4 == 0 { // a burst
+			is.allocated += 400 * mib
+		}
+		if r.rests(is) {
+			got = append(got, look)
+		}
+	}
+	if diff := cmp.Diff([]int{2, 14, 26, 38}, got); diff != "" {
+		t.Errorf("the looks at which memory is given back (-want +got):\n%s", diff)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/telemetry"
+	"github.com/flotilla-io/flotilla/internal/timerslack"
 )
 
 // Run runs the program by its arguments until it is told to stop by SIGINT or
@@ -18,6 +19,7 @@ func Run(version string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
+	_ = timerslack.Set(timerslack.Usual) // without, rest costs more and nothing else is lost
 	return command.Run(ctx, New(version))
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/telemetry"
+	"github.com/flotilla-io/flotilla/internal/timerslack"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 )
 
@@ -33,6 +34,7 @@ func Run(o Options) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	o.self = true
+	_ = timerslack.Set(timerslack.Usual) // without, rest costs more and nothing else is lost
 	return command.Run(ctx, New(o))
 }
 
