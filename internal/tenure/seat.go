@@ -49,6 +49,12 @@ func seatTimes() Times {
 	return Times{Lease: 40 * time.Second, Deadline: 30 * time.Second, Retry: 10 * time.Second}
 }
 
+// LongestLook is the longest that a seat which waits goes without looking whether the place
+// is free: client-go spreads its looks, so that it is more than twice Retry.
+func LongestLook() time.Duration {
+	return time.Duration(float64(seatTimes().Retry) * (1 + leaderelection.JitterFactor))
+}
+
 // Seat is for a program of which one may act at a time. Unlike a leader it goes on
 // reading when it has lost its Lease, and takes it again when it can: a tenure is one
 // turn of it. What it lets through is written during a turn. Use NewSeat.

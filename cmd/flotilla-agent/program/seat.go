@@ -110,13 +110,16 @@ type offer struct {
 }
 
 const (
-	// offerLooks is how often it is looked whether the hub refuses the agent, offerEvery how
-	// often the place is offered meanwhile, and offerLasts for how long: longer than who waits
-	// takes to see it.
+	// offerLooks is how often it is looked whether the hub refuses the agent, and offerEvery
+	// how often the place is offered meanwhile.
 	offerLooks = 2 * time.Second
 	offerEvery = time.Minute
-	offerLasts = 15 * time.Second
+	// offerAnswer is how long who waits takes to sit down once it has looked.
+	offerAnswer = 3 * time.Second
 )
+
+// offerLasts is for how long a place is offered: longer than who waits takes to see it.
+func offerLasts() time.Duration { return tenure.LongestLook() + offerAnswer }
 
 // run offers the place until ctx ends.
 func (o *offer) run(ctx context.Context) {
@@ -126,7 +129,7 @@ func (o *offer) run(ctx context.Context) {
 		}
 		o.open.Store(true)
 		o.seat.Yield()
-		pause(ctx, offerLasts)
+		pause(ctx, offerLasts())
 		o.open.Store(false)
 		if ctx.Err() == nil {
 			o.seat.Want()
