@@ -18,7 +18,7 @@ import (
 func Run(version string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends what does not heed the first
+	context.AfterFunc(ctx, stop)         // a second signal ends what does not heed the first
 	_ = timerslack.Set(timerslack.Usual) // without, rest costs more and nothing else is lost
 	return command.Run(ctx, New(version))
 }
