@@ -32,7 +32,7 @@ func TestRests(t *testing.T) {
 }
 
 // TestWhenMemoryIsGivenBack: at the second look in a row that finds a program at rest, and
-// not again for ten, whatever it takes in between.
+// not again for five, whatever it takes in between.
 func TestWhenMemoryIsGivenBack(t *testing.T) {
 	r := returner{since: busyLooks}
 	is := heap{live: 100 * mib, objects: 500 * mib}
@@ -45,7 +45,7 @@ func TestWhenMemoryIsGivenBack(t *testing.T) {
 			got = append(got, look)
 		}
 	}
-	if diff := cmp.Diff([]int{2, 14, 26, 38}, got); diff != "" {
+	if diff := cmp.Diff([]int{2, 7, 14, 19, 26, 31, 38}, got); diff != "" {
 		t.Errorf("the looks at which memory is given back (-want +got):\n%s", diff)
 	}
 }

@@ -39,7 +39,7 @@ func TestSet(t *testing.T) {
 	const slack = 3 * time.Millisecond
 	switch err := Set(slack); {
 	case errors.Is(err, errors.ErrUnsupported):
-		t.Skip("linked with C: make test does without")
+		t.Skip("linked with C, as the race detector is: make test looks without it")
 	case err != nil:
 		t.Fatal(err)
 	}

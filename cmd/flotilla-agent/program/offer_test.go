@@ -9,7 +9,7 @@ import (
 )
 
 // TestAnOfferLastsUntilItIsSeen: whoever waits for the place looks every 10 s at the
-// soonest, as client-go spreads its looks. Offered for 15 s, it went unseen every other time.
+// soonest, as client-go spreads its looks. Offered for 15 s, it could go unseen.
 func TestAnOfferLastsUntilItIsSeen(t *testing.T) {
 	longest := time.Duration(0)
 	for range 10_000 {
