@@ -196,6 +196,10 @@ func (l *life) kill(ctx context.Context) error {
 }
 
 func (l *life) remove(ctx context.Context) error {
+	counts, err := l.countWrites(ctx)
+	if err != nil {
+		return err
+	}
 	c, err := l.measured(ctx, func(ctx context.Context) error {
 		return l.each(ctx, func(ctx context.Context, d *appsv1.Deployment) error { return l.Client.Delete(ctx, d) })
 	}, func(ctx context.Context) error {
@@ -205,12 +209,41 @@ func (l *life) remove(ctx context.Context) error {
 		return fmt.Errorf("delete: %w", err)
 	}
 	l.tell("deleted, and gone from all members after", c.seconds, "s", l.goals.remove)
-	l.tell("deleted, writes each", c.writes, "writes", 5)
+	// How often the policy tells that it carries fewer goes by the time, not by what is deleted.
+	policy := float64(counts())
+	l.tell("deleted, writes each", c.writes-policy/float64(l.n), "writes", 5)
+	l.tell("deleted, writes of the policy's counts", policy, "writes", 0)
 	l.tell("deleted, CPU time of the control plane", c.cpu, "s", 0)
 	if err := l.Client.Delete(ctx, l.policy(1)); err != nil {
 		return fmt.Errorf("delete the policy: %w", err)
 	}
 	return nil
+}
+
+// countWrites counts those of the policy's status, until the function that it
+// returns is called.
+func (l *life) countWrites(ctx context.Context) (func() int, error) {
+	policy := l.policy(1)
+	if err := l.Client.Get(ctx, client.ObjectKeyFromObject(policy), policy); err != nil {
+		return nil, fmt.Errorf("read the policy: %w", err)
+	}
+	watcher, err := l.Client.Watch(ctx, &policyv1alpha1.PropagationPolicyList{}, client.InNamespace(l.Namespace),
+		client.MatchingFields{"metadata.name": name}, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: policy.ResourceVersion}})
+	if err != nil {
+		return nil, fmt.Errorf("watch the policy: %w", err)
+	}
+	total := make(chan int)
+	go func() {
+		n := 0
+		for range watcher.ResultChan() {
+			n++
+		}
+		total <- n
+	}()
+	return func() int {
+		watcher.Stop()
+		return <-total
+	}, nil
 }
 
 // each does something with each Deployment, a few at a time.
