@@ -93,6 +93,8 @@ func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 		return "see its source: flotilla trace kustomization/" + object
 	case meta.DependencyNotReadyReason:
 		return "see what it depends on: flotilla get kustomizations -A"
+	case "ClusterSilent":
+		return "see to the cluster that is silent (flotilla get clusters); this follows by itself"
 	case meta.HealthCheckFailedReason, meta.ProgressingReason:
 		return "see which objects: flotilla tree kustomization/" + object
 	case meta.BuildFailedReason, "PathNotFound", "EmptyBuild", "DuplicateObject":

@@ -117,6 +117,7 @@ func TestAdviceIsWhole(t *testing.T) {
 		"nobody has the right":             {"Kustomization", "Forbidden", refused + acts + "an administrator\x1b writes this", "an administrator writes this"},
 		"another refusal":                  {"Kustomization", "Forbidden", "exceeded quota", "put right what it says, then: flotilla reconcile kustomization web -n shop"},
 		"a message of somebody else":       {"Kustomization", "InvalidObject", acts + command, "put right what it says, then: flotilla reconcile kustomization web -n shop"},
+		"a cluster is not heard of":        {"Kustomization", "ClusterSilent", "health is not known", "see to the cluster that is silent (flotilla get clusters); this follows by itself"},
 		"an address that is not allowed":   {"GitRepository", "AddressNotAllowed", refused + "10.0.0.1 leads to a private address; an administrator can allow that with --source-networks", "an administrator can allow that with --source-networks"},
 		"a name that leads there":          {"GitRepository", "AddressNotAllowed", "git is not there; an administrator can allow networks with --source-networks", "an administrator can allow networks with --source-networks"},
 		"an address that nobody may allow": {"GitRepository", "AddressNotAllowed", "it leads to the control plane itself, where no source may be", "put right what it says, then: flotilla reconcile source git web -n shop"},
