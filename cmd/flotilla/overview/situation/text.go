@@ -154,7 +154,11 @@ func (t *text) table(s table) {
 	w := tabwriter.NewWriter(&t.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  "+strings.Join(s.header, "\t"))
 	for _, r := range shown {
-		fmt.Fprintln(w, "  "+strings.Join(r.cells, "\t"))
+		cells := make([]string, len(r.cells))
+		for i, cell := range r.cells {
+			cells[i] = orElse(Clean(cell), "-") // most are written by others
+		}
+		fmt.Fprintln(w, "  "+strings.Join(cells, "\t"))
 	}
 	_ = w.Flush() // into memory
 	if left > 0 {
@@ -177,7 +181,7 @@ func (f Fleet) sources(opts TextOptions) table {
 		if r.Fetched != nil {
 			fetched = ago(opts.Now, r.Fetched.Time)
 		}
-		s.rows = append(s.rows, row{[]string{r.Namespace, r.Name, ShortRevision(r.Revision), r.State.word(), fetched, Clean(r.URL)}, r.State == Ready})
+		s.rows = append(s.rows, row{[]string{r.Namespace, r.Name, ShortRevision(r.Revision), r.State.word(), fetched, r.URL}, r.State == Ready})
 	}
 	return s
 }
@@ -191,7 +195,7 @@ func (f Fleet) kustomizations(opts TextOptions) table {
 		k := &f.Kustomizations[i]
 		cells := []string{k.Namespace, k.Name, ShortRevision(k.Revision), k.State.word(), k.Clusters.text(), fmt.Sprint(k.Objects), k.Source}
 		if opts.Wide {
-			cells = append(cells, k.Path, orElse(Clean(k.Message), "-"))
+			cells = append(cells, k.Path, k.Message)
 		}
 		s.rows = append(s.rows, row{cells, k.State == Ready})
 	}
@@ -205,12 +209,12 @@ func (f Fleet) clusters(opts TextOptions) table {
 	}
 	for i := range f.Clusters {
 		c := &f.Clusters[i]
-		cells := []string{c.Name, c.word(), orElse(cut(Clean(c.Version), mostVersion), "-"), orElse(Clean(c.Mode), "-"), "-", c.Templates.text(), c.agent(opts.Now)}
+		cells := []string{c.Name, c.word(), cut(Clean(c.Version), mostVersion), c.Mode, "-", c.Templates.text(), c.agent(opts.Now)}
 		if c.Nodes != nil {
 			cells[4] = c.Nodes.text()
 		}
 		if opts.Wide {
-			cells = append(cells, orElse(Clean(c.CPU), "-"), orElse(Clean(c.Memory), "-"), orElse(Clean(c.Provider), "-"), orElse(Clean(c.Region), "-"), orElse(strings.Join(c.Taints, ","), "-"), orElse(Clean(c.Message), "-"))
+			cells = append(cells, c.CPU, c.Memory, c.Provider, c.Region, strings.Join(c.Taints, ","), c.Message)
 		}
 		s.rows = append(s.rows, row{cells, c.State == Ready})
 	}
@@ -270,7 +274,7 @@ func (t *text) problems(problems []Problem) {
 			where = " in " + t.names(p.Clusters)
 		}
 		t.line("  %2d  %s%s: %s", i+1, p.Object(), where, clip(Clean(p.text()), t.opts.Wide))
-		t.line("      next: %s", p.Next)
+		t.line("      next: %s", Clean(p.Next))
 	}
 	if left := len(problems) - most; left > 0 {
 		t.line("  and %d more: -o wide shows all", left)
@@ -296,7 +300,7 @@ func (t *text) notes(notes []Note) {
 	}
 	for i, n := range notes[:min(most, len(notes))] {
 		t.line("  %2d  %s", i+1, strings.TrimPrefix(n.object()+": "+clip(Clean(n.Message), t.opts.Wide), ": "))
-		t.line("      next: %s", n.Next)
+		t.line("      next: %s", Clean(n.Next))
 	}
 	if left := len(notes) - most; left > 0 {
 		t.line("  and %d more: -o wide shows all", left)

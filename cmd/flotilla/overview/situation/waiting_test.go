@@ -26,14 +26,21 @@ func TestDeletionsThatWaitAreShown(t *testing.T) {
 	}
 }
 
-// TestForeignTextObeysNothing: what an agent or a member says of itself is text, and
-// nothing that a terminal would do.
+// TestForeignTextObeysNothing: what an agent or a member says of itself, and what tenants
+// write into their objects, is text, and nothing that a terminal would do.
 func TestForeignTextObeysNothing(t *testing.T) {
 	text := func(said string, wide bool) string {
 		var out strings.Builder
-		f := Fleet{Clusters: []Cluster{{
-			Name: "north", Version: said, Mode: said, Provider: said, Region: said, CPU: said, Memory: said, Message: said,
-		}}}
+		f := Fleet{
+			Clusters: []Cluster{{
+				Name: "north", Version: said, Mode: said, Provider: said, Region: said, CPU: said, Memory: said, Message: said,
+				Taints: []string{said},
+			}},
+			Sources:        []Source{{Name: "shop", Revision: said, URL: said}},
+			Kustomizations: []Kustomization{{Name: "shop", Revision: said, Source: said, Path: said, Message: said}},
+			Problems:       []Problem{{Kind: "Kustomization", Name: "shop", Message: said, Symptom: said, Next: said}},
+			Notes:          []Note{{Kind: "Kustomization", Name: "shop", Message: said, Next: said}},
+		}
 		if err := f.Text(&out, TextOptions{Wide: wide}); err != nil {
 			t.Fatal(err)
 		}
