@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -183,7 +187,7 @@ func current(template *unstructured.Unstructured, b workv1alpha2.Binding) bool {
 type view struct {
 	generation int64
 	digest     string
-	kind       string
+	kind       schema.GroupKind
 	items      map[string]*workv1alpha2.AggregatedStatusItem
 	// truncated says that statuses were left out of items.
 	truncated bool
@@ -195,7 +199,7 @@ func newView(template *unstructured.Unstructured, b workv1alpha2.Binding, works 
 	v := &view{
 		generation: template.GetGeneration(),
 		digest:     b.GetAnnotations()[propagation.DigestAnnotation],
-		kind:       template.GetKind(),
+		kind:       template.GroupVersionKind().GroupKind(),
 		items:      map[string]*workv1alpha2.AggregatedStatusItem{},
 		truncated:  meta.IsStatusConditionTrue(b.BindingStatus().Conditions, workv1alpha2.StatusTruncated),
 	}
@@ -362,8 +366,8 @@ func besides(status map[string]any, want int64) string {
 // replaced counts the replicas of a Deployment that an update has yet to
 // replace. As long as they serve, the Deployment counts as healthy (Karmada's
 // rule), but what they serve is not what was rolled out.
-func replaced(kind string, status map[string]any) int64 {
-	if kind != "Deployment" {
+func replaced(kind schema.GroupKind, status map[string]any) int64 {
+	if kind != (schema.GroupKind{Group: appsv1.GroupName, Kind: "Deployment"}) {
 		return 0
 	}
 	all, _ := status["replicas"].(int64)
@@ -371,10 +375,10 @@ func replaced(kind string, status map[string]any) int64 {
 	return all - updated
 }
 
-// verdict judges kinds that have no health but an end.
-func verdict(kind string, status map[string]any) (state State, reason string, known bool) {
+// verdict judges kinds of Kubernetes that have no health but an end.
+func verdict(kind schema.GroupKind, status map[string]any) (state State, reason string, known bool) {
 	switch kind {
-	case "Job":
+	case schema.GroupKind{Group: batchv1.GroupName, Kind: "Job"}:
 		switch {
 		case conditionTrue(status, "Failed"):
 			return Failed, "job failed", true
@@ -382,7 +386,7 @@ func verdict(kind string, status map[string]any) (state State, reason string, kn
 			return Progressing, "job is running", true
 		}
 		return Healthy, "", true
-	case "Pod":
+	case schema.GroupKind{Group: corev1.GroupName, Kind: "Pod"}:
 		if status["phase"] == "Failed" {
 			return Failed, "pod failed", true
 		}

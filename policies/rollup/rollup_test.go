@@ -200,12 +200,6 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-func template(kind string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apps/v1", "kind": kind, "metadata": map[string]any{"namespace": "shop", "name": "web", "generation": int64(3)},
-	}}
-}
-
 func TestHealth(t *testing.T) {
 	digest, err := propagation.Digest(template("Deployment"))
 	if err != nil {
