@@ -96,17 +96,21 @@ type TextOptions struct {
 // Text writes entries as a table.
 func Text(w io.Writer, entries []Entry, opts TextOptions) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(seen, server, namespace, kind, reason, object, source, message string) {
+	row := func(seen, server, namespace string, others ...string) {
+		cells := []string{seen, server}
 		if opts.Namespaces {
-			server += "\t" + namespace
+			cells = append(cells, situation.Clean(namespace))
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", seen, server, kind, reason, object, source, message) // Flush errs
+		for _, cell := range others {
+			cells = append(cells, situation.Clean(cell)) // a member's server says what it likes
+		}
+		_, _ = fmt.Fprintln(table, strings.Join(cells, "\t")) // Flush errs
 	}
 	if !opts.NoHeader {
 		row("LAST SEEN", "CLUSTER", "NAMESPACE", "TYPE", "REASON", "OBJECT", "SOURCE", "MESSAGE")
 	}
 	for _, e := range entries {
-		row(seen(e, opts.Now), e.Server, e.Namespace, e.Type, situation.Clean(e.Reason), e.Kind+"/"+e.Name, situation.Clean(e.Source), situation.Clean(e.Message))
+		row(seen(e, opts.Now), e.Server, e.Namespace, e.Type, e.Reason, e.Kind+"/"+e.Name, e.Source, e.Message)
 	}
 	return table.Flush()
 }

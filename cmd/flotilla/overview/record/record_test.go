@@ -2,6 +2,7 @@ package record_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,5 +87,20 @@ func TestFilter(t *testing.T) {
 				t.Errorf("Has = %v, want %v", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestForeignTextObeysNothing: a member's server may give any text as any field.
+func TestForeignTextObeysNothing(t *testing.T) {
+	const said = "\x1b[2J\x1b[Hweb\n\x1b[8m"
+	entry := record.Of("west", event(said, said, said, said, func(e *corev1.Event) {
+		e.Namespace, e.Type, e.Source.Component = said, said, said
+	}))
+	var out bytes.Buffer
+	if err := record.Text(&out, []record.Entry{entry}, record.TextOptions{Now: now, Namespaces: true}); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); strings.Contains(got, "\x1b") || strings.Count(got, "\n") != 2 {
+		t.Errorf("%q", got)
 	}
 }
