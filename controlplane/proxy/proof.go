@@ -72,7 +72,7 @@ func (l *link) prove(ctx context.Context, now clock.PassiveClock, creds credenti
 		defer l.proof.mu.Unlock()
 		return l.proof.err
 	case <-ctx.Done():
-		return explain(l.cluster, fmt.Errorf("ask who it is: %w", ctx.Err()))
+		return explain(l.cluster, fmt.Errorf("verify which cluster answers: %w", ctx.Err()))
 	}
 }
 
@@ -141,7 +141,7 @@ func (l *link) identity(ctx context.Context, tokens []string) (string, error) {
 func (l *link) ask(ctx context.Context, token string) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.base.JoinPath(identityPath).String(), nil)
 	if err != nil {
-		return "", fmt.Errorf("ask who it is: %w", err)
+		return "", fmt.Errorf("verify which cluster answers: %w", err)
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", userAgent)
@@ -150,7 +150,7 @@ func (l *link) ask(ctx context.Context, token string) (string, error) {
 	}
 	resp, err := l.plain.RoundTrip(req)
 	if err != nil {
-		return "", fmt.Errorf("ask who it is: %w", err)
+		return "", fmt.Errorf("verify which cluster answers: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	switch resp.StatusCode {

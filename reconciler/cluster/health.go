@@ -133,23 +133,33 @@ type threshold struct {
 
 	shown outcome
 	since time.Time // when the answer began to differ from shown; zero: it does not
+	// awaited is since when a member that was ready before the start has not been seen
+	// well; zero: it has, or was not ready before.
+	awaited time.Time
 }
 
+// confirmation is how long a member that was ready before the start may fail until it
+// counts as not ready: it may have died long ago, when nobody looked.
+const confirmation = 5 * time.Second
+
 // newThreshold starts from what the hub says about a member: one that was ready
-// stays so until it has failed for long enough, and any other is taken for what
-// it is first seen as.
-func newThreshold(failure, success time.Duration, wasReady bool) *threshold {
+// stays so until it has failed for long enough to be sure, and any other is taken for
+// what it is first seen as.
+func newThreshold(failure, success time.Duration, wasReady bool, now time.Time) *threshold {
 	t := &threshold{failure: failure, success: success}
 	if wasReady {
-		t.shown = well
+		t.shown, t.awaited = well, now
 	}
 	return t
 }
 
 // turn returns the answer that counts, given the one that was just received.
 func (t *threshold) turn(now time.Time, is outcome) outcome {
-	if t.shown == (outcome{}) || is.ready == t.shown.ready {
+	if t.shown == (outcome{}) || is.ready == t.shown.ready || t.sure(now, is) {
 		t.shown, t.since = is, time.Time{}
+		if is.ready {
+			t.awaited = time.Time{}
+		}
 		return t.shown
 	}
 	if t.since.IsZero() {
@@ -163,4 +173,10 @@ func (t *threshold) turn(now time.Time, is outcome) outcome {
 		t.shown, t.since = is, time.Time{}
 	}
 	return t.shown
+}
+
+// sure says whether an answer counts at once since the member has not been seen well after
+// the start: it cannot flap yet.
+func (t *threshold) sure(now time.Time, is outcome) bool {
+	return !t.awaited.IsZero() && (is.ready || now.Sub(t.awaited) >= min(confirmation, t.failure))
 }

@@ -46,11 +46,14 @@ func TestThreshold(t *testing.T) {
 		"a new member is what it is first seen as": {
 			answers: []answer{{0, unreachable}}, want: []outcome{unreachable},
 		},
-		"one that was ready before a restart stays so for a while": {
-			wasReady: true, answers: []answer{{0, unreachable}, {29 * s, unreachable}}, want: []outcome{well},
+		"one that was ready before a restart stays so until one can be sure": {
+			wasReady: true, answers: []answer{{0, unreachable}, {4 * s, unreachable}, {5 * s, unreachable}}, want: []outcome{well, unreachable},
 		},
-		"until it has failed for long enough": {
-			wasReady: true, answers: []answer{{0, unreachable}, {29 * s, unreachable}, {30 * s, unreachable}}, want: []outcome{well, unreachable},
+		"and is ready again as soon as it is seen to be": {
+			wasReady: true, answers: []answer{{9 * s, unreachable}, {10 * s, well}}, want: []outcome{unreachable, well},
+		},
+		"once it was seen it has to fail for long enough": {
+			wasReady: true, answers: []answer{{0, well}, {1 * s, unreachable}, {30 * s, unreachable}, {31 * s, unreachable}}, want: []outcome{well, unreachable},
 		},
 		"one good answer starts the count over": {
 			wasReady: true, answers: []answer{{0, unreachable}, {20 * s, well}, {25 * s, unreachable}, {45 * s, unreachable}}, want: []outcome{well},
@@ -67,7 +70,7 @@ func TestThreshold(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			th := newThreshold(30*s, 30*s, tc.wasReady)
+			th := newThreshold(30*s, 30*s, tc.wasReady, time.Unix(0, 0))
 			var got []outcome
 			for _, a := range tc.answers {
 				if is := th.turn(time.Unix(0, 0).Add(a.at), a.is); len(got) == 0 || got[len(got)-1] != is {

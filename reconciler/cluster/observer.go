@@ -115,7 +115,7 @@ func (r *Reconciler) observer(member *members.Member, summary *summary, was *clu
 	return &observer{
 		clock:     r.options.Clock,
 		options:   r.options,
-		threshold: newThreshold(r.options.FailureThreshold, r.options.SuccessThreshold, meta.IsStatusConditionTrue(was.Status.Conditions, clusterv1alpha1.ClusterConditionReady)),
+		threshold: newThreshold(r.options.FailureThreshold, r.options.SuccessThreshold, meta.IsStatusConditionTrue(was.Status.Conditions, clusterv1alpha1.ClusterConditionReady), r.options.Clock.Now()),
 		reading:   kindsReading{before: was.Status.APIEnablements},
 		report:    report,
 		subject:   subjectOf(member, summary),
@@ -165,7 +165,7 @@ func unreadText(kinds []sight.Blind) string {
 	for _, k := range kinds[:min(len(kinds), mostUnread)] {
 		parts = append(parts, k.Kind.GroupKind().String()+": "+k.Why)
 	}
-	text := "what is said of some objects there may be of before, since they cannot be read: " + strings.Join(parts, "; ")
+	text := "some of its objects cannot be read, so that what is shown of them may be out of date: " + strings.Join(parts, "; ")
 	if more := len(kinds) - mostUnread; more > 0 {
 		text += fmt.Sprintf("; and %d more kinds", more)
 	}

@@ -48,7 +48,7 @@ func observe(t *testing.T, s *scene, wasReady bool) {
 	ob := &observer{
 		clock:     clock.RealClock{},
 		options:   o,
-		threshold: newThreshold(o.FailureThreshold, o.SuccessThreshold, wasReady),
+		threshold: newThreshold(o.FailureThreshold, o.SuccessThreshold, wasReady, s.start),
 		reading:   kindsReading{before: s.known},
 		report: func(seen observation) {
 			s.mu.Lock()
@@ -185,12 +185,28 @@ func TestObserverTurnsAfterTheThreshold(t *testing.T) {
 
 func TestObserverKeepsAMemberThatIsAwayForAMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		s := &scene{is: well, kinds: some}
+		observe(t, s, true)
+		pass(5 * time.Second)
+		s.set(func() { s.is = unreachable })
+		s.suspects <- struct{}{}
+		pass(20 * time.Second)
+		s.set(func() { s.is = well })
+		pass(60 * time.Second)
+		s.expect(t, "0s ClusterReady 1 kinds")
+	})
+}
+
+// TestObserverFindsAMemberThatDiedBeforeTheStart soon, as nobody knows for how long it has
+// been away, and knows it again at once.
+func TestObserverFindsAMemberThatDiedBeforeTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		s := &scene{is: unreachable, kinds: some}
 		observe(t, s, true)
 		pass(20 * time.Second)
 		s.set(func() { s.is = well })
 		pass(10 * time.Second)
-		s.expect(t, "0s ClusterReady 0 kinds", "25s ClusterReady 1 kinds")
+		s.expect(t, "0s ClusterReady 0 kinds", "7s ClusterNotReachable 0 kinds", "25s ClusterReady 1 kinds")
 	})
 }
 

@@ -154,7 +154,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 		kinds = append(kinds, sight.Blind{Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}, Why: "no"})
 	}
 	text := unreadText(kinds)
-	const want = "what is said of some objects there may be of before, since they cannot be read: A.apps: no; B.apps: no; C.apps: no; D.apps: no; E.apps: no; and 2 more kinds"
+	const want = "some of its objects cannot be read, so that what is shown of them may be out of date: A.apps: no; B.apps: no; C.apps: no; D.apps: no; E.apps: no; and 2 more kinds"
 	if text != want || unreadText(nil) != "" {
 		t.Errorf("it says %q, want %q", text, want)
 	}

@@ -41,7 +41,7 @@ func newApply(f *fleet.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply (-f FILENAME | -k DIRECTORY) [-C CLUSTER,... | --all-clusters]",
 		Short: "Apply manifests to the control plane, and say where they run",
-		Long: `Apply manifests to the control plane, as kubectl apply does.
+		Long: `Apply manifests to the control plane, with all flags that Kubernetes' own apply has.
 
 With --cluster or --all-clusters a policy is applied for each object that carries it
 to these clusters: a PropagationPolicy in its namespace, or a

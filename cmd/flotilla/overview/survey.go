@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -161,12 +162,10 @@ func surveyClusters(ctx context.Context, hub client.Reader, s *situation.Survey)
 	if err != nil {
 		return err
 	}
-	heard := map[string]time.Time{}
+	last := map[string]time.Time{}
 	if slices.ContainsFunc(clusters, func(c *clusterv1alpha1.Cluster) bool { return c.Spec.SyncMode == clusterv1alpha1.Pull }) {
 		err := listing.Each(ctx, hub, &coordinationv1.LeaseList{}, func(l *coordinationv1.Lease) {
-			if l.Spec.RenewTime != nil {
-				heard[l.Name] = l.Spec.RenewTime.Time
-			}
+			last[l.Name] = heard(l)
 		}, client.InNamespace(workv1alpha2.NamespaceKarmadaCluster))()
 		if apierrors.IsForbidden(err) {
 			s.Unread("Leases of agents")
@@ -175,9 +174,23 @@ func surveyClusters(ctx context.Context, hub client.Reader, s *situation.Survey)
 		}
 	}
 	for _, c := range clusters {
-		s.Cluster(c, heard[c.Name])
+		s.Cluster(c, last[c.Name])
 	}
 	return surveyAwaited(ctx, hub, s)
+}
+
+// heard returns when an agent last renewed its Lease, by the clock of the server, which
+// dates each write: the agent's own may be wrong. Zero if it never did.
+func heard(l *coordinationv1.Lease) time.Time {
+	if l.Spec.RenewTime == nil {
+		return time.Time{}
+	}
+	for _, e := range l.ManagedFields {
+		if e.Time != nil && e.FieldsV1 != nil && strings.Contains(e.FieldsV1.GetRawString(), `"f:renewTime"`) {
+			return e.Time.Time
+		}
+	}
+	return l.Spec.RenewTime.Time
 }
 
 // surveyAwaited reads which clusters were registered and are not there. Who may read

@@ -54,7 +54,7 @@ func (l *leftovers) lines(ctx context.Context) []string {
 	if more := len(titles) - mostNamed; more > 0 {
 		out = append(out, fmt.Sprintf("  and %d more", more))
 	}
-	out = append(out, "kubectl delete KIND NAME --namespace NAMESPACE removes each of them there; all have the label karmada.io/managed=true")
+	out = append(out, "kubectl delete KIND NAME [--namespace NAMESPACE] removes each of them there; all have the label karmada.io/managed=true")
 	if l.member == nil {
 		out = append(out, fmt.Sprintf("flotilla %s %s --cluster-kubeconfig FILE says which are really there, and takes out what makes the cluster a member", command, name))
 	}

@@ -75,7 +75,7 @@ func TestWhatIsLeftOfAClusterThatDidNotAnswer(t *testing.T) {
 		want = append(want, fmt.Sprintf("  ConfigMap shop/c-%02d", i))
 	}
 	want = append(want, "  and 2 more",
-		"kubectl delete KIND NAME --namespace NAMESPACE removes each of them there; all have the label karmada.io/managed=true",
+		"kubectl delete KIND NAME [--namespace NAMESPACE] removes each of them there; all have the label karmada.io/managed=true",
 		"flotilla unjoin west --cluster-kubeconfig FILE says which are really there, and takes out what makes the cluster a member")
 	left := &leftovers{departure: d}
 	if diff := cmp.Diff(want, left.lines(t.Context())); diff != "" {
