@@ -14,11 +14,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	kubectlexplain "k8s.io/kubectl/pkg/cmd/explain"
 	"k8s.io/kubectl/pkg/util/completion"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/policies/explain"
@@ -230,7 +229,7 @@ func (f *explainFlags) connect() (*explainReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	hub, err := client.New(cfg, client.Options{Scheme: scheme.New(), Mapper: mapper})
+	hub, err := listing.HubAt(cfg, mapper)
 	if err != nil {
 		return nil, err
 	}

@@ -19,11 +19,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	configv1alpha1 "github.com/flotilla-io/flotilla/api/config/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/customization"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
 	"github.com/flotilla-io/flotilla/policies/explain"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
@@ -42,6 +44,9 @@ type explainReader struct {
 	mapper    meta.RESTMapper
 	namespace string
 	now       func() time.Time
+
+	stack *customization.Stack
+	hooks []*configv1alpha1.ResourceInterpreterWebhookConfiguration
 
 	mu sync.Mutex // of what follows, while lists are read side by side
 	in explain.Input
@@ -67,6 +72,7 @@ func (r *explainReader) read(ctx context.Context, kind, name string, files manif
 	if err := group.Wait(); err != nil {
 		return explain.Input{}, err
 	}
+	r.in.Interpreter = r.stack.With(customization.Recorded(r.hooks, r.in.Template.GroupVersionKind(), r.in.Binding))
 	if err := files.lay(&r.in, r.namespace); err != nil {
 		return explain.Input{}, err
 	}
@@ -110,8 +116,19 @@ func (r *explainReader) customizations(ctx context.Context) error {
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 		err = nil
 	}
-	r.in.Interpreter = customization.NewStack(machine(), all).Interpreter()
-	return r.tolerate(err, explain.UnreadCustomizations, "the ResourceInterpreterCustomizations")
+	r.stack = customization.NewStack(machine(), all)
+	if err := r.tolerate(err, explain.UnreadCustomizations, "the ResourceInterpreterCustomizations"); err != nil {
+		return err
+	}
+	err = pages(ctx, r.hub, &configv1alpha1.ResourceInterpreterWebhookConfigurationList{}, func(list *configv1alpha1.ResourceInterpreterWebhookConfigurationList) {
+		for i := range list.Items {
+			r.hooks = append(r.hooks, &list.Items[i])
+		}
+	})
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		err = nil
+	}
+	return r.tolerate(err, explain.UnreadCustomizations, "the ResourceInterpreterWebhookConfigurations")
 }
 
 // priorities reads the PriorityClasses where a policy names one.
@@ -392,11 +409,11 @@ func (r *explainReader) override(o policyv1alpha1.Override) {
 }
 
 func (r *explainReader) clusters(ctx context.Context) error {
-	return r.tolerate(pages(ctx, r.hub, &clusterv1alpha1.ClusterList{}, func(list *clusterv1alpha1.ClusterList) {
-		for i := range list.Items {
-			r.in.Clusters = append(r.in.Clusters, &list.Items[i])
-		}
-	}), explain.UnreadClusters, "the clusters")
+	clusters, _, err := listing.Clusters(ctx, r.hub, nil)
+	for _, c := range clusters {
+		r.in.Clusters = append(r.in.Clusters, c.Cluster)
+	}
+	return r.tolerate(err, explain.UnreadClusters, "the clusters")
 }
 
 // tolerate makes a note of what may not be read, and lets the rest go on.

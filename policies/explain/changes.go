@@ -1,12 +1,11 @@
 package explain
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
+	"github.com/flotilla-io/flotilla/policies/explain/change"
 	"github.com/flotilla-io/flotilla/policies/explain/columns"
 )
 
@@ -37,14 +36,14 @@ func (w *writer) overrides(o *Overrides) {
 	facts.Write(w)
 }
 
-func (w *writer) changes(changes []Change) {
+func (w *writer) changes(changes []change.Change) {
 	t := columns.Table{Plain: true}
 	for i, c := range changes {
 		if more := len(changes) - maxNamed; i == maxNamed && more > 1 && !w.opts.All {
 			t.Add(fmt.Sprintf("    and %d more", more), "")
 			break
 		}
-		t.Add("    "+c.Path, c.text())
+		t.Add("    "+c.Path, c.Text())
 	}
 	if len(changes) == 0 {
 		t.Add("    changes nothing", "")
@@ -71,52 +70,4 @@ func groupRules(clusters []ClusterOverrides) []group {
 		}
 	}
 	return out
-}
-
-// text shows a change of a field, short.
-func (c Change) text() string {
-	was, is := c.Old, c.New
-	a, texts := was.(string)
-	b, both := is.(string)
-	if texts && both && (strings.Contains(a, "\n") || strings.Contains(b, "\n")) {
-		was, is = differing(a, b)
-	}
-	switch {
-	case c.Old == nil:
-		return "new: " + short(is)
-	case c.New == nil:
-		return "removed: " + short(was)
-	default:
-		return short(was) + " → " + short(is)
-	}
-}
-
-// differing returns the lines of two texts without those at both ends that are
-// equal.
-func differing(a, b string) (string, string) {
-	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
-	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {
-		x, y = x[1:], y[1:]
-	}
-	for len(x) > 0 && len(y) > 0 && x[len(x)-1] == y[len(y)-1] {
-		x, y = x[:len(x)-1], y[:len(y)-1]
-	}
-	return strings.Join(x, "\n"), strings.Join(y, "\n")
-}
-
-// maxValue is how many characters of a value are shown.
-const maxValue = 70
-
-func short(value any) string {
-	var out strings.Builder
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return "?"
-	}
-	text := []rune(strings.TrimSpace(out.String()))
-	if len(text) > maxValue {
-		return string(text[:maxValue-1]) + "…"
-	}
-	return string(text)
 }

@@ -15,6 +15,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
@@ -96,6 +97,7 @@ func Explain(in Input) Explanation {
 	x.taken()
 	x.unread()
 	x.policies()
+	x.problems = append(x.problems, misread(x.in, x.decision, x.out.Resource.String())...)
 	x.place()
 	x.overrides()
 	x.deliver()
@@ -135,7 +137,9 @@ func (x *explainer) resource() {
 		},
 	}
 	n, _, known, err := x.in.Interpreter.Replicas(x.in.Template)
+	_, pending := kinds.Awaits(err)
 	switch {
+	case pending: // it is told of what comes of it
 	case err != nil:
 		x.problems.add(Problem{
 			Reason: ReasonInvalidTemplate, Message: "its replicas cannot be read: " + err.Error(),

@@ -23,6 +23,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/explain"
+	"github.com/flotilla-io/flotilla/policies/explain/change"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
@@ -382,12 +383,12 @@ spec:
 	}
 	policy := explain.Ref{Kind: "OverridePolicy", Namespace: "shop", Name: "passwords"}
 	want := []explain.Rule{
-		{Policy: policy, Index: 0, Changes: []explain.Change{
+		{Policy: policy, Index: 0, Changes: []change.Change{
 			{Path: "/data/key", Old: "(4 bytes)"},
 			{Path: "/data/more", New: "(8 bytes)"},
 			{Path: "/data/password", Old: "(4 bytes)", New: "(8 bytes)"},
 		}},
-		{Policy: policy, Index: 1, Changes: []explain.Change{{Path: "/data", Old: "(2 keys)"}}},
+		{Policy: policy, Index: 1, Changes: []change.Change{{Path: "/data", Old: "(2 keys)"}}},
 	}
 	if diff := cmp.Diff(want, e.Overrides.Clusters[0].Rules); diff != "" {
 		t.Errorf("rules (-want +got):\n%s", diff)

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flotilla-io/flotilla/policies/explain/change"
 )
 
 // What an Explanation says of its own form. Fields may be added to a version;
@@ -89,6 +91,8 @@ const (
 	ReasonClusterSilent        = "ClusterSilent"
 	ReasonUnhealthy            = "Unhealthy"
 	ReasonUnreadableRecord     = "UnreadableRecord"
+	// ReasonNotInterpreted is that of a kind whose rules, or webhook, fail.
+	ReasonNotInterpreted = "NotInterpreted"
 	// ReasonUnknownCluster is that of a policy that names a cluster that does not exist.
 	ReasonUnknownCluster = "UnknownCluster"
 	// Reasons of a policy that is explained itself.
@@ -314,17 +318,7 @@ type Rule struct {
 	// Index in overrideRules; -1 for the deprecated fields of the policy.
 	Index int `json:"index"`
 	// Changes that it makes to what the rules before it left. Empty: none.
-	Changes []Change `json:"changes,omitempty"`
-}
-
-// Change of one field.
-type Change struct {
-	// Path is a JSON pointer.
-	Path string `json:"path"`
-	// Old and New are nil where the field is not there. The contents of Secrets
-	// are not shown.
-	Old any `json:"old,omitempty"`
-	New any `json:"new,omitempty"`
+	Changes []change.Change `json:"changes,omitempty"`
 }
 
 // Delivery says how the template gets to its clusters, and what came of it.

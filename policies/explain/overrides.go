@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/explain/change"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
@@ -91,10 +92,10 @@ func overridesOf(in *plan.WorksInput, work *plan.WorkPlan, chain override.Chain)
 	return out, out.Error != "" || len(out.Rules) > 0
 }
 
-func changes(before, after *unstructured.Unstructured) []Change {
-	out := diff(before.Object, after.Object)
+func changes(before, after *unstructured.Unstructured) []change.Change {
+	out := change.Between(before.Object, after.Object)
 	if before.GetAPIVersion() == "v1" && before.GetKind() == "Secret" {
-		conceal(out)
+		change.Conceal(out)
 	}
 	return out
 }

@@ -20,7 +20,7 @@ import (
 // importance orders problems: what keeps all from running comes first.
 var importance = []string{
 	ReasonDeleting, ReasonPolicyNotReady, ReasonPolicyIdle, ReasonPolicyProblem, ReasonNeverPropagated, ReasonNoPolicy, ReasonWaitingForOverrides, ReasonInvalidTemplate, ReasonBindingTaken, ReasonNotBound,
-	ReasonWaitingForEdit, ReasonBehind, ReasonUnknownCluster, ReasonNotPlaced, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonClusterSilent, ReasonNotApplied,
+	ReasonWaitingForEdit, ReasonBehind, ReasonUnknownCluster, ReasonNotPlaced, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonNotInterpreted, ReasonClusterSilent, ReasonNotApplied,
 	ReasonDispatchingSuspended, ReasonUnhealthy, ReasonUnreadableRecord,
 }
 

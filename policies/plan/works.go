@@ -185,7 +185,7 @@ func (in *WorksInput) newWork(cluster, digest string) *workv1alpha1.Work {
 			Finalizers:  []string{workv1alpha2.ExecutionControllerFinalizer},
 		},
 		Spec: workv1alpha1.WorkSpec{
-			SuspendDispatching:          ptr.To(suspended(spec, cluster)),
+			SuspendDispatching:          ptr.To(Suspended(spec, cluster)),
 			PreserveResourcesOnDeletion: ptr.To(ptr.Deref(spec.PreserveResourcesOnDeletion, false)),
 		},
 	}
@@ -264,7 +264,8 @@ func reportsDrift(template *unstructured.Unstructured, policy policyv1alpha1.Dri
 	}
 }
 
-func suspended(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
+// Suspended says whether changes are kept from a cluster that should have the template.
+func Suspended(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	s := spec.Suspension
 	if s == nil {
 		return false

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/utils/ptr"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -233,6 +234,9 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 	}
 	fault := v.fault(target)
 	if v.works != nil && !v.upToDate(v.works[target.Name]) {
+		if w := v.works[target.Name]; w != nil && ptr.Deref(w.Spec.SuspendDispatching, false) {
+			return Progressing, "latest version not sent: dispatching is suspended"
+		}
 		if fault != "" {
 			return Progressing, "latest version not sent: " + fault
 		}

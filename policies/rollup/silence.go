@@ -28,6 +28,7 @@ var causes = map[string]string{
 	clusterv1alpha1.ClusterNotReachableReason:       "unreachable",
 	clusterv1alpha1.ClusterStatusUnknownReason:      "not heard of",
 	clusterv1alpha1.ClusterStatusNeverUpdatedReason: "not heard of",
+	clusterv1alpha1.ClusterNotHeardYetReason:        "not heard of yet: the control plane has been up",
 	clusterv1alpha1.ClusterCredentialsRefusedReason: "refusing the credentials",
 	clusterv1alpha1.ClusterClaimedReason:            "claimed by another control plane",
 	clusterv1alpha1.ClusterIdentityMismatchReason:   "another cluster than the one that joined",

@@ -169,6 +169,10 @@ const (
 	ClusterStatusNeverUpdatedReason = "ClusterStatusNeverUpdated"
 	// ClusterStatusUnknownReason goes with Unknown: the agent stopped reporting.
 	ClusterStatusUnknownReason = "ClusterStatusUnknown"
+	// ClusterNotHeardYetReason goes with Unknown, where programs show a cluster that was
+	// ready before the control plane was started and has not been heard of since. It is
+	// never stored. Karmada does not have it.
+	ClusterNotHeardYetReason = "NotHeardYet"
 )
 
 // Reasons of the condition CompleteAPIEnablements.

@@ -40,8 +40,11 @@ func NewStack(machine *lua.Machine, given []*configv1alpha1.ResourceInterpreterC
 }
 
 // Interpreter asks all layers.
-func (s *Stack) Interpreter() *interpreter.Interpreter {
-	return interpreter.New(s.custom, s.bundled, s.native)
+func (s *Stack) Interpreter() *interpreter.Interpreter { return s.With(kinds.Table{}) }
+
+// With asks all layers, and hooks where webhooks are asked: after the customizations.
+func (s *Stack) With(hooks kinds.Layer) *interpreter.Interpreter {
+	return interpreter.New(s.custom, hooks, s.bundled, s.native)
 }
 
 // Of returns the customizations of a kind.

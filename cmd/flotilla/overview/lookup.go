@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
@@ -77,14 +76,15 @@ func (r reader) get(ctx context.Context, apiVersion, kind, namespace, name strin
 
 // silences returns the clusters of which nothing is heard; nil where they may not be read.
 func (r reader) silences(ctx context.Context) (rollup.Silences, error) {
-	out := rollup.Silences{}
-	err := listing.Each(ctx, r.hub, &clusterv1alpha1.ClusterList{}, func(c *clusterv1alpha1.Cluster) {
-		if s, silent := rollup.SilenceOf(c); silent {
-			out[c.Name] = s
-		}
-	})()
+	clusters, _, err := listing.Clusters(ctx, r.hub, listing.WithoutKinds)
 	if apierrors.IsForbidden(err) {
 		return nil, nil
+	}
+	out := rollup.Silences{}
+	for _, c := range clusters {
+		if s, silent := rollup.SilenceOf(c.Cluster); silent {
+			out[c.Name] = s
+		}
 	}
 	return out, err
 }

@@ -3,22 +3,18 @@ package overview
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
@@ -33,6 +29,10 @@ import (
 func surveyOf(ctx context.Context, hub client.Reader, namespace string, now time.Time) (situation.Fleet, error) {
 	s := situation.NewSurvey(now, namespace)
 	known, err := exists(ctx, hub, namespace)
+	if err != nil {
+		return situation.Fleet{}, err
+	}
+	since, err := listing.Leaderless(ctx, hub)
 	if err != nil {
 		return situation.Fleet{}, err
 	}
@@ -68,15 +68,11 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, now time
 	if notice := listing.Notice(hub); notice != "" {
 		s.ReadOnly(notice)
 	}
-	since, err := listing.Leaderless(ctx, hub)
-	if err != nil {
-		return situation.Fleet{}, err
-	}
 	if since != "" {
 		s.Leaderless(since)
 	}
-	if up, known := listing.Uptime(hub); known {
-		s.Uptime(up)
+	if at, now, known := listing.Started(hub); known {
+		s.Started(at, now)
 	}
 	if !known && s.Nothing() {
 		s.Unread(situation.Namespaces) // it may not be there at all
@@ -154,43 +150,17 @@ func surveyWaiting(ctx context.Context, hub client.Reader, namespace string, s *
 // surveyClusters reads the clusters, and when their agents were last heard, if any
 // has one.
 func surveyClusters(ctx context.Context, hub client.Reader, s *situation.Survey) error {
-	var clusters []*clusterv1alpha1.Cluster
-	err := listing.Each(ctx, hub, &clusterv1alpha1.ClusterList{}, func(c *clusterv1alpha1.Cluster) {
-		c.Status.APIEnablements = nil // by far the largest, and not shown
-		clusters = append(clusters, c)
-	})()
+	clusters, leases, err := listing.Clusters(ctx, hub, listing.WithoutKinds)
 	if err != nil {
 		return err
 	}
-	last := map[string]time.Time{}
-	if slices.ContainsFunc(clusters, func(c *clusterv1alpha1.Cluster) bool { return c.Spec.SyncMode == clusterv1alpha1.Pull }) {
-		err := listing.Each(ctx, hub, &coordinationv1.LeaseList{}, func(l *coordinationv1.Lease) {
-			last[l.Name] = heard(l)
-		}, client.InNamespace(workv1alpha2.NamespaceKarmadaCluster))()
-		if apierrors.IsForbidden(err) {
-			s.Unread("Leases of agents")
-		} else if err != nil {
-			return err
-		}
+	if !leases {
+		s.Unread("Leases of agents")
 	}
 	for _, c := range clusters {
-		s.Cluster(c, last[c.Name])
+		s.Cluster(c.Cluster, c.Heard)
 	}
 	return surveyAwaited(ctx, hub, s)
-}
-
-// heard returns when an agent last renewed its Lease, by the clock of the server, which
-// dates each write: the agent's own may be wrong. Zero if it never did.
-func heard(l *coordinationv1.Lease) time.Time {
-	if l.Spec.RenewTime == nil {
-		return time.Time{}
-	}
-	for _, e := range l.ManagedFields {
-		if e.Time != nil && e.FieldsV1 != nil && strings.Contains(e.FieldsV1.GetRawString(), `"f:renewTime"`) {
-			return e.Time.Time
-		}
-	}
-	return l.Spec.RenewTime.Time
 }
 
 // surveyAwaited reads which clusters were registered and are not there. Who may read

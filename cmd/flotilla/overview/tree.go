@@ -309,8 +309,11 @@ func grown(node *lineage.Node, b workv1alpha2.Binding, below []lineage.Node, sil
 		Children: below,
 	}
 	node.State = states[part.State]
-	ready := 0
+	ready, kept := 0, []string(nil)
 	for _, c := range part.Clusters {
+		if c.State == rollup.Healthy && plan.Suspended(b.BindingSpec(), c.Name) {
+			kept = append(kept, c.Name)
+		}
 		if c.State == rollup.Healthy {
 			ready++
 			continue
@@ -322,6 +325,12 @@ func grown(node *lineage.Node, b workv1alpha2.Binding, below []lineage.Node, sil
 	node.Text = fmt.Sprintf("%d/%d clusters", ready, len(part.Clusters))
 	if silent == nil {
 		node.Text += ", " + rollup.AsReported
+	}
+	if len(kept) > 0 {
+		node.Text += ": dispatching is suspended, an older version may run in " + strings.Join(kept, ", ")
+	}
+	if len(kept) > 0 && node.State == situation.Ready {
+		node.State = situation.Suspended
 	}
 	if part.State != rollup.Healthy {
 		node.Text = part.Reason

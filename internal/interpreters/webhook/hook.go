@@ -66,9 +66,30 @@ func newHook(c *configv1alpha1.ResourceInterpreterWebhookConfiguration, w *confi
 
 // answers says whether the hook is to be asked about a kind.
 func (h *hook) answers(gvk schema.GroupVersionKind, op configv1alpha1.InterpreterOperation) bool {
-	return slices.ContainsFunc(h.rules, func(r configv1alpha1.RuleWithOperations) bool {
+	return ruled(h.rules, gvk, op)
+}
+
+func ruled(rules []configv1alpha1.RuleWithOperations, gvk schema.GroupVersionKind, op configv1alpha1.InterpreterOperation) bool {
+	return slices.ContainsFunc(rules, func(r configv1alpha1.RuleWithOperations) bool {
 		return has(r.Operations, op) && names(&r.Rule, gvk)
 	})
+}
+
+// Asked returns the name of the webhook that configurations have asked about a kind; empty
+// for none. Of several it is the first by name.
+func Asked(configurations []*configv1alpha1.ResourceInterpreterWebhookConfiguration, gvk schema.GroupVersionKind, op configv1alpha1.InterpreterOperation) string {
+	var names []string
+	for _, c := range configurations {
+		for i := range c.Webhooks {
+			if ruled(c.Webhooks[i].Rules, gvk, op) {
+				names = append(names, c.Webhooks[i].Name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return slices.Min(names)
 }
 
 // concerns says whether the hook is asked anything about a kind.

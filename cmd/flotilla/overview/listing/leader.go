@@ -25,7 +25,7 @@ func Leaderless(ctx context.Context, hub client.Reader) (string, error) {
 	if !ok {
 		return "", nil
 	}
-	opened, err := a.opened(ctx)
+	opened, err := a.began(ctx)
 	if err != nil || opened > 0 {
 		return "", err // it runs them itself
 	}
@@ -39,6 +39,18 @@ func Leaderless(ctx context.Context, hub client.Reader) (string, error) {
 		return "", fmt.Errorf("read who runs the controllers: %w", err)
 	}
 	return lapsed(lease, a.clock.now()), nil
+}
+
+// began is the revision at which the server itself began to act on the store. One that
+// leaves that to another replica does not say when the loops were started.
+func (a *attentive) began(ctx context.Context) (int64, error) {
+	opened, err := a.opened(ctx)
+	if opened == 0 {
+		a.clock.mu.Lock()
+		defer a.clock.mu.Unlock()
+		a.clock.started = time.Time{}
+	}
+	return opened, err
 }
 
 // lapsed says since when nobody holds a lease; empty if somebody does.
@@ -61,7 +73,7 @@ func lapsed(lease *coordinationv1.Lease, now time.Time) string {
 type serverClock struct {
 	mu      sync.Mutex
 	last    time.Time
-	started time.Time // when the control plane was; zero where it does not say
+	started time.Time // when the control plane and its loops were; zero where it does not say
 }
 
 // dated is a way to the control plane whose answers set a clock.
@@ -89,16 +101,21 @@ func (d dated) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// Uptime is for how long the control plane has run; false where it did not say. It knows
-// after Leaderless.
-func Uptime(hub client.Reader) (time.Duration, bool) {
+// Started is when the control plane and its loops were started, and what time it is there;
+// false where it did not say. It knows after Leaderless.
+func Started(hub client.Reader) (at, now time.Time, known bool) {
 	a, ok := hub.(*attentive)
 	if !ok {
-		return 0, false
+		return time.Time{}, time.Time{}, false
 	}
-	a.clock.mu.Lock()
-	defer a.clock.mu.Unlock()
-	return a.clock.last.Sub(a.clock.started), !a.clock.started.IsZero()
+	s := a.clock.start()
+	return s.at, s.now, !s.at.IsZero()
+}
+
+func (c *serverClock) start() start {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return start{at: c.started, now: c.last}
 }
 
 // now is the time of the last answer.

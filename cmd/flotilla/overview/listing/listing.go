@@ -32,14 +32,19 @@ func Hub(f *fleet.Flags) (client.WithWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	told, clock := &notices{}, &serverClock{}
-	cfg = rest.CopyConfig(cfg)
-	cfg.WarningHandler = told
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return dated{next, clock} })
 	mapper, err := f.Factory().ToRESTMapper()
 	if err != nil {
 		return nil, err
 	}
+	return HubAt(cfg, mapper)
+}
+
+// HubAt is Hub for who reaches the control plane by a config of its own.
+func HubAt(cfg *rest.Config, mapper apimeta.RESTMapper) (client.WithWatch, error) {
+	told, clock := &notices{}, &serverClock{}
+	cfg = rest.CopyConfig(cfg)
+	cfg.WarningHandler = told
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return dated{next, clock} })
 	hub, err := client.NewWithWatch(cfg, client.Options{Scheme: scheme.New(), Mapper: mapper})
 	if err != nil {
 		return nil, err

@@ -83,6 +83,9 @@ type Count struct {
 	Ready int `json:"ready"`
 	// Unknown are those that were in a cluster of which nothing is heard any more.
 	Unknown int `json:"unknown,omitempty"`
+	// Suspended are those that are well, and that changes are kept from: an older version
+	// may run there.
+	Suspended int `json:"suspended,omitempty"`
 }
 
 // Source is a GitRepository.

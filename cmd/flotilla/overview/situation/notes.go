@@ -93,18 +93,19 @@ func (s *Survey) Workload(obj *metav1.PartialObjectMetadata) {
 	s.uncarried = append(s.uncarried, id)
 }
 
-// firstLook is how long a control plane may take, after a start, until it has looked at
-// all clusters that answer.
+// firstLook is how long a control plane may take, after a start, until it has compared
+// what is in all clusters that answer.
 const firstLook = 45 * time.Second
 
-// Uptime adds for how long the control plane has run. Right after a start what is said of
-// clusters is what was known before, and nobody has compared yet whether the store was set
-// back.
-func (s *Survey) Uptime(up time.Duration) {
-	if up >= firstLook || len(s.fleet.Clusters) == 0 {
+// Started adds when the control plane was started, and what time it is there. Right after a
+// start nobody has compared yet whether its store was set back, which it can have been where
+// clusters were there before.
+func (s *Survey) Started(at, now time.Time) {
+	up := now.Sub(at)
+	if up >= firstLook || s.oldest.IsZero() || !s.oldest.Before(at) {
 		return
 	}
-	s.fleet.Notes = append(s.fleet.Notes, Note{Message: fmt.Sprintf("the control plane was started %s ago: what is said of clusters may be from before, and whether it was set back is not known yet", duration.HumanDuration(max(up, 0))),
+	s.fleet.Notes = append(s.fleet.Notes, Note{Message: fmt.Sprintf("the control plane was started %s ago: whether it was set back is not known yet", duration.HumanDuration(max(up, 0))),
 		Next: "ask again in half a minute"})
 }
 

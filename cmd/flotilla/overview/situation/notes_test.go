@@ -104,12 +104,22 @@ func TestTemplatesWithoutABinding(t *testing.T) {
 
 // TestRightAfterAStart: nobody has looked yet.
 func TestRightAfterAStart(t *testing.T) {
-	for up, notes := range map[time.Duration]int{4 * time.Second: 1, time.Minute: 0} {
+	for name, tc := range map[string]struct {
+		up    time.Duration
+		age   time.Duration // of the cluster
+		notes int
+	}{
+		"it was not looked at yet":         {4 * time.Second, time.Hour, 1},
+		"it was":                           {time.Minute, time.Hour, 0},
+		"it was not there when it started": {4 * time.Second, 2 * time.Second, 0},
+	} {
 		s := situation.NewSurvey(now, "")
-		s.Cluster(member("east"), time.Time{})
-		s.Uptime(up)
-		if got := s.Fleet().Notes; len(got) != notes {
-			t.Errorf("after %s: %+v", up, got)
+		east := member("east")
+		east.CreationTimestamp = metav1.NewTime(now.Add(-tc.age))
+		s.Cluster(east, time.Time{})
+		s.Started(now.Add(-tc.up), now)
+		if got := s.Fleet().Notes; len(got) != tc.notes {
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }

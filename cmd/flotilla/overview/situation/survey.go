@@ -49,9 +49,8 @@ type Survey struct {
 	blind   bool // the clusters may not be read
 	// uncarried are workloads that no policy carries.
 	uncarried []inventory.ID
-	// released are templates that run as they were when a policy carried them last.
-	released []inventory.ID
-	drifted  []drift
+	asides    asides
+	oldest    time.Time // when the first of the clusters joined; zero where there is none
 }
 
 // reach is where a template should be, and where it is as it should be.
@@ -190,6 +189,9 @@ func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
 // one of which nothing is heard any more does not count.
 func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 	s.hold(c.Status.Conditions)
+	if joined := c.CreationTimestamp.Time; s.oldest.IsZero() || joined.Before(s.oldest) {
+		s.oldest = joined
+	}
 	if silence, silent := rollup.SilenceOf(c); silent {
 		s.silent[c.Name] = silence
 	}
@@ -201,7 +203,7 @@ func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 	}
 	if ready != nil {
 		out.Reason, out.Message = ready.Reason, ready.Message
-		if ready.Status == metav1.ConditionUnknown {
+		if ready.Status == metav1.ConditionUnknown && ready.Reason != clusterv1alpha1.ClusterNotHeardYetReason {
 			out.State = Failed // it is silent: that does not pass by itself
 		}
 	}
@@ -287,7 +289,7 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 
 // Fleet returns what was found. The Survey must not be used after.
 func (s *Survey) Fleet() Fleet {
-	s.fleet.Notes = slices.Concat(s.fleet.Notes, uncarried(s.uncarried), released(s.released), drifting(s.drifted))
+	s.fleet.Notes = slices.Concat(s.fleet.Notes, uncarried(s.uncarried), s.asides.notes())
 	if len(s.fleet.Clusters) == 0 && s.within == "" && !s.blind {
 		s.fleet.Notes = append(s.fleet.Notes, empty)
 	}

@@ -5,14 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
@@ -29,7 +28,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 	}
 	s.fleet.Templates.Total++
 	part, unknown := PartOf(b, s.silent), false
-	found := &reach{}
+	found, kept := &reach{}, []string(nil)
 	problems := map[string]*Problem{}
 	note := func(state rollup.State, cluster, reason string) {
 		key := states[state].word() + reason
@@ -47,6 +46,11 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 		found.clusters = append(found.clusters, c.Name)
 		count := s.member(c.Name)
 		count.Total++
+		if c.State == rollup.Healthy && plan.Suspended(b.BindingSpec(), c.Name) {
+			count.Suspended++
+			kept = append(kept, c.Name)
+			continue
+		}
 		if c.State == rollup.Healthy {
 			count.Ready++
 			found.ready = append(found.ready, c.Name)
@@ -59,20 +63,18 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 		}
 		note(c.State, c.Name, c.Reason)
 	}
-	for _, kept := range placement.KeptBy(b.BindingSpec()) {
-		note(rollup.Progressing, "", kept.String())
+	for _, stays := range placement.KeptBy(b.BindingSpec()) {
+		note(rollup.Progressing, "", stays.String())
 	}
-	if c := apimeta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Drifted); c != nil && c.Status == metav1.ConditionTrue {
-		s.drifted = append(s.drifted, drift{idOf(ref), c.Message})
-	}
-	if rollup.Released(b) {
-		s.released = append(s.released, idOf(ref))
-	}
+	s.asides.take(b, kept)
 	s.reach[idOf(ref)] = found
 	switch {
 	case unknown:
 		s.fleet.Templates.Unknown++
-	case len(problems) == 0:
+	case len(problems) > 0:
+	case len(kept) > 0:
+		s.fleet.Templates.Suspended++
+	default:
 		s.fleet.Templates.Ready++
 	}
 	for _, key := range slices.Sorted(maps.Keys(problems)) {

@@ -100,6 +100,9 @@ func (t *text) summary(f Fleet) {
 		applies = append(applies, f.Kustomizations[i].State)
 	}
 	verdict := "All is ready"
+	if f.Templates.Suspended > 0 {
+		verdict = "All that is not suspended is ready"
+	}
 	if len(f.Unread) > 0 {
 		verdict = "What you may read is ready"
 	}
@@ -127,10 +130,18 @@ func (f Fleet) counted(c Count, what string) string {
 }
 
 func (c Count) text() string {
+	var besides []string
 	if c.Unknown > 0 {
-		return fmt.Sprintf("%d/%d (%d unknown)", c.Ready, c.Total, c.Unknown)
+		besides = append(besides, fmt.Sprintf("%d unknown", c.Unknown))
 	}
-	return fmt.Sprintf("%d/%d", c.Ready, c.Total)
+	if c.Suspended > 0 {
+		besides = append(besides, fmt.Sprintf("%d suspended", c.Suspended))
+	}
+	text := fmt.Sprintf("%d/%d", c.Ready, c.Total)
+	if len(besides) > 0 {
+		text += " (" + strings.Join(besides, ", ") + ")"
+	}
+	return text
 }
 
 func plural(n int, one, many string) string {

@@ -1,0 +1,119 @@
+package listing
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+)
+
+// Cluster is a cluster as far as it was heard since the control plane was started.
+type Cluster struct {
+	*clusterv1alpha1.Cluster
+	// Heard is when its agent last gave a sign of life, by the control plane's clock. Zero
+	// if it never did, where it has none, and where that may not be read.
+	Heard time.Time
+}
+
+// Clusters returns all clusters. One that was ready before the control plane was started
+// and has not been heard since is not: it may have died meanwhile. leases is false where
+// the Leases of agents may not be read. What trim takes away of each is not held; nil
+// takes nothing.
+func Clusters(ctx context.Context, hub client.Reader, trim func(*clusterv1alpha1.Cluster)) (clusters []Cluster, leases bool, err error) {
+	pull := false
+	err = Each(ctx, hub, &clusterv1alpha1.ClusterList{}, func(c *clusterv1alpha1.Cluster) {
+		if trim != nil {
+			trim(c)
+		}
+		clusters = append(clusters, Cluster{Cluster: c})
+		pull = pull || c.Spec.SyncMode == clusterv1alpha1.Pull
+	})()
+	if err != nil {
+		return nil, false, err
+	}
+	last := map[string]time.Time{}
+	if pull {
+		err = Each(ctx, hub, &coordinationv1.LeaseList{}, func(l *coordinationv1.Lease) {
+			last[l.Name] = heard(l)
+		}, client.InNamespace(workv1alpha2.NamespaceKarmadaCluster))()
+	}
+	if err != nil && !apierrors.IsForbidden(err) {
+		return nil, false, err
+	}
+	from := startOf(ctx, hub)
+	for i := range clusters {
+		c := &clusters[i]
+		if c.Spec.SyncMode == clusterv1alpha1.Pull {
+			c.Heard = last[c.Name]
+		}
+		from.doubt(c)
+	}
+	return clusters, err == nil, nil
+}
+
+// heard returns when an agent last renewed its Lease, by the clock of the server, which
+// dates each write: the agent's own may be wrong. Zero if it never did.
+func heard(l *coordinationv1.Lease) time.Time {
+	if l.Spec.RenewTime == nil {
+		return time.Time{}
+	}
+	for _, e := range l.ManagedFields {
+		if e.Time != nil && e.FieldsV1 != nil && strings.Contains(e.FieldsV1.GetRawString(), `"f:renewTime"`) {
+			return e.Time.Time
+		}
+	}
+	return l.Spec.RenewTime.Time
+}
+
+// How long it takes after a start until what is said of all clusters is new: the control
+// plane has asked each, or has waited for its agent.
+const (
+	asked  = 20 * time.Second
+	waited = 60 * time.Second
+)
+
+// WithoutKinds takes away what a cluster serves, by far the largest of what is known of it.
+func WithoutKinds(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = nil }
+
+// start is when a control plane was started, and what time it is there. The zero value is
+// one that does not say so.
+type start struct{ at, now time.Time }
+
+// startOf asks a control plane, if it has not said it yet.
+func startOf(ctx context.Context, hub client.Reader) start {
+	a, ok := hub.(*attentive)
+	if !ok {
+		return start{}
+	}
+	if s := a.clock.start(); !s.at.IsZero() {
+		return s
+	}
+	_, _ = a.began(ctx) // one that does not answer does not say it
+	return a.clock.start()
+}
+
+// doubt turns a cluster of which nothing was heard since the start to what is known of it.
+func (s start) doubt(c *Cluster) {
+	ready := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+	if ready == nil || ready.Status != metav1.ConditionTrue || !c.CreationTimestamp.Time.Before(s.at) || !ready.LastTransitionTime.Time.Before(s.at) {
+		return
+	}
+	up, most := s.now.Sub(s.at), asked
+	if c.Spec.SyncMode == clusterv1alpha1.Pull {
+		most = waited
+	}
+	if up >= most || !c.Heard.Before(s.at) {
+		return
+	}
+	ready.Status, ready.Reason, ready.LastTransitionTime = metav1.ConditionUnknown, clusterv1alpha1.ClusterNotHeardYetReason, metav1.NewTime(s.at)
+	ready.Message = "the control plane was started " + duration.HumanDuration(max(up, 0)) + " ago, and has not heard of it since; it was ready before"
+}

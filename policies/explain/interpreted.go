@@ -1,0 +1,28 @@
+package explain
+
+import (
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+// misread says what the control plane does not understand of the template, or of its
+// objects in clusters: as its binding tells or, where it has none, its policy.
+func misread(in Input, d propagation.Decision, title string) problems {
+	const next = "see that the webhook answers that it names, or correct the customization; it is tried again until it works"
+	if in.Binding != nil {
+		c := apimeta.FindStatusCondition(in.Binding.BindingStatus().Conditions, workv1alpha2.Interpreted)
+		if c != nil && c.Status == metav1.ConditionFalse {
+			return problems{{Reason: ReasonNotInterpreted, Message: c.Message, Next: next}}
+		}
+	}
+	if d.Outcome != propagation.Carried || d.Policy == nil {
+		return nil
+	}
+	if last := d.Policy.PropagationStatus().LastProblem; last != nil && last.Object == title {
+		return problems{{Reason: ReasonPolicyProblem, Message: "it was not taken up: " + last.Message, Next: "put right what it says; it is tried again until it works"}}
+	}
+	return nil
+}
