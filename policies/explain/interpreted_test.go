@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/explain"
@@ -83,5 +84,18 @@ func TestAWebhooksKind(t *testing.T) {
 				t.Errorf("a decision would say %+v", got.Placement.Now)
 			}
 		})
+	}
+}
+
+// TestNothingIsDecided about what no policy carries any more.
+func TestNothingIsDecided(t *testing.T) {
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "web-deployment", Labels: map[string]string{workv1alpha2.ResourceBindingPermanentIDLabel: "b-web"},
+	}}
+	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	b.Spec.Replicas, b.Spec.Clusters = 6, []workv1alpha2.TargetCluster{{Name: "east", Replicas: 6}}
+	said := explain.Explain(explain.Input{Template: template(t, deployment), Binding: b, Clusters: []*clusterv1alpha1.Cluster{cluster(t, "east", "gold", "")}}).Text(explain.TextOptions{})
+	if want := "  now         nothing is decided: no policy carries the template: what runs, runs on\n"; !strings.Contains(said, want) {
+		t.Errorf("it does not say %q:\n%s", want, said)
 	}
 }

@@ -241,6 +241,9 @@ func sameTarget(a, b Target) bool {
 	return a.Name == b.Name && a.Replicas == b.Replicas && maps.Equal(a.Components, b.Components)
 }
 
+// notCarried is why nothing is decided about what no policy carries any more.
+const notCarried = "no policy carries the template: what runs, runs on"
+
 // due says whether the decision is about to be made, and why not.
 func (x *explainer) due(now *Prospect, in placement.Situation) {
 	decision, changed := placement.Decide(x.binding, in, x.in.Scheduling)
@@ -255,8 +258,8 @@ func (x *explainer) due(now *Prospect, in placement.Situation) {
 	case spec.Suspension != nil && ptr.Deref(spec.Suspension.Scheduling, false):
 		now.NotDue = "scheduling is suspended"
 	case !placement.Mine(x.binding, x.in.Scheduling.SchedulerName):
-		now.NotDue = "no policy carries the template: what runs, runs on"
-		if other := spec.SchedulerName; other != orDefault(x.in.Scheduling.SchedulerName) {
+		now.NotDue = notCarried
+		if other := orDefault(spec.SchedulerName); other != orDefault(x.in.Scheduling.SchedulerName) {
 			now.NotDue = "it is left to the scheduler " + other
 		}
 	case decision.Why != "":

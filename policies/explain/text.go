@@ -174,6 +174,8 @@ func (n *Prospect) text(stands bool) string {
 	switch {
 	case len(n.Plugins) > 0 && n.Error == "":
 		return "not known: " + n.NotDue
+	case n.Same && n.NotDue == notCarried:
+		return "nothing is decided: " + n.NotDue
 	case n.Same && n.Due == "":
 		return "a decision would say the same"
 	case n.Error != "":

@@ -29,7 +29,7 @@ func Examine(ctx context.Context, f *fleet.Flags, found *situation.Fleet) {
 	shown := found.Problems[:min(len(found.Problems), situation.MostProblems)]
 	asked := map[string][]int{} // by cluster, which problems
 	for i, p := range shown {
-		if p.Namespace == "" || !offspring.Has(p.Kind) {
+		if p.Namespace == "" || !offspring.Has(p.Title()) {
 			continue
 		}
 		for _, cluster := range p.Clusters[:min(len(p.Clusters), mostAsked)] {

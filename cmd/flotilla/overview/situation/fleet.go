@@ -151,7 +151,9 @@ type Cluster struct {
 // Problem is something that is not ready, and the next step.
 type Problem struct {
 	State State `json:"state"`
-	// Kind, Namespace and Name are of the object.
+	// Group, Kind, Namespace and Name are of the object. Group is that of a template; empty
+	// for the core one, and for kinds on which the control plane acts itself.
+	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
@@ -168,7 +170,22 @@ type Problem struct {
 // Object is "Deployment shop/web".
 func (p Problem) Object() string {
 	if p.Namespace == "" {
-		return p.Kind + " " + p.Name
+		return p.Title() + " " + p.Name
 	}
-	return p.Kind + " " + p.Namespace + "/" + p.Name
+	return p.Title() + " " + p.Namespace + "/" + p.Name
+}
+
+// native are the groups of kinds of Kubernetes whose names others use as well.
+var native = map[string]string{
+	"CronJob": "batch", "DaemonSet": "apps", "Deployment": "apps", "Ingress": "networking.k8s.io", "Job": "batch", "NetworkPolicy": "networking.k8s.io",
+	"Node": "", "Pod": "", "Secret": "", "Service": "", "StatefulSet": "apps",
+}
+
+// Title is the kind, with the group where it bears the name of one of Kubernetes' own:
+// "Job.batch.volcano.sh".
+func (p Problem) Title() string {
+	if group, known := native[p.Kind]; known && p.Group != "" && p.Group != group {
+		return p.Kind + "." + p.Group
+	}
+	return p.Kind
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,14 +34,14 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 	note := func(state rollup.State, cluster, reason string) {
 		key := states[state].word() + reason
 		if problems[key] == nil {
-			problems[key] = &Problem{State: states[state], Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Message: reason}
+			problems[key] = &Problem{State: states[state], Group: idOf(ref).GroupKind.Group, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Message: reason}
 		}
 		if cluster != "" {
 			problems[key].Clusters = append(problems[key].Clusters, cluster)
 		}
 	}
 	if part.State != rollup.Healthy {
-		note(part.State, "", part.Reason)
+		note(part.State, "", part.Reason+decided(b, part.Reason, s.now))
 	}
 	for _, c := range part.Clusters {
 		found.clusters = append(found.clusters, c.Name)
@@ -87,6 +88,16 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 	}
 }
 
+// decided says when a decision was made whose words are the reason: what it counted was so
+// then, as one that finds the same in more clusters is not told again.
+func decided(b workv1alpha2.Binding, reason string, now time.Time) string {
+	record, ok := placement.RecordOf(b)
+	if !ok || record.At.IsZero() || record.Message != reason {
+		return ""
+	}
+	return " (found " + ago(now, record.At.Time) + ")"
+}
+
 // PartOf judges a template by its binding alone. Whether clusters hold the latest
 // version is not known that way; what they hold is, but for clusters of which nothing is
 // heard.
@@ -118,13 +129,13 @@ func idOf(ref workv1alpha2.ObjectReference) inventory.ID {
 
 // templateNext is what to do about a template.
 func templateNext(p Problem) string {
-	args := strings.ToLower(p.Kind) + "/" + p.Name + inNamespace(p.Namespace)
+	args := strings.ToLower(p.Title()) + "/" + p.Name + inNamespace(p.Namespace)
 	switch {
 	case len(p.Clusters) == 0:
 		return "flotilla explain " + args
 	case p.State == Failed:
 		return "put right what the cluster says; it is tried again. flotilla explain " + args + " --cluster " + p.Clusters[0]
 	default:
-		return "flotilla events --for " + p.Kind + "/" + p.Name + inNamespace(p.Namespace) + " -C " + strings.Join(p.Clusters[:min(len(p.Clusters), 3)], ",")
+		return "flotilla events --for " + p.Title() + "/" + p.Name + inNamespace(p.Namespace) + " -C " + strings.Join(p.Clusters[:min(len(p.Clusters), 3)], ",")
 	}
 }

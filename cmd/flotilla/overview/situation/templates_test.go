@@ -1,0 +1,48 @@
+package situation_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+// TestNamesakes: two kinds of one name are told apart, and each is sent to its own.
+func TestNamesakes(t *testing.T) {
+	for apiVersion, want := range map[string][2]string{
+		"batch/v1":                  {"Job shop/load", "flotilla events --for Job/load -n shop -C east"},
+		"batch.volcano.sh/v1alpha1": {"Job.batch.volcano.sh shop/load", "flotilla events --for Job.batch.volcano.sh/load -n shop -C east"},
+	} {
+		s := situation.NewSurvey(now, "")
+		b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "load-job"}}
+		b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: apiVersion, Kind: "Job", Namespace: "shop", Name: "load"}
+		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}}
+		b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceUnhealthy}}
+		propagation.ClaimOf(carrying("web", 1)).Set(b)
+		s.Binding(b)
+		p := s.Fleet().Problems[0]
+		if diff := cmp.Diff(want, [2]string{p.Object(), p.Next}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", apiVersion, diff)
+		}
+	}
+}
+
+// TestWhenItWasFound: what a decision counted was so when it was made.
+func TestWhenItWasFound(t *testing.T) {
+	const message = "0/2 clusters are available: 2 cluster(s) did not match"
+	s := situation.NewSurvey(now, "")
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment", Annotations: map[string]string{
+		workv1alpha2.SchedulingDecisionAnnotation: fmt.Sprintf(`{"reason":"NoClusterFit","message":%q,"at":"2026-03-05T09:20:00Z"}`, message),
+	}}}
+	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	propagation.ClaimOf(carrying("web", 1)).Set(b)
+	s.Binding(b)
+	if got, want := s.Fleet().Problems[0].Message, message+" (found 10m ago)"; got != want {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+}
