@@ -132,6 +132,7 @@ type threshold struct {
 	failure, success time.Duration
 
 	shown outcome
+	began time.Time // when what is shown began to be so; zero: before the start
 	since time.Time // when the answer began to differ from shown; zero: it does not
 	// awaited is since when a member that was ready before the start has not been seen
 	// well; zero: it has, or was not ready before.
@@ -155,7 +156,7 @@ func newThreshold(failure, success time.Duration, wasReady bool, now time.Time) 
 
 // turn returns the answer that counts, given the one that was just received.
 func (t *threshold) turn(now time.Time, is outcome) outcome {
-	if t.shown == (outcome{}) || is.ready == t.shown.ready || t.sure(now, is) {
+	if t.shown != (outcome{}) && is.ready == t.shown.ready {
 		t.shown, t.since = is, time.Time{}
 		if is.ready {
 			t.awaited = time.Time{}
@@ -165,14 +166,26 @@ func (t *threshold) turn(now time.Time, is outcome) outcome {
 	if t.since.IsZero() {
 		t.since = now
 	}
+	if t.shown == (outcome{}) || t.sure(now, is) {
+		return t.show(is)
+	}
 	limit := t.success
 	if t.shown.ready {
 		limit = t.failure
 	}
 	if now.Sub(t.since) >= limit {
-		t.shown, t.since = is, time.Time{}
+		return t.show(is)
 	}
 	return t.shown
+}
+
+// show turns to an answer, which has stood since it first came.
+func (t *threshold) show(is outcome) outcome {
+	t.shown, t.began, t.since = is, t.since, time.Time{}
+	if is.ready {
+		t.awaited = time.Time{}
+	}
+	return is
 }
 
 // sure says whether an answer counts at once since the member has not been seen well after

@@ -41,7 +41,8 @@ func TestThreshold(t *testing.T) {
 	cases := map[string]struct {
 		wasReady bool
 		answers  []answer
-		want     []outcome // at each turn of what is shown
+		want     []outcome     // at each turn of what is shown
+		began    time.Duration // of the last; zero is not looked at
 	}{
 		"a new member is what it is first seen as": {
 			answers: []answer{{0, unreachable}}, want: []outcome{unreachable},
@@ -53,13 +54,13 @@ func TestThreshold(t *testing.T) {
 			wasReady: true, answers: []answer{{9 * s, unreachable}, {10 * s, well}}, want: []outcome{unreachable, well},
 		},
 		"once it was seen it has to fail for long enough": {
-			wasReady: true, answers: []answer{{0, well}, {1 * s, unreachable}, {30 * s, unreachable}, {31 * s, unreachable}}, want: []outcome{well, unreachable},
+			wasReady: true, answers: []answer{{0, well}, {1 * s, unreachable}, {30 * s, unreachable}, {31 * s, unreachable}}, want: []outcome{well, unreachable}, began: s,
 		},
 		"one good answer starts the count over": {
 			wasReady: true, answers: []answer{{0, unreachable}, {20 * s, well}, {25 * s, unreachable}, {45 * s, unreachable}}, want: []outcome{well},
 		},
 		"it is ready again after it was well for long enough": {
-			answers: []answer{{0, unreachable}, {10 * s, well}, {39 * s, well}, {40 * s, well}}, want: []outcome{unreachable, well},
+			answers: []answer{{0, unreachable}, {10 * s, well}, {39 * s, well}, {40 * s, well}}, want: []outcome{unreachable, well}, began: 10 * s,
 		},
 		"another kind of failure shows at once": {
 			answers: []answer{{0, unreachable}, {1 * s, unwell}}, want: []outcome{unreachable, unwell},
@@ -79,6 +80,9 @@ func TestThreshold(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(outcome{})); diff != "" {
 				t.Errorf("shown (-want +got):\n%s", diff)
+			}
+			if began := th.began.Sub(time.Unix(0, 0)); began != tc.began && tc.began != 0 {
+				t.Errorf("so since %s, want %s", began, tc.began)
 			}
 		})
 	}

@@ -22,6 +22,8 @@ import (
 // observation is what was last seen of a member.
 type observation struct {
 	outcome
+	// began is when the member began to be so; zero: before the start, or now.
+	began time.Time
 	// version and kinds are empty until a healthy member was read.
 	version string
 	kinds   []clusterv1alpha1.APIEnablement
@@ -215,6 +217,7 @@ func (o *observer) look(ctx context.Context) bool {
 	case <-o.suspects:
 	default:
 	}
+	o.seen.began = time.Time{}
 	is := o.probe(probeCtx)
 	if !o.trusted() {
 		o.reading.due = time.Time{} // it was away, and may have come back as another version
@@ -258,6 +261,7 @@ func (o *observer) look(ctx context.Context) bool {
 	}
 	o.seen.unclaimed, o.seen.refused, o.seen.unread = o.unclaimed(), o.refused(), o.unread(o.options.FailureThreshold)
 	o.seen.outcome = o.threshold.turn(o.clock.Now(), is)
+	o.seen.began = o.threshold.began
 	if !is.ready {
 		o.trouble, o.reading.due = min(max(2*o.trouble, firstLook), o.options.Period), time.Time{}
 		return false

@@ -32,6 +32,7 @@ func (r *Reconciler) describe(_ context.Context, s *state) (loop.Next, error) {
 		meta.SetStatusCondition(&s.status.Conditions, c)
 	}
 	set(ready(s.seen.outcome))
+	s.turned()
 	r.options.waits(s, r.recorder)
 	if s.seen.unclaimed != "" {
 		set(metav1.Condition{Type: clusterv1alpha1.ClusterConditionClaimed, Status: metav1.ConditionFalse, Reason: reasonUnclaimed, Message: unclaimedMessage + s.seen.unclaimed})
@@ -60,6 +61,17 @@ func (r *Reconciler) describe(_ context.Context, s *state) (loop.Next, error) {
 		s.status.ResourceSummary = &resources
 	}
 	return loop.Next{}, nil
+}
+
+// turned dates a condition Ready that has just turned by when the member did, which was
+// before that was sure.
+func (s *state) turned() {
+	is := meta.FindStatusCondition(s.status.Conditions, clusterv1alpha1.ClusterConditionReady)
+	was := readiness(s.cluster)
+	if s.seen.began.IsZero() || was != nil && (was.Status == is.Status || s.seen.began.Before(was.LastTransitionTime.Time)) {
+		return
+	}
+	is.LastTransitionTime = metav1.NewTime(s.seen.began)
 }
 
 // readiness returns the cluster's condition Ready; nil if it has none.

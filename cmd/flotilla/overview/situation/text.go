@@ -221,7 +221,7 @@ func (f Fleet) clusters(opts TextOptions) table {
 	for i := range f.Clusters {
 		c := &f.Clusters[i]
 		cells := []string{c.Name, c.word(), cut(Clean(c.Version), mostVersion), c.Mode, "-", c.Templates.text(), c.agent(opts.Now)}
-		if c.Nodes != nil {
+		if c.Nodes != nil && c.State == Ready { // else it is what there was
 			cells[4] = c.Nodes.text()
 		}
 		if opts.Wide {
