@@ -40,9 +40,10 @@ func (x *explainer) deliver() {
 	if x.in.Binding == nil {
 		return
 	}
+	kind := x.in.Template.GroupVersionKind().GroupKind()
 	for _, item := range x.in.items() {
 		c := of(item.ClusterName)
-		c.Applied, c.Message, c.Health = ptr.To(item.Applied), item.AppliedMessage, string(rollup.Shown(item.Health, item.Status))
+		c.Applied, c.Message, c.Health = ptr.To(item.Applied), item.AppliedMessage, rollup.HealthText(kind, item.Health, item.Status)
 		c.Ails = x.in.Symptoms[item.ClusterName].Text
 	}
 	wanted := x.in.Binding.BindingSpec()

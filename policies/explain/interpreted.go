@@ -17,6 +17,7 @@ func misread(in Input, d propagation.Decision, title string) problems {
 		if c != nil && c.Status == metav1.ConditionFalse {
 			return problems{{Reason: ReasonNotInterpreted, Message: c.Message, Next: next}}
 		}
+		return nil
 	}
 	if d.Outcome != propagation.Carried || d.Policy == nil {
 		return nil

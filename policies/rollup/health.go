@@ -48,10 +48,21 @@ type ClusterPart struct {
 	// Silence is why the state is not known; nil where it is. Reason says then what was
 	// heard last.
 	Silence *Silence
+	// Suspended says that changes are kept from the cluster: it is healthy with what it has,
+	// which may be an older version, or waits for what was never sent.
+	Suspended bool
 	// Note tells what does not count against the cluster, and that somebody may
 	// want to know all the same; empty for nothing.
 	Note string
 }
+
+// What is said of a cluster that has yet to hold a template.
+const (
+	notSent    = "not sent yet"
+	notApplied = "not applied yet"
+	// Suspended is said of one that it is kept from.
+	Suspended = "never sent: dispatching is suspended"
+)
 
 // Part is the state of one template.
 type Part struct {
@@ -104,7 +115,10 @@ func PartOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works [
 	view := newView(template, b, works)
 	for _, target := range plan.Targets(b.BindingSpec()) {
 		state, reason := view.judge(target)
-		c := ClusterPart{Name: target.Name, State: state, Reason: reason, Note: view.note(target)}
+		c := ClusterPart{Name: target.Name, State: state, Reason: reason, Note: view.note(target), Suspended: plan.Suspended(b.BindingSpec(), target.Name)}
+		if c.Suspended && (reason == notSent || reason == notApplied) {
+			c.Reason = Suspended
+		}
 		if s, ok := silent[target.Name]; ok {
 			c = c.unheard(s)
 		}
@@ -227,7 +241,7 @@ func newView(template *unstructured.Unstructured, b workv1alpha2.Binding, works 
 func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 	item, ok := v.items[target.Name]
 	if !ok {
-		return Progressing, "not sent yet"
+		return Progressing, notSent
 	}
 	if w := v.works[target.Name]; w != nil && w.Annotations[propagation.FaultAnnotation] != "" {
 		return Failed, w.Annotations[propagation.FaultAnnotation]
@@ -245,7 +259,7 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 	if !item.Applied {
 		switch item.AppliedMessage {
 		case "":
-			return Progressing, "not applied yet"
+			return Progressing, notApplied
 		case Overdue:
 			return Progressing, Overdue
 		}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/utils/ptr"
 
@@ -96,6 +97,22 @@ func Shown(health workv1alpha2.ResourceHealth, status *runtime.RawExtension) wor
 		return workv1alpha2.ResourceUnhealthy
 	}
 	return health
+}
+
+// Running is how people are told of an object that is to come to an end, and has not yet.
+const Running = "Running"
+
+// HealthText is the health of what a cluster reports as people are told it: Healthy,
+// Unhealthy, Unknown or Running; empty for nothing.
+func HealthText(kind schema.GroupKind, health workv1alpha2.ResourceHealth, status *runtime.RawExtension) string {
+	shown := Shown(health, status)
+	if shown != workv1alpha2.ResourceHealthy {
+		return string(shown)
+	}
+	if state, _, known := verdict(kind, decode(&workv1alpha2.AggregatedStatusItem{Status: status})); known && state == Progressing {
+		return Running
+	}
+	return string(shown)
 }
 
 // waits says whether a status is marked as that of an object that waits. Most are

@@ -3,12 +3,57 @@ package rollup_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
+
+// TestHealthText: what people are told of objects, beside what counts.
+func TestHealthText(t *testing.T) {
+	job := schema.GroupKind{Group: "batch", Kind: "Job"}
+	for name, tc := range map[string]struct {
+		kind   schema.GroupKind
+		health workv1alpha2.ResourceHealth
+		status string
+		want   string
+	}{
+		"a Job that runs":                 {job, workv1alpha2.ResourceHealthy, `{"active":1}`, "Running"},
+		"a Job that has ended":            {job, workv1alpha2.ResourceHealthy, `{"conditions":[{"type":"Complete","status":"True"}]}`, "Healthy"},
+		"a Job that has failed":           {job, workv1alpha2.ResourceUnhealthy, `{"conditions":[{"type":"Failed","status":"True"}]}`, "Unhealthy"},
+		"a Deployment":                    {schema.GroupKind{Group: "apps", Kind: "Deployment"}, workv1alpha2.ResourceHealthy, `{"replicas":1}`, "Healthy"},
+		"another Job, by its own rules":   {schema.GroupKind{Group: "batch.volcano.sh", Kind: "Job"}, workv1alpha2.ResourceHealthy, `{"active":1}`, "Healthy"},
+		"something of which nothing said": {job, "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var status *runtime.RawExtension
+			if tc.status != "" {
+				status = &runtime.RawExtension{Raw: []byte(tc.status)}
+			}
+			if got := rollup.HealthText(tc.kind, tc.health, status); got != tc.want {
+				t.Errorf("it is told as %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestNeverSent: of a cluster that a template was always kept from that is said.
+func TestNeverSent(t *testing.T) {
+	b := binding(succeeded, "a", "b")
+	b.Spec.Suspension = &workv1alpha2.Suspension{}
+	b.Spec.Suspension.Dispatching = ptr.To(true)
+	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "b", Applied: true, Health: workv1alpha2.ResourceHealthy}}
+	want := []rollup.ClusterPart{
+		{Name: "a", State: rollup.Progressing, Reason: "never sent: dispatching is suspended", Suspended: true}, {Name: "b", Suspended: true},
+	}
+	if diff := cmp.Diff(want, rollup.PartOf(template("Deployment"), b, nil, nil).Clusters); diff != "" {
+		t.Errorf("clusters (-want +got):\n%s", diff)
+	}
+}
 
 // TestSuspendedWork: a version that is kept from a cluster is not there, and it is told why.
 func TestSuspendedWork(t *testing.T) {

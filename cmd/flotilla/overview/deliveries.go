@@ -85,7 +85,7 @@ func reported(d *lineage.Delivery, b workv1alpha2.Binding) {
 	items := b.BindingStatus().AggregatedStatus
 	if i := slices.IndexFunc(items, func(item workv1alpha2.AggregatedStatusItem) bool { return item.ClusterName == d.Cluster }); i >= 0 {
 		item := &items[i]
-		d.Health = string(rollup.Shown(item.Health, item.Status))
+		d.Health = rollup.HealthText(templateID(b).GroupKind, item.Health, item.Status)
 		switch {
 		case item.Applied:
 			d.Applied = "yes"
@@ -175,7 +175,7 @@ func healthOf(w *workv1alpha1.Work) string {
 		return ""
 	}
 	first := w.Status.ManifestStatuses[0]
-	return string(rollup.Shown(first.Health, first.Status))
+	return rollup.HealthText(schema.GroupKind{Group: first.Identifier.Group, Kind: first.Identifier.Kind}, first.Health, first.Status)
 }
 
 // members looks at the objects that the clusters have, side by side.

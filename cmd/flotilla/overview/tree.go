@@ -311,11 +311,13 @@ func grown(node *lineage.Node, b workv1alpha2.Binding, below []lineage.Node, sil
 	node.State = states[part.State]
 	ready, kept := 0, []string(nil)
 	for _, c := range part.Clusters {
-		if c.State == rollup.Healthy && plan.Suspended(b.BindingSpec(), c.Name) {
+		if c.Suspended && (c.State == rollup.Healthy || c.Reason == rollup.Suspended) {
 			kept = append(kept, c.Name)
 		}
 		if c.State == rollup.Healthy {
 			ready++
+		}
+		if c.State == rollup.Healthy || c.Reason == rollup.Suspended {
 			continue
 		}
 		if states[c.State] == situation.Failed || node.State == situation.Ready {
@@ -327,7 +329,7 @@ func grown(node *lineage.Node, b workv1alpha2.Binding, below []lineage.Node, sil
 		node.Text += ", " + rollup.AsReported
 	}
 	if len(kept) > 0 {
-		node.Text += ": dispatching is suspended, an older version may run in " + strings.Join(kept, ", ")
+		node.Text += ": dispatching is suspended, an older version, or nothing, may run in " + strings.Join(kept, ", ")
 	}
 	if len(kept) > 0 && node.State == situation.Ready {
 		node.State = situation.Suspended
@@ -336,7 +338,7 @@ func grown(node *lineage.Node, b workv1alpha2.Binding, below []lineage.Node, sil
 		node.Text = part.Reason
 	}
 	for _, c := range part.Clusters {
-		if c.State != rollup.Healthy {
+		if c.State != rollup.Healthy && c.Reason != rollup.Suspended {
 			node.Text += fmt.Sprintf(": %s: %s", c.Name, c.Reason)
 			break
 		}
@@ -397,7 +399,7 @@ func reportedNodes(template lineage.Object, b workv1alpha2.Binding, silent rollu
 		node.Cluster = target.Name
 		for i := range items {
 			if items[i].ClusterName == target.Name {
-				node.Text = reportedText(&items[i])
+				node.Text = reportedText(templateID(b).GroupKind, &items[i])
 			}
 		}
 		if s, ok := silent[target.Name]; ok {
@@ -409,8 +411,8 @@ func reportedNodes(template lineage.Object, b workv1alpha2.Binding, silent rollu
 }
 
 // reportedText is what a binding says of one cluster.
-func reportedText(item *workv1alpha2.AggregatedStatusItem) string {
-	health := string(rollup.Shown(item.Health, item.Status))
+func reportedText(kind schema.GroupKind, item *workv1alpha2.AggregatedStatusItem) string {
+	health := rollup.HealthText(kind, item.Health, item.Status)
 	switch {
 	case !item.Applied:
 		return strings.TrimSuffix("not applied: "+item.AppliedMessage, ": ")

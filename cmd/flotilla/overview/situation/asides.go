@@ -62,6 +62,6 @@ func suspended(all []suspension) []Note {
 		where += " …"
 	}
 	return []Note{{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name,
-		Message: "dispatching is suspended: an older version may run in " + where + besides(ids),
+		Message: "dispatching is suspended: an older version, or nothing, may run in " + where + besides(ids),
 		Next:    "take spec.suspension out of its policy once changes are to go there; flotilla explain " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)}}
 }

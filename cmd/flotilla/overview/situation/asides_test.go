@@ -35,7 +35,7 @@ CLUSTERS
   west  True   -        Push  -      0/1 (1 suspended)  -
 
 WORTH A LOOK
-   1  Deployment shop/web: dispatching is suspended: an older version may run in west
+   1  Deployment shop/web: dispatching is suspended: an older version, or nothing, may run in west
       next: take spec.suspension out of its policy once changes are to go there; flotilla explain deployment/web -n shop
 `},
 		"all are": {all, "All that is not suspended is ready, but 1 thing is worth a look: clusters 2/2, sources 0/0, Kustomizations 0/0, templates 0/1 (1 suspended)."},

@@ -12,7 +12,6 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement"
-	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
@@ -47,7 +46,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 		found.clusters = append(found.clusters, c.Name)
 		count := s.member(c.Name)
 		count.Total++
-		if c.State == rollup.Healthy && plan.Suspended(b.BindingSpec(), c.Name) {
+		if c.Suspended && (c.State == rollup.Healthy || c.Reason == rollup.Suspended) {
 			count.Suspended++
 			kept = append(kept, c.Name)
 			continue
@@ -70,9 +69,9 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 	s.asides.take(b, kept)
 	s.reach[idOf(ref)] = found
 	switch {
+	case len(problems) > 0:
 	case unknown:
 		s.fleet.Templates.Unknown++
-	case len(problems) > 0:
 	case len(kept) > 0:
 		s.fleet.Templates.Suspended++
 	default:

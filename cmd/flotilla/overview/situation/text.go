@@ -264,7 +264,9 @@ func (c *Cluster) agent(now time.Time) string {
 	case c.Heard == nil:
 		return "never heard"
 	case c.silent():
-		return "silent since " + strings.TrimSuffix(ago(now, c.Heard.Time), " ago")
+		return "silent for " + strings.TrimSuffix(ago(now, c.Heard.Time), " ago")
+	case c.State == Ready && now.Sub(c.Heard.Time) < time.Second:
+		return "heard just now"
 	default:
 		return "heard " + ago(now, c.Heard.Time)
 	}

@@ -83,7 +83,7 @@ func TestWhenAnAgentWasHeard(t *testing.T) {
 		{"never heard", Cluster{Mode: "Pull", State: Failed}},
 		{"heard 60s ago", Cluster{Mode: "Pull", State: Ready, Heard: &heard}},
 		{"heard 60s ago", Cluster{Mode: "Pull", State: Failed, Reason: "ClusterNotReachable", Heard: &heard}},
-		{"silent since 60s", Cluster{Mode: "Pull", State: Failed, Reason: "ClusterStatusUnknown", Heard: &heard}},
+		{"silent for 60s", Cluster{Mode: "Pull", State: Failed, Reason: "ClusterStatusUnknown", Heard: &heard}},
 	} {
 		if got := tc.c.agent(now); got != tc.want {
 			t.Errorf("%+v: %q, want %q", tc.c, got, tc.want)
