@@ -39,8 +39,9 @@ func Start(ctx context.Context, root, address string) (*Server, error) {
 	}
 	s := &Server{root: root, listener: listener}
 	handler := &cgi.Handler{
-		Path: backend,
-		Env:  []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=demo", "HOME=" + root},
+		Path:   backend,
+		Stderr: io.Discard, // git tells of its progress where that is a terminal, in the midst of what we say
+		Env:    []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=demo", "HOME=" + root},
 	}
 	s.http = &http.Server{
 		ReadHeaderTimeout: 10 * time.Second,

@@ -22,6 +22,7 @@ const readyPoll = 100 * time.Millisecond
 func Ready(ctx context.Context, hub client.Reader, name string, within time.Duration) error {
 	var last string
 	var unread error
+	absent := false
 	err := wait.PollUntilContextTimeout(ctx, readyPoll, within, true, func(ctx context.Context) (bool, error) {
 		cluster := &clusterv1alpha1.Cluster{}
 		err := hub.Get(ctx, client.ObjectKey{Name: name}, cluster)
@@ -29,7 +30,7 @@ func Ready(ctx context.Context, hub client.Reader, name string, within time.Dura
 		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 			return false, err
 		case err != nil:
-			unread = client.IgnoreNotFound(err)
+			absent, unread = apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 			return false, nil
 		}
 		ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
@@ -41,7 +42,12 @@ func Ready(ctx context.Context, hub client.Reader, name string, within time.Dura
 	if !wait.Interrupted(err) || ctx.Err() != nil {
 		return err
 	}
+	if within > time.Second {
+		within = within.Round(time.Second)
+	}
 	switch {
+	case last == "" && absent:
+		return fmt.Errorf("cluster %s is not ready after %s: its agent has not reported; see that it runs beside the cluster and reaches the control plane, then: flotilla status", name, within)
 	case last == "" && unread != nil:
 		last = unread.Error()
 	case last == "":

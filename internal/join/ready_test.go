@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -24,11 +25,13 @@ func TestReadySaysWhatTheControlPlaneFound(t *testing.T) {
 	limited := errors.New("rate: Wait(n=1) would exceed context deadline")
 	for name, tc := range map[string]struct {
 		answers int // how many requests are answered
+		absent  bool
 		want    string
 	}{
-		"one that is answered":                    {1 << 30, "cluster edge is not ready after 250ms: its kube-system is slow; flotilla describe cluster edge says more"},
-		"one that is answered no more at the end": {1, "cluster edge is not ready after 250ms: its kube-system is slow; flotilla describe cluster edge says more"},
-		"one that is never answered":              {0, "cluster edge is not ready after 250ms: rate: Wait(n=1) would exceed context deadline; flotilla describe cluster edge says more"},
+		"one that no agent has reported for":      {1 << 30, true, "cluster edge is not ready after 250ms: its agent has not reported; see that it runs beside the cluster and reaches the control plane, then: flotilla status"},
+		"one that is answered":                    {1 << 30, false, "cluster edge is not ready after 250ms: its kube-system is slow; flotilla describe cluster edge says more"},
+		"one that is answered no more at the end": {1, false, "cluster edge is not ready after 250ms: its kube-system is slow; flotilla describe cluster edge says more"},
+		"one that is never answered":              {0, false, "cluster edge is not ready after 250ms: rate: Wait(n=1) would exceed context deadline; flotilla describe cluster edge says more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0
@@ -36,6 +39,9 @@ func TestReadySaysWhatTheControlPlaneFound(t *testing.T) {
 				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 					if asked++; asked > tc.answers {
 						return limited
+					}
+					if tc.absent {
+						return apierrors.NewNotFound(clusterv1alpha1.Resource("clusters"), key.Name)
 					}
 					return c.Get(ctx, key, obj, opts...)
 				},

@@ -95,10 +95,14 @@ func (x *explainer) behind() bool {
 // not answer.
 const notReady = "NotReady"
 
+// cordoned stands for TaintToleration where the taint says that nothing new is to go there.
+const cordoned = "Cordoned"
+
 // advices say what to do where plugins refuse clusters.
 var advices = map[string]string{
 	"APIEnablement":        "install the kind in the clusters: each must serve its API",
 	"TaintToleration":      "tolerate the taint in spec.placement.clusterTolerations of the policy, or take it off the clusters",
+	cordoned:               "flotilla uncordon CLUSTER takes it off those that are cordoned; or tolerate it in spec.placement.clusterTolerations of the policy",
 	notReady:               "see why the clusters are not ready: flotilla kubectl describe clusters",
 	"ClusterAffinity":      "widen spec.placement.clusterAffinity of the policy, or label the clusters that it should mean",
 	"SpreadConstraint":     "set spec.region, spec.zones and spec.provider of the clusters, or spread by something else",
@@ -125,6 +129,8 @@ func (x *explainer) advice(p *Placement) string {
 			plugin := t.Clusters[i].Plugin
 			if strings.Contains(t.Clusters[i].Why, clusterv1alpha1.TaintClusterNotReady) || strings.Contains(t.Clusters[i].Why, clusterv1alpha1.TaintClusterUnreachable) {
 				plugin = notReady
+			} else if strings.Contains(t.Clusters[i].Why, clusterv1alpha1.TaintClusterUnscheduler) {
+				plugin = cordoned
 			}
 			refused[plugin]++
 		}

@@ -278,7 +278,7 @@ func (w *writer) problems(problems []Problem) {
 		}
 		t.Add(fmt.Sprintf("  %d", i+1), fmt.Sprintf("%s%s: %s", p.Reason, where, p.Message))
 		if p.Next != "" {
-			t.Add("", "next: "+p.Next)
+			t.AddWhole("", "next: "+p.Next)
 		}
 	}
 	t.Write(w)

@@ -55,6 +55,7 @@ was placed, and what each cluster has of it, as the clusters last reported.`,
 		},
 	}
 	out.addTo(cmd, asJSON, asYAML)
+	cmd.ValidArgsFunction = completeObject(f)
 	cmd.Flags().BoolVar(&compact, "compact", false, "leave bindings and Works out")
 	return cmd
 }

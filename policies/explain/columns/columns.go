@@ -16,7 +16,7 @@ const Width = 100
 // Table aligns cells in columns. What does not fit into the last one goes on
 // below it. The zero value has no rows.
 type Table struct {
-	rows [][]string
+	rows []row
 	// Right are the columns of numbers.
 	Right map[int]bool
 	// Plain says that there is no header.
@@ -26,8 +26,17 @@ type Table struct {
 	Hangs bool
 }
 
+type row struct {
+	cells []string
+	whole bool
+}
+
 // Add adds a row of at least one cell.
-func (t *Table) Add(cells ...string) { t.rows = append(t.rows, cells) }
+func (t *Table) Add(cells ...string) { t.rows = append(t.rows, row{cells: cells}) }
+
+// AddWhole adds a row whose last cell stays on one line, however long it is: a command in it
+// is to be copied.
+func (t *Table) AddWhole(cells ...string) { t.rows = append(t.rows, row{cells, true}) }
 
 // Rows is how many there are.
 func (t *Table) Rows() int { return len(t.rows) }
@@ -36,7 +45,7 @@ func (t *Table) Rows() int { return len(t.rows) }
 func (t *Table) Write(w io.Writer) {
 	var wide []int
 	for _, row := range t.rows {
-		for i, cell := range row[:len(row)-1] {
+		for i, cell := range row.cells[:len(row.cells)-1] {
 			if i == len(wide) {
 				wide = append(wide, 0)
 			}
@@ -45,14 +54,19 @@ func (t *Table) Write(w io.Writer) {
 	}
 	for _, row := range t.rows {
 		var line strings.Builder
-		for i, cell := range row[:len(row)-1] {
+		last := len(row.cells) - 1
+		for i, cell := range row.cells[:last] {
 			line.WriteString(pad(cell, wide[i], t.Right[i]) + "  ")
 		}
 		indent := utf8.RuneCountInString(line.String())
 		if t.Hangs {
 			indent += hanging
 		}
-		for i, part := range wrap(row[len(row)-1], Width-indent) {
+		columns := Width - indent
+		if row.whole {
+			columns = utf8.RuneCountInString(row.cells[last])
+		}
+		for i, part := range wrap(row.cells[last], columns) {
 			if i > 0 {
 				line.WriteString("\n" + strings.Repeat(" ", indent))
 			}

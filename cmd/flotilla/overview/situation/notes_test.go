@@ -128,6 +128,7 @@ func TestRightAfterAStart(t *testing.T) {
 func TestAnEmptyFleet(t *testing.T) {
 	awaited := situation.NewSurvey(now, "")
 	awaited.Awaited("north", now.Add(-5*time.Minute))
+	awaited.Policy(carrying("web", 1, "north"))
 	golden(t, "awaited.txt", text(t, awaited.Fleet(), false))
 	golden(t, "empty.txt", text(t, situation.NewSurvey(now, "").Fleet(), false))
 	blind := situation.NewSurvey(now, "")

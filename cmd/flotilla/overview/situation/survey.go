@@ -50,6 +50,7 @@ type Survey struct {
 	// uncarried are workloads that no policy carries.
 	uncarried []inventory.ID
 	asides    asides
+	awaited   []string  // clusters that were registered and never heard of
 	oldest    time.Time // when the first of the clusters joined; zero where there is none
 }
 
@@ -232,6 +233,7 @@ func (s *Survey) Cluster(c *clusterv1alpha1.Cluster, heard time.Time) {
 
 // Awaited adds a cluster that was registered, and whose agent was never heard of.
 func (s *Survey) Awaited(name string, since time.Time) {
+	s.awaited = append(s.awaited, name)
 	s.problem(Problem{
 		State: Progressing, Kind: clusterv1alpha1.ResourceKindCluster, Name: name, Message: "registered " + ago(s.now, since) + ", never heard of",
 		Next: "see that its agent runs beside it, and reaches the control plane: kubectl describe deployment karmada-agent -n karmada-system, in the cluster",
@@ -265,7 +267,9 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 		if s.within == "" || p.GetNamespace() != "" { // one of the whole fleet is about other namespaces, too
 			var strange []propagation.Stranger
 			if !s.blind {
-				strange = strangers(p.PropagationSpec().Placement, s.fleet.Clusters)
+				strange = slices.DeleteFunc(strangers(p.PropagationSpec().Placement, s.fleet.Clusters), func(named propagation.Stranger) bool {
+					return slices.Contains(s.awaited, named.Name) // that is told of it
+				})
 			}
 			s.fleet.Notes = append(s.fleet.Notes, idle(p, kind, strange, s.now)...)
 		}
