@@ -108,7 +108,7 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	case await:
 		return loop.Next{}, &blocked{cause: cause{event: onSync, kind: m.gvk}, after: safetyNet, err: fmt.Errorf("the watch of %s is not synced", m.gvk)}
 	case keep:
-		return loop.Next{}, outcome.Kept(m.title(), record.Desired, m.hash)
+		return loop.Next{}, outcome.Kept(m.title(), record.Desired, m.hash, !observed.DeletionTimestamp.IsZero())
 	case correct, restore:
 		if reports(s.work) {
 			found, err := l.drift.inspect(ctx, s, m, observed)

@@ -281,8 +281,9 @@ func TestCarry(t *testing.T) {
 			edge:   edge{presence: members.Unserved, refuse: fmt.Errorf("%w: Deployment", members.ErrNotServed)},
 			record: recorded, asked: []string{"make web"}, failed: "does not serve this kind",
 		},
-		"an object that is on its way out is waited for": {
+		"an object that is on its way out is waited for, and is not called applied": {
 			edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })}, record: recorded,
+			failed: "is being deleted in the cluster: it is made anew",
 		},
 		"one that is on its way out and is to change is not as it should be": {
 			edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })}, record: stale,

@@ -59,12 +59,14 @@ func Taken(title, by string, isNamespace bool) error {
 	return fmt.Errorf("%s: %s, or set conflictResolution to Overwrite in the policy", found, first)
 }
 
-// Kept says what is wrong with an object that is left as it is: nothing, unless it is being
-// deleted in its cluster and keeps the version that was sent before the one that is wanted.
-// Whoever holds it there may take any time.
-func Kept(title, sent, wanted string) error {
-	if sent == "" || sent == wanted {
+// Kept says what is wrong with an object that is left as it is: nothing, unless it was sent
+// and is being deleted in its cluster. Whoever holds it there may take any time.
+func Kept(title, sent, wanted string, leaving bool) error {
+	if sent == "" || !leaving {
 		return nil
+	}
+	if sent == wanted {
+		return fmt.Errorf("%s is being deleted in the cluster: it is made anew once it is gone; if it stays, look at its finalizers there", title)
 	}
 	return fmt.Errorf("%s is being deleted in the cluster: its latest version is made once it is gone; if it stays, look at its finalizers there", title)
 }
