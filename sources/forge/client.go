@@ -194,10 +194,12 @@ func (c *client) outcome(status Status, resp *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	code := resp.StatusCode
 	switch {
-	case code >= 200 && code < 300:
-		return nil
 	case err != nil:
 		return c.fault(err)
+	case code >= 200 && code < 300 && !isObject(text):
+		return fmt.Errorf("post status to %s: %w: what answers (%s) is no forge, but maybe the page of a proxy or a login: change the provider's address", c.name, ErrProvider, answer(code))
+	case code >= 200 && code < 300:
+		return nil
 	}
 	words := message(text)
 	if c.dialect.accepts != nil && c.dialect.accepts(status, code, words) {
@@ -207,6 +209,12 @@ func (c *client) outcome(status Status, resp *http.Response) error {
 		return fmt.Errorf("post status to %s: %w", c.name, &RateLimitError{After: after})
 	}
 	return fmt.Errorf("post status to %s: %w", c.name, refusal(code, words))
+}
+
+// isObject reports whether an answer is a JSON object, as a forge's is that took a status.
+func isObject(text []byte) bool {
+	var object map[string]json.RawMessage
+	return json.Unmarshal(text, &object) == nil
 }
 
 // refusal says what a status means. It shows nothing of the forge's own words: what

@@ -128,6 +128,8 @@ func TestPostRefusals(t *testing.T) {
 		"a status that is not taken":           {kind: "github", code: 422, body: `{"message":"Validation Failed"}`, want: forge.ErrStatus},
 		"more statuses than a commit takes":    {kind: "github", code: 422, body: `{"message":"This SHA and context has reached the maximum number of statuses."}`, want: forge.ErrStatus, says: "so many statuses"},
 		"a redirect":                           {kind: "github", code: 307, header: map[string]string{"Location": "http://example.com/"}, want: forge.ErrProvider, says: "change the provider's address"},
+		"a page in the forge's place":          {kind: "github", code: 200, header: map[string]string{"Content-Type": "text/html"}, body: "<html>log in", want: forge.ErrProvider, says: "is no forge"},
+		"nothing but that all is well":         {kind: "gitea", code: 204, want: forge.ErrProvider},
 		"a forge that is out of order":         {kind: "github", code: 502, says: "HTTP 502"},
 		"too many requests, in seconds":        {kind: "github", code: 429, header: map[string]string{"Retry-After": "30"}, wantAfter: 30 * time.Second},
 		"too many requests, without a time":    {kind: "gitea", code: 429, wantAfter: time.Minute},
@@ -228,7 +230,10 @@ func TestStatusRefusals(t *testing.T) {
 }
 
 func TestPostOverTLS(t *testing.T) {
-	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }))
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, "{}")
+	}))
 	defer s.Close()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	for name, certificates := range map[string]map[string][]byte{"trusted": {"ca.crt": ca}, "unknown": nil} {

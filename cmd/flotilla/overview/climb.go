@@ -88,5 +88,5 @@ func (t *tracer) fromWork(ctx context.Context, obj *unstructured.Unstructured, k
 	case err != nil:
 		return nil, err
 	}
-	return t.templateOrNote(t.templateOf(ctx, &w))
+	return t.templateOfWork(ctx, &w)
 }

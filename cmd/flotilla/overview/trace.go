@@ -129,7 +129,7 @@ func (t *tracer) carried(ctx context.Context, obj *unstructured.Unstructured) (*
 		if err := into(obj, &w); err != nil {
 			return nil, err
 		}
-		return t.templateOrNote(t.templateOf(ctx, &w))
+		return t.templateOfWork(ctx, &w)
 	}
 	var b workv1alpha2.ResourceBinding // both scopes have the same spec
 	if err := into(obj, &b); err != nil {
@@ -137,6 +137,20 @@ func (t *tracer) carried(ctx context.Context, obj *unstructured.Unstructured) (*
 	}
 	ref := b.Spec.Resource
 	return t.templateOrNote(t.get(ctx, ref.APIVersion, ref.Kind, ref.Namespace, ref.Name))
+}
+
+// templateOfWork returns the template of a Work, as far as there is one.
+func (t *tracer) templateOfWork(ctx context.Context, w *workv1alpha1.Work) (*unstructured.Unstructured, error) {
+	if !boundBy(w) {
+		t.note("Work %s was made by no binding, so that no template stands behind it: what it holds is in the cluster until somebody deletes the Work.", w.Namespace+"/"+w.Name)
+		return nil, nil
+	}
+	return t.templateOrNote(t.templateOf(ctx, w))
+}
+
+// boundBy reports whether a binding made a Work; anybody may make one by hand.
+func boundBy(w *workv1alpha1.Work) bool {
+	return w.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] != "" || w.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel] != ""
 }
 
 // templateOrNote turns a template that is gone, or may not be read, into a note.

@@ -2,6 +2,7 @@ package poster
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -85,6 +86,7 @@ func (w *tenants) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out.WriteHeader(http.StatusCreated)
+	_, _ = io.WriteString(out, "{}")
 }
 
 func (w *tenants) limit(namespace string, limited bool) {
