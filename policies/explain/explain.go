@@ -97,6 +97,7 @@ func Explain(in Input) Explanation {
 	x.taken()
 	x.unread()
 	x.policies()
+	x.problems = append(x.problems, strayed(x.in)...)
 	x.problems = append(x.problems, misread(x.in, x.decision, x.out.Resource.String())...)
 	x.place()
 	x.overrides()

@@ -91,6 +91,8 @@ const (
 	ReasonClusterSilent        = "ClusterSilent"
 	ReasonUnhealthy            = "Unhealthy"
 	ReasonUnreadableRecord     = "UnreadableRecord"
+	// ReasonDrifted is that of what was changed in clusters and is left so.
+	ReasonDrifted = "Drifted"
 	// ReasonNotInterpreted is that of a kind whose rules, or webhook, fail.
 	ReasonNotInterpreted = "NotInterpreted"
 	// ReasonUnknownCluster is that of a policy that names a cluster that does not exist.

@@ -8,6 +8,19 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
+// strayed says that clusters hold something else than was sent, and that it is left so.
+func strayed(in Input) problems {
+	if in.Binding == nil {
+		return nil
+	}
+	c := apimeta.FindStatusCondition(in.Binding.BindingStatus().Conditions, workv1alpha2.Drifted)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return nil
+	}
+	return problems{{Reason: ReasonDrifted, Message: "clusters hold something else than it says, and it is left so: " + c.Message,
+		Next: "change it back there, or have it put back: spec.drift Revert of its policy"}}
+}
+
 // misread says what the control plane does not understand of the template, or of its
 // objects in clusters: as its binding tells or, where it has none, its policy.
 func misread(in Input, d propagation.Decision, title string) problems {

@@ -251,6 +251,8 @@ func (x *explainer) due(now *Prospect, in placement.Situation) {
 	switch {
 	case x.waits && (changed || !now.Same):
 		now.NotDue = "its policy is Lazy and waits for a change of the template"
+	case changed && x.overQuota():
+		now.NotDue = "the quota of its namespace leaves no room for it"
 	case changed:
 		now.Due = decision.Why
 	case x.binding.GetDeletionTimestamp() != nil:
@@ -267,6 +269,13 @@ func (x *explainer) due(now *Prospect, in placement.Situation) {
 	default:
 		now.NotDue = "nothing that moves replicas has changed: neither the placement, nor their number, nor a cluster that holds some"
 	}
+}
+
+// overQuota reports whether a quota refused the last decision; what room it leaves now is
+// the control plane's to say.
+func (x *explainer) overQuota() bool {
+	p := x.out.Placement
+	return p.Stands != nil && p.Stands.Reason == workv1alpha2.BindingReasonQuotaExceeded
 }
 
 func orDefault(scheduler string) string {

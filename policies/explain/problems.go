@@ -21,7 +21,7 @@ import (
 var importance = []string{
 	ReasonDeleting, ReasonPolicyNotReady, ReasonPolicyIdle, ReasonPolicyProblem, ReasonNeverPropagated, ReasonNoPolicy, ReasonWaitingForOverrides, ReasonInvalidTemplate, ReasonBindingTaken, ReasonNotBound,
 	ReasonWaitingForEdit, ReasonBehind, ReasonUnknownCluster, ReasonNotPlaced, ReasonSchedulingSuspended, ReasonOtherScheduler, ReasonOverrideFailed, ReasonNotInterpreted, ReasonClusterSilent, ReasonNotApplied,
-	ReasonDispatchingSuspended, ReasonUnhealthy, ReasonUnreadableRecord,
+	ReasonDispatchingSuspended, ReasonUnhealthy, ReasonDrifted, ReasonUnreadableRecord,
 }
 
 // problems are found in any order.
@@ -58,6 +58,8 @@ func (x *explainer) placementProblems() {
 			Reason: ReasonOtherScheduler, Message: "it is left to the scheduler " + spec.SchedulerName,
 			Next: "see that this scheduler runs, or take spec.schedulerName out of the policy",
 		})
+	case p.Stands != nil && p.Stands.Reason == workv1alpha2.BindingReasonQuotaExceeded:
+		x.problems.add(Problem{Reason: ReasonNotPlaced, Message: p.Stands.Message, Next: "raise the quota, or ask for less: flotilla get federatedresourcequotas -n " + x.out.Resource.Namespace})
 	case p.Stands != nil && p.Stands.Reason != "" && p.Stands.Reason != workv1alpha2.BindingReasonSuccess:
 		x.problems.add(Problem{Reason: ReasonNotPlaced, Message: p.Stands.Message, Next: x.advice(p)})
 	case p.Now == nil:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -254,7 +255,7 @@ func conflictResolution(template *unstructured.Unstructured, spec *workv1alpha2.
 
 // reportsDrift is what the template says, else what the policy says.
 func reportsDrift(template *unstructured.Unstructured, policy policyv1alpha1.DriftBehavior) bool {
-	switch template.GetAnnotations()[workv1alpha2.DriftAnnotation] {
+	switch strings.ToLower(template.GetAnnotations()[workv1alpha2.DriftAnnotation]) {
 	case workv1alpha2.DriftReport:
 		return true
 	case workv1alpha2.DriftRevert:

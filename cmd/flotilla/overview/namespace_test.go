@@ -70,7 +70,7 @@ func TestStatusOfOneNamespace(t *testing.T) {
 					}
 					return hub.Get(ctx, key, obj, opts...)
 				}}).Build()
-			found, err := surveyOf(t.Context(), hub, tc.namespace, time.Now())
+			found, err := surveyOf(t.Context(), hub, tc.namespace, false, time.Now())
 			if diff := cmp.Diff(tc.err, textOf(err)); diff != "" {
 				t.Fatalf("error (-want +got):\n%s", diff)
 			}

@@ -217,7 +217,7 @@ func testMany(t *testing.T, w *world) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := surveyOf(t.Context(), hub, "", time.Now())
+	found, err := surveyOf(t.Context(), hub, "", true, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

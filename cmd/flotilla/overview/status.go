@@ -88,7 +88,7 @@ func (o *statusOptions) run(ctx context.Context, out io.Writer) error {
 
 // survey reads the fleet, and asks the clusters about what is shown as not ready.
 func (o *statusOptions) survey(ctx context.Context, hub client.Reader) (situation.Fleet, error) {
-	found, err := surveyOf(ctx, hub, o.flags.Namespace, o.clock.Now())
+	found, err := surveyOf(ctx, hub, o.flags.Namespace, o.check, o.clock.Now())
 	if err == nil {
 		checkup.Examine(ctx, o.flags, &found)
 	}

@@ -26,7 +26,7 @@ import (
 // surveyOf reads what a status shows, of one namespace, which has to exist, or, where
 // that is empty, of all. Lists are read in pages and one after the other, and forgotten: a large
 // fleet costs time, not memory.
-func surveyOf(ctx context.Context, hub client.Reader, namespace string, now time.Time) (situation.Fleet, error) {
+func surveyOf(ctx context.Context, hub client.Reader, namespace string, thorough bool, now time.Time) (situation.Fleet, error) {
 	s := situation.NewSurvey(now, namespace)
 	known, err := exists(ctx, hub, namespace)
 	if err != nil {
@@ -56,7 +56,7 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, now time
 		}},
 		{"ClusterResourceBindings", listing.Each(ctx, hub, &workv1alpha2.ClusterResourceBindingList{}, func(b *workv1alpha2.ClusterResourceBinding) { s.Binding(b) })},
 		{"workloads", func() error { return surveyWorkloads(ctx, hub, s) }},
-		{"Works", func() error { return surveyWaiting(ctx, hub, namespace, s) }},
+		{"Works", func() error { return surveyWorks(ctx, hub, namespace, thorough, s) }},
 	} {
 		switch err := part.read(); {
 		case apierrors.IsForbidden(err):
@@ -120,11 +120,15 @@ func surveyWorkloads(ctx context.Context, hub client.Reader, s *situation.Survey
 	return nil
 }
 
-// surveyWaiting reads the Works that are being deleted, where a status is about all
-// namespaces. Of the others it reads no more than their metadata.
-func surveyWaiting(ctx context.Context, hub client.Reader, namespace string, s *situation.Survey) error {
+// surveyWorks reads the Works that are being deleted, where a status is about all
+// namespaces, and of the others no more than their metadata. A thorough one reads all of
+// them: what a cluster has yet to take up stands nowhere else for some seconds.
+func surveyWorks(ctx context.Context, hub client.Reader, namespace string, thorough bool, s *situation.Survey) error {
 	if namespace != "" {
 		return nil
+	}
+	if thorough {
+		return listing.Each(ctx, hub, &workv1alpha1.WorkList{}, s.Work)()
 	}
 	var leaving []client.ObjectKey
 	list := &metav1.PartialObjectMetadataList{}

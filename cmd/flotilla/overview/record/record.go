@@ -55,8 +55,28 @@ func Of(server string, e *corev1.Event) Entry {
 	if out.Last.IsZero() {
 		out.Last = out.First
 	}
+	if written := written(e); out.Last.Time.After(written.Add(time.Minute)) { // whoever told it has another clock
+		out.Last = written
+	}
+	if out.First.After(out.Last.Time) {
+		out.First = out.Last
+	}
 	out.Count = max(out.Count, 1)
 	return out
+}
+
+// written is when the server last took a version of an Event, by its own clock.
+func written(e *corev1.Event) metav1.Time {
+	last := e.CreationTimestamp
+	for _, f := range e.ManagedFields {
+		if f.Time != nil && f.Time.After(last.Time) {
+			last = *f.Time
+		}
+	}
+	if last.IsZero() { // it was never stored
+		return metav1.NewTime(time.Unix(1<<40, 0))
+	}
+	return last
 }
 
 // Sort orders entries by time, the oldest first, and by what they are about where

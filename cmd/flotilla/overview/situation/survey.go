@@ -50,8 +50,10 @@ type Survey struct {
 	// uncarried are workloads that no policy carries.
 	uncarried []inventory.ID
 	asides    asides
-	awaited   []string  // clusters that were registered and never heard of
-	oldest    time.Time // when the first of the clusters joined; zero where there is none
+	// outstanding is what clusters have yet to do, by name.
+	outstanding map[string]*outstanding
+	awaited     []string  // clusters that were registered and never heard of
+	oldest      time.Time // when the first of the clusters joined; zero where there is none
 }
 
 // reach is where a template should be, and where it is as it should be.
@@ -64,7 +66,7 @@ func NewSurvey(now time.Time, namespace string) *Survey {
 	return &Survey{
 		now: now, within: namespace,
 		fleet: Fleet{APIVersion: APIVersion, Kind: "FleetStatus", Namespace: namespace, Sources: []Source{}, Kustomizations: []Kustomization{}, Clusters: []Cluster{}, Problems: []Problem{}},
-		reach: map[inventory.ID]*reach{}, owned: map[int][]inventory.ID{}, members: map[string]*Count{}, silent: rollup.Silences{},
+		reach: map[inventory.ID]*reach{}, owned: map[int][]inventory.ID{}, members: map[string]*Count{}, silent: rollup.Silences{}, outstanding: map[string]*outstanding{},
 	}
 }
 
@@ -280,11 +282,20 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 		Next: "put right what it says: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + inNamespace(p.GetNamespace())})
 }
 
-// Work adds a Work that is being deleted, if that waits for somebody's word.
+// Work adds a Work: what a cluster has yet to remove or to take up, and what waits for
+// somebody's word.
 func (s *Survey) Work(w *workv1alpha1.Work) {
 	blocked := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
 	cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
-	if blocked == nil || blocked.Status != metav1.ConditionTrue || !ok {
+	switch {
+	case !ok:
+		return
+	case blocked != nil && blocked.Status == metav1.ConditionTrue:
+	case w.DeletionTimestamp == nil:
+		s.arrives(w, cluster)
+		return
+	default:
+		s.leaves(w, cluster)
 		return
 	}
 	s.problem(Problem{State: Failed, Kind: workv1alpha1.ResourceKindWork, Namespace: w.Namespace, Name: w.Name, Clusters: []string{cluster}, Message: blocked.Message,
@@ -293,6 +304,7 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 
 // Fleet returns what was found. The Survey must not be used after.
 func (s *Survey) Fleet() Fleet {
+	s.fleet.Problems = append(s.fleet.Problems, s.owing()...)
 	s.fleet.Notes = slices.Concat(s.fleet.Notes, uncarried(s.uncarried), s.asides.notes())
 	if len(s.fleet.Clusters) == 0 && s.within == "" && !s.blind {
 		s.fleet.Notes = append(s.fleet.Notes, empty)

@@ -1,0 +1,96 @@
+package situation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+)
+
+// outstanding is what a cluster has yet to do, as Works tell: no binding does.
+type outstanding struct {
+	// removals are objects that are to go, and arrivals those whose latest version is not
+	// known to be there.
+	removals, arrivals []string
+	since              time.Time // when the first removal was asked for
+}
+
+// outstandingOf is that of a cluster.
+func (s *Survey) outstandingOf(cluster string) *outstanding {
+	if s.outstanding[cluster] == nil {
+		s.outstanding[cluster] = &outstanding{}
+	}
+	return s.outstanding[cluster]
+}
+
+// leaves adds a Work that is being deleted, once that takes long.
+func (s *Survey) leaves(w *workv1alpha1.Work, cluster string) {
+	asked := w.DeletionTimestamp
+	if asked == nil || s.now.Sub(asked.Time) < settling {
+		return
+	}
+	o := s.outstandingOf(cluster)
+	if o.removals = append(o.removals, titles(w)...); o.since.IsZero() || asked.Time.Before(o.since) {
+		o.since = asked.Time
+	}
+}
+
+// arrives adds a Work whose latest version the cluster has yet to take up.
+func (s *Survey) arrives(w *workv1alpha1.Work, cluster string) {
+	if rollup.Behind(w) {
+		o := s.outstandingOf(cluster)
+		o.arrivals = append(o.arrivals, titles(w)...)
+	}
+}
+
+// titles name what a Work holds: "Deployment shop/web".
+func titles(w *workv1alpha1.Work) []string {
+	var out []string
+	for i := range w.Spec.Workload.Manifests {
+		obj := &unstructured.Unstructured{}
+		if obj.UnmarshalJSON(w.Spec.Workload.Manifests[i].Raw) == nil {
+			out = append(out, rollup.ObjectName(obj))
+		}
+	}
+	return out
+}
+
+// owing are the problems that clusters have yet to do something.
+func (s *Survey) owing() []Problem {
+	var out []Problem
+	for _, cluster := range slices.Sorted(maps.Keys(s.outstanding)) {
+		o := s.outstanding[cluster]
+		next := "see what keeps it: flotilla get works -n karmada-es-" + cluster
+		if _, silent := s.silent[cluster]; silent {
+			next = "it is done once the cluster answers"
+		}
+		add := func(titles []string, what string) {
+			if len(titles) == 0 {
+				return
+			}
+			slices.Sort(titles)
+			out = append(out, Problem{State: Progressing, Kind: clusterv1alpha1.ResourceKindCluster, Name: cluster, Next: next,
+				Message: fmt.Sprintf("%d %s %s: %s", len(titles), plural(len(titles), "object", "objects"), what, some(titles))})
+		}
+		add(o.removals, "still to be removed there, asked for "+duration.HumanDuration(max(s.now.Sub(o.since), 0))+" ago")
+		add(o.arrivals, "not known to be there in the latest version")
+	}
+	return out
+}
+
+// some names the first of several.
+func some(titles []string) string {
+	text := strings.Join(titles[:min(len(titles), mostNamed)], ", ")
+	if len(titles) > mostNamed {
+		text += " …"
+	}
+	return text
+}

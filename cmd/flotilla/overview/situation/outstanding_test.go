@@ -1,0 +1,65 @@
+package situation_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+)
+
+// TestOutstanding: a cluster that has yet to remove something, or to take something up, is
+// told of, though no binding does.
+func TestOutstanding(t *testing.T) {
+	held := func(name string) *workv1alpha1.Work {
+		w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-west", Name: name, Generation: 2}}
+		w.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{
+			Raw: []byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"` + name + `"}}`),
+		}}}
+		return w
+	}
+	leaving := func(name string, ago time.Duration) *workv1alpha1.Work {
+		w := held(name)
+		w.DeletionTimestamp = &metav1.Time{Time: now.Add(-ago)}
+		return w
+	}
+	behind := held("web")
+	behind.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, ObservedGeneration: 1}}
+	there := held("there")
+	there.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, ObservedGeneration: 2}}
+	for name, tc := range map[string]struct {
+		works []*workv1alpha1.Work
+		away  bool
+		want  []string
+	}{
+		"what goes in a moment is no news": {works: []*workv1alpha1.Work{leaving("web", 2*time.Second), there}},
+		"what does not go":                 {works: []*workv1alpha1.Work{leaving("b", time.Minute), leaving("a", 20*time.Second)}, want: []string{"2 objects still to be removed there, asked for 60s ago: Deployment shop/a, Deployment shop/b; see what keeps it: flotilla get works -n karmada-es-west"}},
+		"what a cluster that is away has":  {works: []*workv1alpha1.Work{leaving("web", time.Minute)}, away: true, want: []string{"1 object still to be removed there, asked for 60s ago: Deployment shop/web; it is done once the cluster answers"}},
+		"a version that has yet to arrive": {works: []*workv1alpha1.Work{behind, there}, want: []string{"1 object not known to be there in the latest version: Deployment shop/web; see what keeps it: flotilla get works -n karmada-es-west"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := situation.NewSurvey(now, "")
+			west := member("west")
+			if tc.away {
+				west.Status.Conditions[0].Status, west.Status.Conditions[0].Reason = metav1.ConditionFalse, "ClusterNotReachable"
+			}
+			s.Cluster(west, time.Time{})
+			for _, w := range tc.works {
+				s.Work(w)
+			}
+			var got []string
+			for _, p := range s.Fleet().Problems {
+				if p.State == situation.Progressing {
+					got = append(got, p.Message+"; "+p.Next)
+				}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
