@@ -66,7 +66,8 @@ type Loops func(ctx context.Context, hub *rest.Config) error
 // New takes the folder, starts the store, and opens the port. What it returns
 // must be run or closed.
 //
-// Errors: datadir.ErrInUse if another process holds the folder.
+// Errors: datadir.ErrInUse if another process holds the folder, syscall.ENOSPC if its disk
+// has no room for a first start.
 func New(ctx context.Context, opts Options) (*ControlPlane, error) {
 	opts.complete()
 	c := &ControlPlane{opts: opts, ready: make(chan struct{})}
@@ -83,6 +84,9 @@ func (c *ControlPlane) build(ctx context.Context) error {
 	}
 	var err error
 	if c.dir, err = datadir.Open(c.opts.DataDir); err != nil {
+		return err
+	}
+	if err := firstRoom(c.dir, c.opts); err != nil {
 		return err
 	}
 	c.disk = watchDisk(c.dir, c.opts, func() *etcd.Server { return c.store })
@@ -132,6 +136,9 @@ func (c *ControlPlane) openStore(ctx context.Context) error {
 		DataDir: c.dir.Path("etcd"), Log: c.opts.Log, UnsafeNoFsync: c.opts.UnsafeNoFsync,
 		Intercept: fence.Interceptor(epoch),
 	}); err != nil {
+		return err
+	}
+	if err := filled(ctx, c.store, c.disk, c.opts.Etcd.Prefix); err != nil {
 		return err
 	}
 	if c.Opened, err = c.store.Revision(ctx); err != nil {
@@ -258,7 +265,7 @@ func (c *ControlPlane) work(ctx context.Context, loops []Loops) error {
 		if ctx.Err() != nil {
 			return nil // stopped while starting
 		}
-		return err
+		return c.disk.Explain(err)
 	}
 	parts := []part{
 		{"certificates", c.renew},

@@ -29,6 +29,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/controlplane"
 	"github.com/flotilla-io/flotilla/controlplane/disk"
+	"github.com/flotilla-io/flotilla/controlplane/etcd"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
 )
 
@@ -298,5 +299,47 @@ func TestAStartOnADiskThatIsReadOnly(t *testing.T) {
 	_, err := controlplane.New(t.Context(), controlplane.Options{DataDir: dir, Rules: controlplane.Rules{MinFreeDisk: mebi}})
 	if !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("start: %v", err)
+	}
+}
+
+// A control plane that was never up is not started where it cannot come up: its store is
+// not made, and one that earlier starts have not filled is not served.
+func TestAFirstStartWithoutRoom(t *testing.T) {
+	const more = 1 << 60 // than any disk has
+	cases := map[string]struct {
+		before func(t *testing.T, folder string)
+		want   string
+	}{
+		"nothing is there": {want: " is free, and a first start needs "},
+		"a store is there that was never filled": {
+			before: func(t *testing.T, folder string) {
+				store, err := etcd.Start(t.Context(), etcd.Options{DataDir: folder})
+				if err != nil {
+					t.Fatal(err)
+				}
+				store.Stop()
+			},
+			want: " free, and it needs ",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			servertest.Silence()
+			dir := t.TempDir()
+			folder := filepath.Join(dir, "etcd")
+			if tc.before != nil {
+				tc.before(t, folder)
+			}
+			plane, err := controlplane.New(t.Context(), controlplane.Options{DataDir: dir, Rules: controlplane.Rules{MinFreeDisk: more}})
+			if err == nil {
+				plane.Close()
+			}
+			if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "data directory "+dir+": no space left on device: ") || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("start: %v", err)
+			}
+			if _, err := os.Stat(etcd.Database(folder)); (err == nil) != (tc.before != nil) {
+				t.Errorf("the store: %v", err)
+			}
+		})
 	}
 }

@@ -1,7 +1,15 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 
 	"github.com/flotilla-io/flotilla/controlplane/datadir"
 	"github.com/flotilla-io/flotilla/controlplane/disk"
@@ -38,4 +46,32 @@ func watchDisk(dir *datadir.Dir, opts Options, store func() *etcd.Server) *disk.
 	out := disk.New(o)
 	out.Start()
 	return out
+}
+
+// firstRoom is why a control plane is not started for the first time: where there is no
+// room for all that its own store gets then, the server would end the process.
+func firstRoom(dir *datadir.Dir, opts Options) error {
+	_, err := os.Stat(etcd.Database(dir.Path("etcd")))
+	if len(opts.Etcd.Servers) > 0 || !errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err := disk.First(dir.Path(), opts.Rules.MinFreeDisk); err != nil {
+		return fmt.Errorf("data directory %s: %w", dir.Path(), err)
+	}
+	return nil
+}
+
+// filled errs if there is no room for what the store still has to be given, as the starts
+// before this one did not get that far.
+func filled(ctx context.Context, store *etcd.Server, room *disk.Disk, prefix string) error {
+	state := room.State()
+	if state.Level == disk.Plenty {
+		return nil
+	}
+	last := path.Join("/", cmp.Or(prefix, "/registry"), "configmaps", metav1.NamespacePublic, bootstrapapi.ConfigMapClusterInfo)
+	has, err := store.Has(ctx, last) // what bootstrap writes last
+	if err != nil || has {
+		return err
+	}
+	return room.Explain(state.Err())
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -113,6 +114,14 @@ func (d *Disk) Last() State {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.state
+}
+
+// Explain adds to what did not work that there is no room, if that is so now.
+func (d *Disk) Explain(err error) error {
+	if err == nil || d.State().Level == Plenty {
+		return err
+	}
+	return fmt.Errorf("data directory %s: %w: %w", d.opts.Dir, syscall.ENOSPC, err)
 }
 
 // look brings the state up to date. What cannot be looked at stays as it was. The

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -42,6 +43,36 @@ func TestJudge(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWhetherThereIsRoomForAFirstStart(t *testing.T) {
+	cases := map[string]struct {
+		room    Room
+		minimum int64
+		want    string
+	}{
+		"there is room":                        {room: Room{Bytes: 148 * mebi, Inodes: 1000}, minimum: 128 * mebi},
+		"the start would take what is to stay": {room: Room{Bytes: 148*mebi - 1, Inodes: 1000}, minimum: 128 * mebi, want: "no space left on device: 147Mi is free, and a first start needs 148Mi"},
+		"there is hardly any":                  {room: Room{Bytes: 19 * mebi, Inodes: -1}, minimum: 128 * mebi, want: "no space left on device: 19Mi is free, and a first start needs 148Mi"},
+		"no more files can be made":            {room: Room{Bytes: 500 * mebi, Inodes: 100}, minimum: 128 * mebi, want: "no space left on device: 100 more files can be made, and a first start needs 256"},
+		"nobody watches, and there is room":    {room: Room{Bytes: 20 * mebi, Inodes: -1}},
+		"nobody watches, and there is none":    {room: Room{Bytes: 19 * mebi, Inodes: -1}, want: "no space left on device: 19Mi is free, and a first start needs 20Mi"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := tc.room.first(tc.minimum)
+			if got := describe(err); got != tc.want || (err != nil) != errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func describe(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 func TestDescribe(t *testing.T) {
@@ -149,6 +180,19 @@ func TestWhatCannotBeLookedAtStaysAsItWas(t *testing.T) {
 	var none *Disk
 	if got := none.State(); got != (State{}) {
 		t.Errorf("state of none %+v", got)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	boom := errors.New("it does not come up")
+	for want, room := range map[string]Room{
+		"it does not come up": {Bytes: 8 * mebi, Inodes: -1},
+		"data directory /hub: no space left on device: it does not come up": {Bytes: 7 * mebi, Inodes: -1},
+	} {
+		d := New(Options{Dir: "/hub", Minimum: 8 * mebi, Look: func(string) (Room, error) { return room, nil }})
+		if got := d.Explain(boom); got.Error() != want || !errors.Is(got, boom) || d.Explain(nil) != nil {
+			t.Errorf("%v, want %s", got, want)
+		}
 	}
 }
 

@@ -151,6 +151,15 @@ func (s *Server) Revision(ctx context.Context) (int64, error) {
 	return answer.Header.Revision, nil
 }
 
+// Has says whether there is a key.
+func (s *Server) Has(ctx context.Context, key string) (bool, error) {
+	answer, err := s.client.Get(ctx, key, clientv3.WithCountOnly())
+	if err != nil {
+		return false, fmt.Errorf("etcd key %s: %w", key, err)
+	}
+	return answer.Count > 0, nil
+}
+
 // Written lists the keys that were written after a revision and still exist,
 // sorted. It reads every key: it is for tests and measurements.
 func (s *Server) Written(ctx context.Context, after int64) ([]string, error) {

@@ -135,6 +135,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		return command.Usage(err)
 	}
 	o.loops.warn(errOut)
+	lastWords(os.Stderr)
 	// Kubernetes' servers and controllers log through the context that they are
 	// given; the loops get their own logger back.
 	ctx = klog.NewContext(ctx, klog.Background())
@@ -149,7 +150,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		return fmt.Errorf("%w; choose another --secure-port", err)
 	}
 	if err != nil {
-		return err
+		return o.withRoom(err)
 	}
 	o.loops.dataDir, o.loops.log = o.plane.DataDir, logger
 	o.loops.sources.own = o.addresses(plane.URL())
@@ -167,7 +168,15 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		case <-ctx.Done():
 		}
 	}()
-	return plane.Run(ctx, o.loops.run)
+	return o.withRoom(plane.Run(ctx, o.loops.run))
+}
+
+// withRoom adds what to do to an error of a disk that is full.
+func (o *serveOptions) withRoom(err error) error {
+	if errors.Is(err, syscall.ENOSPC) {
+		return fmt.Errorf("%w: make room in %s, then start it again", err, o.plane.DataDir)
+	}
+	return err
 }
 
 // first says whether the data directory was never used.

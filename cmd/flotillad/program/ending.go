@@ -1,0 +1,51 @@
+package program
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+
+	"k8s.io/klog/v2"
+
+	"github.com/flotilla-io/flotilla/internal/command"
+)
+
+// ending hears why Kubernetes' server ends the process: where a part of its start fails. It
+// tells that to the log as it tells what matters little, which is not shown.
+type ending struct {
+	out io.Writer
+	why atomic.Pointer[string]
+}
+
+// lastWords has a process that Kubernetes' server ends say why, in one line on out, and end
+// with the code of a call that did not work. There is one server in a process.
+func lastWords(out io.Writer) {
+	e, exit := &ending{out: out}, klog.OsExit
+	klog.SetLogFilter(e)
+	klog.OsExit = func(int) {
+		e.tell()
+		exit(command.Failed)
+	}
+}
+
+func (e *ending) tell() {
+	if why := e.why.Load(); why != nil {
+		_, _ = fmt.Fprintf(e.out, "error: the API server cannot start: %s\n", *why)
+	}
+}
+
+// FilterF implements klog.LogFilter.
+func (e *ending) FilterF(format string, args []any) (string, []any) {
+	if strings.HasPrefix(format, "PostStartHook") { // and what follows is fatal
+		why := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
+		e.why.Store(&why)
+	}
+	return format, args
+}
+
+// Filter implements klog.LogFilter.
+func (*ending) Filter(args []any) []any { return args }
+
+// FilterS implements klog.LogFilter.
+func (*ending) FilterS(msg string, keysAndValues []any) (string, []any) { return msg, keysAndValues }
