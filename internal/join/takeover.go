@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -158,20 +159,25 @@ type Served struct {
 // cluster that config leads to, of every kind that it serves, lists and deletes. It
 // returns the names of kinds that could not be listed.
 func Managed(ctx context.Context, config *rest.Config, found func(Served, *metav1.PartialObjectMetadata)) (unread []string, err error) {
+	httpClient, err := straight(config)
+	if err != nil {
+		return nil, err
+	}
+	defer httpClient.CloseIdleConnections()
+	return ManagedThrough(ctx, config, httpClient, found)
+}
+
+// ManagedThrough is Managed through a client that there is.
+func ManagedThrough(ctx context.Context, config *rest.Config, through *http.Client, found func(Served, *metav1.PartialObjectMetadata)) (unread []string, err error) {
 	p := &listing{}
-	err = p.read(ctx, config, found)
+	err = p.read(ctx, config, through, found)
 	return p.unread, err
 }
 
 // listing goes through the kinds of a cluster.
 type listing struct{ unread []string }
 
-func (p *listing) read(ctx context.Context, config *rest.Config, found func(Served, *metav1.PartialObjectMetadata)) error {
-	httpClient, err := straight(config)
-	if err != nil {
-		return err
-	}
-	defer httpClient.CloseIdleConnections()
+func (p *listing) read(ctx context.Context, config *rest.Config, httpClient *http.Client, found func(Served, *metav1.PartialObjectMetadata)) error {
 	kinds, err := discovery.NewDiscoveryClientForConfigAndClient(config, httpClient)
 	if err != nil {
 		return fmt.Errorf("set up the connection to %s: %w", config.Host, err)

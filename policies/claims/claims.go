@@ -28,6 +28,8 @@ type Claim struct {
 	Mode string `json:"mode,omitempty"`
 	// Former are the hubs that lost the member to another one, the latest last.
 	Former []string `json:"former,omitempty"`
+	// Names are those that the member had at its hub before, the latest last.
+	Names []string `json:"names,omitempty"`
 	// Mark is how far the member has seen the hub's store go; nil: not at all.
 	Mark *Mark `json:"mark,omitempty"`
 	// Home is from where the hub acts there; nil: from wherever it is.
@@ -42,7 +44,7 @@ const (
 	Pull = "Pull"
 )
 
-// mostFormer is how many former hubs are remembered.
+// mostFormer is how many former hubs, and former names, are remembered.
 const mostFormer = 8
 
 // longestRun is how many bytes the identity of a run has at most: what a member writes
@@ -132,10 +134,11 @@ func Take(c *Claim, h Holder) (*Claim, bool) {
 		return &Claim{Hub: h.Hub, Cluster: h.Cluster, Address: h.Address, Mode: h.Mode}, true
 	}
 	out := *c
-	if c.Hub != h.Hub {
-		former := slices.DeleteFunc(slices.Clone(c.Former), func(hub string) bool { return hub == h.Hub || hub == c.Hub })
-		former = append(former, c.Hub)
-		out = Claim{Hub: h.Hub, Address: h.Address, Former: former[max(0, len(former)-mostFormer):]}
+	switch {
+	case c.Hub != h.Hub:
+		out = Claim{Hub: h.Hub, Address: h.Address, Former: remember(c.Former, h.Hub, c.Hub)}
+	case c.Cluster != h.Cluster && c.Cluster != "":
+		out.Names = remember(c.Names, h.Cluster, c.Cluster)
 	}
 	out.Cluster = h.Cluster
 	if out.Address == "" {
@@ -147,6 +150,13 @@ func Take(c *Claim, h Holder) (*Claim, bool) {
 	return &out, out.Hub != c.Hub || out.Mode != c.Mode || out.Cluster != c.Cluster || out.Address != c.Address
 }
 
+// remember returns what was known with the last one added, and without what is now.
+func remember(known []string, now, last string) []string {
+	out := slices.DeleteFunc(slices.Clone(known), func(one string) bool { return one == now || one == last })
+	out = append(out, last)
+	return out[max(0, len(out)-mostFormer):]
+}
+
 // Standing is what a hub may conclude of a member that it has. The zero value is
 // that of a hub that does not know who it is: names decide, as they did before
 // there were claims.
@@ -156,11 +166,13 @@ type Standing struct {
 	// Contested says that another hub had the member before: what does not say
 	// whose it is may be that one's.
 	Contested bool
+	// Renamed says that the hub had the member under another name before.
+	Renamed bool
 }
 
 // StandingOf returns what h may conclude of a member with its own claim.
 func StandingOf(c *Claim, h Holder) Standing {
-	return Standing{Hub: h.Hub, Contested: c != nil && len(c.Former) > 0}
+	return Standing{Hub: h.Hub, Contested: c != nil && len(c.Former) > 0, Renamed: c != nil && c.Hub == h.Hub && len(c.Names) > 0}
 }
 
 // Marks are what an object in a member says of whose it is. Members may write

@@ -22,6 +22,14 @@ func TestTake(t *testing.T) {
 		"our own":                   {&claims.Claim{Hub: "one", Cluster: "east", Address: "https://1"}, claims.Ours, claims.Claim{Hub: "one", Cluster: "east", Address: "https://1"}, false},
 		"our own, under another name": {
 			&claims.Claim{Hub: "one", Cluster: "west", Former: []string{"two"}}, claims.Ours,
+			claims.Claim{Hub: "one", Cluster: "east", Address: "https://one", Former: []string{"two"}, Names: []string{"west"}}, true,
+		},
+		"our own, under a name that it had": {
+			&claims.Claim{Hub: "one", Cluster: "west", Address: "https://1", Names: []string{"east", "north"}}, claims.Ours,
+			claims.Claim{Hub: "one", Cluster: "east", Address: "https://1", Names: []string{"north", "west"}}, true,
+		},
+		"another's, that had other names there": {
+			&claims.Claim{Hub: "two", Cluster: "east", Names: []string{"west"}}, claims.Anothers,
 			claims.Claim{Hub: "one", Cluster: "east", Address: "https://one", Former: []string{"two"}}, true,
 		},
 		"another's": {

@@ -3,7 +3,6 @@ package orphans
 import (
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,24 +38,47 @@ type Object struct {
 	Managed, Applied, Leaving bool
 }
 
-// Works returns the Works that the object may mean: the one that it names, and where that
-// is the former name of one, that.
-func (o *Object) Works() iter.Seq[types.NamespacedName] {
+// Works returns the Works that the object may mean in a cluster: the one that it names, and
+// where that is the former name of one, that. What was left when the cluster had another name
+// may mean those under the name that it has now, too.
+func (o *Object) Works(cluster string) iter.Seq[types.NamespacedName] {
+	names := []string{o.Work.Name}
+	if now := workv1alpha2.WorkNamed(o.Work.Name, o.Kind.Kind, o.Name, o.Namespace); now != o.Work.Name {
+		names = append(names, now)
+	}
+	namespaces := []string{o.Work.Namespace}
+	if o.Elsewhere(cluster) {
+		namespaces = append(namespaces, workv1alpha2.ExecutionNamespace(cluster))
+	}
 	return func(yield func(types.NamespacedName) bool) {
-		if !yield(o.Work) {
-			return
-		}
-		if now := workv1alpha2.WorkNamed(o.Work.Name, o.Kind.Kind, o.Name, o.Namespace); now != o.Work.Name {
-			yield(types.NamespacedName{Namespace: o.Work.Namespace, Name: now})
+		for _, namespace := range namespaces {
+			for _, name := range names {
+				if !yield(types.NamespacedName{Namespace: namespace, Name: name}) {
+					return
+				}
+			}
 		}
 	}
 }
 
+// Elsewhere says whether the Work that the object names is of another cluster, which this
+// one may have been: one cluster has one name at a time.
+func (o *Object) Elsewhere(cluster string) bool {
+	return o.Work.Namespace != workv1alpha2.ExecutionNamespace(cluster)
+}
+
 // Suspect says whether the object is one of this hub's in the cluster, as far as it
-// says itself: an orphan if no Work names it.
+// says itself: an orphan if no Work names it. Of one that names a Work of another cluster
+// nothing but the hub's own mark is believed.
 func (o *Object) Suspect(cluster string, s claims.Standing) bool {
-	return o.Managed && o.Applied && !o.Leaving && o.Work.Name != "" &&
-		o.Work.Namespace == workv1alpha2.ExecutionNamespace(cluster) && s.MayRemove(o.Claim, "")
+	if !o.Managed || !o.Applied || o.Leaving || o.Work.Name == "" {
+		return false
+	}
+	if o.Elsewhere(cluster) {
+		_, execution := workv1alpha2.ClusterOfExecutionNamespace(o.Work.Namespace)
+		return execution && s.Hub != "" && o.Claim.Hub == s.Hub
+	}
+	return s.MayRemove(o.Claim, "")
 }
 
 // Named says whether a Work asks for the object, or knows that it is to go; nil is
@@ -65,20 +87,33 @@ func Named(work *workv1alpha1.Work, id ID) bool {
 	if work == nil {
 		return false
 	}
+	asked := Asked{}
+	asked.Add(work)
+	return asked.Has(id)
+}
+
+// Asked are the objects that Works ask for, or know that they are to go. The zero value of
+// ID stands for anything: a manifest that cannot be read.
+type Asked map[ID]bool
+
+// Add adds those of a Work.
+func (a Asked) Add(work *workv1alpha1.Work) {
 	for i := range work.Status.ManifestStatuses {
 		of := &work.Status.ManifestStatuses[i].Identifier
-		if id == (ID{schema.GroupKind{Group: of.Group, Kind: of.Kind}, types.NamespacedName{Namespace: of.Namespace, Name: of.Name}}) {
-			return true
-		}
+		a[ID{schema.GroupKind{Group: of.Group, Kind: of.Kind}, types.NamespacedName{Namespace: of.Namespace, Name: of.Name}}] = true
 	}
-	return slices.ContainsFunc(work.Spec.Workload.Manifests, func(m workv1alpha1.Manifest) bool {
+	for _, manifest := range work.Spec.Workload.Manifests {
 		var object metav1.PartialObjectMetadata
-		if json.Unmarshal(m.Raw, &object) != nil { // as it is sent: case counts
-			return true
+		if json.Unmarshal(manifest.Raw, &object) != nil { // as it is sent: case counts
+			a[ID{}] = true
+			continue
 		}
-		return id == ID{object.GroupVersionKind().GroupKind(), types.NamespacedName{Namespace: object.Namespace, Name: object.Name}}
-	})
+		a[ID{object.GroupVersionKind().GroupKind(), types.NamespacedName{Namespace: object.Namespace, Name: object.Name}}] = true
+	}
 }
+
+// Has says whether an object is among them, or may be.
+func (a Asked) Has(id ID) bool { return a[id] || a[ID{}] }
 
 // Removable says whether an orphan is removed where somebody says so. Namespaces and
 // definitions are not: what others have in them would go as well.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/orphans"
 )
@@ -34,7 +35,12 @@ func TestSuspect(t *testing.T) {
 		"a copy that somebody else made of an object": {func(o *orphans.Object) { o.Applied = false }, ours, false},
 		"being deleted":                               {func(o *orphans.Object) { o.Leaving = true }, ours, false},
 		"names no Work":                               {func(o *orphans.Object) { o.Work = types.NamespacedName{} }, ours, false},
-		"names a Work of another cluster":             {func(o *orphans.Object) { o.Work.Namespace = "karmada-es-west" }, ours, false},
+		"under another name that the cluster had":     {func(o *orphans.Object) { o.Work.Namespace = "karmada-es-west" }, ours, true},
+		"so, where another hub was before":            {func(o *orphans.Object) { o.Work.Namespace = "karmada-es-west" }, contested, true},
+		"so, by another hub":                          {func(o *orphans.Object) { o.Work.Namespace, o.Claim.Hub = "karmada-es-west", "two" }, ours, false},
+		"so, long ago":                                {func(o *orphans.Object) { o.Work.Namespace, o.Claim.Hub = "karmada-es-west", "" }, ours, false},
+		"so, and nobody knows who asks":               {func(o *orphans.Object) { o.Work.Namespace, o.Claim.Hub = "karmada-es-west", "" }, claims.Standing{}, false},
+		"names a Work where there are none":           {func(o *orphans.Object) { o.Work.Namespace = "shop" }, ours, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -47,6 +53,31 @@ func TestSuspect(t *testing.T) {
 				t.Errorf("%t, want %t", got, tc.want)
 			}
 		})
+	}
+}
+
+// TestWorks: the Works that an object may mean, under the names that they and the cluster
+// had.
+func TestWorks(t *testing.T) {
+	now, former := workv1alpha2.WorkName("ConfigMap", "a", "shop"), workv1alpha2.FormerWorkName("ConfigMap", "a", "shop")
+	work := func(cluster, name string) string { return "karmada-es-" + cluster + "/" + name }
+	for what, tc := range map[string]struct {
+		namespace, name string
+		want            []string
+	}{
+		"of the cluster":                   {"karmada-es-east", now, []string{work("east", now)}},
+		"under its former name":            {"karmada-es-east", former, []string{work("east", former), work("east", now)}},
+		"when the cluster had another one": {"karmada-es-west", now, []string{work("west", now), work("east", now)}},
+		"both":                             {"karmada-es-west", former, []string{work("west", former), work("west", now), work("east", former), work("east", now)}},
+	} {
+		o := orphans.Object{ID: id("a"), Work: types.NamespacedName{Namespace: tc.namespace, Name: tc.name}}
+		var got []string
+		for key := range o.Works("east") {
+			got = append(got, key.String())
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -71,6 +72,7 @@ type Reconciler struct {
 	recorder Recorder
 	options  Options
 	count    *prometheus.GaugeVec // by cluster
+	renamed  renamed
 
 	mu       sync.Mutex
 	queue    queue                          // nil until the workers run
@@ -94,6 +96,7 @@ func New(hub client.Client, live client.Reader, registry *members.Registry, reco
 	}
 	r := &Reconciler{
 		hub: hub, live: live, registry: registry, recorder: recorder, options: o, count: gauge(), suspects: map[string]map[policy.ID]since{},
+		renamed: renamed{seen: map[string]*members.Member{}},
 	}
 	registry.Handle(r)
 	return r
@@ -208,6 +211,7 @@ var _ members.Handler = (*Reconciler)(nil)
 
 // forget drops what is known of a cluster.
 func (r *Reconciler) forget(cluster string) {
+	r.renamed.forget(cluster)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.suspects, cluster)
@@ -227,6 +231,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !ok {
 		return reconcile.Result{}, nil // what was known stays; it is told when the member is back
 	}
+	if member.Proven() {
+		if err := r.renamed.look(ctx, c.Name, member); err != nil {
+			log.FromContext(ctx).Info("What was left is looked for again later", "cluster", c.Name, "why", err.Error())
+			defer r.lookIn(c.Name, seldom)
+		}
+	}
 	s, err := r.sweep(ctx, c.Name, member)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -241,6 +251,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if err == nil && s.waiting {
 		return reconcile.Result{RequeueAfter: r.options.Settle}, nil
+	}
+	if err == nil && s.lent {
+		return reconcile.Result{RequeueAfter: seldom}, nil
 	}
 	return reconcile.Result{}, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,6 +32,7 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/cluster"
@@ -105,11 +108,10 @@ func configMap(name string) *corev1.ConfigMap {
 }
 
 // work writes a Work with a ConfigMap of its name, and waits until the member has it.
-func (f *fleet) work(name string) {
+func (f *fleet) work(cluster, name string) {
 	f.Helper()
-	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace("east"), Name: name}}
-	w.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: fmt.Appendf(nil,
-		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":%q},"data":{"key":"1"}}`, name)}}}
+	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace(cluster), Name: name}}
+	w.Spec.Workload.Manifests = manifests(name)
 	f.check(f.hub.Hub.Create(f.Context(), w))
 	f.eventually(name+" is applied", func() error {
 		if err := f.hub.Hub.Get(f.Context(), client.ObjectKeyFromObject(w), w); err != nil {
@@ -122,14 +124,30 @@ func (f *fleet) work(name string) {
 	})
 }
 
+func manifests(name string) []workv1alpha1.Manifest {
+	return []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: fmt.Appendf(nil,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":%q},"data":{"key":"1"}}`, name)}}}
+}
+
+// left applies a ConfigMap in the member as it was while the cluster had another name.
+func (f *fleet) left(name string) {
+	f.Helper()
+	kept := configMap("kept")
+	f.check(f.edge.Get(f.Context(), client.ObjectKeyFromObject(kept), kept))
+	notes := maps.Clone(kept.Annotations)
+	notes[workv1alpha2.WorkNamespaceAnnotation], notes[workv1alpha2.WorkNameAnnotation] = workv1alpha2.ExecutionNamespace("former"), name
+	f.check(f.edge.Apply(f.Context(), corev1apply.ConfigMap(name, "shop").WithLabels(kept.Labels).WithAnnotations(notes),
+		client.FieldOwner(ownership.FieldManager)))
+}
+
 // lose has a Work vanish without its object: as a store does that was set back.
-func (f *fleet) lose(name string) {
+func (f *fleet) lose(cluster, name string) {
 	f.Helper()
 	f.check(f.stop())
-	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace("east"), Name: name}}
+	defer f.start()
+	w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace(cluster), Name: name}}
 	f.check(f.hub.Hub.Patch(f.Context(), w, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))
 	f.check(f.hub.Hub.Delete(f.Context(), w))
-	f.start()
 }
 
 // says waits until the Cluster says this of orphans; empty for nothing.
@@ -155,6 +173,21 @@ func (f *fleet) there(name string) error {
 	return f.edge.Get(f.Context(), client.ObjectKeyFromObject(configMap(name)), configMap(name))
 }
 
+// fleetOf runs a control plane, with a member that is not in the fleet yet.
+func fleetOf(t *testing.T) (*fleet, *membertest.Member) {
+	t.Helper()
+	at := membertest.Start(t, member.Options{Name: "east", Nodes: 1})
+	edge, err := client.New(at.Config, client.Options{Scheme: scheme.New()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fleet{T: t, hub: servertest.New(t), edge: edge, events: &told{reasons: map[string]int{}}}
+	f.start()
+	t.Cleanup(func() { f.check(f.stop()) })
+	f.check(f.hub.Hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
+	return f, at
+}
+
 // measured is what the metric says of the cluster; zero for nothing.
 func measured(t *testing.T) float64 {
 	t.Helper()
@@ -174,31 +207,25 @@ func measured(t *testing.T) float64 {
 
 // TestOrphans: an object that no Work names is told of, in the Cluster, an Event and
 // a metric, and stays until the Cluster's policy, or a Work that asks for it, says
-// otherwise. A copy that somebody made of one of our objects is none.
+// otherwise. So is one that was left when the cluster had another name, unless the
+// cluster of that name asks for it. A copy that somebody made of one of our objects is none.
 func TestOrphans(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a control plane and a member")
 	}
-	at := membertest.Start(t, member.Options{Name: "east", Nodes: 1})
-	edge, err := client.New(at.Config, client.Options{Scheme: scheme.New()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &fleet{T: t, hub: servertest.New(t), edge: edge, events: &told{reasons: map[string]int{}}}
-	f.start()
-	t.Cleanup(func() { f.check(f.stop()) })
+	f, at := fleetOf(t)
+	edge := f.edge
 	f.check(join.Join(t.Context(), join.Options{Name: "east", Hub: f.hub.Hub, Member: edge, MemberConfig: at.Config}))
 	f.check(join.Ready(t.Context(), f.hub.Hub, "east", fleettest.ReadyTimeout))
-	f.check(f.hub.Hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}))
-	f.work("kept")
-	f.work("lost")
+	f.work("east", "kept")
+	f.work("east", "lost")
 
 	copied := configMap("lost")
 	f.check(edge.Get(t.Context(), client.ObjectKeyFromObject(copied), copied))
 	f.check(edge.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "copy", Labels: copied.Labels, Annotations: copied.Annotations,
 	}}))
-	f.lose("lost")
+	f.lose("east", "lost")
 	f.says("1 object that no Work names: ConfigMap shop/lost")
 	f.check(f.there("lost"))
 	f.eventually("an Event tells of it", func() error {
@@ -212,10 +239,16 @@ func TestOrphans(t *testing.T) {
 	}
 	f.hub.QuietRevision(t)
 
-	f.work("lost")
+	f.work("east", "lost")
 	f.says("")
-	f.lose("lost")
-	f.says("1 object that no Work names: ConfigMap shop/lost")
+	asked := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace("former"), Name: "asked"}}
+	asked.Spec.Workload.Manifests = manifests("asked")
+	f.check(f.hub.Hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: asked.Namespace}}))
+	f.check(f.hub.Hub.Create(t.Context(), asked))
+	f.left("asked")
+	f.left("left")
+	f.lose("east", "lost")
+	f.says("2 objects that no Work names: ConfigMap shop/left, ConfigMap shop/lost")
 	f.hold.Store(&claims.Hold{})
 	f.check(retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		c := &clusterv1alpha1.Cluster{}
@@ -240,13 +273,15 @@ func TestOrphans(t *testing.T) {
 	f.hold.Store(nil)
 	f.wake()
 	f.says("")
-	f.eventually("the policy has it removed", func() error {
-		if err := f.there("lost"); !apierrors.IsNotFound(err) {
-			return errors.Join(errors.New("it is still there"), err)
-		}
-		return nil
-	})
-	for _, name := range []string{"kept", "copy"} {
+	for _, name := range []string{"lost", "left"} {
+		f.eventually("the policy has "+name+" removed", func() error {
+			if err := f.there(name); !apierrors.IsNotFound(err) {
+				return errors.Join(errors.New("it is still there"), err)
+			}
+			return nil
+		})
+	}
+	for _, name := range []string{"kept", "copy", "asked"} {
 		if err := f.there(name); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -254,4 +289,26 @@ func TestOrphans(t *testing.T) {
 	if n := measured(t); n != 0 {
 		t.Errorf("the metric says %v of none", n)
 	}
+}
+
+// TestAClusterOfAnotherName: what is left in a member that was in the fleet under another
+// name is told of, although no Work names its kind.
+func TestAClusterOfAnotherName(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a control plane and a member")
+	}
+	f, at := fleetOf(t)
+	f.check(join.Join(t.Context(), join.Options{Name: "former", Hub: f.hub.Hub, Member: f.edge, MemberConfig: at.Config}))
+	f.check(join.Ready(t.Context(), f.hub.Hub, "former", fleettest.ReadyTimeout))
+	f.work("former", "left")
+	f.lose("former", "left")
+	f.check(f.stop()) // it is away when it leaves
+	former := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "former"}}
+	f.check(f.hub.Hub.Delete(t.Context(), former))
+	f.check(f.hub.Hub.Patch(t.Context(), former, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))
+	f.start()
+	f.check(join.Join(t.Context(), join.Options{Name: "east", Hub: f.hub.Hub, Member: f.edge, MemberConfig: at.Config}))
+	f.says("1 object that no Work names: ConfigMap shop/left")
+	f.check(f.there("left"))
+	f.hub.QuietRevision(t)
 }

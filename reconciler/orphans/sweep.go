@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,6 +19,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	policy "github.com/flotilla-io/flotilla/policies/orphans"
@@ -35,9 +37,10 @@ type sweep struct {
 	// managed counts all objects that are managed.
 	managed int
 	// certain are the orphans that were so for a while, sorted. Waiting says that
-	// there are others.
-	certain []orphan
-	waiting bool
+	// there are others, and lent that a cluster whose Works are not watched for this one
+	// asks for something that would be.
+	certain       []orphan
+	waiting, lent bool
 }
 
 func (s *sweep) ids() []policy.ID {
@@ -51,6 +54,7 @@ func (s *sweep) ids() []policy.ID {
 // sweep looks through what the member's watches have seen.
 func (r *Reconciler) sweep(ctx context.Context, cluster string, member *members.Member) (*sweep, error) {
 	standing, out := member.Standing(), &sweep{}
+	ours := sync.OnceValues(func() (policy.Asked, error) { return asked(ctx, r.hub, cluster) })
 	now := map[policy.ID]orphan{}
 	var fault error
 	members.Each(member, func(kind schema.GroupVersionKind, o *members.Observed) {
@@ -58,7 +62,14 @@ func (r *Reconciler) sweep(ctx context.Context, cluster string, member *members.
 		if out.managed++; !found.Suspect(cluster, standing) {
 			return
 		}
-		named, err := r.named(ctx, r.hub, &found.Object, client.UnsafeDisableDeepCopy)
+		named, err := r.named(ctx, r.hub, cluster, &found.Object, client.UnsafeDisableDeepCopy)
+		elsewhere := found.Elsewhere(cluster)
+		if err == nil && !named && elsewhere {
+			var here policy.Asked
+			here, err = ours()
+			named = here.Has(found.ID)
+		}
+		out.lent = out.lent || named && elsewhere
 		fault = errors.Join(fault, err)
 		if err == nil && !named {
 			now[found.ID] = found
@@ -96,10 +107,13 @@ func objectOf(kind schema.GroupVersionKind, o *members.Observed) policy.Object {
 	}
 }
 
-// named says whether the Work that an object names asks for it, under the name that it
-// has now.
-func (*Reconciler) named(ctx context.Context, reader client.Reader, o *policy.Object, opts ...client.GetOption) (bool, error) {
-	for key := range o.Works() {
+// named says whether a Work that an object may mean asks for it. An agent sees the Works of
+// its own cluster alone.
+func (r *Reconciler) named(ctx context.Context, reader client.Reader, cluster string, o *policy.Object, opts ...client.GetOption) (bool, error) {
+	for key := range o.Works(cluster) {
+		if r.options.Own != "" && key.Namespace != workv1alpha2.ExecutionNamespace(r.options.Own) {
+			continue
+		}
 		work := &workv1alpha1.Work{}
 		err := reader.Get(ctx, key, work, opts...)
 		if client.IgnoreNotFound(err) != nil {
@@ -112,13 +126,26 @@ func (*Reconciler) named(ctx context.Context, reader client.Reader, o *policy.Ob
 	return false, nil
 }
 
+// asked returns what the Works of a cluster ask for, of whatever name.
+func asked(ctx context.Context, hub client.Reader, cluster string) (policy.Asked, error) {
+	var works workv1alpha1.WorkList
+	if err := hub.List(ctx, &works, client.InNamespace(workv1alpha2.ExecutionNamespace(cluster)), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list the works of cluster %s: %w", cluster, err)
+	}
+	out := policy.Asked{}
+	for i := range works.Items {
+		out.Add(&works.Items[i])
+	}
+	return out, nil
+}
+
 // remove deletes orphans, where a look at the control plane and the member itself
 // says the same; what is gone is not told of any more.
 func (r *Reconciler) remove(ctx context.Context, cluster string, member *members.Member, s *sweep) error {
 	var left []orphan
 	var faults []error
 	for _, o := range s.certain {
-		if !policy.Removable(o.ID) {
+		if !policy.Removable(o.ID) || r.options.Own != "" && o.Elsewhere(cluster) { // an agent does not see who else asks for it
 			left = append(left, o)
 			continue
 		}
@@ -131,7 +158,7 @@ func (r *Reconciler) remove(ctx context.Context, cluster string, member *members
 }
 
 func (r *Reconciler) removeOne(ctx context.Context, cluster string, member *members.Member, o *orphan) error {
-	named, err := r.named(ctx, r.live, &o.Object)
+	named, err := r.named(ctx, r.live, cluster, &o.Object)
 	if err != nil || named {
 		return err
 	}

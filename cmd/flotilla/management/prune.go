@@ -63,7 +63,8 @@ type object struct {
 	Namespace string    `json:"namespace,omitempty"`
 	Name      string    `json:"name"`
 	UID       types.UID `json:"uid"`
-	// Work is the Work that it names and that does not ask for it.
+	// Work is the Work that it names and that does not ask for it: its name, and where it
+	// is of another cluster its namespace before that.
 	Work string `json:"work"`
 	// Outcome is what became of it: "found", "removed", "left" or "failed".
 	Outcome string `json:"outcome"`
@@ -88,7 +89,8 @@ func newPrune(f *fleet.Flags) *cobra.Command {
 
 All kinds that the cluster serves are listed. An object counts if it says in every
 way that this control plane applied it for a Work, and there is no such Work, or it
-does not ask for the object: that is read again just before each is removed. The
+does not ask for the object: that is read again just before each is removed. What was
+left when the cluster was registered under another name counts as well. The
 list is shown first, and nothing is removed while the control plane waits for flotilla
 resume hub, since it was set back to an older backup. Namespaces and CustomResourceDefinitions are shown and left, as
 what others have in them would go as well.`,
@@ -252,35 +254,83 @@ func (p *prune) connect(ctx context.Context) (err error) {
 
 // find lists the orphans.
 func (p *prune) find(ctx context.Context) (*pruned, error) {
-	var list workv1alpha1.WorkList
-	if err := p.hub.List(ctx, &list, client.InNamespace(workv1alpha2.ExecutionNamespace(p.cluster))); err != nil {
-		return nil, fmt.Errorf("read what the cluster should have: %w", err)
-	}
-	works := map[string]*workv1alpha1.Work{}
-	for i := range list.Items {
-		works[list.Items[i].Name] = &list.Items[i]
+	works := &works{hub: p.hub, spaces: map[string]*space{}}
+	here, err := works.of(ctx, workv1alpha2.ExecutionNamespace(p.cluster))
+	if err != nil {
+		return nil, err
 	}
 	out := &pruned{Cluster: p.cluster, Objects: []object{}}
 	seen := map[types.UID]bool{}
-	var err error
+	var fault error
 	out.Unread, err = join.Managed(ctx, p.member, func(at join.Served, obj *metav1.PartialObjectMetadata) {
 		o := orphanOf(at, obj)
 		if seen[obj.UID] || metav1.GetControllerOf(obj) != nil || !o.Suspect(p.cluster, p.standing) {
 			return
 		}
-		for key := range o.Works() {
-			if orphans.Named(works[key.Name], o.ID) {
-				return
-			}
+		if named, err := works.name(ctx, p.cluster, &o); named || err != nil {
+			fault = errors.Join(fault, err)
+			return
+		}
+		if o.Elsewhere(p.cluster) && here.asked.Has(o.ID) {
+			return
 		}
 		seen[obj.UID] = true
 		out.Objects = append(out.Objects, object{
 			Group: at.Kind.Group, Kind: at.Kind.Kind, Namespace: obj.Namespace, Name: obj.Name, UID: obj.UID,
-			Work: o.Work.Name, Outcome: outcomeFound, at: at, orphan: o, version: obj.ResourceVersion,
+			Work: workOf(&o, p.cluster), Outcome: outcomeFound, at: at, orphan: o, version: obj.ResourceVersion,
 		})
 	})
 	slices.SortFunc(out.Objects, func(a, b object) int { return strings.Compare(a.orphan.String(), b.orphan.String()) })
-	return out, err
+	return out, errors.Join(err, fault)
+}
+
+// workOf is how people know the Work that an object names: by its name, and if that is of
+// another cluster by its namespace, too.
+func workOf(o *orphans.Object, cluster string) string {
+	if o.Elsewhere(cluster) {
+		return o.Work.String()
+	}
+	return o.Work.Name
+}
+
+// works are those of clusters, each read once.
+type works struct {
+	hub    client.Client
+	spaces map[string]*space
+}
+
+// space is what the Works of one namespace ask for.
+type space struct {
+	works map[string]*workv1alpha1.Work
+	asked orphans.Asked
+}
+
+func (w *works) of(ctx context.Context, namespace string) (*space, error) {
+	if s := w.spaces[namespace]; s != nil {
+		return s, nil
+	}
+	var list workv1alpha1.WorkList
+	if err := w.hub.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("read what the cluster should have: %w", err)
+	}
+	s := &space{works: map[string]*workv1alpha1.Work{}, asked: orphans.Asked{}}
+	for i := range list.Items {
+		s.works[list.Items[i].Name] = &list.Items[i]
+		s.asked.Add(&list.Items[i])
+	}
+	w.spaces[namespace] = s
+	return s, nil
+}
+
+// name says whether a Work that an object may mean asks for it.
+func (w *works) name(ctx context.Context, cluster string, o *orphans.Object) (bool, error) {
+	for key := range o.Works(cluster) {
+		s, err := w.of(ctx, key.Namespace)
+		if err != nil || orphans.Named(s.works[key.Name], o.ID) {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 func orphanOf(at join.Served, obj *metav1.PartialObjectMetadata) orphans.Object {
@@ -364,7 +414,7 @@ func (p *prune) removeOne(ctx context.Context, objects metadata.Interface, o *ob
 		o.Message = "what others have in it would go as well; remove it in the cluster itself"
 		return nil
 	}
-	for key := range o.orphan.Works() {
+	for key := range o.orphan.Works(p.cluster) {
 		work := &workv1alpha1.Work{}
 		switch err := p.hub.Get(ctx, key, work); {
 		case apierrors.IsNotFound(err):

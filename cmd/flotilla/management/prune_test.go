@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,13 +32,15 @@ import (
 	"github.com/flotilla-io/flotilla/controlplane/member/membertest"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/internal/join"
+	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/internal/setback"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/reconciler"
 )
 
 // TestPrune: what was applied from here and no Work names is shown, and removed once
-// somebody says so; nothing else is touched, of whatever kind.
+// somebody says so; nothing else is touched, of whatever kind. What was left when the
+// cluster had another name is nobody's, unless the cluster of that name asks for it.
 func TestPrune(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a control plane and a member")
@@ -82,6 +86,22 @@ func TestPrune(t *testing.T) {
 	if err := hub.Hub.Delete(t.Context(), work); err != nil {
 		t.Fatal(err)
 	}
+	asked := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace("former"), Name: "asked"}}
+	asked.Spec.Workload.Manifests = manifests("asked")
+	for _, err := range []error{
+		hub.Hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: asked.Namespace}}), hub.Hub.Create(t.Context(), asked),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"left", "asked"} { // as they were when the cluster had another name
+		notes := maps.Clone(lost.Annotations)
+		notes[workv1alpha2.WorkNamespaceAnnotation], notes[workv1alpha2.WorkNameAnnotation] = asked.Namespace, name
+		if err := edge.Apply(t.Context(), corev1apply.ConfigMap(name, "shop").WithLabels(lost.Labels).WithAnnotations(notes), client.FieldOwner(ownership.FieldManager)); err != nil {
+			t.Fatal(err)
+		}
+	}
 
 	prune := func(in string, args ...string) commandtest.Said {
 		t.Helper()
@@ -95,7 +115,7 @@ func TestPrune(t *testing.T) {
 		}
 		return !apierrors.IsNotFound(err)
 	}
-	list := "KIND       NAMESPACE  NAME  WORK\nConfigMap  shop       lost  lost\n"
+	list := "KIND       NAMESPACE  NAME  WORK\nConfigMap  shop       left  karmada-es-former/left\nConfigMap  shop       lost  lost\n"
 	for what, tc := range map[string]struct {
 		said commandtest.Said
 		code int
@@ -162,11 +182,13 @@ func TestPrune(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil || code != 0 {
 		t.Fatalf("code %d, %v:\n%s%s", code, err, out, errOut)
 	}
-	if diff := cmp.Diff("{east [{ConfigMap shop lost lost removed}]}", fmt.Sprint(got)); diff != "" {
+	if diff := cmp.Diff("{east [{ConfigMap shop left karmada-es-former/left removed} {ConfigMap shop lost lost removed}]}", fmt.Sprint(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if there("lost") || !there("kept") || !there("copy") {
-		t.Errorf("lost is there: %t, kept: %t, the copy: %t", there("lost"), there("kept"), there("copy"))
+	for name, want := range map[string]bool{"lost": false, "left": false, "kept": true, "copy": true, "asked": true} {
+		if there(name) != want {
+			t.Errorf("%s is there: %t, want %t", name, !want, want)
+		}
 	}
 	if _, out, _ := prune("", "--dry-run").All(); !strings.Contains(out, "nothing that nobody asks for") {
 		t.Errorf("afterwards: %s", out)
@@ -197,12 +219,16 @@ func byHand(name string) *workv1alpha1.Work {
 	return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace("east"), Name: name}}
 }
 
+func manifests(name string) []workv1alpha1.Manifest {
+	return []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: fmt.Appendf(nil,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":%q},"data":{"key":"1"}}`, name)}}}
+}
+
 // carry writes a Work with a ConfigMap of its name, and waits until the member has it.
 func carry(t *testing.T, hub *servertest.Env, name string) {
 	t.Helper()
 	w := byHand(name)
-	w.Spec.Workload.Manifests = []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: fmt.Appendf(nil,
-		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":%q},"data":{"key":"1"}}`, name)}}}
+	w.Spec.Workload.Manifests = manifests(name)
 	if err := hub.Hub.Create(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
