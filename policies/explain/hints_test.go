@@ -4,6 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/explain"
@@ -36,5 +40,50 @@ status:
 		if !strings.HasSuffix(got[reason], ": "+command) {
 			t.Errorf("%s: next is %q, want it to end with %q", reason, got[reason], command)
 		}
+	}
+}
+
+// A template that no policy selects: the policy that nearly does is named, and where none
+// does nobody is blamed at random.
+func TestThePolicyThatNearlySelectsIt(t *testing.T) {
+	named := func(namespace, name, selects string) policyv1alpha1.Policy {
+		p := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: name}}}
+		p.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: selects}}
+		return p
+	}
+	const create = "create a PropagationPolicy in namespace shop that selects apps/v1 Deployment"
+	see := func(policy string) string {
+		return "see why PropagationPolicy shop/" + policy + " does not, or create a policy that selects apps/v1 Deployment"
+	}
+	cases := map[string]struct {
+		policies []policyv1alpha1.Policy
+		message  string
+		next     string
+	}{
+		"there is none":                 {nil, "no policy selects it", create},
+		"one is about another name":     {[]policyv1alpha1.Policy{named("shop", "a", "checkout")}, "no policy selects it; 1 policy is about its kind", create},
+		"two are":                       {[]policyv1alpha1.Policy{named("shop", "a", "checkout"), named("shop", "b", "cart")}, "no policy selects it; 2 policies are about its kind", create},
+		"a name has a mistake":          {[]policyv1alpha1.Policy{named("shop", "a", "checkout"), named("shop", "z", "fronted")}, "no policy selects it", see("z")},
+		"another has more":              {[]policyv1alpha1.Policy{named("shop", "a", "fronted"), named("shop", "b", "frntd")}, "no policy selects it", see("a")},
+		"two are as near":               {[]policyv1alpha1.Policy{named("shop", "b", "fronted"), named("shop", "a", "frontendd")}, "no policy selects it", see("a")},
+		"it is of another namespace":    {[]policyv1alpha1.Policy{named("shob", "z", "fronted")}, "no policy selects it", create},
+		"the one that has fewest, last": {[]policyv1alpha1.Policy{named("shop", "a", "frntd"), named("shop", "b", "fronted")}, "no policy selects it", see("b")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := input(t)
+			in.Policies = tc.policies
+			in.Template.SetName("frontend")
+			for _, p := range explain.Explain(in).Problems {
+				if p.Reason != explain.ReasonNoPolicy {
+					continue
+				}
+				if diff := cmp.Diff([]string{tc.message, tc.next}, []string{p.Message, p.Next}); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				return
+			}
+			t.Errorf("nobody is told: %+v", explain.Explain(in).Problems)
+		})
 	}
 }

@@ -166,11 +166,19 @@ func selected(all []Policy) bool {
 func (x *explainer) noPolicy() Problem {
 	r := x.out.Resource
 	p := Problem{Reason: ReasonNoPolicy, Message: "no policy selects it"}
+	near := nearly(x.in.Policies, selector.ResourceOf(x.in.Template))
+	switch about := len(x.out.Policies); {
+	case near != nil || about == 0:
+	case about == 1:
+		p.Message += "; 1 policy is about its kind"
+	default:
+		p.Message += fmt.Sprintf("; %d policies are about its kind", about)
+	}
 	if x.in.Binding != nil {
 		p.Message += "; what runs in clusters runs on, and its edits stay on the control plane"
 	}
-	if i := slices.IndexFunc(x.out.Policies, func(p Policy) bool { return p.Outcome == NotSelected }); i >= 0 {
-		p.Next = fmt.Sprintf("see why %s does not, or create a policy that selects %s %s", x.out.Policies[i].Ref, r.APIVersion, r.Kind)
+	if near != nil {
+		p.Next = fmt.Sprintf("see why %s does not, or create a policy that selects %s %s", near, r.APIVersion, r.Kind)
 		return p
 	}
 	p.Next = fmt.Sprintf("create a %s that selects %s %s", policyv1alpha1.ResourceKindClusterPropagationPolicy, r.APIVersion, r.Kind)
@@ -179,6 +187,28 @@ func (x *explainer) noPolicy() Problem {
 			policyv1alpha1.ResourceKindPropagationPolicy, r.Namespace, r.APIVersion, r.Kind)
 	}
 	return p
+}
+
+// nearly is the policy in whose selectors the fewest typing mistakes keep it from selecting
+// a template, the first of several by its name; nil where none is near.
+func nearly(policies []policyv1alpha1.Policy, r selector.Resource) *Ref {
+	var best *Ref
+	least := 0
+	for _, p := range policies {
+		if p.GetNamespace() != "" && p.GetNamespace() != r.Namespace {
+			continue
+		}
+		for _, s := range p.PropagationSpec().ResourceSelectors {
+			n, near := propagation.Near(s, r)
+			if !near || best != nil && n > least {
+				continue
+			}
+			if ref := refOf(propagation.RefOf(p)); best == nil || n < least || ref.String() < best.String() {
+				best, least = ref, n
+			}
+		}
+	}
+	return best
 }
 
 func refOf(ref propagation.PolicyRef) *Ref {

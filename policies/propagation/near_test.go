@@ -1,0 +1,61 @@
+package propagation
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/selector"
+)
+
+func TestNear(t *testing.T) {
+	web := selector.Resource{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "frontend", Labels: map[string]string{"team": "payments", "tier": "web"}}
+	labels := func(all map[string]string, expressions ...metav1.LabelSelectorRequirement) policyv1alpha1.ResourceSelector {
+		return policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: "Deployment", LabelSelector: &metav1.LabelSelector{MatchLabels: all, MatchExpressions: expressions}}
+	}
+	named := func(kind, namespace, name string) policyv1alpha1.ResourceSelector {
+		return policyv1alpha1.ResourceSelector{APIVersion: "apps/v1", Kind: kind, Namespace: namespace, Name: name}
+	}
+	in := func(values ...string) metav1.LabelSelectorRequirement {
+		return metav1.LabelSelectorRequirement{Key: "team", Operator: metav1.LabelSelectorOpIn, Values: values}
+	}
+	type want struct {
+		Mistakes int
+		Near     bool
+	}
+	cases := map[string]struct {
+		selector policyv1alpha1.ResourceSelector
+		want     want
+	}{
+		"it means the resource":                {named("Deployment", "shop", "frontend"), want{}},
+		"a letter of the name is missing":      {named("Deployment", "", "fronted"), want{1, true}},
+		"and one of the namespace is wrong":    {named("Deployment", "shob", "fronted"), want{2, true}},
+		"it is about another name":             {named("Deployment", "shop", "checkout"), want{}},
+		"it is about another namespace":        {named("Deployment", "bank", ""), want{}},
+		"it is about another kind":             {named("StatefulSet", "shop", "fronted"), want{}},
+		"it is about another version":          {policyv1alpha1.ResourceSelector{APIVersion: "apps/v1beta1", Kind: "Deployment"}, want{1, true}},
+		"a name of one letter is another one":  {named("Deployment", "shop", "f"), want{}},
+		"a label has another value":            {labels(map[string]string{"team": "paymetns", "tier": "web"}), want{1, true}},
+		"a label has another key":              {labels(map[string]string{"taem": "payments"}), want{1, true}},
+		"both":                                 {labels(map[string]string{"taem": "payments", "tier": "wep"}), want{2, true}},
+		"a label is not there":                 {labels(map[string]string{"zone": "a"}), want{}},
+		"a label has something else":           {labels(map[string]string{"team": "ledger"}), want{}},
+		"one of the values is near":            {labels(nil, in("ledger", "payment")), want{1, true}},
+		"none of the values is":                {labels(nil, in("ledger")), want{}},
+		"what is asked for besides is not so":  {labels(map[string]string{"team": "paymetns"}, metav1.LabelSelectorRequirement{Key: "tier", Operator: metav1.LabelSelectorOpDoesNotExist}), want{}},
+		"what is asked for besides is so":      {labels(map[string]string{"team": "paymetns"}, metav1.LabelSelectorRequirement{Key: "tier", Operator: metav1.LabelSelectorOpExists}), want{1, true}},
+		"what is asked for cannot be read":     {labels(nil, metav1.LabelSelectorRequirement{Key: "tier", Operator: "Like"}), want{}},
+		"the nearest of several labels counts": {labels(map[string]string{"tiar": "web"}), want{1, true}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got want
+			got.Mistakes, got.Near = Near(tc.selector, web)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
