@@ -19,7 +19,7 @@ import (
 // words say: a typo looks like that.
 type Note struct {
 	// Kind, Namespace and Name are of the object; of the first of them where the message
-	// counts several, and empty where it is about the fleet.
+	// says the same of several, and empty where it is about the fleet or counts them.
 	Kind      string `json:"kind,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
@@ -45,7 +45,7 @@ func idle(p policyv1alpha1.Policy, kind string, strangers []propagation.Stranger
 	}
 	status := p.PropagationStatus()
 	if age := now.Sub(p.GetCreationTimestamp().Time); age >= settling && status.Templates == 0 && status.ObservedGeneration == p.GetGeneration() && apimeta.IsStatusConditionTrue(status.Conditions, policyv1alpha1.PolicyReady) {
-		add("it carries nothing: there is no object that its selectors mean, or another policy carries it",
+		add(carriesNothing,
 			"compare its resourceSelectors with what there is; flotilla explain KIND/NAME says why an object is not carried")
 	}
 	if len(strangers) > 0 {
@@ -138,7 +138,7 @@ func drifting(all []drift) []Note {
 func besides(ids []inventory.ID) string {
 	var names []string
 	for _, id := range ids[1:min(len(ids), mostNamed)] {
-		names = append(names, Problem{Kind: id.GroupKind.Kind, Namespace: id.Namespace, Name: id.Name}.Object())
+		names = append(names, titleOf(id))
 	}
 	more := len(ids) - 1
 	if more == 0 {
@@ -151,14 +151,26 @@ func besides(ids []inventory.ID) string {
 	return text
 }
 
-// uncarried is a note on the workloads that no policy carries; none if there are none.
+// uncarried is a note on the workloads that no policy carries, which come in order; none if
+// there are none.
 func uncarried(ids []inventory.ID) []Note {
 	if len(ids) == 0 {
 		return nil
 	}
 	first := ids[0]
-	return []Note{{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name, Message: "no policy carries it, so that it runs nowhere" + besides(ids),
-		Next: "flotilla explain " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)}}
+	next := "flotilla explain " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)
+	if len(ids) == 1 {
+		return []Note{{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name, Message: "no policy carries it, so that it runs nowhere", Next: next}}
+	}
+	var names []string
+	for _, id := range ids[:min(len(ids), mostNamed)] {
+		names = append(names, titleOf(id))
+	}
+	message := fmt.Sprintf("%d workloads are carried by no policy, so that they run nowhere: %s", len(ids), strings.Join(names, ", "))
+	if more := len(ids) - len(names); more > 0 {
+		message += fmt.Sprintf(" and %d more", more)
+	}
+	return []Note{{Message: message, Next: next}}
 }
 
 // released is a note on what runs on although no policy carries it any more; none if there

@@ -49,6 +49,7 @@ type Survey struct {
 	blind   bool // the clusters may not be read
 	// uncarried are workloads that no policy carries.
 	uncarried []inventory.ID
+	missers   missers
 	asides    asides
 	// outstanding is what clusters have yet to do, by name.
 	outstanding map[string]*outstanding
@@ -273,7 +274,9 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 					return slices.Contains(s.awaited, named.Name) // that is told of it
 				})
 			}
-			s.fleet.Notes = append(s.fleet.Notes, idle(p, kind, strange, s.now)...)
+			notes := idle(p, kind, strange, s.now)
+			s.missers.take(p, notes, len(s.fleet.Notes))
+			s.fleet.Notes = append(s.fleet.Notes, notes...)
 		}
 		s.problem(unbound(p, kind))
 		return
@@ -305,6 +308,8 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 // Fleet returns what was found. The Survey must not be used after.
 func (s *Survey) Fleet() Fleet {
 	s.fleet.Problems = append(s.fleet.Problems, s.owing()...)
+	inOrder(s.uncarried)
+	s.missers.hint(s.fleet.Notes, slices.Concat(s.uncarried, s.asides.released), func(id inventory.ID) bool { return s.reach[id] != nil })
 	s.fleet.Notes = slices.Concat(s.fleet.Notes, uncarried(s.uncarried), s.asides.notes())
 	if len(s.fleet.Clusters) == 0 && s.within == "" && !s.blind {
 		s.fleet.Notes = append(s.fleet.Notes, empty)

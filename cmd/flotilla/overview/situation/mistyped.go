@@ -1,0 +1,121 @@
+package situation
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/selector"
+	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+)
+
+// carriesNothing is what is said of a policy that carries nothing.
+const carriesNothing = "it carries nothing: there is no object that its selectors mean, or another policy carries it"
+
+// mostMeant is of how many policies that carry nothing it is looked for what they mean.
+const mostMeant = 100
+
+// misser is a policy that carries nothing, and names objects.
+type misser struct {
+	note      int // its place among the notes
+	namespace string
+	selectors []policyv1alpha1.ResourceSelector
+}
+
+// missers are policies of which it is known only once all objects are seen what they may
+// mean.
+type missers []misser
+
+// take adds a policy, if its notes, which begin at a place, say that it carries nothing.
+func (m *missers) take(p policyv1alpha1.Policy, notes []Note, at int) {
+	if len(notes) == 0 || notes[0].Message != carriesNothing || len(*m) == mostMeant {
+		return
+	}
+	out := misser{note: at, namespace: p.GetNamespace()}
+	for _, of := range p.PropagationSpec().ResourceSelectors {
+		if of.Name != "" {
+			out.selectors = append(out.selectors, of)
+		}
+	}
+	*m = append(*m, out)
+}
+
+// hint has the notes say which of the objects that no policy carries the policies may mean.
+// bound says whether an object has a binding.
+func (m missers) hint(notes []Note, victims []inventory.ID, bound func(inventory.ID) bool) {
+	for _, p := range m {
+		written, meant := p.means(victims, bound)
+		if written == "" {
+			continue
+		}
+		notes[p.note].Message = "it carries nothing: it names " + written + " (did you mean " + titleOf(meant) + "?)"
+		notes[p.note].Next = "correct the name in its resourceSelectors"
+	}
+}
+
+// means returns what the policy names, and the object that takes the fewest typing mistakes
+// to become that; empty for none.
+func (m *misser) means(victims []inventory.ID, bound func(inventory.ID) bool) (written string, meant inventory.ID) {
+	least := 0
+	for _, of := range m.selectors {
+		version, _ := schema.ParseGroupVersion(of.APIVersion) // one that is none is of no group
+		kind := version.WithKind(of.Kind).GroupKind()
+		for _, id := range victims {
+			if id.GroupKind != kind || m.namespace != "" && m.namespace != id.Namespace {
+				continue
+			}
+			n, near := propagation.Near(of, selector.Resource{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: id.Namespace, Name: id.Name})
+			itself := inventory.ID{GroupKind: kind, Namespace: cmp.Or(of.Namespace, id.Namespace), Name: of.Name}
+			if !near || written != "" && n >= least || bound(itself) || slices.Contains(victims, itself) {
+				continue
+			}
+			written, meant, least = titleOf(inventory.ID{GroupKind: kind, Namespace: of.Namespace, Name: of.Name}), id, n
+		}
+	}
+	return written, meant
+}
+
+// titleOf is "Deployment shop/web".
+func titleOf(id inventory.ID) string {
+	return Problem{Kind: id.GroupKind.Kind, Namespace: id.Namespace, Name: id.Name}.Object()
+}
+
+// inOrder sorts objects as people count: web-2 comes before web-10.
+func inOrder(ids []inventory.ID) {
+	slices.SortFunc(ids, func(a, b inventory.ID) int {
+		return cmp.Or(natural(a.Namespace, b.Namespace), natural(a.Name, b.Name), cmp.Compare(a.GroupKind.String(), b.GroupKind.String()))
+	})
+}
+
+// natural compares two names with the numbers in them as numbers.
+func natural(a, b string) int {
+	for x, y := a, b; x != "" && y != ""; {
+		p, q := part(x), part(y)
+		x, y = x[len(p):], y[len(q):]
+		order := strings.Compare(p, q)
+		if isDigit(rune(p[0])) && isDigit(rune(q[0])) {
+			m, n := strings.TrimLeft(p, "0"), strings.TrimLeft(q, "0")
+			order = cmp.Or(cmp.Compare(len(m), len(n)), strings.Compare(m, n))
+		}
+		if order != 0 {
+			return order
+		}
+	}
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+}
+
+// part is what a text begins with: digits, or all up to the first.
+func part(text string) string {
+	digits := isDigit(rune(text[0]))
+	if i := strings.IndexFunc(text, func(r rune) bool { return isDigit(r) != digits }); i > 0 {
+		return text[:i]
+	}
+	return text
+}
+
+func isDigit(r rune) bool { return r <= unicode.MaxASCII && unicode.IsDigit(r) }

@@ -1,0 +1,117 @@
+package situation_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+// naming is a policy that carries nothing, and names a Deployment.
+func naming(name, deployment string) *policyv1alpha1.PropagationPolicy {
+	p := carrying(name, 0)
+	p.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: deployment}}
+	return p
+}
+
+// bindingOf a Deployment runs in a cluster, by no policy.
+func bindingOf(deployment string) *workv1alpha2.ResourceBinding {
+	b := &workv1alpha2.ResourceBinding{}
+	b.Namespace, b.Name = "shop", deployment+"-deployment"
+	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: deployment}
+	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}}
+	return b
+}
+
+// A policy that carries nothing is told with the workload that it may mean, wherever both are
+// in the list.
+func TestWhatAPolicyMayMean(t *testing.T) {
+	note := func(policy, message, next string) situation.Note {
+		return situation.Note{Kind: "PropagationPolicy", Namespace: "shop", Name: policy, Message: message, Next: next}
+	}
+	nothing := func(policy string) situation.Note {
+		return note(policy, "it carries nothing: there is no object that its selectors mean, or another policy carries it",
+			"compare its resourceSelectors with what there is; flotilla explain KIND/NAME says why an object is not carried")
+	}
+	means := func(policy, written, meant string) situation.Note {
+		return note(policy, "it carries nothing: it names Deployment "+written+" (did you mean Deployment "+meant+"?)", "correct the name in its resourceSelectors")
+	}
+	everywhere := &policyv1alpha1.ClusterPropagationPolicy{}
+	carrying("typo", 0).ObjectMeta.DeepCopyInto(&everywhere.ObjectMeta)
+	everywhere.Namespace, everywhere.Status = "", carrying("typo", 0).Status
+	everywhere.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment", Name: "frnotend"}}
+	wide := means("typo", "frnotend", "shop/frontend")
+	wide.Kind, wide.Namespace = "ClusterPropagationPolicy", ""
+	labelled := carrying("typo", 0)
+	labelled.Spec.ResourceSelectors = []policyv1alpha1.ResourceSelector{{APIVersion: "apps/v1", Kind: "Deployment"}}
+	other := naming("typo", "frontent")
+	other.Spec.ResourceSelectors[0].Kind = "StatefulSet"
+	cases := map[string]struct {
+		policy    policyv1alpha1.Policy
+		workloads []string
+		carried   string
+		released  string
+		want      situation.Note
+	}{
+		"a letter is wrong":             {policy: naming("typo", "frontent"), workloads: []string{"checkout", "frontend"}, want: means("typo", "shop/frontent", "shop/frontend")},
+		"the nearest is meant":          {policy: naming("typo", "frontent"), workloads: []string{"frntend", "frontend"}, want: means("typo", "shop/frontent", "shop/frontend")},
+		"two are as near":               {policy: naming("typo", "frontent"), workloads: []string{"frontenx", "frontend"}, want: means("typo", "shop/frontent", "shop/frontend")},
+		"a policy of the whole fleet":   {policy: everywhere, workloads: []string{"frontend"}, want: wide},
+		"it runs on as it was":          {policy: naming("typo", "frontent"), released: "frontend", want: means("typo", "shop/frontent", "shop/frontend")},
+		"nothing is near":               {policy: naming("typo", "cart"), workloads: []string{"frontend"}, want: nothing("typo")},
+		"what it names is carried":      {policy: naming("typo", "frontent"), workloads: []string{"frontend"}, carried: "frontent", want: nothing("typo")},
+		"it names another kind":         {policy: other, workloads: []string{"frontend"}, want: nothing("typo")},
+		"it names nothing":              {policy: labelled, workloads: []string{"frontend"}, want: nothing("typo")},
+		"there is what it names itself": {policy: naming("typo", "frontend"), workloads: []string{"frontend", "frontends"}, want: nothing("typo")},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := situation.NewSurvey(now, "")
+			s.Cluster(member("east"), time.Time{})
+			if tc.carried != "" {
+				b := bindingOf(tc.carried)
+				propagation.ClaimOf(carrying("web", 1)).Set(b)
+				s.Binding(b)
+			}
+			if tc.released != "" {
+				s.Binding(bindingOf(tc.released))
+			}
+			s.Policy(tc.policy)
+			for _, of := range tc.workloads {
+				s.Workload(workload("shop", of))
+			}
+			notes := s.Fleet().Notes
+			for _, got := range notes {
+				if got.Name == "typo" {
+					if diff := cmp.Diff(tc.want, got); diff != "" {
+						t.Errorf("(-want +got):\n%s", diff)
+					}
+					return
+				}
+			}
+			t.Errorf("nobody is told: %+v", notes)
+		})
+	}
+}
+
+// Workloads that no policy carries are counted, and come as people count.
+func TestManyWorkloadsThatNoPolicyCarries(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	s.Cluster(member("east"), time.Time{})
+	for i := range 201 {
+		s.Workload(workload("shop", fmt.Sprint("web-", (i*37)%201+1)))
+	}
+	want := []situation.Note{{
+		Message: "201 workloads are carried by no policy, so that they run nowhere: Deployment shop/web-1, Deployment shop/web-2, Deployment shop/web-3 and 198 more",
+		Next:    "flotilla explain deployment/web-1 -n shop",
+	}}
+	if diff := cmp.Diff(want, s.Fleet().Notes); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
