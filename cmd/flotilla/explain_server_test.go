@@ -264,7 +264,7 @@ func testRights(t *testing.T, env *servertest.Env, ask asker) {
 	jane := kubeconfigAs(t, env.Kubeconfig, "jane")
 	code, out, errOut := ask(t, jane, "", "deployment/web", "-n", "shop", "-o", "json")
 	e := decode(t, out)
-	if code != 0 || errOut != "" || len(e.Problems) > 0 || len(e.Unread) != 7 || e.Carried.By == nil || e.Carried.By.Name != "web" {
+	if code != 0 || errOut != "" || len(e.Problems) > 0 || len(e.Unread) != 8 || e.Carried.By == nil || e.Carried.By.Name != "web" {
 		t.Errorf("code %d, error %q, output:\n%s", code, errOut, out)
 	}
 	code, out, errOut = ask(t, kubeconfigAs(t, env.Kubeconfig, "john"), "", "deployment/web", "-n", "shop")

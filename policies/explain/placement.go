@@ -251,7 +251,7 @@ func (x *explainer) due(now *Prospect, in placement.Situation) {
 	switch {
 	case x.waits && (changed || !now.Same):
 		now.NotDue = "its policy is Lazy and waits for a change of the template"
-	case changed && x.overQuota():
+	case changed && x.out.Placement.overQuota():
 		now.NotDue = "the quota of its namespace leaves no room for it"
 	case changed:
 		now.Due = decision.Why
@@ -273,8 +273,7 @@ func (x *explainer) due(now *Prospect, in placement.Situation) {
 
 // overQuota reports whether a quota refused the last decision; what room it leaves now is
 // the control plane's to say.
-func (x *explainer) overQuota() bool {
-	p := x.out.Placement
+func (p *Placement) overQuota() bool {
 	return p.Stands != nil && p.Stands.Reason == workv1alpha2.BindingReasonQuotaExceeded
 }
 

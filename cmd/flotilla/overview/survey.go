@@ -151,8 +151,7 @@ func surveyWorks(ctx context.Context, hub client.Reader, namespace string, thoro
 	return nil
 }
 
-// surveyClusters reads the clusters, and when their agents were last heard, if any
-// has one.
+// surveyClusters reads the clusters, and when their agents were last heard.
 func surveyClusters(ctx context.Context, hub client.Reader, s *situation.Survey) error {
 	clusters, leases, err := listing.Clusters(ctx, hub, listing.WithoutKinds)
 	if err != nil {

@@ -141,16 +141,11 @@ func (t *tracer) carried(ctx context.Context, obj *unstructured.Unstructured) (*
 
 // templateOfWork returns the template of a Work, as far as there is one.
 func (t *tracer) templateOfWork(ctx context.Context, w *workv1alpha1.Work) (*unstructured.Unstructured, error) {
-	if !boundBy(w) {
+	if w.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] == "" && w.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel] == "" {
 		t.note("Work %s was made by no binding, so that no template stands behind it: what it holds is in the cluster until somebody deletes the Work.", w.Namespace+"/"+w.Name)
 		return nil, nil
 	}
 	return t.templateOrNote(t.templateOf(ctx, w))
-}
-
-// boundBy reports whether a binding made a Work; anybody may make one by hand.
-func boundBy(w *workv1alpha1.Work) bool {
-	return w.Labels[workv1alpha2.ResourceBindingPermanentIDLabel] != "" || w.Labels[workv1alpha2.ClusterResourceBindingPermanentIDLabel] != ""
 }
 
 // templateOrNote turns a template that is gone, or may not be read, into a note.

@@ -23,31 +23,34 @@ type outstanding struct {
 	since              time.Time // when the first removal was asked for
 }
 
-// outstandingOf is that of a cluster.
-func (s *Survey) outstandingOf(cluster string) *outstanding {
-	if s.outstanding[cluster] == nil {
-		s.outstanding[cluster] = &outstanding{}
+// owed is what clusters have yet to do, by name.
+type owed map[string]*outstanding
+
+// of is that of a cluster.
+func (o owed) of(cluster string) *outstanding {
+	if o[cluster] == nil {
+		o[cluster] = &outstanding{}
 	}
-	return s.outstanding[cluster]
+	return o[cluster]
 }
 
 // leaves adds a Work that is being deleted, once that takes long.
-func (s *Survey) leaves(w *workv1alpha1.Work, cluster string) {
+func (o owed) leaves(w *workv1alpha1.Work, cluster string, now time.Time) {
 	asked := w.DeletionTimestamp
-	if asked == nil || s.now.Sub(asked.Time) < settling {
+	if asked == nil || now.Sub(asked.Time) < settling {
 		return
 	}
-	o := s.outstandingOf(cluster)
-	if o.removals = append(o.removals, titles(w)...); o.since.IsZero() || asked.Time.Before(o.since) {
-		o.since = asked.Time
+	of := o.of(cluster)
+	if of.removals = append(of.removals, titles(w)...); of.since.IsZero() || asked.Time.Before(of.since) {
+		of.since = asked.Time
 	}
 }
 
 // arrives adds a Work whose latest version the cluster has yet to take up.
-func (s *Survey) arrives(w *workv1alpha1.Work, cluster string) {
+func (o owed) arrives(w *workv1alpha1.Work, cluster string) {
 	if rollup.Behind(w) {
-		o := s.outstandingOf(cluster)
-		o.arrivals = append(o.arrivals, titles(w)...)
+		of := o.of(cluster)
+		of.arrivals = append(of.arrivals, titles(w)...)
 	}
 }
 
@@ -63,13 +66,13 @@ func titles(w *workv1alpha1.Work) []string {
 	return out
 }
 
-// owing are the problems that clusters have yet to do something.
-func (s *Survey) owing() []Problem {
+// problems are that clusters have yet to do something.
+func (o owed) problems(silent rollup.Silences, now time.Time) []Problem {
 	var out []Problem
-	for _, cluster := range slices.Sorted(maps.Keys(s.outstanding)) {
-		o := s.outstanding[cluster]
+	for _, cluster := range slices.Sorted(maps.Keys(o)) {
+		of := o[cluster]
 		next := "see what keeps it: flotilla get works -n karmada-es-" + cluster
-		if _, silent := s.silent[cluster]; silent {
+		if _, away := silent[cluster]; away {
 			next = "it is done once the cluster answers"
 		}
 		add := func(titles []string, what string) {
@@ -80,8 +83,8 @@ func (s *Survey) owing() []Problem {
 			out = append(out, Problem{State: Progressing, Kind: clusterv1alpha1.ResourceKindCluster, Name: cluster, Next: next,
 				Message: fmt.Sprintf("%d %s %s: %s", len(titles), plural(len(titles), "object", "objects"), what, some(titles))})
 		}
-		add(o.removals, "still to be removed there, asked for "+duration.HumanDuration(max(s.now.Sub(o.since), 0))+" ago")
-		add(o.arrivals, "not known to be there in the latest version")
+		add(of.removals, "still to be removed there, asked for "+duration.HumanDuration(max(now.Sub(of.since), 0))+" ago")
+		add(of.arrivals, "not known to be there in the latest version")
 	}
 	return out
 }

@@ -51,10 +51,9 @@ type Survey struct {
 	uncarried []inventory.ID
 	missers   missers
 	asides    asides
-	// outstanding is what clusters have yet to do, by name.
-	outstanding map[string]*outstanding
-	awaited     []string  // clusters that were registered and never heard of
-	oldest      time.Time // when the first of the clusters joined; zero where there is none
+	owed      owed
+	awaited   []string  // clusters that were registered and never heard of
+	oldest    time.Time // when the first of the clusters joined; zero where there is none
 }
 
 // reach is where a template should be, and where it is as it should be.
@@ -67,7 +66,7 @@ func NewSurvey(now time.Time, namespace string) *Survey {
 	return &Survey{
 		now: now, within: namespace,
 		fleet: Fleet{APIVersion: APIVersion, Kind: "FleetStatus", Namespace: namespace, Sources: []Source{}, Kustomizations: []Kustomization{}, Clusters: []Cluster{}, Problems: []Problem{}},
-		reach: map[inventory.ID]*reach{}, owned: map[int][]inventory.ID{}, members: map[string]*Count{}, silent: rollup.Silences{}, outstanding: map[string]*outstanding{},
+		reach: map[inventory.ID]*reach{}, owned: map[int][]inventory.ID{}, members: map[string]*Count{}, silent: rollup.Silences{}, owed: owed{},
 	}
 }
 
@@ -295,10 +294,10 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 		return
 	case blocked != nil && blocked.Status == metav1.ConditionTrue:
 	case w.DeletionTimestamp == nil:
-		s.arrives(w, cluster)
+		s.owed.arrives(w, cluster)
 		return
 	default:
-		s.leaves(w, cluster)
+		s.owed.leaves(w, cluster, s.now)
 		return
 	}
 	s.problem(Problem{State: Failed, Kind: workv1alpha1.ResourceKindWork, Namespace: w.Namespace, Name: w.Name, Clusters: []string{cluster}, Message: blocked.Message,
@@ -307,7 +306,7 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 
 // Fleet returns what was found. The Survey must not be used after.
 func (s *Survey) Fleet() Fleet {
-	s.fleet.Problems = append(s.fleet.Problems, s.owing()...)
+	s.fleet.Problems = append(s.fleet.Problems, s.owed.problems(s.silent, s.now)...)
 	inOrder(s.uncarried)
 	s.missers.hint(s.fleet.Notes, slices.Concat(s.uncarried, s.asides.released), func(id inventory.ID) bool { return s.reach[id] != nil })
 	s.fleet.Notes = slices.Concat(s.fleet.Notes, uncarried(s.uncarried), s.asides.notes())
