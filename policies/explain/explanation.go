@@ -355,8 +355,9 @@ type Delivered struct {
 	// Applied says that the cluster holds what it should; nil where that is not
 	// known.
 	Applied *bool `json:"applied,omitempty"`
-	// Health is Healthy, Unhealthy, Unknown or, of a Job that has not ended, Running; empty
-	// where nothing is known.
+	// Health is Healthy, Unhealthy, Unknown or, of a Job that has not ended, Running, or, of
+	// a Deployment of which the version before runs as well, Updating; empty where nothing
+	// is known.
 	Health string `json:"health,omitempty"`
 	// Message of the member where it was not applied.
 	Message string `json:"message,omitempty"`

@@ -199,7 +199,7 @@ func (x *explainer) deliveryProblems() {
 			overdue = append(overdue, c.Cluster)
 		case c.Applied != nil && !*c.Applied && c.Message != "":
 			faults[c.Message] = append(faults[c.Message], c.Cluster)
-		case c.Applied != nil && *c.Applied && (c.Health == string(workv1alpha2.ResourceUnhealthy) || c.Health == rollup.Running && c.Ails != ""):
+		case c.Applied != nil && *c.Applied && (c.Health == string(workv1alpha2.ResourceUnhealthy) || c.Health != string(workv1alpha2.ResourceHealthy) && c.Ails != ""):
 			text := unwell(x.in.Symptoms[c.Cluster])
 			unhealthy[text] = append(unhealthy[text], c.Cluster)
 		}

@@ -279,6 +279,9 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 		return state, reason
 	}
 	if old := replaced(v.kind, status); old > 0 && item.Health == workv1alpha2.ResourceHealthy {
+		if old == 1 {
+			return Progressing, "still runs 1 replica of the version before"
+		}
 		return Progressing, fmt.Sprintf("still runs %d replicas of the version before", old)
 	}
 	return byHealth(item, counts(status, target.Replicas))

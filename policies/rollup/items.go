@@ -99,18 +99,27 @@ func Shown(health workv1alpha2.ResourceHealth, status *runtime.RawExtension) wor
 	return health
 }
 
-// Running is how people are told of an object that is to come to an end, and has not yet.
-const Running = "Running"
+// How people are told of what is healthy and not done.
+const (
+	// Running is an object that is to come to an end, and has not yet.
+	Running = "Running"
+	// Updating is a workload of which the version before runs as well.
+	Updating = "Updating"
+)
 
 // HealthText is the health of what a cluster reports as people are told it: Healthy,
-// Unhealthy, Unknown or Running; empty for nothing.
+// Unhealthy, Unknown, Running or Updating; empty for nothing.
 func HealthText(kind schema.GroupKind, health workv1alpha2.ResourceHealth, status *runtime.RawExtension) string {
 	shown := Shown(health, status)
 	if shown != workv1alpha2.ResourceHealthy {
 		return string(shown)
 	}
-	if state, _, known := verdict(kind, decode(&workv1alpha2.AggregatedStatusItem{Status: status})); known && state == Progressing {
+	fields := decode(&workv1alpha2.AggregatedStatusItem{Status: status})
+	if state, _, known := verdict(kind, fields); known && state == Progressing {
 		return Running
+	}
+	if replaced(kind, fields) > 0 {
+		return Updating
 	}
 	return string(shown)
 }
