@@ -138,7 +138,8 @@ func standing(ks *kustomizev1.Kustomization) string {
 	if ready == nil || ks.Status.LastAttemptedRevision == "" {
 		return ks.Status.LastAppliedRevision
 	}
-	waits := ready.Reason == meta.ProgressingReason && strings.HasPrefix(ready.Message, "Running health checks ")
+	waits := ready.Reason == meta.ProgressingReason && strings.HasPrefix(ready.Message, "Running health checks ") ||
+		strings.HasPrefix(ready.Message, "Applied revision "+ks.Status.LastAttemptedRevision) // and a cluster is silent
 	if waits || ready.Reason == meta.HealthCheckFailedReason {
 		return ks.Status.LastAttemptedRevision
 	}
