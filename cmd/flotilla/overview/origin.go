@@ -138,8 +138,7 @@ func standing(ks *kustomizev1.Kustomization) string {
 	if ready == nil || ks.Status.LastAttemptedRevision == "" {
 		return ks.Status.LastAppliedRevision
 	}
-	waits := ready.Reason == meta.ProgressingReason && strings.HasPrefix(ready.Message, "Running health checks ") ||
-		strings.HasPrefix(ready.Message, "Applied revision "+ks.Status.LastAttemptedRevision) // and a cluster is silent
+	waits := strings.HasPrefix(ready.Message, "Running health checks ") || strings.HasPrefix(ready.Message, "Applied revision "+ks.Status.LastAttemptedRevision)
 	if waits || ready.Reason == meta.HealthCheckFailedReason {
 		return ks.Status.LastAttemptedRevision
 	}
