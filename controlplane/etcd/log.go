@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
@@ -52,12 +53,20 @@ func (f *faults) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 		cause = fmt.Errorf("%v", text)
 	}
 	message := "The store: " + entry.Message
+	if cause != nil && strings.Contains(cause.Error(), empty) {
+		f.log.V(1).Info(message, "dir", f.dir, "reason", cause.Error())
+		return nil
+	}
 	if entry.Level >= zapcore.PanicLevel {
 		message = "The store cannot go on, and the process ends: " + entry.Message
 	}
 	f.log.Error(cause, message, "dir", f.dir)
 	return nil
 }
+
+// empty is what etcd, which looks each 4 s, cannot find in a new store until the first entry
+// is written. On a slow machine that is no fault.
+const empty = "missing term information"
 
 // Sync implements zapcore.Core.
 func (f *faults) Sync() error { return nil }
