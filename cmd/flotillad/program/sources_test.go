@@ -50,7 +50,10 @@ func TestTheControlPlaneItself(t *testing.T) {
 // lease is not sent.
 func TestForgesHearOfTheLeaderAlone(t *testing.T) {
 	var heard atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		heard.Add(1)
+		_, _ = io.WriteString(w, "{}")
+	}))
 	t.Cleanup(server.Close)
 	o := sourceOptions{networks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	for name, c := range map[string]struct {
