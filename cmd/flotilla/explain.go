@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	kubectlexplain "k8s.io/kubectl/pkg/cmd/explain"
-	"k8s.io/kubectl/pkg/util/completion"
 	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
@@ -83,12 +82,7 @@ the control plane knows it, or as the member does that --cluster names.`,
 
 // complete offers kinds, names, clusters and formats.
 func (f *explainFlags) complete(cmd *cobra.Command) {
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 1 || len(args) == 1 && strings.Contains(args[0], "/") {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return completion.SpecifiedResourceTypeAndNameNoRepeatCompletionFunc(f.hub.Server(fleet.Hub, fleet.CompletionTimeout), nil)(cmd, args, word)
-	}
+	cmd.ValidArgsFunction = f.hub.CompleteObject()
 	formats := cobra.FixedCompletions([]string{"text", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp)
 	if err := cmd.RegisterFlagCompletionFunc("output", formats); err != nil {
 		panic(err) // the flag was defined above

@@ -64,6 +64,11 @@ const (
 	Suspended = "never sent: dispatching is suspended"
 )
 
+// KeptBack says that all that is to be said of the cluster is that changes are kept from it.
+func (c ClusterPart) KeptBack() bool {
+	return c.Suspended && (c.State == Healthy || c.Reason == Suspended)
+}
+
 // Part is the state of one template.
 type Part struct {
 	// Object is "Deployment shop/web".

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-	"k8s.io/kubectl/pkg/util/completion"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
@@ -96,16 +95,6 @@ func widthOf(w io.Writer) int {
 		return 0
 	}
 	return width
-}
-
-// completeObject offers kinds and names for one object on the control plane.
-func completeObject(f *fleet.Flags) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 1 || len(args) == 1 && strings.Contains(args[0], "/") {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return completion.SpecifiedResourceTypeAndNameNoRepeatCompletionFunc(f.Server(fleet.Hub, fleet.CompletionTimeout), nil)(cmd, args, word)
-	}
 }
 
 // object is what KIND/NAME or KIND NAME says.

@@ -58,7 +58,7 @@ With --cluster the way begins at an object in that member, such as a Pod.`,
 	}
 	scope.AddClustersTo(cmd, f, "member that the object is in")
 	out.addTo(cmd, asJSON, asYAML)
-	cmd.ValidArgsFunction = completeObject(f)
+	cmd.ValidArgsFunction = f.CompleteObject()
 	return cmd
 }
 

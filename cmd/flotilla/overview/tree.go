@@ -55,7 +55,7 @@ was placed, and what each cluster has of it, as the clusters last reported.`,
 		},
 	}
 	out.addTo(cmd, asJSON, asYAML)
-	cmd.ValidArgsFunction = completeObject(f)
+	cmd.ValidArgsFunction = f.CompleteObject()
 	cmd.Flags().BoolVar(&compact, "compact", false, "leave bindings and Works out")
 	return cmd
 }
@@ -312,7 +312,7 @@ func grown(node *lineage.Node, b workv1alpha2.Binding, below []lineage.Node, sil
 	node.State = states[part.State]
 	ready, kept := 0, []string(nil)
 	for _, c := range part.Clusters {
-		if c.Suspended && (c.State == rollup.Healthy || c.Reason == rollup.Suspended) {
+		if c.KeptBack() {
 			kept = append(kept, c.Name)
 		}
 		if c.State == rollup.Healthy {

@@ -56,12 +56,7 @@ func suspended(all []suspension) []Note {
 	for i := range all {
 		ids[i] = all[i].of
 	}
-	named := all[0].clusters[:min(len(all[0].clusters), mostNamed)]
-	where := strings.Join(named, ", ")
-	if len(named) < len(all[0].clusters) {
-		where += " …"
-	}
 	return []Note{{Kind: first.GroupKind.Kind, Namespace: first.Namespace, Name: first.Name,
-		Message: "dispatching is suspended: an older version, or nothing, may run in " + where + besides(ids),
+		Message: "dispatching is suspended: an older version, or nothing, may run in " + some(all[0].clusters) + besides(ids),
 		Next:    "take spec.suspension out of its policy once changes are to go there; flotilla explain " + strings.ToLower(first.GroupKind.Kind) + "/" + first.Name + inNamespace(first.Namespace)}}
 }

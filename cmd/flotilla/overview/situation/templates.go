@@ -46,7 +46,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 		found.clusters = append(found.clusters, c.Name)
 		count := s.member(c.Name)
 		count.Total++
-		if c.Suspended && (c.State == rollup.Healthy || c.Reason == rollup.Suspended) {
+		if c.KeptBack() {
 			count.Suspended++
 			kept = append(kept, c.Name)
 			continue
