@@ -216,26 +216,6 @@ func (m *Member) Patch(ctx context.Context, gvk schema.GroupVersionKind, key typ
 	return m.own().Patch(ctx, gvk, key, patch)
 }
 
-// Delete removes the object that has this UID, and what it owns in the
-// background. An object that is not there is no error; one with another UID is a
-// conflict.
-func (m *Member) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, uid types.UID) error {
-	resource, err := m.own().resource(ctx, gvk, key.Namespace)
-	if err != nil {
-		return err
-	}
-	background := metav1.DeletePropagationBackground
-	err = resource.Delete(ctx, key.Name, metav1.DeleteOptions{
-		PropagationPolicy: &background,
-		Preconditions:     &metav1.Preconditions{UID: &uid},
-	})
-	m.sight.Undid(gvk, key)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return m.own().explain(err, gvk)
-}
-
 // Autoscaled says whether a HorizontalPodAutoscaler of the member scales an
 // object. It asks the member.
 func (m *Member) Autoscaled(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (bool, error) {

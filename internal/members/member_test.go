@@ -247,11 +247,11 @@ func TestApplyAndRead(t *testing.T) {
 	if err != nil || again.Owned != applied.Owned {
 		t.Errorf("after the correction: %v, %v", again, err)
 	}
-	if err := m.Delete(t.Context(), configMap, key, "another"); !apierrors.IsConflict(err) {
-		t.Errorf("delete of another object = %v, want a conflict", err)
+	if gone, err := m.Delete(t.Context(), configMap, key, "another"); gone || !apierrors.IsConflict(err) {
+		t.Errorf("delete of another object = %t, %v, want a conflict", gone, err)
 	}
-	if err := m.Delete(t.Context(), configMap, key, applied.UID); err != nil {
-		t.Fatal(err)
+	if gone, err := m.Delete(t.Context(), configMap, key, applied.UID); !gone || err != nil {
+		t.Fatalf("delete = %t, %v", gone, err)
 	}
 	eventually(t, "it is seen gone", func() error {
 		if _, presence := m.Read(configMap, key); presence != members.Absent {
@@ -259,8 +259,8 @@ func TestApplyAndRead(t *testing.T) {
 		}
 		return nil
 	})
-	if err := m.Delete(t.Context(), configMap, key, applied.UID); err != nil {
-		t.Errorf("delete of what is gone: %v", err)
+	if gone, err := m.Delete(t.Context(), configMap, key, applied.UID); !gone || err != nil {
+		t.Errorf("delete of what is gone: %t, %v", gone, err)
 	}
 }
 

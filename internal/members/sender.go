@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/ptr"
 
+	"github.com/flotilla-io/flotilla/internal/members/sight"
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/policies/author"
 )
@@ -122,10 +123,7 @@ func (s sender) Patch(ctx context.Context, gvk schema.GroupVersionKind, key type
 }
 
 func (s sender) resource(ctx context.Context, gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
-	kind, err := s.member.sight.Lookup(ctx, gvk)
-	if meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("%w: %s", ErrNotServed, gvk)
-	}
+	kind, err := s.kind(ctx, gvk)
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +131,15 @@ func (s sender) resource(ctx context.Context, gvk schema.GroupVersionKind, names
 		return s.as.Resource(kind.Resource), nil
 	}
 	return s.as.Resource(kind.Resource).Namespace(namespace), nil
+}
+
+// kind returns how the member serves a kind.
+func (s sender) kind(ctx context.Context, gvk schema.GroupVersionKind) (sight.Kind, error) {
+	kind, err := s.member.sight.Lookup(ctx, gvk)
+	if meta.IsNoMatchError(err) {
+		return kind, fmt.Errorf("%w: %s", ErrNotServed, gvk)
+	}
+	return kind, err
 }
 
 // explain tells the ways apart in which a member says "not found": the object,

@@ -19,6 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/access"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
+	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 )
 
 // TestAsWhomAWorkIsApplied: where a cluster says so, never as anybody but those whose
@@ -70,7 +71,7 @@ func TestAsWhomAWorkIsApplied(t *testing.T) {
 			}
 			l := testLane(&tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			for range triesForOthers {
-				l.line.retries.When(workKey) // the right may be on its way no more
+				l.line.Retries.When(workKey) // the right may be on its way no more
 			}
 			s := &state{key: workKey, work: testWork(text), member: &tc.edge, cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}}
 			s.cluster.Annotations = map[string]string{"cluster.flotilla.io/apply-as": tc.as}
@@ -152,11 +153,11 @@ func TestARightThatIsOnItsWay(t *testing.T) {
 			if _, err := l.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.carry(t.Context(), s); err != nil || s.blocked == nil || s.blocked.cause.event != onRights {
+			if _, err := l.carry(t.Context(), s); err != nil || s.blocked == nil || s.blocked.cause.Event != line.OnRights {
 				t.Fatal(err, s.failed)
 			}
-			l.line.wait(workKey, s.blocked.cause, 0)
-			l.line.retries.When(workKey)
+			l.line.Wait(workKey, s.blocked.cause, 0)
+			l.line.Retries.When(workKey)
 			binding := testWork(tc.applied)
 			binding.Name, binding.UID = "rights", "rights"
 			if tc.rights != "" {
@@ -169,7 +170,7 @@ func TestARightThatIsOnItsWay(t *testing.T) {
 			if _, err := l.carry(t.Context(), s); err != nil || s.failed[0] != nil {
 				t.Fatal(err, s.failed)
 			}
-			waits, tried := len(l.line.waitingFor(func(cause) bool { return true })) > 0, l.line.retries.NumRequeues(workKey)
+			waits, tried := len(l.line.WaitingFor(func(line.Cause) bool { return true })) > 0, l.line.Retries.NumRequeues(workKey)
 			if waits != tc.waits || tried > 0 != tc.waits {
 				t.Errorf("it waits: %v, after %d tries; want %v", waits, tried, tc.waits)
 			}

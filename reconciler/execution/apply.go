@@ -18,6 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/access"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
+	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
@@ -106,7 +107,7 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	}
 	switch act {
 	case await:
-		return loop.Next{}, &blocked{cause: cause{event: onSync, kind: m.gvk}, after: safetyNet, err: fmt.Errorf("the watch of %s is not synced", m.gvk)}
+		return loop.Next{}, &blocked{cause: line.Cause{Event: line.OnSync, Kind: m.gvk}, after: safetyNet, err: fmt.Errorf("the watch of %s is not synced", m.gvk)}
 	case keep:
 		return loop.Next{}, outcome.Kept(m.title(), record.Desired, m.hash, !observed.DeletionTimestamp.IsZero())
 	case correct, restore:
@@ -129,7 +130,7 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	}
 	done, ok := l.ledger.claim(m)
 	if !ok {
-		return loop.Next{}, &blocked{cause: cause{event: onRetry}, err: fmt.Errorf("%s is sent by another Work right now", m.title())}
+		return loop.Next{}, &blocked{cause: line.Cause{Event: line.OnRetry}, err: fmt.Errorf("%s is sent by another Work right now", m.title())}
 	}
 	defer done()
 	untold := s.drifts[m.ordinal]
@@ -160,12 +161,12 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 // the rights that it gives.
 func opens(ctx context.Context, l *lane, s *state, m *manifest) {
 	if m.gvk.Kind == "Namespace" && m.gvk.Group == "" {
-		l.line.release(func(c cause) bool { return c == cause{event: onNamespace, namespace: m.key.Name} })
+		l.line.Release(func(c line.Cause) bool { return c == line.Cause{Event: line.OnNamespace, Namespace: m.key.Name} })
 	}
 	if access.Gives(m.gvk.GroupKind()) {
 		if obj, err := m.object(s.work); err == nil {
 			given := acting.Given(ctx, l.hub, s.work, obj)
-			l.line.release(func(c cause) bool { return c.event == onRights && given(c.lack) })
+			l.line.Release(func(c line.Cause) bool { return c.Event == line.OnRights && given(c.Lack) })
 		}
 	}
 }
@@ -228,7 +229,7 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 	live, err := s.member.Get(ctx, m.gvk, m.key)
 	switch {
 	case apierrors.IsNotFound(err) && act == correct && reports(s.work):
-		return nil, &blocked{cause: cause{event: onRetry}, err: errMoved}
+		return nil, &blocked{cause: line.Cause{Event: line.OnRetry}, err: errMoved}
 	case apierrors.IsNotFound(err):
 		if act == correct || act == restore {
 			s.drifts[m.ordinal] = putBack(m.removed(), l.options.Clock.Now())
@@ -248,7 +249,7 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 	}
 	if changes := s.changes(desired, live); len(changes) > 0 && (act == correct || act == restore) {
 		if reports(s.work) {
-			return nil, &blocked{cause: cause{event: onRetry}, err: errMoved}
+			return nil, &blocked{cause: line.Cause{Event: line.OnRetry}, err: errMoved}
 		}
 		s.drifts[m.ordinal] = putBack(m.title()+": "+ownership.Describe(changes), l.options.Clock.Now())
 	}
@@ -266,7 +267,7 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 func (s *state) retain(ctx context.Context, r retention.Retention, desired, live *unstructured.Unstructured, record *workv1alpha1.AppliedHash) (*unstructured.Unstructured, error) {
 	out, err := r.Retain(ctx, s.member, desired, live, record)
 	if after, awaits := kinds.Awaits(err); awaits {
-		return nil, &blocked{cause: cause{event: onSync, kind: desired.GroupVersionKind()}, after: max(after, pace.FirstRetry), err: err}
+		return nil, &blocked{cause: line.Cause{Event: line.OnSync, Kind: desired.GroupVersionKind()}, after: max(after, pace.FirstRetry), err: err}
 	}
 	return out, err
 }
@@ -300,17 +301,17 @@ func (l *lane) explain(s *state, m *manifest, err error) error {
 		return err
 	}
 	written, busy := apierrors.IsConflict(err), errors.Is(err, members.ErrBusy) || apierrors.IsTooManyRequests(err)
-	if tries := l.line.retries.NumRequeues(s.key); written && tries < triesForConflict || busy && tries < triesForPlace {
-		return &blocked{cause: cause{event: onRetry}, err: err}
+	if tries := l.line.Retries.NumRequeues(s.key); written && tries < triesForConflict || busy && tries < triesForPlace {
+		return &blocked{cause: line.Cause{Event: line.OnRetry}, err: err}
 	}
-	if refusal := (*acting.Refusal)(nil); errors.As(err, &refusal) && refusal.Passes() && l.line.retries.NumRequeues(s.key) < triesForOthers {
-		return &blocked{cause: cause{event: onRights, lack: refusal.Lack()}, err: err}
+	if refusal := (*acting.Refusal)(nil); errors.As(err, &refusal) && refusal.Passes() && l.line.Retries.NumRequeues(s.key) < triesForOthers {
+		return &blocked{cause: line.Cause{Event: line.OnRights, Lack: refusal.Lack()}, err: err}
 	}
 	if errors.Is(err, members.ErrNoNamespace) {
 		// One that was there before may have been used as it was, and be gone.
-		l.line.addLater(client.ObjectKey{Namespace: s.key.Namespace, Name: workv1alpha2.WorkName("Namespace", m.key.Namespace, "")})
-		if l.line.retries.NumRequeues(s.key) < triesForOthers {
-			return &blocked{cause: cause{event: onNamespace, namespace: m.key.Namespace}, err: err}
+		l.line.AddLater(client.ObjectKey{Namespace: s.key.Namespace, Name: workv1alpha2.WorkName("Namespace", m.key.Namespace, "")})
+		if l.line.Retries.NumRequeues(s.key) < triesForOthers {
+			return &blocked{cause: line.Cause{Event: line.OnNamespace, Namespace: m.key.Namespace}, err: err}
 		}
 	}
 	return err

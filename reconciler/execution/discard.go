@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,12 +9,14 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/tenure"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
+	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 )
@@ -32,27 +35,34 @@ func (l *lane) discard(ctx context.Context, s *state) (loop.Next, error) {
 		if !s.cluster.DeletionTimestamp.IsZero() && !ready(s.cluster) {
 			return loop.Next{}, nil
 		}
-		return loop.Next{}, &blocked{cause: cause{event: onProof}, after: safetyNet, err: fmt.Errorf("cluster %s is not connected", s.cluster.Name)}
+		return loop.Next{}, &blocked{cause: line.Cause{Event: line.OnProof}, after: safetyNet, err: fmt.Errorf("cluster %s is not connected", s.cluster.Name)}
 	}
 	parsed := l.ledger.manifests(s.work)
 	parsed = slices.Concat(parsed, l.ledger.leftovers(s.work, parsed))
+	var stays error // why the first one that is being deleted is still there
 	for i := range parsed {
 		if parsed[i].err != nil {
 			continue
 		}
 		err := l.discardOne(ctx, s, &parsed[i])
-		if outcome.IsPaused(err) {
-			return loop.Next{}, &blocked{cause: cause{event: onRetry}, after: safetyNet, err: err}
+		switch {
+		case outcome.IsPaused(err):
+			return loop.Next{}, &blocked{cause: line.Cause{Event: line.OnRetry}, after: safetyNet, err: err}
+		case outcome.IsTerminating(err):
+			stays = cmp.Or(stays, warden{l}.explain(ctx, s, &parsed[i], err))
+		case err != nil:
+			return loop.Next{}, warden{l}.tell(ctx, s, fmt.Errorf("remove %s %s: %w", parsed[i].gvk.Kind, parsed[i].key, err))
 		}
-		if err != nil {
-			return loop.Next{}, fmt.Errorf("remove %s %s: %w", parsed[i].gvk.Kind, parsed[i].key, err)
-		}
+	}
+	if stays != nil { // the watch tells when it is gone
+		return loop.Next{}, &blocked{cause: line.Cause{Event: line.OnRetry}, err: warden{l}.tell(ctx, s, stays)}
 	}
 	return loop.Next{}, nil
 }
 
-// discardOne asks the member itself about an object that the watch does not
-// have: the watch may be behind, and once the Work is gone nobody comes back.
+// discardOne has the member remove the object of a manifest, and errs while it is not
+// gone. It asks the member itself about an object that the watch does not have: the
+// watch may be behind, and once the Work is gone nobody comes back.
 func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 	observed, presence := s.member.Read(m.gvk, m.key)
 	if presence != members.Present {
@@ -65,7 +75,7 @@ func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 		}
 		observed = members.Marks(live)
 	}
-	if !observed.Managed || !s.named(observed) || !observed.DeletionTimestamp.IsZero() {
+	if !observed.Managed || !s.named(observed) {
 		return nil
 	}
 	if observed.Work != s.key {
@@ -84,25 +94,46 @@ func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 		log.FromContext(ctx).Info("Left to another Work", "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name, "heir", heir)
 		return nil
 	}
+	if !observed.DeletionTimestamp.IsZero() {
+		return s.terminating(m)
+	}
 	if l.options.held(l.cluster) {
 		return &outcome.Paused{Verb: "remove", Title: m.title()}
 	}
-	preserve := s.work.Spec.PreserveResourcesOnDeletion != nil && *s.work.Spec.PreserveResourcesOnDeletion
+	preserve := s.preserves()
 	if !preserve {
 		var err error
 		if preserve, err = (warden{l}).spare(ctx, s, m); err != nil {
 			return err
 		}
 	}
-	verb, act := "Removed", func() error { return s.member.Delete(ctx, m.gvk, m.key, observed.UID) }
+	verb, gone, err := "Left in place", true, error(nil)
 	if preserve {
-		verb, act = "Left in place", func() error { return s.member.Patch(ctx, m.gvk, m.key, marks.Unset(observed.UID)) }
+		err = s.member.Patch(ctx, m.gvk, m.key, marks.Unset(observed.UID))
+	} else {
+		verb = "Removed"
+		gone, err = s.member.Delete(ctx, m.gvk, m.key, observed.UID)
 	}
-	if err := act(); err != nil && !apierrors.IsNotFound(err) {
+	if err != nil && !apierrors.IsNotFound(err) {
 		return l.unreachable(err)
 	}
 	log.FromContext(ctx).Info(verb, "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name)
+	if !gone {
+		return s.terminating(m)
+	}
 	return nil
+}
+
+// preserves says whether what the Work has sent is to stay when it goes.
+func (s *state) preserves() bool { return ptr.Deref(s.work.Spec.PreserveResourcesOnDeletion, false) }
+
+// terminating says that an object of the Work is being deleted and still there. Nobody
+// waits for it where it was not to go, or where the cluster leaves: it was told.
+func (s *state) terminating(m *manifest) error {
+	if s.preserves() || !s.cluster.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	return &outcome.Terminating{Title: m.title()}
 }
 
 // warden keeps what others have in members from going with what the Works of a lane
@@ -143,8 +174,37 @@ func (l warden) spare(ctx context.Context, s *state, m *manifest) (stays bool, e
 	if err := l.guard.Tell(ctx, s.work, refusal); err != nil {
 		return false, err
 	}
-	return false, &blocked{cause: cause{event: onRetry}, after: max(slowly, l.line.retries.When(s.key)), err: refusal}
+	return false, &blocked{cause: line.Cause{Event: line.OnRetry}, after: max(slowly, l.line.Retries.When(s.key)), err: refusal}
 }
+
+// explain returns an error with what keeps an object that has been terminating for long.
+func (l warden) explain(ctx context.Context, s *state, m *manifest, err error) error {
+	if !outcome.IsTerminating(err) || l.hopeful(s) {
+		return err
+	}
+	if live, fault := s.member.Get(ctx, m.gvk, m.key); fault == nil {
+		return outcome.Lingers(m.title(), live)
+	}
+	return err // the next look finds out
+}
+
+// tell says in the Work's status why it does not go, once that takes long, and returns it.
+func (l warden) tell(ctx context.Context, s *state, why error) error {
+	if errors.As(why, new(*blocked)) || l.hopeful(s) {
+		return why
+	}
+	if err := l.guard.Tell(ctx, s.work, why); err != nil {
+		return err
+	}
+	return why
+}
+
+// hopeful says whether what a Work removes may be gone in a moment.
+func (l warden) hopeful(s *state) bool { return l.line.Retries.NumRequeues(s.key) < triesForRemoval }
+
+// triesForRemoval is how often a Work is tried before it tells why something is not gone:
+// some six seconds.
+const triesForRemoval = 7
 
 // slowly is how soon a Work that waits for somebody's word is looked at again, at
 // first: what goes by itself goes in a moment.
@@ -153,7 +213,7 @@ const slowly = time.Second
 // unreachable tells faults of the way from others: of the member, or of this program's place there.
 func (l *lane) unreachable(err error) error {
 	if _, ok := l.connected(l.cluster); !ok || errors.Is(err, tenure.ErrUnseated) {
-		return &blocked{cause: cause{event: onProof}, after: safetyNet, err: err}
+		return &blocked{cause: line.Cause{Event: line.OnProof}, after: safetyNet, err: err}
 	}
 	return err
 }

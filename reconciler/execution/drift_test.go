@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
+	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 )
 
@@ -66,11 +67,11 @@ func TestRulesThatDoNotAnswer(t *testing.T) {
 				t.Errorf("outcome, %v (-want +got):\n%s", err, diff)
 			}
 			if tc.want.Interpreted != "" {
-				if _, err := l.next(t.Context(), s, next, s.problem(), l.line.begin(workKey)); err != nil {
+				if _, err := l.next(t.Context(), s, next, s.problem(), l.line.Begin(workKey)); err != nil {
 					t.Fatal(err)
 				}
-				if c := l.line.waiting[workKey]; c != (cause{event: onSync, kind: deployments}) {
-					t.Errorf("waits for %+v", c)
+				if len(l.line.WaitingFor(func(c line.Cause) bool { return c == line.Cause{Event: line.OnSync, Kind: deployments} })) != 1 {
+					t.Error("does not wait for the watch")
 				}
 			}
 		})

@@ -28,6 +28,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
+	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/execution/seal"
@@ -82,7 +83,7 @@ type reader interface {
 
 type writer interface {
 	acting.Member
-	Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, uid types.UID) error
+	Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, uid types.UID) (gone bool, err error)
 }
 
 var _ member = (*members.Member)(nil)
@@ -203,9 +204,9 @@ func (r *Reconciler) clusterSeen(ctx context.Context, before, obj any) {
 	}
 	if lane := r.lane(cluster.Name); lane != nil && !cluster.DeletionTimestamp.IsZero() {
 		// A cluster that leaves lets go of Works that wait for it.
-		lane.line.release(func(cause) bool { return true })
+		lane.line.Release(func(line.Cause) bool { return true })
 	} else if was, ok := before.(*clusterv1alpha1.Cluster); ok && lane != nil && access.AppliesAsAuthor(was) != access.AppliesAsAuthor(cluster) {
-		lane.line.release(func(c cause) bool { return c.event == onRights })
+		lane.line.Release(func(c line.Cause) bool { return c.Event == line.OnRights })
 	}
 }
 
@@ -245,19 +246,19 @@ func (r *Reconciler) workSeen(before, after any) {
 	}
 	key := client.ObjectKeyFromObject(work)
 	if lane := r.laneOf(key); lane != nil {
-		lane.line.add(key)
-		lane.line.free(key)
+		lane.line.Add(key)
+		lane.line.Free(key)
 		return
 	}
 	if orphans := r.lane(""); orphans != nil && !work.DeletionTimestamp.IsZero() {
-		orphans.line.add(key)
+		orphans.line.Add(key)
 	}
 }
 
 // parted looks at a Work whose binding is being deleted.
 func (r *Reconciler) parted(key client.ObjectKey) {
 	if lane := r.laneOf(key); lane != nil {
-		lane.line.add(key)
+		lane.line.Add(key)
 	}
 }
 
@@ -271,7 +272,7 @@ func (r *Reconciler) workGone(obj any) {
 		r.held.Clear(key)
 		if lane := r.laneOf(key); lane != nil {
 			lane.forget(key)
-			lane.line.free(key)
+			lane.line.Free(key)
 		}
 	}
 }
@@ -293,21 +294,21 @@ func (r *Reconciler) laneOf(work client.ObjectKey) *lane {
 // Proven implements members.Handler.
 func (r *Reconciler) Proven(cluster string) {
 	if lane := r.lane(cluster); lane != nil {
-		lane.line.release(func(c cause) bool { return c.event == onProof || c.event == onRetry })
+		lane.line.Release(func(c line.Cause) bool { return c.Event == line.OnProof || c.Event == line.OnRetry })
 	}
 }
 
 // Synced implements members.Handler.
 func (r *Reconciler) Synced(cluster string, gvk schema.GroupVersionKind) {
 	if lane := r.lane(cluster); lane != nil {
-		lane.line.release(func(c cause) bool { return c == cause{event: onSync, kind: gvk} })
+		lane.line.Release(func(c line.Cause) bool { return c == line.Cause{Event: line.OnSync, Kind: gvk} })
 	}
 }
 
 // KindsChanged implements members.Handler.
 func (r *Reconciler) KindsChanged(cluster string) {
 	if lane := r.lane(cluster); lane != nil {
-		lane.line.release(func(c cause) bool { return c.event == onKinds })
+		lane.line.Release(func(c line.Cause) bool { return c.Event == line.OnKinds })
 	}
 }
 
@@ -318,7 +319,7 @@ func (r *Reconciler) Changed(cluster string, observed *members.Observed) {
 		return
 	}
 	if lane := r.lane(cluster); lane != nil {
-		lane.line.add(observed.Work)
+		lane.line.Add(observed.Work)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 )
 
@@ -42,6 +43,6 @@ func (r *Reconciler) Wake() {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, lane := range r.lanes {
-		lane.line.release(func(c cause) bool { return c.event == onRetry })
+		lane.line.Release(func(c line.Cause) bool { return c.Event == line.OnRetry })
 	}
 }

@@ -14,6 +14,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
 )
 
@@ -35,15 +36,15 @@ func (e *heldError) Error() string {
 }
 
 // cause is what the Work waits for.
-func (e *heldError) cause() cause {
-	return cause{event: onHolder, kind: e.manifest.gvk, object: e.manifest.key, holder: e.holder}
+func (e *heldError) cause() line.Cause {
+	return line.Cause{Event: line.OnHolder, Kind: e.manifest.gvk, Object: e.manifest.key, Holder: e.holder}
 }
 
 // holders knows which Works of a lane have an object, and which wait for it.
 type holders struct {
 	loop   *Reconciler
 	ledger *ledger
-	line   *line
+	line   *line.Line
 }
 
 // rival returns a *heldError if another Work has an object that says of itself
@@ -103,7 +104,7 @@ func (h *holders) freed(ctx context.Context, err error) bool {
 // the Work that is leaving, or takes its place under another name, and stays itself;
 // none if ok is false.
 func (h *holders) heir(ctx context.Context, s *state, m *manifest) (heir client.ObjectKey, ok bool) {
-	heirs := h.line.waitingFor((&heldError{manifest: m, holder: s.key}).same)
+	heirs := h.line.WaitingFor((&heldError{manifest: m, holder: s.key}).same)
 	if now := workv1alpha2.WorkNamed(s.key.Name, m.gvk.Kind, m.key.Name, m.key.Namespace); now != s.key.Name {
 		heirs = append(heirs, client.ObjectKey{Namespace: s.key.Namespace, Name: now})
 	}
@@ -116,8 +117,8 @@ func (h *holders) heir(ctx context.Context, s *state, m *manifest) (heir client.
 	return client.ObjectKey{}, false
 }
 
-func (e *heldError) same(c cause) bool {
-	return c.event == onHolder && c.holder == e.holder && c.object == e.manifest.key && c.kind.GroupKind() == e.manifest.gvk.GroupKind()
+func (e *heldError) same(c line.Cause) bool {
+	return c.Event == line.OnHolder && c.Holder == e.holder && c.Object == e.manifest.key && c.Kind.GroupKind() == e.manifest.gvk.GroupKind()
 }
 
 // same says whether another manifest is about the same object.

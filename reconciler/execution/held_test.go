@@ -31,6 +31,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
 	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
@@ -43,6 +44,8 @@ type yard struct {
 	blind bool                       // the watch has not shown it yet
 	told  []string                   // who applied what, who removed it
 	uids  int
+
+	refuses error // why nothing is removed
 }
 
 func (y *yard) Read(schema.GroupVersionKind, types.NamespacedName) (*members.Observed, members.Presence) {
@@ -102,10 +105,17 @@ func (y *yard) Patch(context.Context, schema.GroupVersionKind, types.NamespacedN
 	return nil
 }
 
-func (y *yard) Delete(_ context.Context, _ schema.GroupVersionKind, _ types.NamespacedName, uid types.UID) error {
+func (y *yard) Delete(_ context.Context, _ schema.GroupVersionKind, _ types.NamespacedName, uid types.UID) (bool, error) {
 	y.told = append(y.told, "removed "+string(uid))
+	if y.refuses != nil {
+		return false, y.refuses
+	}
+	if len(y.there.GetFinalizers()) > 0 {
+		y.there.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
+		return false, nil
+	}
 	y.there = nil
-	return nil
+	return true, nil
 }
 
 // two is a lane with the Works a and b, which ask for the same object.
@@ -143,11 +153,12 @@ func newTwoOf(t *testing.T, works ...client.Object) *two {
 	f.lane.hub, f.lane.lanes = f.hub, map[string]*lane{"eu-1": f.lane}
 	f.lane.wrote = echo.New[*workv1alpha1.Work](clock)
 	f.lane.parting = parting.New(f.hub, f.lane.wrote, true)
+	f.lane.guard = guard.New(f.hub, f.lane.wrote, f.lane.recorder, clock)
 	f.lane.Reconciler.held = window.New[client.ObjectKey](window.Options{Clock: clock})
 	f.restart()
 	f.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(f.queue.ShutDown)
-	f.lane.line.open(f.queue)
+	f.lane.line.Open(f.queue)
 	return f
 }
 
@@ -336,13 +347,13 @@ func TestALetGoBetweenTheLookAndTheWaitIsSeen(t *testing.T) {
 		t.Fatal(found, err)
 	}
 	m := parseManifest(0, s.work.Spec.Workload.Manifests[0].Raw)
-	since := f.lane.line.begin(s.key)
+	since := f.lane.line.Begin(s.key)
 	held := f.lane.holders.rival(t.Context(), s, &m, f.yard.observed())
 	if held == nil {
 		t.Fatal("nobody holds it")
 	}
-	f.lane.line.retries.When(s.key)
-	f.lane.line.retries.When(s.key)
+	f.lane.line.Retries.When(s.key)
+	f.lane.line.Retries.When(s.key)
 	f.change("a", func(w *workv1alpha1.Work) { w.Spec = workNamed("a", "other").Spec })
 	s.failed = []error{held}
 	next, err := f.lane.next(t.Context(), s, loop.Next{}, held, since)

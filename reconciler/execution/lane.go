@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/crew"
 	"github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 )
 
@@ -28,7 +29,7 @@ type lane struct {
 	*Reconciler
 	cluster string // empty: Works whose Cluster is gone
 	hand    *crew.Hand
-	line    *line
+	line    *line.Line
 	ledger  *ledger
 	pace    *pace.Pace
 	drift   *inspector
@@ -85,7 +86,7 @@ func (r *Reconciler) newLane(cluster string) *lane {
 	l := &lane{
 		Reconciler: r,
 		cluster:    cluster,
-		line:       newLine(),
+		line:       line.New(),
 		ledger:     newLedger(),
 		pace:       pace.New(r.options.Clock),
 	}
@@ -127,7 +128,7 @@ func laneLogger(base logr.Logger, cluster string) func(*reconcile.Request) logr.
 // attach takes the queue of the lane's workers and puts the Works in that are
 // there already, behind those that change now.
 func (l *lane) attach(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	l.line.open(queue)
+	l.line.Open(queue)
 	if l.cluster == "" {
 		l.load(ctx, metav1.NamespaceAll)
 	} else {
@@ -150,13 +151,13 @@ func (l *lane) load(ctx context.Context, namespace string) {
 		if l.cluster == "" && (work.DeletionTimestamp.IsZero() || l.laneOf(key) != nil) {
 			continue
 		}
-		l.line.addLater(key)
+		l.line.AddLater(key)
 	}
 }
 
 // forget drops what is kept of a Work that is gone.
 func (l *lane) forget(key client.ObjectKey) {
-	l.line.forget(key)
+	l.line.Forget(key)
 	l.ledger.forget(key)
 	l.pace.Forget(key)
 	l.held.Clear(key)

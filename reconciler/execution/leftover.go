@@ -13,6 +13,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 )
 
@@ -108,10 +109,15 @@ func (l tidier) run(ctx context.Context, s *state) (loop.Next, error) {
 			s.blocked = b
 			return loop.Next{Done: true}, nil
 		}
-		if err != nil {
-			kept = append(kept, *m)
-			s.stuck = errors.Join(s.stuck, fmt.Errorf("remove %s, which is not asked for any more: %w", m.title(), err))
+		if err == nil {
+			continue
 		}
+		kept = append(kept, *m)
+		if outcome.IsTerminating(err) && (warden{l.lane}).hopeful(s) {
+			s.blocked = &blocked{cause: line.Cause{Event: line.OnRetry}, err: err}
+			continue
+		}
+		s.stuck = errors.Join(s.stuck, fmt.Errorf("remove %s, which is not asked for any more: %w", m.title(), warden{l.lane}.explain(ctx, s, m, err)))
 	}
 	if s.left = kept; len(kept) == 0 {
 		l.ledger.removed(s.key)

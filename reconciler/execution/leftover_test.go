@@ -91,6 +91,41 @@ func TestTakenOutOfAWork(t *testing.T) {
 				t.Error("it is being deleted")
 			}
 		}},
+		{"a finalizer holds what goes", func(t *testing.T, f *fleet) {
+			f.write(t, "held", "m", "n")
+			f.has(t, "held", "m", "n")
+			holds := f.config(t, "m")
+			holds.Finalizers = []string{"example.com/wait"}
+			if err := f.edge.Update(t.Context(), holds); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.hub.Hub.Delete(t.Context(), byHand("held")); err != nil {
+				t.Fatal(err)
+			}
+			f.keeps(t, "held", "m")
+			f.stopLoops()
+			f.startLoops()
+			eventually(t, "the member was asked", func(context.Context) error {
+				if holds = f.config(t, "m"); holds.DeletionTimestamp.IsZero() {
+					return fmt.Errorf("it is not being deleted")
+				}
+				return nil
+			})
+			if err := f.hub.Hub.Get(t.Context(), client.ObjectKeyFromObject(byHand("held")), &workv1alpha1.Work{}); err != nil {
+				t.Errorf("the Work: %v", err)
+			}
+			holds.Finalizers = nil
+			if err := f.edge.Update(t.Context(), holds); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the Work goes with it", func(ctx context.Context) error {
+				err := f.hub.Hub.Get(ctx, client.ObjectKeyFromObject(byHand("held")), &workv1alpha1.Work{})
+				if err == nil {
+					return fmt.Errorf("it is there")
+				}
+				return client.IgnoreNotFound(err)
+			})
+		}},
 		{"while the member is away", func(t *testing.T, f *fleet) {
 			f.write(t, "away", "k", "l")
 			f.has(t, "away", "k", "l")
@@ -139,6 +174,15 @@ func (f *fleet) write(t *testing.T, name string, configs ...string) {
 // Work says so.
 func (f *fleet) has(t *testing.T, name string, want ...string) {
 	t.Helper()
+	f.keeps(t, name, want...)
+	if len(want) > 0 {
+		f.settled(t, name, want...)
+	}
+}
+
+// keeps waits until the member has these ConfigMaps of a Work, and no others.
+func (f *fleet) keeps(t *testing.T, name string, want ...string) {
+	t.Helper()
 	eventually(t, "the member has what is asked for", func(ctx context.Context) error {
 		var list corev1.ConfigMapList
 		if err := f.edge.List(ctx, &list, client.InNamespace("shop")); err != nil {
@@ -155,9 +199,6 @@ func (f *fleet) has(t *testing.T, name string, want ...string) {
 		}
 		return nil
 	})
-	if len(want) > 0 {
-		f.settled(t, name, want...)
-	}
 }
 
 // settled waits until a Work is applied and says so of what its manifests name.

@@ -36,6 +36,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
+	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
@@ -56,6 +57,7 @@ type edge struct {
 	silent     error  // why it does not say so
 	forbidden  string // who may do nothing
 	conflicts  bool   // whether it takes a resource version for a conflict in any case
+	keeps      bool   // whether what is deleted is there for a while
 }
 
 func (e *edge) ask(format string, args ...any) {
@@ -138,9 +140,9 @@ func (e *edge) Patch(_ context.Context, _ schema.GroupVersionKind, key types.Nam
 	return e.refuse
 }
 
-func (e *edge) Delete(_ context.Context, _ schema.GroupVersionKind, key types.NamespacedName, uid types.UID) error {
+func (e *edge) Delete(_ context.Context, _ schema.GroupVersionKind, key types.NamespacedName, uid types.UID) (bool, error) {
 	e.ask("delete %s %s", key.Name, uid)
-	return e.refuse
+	return !e.keeps && e.refuse == nil, e.refuse
 }
 
 // events keeps what is told.
@@ -191,6 +193,8 @@ func ours(change func(*members.Observed)) *members.Observed {
 
 func asIs(*members.Observed) {}
 
+func going(o *members.Observed) { o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
+
 func parse(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	out := &unstructured.Unstructured{}
@@ -213,7 +217,7 @@ func TestCarry(t *testing.T) {
 		suspend bool
 		asked   []string
 		failed  string // part of the message
-		blocked *cause
+		blocked *line.Cause
 	}{
 		"a new manifest is applied so that it takes over nothing": {
 			edge: edge{presence: members.Absent}, asked: []string{"make web"},
@@ -237,7 +241,7 @@ func TestCarry(t *testing.T) {
 		},
 		"after a restart nothing is sent before it is known what stands": {
 			edge: edge{presence: members.Unknown}, record: recorded,
-			blocked: &cause{event: onSync, kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}},
+			blocked: &line.Cause{Event: line.OnSync, Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}},
 		},
 		"a change after a restart is sent at once": {
 			edge: edge{presence: members.Unknown}, record: stale, text: strings.Replace(manifestText, `"replicas":5`, `"paused":true`, 1), asked: []string{"apply web"},
@@ -256,7 +260,7 @@ func TestCarry(t *testing.T) {
 		"one that somebody writes while it is taken over is looked at again": {
 			edge:    edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Owned = "" }), live: parse(t, made), refuse: apierrors.NewConflict(schema.GroupResource{}, "web", nil)},
 			asked:   []string{"get web", "unmark web"},
-			blocked: &cause{event: onRetry},
+			blocked: &line.Cause{Event: line.OnRetry},
 		},
 		"one that is taken over and was made by others": {
 			edge:  edge{presence: members.Absent, live: parse(t, strings.Replace(made, "karmada.io", "example.io", 1))},
@@ -309,16 +313,16 @@ func TestCarry(t *testing.T) {
 		"a namespace that is not there yet is waited for": {
 			edge:    edge{presence: members.Absent, refuse: fmt.Errorf("%w: shop", members.ErrNoNamespace)},
 			asked:   []string{"make web"},
-			blocked: &cause{event: onNamespace, namespace: "shop"},
+			blocked: &line.Cause{Event: line.OnNamespace, Namespace: "shop"},
 		},
 		"a member that leaves requests unanswered is asked again": {
-			edge: edge{presence: members.Absent, refuse: fmt.Errorf("ask: %w", members.ErrBusy)}, asked: []string{"make web"}, blocked: &cause{event: onRetry},
+			edge: edge{presence: members.Absent, refuse: fmt.Errorf("ask: %w", members.ErrBusy)}, asked: []string{"make web"}, blocked: &line.Cause{Event: line.OnRetry},
 		},
 		"so is one that has too much to do": {
-			edge: edge{presence: members.Absent, refuse: apierrors.NewTooManyRequests("busy", 1)}, asked: []string{"make web"}, blocked: &cause{event: onRetry},
+			edge: edge{presence: members.Absent, refuse: apierrors.NewTooManyRequests("busy", 1)}, asked: []string{"make web"}, blocked: &line.Cause{Event: line.OnRetry},
 		},
 		"a place in the member that is to be had again is waited for": {
-			edge: edge{presence: members.Absent, refuse: fmt.Errorf("patch: %w", tenure.ErrUnseated)}, asked: []string{"make web"}, blocked: &cause{event: onProof},
+			edge: edge{presence: members.Absent, refuse: fmt.Errorf("patch: %w", tenure.ErrUnseated)}, asked: []string{"make web"}, blocked: &line.Cause{Event: line.OnProof},
 		},
 		"a name made by the member could be made twice": {
 			edge: edge{}, text: `{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"web-"}}`, failed: "has no name",
@@ -345,11 +349,11 @@ func TestCarry(t *testing.T) {
 			if diff := cmp.Diff(tc.asked, tc.edge.asked); diff != "" {
 				t.Errorf("asked of the member (-want +got):\n%s", diff)
 			}
-			var waits *cause
+			var waits *line.Cause
 			if s.blocked != nil {
 				waits = &s.blocked.cause
 			}
-			if diff := cmp.Diff(tc.blocked, waits, cmp.AllowUnexported(cause{}, acting.Lack{})); diff != "" {
+			if diff := cmp.Diff(tc.blocked, waits, cmp.AllowUnexported(acting.Lack{})); diff != "" {
 				t.Errorf("waits for (-want +got):\n%s", diff)
 			}
 			if s.blocked == nil && (s.failed[0] == nil) != (tc.failed == "") || tc.failed != "" && !strings.Contains(s.failed[0].Error(), tc.failed) {
@@ -405,7 +409,15 @@ func TestDiscard(t *testing.T) {
 		"an object of the Work is removed":  {&edge{presence: members.Present, observed: ours(asIs)}, stays, false, []string{"delete web u"}, true},
 		"one that is to stay is unmarked":   {&edge{presence: members.Present, observed: ours(asIs)}, stays, true, []string{"unmark web"}, true},
 		"one that is gone is no fault":      {&edge{presence: members.Absent}, stays, false, []string{"get web"}, true},
-		"one that is going is left to go":   {&edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })}, stays, false, nil, true},
+		"one that is going is waited for":   {&edge{presence: members.Present, observed: ours(going)}, stays, false, nil, false},
+		"one that stays for a while, too":   {&edge{presence: members.Present, observed: ours(asIs), keeps: true}, stays, false, []string{"delete web u"}, false},
+		"one that is going and was to stay": {&edge{presence: members.Present, observed: ours(going)}, stays, true, nil, true},
+		"one that is going as its cluster leaves": {
+			&edge{presence: members.Present, observed: ours(asIs), keeps: true}, leavingWell, false, []string{"delete web u"}, true,
+		},
+		"one of another Work that is going": {
+			&edge{presence: members.Present, observed: ours(func(o *members.Observed) { going(o); o.Work.Name = "other" })}, stays, false, nil, true,
+		},
 		"one of another Work is left alone": {&edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Work.Name = "other" })}, stays, false, nil, true},
 		"one without our mark is left alone": {
 			&edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Managed = false })}, stays, false, nil, true,

@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
+	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
@@ -51,7 +52,7 @@ type state struct {
 // blocked says that a Work cannot be carried on before something comes to pass.
 // It is no failure and changes no condition.
 type blocked struct {
-	cause cause
+	cause line.Cause
 	after time.Duration // how soon to look again in any case
 	err   error
 }
@@ -60,7 +61,7 @@ func (b *blocked) Error() string { return b.err.Error() }
 
 // Reconcile carries one Work of the lane's cluster.
 func (l *lane) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	since := l.line.begin(req.NamespacedName)
+	since := l.line.Begin(req.NamespacedName)
 	s, found, err := l.look(ctx, req.NamespacedName)
 	if err != nil || !found {
 		return reconcile.Result{}, err
@@ -92,10 +93,10 @@ func (s *state) problem() error {
 // next turns the outcome of a look into when to look again.
 func (l *lane) next(ctx context.Context, s *state, next loop.Next, err error, since int) (reconcile.Result, error) {
 	if err == nil {
-		l.line.retries.Forget(s.key)
+		l.line.Retries.Forget(s.key)
 		return reconcile.Result{RequeueAfter: next.After}, nil
 	}
-	c, after := cause{event: onRetry}, time.Duration(0)
+	c, after := line.Cause{Event: line.OnRetry}, time.Duration(0)
 	var b *blocked
 	var unruled *retention.Fault
 	var held *heldError
@@ -104,18 +105,18 @@ func (l *lane) next(ctx context.Context, s *state, next loop.Next, err error, si
 	case errors.As(err, &b):
 		c, after = b.cause, b.after
 	case errors.Is(err, members.ErrNotServed):
-		c = cause{event: onKinds}
+		c = line.Cause{Event: line.OnKinds}
 	case errors.As(err, &held):
 		c = held.cause()
 	case errors.As(err, &refusal):
-		c = cause{event: onRights, lack: refusal.Lack()}
+		c = line.Cause{Event: line.OnRights, Lack: refusal.Lack()}
 	case errors.As(err, &unruled):
-		c, after = cause{event: onSync, kind: unruled.Kind}, interpreters.Costs(unruled) // the event comes when the rules change
+		c, after = line.Cause{Event: line.OnSync, Kind: unruled.Kind}, interpreters.Costs(unruled) // the event comes when the rules change
 	}
 	if after == 0 {
-		after = l.line.retries.When(s.key)
+		after = l.line.Retries.When(s.key)
 	}
-	if !l.line.wait(s.key, c, since) || l.holders.freed(ctx, err) {
+	if !l.line.Wait(s.key, c, since) || l.holders.freed(ctx, err) {
 		after = min(after, pace.FirstRetry)
 	}
 	if next.After > 0 {
@@ -136,7 +137,7 @@ func (l *lane) look(ctx context.Context, key client.ObjectKey) (*state, bool, er
 	if !found || apierrors.IsNotFound(err) {
 		l.forget(key)
 		if now, renamed := l.ledger.renames.Now(key); renamed {
-			l.line.add(now)
+			l.line.Add(now)
 		}
 		return nil, false, nil
 	}
@@ -167,7 +168,7 @@ var unsafeGet = client.UnsafeDisableDeepCopy
 // carried, but what it became is still reported.
 func (l *lane) connect(_ context.Context, s *state) (loop.Next, error) {
 	if s.member == nil {
-		s.blocked = &blocked{cause: cause{event: onProof}, after: safetyNet, err: fmt.Errorf("cluster %s is not connected", l.cluster)}
+		s.blocked = &blocked{cause: line.Cause{Event: line.OnProof}, after: safetyNet, err: fmt.Errorf("cluster %s is not connected", l.cluster)}
 		return loop.Next{Done: true}, nil
 	}
 	s.parsed = l.ledger.manifests(s.work)

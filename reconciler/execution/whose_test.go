@@ -147,7 +147,7 @@ func TestANamespaceThatIsMissing(t *testing.T) {
 	l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(queue.ShutDown)
-	l.line.open(queue)
+	l.line.Open(queue)
 	s := &state{key: workKey, work: testWork(manifestText), member: e}
 	if _, err := loopOf(t, l, s); err != nil && s.blocked == nil {
 		t.Fatal(err)

@@ -170,7 +170,7 @@ func (r *Reconciler) removeOne(ctx context.Context, cluster string, member *memb
 	if is.Applied = ownership.Applies(live); live.GetUID() != o.uid || is.Work != o.Work || !is.Suspect(cluster, member.Standing()) {
 		return nil
 	}
-	if err := member.Delete(ctx, o.kind, o.NamespacedName, o.uid); client.IgnoreNotFound(err) != nil {
+	if _, err := member.Delete(ctx, o.kind, o.NamespacedName, o.uid); client.IgnoreNotFound(err) != nil {
 		return err
 	}
 	log.FromContext(ctx).Info("Removed an orphan", "cluster", cluster, "kind", o.kind.Kind, "namespace", o.Namespace, "name", o.Name, "work", o.Work)

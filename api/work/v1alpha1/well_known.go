@@ -22,8 +22,8 @@ const (
 	// WorkDrifted is True while the member's object differs from what was applied
 	// and is left so, and False once a difference was put back.
 	WorkDrifted = "Drifted"
-	// WorkDeletionBlocked is True while a Work that is being deleted waits for
-	// somebody's word; not there otherwise.
+	// WorkDeletionBlocked is True while a Work that is being deleted cannot go, with
+	// the reason why; not there otherwise.
 	WorkDeletionBlocked = "DeletionBlocked"
 )
 
@@ -32,6 +32,12 @@ const (
 	// WorkHoldsOthersReason goes with DeletionBlocked True: objects of others would
 	// go with the namespace or definition.
 	WorkHoldsOthersReason = "HoldsOthers"
+	// WorkTerminatingReason goes with DeletionBlocked True: the member was told to
+	// delete an object, and something there keeps it.
+	WorkTerminatingReason = "Terminating"
+	// WorkDeletionFailedReason goes with DeletionBlocked True: the member does not
+	// delete an object.
+	WorkDeletionFailedReason = "DeletionFailed"
 	// WorkInterpreterFailedReason goes with Interpreted False.
 	WorkInterpreterFailedReason = "InterpreterFailed"
 	// WorkDriftReportedReason goes with Drifted True.
@@ -87,8 +93,7 @@ const (
 	EventReasonSyncWorkloadSucceed = "SyncSucceed"
 	// EventReasonWorkDispatching says that dispatching was suspended or resumed.
 	EventReasonWorkDispatching = "WorkDispatching"
-	// EventReasonDeletionBlocked says that a Work waits before it takes others' objects
-	// along.
+	// EventReasonDeletionBlocked says that a Work that is being deleted cannot go.
 	EventReasonDeletionBlocked = "DeletionBlocked"
 	// EventReasonDriftReported says that a member's object differs and is left so.
 	EventReasonDriftReported = "DriftReported"

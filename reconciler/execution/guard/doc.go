@@ -5,5 +5,6 @@
 // In goes what is to be deleted; out comes a Refusal while it holds what is not of
 // a Work of this hub that goes, too. It asks the member, for namespaces and
 // definitions alone, reads Works from the hub's cache, and writes one condition of
-// a Work that is being deleted: DeletionBlocked. It deletes nothing.
+// a Work that is being deleted and cannot go, for whatever reason: DeletionBlocked.
+// It deletes nothing.
 package guard

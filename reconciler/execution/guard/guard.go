@@ -19,12 +19,14 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/policies/cascade"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 )
 
 // Refusal says that a deletion would take others' objects along.
@@ -138,13 +140,14 @@ const (
 	mostEvent   = 1024
 )
 
-// Tell says in the status of a Work that its deletion waits, once.
-func (g *Guard) Tell(ctx context.Context, work *workv1alpha1.Work, why *Refusal) error {
+// Tell says in the status of a Work why it does not go, once for each reason.
+func (g *Guard) Tell(ctx context.Context, work *workv1alpha1.Work, why error) error {
+	text := egress.Told(why)
 	status := work.Status.DeepCopy()
 	before := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
 	condition := metav1.Condition{
-		Type: workv1alpha1.WorkDeletionBlocked, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkHoldsOthersReason,
-		Message: ownership.Clip(why.Error(), mostMessage), ObservedGeneration: work.Generation, LastTransitionTime: metav1.NewTime(g.clock.Now()),
+		Type: workv1alpha1.WorkDeletionBlocked, Status: metav1.ConditionTrue, Reason: reason(why),
+		Message: ownership.Clip(text, mostMessage), ObservedGeneration: work.Generation, LastTransitionTime: metav1.NewTime(g.clock.Now()),
 	}
 	if !meta.SetStatusCondition(&status.Conditions, condition) {
 		return nil
@@ -163,8 +166,20 @@ func (g *Guard) Tell(ctx context.Context, work *workv1alpha1.Work, why *Refusal)
 	}
 	g.wrote.Wrote(updated)
 	if before == nil {
-		log.FromContext(ctx).Info("Waits for somebody's word", "reason", why.Error())
-		g.recorder.Event(work, corev1.EventTypeWarning, workv1alpha1.EventReasonDeletionBlocked, ownership.Clip(why.Error(), mostEvent))
+		log.FromContext(ctx).Info("Work cannot be removed", "reason", text)
+		g.recorder.Event(work, corev1.EventTypeWarning, workv1alpha1.EventReasonDeletionBlocked, ownership.Clip(text, mostEvent))
 	}
 	return nil
+}
+
+// reason is that of a condition which tells why a Work does not go.
+func reason(why error) string {
+	switch {
+	case errors.As(why, new(*Refusal)):
+		return workv1alpha1.WorkHoldsOthersReason
+	case outcome.IsTerminating(why):
+		return workv1alpha1.WorkTerminatingReason
+	default:
+		return workv1alpha1.WorkDeletionFailedReason
+	}
 }

@@ -9,6 +9,12 @@ package outcome
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 )
@@ -69,4 +75,45 @@ func Kept(title, sent, wanted string, leaving bool) error {
 		return fmt.Errorf("%s is being deleted in the cluster: it is made anew once it is gone; if it stays, look at its finalizers there", title)
 	}
 	return fmt.Errorf("%s is being deleted in the cluster: its latest version is made once it is gone; if it stays, look at its finalizers there", title)
+}
+
+// Terminating says that the cluster was told to delete an object, and that it is still
+// there.
+type Terminating struct {
+	// Title is what people call it, and Keeps what keeps it there; empty where nobody
+	// has looked.
+	Title, Keeps string
+}
+
+func (t *Terminating) Error() string {
+	return t.Title + " is being deleted in the cluster and still there" + t.Keeps
+}
+
+// IsTerminating reports whether err is about an object that is being deleted.
+func IsTerminating(err error) bool { return errors.As(err, new(*Terminating)) }
+
+// Lingers says what keeps an object that is being deleted, as it is in its cluster.
+func Lingers(title string, live *unstructured.Unstructured) *Terminating {
+	out := &Terminating{Title: title}
+	if held := live.GetFinalizers(); len(held) > 0 {
+		out.Keeps = ": it goes once these finalizers are taken off it: " + strings.Join(held, ", ")
+	} else if within := remains(live); within != "" {
+		out.Keeps = ": " + within
+	}
+	return out
+}
+
+// remains is what a namespace says of what is still in it; empty for other kinds.
+func remains(live *unstructured.Unstructured) string {
+	var namespace corev1.Namespace
+	if live.GetKind() != "Namespace" || runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &namespace) != nil {
+		return ""
+	}
+	var said []string
+	for _, c := range namespace.Status.Conditions {
+		if c.Status == corev1.ConditionTrue && c.Message != "" && !slices.Contains(said, c.Message) {
+			said = append(said, c.Message)
+		}
+	}
+	return strings.Join(said, "; ")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -21,6 +22,7 @@ type outstanding struct {
 	// known to be there.
 	removals, arrivals []string
 	since              time.Time // when the first removal was asked for
+	kept               string    // what keeps one of the removals, as its Work says; empty if none does
 }
 
 // owed is what clusters have yet to do, by name.
@@ -43,6 +45,9 @@ func (o owed) leaves(w *workv1alpha1.Work, cluster string, now time.Time) {
 	of := o.of(cluster)
 	if of.removals = append(of.removals, titles(w)...); of.since.IsZero() || asked.Time.Before(of.since) {
 		of.since = asked.Time
+	}
+	if c := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked); c != nil && (of.kept == "" || c.Message < of.kept) {
+		of.kept = c.Message
 	}
 }
 
@@ -74,17 +79,23 @@ func (o owed) problems(silent rollup.Silences, now time.Time) []Problem {
 		next := "see what keeps it: flotilla get works -n karmada-es-" + cluster
 		if _, away := silent[cluster]; away {
 			next = "it is done once the cluster answers"
+			of.kept = ""
 		}
-		add := func(titles []string, what string) {
+		add := func(titles []string, what, why, next string) {
 			if len(titles) == 0 {
 				return
 			}
 			slices.Sort(titles)
 			out = append(out, Problem{State: Progressing, Kind: clusterv1alpha1.ResourceKindCluster, Name: cluster, Next: next,
-				Message: fmt.Sprintf("%d %s %s: %s", len(titles), plural(len(titles), "object", "objects"), what, some(titles))})
+				Message: fmt.Sprintf("%d %s %s: %s", len(titles), plural(len(titles), "object", "objects"), what, some(titles)+why)})
 		}
-		add(of.removals, "still to be removed there, asked for "+duration.HumanDuration(max(now.Sub(of.since), 0))+" ago")
-		add(of.arrivals, "not known to be there in the latest version")
+		asked := "still to be removed there, asked for " + duration.HumanDuration(max(now.Sub(of.since), 0)) + " ago"
+		if of.kept != "" {
+			add(of.removals, asked, "; "+of.kept, "put right in the cluster what keeps it: then it goes by itself")
+		} else {
+			add(of.removals, asked, "", next)
+		}
+		add(of.arrivals, "not known to be there in the latest version", "", next)
 	}
 	return out
 }

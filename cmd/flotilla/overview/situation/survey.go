@@ -292,7 +292,7 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 	switch {
 	case !ok:
 		return
-	case blocked != nil && blocked.Status == metav1.ConditionTrue:
+	case blocked != nil && blocked.Reason == workv1alpha1.WorkHoldsOthersReason:
 	case w.DeletionTimestamp == nil:
 		s.owed.arrives(w, cluster)
 		return

@@ -13,7 +13,7 @@ import (
 
 func TestDeletionsThatWaitAreShown(t *testing.T) {
 	waits := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-east", Name: "shop-7b9d"}}
-	waits.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkDeletionBlocked, Status: metav1.ConditionTrue, Message: "Namespace shop holds ConfigMap legacy"}}
+	waits.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkDeletionBlocked, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkHoldsOthersReason, Message: "Namespace shop holds ConfigMap legacy"}}
 	s := NewSurvey(time.Unix(0, 0), "")
 	s.Work(waits)
 	s.Work(&workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-east", Name: "goes"}})
