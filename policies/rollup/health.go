@@ -60,6 +60,8 @@ type ClusterPart struct {
 const (
 	notSent    = "not sent yet"
 	notApplied = "not applied yet"
+	// HealthAwaited is said of one whose health has yet to be told.
+	HealthAwaited = "health not known yet"
 	// Suspended is said of one that it is kept from.
 	Suspended = "never sent: dispatching is suspended"
 )
@@ -76,6 +78,9 @@ type Part struct {
 	// State and Reason of the template on the hub, whatever its clusters say.
 	State  State
 	Reason string
+	// Fault is what of it, or of its objects in clusters, is not understood, as its binding
+	// says: a rule or a webhook fails. It does not count in State; empty for nothing.
+	Fault string
 	// Clusters that should hold it, sorted.
 	Clusters []ClusterPart
 	// Unread says that the template has not been looked at yet: State is no news.
@@ -113,6 +118,9 @@ func PartOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works [
 	part := Part{Object: ObjectName(template)}
 	if b == nil {
 		return part
+	}
+	if c := meta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Interpreted); c != nil && c.Status == metav1.ConditionFalse {
+		part.Fault = c.Message
 	}
 	if part.State, part.Reason = placed(template, b); part.State != Healthy {
 		return part
@@ -302,7 +310,7 @@ func byHealth(item *workv1alpha2.AggregatedStatusItem, counts string) (State, st
 	case workv1alpha2.ResourceUnhealthy:
 		return Progressing, "not ready" + counts
 	default:
-		return Progressing, "health not known yet"
+		return Progressing, HealthAwaited
 	}
 }
 

@@ -70,7 +70,8 @@ func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, w
 		kept[k.Cluster] = "kept " + k.Condition()
 	}
 	for cluster, w := range byCluster {
-		d := lineage.Delivery{Cluster: cluster, State: situation.Progressing, Message: cmp.Or(kept[cluster], "it is being taken out of this cluster")}
+		_, text := rollup.OfWork(w)
+		d := lineage.Delivery{Cluster: cluster, State: situation.Progressing, Message: cmp.Or(kept[cluster], text, "it is being taken out of this cluster")}
 		fill(&d, w)
 		unheard(&d, silent)
 		out = append(out, d)
@@ -118,11 +119,9 @@ func deliveriesOfWorks(works []*workv1alpha1.Work, silent rollup.Silences) []lin
 		if !ok {
 			continue
 		}
-		d := lineage.Delivery{Cluster: cluster, State: stateOfWork(w)}
+		state, text := rollup.OfWork(w)
+		d := lineage.Delivery{Cluster: cluster, State: states[state], Message: text}
 		fill(&d, w)
-		if c := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied); c != nil && c.Status == metav1.ConditionFalse {
-			d.Message = c.Message
-		}
 		unheard(&d, silent)
 		out = append(out, d)
 	}
@@ -135,21 +134,6 @@ func byName(a, b lineage.Delivery) int {
 		return -1
 	}
 	return 1
-}
-
-// stateOfWork judges a Work by what it says of itself.
-func stateOfWork(w *workv1alpha1.Work) situation.State {
-	applied := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied)
-	switch {
-	case applied == nil, rollup.Behind(w):
-		return situation.Progressing
-	case applied.Status == metav1.ConditionFalse:
-		return situation.Failed
-	case healthOf(w) == string(workv1alpha1.ResourceUnhealthy):
-		return situation.Progressing
-	default:
-		return situation.Ready
-	}
 }
 
 // fill adds what a Work says; nil is one that there is not yet.

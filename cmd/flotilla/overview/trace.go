@@ -238,7 +238,7 @@ func (t *tracer) worksOrNote(ctx context.Context, b workv1alpha2.Binding) ([]*wo
 
 // placed says what the binding was decided to be.
 func (t *tracer) placed(b workv1alpha2.Binding) {
-	out := &lineage.Binding{Object: objectOf(b, "")}
+	out := &lineage.Binding{Object: objectOf(b, ""), Fault: situation.PartOf(b, nil).Fault}
 	if record, ok := placement.RecordOf(b); ok {
 		out.Decided, out.Outcome, out.Message = record.At.UTC().Format(time.RFC3339), record.Reason, record.Message
 	}

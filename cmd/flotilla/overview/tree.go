@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -338,8 +337,14 @@ func grown(node *lineage.Node, b workv1alpha2.Binding, below []lineage.Node, sil
 	if part.State != rollup.Healthy {
 		node.Text = part.Reason
 	}
+	if part.Fault != "" && part.State == rollup.Healthy {
+		node.Text += ": " + part.Fault
+	}
+	if part.Fault != "" && node.State == situation.Ready {
+		node.State = situation.Progressing
+	}
 	for _, c := range part.Clusters {
-		if c.State != rollup.Healthy && c.Reason != rollup.Suspended {
+		if c.State != rollup.Healthy && c.Reason != rollup.Suspended && part.Fault == "" {
 			node.Text += fmt.Sprintf(": %s: %s", c.Name, c.Reason)
 			break
 		}
@@ -371,12 +376,10 @@ func worksNodes(works []*workv1alpha1.Work, silent rollup.Silences) []lineage.No
 		if !ok {
 			continue
 		}
+		state, said := rollup.OfWork(w)
 		node := lineage.Node{
 			Object: lineage.Object{APIVersion: workv1alpha1.GroupVersion.String(), Kind: workv1alpha1.ResourceKindWork, Namespace: w.Namespace, Name: w.Name},
-			State:  stateOfWork(w),
-		}
-		if c := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied); c != nil && c.Status == metav1.ConditionFalse {
-			node.Text = c.Message
+			State:  states[state], Text: said,
 		}
 		text := memberText(w)
 		if s, ok := silent[cluster]; ok {

@@ -75,6 +75,13 @@ func TestTrace(t *testing.T) {
 				{Cluster: "west", Replicas: 1, Work: work("west"), State: situation.Ready, Applied: "yes", Health: "Healthy", Member: &lineage.Member{Error: "it is not there"}},
 			},
 		},
+		"misread": {
+			Object:  template,
+			Binding: &lineage.Binding{Object: lineage.Object{Kind: "ResourceBinding", Namespace: "shop", Name: "web-deployment"}, Decided: "2026-03-05T08:00:01Z", Outcome: "Success", Fault: "webhook w: no answer"},
+			Clusters: []lineage.Delivery{
+				{Cluster: "east", Work: work("east"), State: situation.Ready, Applied: "yes", Health: "Healthy", Message: "spec.replicas is 7"},
+			},
+		},
 		"unknown": {
 			Object: template, Applier: applier,
 			Source: &lineage.Source{Object: source.Object, URL: source.URL, Reference: "tag v1", State: situation.Failed, Message: "refused"},

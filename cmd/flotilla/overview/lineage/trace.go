@@ -115,6 +115,8 @@ type Binding struct {
 	// Outcome is the reason of the decision: Success, NoClusterFit, …
 	Outcome string `json:"outcome,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Fault is what of the template, or of what clusters have of it, is not understood.
+	Fault string `json:"fault,omitempty"`
 }
 
 // Delivery is the template in one cluster.
@@ -243,6 +245,9 @@ func (t Trace) lines() []line {
 			text += ": " + b.Message
 		}
 		add("binding", "%s", text)
+		if b.Fault != "" {
+			add("", "not understood: %s", b.Fault)
+		}
 	}
 	for _, o := range slices.Backward(t.Owners) { // from the fleet's on down
 		add("owner", "%s", o)
@@ -280,7 +285,7 @@ func (t Trace) clusters(out *strings.Builder, width int) {
 	}
 	out.WriteString("\n" + table)
 	for _, c := range t.Clusters {
-		if c.State == situation.Ready || c.Message == "" {
+		if c.Message == "" {
 			continue
 		}
 		for i, part := range wrap(c.Cluster+": "+situation.Clean(c.Message), less(width, 4)) {

@@ -42,6 +42,9 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 	if part.State != rollup.Healthy {
 		note(part.State, "", part.Reason+decided(b, part.Reason, s.now))
 	}
+	if part.Fault != "" {
+		note(rollup.Progressing, "", part.Fault)
+	}
 	for _, c := range part.Clusters {
 		found.clusters = append(found.clusters, c.Name)
 		count := s.member(c.Name)
@@ -61,7 +64,9 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 			unknown = true
 			continue
 		}
-		note(c.State, c.Name, c.Reason)
+		if part.Fault == "" || c.Reason != rollup.HealthAwaited { // else it is told why
+			note(c.State, c.Name, c.Reason)
+		}
 	}
 	for _, stays := range placement.KeptBy(b.BindingSpec()) {
 		note(rollup.Progressing, "", stays.String())

@@ -46,3 +46,27 @@ func TestWhenItWasFound(t *testing.T) {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 }
+
+// TestWhatIsNotUnderstood: a webhook or rule that fails is told once, not that health is
+// awaited in each cluster.
+func TestWhatIsNotUnderstood(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
+	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}, {Name: "west"}}
+	b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.Interpreted, Status: metav1.ConditionFalse, Message: "east: webhook w: no answer"}}
+	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{
+		{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceUnknown}, {ClusterName: "west", Applied: true, Health: workv1alpha2.ResourceHealthy},
+	}
+	propagation.ClaimOf(carrying("web", 1)).Set(b)
+	s.Binding(b)
+	want := []situation.Problem{{State: situation.Progressing, Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web",
+		Message: "east: webhook w: no answer", Next: "flotilla explain deployment/web -n shop"}}
+	fleet := s.Fleet()
+	if diff := cmp.Diff(want, fleet.Problems); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(situation.Count{Total: 1}, fleet.Templates); diff != "" {
+		t.Errorf("templates (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,69 @@
+package rollup_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+)
+
+// TestOfWork: a Work alone tells how it does, and why.
+func TestOfWork(t *testing.T) {
+	type said struct{ kind, status, message string }
+	for name, tc := range map[string]struct {
+		applied         string
+		health          workv1alpha2.ResourceHealth
+		says            []said
+		fault           string
+		leaving, behind bool
+		want            string
+	}{
+		"never sent":                      {want: "Progressing "},
+		"applied and well":                {applied: "True", health: workv1alpha2.ResourceHealthy, want: "Healthy "},
+		"not applied":                     {applied: "False", want: "Failed refused"},
+		"not ready":                       {applied: "True", health: workv1alpha2.ResourceUnhealthy, want: "Progressing "},
+		"an older version":                {applied: "True", behind: true, want: "Progressing "},
+		"an override fails":               {applied: "True", health: workv1alpha2.ResourceHealthy, fault: "no such path", want: "Failed no such path"},
+		"a rule fails":                    {applied: "True", says: []said{{"Interpreted", "False", "boom"}}, want: "Progressing boom"},
+		"it differs, and is left so":      {applied: "True", health: workv1alpha2.ResourceHealthy, says: []said{{"Drifted", "True", "spec.replicas is 7"}}, want: "Healthy differs from what was applied, and is left so: spec.replicas is 7"},
+		"it differed, and was put back":   {applied: "True", health: workv1alpha2.ResourceHealthy, says: []said{{"Drifted", "False", "spec.replicas was 7"}}, want: "Healthy "},
+		"it goes":                         {applied: "True", health: workv1alpha2.ResourceHealthy, leaving: true, want: "Progressing it is being taken out of this cluster"},
+		"it goes, and something keeps it": {applied: "True", leaving: true, says: []said{{"DeletionBlocked", "True", "its finalizers keep it"}}, want: "Progressing its finalizers keep it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := work("a", tc.applied, "refused", tc.health, "")
+			for _, s := range tc.says {
+				w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: s.kind, Status: metav1.ConditionStatus(s.status), Message: s.message})
+			}
+			if tc.fault != "" {
+				w.Annotations = map[string]string{propagation.FaultAnnotation: tc.fault}
+			}
+			if tc.leaving {
+				w.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+			}
+			if tc.behind {
+				w.Generation = 3
+			}
+			state, text := rollup.OfWork(w)
+			if diff := cmp.Diff(tc.want, state.String()+" "+text); diff != "" {
+				t.Errorf("it is (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWhatIsNotUnderstood: the binding's word of it comes along, whatever the state.
+func TestWhatIsNotUnderstood(t *testing.T) {
+	b := binding(succeeded, "a")
+	b.BindingStatus().Conditions = append(b.BindingStatus().Conditions, metav1.Condition{Type: workv1alpha2.Interpreted, Status: metav1.ConditionFalse, Message: "webhook w: no answer"})
+	part := rollup.PartOf(template("Deployment"), b, []*workv1alpha1.Work{work("a", "True", "", workv1alpha2.ResourceHealthy, "")}, nil)
+	if part.Fault != "webhook w: no answer" {
+		t.Errorf("fault %q", part.Fault)
+	}
+}
