@@ -34,8 +34,8 @@ func TestARemovalIsWaitedFor(t *testing.T) {
 		"what nobody holds goes with it": {told: []string{"a applies uid-1", "removed uid-1"}},
 		"a finalizer holds it": {
 			finalizers: []string{"example.com/a", "example.com/b"}, told: []string{"a applies uid-1", "removed uid-1"},
-			says: "Terminating: ConfigMap shop/settings is being deleted in the cluster and still there: " +
-				"it goes once these finalizers are taken off it: example.com/a, example.com/b",
+			says: "Terminating: ConfigMap shop/settings is being deleted in the cluster, " +
+				"kept by its finalizers: example.com/a, example.com/b",
 			event: []string{"*v1alpha1.Work DeletionBlocked"},
 		},
 		"the cluster refuses": {
@@ -98,8 +98,8 @@ func TestWhatIsNotAskedForAnyMoreIsWaitedFor(t *testing.T) {
 	for range triesForRemoval {
 		f.look("a")
 	}
-	want := "Failed to remove ConfigMap shop/settings, which is not asked for any more: ConfigMap shop/settings is being deleted in the cluster and still there: " +
-		"it goes once these finalizers are taken off it: example.com/a"
+	want := "Failed to remove ConfigMap shop/settings, which is not asked for any more: ConfigMap shop/settings is being deleted in the cluster, " +
+		"kept by its finalizers: example.com/a"
 	if diff := cmp.Diff(want, f.applied("a")); diff != "" {
 		t.Errorf("says in the end (-want +got):\n%s", diff)
 	}

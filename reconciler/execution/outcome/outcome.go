@@ -7,6 +7,7 @@
 package outcome
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -86,7 +87,7 @@ type Terminating struct {
 }
 
 func (t *Terminating) Error() string {
-	return t.Title + " is being deleted in the cluster and still there" + t.Keeps
+	return t.Title + " is being deleted in the cluster" + cmp.Or(t.Keeps, " and still there")
 }
 
 // IsTerminating reports whether err is about an object that is being deleted.
@@ -96,7 +97,7 @@ func IsTerminating(err error) bool { return errors.As(err, new(*Terminating)) }
 func Lingers(title string, live *unstructured.Unstructured) *Terminating {
 	out := &Terminating{Title: title}
 	if held := live.GetFinalizers(); len(held) > 0 {
-		out.Keeps = ": it goes once these finalizers are taken off it: " + strings.Join(held, ", ")
+		out.Keeps = ", kept by its finalizers: " + strings.Join(held, ", ")
 	} else if within := remains(live); within != "" {
 		out.Keeps = ": " + within
 	}

@@ -81,27 +81,25 @@ func (o owed) problems(silent rollup.Silences, now time.Time) []Problem {
 			next = "it is done once the cluster answers"
 			of.kept = ""
 		}
-		add := func(titles []string, what, why, next string) {
-			if len(titles) == 0 {
-				return
-			}
-			slices.Sort(titles)
-			out = append(out, Problem{State: Progressing, Kind: clusterv1alpha1.ResourceKindCluster, Name: cluster, Next: next,
-				Message: fmt.Sprintf("%d %s %s: %s", len(titles), plural(len(titles), "object", "objects"), what, some(titles)+why)})
-		}
-		asked := "still to be removed there, asked for " + duration.HumanDuration(max(now.Sub(of.since), 0)) + " ago"
+		removals, free := some(of.removals), next
 		if of.kept != "" {
-			add(of.removals, asked, "; "+of.kept, "put right in the cluster what keeps it: then it goes by itself")
-		} else {
-			add(of.removals, asked, "", next)
+			removals, free = strings.TrimPrefix(removals+"; ", of.removals[0]+"; ")+of.kept, "put right in the cluster what keeps it: then it goes by itself"
 		}
-		add(of.arrivals, "not known to be there in the latest version", "", next)
+		add := func(titles []string, what, list, next string) {
+			if len(titles) > 0 {
+				out = append(out, Problem{State: Progressing, Kind: clusterv1alpha1.ResourceKindCluster, Name: cluster, Next: next,
+					Message: fmt.Sprintf("%d %s %s: %s", len(titles), plural(len(titles), "object", "objects"), what, list)})
+			}
+		}
+		add(of.removals, "still to be removed there, asked for "+duration.HumanDuration(max(now.Sub(of.since), 0))+" ago", removals, free)
+		add(of.arrivals, "not known to be there in the latest version", some(of.arrivals), next)
 	}
 	return out
 }
 
 // some names the first of several.
 func some(titles []string) string {
+	slices.Sort(titles)
 	text := strings.Join(titles[:min(len(titles), mostNamed)], ", ")
 	if len(titles) > mostNamed {
 		text += " …"

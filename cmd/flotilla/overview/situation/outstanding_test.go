@@ -32,7 +32,7 @@ func TestOutstanding(t *testing.T) {
 		w.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkDeletionBlocked, Status: metav1.ConditionTrue, Reason: reason, Message: message}}
 		return w
 	}
-	finalizer := kept("b", workv1alpha1.WorkTerminatingReason, "Deployment shop/b is being deleted in the cluster and still there: it goes once these finalizers are taken off it: example.com/x")
+	finalizer := kept("b", workv1alpha1.WorkTerminatingReason, "Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x")
 	refused := kept("b", workv1alpha1.WorkDeletionFailedReason, "remove Deployment shop/b: no.example.com denied the request")
 	behind := held("web")
 	behind.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, ObservedGeneration: 1}}
@@ -46,8 +46,9 @@ func TestOutstanding(t *testing.T) {
 		"what goes in a moment is no news": {works: []*workv1alpha1.Work{leaving("web", 2*time.Second), there}},
 		"what does not go":                 {works: []*workv1alpha1.Work{leaving("b", time.Minute), leaving("a", 20*time.Second)}, want: []string{"2 objects still to be removed there, asked for 60s ago: Deployment shop/a, Deployment shop/b; see what keeps it: flotilla get works -n karmada-es-west"}},
 		"what a cluster that is away has":  {works: []*workv1alpha1.Work{leaving("web", time.Minute)}, away: true, want: []string{"1 object still to be removed there, asked for 60s ago: Deployment shop/web; it is done once the cluster answers"}},
-		"what a finalizer keeps":           {works: []*workv1alpha1.Work{leaving("a", time.Minute), finalizer}, want: []string{"2 objects still to be removed there, asked for 60s ago: Deployment shop/a, Deployment shop/b; Deployment shop/b is being deleted in the cluster and still there: it goes once these finalizers are taken off it: example.com/x; put right in the cluster what keeps it: then it goes by itself"}},
-		"what the cluster refuses":         {works: []*workv1alpha1.Work{refused}, want: []string{"1 object still to be removed there, asked for 60s ago: Deployment shop/b; remove Deployment shop/b: no.example.com denied the request; put right in the cluster what keeps it: then it goes by itself"}},
+		"what a finalizer keeps":           {works: []*workv1alpha1.Work{leaving("a", time.Minute), finalizer}, want: []string{"2 objects still to be removed there, asked for 60s ago: Deployment shop/a, Deployment shop/b; Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x; put right in the cluster what keeps it: then it goes by itself"}},
+		"one that a finalizer keeps":       {works: []*workv1alpha1.Work{finalizer}, want: []string{"1 object still to be removed there, asked for 60s ago: Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x; put right in the cluster what keeps it: then it goes by itself"}},
+		"what the cluster refuses":         {works: []*workv1alpha1.Work{refused}, want: []string{"1 object still to be removed there, asked for 60s ago: remove Deployment shop/b: no.example.com denied the request; put right in the cluster what keeps it: then it goes by itself"}},
 		"a version that has yet to arrive": {works: []*workv1alpha1.Work{behind, there}, want: []string{"1 object not known to be there in the latest version: Deployment shop/web; see what keeps it: flotilla get works -n karmada-es-west"}},
 	} {
 		t.Run(name, func(t *testing.T) {
