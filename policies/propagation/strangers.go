@@ -39,7 +39,7 @@ func Naming(strangers []Stranger) string {
 	return "clusterNames names " + strings.Join(parts, "; ")
 }
 
-// NamedClusters are those that a placement wants by name, sorted.
+// NamedClusters are those that a placement wants, or weighs, by name, sorted.
 func NamedClusters(p policyv1alpha1.Placement) []string {
 	var names []string
 	if p.ClusterAffinity != nil {
@@ -48,11 +48,16 @@ func NamedClusters(p policyv1alpha1.Placement) []string {
 	for i := range p.ClusterAffinities {
 		names = append(names, p.ClusterAffinities[i].ClusterNames...)
 	}
+	if r := p.ReplicaScheduling; r != nil && r.WeightPreference != nil {
+		for i := range r.WeightPreference.StaticWeightList {
+			names = append(names, r.WeightPreference.StaticWeightList[i].TargetCluster.ClusterNames...)
+		}
+	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// Strangers returns the clusters that a placement wants by name and that are none of the
+// Strangers returns the clusters that a placement wants, or weighs, by name and that are none of the
 // fleet's, sorted. What was meant is looked for of as many as Naming names.
 func Strangers(p policyv1alpha1.Placement, fleet []string) []Stranger {
 	var out []Stranger

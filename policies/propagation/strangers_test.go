@@ -40,6 +40,12 @@ func TestStrangers(t *testing.T) {
 	terms := policyv1alpha1.Placement{ClusterAffinities: []policyv1alpha1.ClusterAffinityTerm{
 		{ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"wst"}}}, {ClusterAffinity: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"mars"}}},
 	}}
+	weighed := policyv1alpha1.Placement{ReplicaScheduling: &policyv1alpha1.ReplicaSchedulingStrategy{WeightPreference: &policyv1alpha1.ClusterPreferences{
+		StaticWeightList: []policyv1alpha1.StaticClusterWeight{{TargetCluster: policyv1alpha1.ClusterAffinity{ClusterNames: []string{"esat"}}, Weight: 1}},
+	}}}
+	if diff := cmp.Diff([]Stranger{{"esat", "east"}}, Strangers(weighed, fleet)); diff != "" {
+		t.Errorf("of weights (-want +got):\n%s", diff)
+	}
 	want := "clusterNames names mars, which does not exist; wst, which does not exist (did you mean west?)"
 	if got := Naming(Strangers(terms, fleet)); got != want {
 		t.Errorf("of all terms: %q, want %q", got, want)
