@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -12,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // serveLog is the log of a control plane that somebody looks at, in its data directory.
@@ -67,12 +69,36 @@ type greeting struct {
 	log string
 	// first says that this control plane was never started before.
 	first bool
+	// before is where it was the last time; empty where it never was.
+	before string
+}
+
+// moved says that the control plane is somewhere else than the last time, so that nobody
+// waits for clients that do not find it; empty where it is not.
+func (g greeting) moved() string {
+	was, is := hostPort(g.before), hostPort(g.url)
+	_, port, err := net.SplitHostPort(was)
+	if g.before == "" || was == is || err != nil {
+		return ""
+	}
+	return fmt.Sprintf("it was at %s before: agents and copies of its kubeconfig look for it there; --secure-port %s and the same --bind-address bring it back\n", was, port)
+}
+
+// lastAddress is where the control plane of a kubeconfig was the last time; empty where there
+// is none.
+func lastAddress(kubeconfig string) string {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return ""
+	}
+	return config.Host
 }
 
 // text is one line, or on a screen also what comes next.
 func (g greeting) text() string {
 	var out strings.Builder
 	_, _ = fmt.Fprintf(&out, "the control plane is ready after %.1fs: %s, administrator's kubeconfig %s\n", g.took.Seconds(), g.url, g.kubeconfig)
+	out.WriteString(g.moved())
 	if g.log == "" {
 		return out.String()
 	}

@@ -13,18 +13,21 @@ func TestGreeting(t *testing.T) {
 		"  flotilla status                                # what is there, and what to do next\n" +
 			"\nFrom here on only what matters is shown; /hub/flotillad.log has all, -v 0 shows it here. Ctrl-C stops.\n\n"
 	cases := map[string]struct {
-		log   string
-		first bool
-		want  string
+		log    string
+		first  bool
+		before string
+		want   string
 	}{
 		"nobody looks":        {first: true, want: ready},
 		"the first start":     {log: "/hub/flotillad.log", first: true, want: ready + shell + "  flotilla join NAME --cluster-kubeconfig FILE   # a cluster; to try: flotillad member --name NAME --data-dir DIR\n" + status},
 		"a start after that":  {log: "/hub/flotillad.log", want: ready + shell + status},
 		"another start alone": {want: ready},
+		"where it was before": {before: "https://127.0.0.1:6443", want: ready},
+		"somewhere else":      {before: "https://127.0.0.1:41679", want: ready + "it was at 127.0.0.1:41679 before: agents and copies of its kubeconfig look for it there; --secure-port 41679 and the same --bind-address bring it back\n"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			g := greeting{took: 3100 * time.Millisecond, url: "https://127.0.0.1:6443", kubeconfig: "/hub/admin.kubeconfig", log: tc.log, first: tc.first}
+			g := greeting{took: 3100 * time.Millisecond, url: "https://127.0.0.1:6443", kubeconfig: "/hub/admin.kubeconfig", log: tc.log, first: tc.first, before: tc.before}
 			if diff := cmp.Diff(tc.want, g.text()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -116,7 +117,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	begin := time.Now()
 	defer headroom.Keep(serveGarbage)()
 	defer headroom.Return(clock.RealClock{})()
-	greet := greeting{first: o.first()}
+	greet := greeting{first: o.first(), before: lastAddress(filepath.Join(o.plane.DataDir, "admin.kubeconfig"))}
 	if onScreen(errOut) && !o.flags.Changed("v") && !o.flags.Changed("logging-format") {
 		file, err := openLog(o.plane.DataDir, serveLog)
 		if err != nil {
