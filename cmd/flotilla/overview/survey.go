@@ -56,6 +56,7 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, thorough
 		}},
 		{"ClusterResourceBindings", listing.Each(ctx, hub, &workv1alpha2.ClusterResourceBindingList{}, func(b *workv1alpha2.ClusterResourceBinding) { s.Binding(b) })},
 		{"workloads", func() error { return surveyWorkloads(ctx, hub, s) }},
+		{situation.Namespaces, func() error { return surveyNamespaces(ctx, hub, namespace, s) }},
 		{"Works", func() error { return surveyWorks(ctx, hub, namespace, thorough, s) }},
 	} {
 		switch err := part.read(); {
@@ -94,6 +95,24 @@ func exists(ctx context.Context, hub client.Reader, namespace string) (known boo
 	default:
 		return true, err
 	}
+}
+
+// surveyNamespaces reads the namespaces, or the one that a status is about. Who may not
+// read them is told of what is in them all the same.
+func surveyNamespaces(ctx context.Context, hub client.Reader, namespace string, s *situation.Survey) error {
+	read := listing.Each(ctx, hub, &corev1.NamespaceList{}, s.Namespace)
+	if namespace != "" {
+		read = func() error {
+			ns := &corev1.Namespace{}
+			err := hub.Get(ctx, client.ObjectKey{Name: namespace}, ns)
+			s.Namespace(ns)
+			return client.IgnoreNotFound(err)
+		}
+	}
+	if err := read(); !apierrors.IsForbidden(err) {
+		return err
+	}
+	return nil
 }
 
 // workloads are the kinds of which nothing comes unless a policy carries them.

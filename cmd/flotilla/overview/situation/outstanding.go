@@ -3,10 +3,12 @@ package situation
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -105,4 +107,24 @@ func some(titles []string) string {
 		text += " …"
 	}
 	return text
+}
+
+// uncounted is how a namespace begins to say why not all in it is deleted.
+var uncounted = regexp.MustCompile(`^Failed to delete all resource types, \d+ remaining: `)
+
+// Namespace adds a namespace of the control plane: one that is being deleted for long, and
+// what keeps it, as it says itself.
+func (s *Survey) Namespace(ns *corev1.Namespace) {
+	asked := ns.DeletionTimestamp
+	if asked == nil || s.now.Sub(asked.Time) < settling {
+		return
+	}
+	var said []string
+	for _, c := range ns.Status.Conditions {
+		if c.Status == corev1.ConditionTrue && c.Message != "" && !slices.Contains(said, c.Message) {
+			said = append(said, uncounted.ReplaceAllString(c.Message, ""))
+		}
+	}
+	s.problem(Problem{State: Progressing, Kind: "Namespace", Name: ns.Name, Next: "free or delete what is left in it: then it goes by itself",
+		Message: strings.TrimSuffix("being deleted for "+duration.HumanDuration(s.now.Sub(asked.Time))+", and not gone: "+strings.Join(said, "; "), ": ")})
 }

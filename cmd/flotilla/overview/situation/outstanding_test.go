@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -68,6 +70,38 @@ func TestOutstanding(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestNamespacesThatDoNotGo: a namespace that hangs in its deletion says what keeps it.
+func TestNamespacesThatDoNotGo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		asked time.Duration // how long ago; zero for never
+		says  []corev1.NamespaceCondition
+		want  []situation.Problem
+	}{
+		"one that stays":                 {},
+		"one that goes in a moment":      {asked: 2 * time.Second},
+		"one that has not said anything": {asked: time.Minute, want: []situation.Problem{{State: situation.Progressing, Kind: "Namespace", Name: "shop", Message: "being deleted for 60s, and not gone", Next: "free or delete what is left in it: then it goes by itself"}}},
+		"one that something keeps": {asked: time.Minute, says: []corev1.NamespaceCondition{
+			{Type: corev1.NamespaceDeletionDiscoveryFailure, Status: corev1.ConditionFalse, Message: "all is well"},
+			{Type: corev1.NamespaceContentRemaining, Status: corev1.ConditionTrue, Message: "Failed to delete all resource types, 1 remaining: protected"},
+			{Type: corev1.NamespaceContentRemaining, Status: corev1.ConditionTrue, Message: "Some resources are remaining: deployments.apps has 1 resource instances"},
+		}, want: []situation.Problem{{State: situation.Progressing, Kind: "Namespace", Name: "shop",
+			Message: "being deleted for 60s, and not gone: protected; Some resources are remaining: deployments.apps has 1 resource instances", Next: "free or delete what is left in it: then it goes by itself"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := situation.NewSurvey(now, "")
+			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}
+			if tc.asked > 0 {
+				ns.DeletionTimestamp = &metav1.Time{Time: now.Add(-tc.asked)}
+			}
+			ns.Status.Conditions = tc.says
+			s.Namespace(ns)
+			if diff := cmp.Diff(tc.want, s.Fleet().Problems, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 		})

@@ -44,7 +44,7 @@ type Survey struct {
 	fleet   Fleet
 	reach   map[inventory.ID]*reach
 	owned   map[int][]inventory.ID // by the place of the Kustomization
-	members map[string]*Count
+	members counts
 	silent  rollup.Silences
 	blind   bool // the clusters may not be read
 	// uncarried are workloads that no policy carries.
@@ -66,7 +66,7 @@ func NewSurvey(now time.Time, namespace string) *Survey {
 	return &Survey{
 		now: now, within: namespace,
 		fleet: Fleet{APIVersion: APIVersion, Kind: "FleetStatus", Namespace: namespace, Sources: []Source{}, Kustomizations: []Kustomization{}, Clusters: []Cluster{}, Problems: []Problem{}},
-		reach: map[inventory.ID]*reach{}, owned: map[int][]inventory.ID{}, members: map[string]*Count{}, silent: rollup.Silences{}, owed: owed{},
+		reach: map[inventory.ID]*reach{}, owned: map[int][]inventory.ID{}, members: counts{}, silent: rollup.Silences{}, owed: owed{},
 	}
 }
 

@@ -47,7 +47,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 	}
 	for _, c := range part.Clusters {
 		found.clusters = append(found.clusters, c.Name)
-		count := s.member(c.Name)
+		count := s.members.of(c.Name)
 		count.Total++
 		if c.KeptBack() {
 			count.Suspended++
@@ -119,11 +119,15 @@ func PartOf(b workv1alpha2.Binding, silent rollup.Silences) rollup.Part {
 	return rollup.PartOf(template, blind, nil, silent)
 }
 
-func (s *Survey) member(name string) *Count {
-	if s.members[name] == nil {
-		s.members[name] = &Count{}
+// counts are of templates, by cluster.
+type counts map[string]*Count
+
+// of is that of a cluster.
+func (c counts) of(cluster string) *Count {
+	if c[cluster] == nil {
+		c[cluster] = &Count{}
 	}
-	return s.members[name]
+	return c[cluster]
 }
 
 func idOf(ref workv1alpha2.ObjectReference) inventory.ID {
