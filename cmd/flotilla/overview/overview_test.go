@@ -224,9 +224,9 @@ func testMany(t *testing.T, w *world) {
 	if found.Templates.Total != bindings || len(found.Problems) != bindings {
 		t.Errorf("templates %+v and %d problems, want %d of each", found.Templates, len(found.Problems), bindings)
 	}
-	// One for each of eight kinds and of five of workloads, one for registered clusters, and one more page of bindings.
-	if got := requests.Load(); got > 15 {
-		t.Errorf("%d requests, want 15 at the most", got)
+	// One for each of nine kinds and of five of workloads, one for registered clusters, and one more page of bindings.
+	if got := requests.Load(); got > 16 {
+		t.Errorf("%d requests, want 16 at the most", got)
 	}
 	if err := w.env.Hub.DeleteAllOf(t.Context(), &workv1alpha2.ResourceBinding{}, client.InNamespace(namespace)); err != nil {
 		t.Fatal(err)
