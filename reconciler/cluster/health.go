@@ -61,7 +61,7 @@ func absent(err error) outcome {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired: // also of one whose time is still to come
 		return because("its certificate has expired, or is not valid yet: look at the clocks of both sides, or renew it")
 	case errors.As(err, &certificate):
-		return because("its certificate is not trusted, or is for another name; check caBundle in the secret that spec.secretRef names")
+		return because(clusterv1alpha1.ClusterUntrustedMessage + ", or is for another name: unjoin and join it if it was built anew, else check caBundle in the secret that spec.secretRef names")
 	case errors.As(err, &network) && (network.Op == "proxyconnect" || network.Op == "socks connect"):
 		return because("the proxy of spec.proxyURL does not answer")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):

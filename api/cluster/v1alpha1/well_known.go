@@ -146,6 +146,9 @@ const (
 	ClusterNotReachableReason = "ClusterNotReachable"
 	// ClusterNotReachableMessage goes with ClusterNotReachableReason.
 	ClusterNotReachableMessage = "cluster is not reachable"
+	// ClusterUntrustedMessage is in the message of one that shows a certificate which is not
+	// trusted, as one does that was built anew.
+	ClusterUntrustedMessage = "its certificate is not trusted"
 	// ClusterIdentityMismatchReason goes with False: what answers is another cluster
 	// than the one that was registered. Karmada does not have it.
 	ClusterIdentityMismatchReason = "IdentityMismatch"

@@ -129,6 +129,8 @@ func clusterNext(c *clusterv1alpha1.Cluster, ready *metav1.Condition) string {
 		return leave + c.Name + ", and then " + enter + c.Name + ", if the cluster that answers there is to have its place"
 	case reason == clusterv1alpha1.ClusterCredentialsRefusedReason && !pull:
 		return enter + c.Name + " --cluster-kubeconfig FILE brings new credentials"
+	case !pull && ready != nil && strings.Contains(ready.Message, clusterv1alpha1.ClusterUntrustedMessage):
+		return "was it built anew? " + leave + c.Name + ", and then " + enter + c.Name + " --cluster-kubeconfig FILE; else correct its caBundle: flotilla describe cluster " + c.Name
 	case pull && reason == clusterv1alpha1.ClusterNotReachableReason:
 		return fmt.Sprintf("its agent runs and cannot reach it: see whether the API server of %s is up: flotilla describe cluster %s", c.Name, c.Name)
 	case pull:
