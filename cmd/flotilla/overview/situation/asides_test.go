@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -64,5 +65,18 @@ WORTH A LOOK
 				t.Error("what somebody suspended is a problem")
 			}
 		})
+	}
+}
+
+// TestSuspendedKustomization: one that is suspended counts as not ready, and is no problem.
+func TestSuspendedKustomization(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	s.Cluster(member("east"), time.Time{})
+	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	ks.Spec.Suspend = true
+	s.Kustomization(ks)
+	said, _, _ := strings.Cut(string(text(t, s.Fleet(), false)), "\n")
+	if want := "All that is not suspended is ready: clusters 1/1, sources 0/0, Kustomizations 0/1, templates 0/0."; said != want {
+		t.Errorf("it says %q, want %q", said, want)
 	}
 }

@@ -100,7 +100,7 @@ func (t *text) summary(f Fleet) {
 		applies = append(applies, f.Kustomizations[i].State)
 	}
 	verdict := "All is ready"
-	if f.Templates.Suspended > 0 {
+	if f.Templates.Suspended > 0 || slices.Contains(sources, Suspended) || slices.Contains(applies, Suspended) {
 		verdict = "All that is not suspended is ready"
 	}
 	if len(f.Unread) > 0 {
