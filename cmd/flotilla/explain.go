@@ -17,6 +17,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/screen"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/policies/explain"
@@ -183,7 +184,7 @@ func (f *explainFlags) printer() (func(io.Writer, explain.Explanation) error, er
 	switch f.output {
 	case "", "text":
 		return func(out io.Writer, e explain.Explanation) error {
-			_, err := io.WriteString(tint.For(out), e.Text(explain.TextOptions{All: f.all || len(f.scope.Named()) > 0}))
+			_, err := io.WriteString(tint.For(out), e.Text(explain.TextOptions{All: f.all || len(f.scope.Named()) > 0, Width: screen.Width(out)}))
 			return err
 		}, nil
 	case "json":

@@ -18,10 +18,13 @@ import (
 type TextOptions struct {
 	// All lists every cluster and every change on lines of their own.
 	All bool
+	// Width is how many columns the screen has; 0 where that is not known. More than 100 are
+	// not used.
+	Width int
 }
 
-// Text returns the explanation for people, on lines of at most 100 columns
-// where words allow.
+// Text returns the explanation for people, on lines of at most 100 columns, or of the
+// screen's if those are fewer, where words allow.
 func (e Explanation) Text(opts TextOptions) string {
 	w := &writer{opts: opts}
 	w.head(e)
@@ -55,6 +58,14 @@ func visible(text string) string {
 type writer struct {
 	strings.Builder
 	opts TextOptions
+}
+
+// Width implements columns.Sized.
+func (w *writer) Width() int {
+	if w.opts.Width <= 0 {
+		return columns.Width
+	}
+	return min(w.opts.Width, columns.Width)
 }
 
 func (w *writer) line(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }

@@ -83,20 +83,6 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// widthOf is how many characters a line of w has room for; 0 where nobody looks, or where
-// that is not known.
-func widthOf(w io.Writer) int {
-	f, ok := w.(interface{ Fd() uintptr })
-	if !ok {
-		return 0
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
-}
-
 // object is what KIND/NAME or KIND NAME says.
 func object(args []string) (kind, name string, err error) {
 	switch {

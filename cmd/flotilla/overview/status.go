@@ -20,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/checkup"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/screen"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
 	"github.com/flotilla-io/flotilla/internal/command"
 )
@@ -112,7 +113,7 @@ func (o *statusOptions) print(out io.Writer, found situation.Fleet) error {
 	if done, err := o.output.structured(out, found); done {
 		return err
 	}
-	return found.Text(tint.For(out), situation.TextOptions{Wide: o.output.format == asWide, Now: o.clock.Now()})
+	return found.Text(tint.For(out), situation.TextOptions{Wide: o.output.format == asWide, Width: screen.Width(out), Now: o.clock.Now()})
 }
 
 // follow shows the fleet anew when it has changed.

@@ -23,6 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/screen"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/placement"
@@ -77,7 +78,7 @@ func runTrace(ctx context.Context, f *fleet.Flags, w io.Writer, out *output, at 
 	if done, err := out.structured(w, t.out); done {
 		return err
 	}
-	return t.out.Text(tint.For(w), lineage.TextOptions{Width: widthOf(w)})
+	return t.out.Text(tint.For(w), lineage.TextOptions{Width: screen.Width(w)})
 }
 
 // tracer follows one object in both directions.

@@ -10,8 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// Width is how many columns lines have at most.
+// Width is how many columns lines have at most, but on what is Sized.
 const Width = 100
+
+// Sized is a writer that has room for another number of columns.
+type Sized interface{ Width() int }
 
 // Table aligns cells in columns. What does not fit into the last one goes on
 // below it. The zero value has no rows.
@@ -41,8 +44,12 @@ func (t *Table) AddWhole(cells ...string) { t.rows = append(t.rows, row{cells, t
 // Rows is how many there are.
 func (t *Table) Rows() int { return len(t.rows) }
 
-// Write writes the rows in their order.
+// Write writes the rows in their order, on lines of Width columns or, if w is Sized, of its.
 func (t *Table) Write(w io.Writer) {
+	room := Width
+	if sized, ok := w.(Sized); ok {
+		room = sized.Width()
+	}
 	var wide []int
 	for _, row := range t.rows {
 		for i, cell := range row.cells[:len(row.cells)-1] {
@@ -62,7 +69,7 @@ func (t *Table) Write(w io.Writer) {
 		if t.Hangs {
 			indent += hanging
 		}
-		columns := Width - indent
+		columns := room - indent
 		if row.whole {
 			columns = utf8.RuneCountInString(row.cells[last])
 		}

@@ -9,6 +9,23 @@ import (
 	"github.com/flotilla-io/flotilla/policies/explain/columns"
 )
 
+// narrow is a writer of a narrow screen.
+type narrow struct{ strings.Builder }
+
+func (*narrow) Width() int { return 50 }
+
+// TestNarrow: lines are as long as what they are written to has room for.
+func TestNarrow(t *testing.T) {
+	table := columns.Table{Plain: true}
+	table.Add("east-1", strings.TrimSpace(strings.Repeat("none of it ", 6)))
+	var out narrow
+	table.Write(&out)
+	want := "east-1  none of it none of it none of it none of\n        it none of it none of it\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestTable(t *testing.T) {
 	table := columns.Table{Right: map[int]bool{1: true}, Hangs: true}
 	table.Add("NAME", "ROOM", "WHY")

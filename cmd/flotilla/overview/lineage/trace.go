@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/screen"
 )
 
 // Object names an object.
@@ -158,11 +159,11 @@ func (t Trace) Text(w io.Writer, opts TextOptions) error {
 	if t.Object.APIVersion != "" {
 		title += " (" + t.Object.APIVersion + ")"
 	}
-	fmt.Fprintf(&out, "%s\n\n", strings.Join(wrap(title, opts.Width), "\n"))
+	fmt.Fprintf(&out, "%s\n\n", strings.Join(screen.Wrap(title, opts.Width), "\n"))
 	t.way(&out, opts.Width)
 	t.clusters(&out, opts.Width)
 	for _, note := range t.Notes {
-		fmt.Fprintf(&out, "\n%s\n", strings.Join(wrap(situation.Clean(note), opts.Width), "\n"))
+		fmt.Fprintf(&out, "\n%s\n", strings.Join(screen.Wrap(situation.Clean(note), opts.Width), "\n"))
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
@@ -176,7 +177,7 @@ func (t Trace) way(out *strings.Builder, width int) {
 		titles = max(titles, len(line.title))
 	}
 	for _, line := range lines {
-		for i, part := range wrap(situation.Clean(line.text), less(width, titles+4)) {
+		for i, part := range screen.Wrap(situation.Clean(line.text), less(width, titles+4)) {
 			title := line.title
 			if i > 0 {
 				title = ""
@@ -280,7 +281,7 @@ func (t Trace) clusters(out *strings.Builder, width int) {
 		return
 	}
 	table := t.table()
-	if width > 0 && widest(table) > width {
+	if width > 0 && screen.Widest(table) > width {
 		table = t.narrow(width)
 	}
 	out.WriteString("\n" + table)
@@ -288,7 +289,7 @@ func (t Trace) clusters(out *strings.Builder, width int) {
 		if c.Message == "" {
 			continue
 		}
-		for i, part := range wrap(c.Cluster+": "+situation.Clean(c.Message), less(width, 4)) {
+		for i, part := range screen.Wrap(c.Cluster+": "+situation.Clean(c.Message), less(width, 4)) {
 			fmt.Fprintf(out, "%*s%s\n", 2+2*min(i, 1), "", part)
 		}
 	}
@@ -318,7 +319,7 @@ func (t Trace) narrow(width int) string {
 	for i, c := range t.Clusters {
 		out.WriteString(lines[i+1])
 		for _, more := range []line{{"work", c.work()}, {"member", situation.Clean(c.Member.text())}} {
-			for j, part := range wrap(more.text, less(width, 14)) {
+			for j, part := range screen.Wrap(more.text, less(width, 14)) {
 				title := more.title
 				if j > 0 {
 					title = ""

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/screen"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
@@ -17,6 +18,8 @@ import (
 type TextOptions struct {
 	// Wide adds columns and leaves no row out.
 	Wide bool
+	// Width is how many characters a line has room for; 0 breaks no line.
+	Width int
 	// Now is what ages are counted from.
 	Now time.Time
 }
@@ -78,6 +81,19 @@ type text struct {
 }
 
 func (t *text) line(format string, args ...any) { fmt.Fprintf(&t.out, format+"\n", args...) }
+
+// entry is a line of a list, which goes on below itself where the screen ends.
+func (t *text) entry(place int, said string) {
+	begin := fmt.Sprintf("  %2d  ", place)
+	width := 0
+	if t.opts.Width > 0 {
+		width = max(t.opts.Width-len(begin), 1)
+	}
+	for _, part := range screen.Wrap(said, width) {
+		t.line("%s%s", begin, part)
+		begin = strings.Repeat(" ", len(begin))
+	}
+}
 
 func (t *text) summary(f Fleet) {
 	ready := func(states []State) Count {
@@ -286,7 +302,7 @@ func (t *text) problems(problems []Problem) {
 		if len(p.Clusters) > 0 {
 			where = " in " + t.names(p.Clusters)
 		}
-		t.line("  %2d  %s%s: %s", i+1, p.Object(), where, clip(Clean(p.text()), t.opts.Wide))
+		t.entry(i+1, p.Object()+where+": "+clip(Clean(p.text()), t.opts.Wide))
 		t.line("      next: %s", Clean(p.Next))
 	}
 	if left := len(problems) - most; left > 0 {
@@ -312,7 +328,7 @@ func (t *text) notes(notes []Note) {
 		most = len(notes)
 	}
 	for i, n := range notes[:min(most, len(notes))] {
-		t.line("  %2d  %s", i+1, strings.TrimPrefix(n.object()+": "+clip(Clean(n.Message), t.opts.Wide), ": "))
+		t.entry(i+1, strings.TrimPrefix(n.object()+": "+clip(Clean(n.Message), t.opts.Wide), ": "))
 		t.line("      next: %s", Clean(n.Next))
 	}
 	if left := len(notes) - most; left > 0 {

@@ -90,3 +90,21 @@ func TestWhenAnAgentWasHeard(t *testing.T) {
 		}
 	}
 }
+
+// TestNarrowScreen: what does not fit into a line of a screen goes on below it; a command
+// stays whole.
+func TestNarrowScreen(t *testing.T) {
+	f := Fleet{Problems: []Problem{{State: Failed, Kind: "Cluster", Name: "east", Message: strings.TrimSpace(strings.Repeat("word ", 12)), Next: strings.TrimSpace(strings.Repeat("command ", 8))}}}
+	var out strings.Builder
+	if err := f.Text(&out, TextOptions{Width: 50}); err != nil {
+		t.Fatal(err)
+	}
+	_, said, _ := strings.Cut(out.String(), "NOT READY\n")
+	want := `   1  Cluster east: word word word word word word
+      word word word word word word
+      next: command command command command command command command command
+`
+	if diff := cmp.Diff(want, said); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

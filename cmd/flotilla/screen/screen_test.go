@@ -1,9 +1,10 @@
-package overview
+package screen_test
 
 import (
 	"os"
 	"testing"
 
+	"github.com/flotilla-io/flotilla/cmd/flotilla/screen"
 	"github.com/flotilla-io/flotilla/internal/pty"
 )
 
@@ -19,10 +20,10 @@ func TestWidth(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = reader.Close(), writer.Close() }()
-	if got := widthOf(terminal.Program); got != 80 {
+	if got := screen.Width(terminal.Program); got != 80 {
 		t.Errorf("a terminal of 80 columns has %d", got)
 	}
-	if got := widthOf(writer); got != 0 {
+	if got := screen.Width(writer); got != 0 {
 		t.Errorf("a pipe has %d columns", got)
 	}
 }
