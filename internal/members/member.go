@@ -93,12 +93,12 @@ func (m *Member) Doubt() { m.trust.Store(unproven) }
 // suspect withdraws the trust in the member until it has proved itself again.
 func (m *Member) suspect() {
 	if m.trust.CompareAndSwap(proven, unproven) {
-		m.alert()
+		alert(m)
 	}
 }
 
 // alert has somebody look how the member is, once however often it is called.
-func (m *Member) alert() {
+func alert(m *Member) {
 	select {
 	case m.suspects <- struct{}{}:
 	default:
@@ -258,7 +258,7 @@ func connect(target Target, o Options, tell Handler) (*Member, error) {
 	}
 	// One request that was not answered is no reason to keep all others from the
 	// member: somebody looks whether it is still there.
-	m.wire, err = wire.New(target.Config, wire.Options{Clock: o.Clock, Timeout: o.RequestTimeout, Gone: m.suspect, Slow: m.alert, Gate: o.Gate})
+	m.wire, err = wire.New(target.Config, wire.Options{Clock: o.Clock, Timeout: o.RequestTimeout, Gone: m.suspect, Slow: func() { alert(m) }, Gate: o.Gate})
 	if err != nil {
 		return nil, err
 	}

@@ -125,7 +125,7 @@ func (r *Registry) Connect(target Target) (*Member, error) {
 		if err != nil {
 			return nil, err
 		}
-		old.member.alert() // it may be well now
+		alert(old.member) // it may be well now
 		old.print = is
 		return old.member, nil
 	}
@@ -174,7 +174,7 @@ func (r *Registry) Answered(cluster string, asked time.Time, within time.Duratio
 	if last := m.answered.Load(); last != nil && m.clock.Since(last.at) <= within && !last.at.Before(asked) {
 		return last.since, true, true
 	}
-	m.alert()
+	alert(m)
 	return time.Time{}, false, true
 }
 

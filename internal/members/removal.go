@@ -3,6 +3,7 @@ package members
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -66,4 +67,27 @@ func (s sender) delete(ctx context.Context, gvk schema.GroupVersionKind, key typ
 		return nil, err
 	}
 	return result.Raw()
+}
+
+// Served returns the kind in a version that the member serves: as it is given where it
+// serves that, or else in another one, which has the same objects. ErrNotServed says that
+// it serves none.
+func (m *Member) Served(ctx context.Context, gvk schema.GroupVersionKind) (schema.GroupVersionKind, error) {
+	_, err := m.own().kind(ctx, gvk)
+	if !errors.Is(err, ErrNotServed) || gvk.Group == "" {
+		return gvk, err
+	}
+	var group metav1.APIGroup
+	if err := m.clients.Discovery().RESTClient().Get().AbsPath("/apis", gvk.Group).Do(ctx).Into(&group); apierrors.IsNotFound(err) {
+		return gvk, fmt.Errorf("%w: %s", ErrNotServed, gvk)
+	} else if err != nil {
+		return gvk, fmt.Errorf("read the versions of group %s: %w", gvk.Group, err)
+	}
+	for _, version := range group.Versions {
+		other := gvk.GroupKind().WithVersion(version.Version)
+		if _, err := m.own().kind(ctx, other); !errors.Is(err, ErrNotServed) {
+			return other, err
+		}
+	}
+	return gvk, fmt.Errorf("%w: %s", ErrNotServed, gvk)
 }

@@ -1,12 +1,15 @@
 package members_test
 
 import (
+	"errors"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/internal/members"
 )
 
 // TestWhatIsGoneOnceItIsDeleted: a member says itself whether something stays for a while.
@@ -39,6 +42,31 @@ func TestWhatIsGoneOnceItIsDeleted(t *testing.T) {
 				if err := env.Hub.Patch(t.Context(), tc.obj, free); err != nil {
 					t.Error(err)
 				}
+			}
+		})
+	}
+}
+
+// TestServed: a kind is found in a version that is served, whichever was asked for.
+func TestServed(t *testing.T) {
+	_, m, _ := joined(t)
+	for name, tc := range map[string]struct {
+		asked, want schema.GroupVersionKind
+		missing     bool
+	}{
+		"the version that was asked for": {
+			asked: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, want: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},
+		},
+		"another one": {
+			asked: schema.GroupVersionKind{Group: "apps", Version: "v1beta1", Kind: "Deployment"}, want: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},
+		},
+		"a kind that the group lacks": {asked: schema.GroupVersionKind{Group: "apps", Version: "v1beta1", Kind: "Widget"}, missing: true},
+		"a group that is not there":   {asked: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, missing: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := m.Served(t.Context(), tc.asked)
+			if errors.Is(err, members.ErrNotServed) != tc.missing || err != nil && !tc.missing || !tc.missing && got != tc.want {
+				t.Errorf("it is served as %s, %v", got, err)
 			}
 		})
 	}

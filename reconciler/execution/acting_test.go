@@ -170,7 +170,8 @@ func TestARightThatIsOnItsWay(t *testing.T) {
 			if _, err := l.carry(t.Context(), s); err != nil || s.failed[0] != nil {
 				t.Fatal(err, s.failed)
 			}
-			waits, tried := len(l.line.WaitingFor(func(line.Cause) bool { return true })) > 0, l.line.Retries.NumRequeues(workKey)
+			tried := l.line.Retries.NumRequeues(workKey)
+			waits := waits(l, func(line.Cause) bool { return true })
 			if waits != tc.waits || tried > 0 != tc.waits {
 				t.Errorf("it waits: %v, after %d tries; want %v", waits, tried, tc.waits)
 			}

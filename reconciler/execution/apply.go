@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -109,7 +110,7 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	case await:
 		return loop.Next{}, &blocked{cause: line.Cause{Event: line.OnSync, Kind: m.gvk}, after: safetyNet, err: fmt.Errorf("the watch of %s is not synced", m.gvk)}
 	case keep:
-		return loop.Next{}, outcome.Kept(m.title(), record.Desired, m.hash, !observed.DeletionTimestamp.IsZero())
+		return kept(s, m, record, observed)
 	case correct, restore:
 		if reports(s.work) {
 			found, err := l.drift.inspect(ctx, s, m, observed)
@@ -156,6 +157,18 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	}
 	return loop.Next{}, nil
 }
+
+// kept judges an object that is left as it is.
+func kept(s *state, m *manifest, record workv1alpha1.AppliedHash, observed *members.Observed) (loop.Next, error) {
+	err := outcome.Kept(m.title(), record.Desired, m.hash, !observed.DeletionTimestamp.IsZero(), reports(s.work))
+	if err != nil && observed.Work != s.key { // nobody tells of its end
+		return loop.Next{After: soon}, err
+	}
+	return loop.Next{}, err
+}
+
+// soon is when an object is looked at again that names somebody else and goes.
+const soon = 5 * time.Second
 
 // opens lets go on what waited for the manifest that was sent: for its namespace, or for
 // the rights that it gives.

@@ -1,7 +1,6 @@
 package execution
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/tenure"
@@ -39,7 +40,7 @@ func (l *lane) discard(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	parsed := l.ledger.manifests(s.work)
 	parsed = slices.Concat(parsed, l.ledger.leftovers(s.work, parsed))
-	var stays error // why the first one that is being deleted is still there
+	var stays, refused error // why the first one is still there
 	for i := range parsed {
 		if parsed[i].err != nil {
 			continue
@@ -48,25 +49,41 @@ func (l *lane) discard(ctx context.Context, s *state) (loop.Next, error) {
 		switch {
 		case outcome.IsPaused(err):
 			return loop.Next{}, &blocked{cause: line.Cause{Event: line.OnRetry}, after: safetyNet, err: err}
-		case outcome.IsTerminating(err):
-			stays = cmp.Or(stays, warden{l}.explain(ctx, s, &parsed[i], err))
-		case err != nil:
-			return loop.Next{}, warden{l}.tell(ctx, s, fmt.Errorf("remove %s %s: %w", parsed[i].gvk.Kind, parsed[i].key, err))
+		case errors.As(err, new(*blocked)):
+			return loop.Next{}, err
+		case outcome.IsTerminating(err) && stays == nil:
+			stays = warden{l}.explain(ctx, s, &parsed[i], err)
+		case !outcome.IsTerminating(err) && err != nil && refused == nil:
+			refused = fmt.Errorf("remove %s %s: %w", parsed[i].gvk.Kind, parsed[i].key, err)
 		}
 	}
-	if stays != nil { // the watch tells when it is gone
-		return loop.Next{}, &blocked{cause: line.Cause{Event: line.OnRetry}, err: warden{l}.tell(ctx, s, stays)}
+	if refused != nil { // somebody has to act
+		stays = refused
 	}
-	return loop.Next{}, nil
+	if stays == nil {
+		return loop.Next{}, nil
+	}
+	after := min(l.line.Retries.When(s.key), longestRemoval) // the watch tells when it is gone
+	return loop.Next{}, &blocked{cause: line.Cause{Event: line.OnRetry}, after: after, err: warden{l}.tell(ctx, s, stays)}
 }
+
+// longestRemoval is how long a Work waits at most until its removal is tried again: what
+// keeps an object may go without a word.
+const longestRemoval = 30 * time.Second
 
 // discardOne has the member remove the object of a manifest, and errs while it is not
 // gone. It asks the member itself about an object that the watch does not have: the
 // watch may be behind, and once the Work is gone nobody comes back.
 func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
-	observed, presence := s.member.Read(m.gvk, m.key)
+	kind := m.gvk
+	observed, presence := s.member.Read(kind, m.key)
 	if presence != members.Present {
-		live, err := s.member.Get(ctx, m.gvk, m.key)
+		live, err := s.member.Get(ctx, kind, m.key)
+		if errors.Is(err, members.ErrNotServed) { // that version is not; another one has the same objects
+			if kind, err = s.member.Served(ctx, kind); err == nil {
+				live, err = s.member.Get(ctx, kind, m.key)
+			}
+		}
 		switch {
 		case apierrors.IsNotFound(err) || errors.Is(err, members.ErrNotServed):
 			return nil
@@ -75,7 +92,7 @@ func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 		}
 		observed = members.Marks(live)
 	}
-	if !observed.Managed || !s.named(observed) {
+	if !observed.Managed || !s.named(observed) || recalled(s.work) {
 		return nil
 	}
 	if observed.Work != s.key {
@@ -90,29 +107,32 @@ func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 	if slices.ContainsFunc(s.objects, func(o *members.Observed) bool { return o != nil && o.UID == observed.UID }) {
 		return nil // asked for under another group
 	}
-	if heir, ok := l.holders.heir(ctx, s, m); ok {
-		log.FromContext(ctx).Info("Left to another Work", "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name, "heir", heir)
-		return nil
-	}
 	if !observed.DeletionTimestamp.IsZero() {
 		return s.terminating(m)
+	}
+	heir, ok, err := l.holders.heir(ctx, s, m)
+	if err != nil {
+		return err
+	}
+	if ok {
+		log.FromContext(ctx).Info("Left to another Work", "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name, "heir", heir)
+		return nil
 	}
 	if l.options.held(l.cluster) {
 		return &outcome.Paused{Verb: "remove", Title: m.title()}
 	}
 	preserve := s.preserves()
 	if !preserve {
-		var err error
 		if preserve, err = (warden{l}).spare(ctx, s, m); err != nil {
 			return err
 		}
 	}
-	verb, gone, err := "Left in place", true, error(nil)
+	verb, gone := "Left in place", true
 	if preserve {
-		err = s.member.Patch(ctx, m.gvk, m.key, marks.Unset(observed.UID))
+		err = s.member.Patch(ctx, kind, m.key, marks.Unset(observed.UID))
 	} else {
 		verb = "Removed"
-		gone, err = s.member.Delete(ctx, m.gvk, m.key, observed.UID)
+		gone, err = s.member.Delete(ctx, kind, m.key, observed.UID)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return l.unreachable(err)
@@ -122,6 +142,11 @@ func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 		return s.terminating(m)
 	}
 	return nil
+}
+
+// recalled says whether what a Work made that is being deleted is asked for again.
+func recalled(work *workv1alpha1.Work) bool {
+	return work.Annotations[workv1alpha2.WantedAgainAnnotation] == "true"
 }
 
 // preserves says whether what the Work has sent is to stay when it goes.
@@ -195,6 +220,11 @@ func (l warden) tell(ctx context.Context, s *state, why error) error {
 	}
 	if err := l.guard.Tell(ctx, s.work, why); err != nil {
 		return err
+	}
+	if s.beside { // from now on it is to be seen that it goes
+		if err := l.parting.Mark(ctx, s.work); err != nil {
+			return err
+		}
 	}
 	return why
 }

@@ -70,7 +70,7 @@ func TestRulesThatDoNotAnswer(t *testing.T) {
 				if _, err := l.next(t.Context(), s, next, s.problem(), l.line.Begin(workKey)); err != nil {
 					t.Fatal(err)
 				}
-				if len(l.line.WaitingFor(func(c line.Cause) bool { return c == line.Cause{Event: line.OnSync, Kind: deployments} })) != 1 {
+				if !waits(l, func(c line.Cause) bool { return c == line.Cause{Event: line.OnSync, Kind: deployments} }) {
 					t.Error("does not wait for the watch")
 				}
 			}

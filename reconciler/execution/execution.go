@@ -77,6 +77,7 @@ type member interface {
 type reader interface {
 	Read(gvk schema.GroupVersionKind, key types.NamespacedName) (*members.Observed, members.Presence)
 	Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error)
+	Served(ctx context.Context, gvk schema.GroupVersionKind) (schema.GroupVersionKind, error)
 	Autoscaled(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (bool, error)
 	Standing() claims.Standing
 }
@@ -238,16 +239,22 @@ func (r *Reconciler) workSeen(before, after any) {
 	if !ok {
 		return
 	}
+	key := client.ObjectKeyFromObject(work)
+	lane := r.laneOf(key)
+	if lane != nil {
+		lane.holders.note(work)
+	}
 	ours := r.wrote.Observed(work) || r.options.Serves == nil
 	if was, ok := before.(*workv1alpha1.Work); ok && ours && was.Generation == work.Generation && was.UID == work.UID &&
-		was.DeletionTimestamp.IsZero() == work.DeletionTimestamp.IsZero() && reports(was) == reports(work) && guard.Allowed(was) == guard.Allowed(work) &&
+		was.DeletionTimestamp.IsZero() == work.DeletionTimestamp.IsZero() && reports(was) == reports(work) && guard.Allowed(was) == guard.Allowed(work) && recalled(was) == recalled(work) &&
 		was.Annotations[workv1alpha2.AppliedByAnnotation] == work.Annotations[workv1alpha2.AppliedByAnnotation] {
 		return
 	}
-	key := client.ObjectKeyFromObject(work)
-	if lane := r.laneOf(key); lane != nil {
+	if lane != nil {
 		lane.line.Add(key)
-		lane.line.Free(key)
+		if work.DeletionTimestamp.IsZero() { // else it has its objects until it is gone
+			lane.line.Free(key)
+		}
 		return
 	}
 	if orphans := r.lane(""); orphans != nil && !work.DeletionTimestamp.IsZero() {

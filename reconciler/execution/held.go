@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +17,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
 )
@@ -31,7 +35,7 @@ type heldError struct {
 
 // Error names the Work that has it.
 func (e *heldError) Error() string {
-	return fmt.Sprintf("%s is held by the Work %s, and one object comes from one Work only: take it out of one of the two, or have an override name them differently",
+	return fmt.Sprintf("%s is held by the Work %s, and one object comes from one Work only: take it out of one of the two",
 		e.manifest.title(), e.holder)
 }
 
@@ -40,11 +44,44 @@ func (e *heldError) cause() line.Cause {
 	return line.Cause{Event: line.OnHolder, Kind: e.manifest.gvk, Object: e.manifest.key, Holder: e.holder}
 }
 
-// holders knows which Works of a lane have an object, and which wait for it.
+// holders knows which Works of a lane ask for an object.
 type holders struct {
 	loop   *Reconciler
 	ledger *ledger
-	line   *line.Line
+
+	mu sync.Mutex
+	// byHand are the Works that no binding made: they may ask for anything. All others are
+	// named after their one object.
+	byHand map[client.ObjectKey]bool
+}
+
+// note takes a Work in.
+func (h *holders) note(work *workv1alpha1.Work) {
+	_, made := bindings.OwnerOf(work)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if key := client.ObjectKeyFromObject(work); made {
+		delete(h.byHand, key)
+	} else {
+		h.byHand[key] = true
+	}
+}
+
+func (h *holders) forget(key client.ObjectKey) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.byHand, key)
+}
+
+// mayAsk returns the Works of a namespace that may ask for the object of a manifest, sorted
+// behind the one that is named after it.
+func (h *holders) mayAsk(namespace string, m *manifest) []client.ObjectKey {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	named := client.ObjectKey{Namespace: namespace, Name: workv1alpha2.WorkName(m.gvk.Kind, m.key.Name, m.key.Namespace)}
+	former := client.ObjectKey{Namespace: namespace, Name: workv1alpha2.FormerWorkName(m.gvk.Kind, m.key.Name, m.key.Namespace)}
+	others := slices.SortedFunc(maps.Keys(h.byHand), func(a, b client.ObjectKey) int { return strings.Compare(a.String(), b.String()) })
+	return append([]client.ObjectKey{named, former}, others...)
 }
 
 // rival returns a *heldError if another Work has an object that says of itself
@@ -100,25 +137,23 @@ func (h *holders) freed(ctx context.Context, err error) bool {
 	return err == nil && !asks
 }
 
-// heir returns a Work that waits for the object of a manifest to be let go by
-// the Work that is leaving, or takes its place under another name, and stays itself;
-// none if ok is false.
-func (h *holders) heir(ctx context.Context, s *state, m *manifest) (heir client.ObjectKey, ok bool) {
-	heirs := h.line.WaitingFor((&heldError{manifest: m, holder: s.key}).same)
-	if now := workv1alpha2.WorkNamed(s.key.Name, m.gvk.Kind, m.key.Name, m.key.Namespace); now != s.key.Name {
-		heirs = append(heirs, client.ObjectKey{Namespace: s.key.Namespace, Name: now})
-	}
-	for _, key := range heirs {
+// heir returns a Work that asks for the object of a manifest, which the given one lets go
+// of, and stays itself; none if ok is false.
+func (h *holders) heir(ctx context.Context, s *state, m *manifest) (heir client.ObjectKey, ok bool, err error) {
+	for _, key := range h.mayAsk(s.key.Namespace, m) {
+		if key == s.key {
+			continue
+		}
 		work := &workv1alpha1.Work{}
-		if err := h.loop.hub.Get(ctx, key, work, unsafeGet); err == nil && h.loop.parting.Stays(ctx, work) && slices.ContainsFunc(h.ledger.manifests(work), m.same) {
-			return key, true
+		switch err := h.loop.hub.Get(ctx, key, work, unsafeGet); {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return key, false, fmt.Errorf("read work %s: %w", key, err)
+		case slices.ContainsFunc(h.ledger.manifests(work), m.same) && h.loop.parting.Stays(ctx, work):
+			return key, true, nil
 		}
 	}
-	return client.ObjectKey{}, false
-}
-
-func (e *heldError) same(c line.Cause) bool {
-	return c.Event == line.OnHolder && c.Holder == e.holder && c.Object == e.manifest.key && c.Kind.GroupKind() == e.manifest.gvk.GroupKind()
+	return client.ObjectKey{}, false, nil
 }
 
 // same says whether another manifest is about the same object.

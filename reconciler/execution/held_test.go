@@ -45,7 +45,8 @@ type yard struct {
 	told  []string                   // who applied what, who removed it
 	uids  int
 
-	refuses error // why nothing is removed
+	refuses error  // why nothing is removed
+	served  string // the only version that is; empty for any
 }
 
 func (y *yard) Read(schema.GroupVersionKind, types.NamespacedName) (*members.Observed, members.Presence) {
@@ -65,11 +66,21 @@ func (y *yard) observed() *members.Observed {
 	return out
 }
 
-func (y *yard) Get(_ context.Context, _ schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+func (y *yard) Get(_ context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error) {
+	if y.served != "" && gvk.Version != y.served {
+		return nil, fmt.Errorf("%w: %s", members.ErrNotServed, gvk)
+	}
 	if y.there == nil {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, key.Name)
 	}
 	return y.there.DeepCopy(), nil
+}
+
+func (y *yard) Served(_ context.Context, gvk schema.GroupVersionKind) (schema.GroupVersionKind, error) {
+	if y.served == "" {
+		return gvk, nil
+	}
+	return gvk.GroupKind().WithVersion(y.served), nil
 }
 
 func (y *yard) Autoscaled(context.Context, schema.GroupVersionKind, types.NamespacedName) (bool, error) {
@@ -158,6 +169,7 @@ func newTwoOf(t *testing.T, works ...client.Object) *two {
 	f.restart()
 	f.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(f.queue.ShutDown)
+	f.lane.load(t.Context(), workKey.Namespace) // before the queue is open: the test says who is looked at
 	f.lane.line.Open(f.queue)
 	return f
 }
@@ -237,7 +249,7 @@ func (f *two) told(want ...string) {
 }
 
 const heldByA = "Failed to apply all manifests (0/1): ConfigMap shop/settings is held by the Work karmada-es-eu-1/a, " +
-	"and one object comes from one Work only: take it out of one of the two, or have an override name them differently"
+	"and one object comes from one Work only: take it out of one of the two"
 
 func TestOfTwoWorksWithOneObjectOnlyTheFirstIsApplied(t *testing.T) {
 	for name, blind := range map[string]bool{"that the watch shows": false, "that the watch has not shown yet": true} {

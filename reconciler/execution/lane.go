@@ -90,7 +90,7 @@ func (r *Reconciler) newLane(cluster string) *lane {
 		ledger:     newLedger(),
 		pace:       pace.New(r.options.Clock),
 	}
-	l.holders = &holders{loop: r, ledger: l.ledger, line: l.line}
+	l.holders = &holders{loop: r, ledger: l.ledger, byHand: map[client.ObjectKey]bool{}}
 	l.drift = &inspector{
 		cluster: cluster, retention: r.retention, ledger: l.ledger, pace: l.pace, recorder: r.recorder, count: r.drifts,
 	}
@@ -148,6 +148,7 @@ func (l *lane) load(ctx context.Context, namespace string) {
 	for i := range works.Items {
 		work := &works.Items[i]
 		key := client.ObjectKeyFromObject(work)
+		l.holders.note(work)
 		if l.cluster == "" && (work.DeletionTimestamp.IsZero() || l.laneOf(key) != nil) {
 			continue
 		}
@@ -159,6 +160,7 @@ func (l *lane) load(ctx context.Context, namespace string) {
 func (l *lane) forget(key client.ObjectKey) {
 	l.line.Forget(key)
 	l.ledger.forget(key)
+	l.holders.forget(key)
 	l.pace.Forget(key)
 	l.held.Clear(key)
 }

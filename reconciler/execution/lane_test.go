@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 )
 
 func TestWhatALaneFindsWhenItOpens(t *testing.T) {
@@ -129,4 +130,13 @@ func TestWorksOfAMemberThatIsOutOfReach(t *testing.T) {
 			}
 		})
 	}
+}
+
+// waits reports whether a Work of the lane waits for what matches; it does no more.
+func waits(l *lane, match func(line.Cause) bool) bool {
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer queue.ShutDown()
+	l.line.Open(queue)
+	l.line.Release(match)
+	return queue.Len() > 0
 }

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
@@ -104,7 +103,7 @@ func (l tidier) run(ctx context.Context, s *state) (loop.Next, error) {
 	var kept []manifest
 	for i := range s.left {
 		m := &s.left[i]
-		err := l.abandon(ctx, s, m)
+		err := l.discardOne(ctx, s, m)
 		if b := (*blocked)(nil); errors.As(err, &b) {
 			s.blocked = b
 			return loop.Next{Done: true}, nil
@@ -123,35 +122,4 @@ func (l tidier) run(ctx context.Context, s *state) (loop.Next, error) {
 		l.ledger.removed(s.key)
 	}
 	return loop.Next{}, nil
-}
-
-// abandon removes an object, unless another Work asks for it: that gets it as it
-// stands.
-func (l tidier) abandon(ctx context.Context, s *state, m *manifest) error {
-	heir, wanted, err := l.holders.wanted(ctx, s, m)
-	if err != nil {
-		return err
-	}
-	if wanted {
-		log.FromContext(ctx).Info("Left to another Work", "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name, "heir", heir)
-		return nil
-	}
-	return l.discardOne(ctx, s, m)
-}
-
-// wanted returns a Work of the cluster that asks for the object of a manifest which
-// s does not ask for.
-func (h *holders) wanted(ctx context.Context, s *state, m *manifest) (client.ObjectKey, bool, error) {
-	var works workv1alpha1.WorkList
-	if err := h.loop.hub.List(ctx, &works, client.InNamespace(s.key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return client.ObjectKey{}, false, fmt.Errorf("list works: %w", err)
-	}
-	for i := range works.Items {
-		work := &works.Items[i]
-		key := client.ObjectKeyFromObject(work)
-		if key != s.key && slices.ContainsFunc(h.ledger.manifests(work), m.same) && h.loop.parting.Stays(ctx, work) {
-			return key, true, nil
-		}
-	}
-	return client.ObjectKey{}, false, nil
 }

@@ -76,6 +76,10 @@ func (e *edge) Get(_ context.Context, gvk schema.GroupVersionKind, key types.Nam
 	return e.live, nil
 }
 
+func (e *edge) Served(_ context.Context, gvk schema.GroupVersionKind) (schema.GroupVersionKind, error) {
+	return gvk, nil
+}
+
 func (e *edge) Autoscaled(_ context.Context, _ schema.GroupVersionKind, key types.NamespacedName) (bool, error) {
 	e.ask("autoscaled %s", key.Name)
 	return e.autoscaled, e.silent
@@ -167,6 +171,7 @@ func testLane(e *edge, clock *clocktesting.FakePassiveClock) *lane {
 		options:   defaults(Options{Clock: clock}),
 		recorder:  &events{},
 		drifts:    driftCounter(),
+		hub:       fake.NewClientBuilder().WithScheme(scheme.New()).Build(),
 	}
 	l := r.newLane("eu-1")
 	return l
@@ -294,7 +299,8 @@ func TestCarry(t *testing.T) {
 			failed: "is being deleted in the cluster",
 		},
 		"one that is on its way out and was never sent is waited for": {
-			edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })},
+			edge:   edge{presence: members.Present, observed: ours(going)},
+			failed: "Deployment shop/web is being deleted in the cluster by somebody: it is made once it is gone",
 		},
 		"an object of somebody else's is left alone": {
 			edge: edge{presence: members.Absent, live: parse(t, unmanaged)}, asked: []string{"make web", "get web"}, failed: "already exists in the cluster",

@@ -4,11 +4,17 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/members"
 )
 
 // blockedBy is what a Work says of why it does not go.
@@ -107,5 +113,110 @@ func TestWhatIsNotAskedForAnyMoreIsWaitedFor(t *testing.T) {
 	f.look("a")
 	if got := f.applied("a"); got != "applied" || len(f.work("a").Status.ManifestStatuses) != 0 {
 		t.Errorf("says once it is gone: %s, %v", got, f.work("a").Status.ManifestStatuses)
+	}
+}
+
+// leaves deletes a Work and tells the loop.
+func (f *two) leaves(name string) {
+	f.t.Helper()
+	was := f.work(name)
+	if err := f.hub.Delete(f.t.Context(), was); err != nil {
+		f.t.Fatal(err)
+	}
+	f.lane.workSeen(was, f.work(name))
+}
+
+// TestWhatAnotherAsksForIsNotRemoved: whoever waits for an object gets it as it stands,
+// though the loop hears first that the one that has it goes, and of the other nothing.
+func TestWhatAnotherAsksForIsNotRemoved(t *testing.T) {
+	for name, looks := range map[string][]string{
+		"the other has waited":                {"a", "b"},
+		"the other was not looked at as yet":  {"a"},
+		"nobody was looked at since it began": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newTwo(t)
+			f.look("a")
+			if len(looks) == 0 {
+				f.restart()
+			}
+			f.look(looks...)
+			f.leaves("a")
+			f.look("a")
+			if got := f.state("a"); got != "gone" {
+				t.Fatalf("the Work is %s", got)
+			}
+			f.lane.workGone(workNamed("a", "settings"))
+			f.look("b")
+			f.told("a applies uid-1", "b applies uid-1")
+		})
+	}
+}
+
+// TestAnHeirWaitsForWhatGoes: an object that is being deleted is nobody's to take over. Who
+// has it stays until it is gone, and who is next says so and makes it then.
+func TestAnHeirWaitsForWhatGoes(t *testing.T) {
+	f := newTwo(t)
+	f.look("a")
+	f.yard.there.SetFinalizers([]string{"example.com/a"})
+	f.yard.there.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
+	f.look("b")
+	f.leaves("a")
+	f.look("a", "b")
+	if got := [2]string{f.state("a"), f.applied("b")}; got != [2]string{"marked", heldByA} {
+		t.Errorf("while it goes: %q", got)
+	}
+	f.yard.there = nil
+	f.look("a")
+	f.queued()
+	f.lane.workGone(workNamed("a", "settings"))
+	if got := f.queued(); got != "b" {
+		t.Errorf("looked at once it is gone: %q", got)
+	}
+	f.look("b")
+	f.told("a applies uid-1", "b applies uid-2")
+}
+
+// TestWhatIsServedInAnotherVersionIsRemoved: the objects of a kind do not go with one of its
+// versions.
+func TestWhatIsServedInAnotherVersionIsRemoved(t *testing.T) {
+	f := newTwoOf(t, workNamed("a", "settings"))
+	f.look("a")
+	f.yard.blind, f.yard.served = true, "v2"
+	f.leaves("a")
+	f.look("a")
+	f.told("a applies uid-1", "removed uid-1")
+	if got := f.state("a"); got != "gone" {
+		t.Errorf("the Work is %s", got)
+	}
+}
+
+// TestWhatIsWantedAgainStays: for the Work that comes, under the marks that it has.
+func TestWhatIsWantedAgainStays(t *testing.T) {
+	f := newTwoOf(t, workNamed("a", "settings"))
+	f.look("a")
+	was := f.work("a")
+	was.Annotations = map[string]string{workv1alpha2.WantedAgainAnnotation: "true"}
+	if err := f.hub.Update(t.Context(), was); err != nil {
+		t.Fatal(err)
+	}
+	f.leaves("a")
+	f.look("a")
+	f.told("a applies uid-1")
+	if got := f.state("a"); got != "gone" {
+		t.Errorf("the Work is %s", got)
+	}
+}
+
+// TestARefusalHoldsNothingElse: what the cluster deletes goes, though it refuses another
+// object of the Work.
+func TestARefusalHoldsNothingElse(t *testing.T) {
+	work := testWork(manifestText)
+	work.Spec.Workload.Manifests = append(work.Spec.Workload.Manifests, work.Spec.Workload.Manifests[0])
+	e := &edge{presence: members.Present, observed: ours(asIs), refuse: errors.New("denied")}
+	l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	_, err := l.discard(t.Context(), &state{key: workKey, work: work, cluster: &clusterv1alpha1.Cluster{}, member: e})
+	if diff := cmp.Diff([]string{"delete web u", "delete web u"}, e.asked); diff != "" || err == nil {
+		t.Errorf("%v; asked (-want +got):\n%s", err, diff)
 	}
 }

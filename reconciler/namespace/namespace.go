@@ -220,7 +220,7 @@ func (r *Reconciler) bring(ctx context.Context, planned plan.WorkPlan) error {
 		return r.create(ctx, planned)
 	}
 	if !current.DeletionTimestamp.IsZero() {
-		return nil // its end brings the namespace back
+		return r.recall(ctx, current) // its end brings the namespace back
 	}
 	desired, changed := merged(current, planned.Work)
 	if !changed {
@@ -234,6 +234,28 @@ func (r *Reconciler) bring(ctx context.Context, planned plan.WorkPlan) error {
 	}
 	r.wrote.Wrote(desired)
 	log.FromContext(ctx).Info("Changed the work of a namespace", "cluster", planned.Cluster)
+	return nil
+}
+
+// recall has a Work that is being deleted leave the namespace where it is: it was made
+// anew meanwhile, and what is in it may be what it is to hold.
+func (r *Reconciler) recall(ctx context.Context, leaving *workv1alpha1.Work) error {
+	if leaving.Annotations[workv1alpha2.WantedAgainAnnotation] == "true" {
+		return nil
+	}
+	recalled := leaving.DeepCopy()
+	if recalled.Annotations == nil {
+		recalled.Annotations = map[string]string{}
+	}
+	recalled.Annotations[workv1alpha2.WantedAgainAnnotation] = "true"
+	if err := r.hub.Patch(ctx, recalled, client.MergeFrom(leaving)); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("recall the work %s: %w", client.ObjectKeyFromObject(leaving), err)
+	}
+	r.wrote.Wrote(recalled)
+	log.FromContext(ctx).Info("The namespace is wanted again: its work leaves it in place", "work", client.ObjectKeyFromObject(leaving))
 	return nil
 }
 

@@ -15,9 +15,12 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-func TestAWorkThatIsRemovedSoonAfterItWasMadeIsMadeAgain(t *testing.T) {
+// shop is a hub with one cluster and one namespace, a loop, and what a look of it makes.
+func shop(t *testing.T) (client.Client, *Reconciler, func() []workv1alpha1.Work) {
+	t.Helper()
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(
 		&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "karmada-es-eu-1"}},
@@ -35,6 +38,28 @@ func TestAWorkThatIsRemovedSoonAfterItWasMadeIsMadeAgain(t *testing.T) {
 		}
 		return works.Items
 	}
+	return hub, r, look
+}
+
+// TestANamespaceThatIsMadeAnew: the Work that was to remove it is told that it is wanted
+// again, once.
+func TestANamespaceThatIsMadeAnew(t *testing.T) {
+	hub, _, look := shop(t)
+	leaving := look()[0]
+	if err := hub.Delete(t.Context(), &leaving); err != nil {
+		t.Fatal(err)
+	}
+	told := look()[0]
+	if told.Annotations[workv1alpha2.WantedAgainAnnotation] != "true" || told.DeletionTimestamp.IsZero() {
+		t.Errorf("the Work: %v", told.ObjectMeta)
+	}
+	if again := look()[0]; again.ResourceVersion != told.ResourceVersion {
+		t.Error("it is told twice")
+	}
+}
+
+func TestAWorkThatIsRemovedSoonAfterItWasMadeIsMadeAgain(t *testing.T) {
+	hub, r, look := shop(t)
 	works := look()
 	if len(works) != 1 {
 		t.Fatalf("works: %v", works)

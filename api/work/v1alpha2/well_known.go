@@ -99,6 +99,10 @@ const (
 	// propagated, or on its Work, says with "true" that in members it is deleted with
 	// all that others have in it.
 	AllowCascadeAnnotation = "propagation.flotilla.io/allow-cascade"
+	// WantedAgainAnnotation on a Work that is being deleted says with "true" that what it
+	// made is asked for again meanwhile: it stays in the member as it is, for the Work that
+	// comes.
+	WantedAgainAnnotation = "propagation.flotilla.io/wanted-again"
 	// AppliedByAnnotation says who applied a template or an override, and on a Work
 	// all whose word is in its manifests: authors, as JSON. Admission writes it; none is
 	// the control plane and its administrators.

@@ -1,8 +1,6 @@
 package line
 
 import (
-	"slices"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -121,20 +119,6 @@ func (l *Line) Wait(key client.ObjectKey, c Cause, since int) bool {
 	}
 	l.waiting[key] = c
 	return true
-}
-
-// WaitingFor returns the Works whose cause matches.
-func (l *Line) WaitingFor(match func(Cause) bool) []client.ObjectKey {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var out []client.ObjectKey
-	for key, c := range l.waiting {
-		if match(c) {
-			out = append(out, key)
-		}
-	}
-	slices.SortFunc(out, func(a, b client.ObjectKey) int { return strings.Compare(a.String(), b.String()) })
-	return out
 }
 
 // Free puts the Works back in the queue that wait for another to let go of an

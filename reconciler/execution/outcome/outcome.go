@@ -66,13 +66,18 @@ func Taken(title, by string, isNamespace bool) error {
 	return fmt.Errorf("%s: %s, or set conflictResolution to Overwrite in the policy", found, first)
 }
 
-// Kept says what is wrong with an object that is left as it is: nothing, unless it was sent
-// and is being deleted in its cluster. Whoever holds it there may take any time.
-func Kept(title, sent, wanted string, leaving bool) error {
-	if sent == "" || !leaving {
+// Kept says what is wrong with an object that is left as it is: nothing, unless it is being
+// deleted in its cluster. Whoever holds it there may take any time. Reported says that what
+// is sent already is not made anew.
+func Kept(title, sent, wanted string, leaving, reported bool) error {
+	switch {
+	case !leaving:
 		return nil
-	}
-	if sent == wanted {
+	case sent == "":
+		return fmt.Errorf("%s is being deleted in the cluster by somebody: it is made once it is gone; if it stays, look at its finalizers there", title)
+	case sent == wanted && reported:
+		return fmt.Errorf("%s is being deleted in the cluster, and drift is left as it is: nothing makes it anew before it changes here", title)
+	case sent == wanted:
 		return fmt.Errorf("%s is being deleted in the cluster: it is made anew once it is gone; if it stays, look at its finalizers there", title)
 	}
 	return fmt.Errorf("%s is being deleted in the cluster: its latest version is made once it is gone; if it stays, look at its finalizers there", title)

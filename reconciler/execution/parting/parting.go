@@ -128,3 +128,13 @@ func (p Parting) End(ctx context.Context, work *workv1alpha1.Work) error {
 	p.wrote.Deleted(work)
 	return nil
 }
+
+// Mark has a Work that goes beside its binding say itself that it is being deleted: it takes
+// long, and who looks at Works is to see it.
+func (p Parting) Mark(ctx context.Context, work *workv1alpha1.Work) error {
+	err := p.hub.Delete(ctx, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.Namespace, Name: work.Name}}, client.Preconditions{UID: ptr.To(work.UID)})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("mark work %s: %w", client.ObjectKeyFromObject(work), err)
+	}
+	return nil
+}
