@@ -35,6 +35,7 @@ func TestChange(t *testing.T) {
 		{"what would be wrong is refused", testRefused},
 		{"a dry run says what would be made and makes nothing", testDryRun},
 		{"what runs is taken over with what it needs, and nothing restarts", testPromoted},
+		{"what is printed are whole manifests", testPrinted},
 		{"what is taken over is refused", testAgain},
 		{"what was cut off half way goes on from what is there", testCutOff},
 		{"what is given back goes on running, and is nobody's", testUndone},

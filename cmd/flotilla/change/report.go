@@ -7,8 +7,11 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/yaml"
 
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/internal/promotion"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
@@ -56,22 +59,48 @@ func (p *promoteFlags) print(cmd *cobra.Command, planned *promotion.Promotion) e
 		}
 		manifest := item.Template.DeepCopy()
 		plan.Prune(manifest)
+		propagation.Unclaim(manifest)
 		all = append(all, manifest.Object)
 	}
 	if planned.Policy != nil {
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(planned.Policy)
+		content, err := policyManifest(planned.Policy)
 		if err != nil {
 			return err
 		}
-		delete(content, "status")
 		all = append(all, content)
 	}
 	for _, content := range all {
 		for _, field := range []string{"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid", "finalizers"} {
 			unstructured.RemoveNestedField(content, "metadata", field)
 		}
+		for _, field := range []string{"labels", "annotations"} {
+			if left, _, _ := unstructured.NestedMap(content, "metadata", field); len(left) == 0 {
+				unstructured.RemoveNestedField(content, "metadata", field)
+			}
+		}
 	}
 	return write(cmd, p.output, all)
+}
+
+// policyManifest is a policy as it is written to a file: with its kind, which clients take
+// off what a server answers, and without the label by which the control plane knows it.
+func policyManifest(policy policyv1alpha1.Policy) (map[string]any, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(policy)
+	if err != nil {
+		return nil, err
+	}
+	gvk, err := apiutil.GVKForObject(policy, scheme.New())
+	if err != nil {
+		return nil, err
+	}
+	manifest := &unstructured.Unstructured{Object: content}
+	manifest.SetGroupVersionKind(gvk)
+	delete(content, "status")
+	labels := manifest.GetLabels()
+	delete(labels, policyv1alpha1.PropagationPolicyPermanentIDLabel)
+	delete(labels, policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel)
+	manifest.SetLabels(labels)
+	return content, nil
 }
 
 func write(cmd *cobra.Command, format string, all []map[string]any) error {
