@@ -8,7 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -79,6 +82,28 @@ func Exactly(names ...string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// Taken says of an error of an address that another program listens at which flag chooses
+// another. Flags hold addresses by the names of their flags. Other errors, and nil, it returns
+// as they are.
+func Taken(err error, flags map[string]string) error {
+	var op *net.OpError
+	if !errors.Is(err, syscall.EADDRINUSE) || !errors.As(err, &op) || op.Addr == nil {
+		return err
+	}
+	_, taken, _ := net.SplitHostPort(op.Addr.String())
+	var names []string
+	for name, address := range flags {
+		if _, port, _ := net.SplitHostPort(address); port == taken {
+			names = append(names, "--"+name)
+		}
+	}
+	if len(names) == 0 {
+		return err
+	}
+	slices.Sort(names)
+	return fmt.Errorf("%w; choose another %s", op, strings.Join(names, " and ")) // without what libraries were about
 }
 
 // oneLine folds what is spread over several lines.

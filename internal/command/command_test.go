@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,6 +54,39 @@ func TestRun(t *testing.T) {
 				t.Errorf("standard error (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestTaken(t *testing.T) {
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	address := listener.Addr().String()
+	_, busy := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+	busy = fmt.Errorf("set up the loops: %w", busy)
+	other := errors.New("the disk is full")
+	const said = "bind: address already in use"
+	cases := map[string]struct {
+		err   error
+		flags map[string]string
+		want  string
+	}{
+		"the flag that the address is of is named": {busy, map[string]string{"health": address, "metrics": "127.0.0.1:1", "off": "0"}, "listen tcp " + address + ": " + said + "; choose another --health"},
+		"two flags that say the same are both":     {busy, map[string]string{"health": address, "metrics": address}, "listen tcp " + address + ": " + said + "; choose another --health and --metrics"},
+		"an address that no flag says is left":     {busy, map[string]string{"health": "127.0.0.1:1"}, "set up the loops: listen tcp " + address + ": " + said},
+		"another error is left":                    {other, map[string]string{"health": address}, "the disk is full"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := command.Taken(tc.err, tc.flags); got.Error() != tc.want || !errors.Is(tc.err, errors.Unwrap(got)) && got != tc.err {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+	if err := command.Taken(nil, nil); err != nil {
+		t.Errorf("of nothing it says %v", err)
 	}
 }
 

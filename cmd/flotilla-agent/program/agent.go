@@ -26,6 +26,7 @@ import (
 	"github.com/flotilla-io/flotilla/agent/uplink"
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/setback"
 	"github.com/flotilla-io/flotilla/internal/telemetry"
@@ -58,10 +59,15 @@ func (o *options) run(ctx context.Context, log logr.Logger) error {
 	for {
 		err := o.once(ctx, log)
 		if !occupied(err) || ctx.Err() != nil {
-			return err
+			return command.Taken(err, o.listening())
 		}
 		log.Info("The loops have stopped", "reason", err.Error())
 	}
+}
+
+// listening are the addresses that the agent serves at, by their flags.
+func (o *options) listening() map[string]string {
+	return map[string]string{"metrics-bind-address": o.metrics, "health-probe-bind-address": o.health}
 }
 
 // once runs the agent until ctx ends, or another agent acts in the cluster.

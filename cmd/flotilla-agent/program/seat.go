@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/setback"
 	"github.com/flotilla-io/flotilla/internal/tenure"
 	"github.com/flotilla-io/flotilla/policies/claims"
@@ -62,7 +63,7 @@ func (o *options) idle(ctx context.Context, log logr.Logger, holder string) (sto
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.health)
 	if err != nil {
-		log.Error(err, "the health of this agent is not served while it waits")
+		log.Error(command.Taken(err, o.listening()), "the health of this agent is not served while it waits")
 		return func() {}
 	}
 	mux := http.NewServeMux()

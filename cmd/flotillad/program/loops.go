@@ -182,7 +182,8 @@ func (o *loopOptions) warn(out io.Writer) {
 
 // run runs the loops against the hub until ctx ends. Loops that lose their lease are
 // made anew, to wait for it again.
-func (o *loopOptions) run(ctx context.Context, cfg *rest.Config) error {
+func (o *loopOptions) run(ctx context.Context, cfg *rest.Config) (err error) {
+	defer func() { err = command.Taken(err, o.listening()) }()
 	ctx = logr.NewContext(ctx, o.log)
 	listener, err := o.listen(ctx)
 	if err != nil {
@@ -202,6 +203,14 @@ func (o *loopOptions) run(ctx context.Context, cfg *rest.Config) error {
 		if err := hub.Await(ctx, cfg); err != nil {
 			return nil // ctx ended
 		}
+	}
+}
+
+// listening are the addresses that the loops serve at, by their flags.
+func (o *loopOptions) listening() map[string]string {
+	return map[string]string{
+		"metrics-bind-address": o.addresses.metrics, "health-probe-bind-address": o.addresses.health,
+		"profiling-bind-address": o.addresses.profiled(), "artifact-address": o.sources.artifactAddress,
 	}
 }
 
