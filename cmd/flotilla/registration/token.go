@@ -168,22 +168,23 @@ func (c *creation) line(ctx context.Context, errOut io.Writer) (func(token strin
 	if err != nil {
 		return nil, fleet.Describe(err)
 	}
-	hash, err := authorityHash(ctx, cfg)
+	hub, err := readPublished(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	address, err := url.Parse(cfg.Host)
-	if err != nil || address.Host == "" {
+	here, err := url.Parse(cfg.Host)
+	if err != nil || here.Host == "" {
 		return nil, fmt.Errorf("the kubeconfig leads to %q, which is no address", cfg.Host)
 	}
-	if isLoopback(address.Hostname()) {
-		_, _ = fmt.Fprintf(errOut, "warning: %s is this machine alone: elsewhere put the address of the control plane in its place, which flotillad serve knows by --advertise-host\n", address.Host)
+	hash, address := hub.hash, hub.elsewhere(here.Host)
+	if isLoopback(address) {
+		_, _ = fmt.Fprintf(errOut, "warning: %s is this machine alone: elsewhere put the address of the control plane in its place, or start flotillad serve with it as --advertise-host\n", address)
 	}
 	return func(token string) string {
 		if c.print == printAgent { // KUBECONFIG is the reader's to fill in: it leads to the member
-			return fmt.Sprintf("flotilla-agent --cluster-name %s --hub-endpoint %s --bootstrap-token %s --discovery-token-ca-cert-hash %s --kubeconfig KUBECONFIG", c.opts.Cluster, address.Host, token, hash)
+			return fmt.Sprintf("flotilla-agent --cluster-name %s --hub-endpoint %s --bootstrap-token %s --discovery-token-ca-cert-hash %s --kubeconfig KUBECONFIG", c.opts.Cluster, address, token, hash)
 		}
-		out := fmt.Sprintf("flotilla register %s --token %s --discovery-token-ca-cert-hash %s", address.Host, token, hash)
+		out := fmt.Sprintf("flotilla register %s --token %s --discovery-token-ca-cert-hash %s", address, token, hash)
 		if c.opts.Cluster != "" {
 			out += " --cluster-name " + c.opts.Cluster
 		}
