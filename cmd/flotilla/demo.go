@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/registration"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
 	"github.com/flotilla-io/flotilla/internal/demo"
 )
 
@@ -40,13 +40,12 @@ stays for you to look around. Ctrl-C stops and removes everything.`,
 				defer os.RemoveAll(base)
 				dir = filepath.Join(base, "fleet")
 			}
-			out, isFile := cmd.OutOrStdout().(*os.File)
 			return demo.Run(cmd.Context(), demo.Options{
 				Flotillad: flotillad,
 				Dir:       dir,
 				Exit:      exit,
 				Out:       cmd.OutOrStdout(),
-				Terminal:  isFile && term.IsTerminal(int(out.Fd())),
+				Terminal:  tint.Codes(cmd.OutOrStdout()),
 				Clock:     clock.RealClock{},
 				Join:      registration.Join,
 			})

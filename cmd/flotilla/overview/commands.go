@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
@@ -75,12 +74,6 @@ func (o *output) structured(w io.Writer, value any) (done bool, err error) {
 		_, err = w.Write(content)
 	}
 	return true, err
-}
-
-// isTerminal says whether somebody looks at w who sees it change.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(interface{ Fd() uintptr })
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // object is what KIND/NAME or KIND NAME says.

@@ -123,7 +123,7 @@ func (o *statusOptions) follow(ctx context.Context, hub client.Reader, out io.Wr
 	}
 	ticker := o.clock.NewTicker(o.interval)
 	defer ticker.Stop()
-	terminal := isTerminal(out)
+	terminal := tint.Codes(out)
 	var last []byte
 	first := true
 	for {
@@ -170,14 +170,16 @@ func facts(found situation.Fleet, err error) []byte {
 	return content
 }
 
-// redraw shows a status in the place of the one before, or after it where nobody
-// looks.
+// redraw shows a status in the place of the one before, or after it, with the time, where
+// nothing can be drawn over.
 func (o *statusOptions) redraw(out io.Writer, found situation.Fleet, wrong error, terminal, first bool) error {
 	var text bytes.Buffer
 	if terminal {
 		text.WriteString("\x1b[H\x1b[2J") // to the first line, and clear
-	} else if !first && o.output.format != asJSON {
+	} else if !first && o.output.format == asYAML {
 		text.WriteString("---\n")
+	} else if !first && o.output.format != asJSON {
+		text.WriteString("--- " + o.clock.Now().Format(time.DateTime) + "\n")
 	}
 	if wrong != nil {
 		_, _ = fmt.Fprintf(&text, "not now: %v\n", fleet.Describe(wrong))

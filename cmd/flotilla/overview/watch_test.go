@@ -69,7 +69,7 @@ func TestWatchShowsWhatChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	now.Step(o.interval) // it is taken, or the one before still is to be: either comes after the change
-	next("---")
+	next("--- 2026-03-05 09:30:0")
 	next("1 thing is not ready: clusters 0/1")
 	cancel()
 	for lines.Scan() { // whatever is left of it

@@ -15,11 +15,15 @@ import (
 	"golang.org/x/term"
 )
 
-// Wanted reports whether out is a terminal of somebody who likes colors: NO_COLOR is empty,
-// and the terminal is not a dumb one.
-func Wanted(out io.Writer) bool {
+// Wanted reports whether out is a terminal of somebody who likes colors: one that knows
+// codes, while NO_COLOR is empty.
+func Wanted(out io.Writer) bool { return os.Getenv("NO_COLOR") == "" && Codes(out) }
+
+// Codes reports whether out is a terminal that knows codes, of colors and to draw over what
+// it shows: not a dumb one.
+func Codes(out io.Writer) bool {
 	file, ok := out.(*os.File)
-	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))
+	return ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))
 }
 
 // For returns what colors lines on their way to out, and out itself where no colors are

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-io/flotilla/internal/pty"
 )
 
 // TestPaint: words are colored by what they mean, and nothing else changes.
@@ -43,5 +45,33 @@ func TestFor(t *testing.T) {
 	codes := strings.NewReplacer(red, "", green, "", yellow, "", bold, "", plain, "")
 	if diff := cmp.Diff(text, codes.Replace(out.String())); diff != "" {
 		t.Errorf("the text has changed (-want +got):\n%s", diff)
+	}
+}
+
+// TestCodes: a terminal takes them, unless it says that it is a dumb one.
+func TestCodes(t *testing.T) {
+	terminal, err := pty.Open(80, 24)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = terminal.Program.Close(), terminal.Screen.Close() }()
+	for name, tc := range map[string]struct {
+		term, noColor string
+		codes, colors bool
+	}{
+		"a terminal":                            {"xterm", "", true, true},
+		"a terminal of who likes no colors":     {"xterm", "1", true, false},
+		"a dumb one, such as that of an editor": {"dumb", "", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("TERM", tc.term)
+			t.Setenv("NO_COLOR", tc.noColor)
+			if codes, colors := Codes(terminal.Program), Wanted(terminal.Program); codes != tc.codes || colors != tc.colors {
+				t.Errorf("codes %t, colors %t", codes, colors)
+			}
+		})
+	}
+	if Codes(&bytes.Buffer{}) {
+		t.Error("a buffer knows codes")
 	}
 }
