@@ -49,6 +49,8 @@ func newCompletionCommand() *cobra.Command {
 		Long: `Print what teaches a shell to complete commands, flags, kinds, names and clusters.
 SHELL is bash, zsh, fish or powershell.
 
+In bash the package bash-completion has to be installed; in zsh compinit has to have run.
+
 kubectl completes the words of its plugin when kubectl_complete-flotilla, a link to
 this program, is on the PATH.`,
 		Example: `  source <(flotilla completion bash)

@@ -13,13 +13,20 @@ import (
 )
 
 // kubectlArguments returns what kubectl itself would be called with, if this is
-// `flotilla kubectl …`.
+// `flotilla kubectl …`, or a shell that has words of that completed.
 func kubectlArguments(args []string) ([]string, bool) {
-	if len(args) < 2 || args[1] != "kubectl" {
+	words := args[1:]
+	if filepath.Base(args[0]) == pluginCompletion {
+		words = append([]string{cobra.ShellCompRequestCmd}, words...)
+	}
+	kubectl := []string{filepath.Join(filepath.Dir(args[0]), "kubectl")}
+	if len(words) > 2 && (words[0] == cobra.ShellCompRequestCmd || words[0] == cobra.ShellCompNoDescRequestCmd) {
+		kubectl, words = append(kubectl, words[0]), words[1:]
+	}
+	if len(words) == 0 || words[0] != "kubectl" {
 		return nil, false
 	}
-	name := filepath.Join(filepath.Dir(args[0]), "kubectl")
-	return append([]string{name}, args[2:]...), true
+	return append(kubectl, words[1:]...), true
 }
 
 // runKubectl runs kubectl in this process and returns its exit code.

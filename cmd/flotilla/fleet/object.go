@@ -17,3 +17,17 @@ func (f *Flags) CompleteObject() cobra.CompletionFunc {
 		return completion.SpecifiedResourceTypeAndNameNoRepeatCompletionFunc(f.Server(Hub, CompletionTimeout), nil)(cmd, args, word)
 	}
 }
+
+// CompleteReference offers the same for a flag, as KIND/NAME alone.
+func (f *Flags) CompleteReference() cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+		offers, directive := f.CompleteObject()(cmd, nil, word)
+		if strings.Contains(word, "/") {
+			return offers, directive
+		}
+		for i := range offers {
+			offers[i] += "/"
+		}
+		return offers, directive | cobra.ShellCompDirectiveNoSpace
+	}
+}

@@ -1,6 +1,8 @@
 package inspection
 
 import (
+	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,12 +22,32 @@ func completeObjects(f *fleet.Flags, scope *fleet.Scope) cobra.CompletionFunc {
 
 // completePods offers the pods, or other objects with pods, of the cluster that is
 // named.
+// completePods offers pods, and what has some as KIND/NAME, of the cluster that is named;
+// where none is, of all clusters: that is where commands for pods look.
 func completePods(f *fleet.Flags, scope *fleet.Scope) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		if len(scope.Named()) == 0 {
+		if len(scope.Named()) > 0 {
+			return completion.PodResourceNameCompletionFunc(server(f, scope))(cmd, args, word)
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), fleet.CompletionTimeout)
+		defer cancel()
+		clusters, err := scope.Members(ctx, f)
+		if err != nil || len(args) > 0 || scope.Hub() {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return completion.PodResourceNameCompletionFunc(server(f, scope))(cmd, args, word)
+		var offers []string
+		for _, answer := range fleet.Each(ctx, clusters, func(_ context.Context, cluster string) ([]string, error) {
+			words, _ := completion.PodResourceNameCompletionFunc(f.Server(cluster, fleet.CompletionTimeout))(cmd, args, word)
+			return words, nil
+		}) {
+			offers = append(offers, answer.Value...)
+		}
+		slices.Sort(offers)
+		offers = slices.Compact(offers)
+		if slices.ContainsFunc(offers, func(offer string) bool { return !strings.HasSuffix(offer, "/") }) {
+			return offers, cobra.ShellCompDirectiveNoFileComp
+		}
+		return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
 }
 

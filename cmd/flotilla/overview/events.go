@@ -58,6 +58,7 @@ about its binding and about what it owns in the members, such as Pods.`,
 	flags := cmd.Flags()
 	flags.Lookup("operation-scope").Usage = "where to look: karmada, members or all; default is all, or members with --clusters"
 	flags.StringVar(&o.about, "for", "", "only about this object: KIND/NAME")
+	_ = cmd.RegisterFlagCompletionFunc("for", f.CompleteReference())
 	flags.StringSliceVar(&o.types, "types", nil, "only of these types: Normal, Warning")
 	flags.BoolVarP(&o.all, "all-namespaces", "A", false, "of all namespaces")
 	flags.BoolVarP(&o.watch, "watch", "w", false, "go on with what happens, until Ctrl-C")
