@@ -3,14 +3,15 @@ package inspection
 import (
 	"errors"
 	"fmt"
+	"regexp"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 )
 
-// described is fleet.DescribeOf, with the namespace of the call in what it says to
-// do next: without it, that would look elsewhere than the call did.
+// described is fleet.DescribeOf, with what to do next where that is known better here: it
+// names the namespace of the call, and asks the clusters for what the control plane has not.
 func described(f *fleet.Flags, server string, err error) error {
 	if hint := absentIn(f.Namespace, server, err); hint != nil {
 		return hint
@@ -27,11 +28,8 @@ func completed(f *fleet.Flags, server string, err error) error {
 }
 
 // absentIn says of objects that a server does not have how those of the namespace
-// are listed. It returns nil if no namespace was named, or if the error is another.
+// are listed; empty is that of the context. It returns nil if the error is another.
 func absentIn(namespace, server string, err error) error {
-	if namespace == "" {
-		return nil
-	}
 	var hints []error
 	found := false
 	for _, e := range flatten(err) {
@@ -49,6 +47,17 @@ func absentIn(namespace, server string, err error) error {
 }
 
 func hintOf(namespace, server string, err error) error {
+	in, at := "", " -C "+server
+	if namespace != "" {
+		in = " -n " + namespace
+	}
+	hub := server == "" || server == fleet.Hub
+	if hub {
+		at = ""
+	}
+	if err.Error() == noPodInTime {
+		return fmt.Errorf("no pod of it runs there, nor has begun to in time: flotilla get pods%s%s lists what there is", in, at)
+	}
 	var said apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &said) {
 		return nil
@@ -57,13 +66,18 @@ func hintOf(namespace, server string, err error) error {
 	if status.Details == nil || status.Details.Name == "" || status.Details.Kind == "" || status.Details.Kind == "namespaces" {
 		return nil
 	}
-	kind := status.Details.Kind
-	if status.Details.Group != "" {
-		kind += "." + status.Details.Group
+	kind, what := status.Details.Kind, "what there is"
+	if group := status.Details.Group; group != "" {
+		kind += "." + group
 	}
-	at := ""
-	if server != "" && server != fleet.Hub {
-		at = " -C " + server
+	if hub && !hubAlone.MatchString(kind) {
+		at, what = " -s "+fleet.ScopeAll, "what there is, on the control plane and in the clusters; -C names one to ask"
 	}
-	return fmt.Errorf("%w: flotilla get %s -n %s%s lists what there is", &apierrors.StatusError{ErrStatus: status}, kind, namespace, at)
+	return fmt.Errorf("%w: flotilla get %s%s%s lists %s", &apierrors.StatusError{ErrStatus: status}, kind, in, at, what)
 }
+
+// noPodInTime is how kubectl says that what it was told has no pod; it has no type.
+const noPodInTime = "timed out waiting for the condition"
+
+// hubAlone are kinds that no cluster of a fleet is asked for.
+var hubAlone = regexp.MustCompile(`\.(karmada\.io|flotilla\.io|toolkit\.fluxcd\.io)$`)

@@ -19,12 +19,21 @@ func TestHintsForWhatIsAbsentNameTheNamespace(t *testing.T) {
 			{"name":"configmaps","singularName":"configmap","kind":"ConfigMap","namespaced":true,"verbs":["get","list"],"shortNames":["cm"]},
 			{"name":"pods","singularName":"pod","kind":"Pod","namespaced":true,"verbs":["get","list"]}]}`
 	}
+	answers["/apis/cluster.karmada.io/v1alpha1"] = `{"kind":"APIResourceList","groupVersion":"cluster.karmada.io/v1alpha1","resources":[
+		{"name":"clusters","singularName":"cluster","kind":"Cluster","namespaced":false,"verbs":["get","list"]}]}`
+	answers["/apis"] = `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"cluster.karmada.io","versions":[{"groupVersion":"cluster.karmada.io/v1alpha1","version":"v1alpha1"}],
+		"preferredVersion":{"groupVersion":"cluster.karmada.io/v1alpha1","version":"v1alpha1"}}]}`
+	answers["/apis/cluster.karmada.io/v1alpha1/clusters"] = `{"kind":"ClusterList","apiVersion":"cluster.karmada.io/v1alpha1","items":[{"metadata":{"name":"east"}}]}`
+	answers["/api/v1/namespaces/shop/configmaps/texts"] = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"texts","namespace":"shop"}}`
 	cases := map[string]struct{ line, want string }{
-		"on the control plane":                     {"get cm gone -n shop", "error: configmaps gone not found: flotilla get configmaps -n shop lists what there is\n"},
+		"on the control plane":                     {"get cm gone -n shop", "error: configmaps gone not found: flotilla get configmaps -n shop -s all lists what there is, on the control plane and in the clusters; -C names one to ask\n"},
 		"in a member":                              {"get cm gone -n shop -C east", "error: configmaps gone not found: flotilla get configmaps -n shop -C east lists what there is\n"},
 		"when its logs are wanted":                 {"logs gone -n shop -C east", "error: pods gone not found: flotilla get pods -n shop -C east lists what there is\n"},
+		"where all clusters are looked in":         {"logs gone -n shop", "error: no cluster has gone in namespace shop: flotilla get pods -n shop -s members lists what there is\n"},
+		"a kind that is looked for in all":         {"logs cm/gone -n shop", "error: no cluster has cm/gone in namespace shop: flotilla get cm -n shop -s members lists what there is\n"},
+		"what the control plane alone has":         {"port-forward cm/texts 80 -n shop", "error: cm/texts in namespace shop is on the control plane, and in no cluster: flotilla explain cm/texts -n shop says why\n"},
 		"the namespace itself is in none":          {"get cm gone -n typo", "error: namespaces typo not found: flotilla get namespaces lists what there is\n"},
-		"no namespace was named: it is any user's": {"get cm gone", "error: configmaps gone not found: flotilla get configmaps lists what there is\n"},
+		"no namespace was named: it is any user's": {"get cm gone", "error: configmaps gone not found: flotilla get configmaps -s all lists what there is, on the control plane and in the clusters; -C names one to ask\n"},
 	}
 	address := stub(t, answers)
 	for name, tc := range cases {

@@ -2,6 +2,7 @@ package inspection
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -30,23 +31,48 @@ func locate(ctx context.Context, f *fleet.Flags, scope *fleet.Scope, errOut io.W
 	waiting := newProgress(errOut, clusters)
 	answers := fleet.Each(ctx, clusters, func(_ context.Context, cluster string) (bool, error) {
 		defer waiting.done(cluster)
-		b := f.Server(cluster, fleet.Patience).NewBuilder().Unstructured().NamespaceParam(namespace).DefaultNamespace()
-		if len(object) == 1 {
-			b.ResourceNames("pods", object[0])
-		} else {
-			b.ResourceNames(object[0], object[1])
-		}
-		_, err := b.Do().Infos()
-		if isAbsent(err) {
-			return false, nil
-		}
-		return err == nil, err
+		return find(f, cluster, namespace, object)
 	})
 	waiting.end()
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	return only(answers, errOut, strings.Join(object, " "), namespace)
+	what := strings.Join(object, " ")
+	cluster, err := only(answers, errOut, what, namespace)
+	var none *nowhere
+	if !errors.As(err, &none) || isPod(what) {
+		return cluster, err
+	}
+	if there, _ := find(f, fleet.Hub, namespace, object); there {
+		return "", fmt.Errorf("%s in namespace %s is on the control plane, and in no cluster: flotilla explain %[1]s -n %[2]s says why", what, namespace)
+	}
+	return "", err
+}
+
+// find looks for an object on a server, and says whether it is there.
+func find(f *fleet.Flags, server, namespace string, object []string) (bool, error) {
+	b := f.Server(server, fleet.Patience).NewBuilder().Unstructured().NamespaceParam(namespace).DefaultNamespace()
+	if len(object) == 1 {
+		b.ResourceNames("pods", object[0])
+	} else {
+		b.ResourceNames(object[0], object[1])
+	}
+	_, err := b.Do().Infos()
+	if isAbsent(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// nowhere says that no cluster has an object.
+type nowhere struct{ object, namespace string }
+
+func (n *nowhere) Error() string {
+	kind := "pods"
+	if !isPod(n.object) {
+		kind, _, _ = strings.Cut(strings.Replace(n.object, " ", "/", 1), "/")
+	}
+	return fmt.Sprintf("no cluster has %[1]s in namespace %[2]s: flotilla get %[3]s -n %[2]s -s %[4]s lists what there is", n.object, n.namespace, kind, fleet.ScopeMembers)
 }
 
 // only returns the cluster that has the object.
@@ -73,7 +99,7 @@ func only(answers []fleet.Answer[bool], errOut io.Writer, object, namespace stri
 	case len(away) > 0:
 		return "", unanswered(away, len(answers))
 	default:
-		return "", fmt.Errorf("no cluster has %s in namespace %s: flotilla get pods -n %[2]s -s members lists what there is", object, namespace)
+		return "", &nowhere{object, namespace}
 	}
 }
 
