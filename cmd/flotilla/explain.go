@@ -95,6 +95,9 @@ func (f *explainFlags) fields(cmd *cobra.Command, args []string) error {
 	if slices.Contains([]string{"text", "json", "yaml"}, f.output) || f.all {
 		return command.Usage(fmt.Errorf("a name is missing: say %s/NAME to have an object explained", args[0]))
 	}
+	if err := command.Output(f.output, "plaintext", "plaintext-openapiv2"); err != nil {
+		return err
+	}
 	cluster, err := f.scope.One()
 	if err != nil {
 		return err
@@ -204,7 +207,7 @@ func (f *explainFlags) printer() (func(io.Writer, explain.Explanation) error, er
 			return err
 		}, nil
 	default:
-		return nil, fmt.Errorf("there is no output %q: it is text, json or yaml", f.output)
+		return nil, command.Output(f.output, "text", "json", "yaml")
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -133,11 +134,9 @@ func (f *interpretFlags) wrong() error {
 		return fmt.Errorf("%q is too much: customizations come from files or by name", f.names[0])
 	case len(f.files)+len(f.names) == 0 && (f.check || f.edit || f.diff):
 		return errors.New("no customization: name a file with -f, or one of the control plane's")
-	case f.output != "text" && f.output != "yaml" && f.output != "json":
-		return fmt.Errorf("there is no output %q: it is text, yaml or json", f.output)
-	default:
-		return nil
 	}
+	f.output = cmp.Or(f.output, "text")
+	return command.Output(f.output, "text", "yaml", "json")
 }
 
 func (f *interpretFlags) run(cmd *cobra.Command) error {

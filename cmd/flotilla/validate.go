@@ -58,11 +58,11 @@ The exit code is 0 if nothing is wrong, 1 if something is, 2 for a wrong call.`,
 }
 
 func (o *validateOptions) run(in io.Reader, out, errOut io.Writer) error {
-	switch {
-	case len(o.files) == 0:
+	if len(o.files) == 0 {
 		return command.Usage(errors.New("no files: name some with -f, or - for the standard input"))
-	case o.output != "text" && o.output != "json":
-		return command.Usage(fmt.Errorf("--output %q is neither text nor json", o.output))
+	}
+	if err := command.Output(o.output, "text", "json"); err != nil {
+		return err
 	}
 	files, err := lint.Files(o.files, in)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -84,6 +84,23 @@ func Exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
+// Output says what is wrong with the value of -o; nil for one that is allowed, and for none.
+func Output(value string, allowed ...string) error {
+	if value == "" || slices.Contains(allowed, value) {
+		return nil
+	}
+	return Usage(fmt.Errorf("there is no -o %q here: it is %s", value, Alternatives(allowed)))
+}
+
+// Alternatives writes words as a sentence has them: json, yaml or wide.
+func Alternatives(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
 // Taken says of an error of an address that another program listens at which flag chooses
 // another. Flags hold addresses by the names of their flags. Other errors, and nil, it returns
 // as they are.

@@ -57,6 +57,30 @@ func TestRun(t *testing.T) {
 	}
 }
 
+func TestOutput(t *testing.T) {
+	cases := map[string]struct {
+		value   string
+		allowed []string
+		want    string
+	}{
+		"one that is allowed":         {"json", []string{"json", "yaml"}, ""},
+		"none":                        {"", []string{"json"}, ""},
+		"one that is not":             {"wide", []string{"json"}, `there is no -o "wide" here: it is json`},
+		"one that is not, of several": {"xml", []string{"json", "yaml", "wide"}, `there is no -o "xml" here: it is json, yaml or wide`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if err := command.Output(tc.value, tc.allowed...); err != nil {
+				got = err.Error()
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestTaken(t *testing.T) {
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

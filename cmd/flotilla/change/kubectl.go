@@ -67,6 +67,9 @@ func (f fatal) error() error {
 	if where, found := unreachable(message); found {
 		return fmt.Errorf("no control plane answers at %s; see whether flotillad serve runs there, or --kubeconfig names the file that leads elsewhere", where)
 	}
+	if wrong := wrongOutput(message); wrong != nil {
+		return wrong
+	}
 	if typed, found := strings.CutPrefix(message, "Error from server: "); found {
 		return errors.New(discreet(typed))
 	}
@@ -87,6 +90,22 @@ func (f fatal) error() error {
 		}
 	}
 	return err
+}
+
+// noPrinter and noMode are the forms in which kubectl says that it knows no such -o.
+var (
+	noPrinter = regexp.MustCompile(`^unable to match a printer suitable for the output format "(.*)", allowed formats are: (\S+)$`)
+	noMode    = regexp.MustCompile(`^unexpected -o output mode: (.*)\. We only support '-o (\w+)'`)
+)
+
+// wrongOutput says what -o may say, if a message is about that; nil if not.
+func wrongOutput(message string) error {
+	for _, form := range []*regexp.Regexp{noPrinter, noMode} {
+		if found := form.FindStringSubmatch(message); found != nil {
+			return command.Output(found[1], strings.Split(found[2], ",")...)
+		}
+	}
+	return nil
 }
 
 // unanswered are the forms in which kubectl says that no server answers.

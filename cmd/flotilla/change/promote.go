@@ -142,8 +142,8 @@ func (p *promoteFlags) wrong() error {
 		return errors.New("--cluster is missing: name the cluster that the object runs in")
 	case !slices.Contains([]string{"none", "client", "server"}, p.dryRun):
 		return fmt.Errorf("there is no --dry-run %q: it is none, client or server", p.dryRun)
-	case !slices.Contains([]string{"", "yaml", "json"}, p.output):
-		return fmt.Errorf("there is no output %q: it is yaml or json", p.output)
+	case command.Output(p.output, "yaml", "json") != nil:
+		return command.Output(p.output, "yaml", "json")
 	case p.context != "" && p.kubeconfig == "":
 		return errors.New("--cluster-context is about the file that --cluster-kubeconfig names")
 	case !p.autoPolicy && p.policyName != "" && !p.undo:

@@ -195,7 +195,7 @@ func testRefused(t *testing.T, w *world) {
 		"namespace shop":                            {Code: 1, Err: "error: a namespace is not promoted: flotilla create namespace shop makes it in the control plane, and what is in the clusters is used as it is\n"},
 		"configmap kube-root-ca.crt -n kube-system": {Code: 1, Err: "error: ConfigMap kube-system/kube-root-ca.crt never goes from the control plane to clusters: it stays the cluster's own\n"},
 		"deployment web -n shop --dry-run=maybe":    {Code: 2, Err: "error: there is no --dry-run \"maybe\": it is none, client or server\n"},
-		"deployment web -n shop -o wide":            {Code: 2, Err: "error: there is no output \"wide\": it is yaml or json\n"},
+		"deployment web -n shop -o wide":            {Code: 2, Err: "error: there is no -o \"wide\" here: it is yaml or json\n"},
 		"deployment web -n shop --undo":             {Code: 1, Err: "error: there is no PropagationPolicy shop/web-7fd7ff5bf5, by which Deployment shop/web would have been promoted: --policy-name names another\n"},
 	} {
 		if diff := cmp.Diff(want, w.direct(t, strings.Fields(call)...)); diff != "" {

@@ -10,14 +10,17 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/command"
@@ -125,6 +128,10 @@ func Completed(err error) error { return CompletedOf(Hub, err) }
 func CompletedOf(server string, err error) error {
 	if err == nil {
 		return nil
+	}
+	var printer genericclioptions.NoCompatiblePrinterError
+	if errors.As(err, &printer) {
+		return command.Output(ptr.Deref(printer.OutputFormat, ""), slices.Sorted(slices.Values(printer.AllowedFormats))...)
 	}
 	var status apierrors.APIStatus
 	var request *url.Error

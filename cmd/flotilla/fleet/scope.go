@@ -44,13 +44,13 @@ type Scope struct {
 // -C/--clusters, which may be written --cluster, too.
 func (s *Scope) AddTo(cmd *cobra.Command, f *Flags, allowed ...string) {
 	flags := cmd.Flags()
-	flags.StringVarP(&s.operation, "operation-scope", "s", "", "where to look: "+alternatives(allowed)+"; default is karmada, or members with --clusters")
+	flags.StringVarP(&s.operation, "operation-scope", "s", "", "where to look: "+command.Alternatives(allowed)+"; default is karmada, or members with --clusters")
 	s.AddClustersTo(cmd, f, "member clusters to ask; default is all of them")
 	complete(cmd, "operation-scope", cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp))
 	check := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if s.operation != "" && !slices.Contains(allowed, s.operation) {
-			return command.Usage(fmt.Errorf("there is no --operation-scope %q here: it is %s", s.operation, alternatives(allowed)))
+			return command.Usage(fmt.Errorf("there is no --operation-scope %q here: it is %s", s.operation, command.Alternatives(allowed)))
 		}
 		if s.operation == ScopeHub && len(s.clusters) > 0 {
 			return command.Usage(errors.New("--operation-scope karmada asks no cluster: leave it out, or --clusters"))
@@ -171,12 +171,4 @@ func (f *Flags) Server(name string, timeout time.Duration) cmdutil.Factory {
 		return f.kept(name)
 	}
 	return f.factory(name, timeout)
-}
-
-func alternatives(words []string) string {
-	last := len(words) - 1
-	if last < 1 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
 }

@@ -109,10 +109,8 @@ func (g *getter) check() error {
 	if slices.Contains(g.Filenames, "-") && !g.scope.HubOnly() {
 		return errors.New("-f - can be read for one server alone: name a file")
 	}
-	if _, err := g.PrintFlags.ToPrinter(); err != nil {
-		return err
-	}
-	return nil
+	_, err := g.PrintFlags.ToPrinter()
+	return fleet.Completed(err)
 }
 
 // gather asks every server and shows what they have together.

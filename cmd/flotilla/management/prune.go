@@ -118,8 +118,8 @@ func (p *prune) wrong() error {
 	switch {
 	case p.cluster == "":
 		return errors.New("--cluster is missing: name the cluster to look through; flotilla get clusters lists them")
-	case p.output != "" && p.output != "json":
-		return fmt.Errorf("there is no -o %q here: it is json", p.output)
+	case command.Output(p.output, "json") != nil:
+		return command.Output(p.output, "json")
 	case p.yes && p.dryRun:
 		return errors.New("--yes and --dry-run exclude each other")
 	case p.output == "json" && !p.yes && !p.dryRun:

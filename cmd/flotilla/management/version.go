@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -56,8 +55,8 @@ more than one minor version apart.`,
   flotilla version --client -o json`,
 		Args: command.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !slices.Contains([]string{"", "json", "yaml"}, output) {
-				return command.Usage(fmt.Errorf("there is no output %q: it is json or yaml", output))
+			if err := command.Output(output, "json", "yaml"); err != nil {
+				return err
 			}
 			build := telemetry.BuildVersion(linked)
 			v := versions{Client: clientVersion{Version: build.Program, Commit: build.Commit, Go: build.Go}}

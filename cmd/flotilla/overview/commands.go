@@ -3,9 +3,7 @@ package overview
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,10 +27,7 @@ func commands(f *fleet.Flags, now clock.WithTicker) []*cobra.Command {
 }
 
 // output is what -o says.
-type output struct {
-	format  string
-	allowed []string
-}
+type output struct{ format string }
 
 // What -o may say.
 const (
@@ -43,16 +38,12 @@ const (
 )
 
 func (o *output) addTo(cmd *cobra.Command, allowed ...string) {
-	o.allowed = allowed
 	cmd.Flags().StringVarP(&o.format, "output", "o", "", "how to print: "+strings.Join(allowed, ", ")+"; default is text")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp))
 	check := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
-		if o.format != asText && !slices.Contains(o.allowed, o.format) {
-			return command.Usage(fmt.Errorf("there is no -o %q here: it is one of %s", o.format, strings.Join(o.allowed, ", ")))
-		}
-		if check == nil {
-			return nil
+		if err := command.Output(o.format, allowed...); err != nil || check == nil {
+			return err
 		}
 		return check(cmd, args)
 	}

@@ -48,8 +48,8 @@ stay as they are. With --dry-run it is only printed.`,
   flotilla resume hub`,
 		Args: command.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output != "" && output != "json" {
-				return command.Usage(fmt.Errorf("-o %s: json is known", output))
+			if err := command.Output(output, "json"); err != nil {
+				return err
 			}
 			return resumeHub(cmd, f, now, dry, output)
 		},
