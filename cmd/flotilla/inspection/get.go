@@ -16,6 +16,7 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/progress"
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
@@ -119,12 +120,12 @@ func (g *getter) gather(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	seen := newProgress(g.ErrOut, servers)
+	seen := progress.New(g.ErrOut, servers)
 	answers := fleet.Each(ctx, servers, func(_ context.Context, server string) (found, error) {
-		defer seen.done(server)
+		defer seen.Done(server)
 		return g.ask(server)
 	})
-	seen.end()
+	seen.End()
 	if err := ctx.Err(); err != nil {
 		return err
 	}

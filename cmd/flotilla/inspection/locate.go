@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/progress"
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
@@ -28,12 +29,12 @@ func locate(ctx context.Context, f *fleet.Flags, scope *fleet.Scope, errOut io.W
 	if err != nil {
 		return "", fleet.Completed(err)
 	}
-	waiting := newProgress(errOut, clusters)
+	waiting := progress.New(errOut, clusters)
 	answers := fleet.Each(ctx, clusters, func(_ context.Context, cluster string) (bool, error) {
-		defer waiting.done(cluster)
+		defer waiting.Done(cluster)
 		return find(f, cluster, namespace, object)
 	})
-	waiting.end()
+	waiting.End()
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}

@@ -22,6 +22,7 @@ import (
 	metrics "k8s.io/metrics/pkg/client/clientset/versioned/typed/metrics/v1beta1"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/progress"
 	"github.com/flotilla-io/flotilla/internal/command"
 )
 
@@ -167,12 +168,12 @@ func (t *top) run(cmd *cobra.Command, args []string, ask func(context.Context, s
 	if err != nil {
 		return err
 	}
-	waiting := newProgress(cmd.ErrOrStderr(), clusters)
+	waiting := progress.New(cmd.ErrOrStderr(), clusters)
 	answers := fleet.Each(ctx, clusters, func(ctx context.Context, cluster string) (usageOf, error) {
-		defer waiting.done(cluster)
+		defer waiting.Done(cluster)
 		return ask(ctx, cluster)
 	})
-	waiting.end()
+	waiting.End()
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -15,12 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/progress"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/rollup"
@@ -181,9 +183,12 @@ func (t *tracer) members(ctx context.Context, template *unstructured.Unstructure
 			clusters = append(clusters, t.out.Clusters[i].Cluster)
 		}
 	}
+	waiting := progress.Late(t.errOut, clock.RealClock{}, clusters)
 	answers := fleet.Each(ctx, clusters, func(ctx context.Context, cluster string) (*unstructured.Unstructured, error) {
+		defer waiting.Done(cluster)
 		return t.member(ctx, cluster, mapping.Resource, template)
 	})
+	waiting.End()
 	if err := ctx.Err(); err != nil {
 		return err
 	}

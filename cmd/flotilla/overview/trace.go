@@ -54,7 +54,7 @@ With --cluster the way begins at an object in that member, such as a Pod.`,
 			if err != nil {
 				return err
 			}
-			return runTrace(cmd.Context(), f, cmd.OutOrStdout(), &out, place{cluster, kind, name})
+			return runTrace(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr(), &out, place{cluster, kind, name})
 		},
 	}
 	scope.AddClustersTo(cmd, f, "member that the object is in")
@@ -66,12 +66,12 @@ With --cluster the way begins at an object in that member, such as a Pod.`,
 // place is where an object is, in the words of a command line.
 type place struct{ cluster, kind, name string }
 
-func runTrace(ctx context.Context, f *fleet.Flags, w io.Writer, out *output, at place) error {
+func runTrace(ctx context.Context, f *fleet.Flags, w, errOut io.Writer, out *output, at place) error {
 	hub, err := listing.Hub(f)
 	if err != nil {
 		return fleet.Describe(err)
 	}
-	t := &tracer{reader: reader{hub}, flags: f, files: artifacts{&http.Client{Timeout: artifactPatience}}}
+	t := &tracer{reader: reader{hub}, flags: f, errOut: errOut, files: artifacts{&http.Client{Timeout: artifactPatience}}}
 	if err := t.run(ctx, at); err != nil {
 		return fleet.Describe(err)
 	}
@@ -84,9 +84,10 @@ func runTrace(ctx context.Context, f *fleet.Flags, w io.Writer, out *output, at 
 // tracer follows one object in both directions.
 type tracer struct {
 	reader
-	flags *fleet.Flags
-	files artifacts
-	out   lineage.Trace
+	flags  *fleet.Flags
+	errOut io.Writer // where somebody is told who is waited for
+	files  artifacts
+	out    lineage.Trace
 }
 
 func (t *tracer) note(format string, args ...any) {

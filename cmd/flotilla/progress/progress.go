@@ -1,0 +1,116 @@
+// Package progress tells somebody at a terminal which servers have not answered yet.
+//
+// In go the names of servers, and which have answered; out comes one line, which is taken away
+// again. In a pipe or a file it says nothing.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/utils/clock"
+)
+
+// Patience is how long somebody waits without wondering what for.
+const Patience = time.Second
+
+// Line is the line. It is safe for use by several goroutines.
+type Line struct {
+	out   io.Writer // nil: nobody looks
+	ended chan struct{}
+
+	mutex   sync.Mutex
+	shown   bool
+	all     int
+	waiting []string
+	width   int
+}
+
+// New starts to wait for servers, and says so at once. It says nothing about a single one.
+func New(out io.Writer, servers []string) *Line {
+	l := newLine(out, servers)
+	if len(servers) < 2 {
+		l.out = nil
+	}
+	l.begin()
+	return l
+}
+
+// Late starts to wait for servers, and says nothing before the Patience of who looks is over.
+func Late(out io.Writer, now clock.Clock, servers []string) *Line {
+	l := newLine(out, servers)
+	if l.out == nil || len(servers) == 0 {
+		return l
+	}
+	over := now.After(Patience)
+	go func() {
+		select {
+		case <-over:
+			l.begin()
+		case <-l.ended:
+		}
+	}()
+	return l
+}
+
+func newLine(out io.Writer, servers []string) *Line {
+	l := &Line{ended: make(chan struct{}), all: len(servers), waiting: slices.Clone(servers)}
+	if printers.IsTerminal(out) {
+		l.out = out
+	}
+	return l
+}
+
+func (l *Line) begin() {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.shown = l.out != nil
+	l.show()
+}
+
+// Done says that a server has answered.
+func (l *Line) Done(server string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.waiting = slices.DeleteFunc(l.waiting, func(s string) bool { return s == server })
+	l.show()
+}
+
+// End takes the line away, once and for all.
+func (l *Line) End() {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.shown {
+		_, _ = fmt.Fprintf(l.out, "\r%s\r", strings.Repeat(" ", l.width))
+	}
+	l.out, l.shown = nil, false
+	select {
+	case <-l.ended:
+	default:
+		close(l.ended)
+	}
+}
+
+func (l *Line) show() {
+	if !l.shown {
+		return
+	}
+	const names, room = 3, 78
+	line := fmt.Sprintf("%d of %d answered", l.all-len(l.waiting), l.all)
+	if n := len(l.waiting); n > 0 {
+		line += "; waiting for " + strings.Join(l.waiting[:min(n, names)], ", ")
+		if n > names {
+			line += fmt.Sprintf(" and %d more", n-names)
+		}
+	}
+	if len(line) > room {
+		line = line[:room]
+	}
+	_, _ = fmt.Fprintf(l.out, "\r%s%s", line, strings.Repeat(" ", max(0, l.width-len(line))))
+	l.width = len(line)
+}
