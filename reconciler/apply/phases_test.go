@@ -356,6 +356,26 @@ func TestHealthDeadline(t *testing.T) {
 	}
 }
 
+// TestWhyHealthHasFailed: only what took its time is said to have taken it.
+func TestWhyHealthHasFailed(t *testing.T) {
+	for before, want := range map[string]string{
+		"":                                   "health check failed after 9m30s",
+		"health check failed: x":             "health check failed",
+		"health check failed after 9m30s: x": "health check failed after 9m30s",
+	} {
+		s := run(func(s *state) {
+			status := metav1.ConditionUnknown
+			if before != "" {
+				status = metav1.ConditionFalse
+			}
+			s.ks.Status.Conditions = append(s.ks.Status.Conditions, metav1.Condition{Type: "Healthy", Status: status, Message: before})
+		})
+		if got := s.lost(); got != want {
+			t.Errorf("after %q it is %q, want %q", before, got, want)
+		}
+	}
+}
+
 func TestHealthComplaintsStand(t *testing.T) {
 	s := run()
 	verdict := func(reason string) []health.Verdict {

@@ -68,7 +68,7 @@ func (r *Reconciler) assess(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	left := s.healthDeadline().Sub(s.now)
 	if left <= 0 {
-		return loop.Next{}, unhealthyError(s, "health check failed after "+s.ks.GetTimeout().String(), slices.Concat(failed, pending))
+		return loop.Next{}, unhealthyError(s, s.lost(), slices.Concat(failed, pending))
 	}
 	s.waiting.text = fmt.Sprintf("Running health checks for revision %s with a timeout of %s", s.source.revision, s.ks.GetTimeout())
 	return loop.Next{After: min(left, healthPoll)}, nil
@@ -157,6 +157,18 @@ func (s *state) healthDeadline() time.Time {
 	default:
 		return s.now.Add(s.ks.GetTimeout())
 	}
+}
+
+// lost says why there is no time left: it is over, or something failed before, and has yet
+// to recover.
+func (s *state) lost() string {
+	const failed = "health check failed"
+	over := failed + " after " + s.ks.GetTimeout().String()
+	healthy := apimeta.FindStatusCondition(s.ks.Status.Conditions, meta.HealthyCondition)
+	if healthy != nil && healthy.Status == metav1.ConditionFalse && !strings.HasPrefix(healthy.Message, over) {
+		return failed
+	}
+	return over
 }
 
 // unhealthy splits what is not healthy into what may still become so, what is not known,
