@@ -48,6 +48,8 @@ func (x *explainer) carries(p policyv1alpha1.Policy) {
 		x.problems.add(Problem{Reason: ReasonPolicyNotReady, Message: "nobody has looked at it as it is now", Next: "wait a moment; if it stays so, see whether the control plane runs: flotilla status"})
 	case ready.Status != metav1.ConditionTrue:
 		x.problems.add(Problem{Reason: ReasonPolicyNotReady, Message: ready.Message, Next: "put right what it says: " + describe})
+	case ready.Reason == policyv1alpha1.PolicyReasonNotTakenUp:
+		x.problems.add(Problem{Reason: ReasonPolicyProblem, Message: ready.Message, Next: "flotilla explain KIND/NAME of what it names says more"})
 	case status.Templates == 0:
 		x.problems.add(Problem{
 			Reason: ReasonPolicyIdle, Message: "it carries nothing: there is no object that its selectors mean, or another policy carries it",

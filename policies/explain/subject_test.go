@@ -27,10 +27,11 @@ func TestMistypedClusterGolden(t *testing.T) {
 	}
 	golden(t, "mistyped.txt", explain.Explain(in).Text(explain.TextOptions{}))
 	for name, status := range map[string]string{
-		"policy.txt":          `status: {observedGeneration: 2, templates: 2, bindings: 1, placed: 1, conditions: [{type: Ready, status: "True", observedGeneration: 2}], lastProblem: {object: "Deployment shop/api", message: "no cluster fits"}}`,
-		"policy-idle.txt":     `status: {observedGeneration: 2, conditions: [{type: Ready, status: "True", observedGeneration: 2}]}`,
-		"policy-unserved.txt": `status: {observedGeneration: 2, conditions: [{type: Ready, status: "False", observedGeneration: 2, message: "the control plane does not serve kind Widget"}]}`,
-		"policy-unseen.txt":   `status: {observedGeneration: 1, conditions: [{type: Ready, status: "True", observedGeneration: 1}]}`,
+		"policy.txt":           `status: {observedGeneration: 2, templates: 2, bindings: 1, placed: 1, conditions: [{type: Ready, status: "True", observedGeneration: 2}], lastProblem: {object: "Deployment shop/api", message: "no cluster fits"}}`,
+		"policy-not-taken.txt": `status: {observedGeneration: 2, conditions: [{type: Ready, status: "True", reason: NotTakenUp, message: "it could not take up Deployment shop/web: no answer", observedGeneration: 2}]}`,
+		"policy-idle.txt":      `status: {observedGeneration: 2, conditions: [{type: Ready, status: "True", observedGeneration: 2}]}`,
+		"policy-unserved.txt":  `status: {observedGeneration: 2, conditions: [{type: Ready, status: "False", observedGeneration: 2, message: "the control plane does not serve kind Widget"}]}`,
+		"policy-unseen.txt":    `status: {observedGeneration: 1, conditions: [{type: Ready, status: "True", observedGeneration: 1}]}`,
 	} {
 		in.Template = template(t, mistyped+status)
 		golden(t, name, explain.Explain(in).Text(explain.TextOptions{}))

@@ -9,9 +9,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -72,6 +74,50 @@ func taught(replicas string) configv1alpha1.CustomizationRules {
 	}
 }
 
+// teacher makes a customization that says of gadgets how many there are.
+func (f *fleet) teacher(replicas string) *configv1alpha1.ResourceInterpreterCustomization {
+	f.Helper()
+	out := &configv1alpha1.ResourceInterpreterCustomization{
+		ObjectMeta: metav1.ObjectMeta{Name: f.ns},
+		Spec: configv1alpha1.ResourceInterpreterCustomizationSpec{
+			Target:         configv1alpha1.CustomizationTarget{APIVersion: "example.com/v1", Kind: "Gadget"},
+			Customizations: taught(replicas),
+		},
+	}
+	f.create(out)
+	f.Cleanup(func() { f.check(client.IgnoreNotFound(f.env.Hub.Delete(f.Context(), out))) })
+	return out
+}
+
+// What cannot be taken up from the start is what its policy says, also after a restart, and
+// not that there is nothing.
+func TestTaughtWronglyFromTheStart(t *testing.T) {
+	f := newFleet(t, "a")
+	f.stop()
+	f.statusEvery = 50 * time.Millisecond
+	f.start()
+	teacher := f.teacher("obj.spec.missing.size")
+	gadgets(f)
+	policy := f.policy("gadgets", policyv1alpha1.ResourceSelector{})
+	says := func() string {
+		reason := f.ready(policy)
+		if reason != policyv1alpha1.PolicyReasonNotTakenUp {
+			return reason
+		}
+		return strings.Split(meta.FindStatusCondition(policy.Status.Conditions, policyv1alpha1.PolicyReady).Message, ": ")[0]
+	}
+	want := "it could not take up Gadget " + f.ns + "/g"
+	eventually(f, "what the policy says", want, says)
+	f.settle()
+	f.stop()
+	f.start()
+	f.wrote("a restart", map[string]int{})
+	edit(f, teacher, func(c *configv1alpha1.ResourceInterpreterCustomization) {
+		c.Spec.Customizations = taught("obj.spec.size")
+	})
+	eventually(f, "corrected", policyv1alpha1.PolicyReasonMatched, says)
+}
+
 // A kind is taught, taught anew, wrongly, and forgotten, with its templates
 // there all the time.
 func TestTaughtByScript(t *testing.T) {
@@ -80,15 +126,7 @@ func TestTaughtByScript(t *testing.T) {
 	unknown := map[string]int64{"replicas": 0, "a": 4, "b": 4}
 	eventually(f, "before anybody says what a gadget is", unknown, f.sizes)
 
-	teacher := &configv1alpha1.ResourceInterpreterCustomization{
-		ObjectMeta: metav1.ObjectMeta{Name: f.ns},
-		Spec: configv1alpha1.ResourceInterpreterCustomizationSpec{
-			Target:         configv1alpha1.CustomizationTarget{APIVersion: "example.com/v1", Kind: "Gadget"},
-			Customizations: taught("obj.spec.size"),
-		},
-	}
-	f.create(teacher)
-	t.Cleanup(func() { f.check(client.IgnoreNotFound(f.env.Hub.Delete(f.Context(), teacher))) })
+	teacher := f.teacher("obj.spec.size")
 	known := map[string]int64{"replicas": 4, "a": 2, "b": 2}
 	eventually(f, "taught", known, f.sizes)
 

@@ -75,26 +75,30 @@ func (r *reporter) counted(ref propagation.PolicyRef) {
 // back. While a kind is still being looked up, or listed, nothing is written: its
 // state brings the policy back.
 func (r *reporter) run(ctx context.Context, req ctrl.Request, policy policyv1alpha1.Policy, needs needs) (time.Duration, error) {
-	ready, known := readiness(policy, needs, r.opts.Skip, r.state)
-	if !known {
+	ready, tellable := readiness(policy, needs, r.opts.Skip, r.state)
+	if !tellable {
 		return 0, nil
 	}
 	due := r.take(req)
 	status := policy.PropagationStatus().DeepCopy()
-	r.observe(status, policy, remarks(ready, needs.strangers, idle(status)))
+	said := remark{strangers: needs.strangers, idle: idle(status)}
+	var known bool
+	said.untaken, known = r.untaken(policy, needs)
+	r.observe(status, policy, remarks(ready, said))
 	urgent := !equality.Semantic.DeepEqual(status, policy.PropagationStatus())
 	var again time.Duration
 	if r.complete(policy) {
 		r.count(status, policy)
 		switch none := status.Templates == 0; {
 		case !urgent:
-			r.observe(status, policy, remarks(ready, needs.strangers, none))
+			said.idle = none
+			r.observe(status, policy, remarks(ready, said))
 		case none && !idle(status): // what it selects may be about to be claimed
 			again = r.hold(req, time.Time{})
 		}
 	}
 	if equality.Semantic.DeepEqual(status, policy.PropagationStatus()) {
-		if !r.counting() {
+		if !r.counting() || !known {
 			return r.opts.StatusEvery, nil
 		}
 		return 0, nil
@@ -124,6 +128,18 @@ func (r *reporter) write(ctx context.Context, policy policyv1alpha1.Policy, stat
 func idle(status *policyv1alpha1.PropagationStatus) bool {
 	ready := meta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
 	return ready != nil && ready.Status == metav1.ConditionTrue && strings.HasPrefix(ready.Message, carriesNothing)
+}
+
+// untaken says what policy could not take up. Right after a start, while that is not known,
+// it is what was said before; known is false then, and the policy is to be looked at again.
+func (r *reporter) untaken(policy policyv1alpha1.Policy, needs needs) (text string, known bool) {
+	untaken, all := r.tally.Untaken(propagation.RefOf(policy))
+	before := meta.FindStatusCondition(policy.PropagationStatus().Conditions, policyv1alpha1.PolicyReady)
+	told := before != nil && before.Reason == policyv1alpha1.PolicyReasonNotTakenUp
+	if !told || all && r.complete(policy) {
+		return naming(untaken), true
+	}
+	return strings.TrimSuffix(before.Message, "; "+propagation.Naming(needs.strangers)), false
 }
 
 // observe fills in what concerns the policy itself.

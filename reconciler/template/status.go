@@ -10,6 +10,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/template/tally"
 )
 
 // readiness returns the condition Ready of a policy, and false while it cannot
@@ -57,11 +58,43 @@ func readiness(policy policyv1alpha1.Policy, needs needs, skip propagation.SkipR
 // carriesNothing is how a condition begins that says so.
 const carriesNothing = "it carries nothing"
 
-// remarks returns the condition of a policy that can act with what its words do not do:
-// strangers are the clusters that it names and that do not exist, idle says that it carries
-// nothing. Any other condition stays as it is.
-func remarks(ready metav1.Condition, strangers []propagation.Stranger, idle bool) metav1.Condition {
-	if ready.Status != metav1.ConditionTrue || (len(strangers) == 0 && !idle) {
+// remark is what the words of a policy that can act do not do.
+type remark struct {
+	// strangers are the clusters that it names and that do not exist.
+	strangers []propagation.Stranger
+	// untaken says what it could not take up; empty for nothing.
+	untaken string
+	// idle says that it carries nothing.
+	idle bool
+}
+
+// mostUntaken is how many objects a condition names that a policy could not take up.
+const mostUntaken = 3
+
+// naming says what a policy could not take up, and of the first why; empty for nothing.
+func naming(untaken []tally.Problem) string {
+	if len(untaken) == 0 {
+		return ""
+	}
+	text := "it could not take up " + untaken[0].Object + ": " + untaken[0].Message
+	var more []string
+	for _, p := range untaken[1:min(len(untaken), mostUntaken)] {
+		more = append(more, p.Object)
+	}
+	if len(more) > 0 {
+		text += fmt.Sprintf("; nor %d more: %s", len(untaken)-1, strings.Join(more, ", "))
+	}
+	if len(untaken) > mostUntaken {
+		text += " …"
+	}
+	return text
+}
+
+// remarks returns the condition of a policy that can act with what its words do not do.
+// Any other condition stays as it is.
+func remarks(ready metav1.Condition, r remark) metav1.Condition {
+	idle := r.idle && r.untaken == "" // there is something that it means
+	if ready.Status != metav1.ConditionTrue || (len(r.strangers) == 0 && r.untaken == "" && !idle) {
 		return ready
 	}
 	var said []string
@@ -69,9 +102,13 @@ func remarks(ready metav1.Condition, strangers []propagation.Stranger, idle bool
 		ready.Reason = policyv1alpha1.PolicyReasonNothingSelected
 		said = append(said, carriesNothing+": there is no object that its selectors mean, or another policy carries it")
 	}
-	if len(strangers) > 0 {
+	if len(r.strangers) > 0 {
 		ready.Reason = policyv1alpha1.PolicyReasonUnknownCluster
-		said = append(said, propagation.Naming(strangers))
+		said = append(said, propagation.Naming(r.strangers))
+	}
+	if r.untaken != "" {
+		ready.Reason = policyv1alpha1.PolicyReasonNotTakenUp
+		said = append([]string{r.untaken}, said...)
 	}
 	ready.Message = strings.Join(said, "; ")
 	return ready

@@ -76,6 +76,9 @@ const (
 	// PolicyReasonNothingSelected goes with True: the selectors can be followed, and the
 	// policy carries nothing.
 	PolicyReasonNothingSelected = "NothingSelected"
+	// PolicyReasonNotTakenUp goes with True: the selectors can be followed, and something that
+	// they mean cannot be carried.
+	PolicyReasonNotTakenUp = "NotTakenUp"
 	// PolicyReasonUnknownCluster goes with True: clusterNames names a cluster that is not in
 	// the fleet, which may join it.
 	PolicyReasonUnknownCluster = "UnknownCluster"

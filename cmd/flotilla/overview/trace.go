@@ -1,12 +1,11 @@
 package overview
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -25,7 +25,6 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/screen"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
-	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
@@ -188,6 +187,10 @@ func (t *tracer) delivery(ctx context.Context, template *unstructured.Unstructur
 		return nil
 	}
 	if b == nil {
+		if said := t.untaken(ctx, template); said != "" {
+			t.note("A policy means it, and could not take it up: %s", said)
+			return nil
+		}
 		t.note("No policy carries it to clusters: flotilla explain %s/%s%s says why.", strings.ToLower(template.GetKind()), template.GetName(), inNamespace(template.GetNamespace()))
 		return nil
 	}
@@ -196,13 +199,23 @@ func (t *tracer) delivery(ctx context.Context, template *unstructured.Unstructur
 		return err
 	}
 	t.placed(b)
-	t.out.Overrides = overridesOf(b, mine)
+	t.out.Overrides = lineage.OverridesOf(b, mine)
 	silent, err := t.silences(ctx)
 	if err != nil {
 		return err
 	}
 	t.out.Clusters = deliveriesOf(template, b, mine, silent)
 	return t.members(ctx, template)
+}
+
+// untaken is what a policy says of a template that it could not take up; empty where none
+// does, and where policies may not be read.
+func (r reader) untaken(ctx context.Context, template *unstructured.Unstructured) (said string) {
+	title := objectOf(template, "").String()
+	take := func(p policyv1alpha1.Policy) { said = cmp.Or(said, situation.UntakenOf(p, title)) }
+	_ = listing.Each(ctx, r.hub, &policyv1alpha1.PropagationPolicyList{}, func(p *policyv1alpha1.PropagationPolicy) { take(p) }, client.InNamespace(template.GetNamespace()))()
+	_ = listing.Each(ctx, r.hub, &policyv1alpha1.ClusterPropagationPolicyList{}, func(p *policyv1alpha1.ClusterPropagationPolicy) { take(p) })()
+	return said
 }
 
 // deliveryOfNamespace finds the Works and members' objects of a namespace, which no binding
@@ -250,39 +263,6 @@ func (t *tracer) placed(b workv1alpha2.Binding) {
 			t.note("It goes along with what needs it: binding %s/%s.", by.Namespace, by.Name)
 		}
 	}
-}
-
-// overridesOf are the policies that changed manifests, by what the Works say.
-func overridesOf(b workv1alpha2.Binding, works []*workv1alpha1.Work) []lineage.Override {
-	found := map[lineage.Object][]string{}
-	for _, w := range works {
-		cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
-		if !ok {
-			continue
-		}
-		for _, kind := range []struct{ annotation, kind, namespace string }{
-			{policyv1alpha1.AppliedClusterOverrides, "ClusterOverridePolicy", ""},
-			{policyv1alpha1.AppliedOverrides, "OverridePolicy", b.GetNamespace()},
-		} {
-			var items []override.Item
-			if json.Unmarshal([]byte(w.Annotations[kind.annotation]), &items) != nil {
-				continue // none, or what somebody else wrote there
-			}
-			for _, item := range items {
-				o := lineage.Object{APIVersion: policyv1alpha1.GroupVersion.String(), Kind: kind.kind, Namespace: kind.namespace, Name: item.PolicyName}
-				if !slices.Contains(found[o], cluster) {
-					found[o] = append(found[o], cluster)
-				}
-			}
-		}
-	}
-	var out []lineage.Override
-	for o, clusters := range found {
-		slices.Sort(clusters)
-		out = append(out, lineage.Override{Object: o, Clusters: clusters})
-	}
-	slices.SortFunc(out, func(a, b lineage.Override) int { return strings.Compare(a.String(), b.String()) })
-	return out
 }
 
 func inNamespace(namespace string) string {

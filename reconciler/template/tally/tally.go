@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -24,6 +25,7 @@ type Tally struct {
 	templates map[store.Key]template
 	bindings  map[store.Key]binding // by template
 	policies  map[propagation.PolicyRef]*policy
+	unlooked  int // templates that were there at the start and were not looked at since
 }
 
 // template is what is known of a template that is claimed, has a problem, or was
@@ -122,6 +124,9 @@ func (t *Tally) putTemplate(key store.Key, next template, there bool) {
 
 // countTemplate adds or takes away, by sign, what a template is worth.
 func (t *Tally) countTemplate(key store.Key, e template, sign int32) {
+	if e.old && !e.looked {
+		t.unlooked += int(sign)
+	}
 	if e.claim != (propagation.PolicyRef{}) {
 		p := t.policy(e.claim)
 		p.templates += sign
@@ -254,6 +259,23 @@ func (t *Tally) Forget(gvk schema.GroupVersionKind) {
 			t.putTemplate(key, template{}, false)
 		}
 	}
+}
+
+// Untaken returns what is wrong with templates that a policy should carry and has not
+// claimed, by object. It is not known to be all while something that was there at the start
+// was not looked at yet.
+func (t *Tally) Untaken(ref propagation.PolicyRef) (problems []Problem, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p := t.policies[ref]; p != nil {
+		for about, problem := range p.problems {
+			if !about.binding && t.templates[about.Key].claim != ref {
+				problems = append(problems, problem)
+			}
+		}
+	}
+	slices.SortFunc(problems, func(a, b Problem) int { return cmp.Compare(a.Object, b.Object) })
+	return problems, t.unlooked == 0
 }
 
 // Of returns what a policy carries.

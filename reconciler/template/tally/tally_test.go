@@ -173,6 +173,45 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// TestUntaken: what a policy should carry and does not is told, as soon as all was looked at.
+func TestUntaken(t *testing.T) {
+	wrong := []tally.Problem{{Object: "Deployment shop/web", Message: "is wrong", At: noon}}
+	cases := map[string]struct {
+		do    func(c *tally.Tally)
+		want  []tally.Problem
+		known bool
+	}{
+		"nothing is wrong":      {do: func(c *tally.Tally) { c.Template(web, template(p), false) }, known: true},
+		"nobody has claimed it": {do: func(c *tally.Tally) { c.Template(web, template(none), false); c.Looked(web, p, "is wrong", noon) }, want: wrong, known: true},
+		"another policy has":    {do: func(c *tally.Tally) { c.Template(web, template(q), false); c.Looked(web, p, "is wrong", noon) }, want: wrong, known: true},
+		"it has claimed it":     {do: func(c *tally.Tally) { c.Template(web, template(p), false); c.Looked(web, p, "is wrong", noon) }, known: true},
+		"its binding has a problem": {do: func(c *tally.Tally) {
+			c.Binding(bound(web, p, workv1alpha2.BindingReasonNoClusterFit, ""), false, noon)
+		}, known: true},
+		"something was not looked at since the start": {do: func(c *tally.Tally) {
+			c.Template(api, template(none), true)
+			c.Looked(web, p, "is wrong", noon)
+		}, want: wrong},
+		"it was since": {do: func(c *tally.Tally) { c.Template(api, template(none), true); c.Looked(api, none, "", noon) }, known: true},
+		"what was not is gone": {do: func(c *tally.Tally) {
+			c.Template(api, template(none), true)
+			c.Template(web, template(q), true)
+			c.Template(api, nil, false)
+			c.Forget(kind)
+		}, known: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := tally.New(func(propagation.PolicyRef) {})
+			tc.do(c)
+			got, known := c.Untaken(p)
+			if diff := cmp.Diff(tc.want, got); diff != "" || known != tc.known {
+				t.Errorf("known = %v (-want +got):\n%s", known, diff)
+			}
+		})
+	}
+}
+
 func TestLast(t *testing.T) {
 	at := func(object string, minutes int) tally.Problem {
 		problem := tally.Problem{Object: object, Message: "wrong", At: noon.Add(time.Duration(minutes) * time.Minute)}

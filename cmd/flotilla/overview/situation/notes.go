@@ -44,7 +44,7 @@ func idle(p policyv1alpha1.Policy, kind string, strangers []propagation.Stranger
 		out = append(out, Note{Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(), Message: message, Next: next})
 	}
 	status := p.PropagationStatus()
-	if age := now.Sub(p.GetCreationTimestamp().Time); age >= settling && status.Templates == 0 && status.ObservedGeneration == p.GetGeneration() && apimeta.IsStatusConditionTrue(status.Conditions, policyv1alpha1.PolicyReady) {
+	if age := now.Sub(p.GetCreationTimestamp().Time); age >= settling && status.Templates == 0 && untaken(p) == "" && status.ObservedGeneration == p.GetGeneration() && apimeta.IsStatusConditionTrue(status.Conditions, policyv1alpha1.PolicyReady) {
 		add(carriesNothing,
 			"compare its resourceSelectors with what there is; flotilla explain KIND/NAME says why an object is not carried")
 	}
@@ -52,6 +52,25 @@ func idle(p policyv1alpha1.Policy, kind string, strangers []propagation.Stranger
 		add(propagation.Naming(strangers), "correct the name, or join the cluster: flotilla get clusters")
 	}
 	return out
+}
+
+// untaken is what a policy says of objects that it means and could not take up; empty for
+// nothing.
+func untaken(p policyv1alpha1.Policy) string {
+	ready := apimeta.FindStatusCondition(p.PropagationStatus().Conditions, policyv1alpha1.PolicyReady)
+	if ready == nil || ready.Reason != policyv1alpha1.PolicyReasonNotTakenUp {
+		return ""
+	}
+	return ready.Message
+}
+
+// UntakenOf is what a policy says of an object, such as "Deployment shop/web", that it means
+// and could not take up; empty where it says nothing, as it does of the last of several only.
+func UntakenOf(p policyv1alpha1.Policy, object string) string {
+	if last := p.PropagationStatus().LastProblem; last != nil && last.Object == object && untaken(p) != "" {
+		return last.Message
+	}
+	return ""
 }
 
 // unbound is the problem that templates that a policy selects have no binding, and so run
@@ -84,7 +103,7 @@ func (s *Survey) Workload(obj *metav1.PartialObjectMetadata) {
 	gvk := obj.GroupVersionKind()
 	id := inventory.ID{Namespace: obj.Namespace, Name: obj.Name, GroupKind: gvk.GroupKind()}
 	r := selector.Resource{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: obj.Namespace, Name: obj.Name, Labels: obj.Labels}
-	if s.reach[id] != nil || !s.counts(id) || strings.HasPrefix(obj.Namespace, "kube-") || !propagation.Propagates(r, propagation.SkipRules{}) {
+	if s.reach[id] != nil || s.untaken[titleOf(id)] || !s.counts(id) || strings.HasPrefix(obj.Namespace, "kube-") || !propagation.Propagates(r, propagation.SkipRules{}) {
 		return
 	}
 	if _, claimed := propagation.Claimed(obj); claimed {

@@ -102,6 +102,32 @@ func TestTemplatesWithoutABinding(t *testing.T) {
 	}
 }
 
+// TestWhatCouldNotBeTakenUp is no lack of objects: it is a problem of its policy, and the
+// workload is not one that no policy carries.
+func TestWhatCouldNotBeTakenUp(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	s.Cluster(member("east"), time.Time{})
+	const fault = "it could not take up Deployment shop/web: read its replicas: webhook hook.example.io: connection refused"
+	p := carrying("all", 0, "east")
+	p.Status.Conditions[0].Reason, p.Status.Conditions[0].Message = policyv1alpha1.PolicyReasonNotTakenUp, fault
+	p.Status.LastProblem = &policyv1alpha1.PolicyProblem{Object: "Deployment shop/web", Message: "read its replicas: webhook hook.example.io: connection refused"}
+	s.Policy(p)
+	s.Workload(workload("shop", "web"))
+	s.Workload(workload("shop", "web-2"))
+	f := s.Fleet()
+	want := []situation.Problem{{
+		State: situation.Failed, Kind: "PropagationPolicy", Namespace: "shop", Name: "all", Message: fault,
+		Next: "put right what it says; it is tried again until it works: flotilla describe propagationpolicy all -n shop",
+	}}
+	if diff := cmp.Diff(want, f.Problems); diff != "" || f.Ready {
+		t.Errorf("ready = %v, problems (-want +got):\n%s", f.Ready, diff)
+	}
+	notes := []situation.Note{{Kind: "Deployment", Namespace: "shop", Name: "web-2", Message: "no policy carries it, so that it runs nowhere", Next: "flotilla explain deployment/web-2 -n shop"}}
+	if diff := cmp.Diff(notes, f.Notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
 // TestRightAfterAStart: nobody has looked yet.
 func TestRightAfterAStart(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -50,6 +50,7 @@ type Survey struct {
 	// uncarried are workloads that no policy carries.
 	uncarried []inventory.ID
 	missers   missers
+	untaken   map[string]bool // of these a policy says that it could not take them up
 	asides    asides
 	owed      owed
 	awaited   []string  // clusters that were registered and never heard of
@@ -66,7 +67,7 @@ func NewSurvey(now time.Time, namespace string) *Survey {
 	return &Survey{
 		now: now, within: namespace,
 		fleet: Fleet{APIVersion: APIVersion, Kind: "FleetStatus", Namespace: namespace, Sources: []Source{}, Kustomizations: []Kustomization{}, Clusters: []Cluster{}, Problems: []Problem{}},
-		reach: map[inventory.ID]*reach{}, owned: map[int][]inventory.ID{}, members: counts{}, silent: rollup.Silences{}, owed: owed{},
+		reach: map[inventory.ID]*reach{}, owned: map[int][]inventory.ID{}, members: counts{}, silent: rollup.Silences{}, untaken: map[string]bool{}, owed: owed{},
 	}
 }
 
@@ -278,6 +279,13 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 			s.fleet.Notes = append(s.fleet.Notes, notes...)
 		}
 		s.problem(unbound(p, kind))
+		if said := untaken(p); said != "" {
+			s.problem(Problem{State: Failed, Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(), Message: said,
+				Next: "put right what it says; it is tried again until it works: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + inNamespace(p.GetNamespace())})
+			if status.LastProblem != nil {
+				s.untaken[status.LastProblem.Object] = true
+			}
+		}
 		return
 	}
 	s.problem(Problem{State: Failed, Kind: kind, Namespace: p.GetNamespace(), Name: p.GetName(), Message: ready.Message,

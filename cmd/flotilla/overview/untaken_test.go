@@ -1,0 +1,41 @@
+package overview
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/api/scheme"
+)
+
+// TestTraceOfWhatCouldNotBeTakenUp: it is not said to be carried by no policy alone.
+func TestTraceOfWhatCouldNotBeTakenUp(t *testing.T) {
+	carries := &policyv1alpha1.PropagationPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "all"}}
+	carries.Status.Conditions = []metav1.Condition{{Type: policyv1alpha1.PolicyReady, Status: metav1.ConditionTrue, Reason: policyv1alpha1.PolicyReasonNotTakenUp, Message: "it could not"}}
+	carries.Status.LastProblem = &policyv1alpha1.PolicyProblem{Object: "Machine shop/web", Message: "read its replicas: no answer"}
+	elsewhere := &policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: "all"}}
+	carries.Status.DeepCopyInto(&elsewhere.Status)
+	elsewhere.Status.LastProblem = &policyv1alpha1.PolicyProblem{Object: "Machine shop/db", Message: "no such class"}
+	for title, want := range map[string]string{
+		"web":  "A policy means it, and could not take it up: read its replicas: no answer",
+		"db":   "A policy means it, and could not take it up: no such class",
+		"free": "No policy carries it to clusters: flotilla explain machine/free -n shop says why.",
+	} {
+		template := &unstructured.Unstructured{}
+		template.SetAPIVersion("example.com/v1")
+		template.SetKind("Machine")
+		template.SetNamespace("shop")
+		template.SetName(title)
+		tracer := &tracer{reader: reader{fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(carries, elsewhere).Build()}}
+		if err := tracer.delivery(t.Context(), template); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{want}, tracer.out.Notes); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", title, diff)
+		}
+	}
+}
