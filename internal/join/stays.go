@@ -14,8 +14,8 @@ import (
 )
 
 // Stays names what a hub with this identity had a cluster run that config leads to, and
-// what is there still, as far as it says itself: "Deployment shop/web". all is false where
-// kinds could not be listed.
+// what is there still, as far as it says itself: "Deployment shop/web", and what is being deleted
+// with what keeps it. all is false where kinds could not be listed.
 func Stays(ctx context.Context, config *rest.Config, cluster, hub string) (titles []string, all bool, err error) {
 	quiet := rest.CopyConfig(config)
 	quiet.WarningHandler = rest.NoWarnings{} // of all kinds that are listed, some are deprecated
@@ -30,7 +30,11 @@ func Stays(ctx context.Context, config *rest.Config, cluster, hub string) (title
 		}
 		if !seen[obj.UID] && metav1.GetControllerOf(obj) == nil && is.Suspect(cluster, claims.Standing{Hub: hub}) {
 			seen[obj.UID] = true
-			titles = append(titles, is.ID.String())
+			title := is.ID.String()
+			if is.Leaving {
+				title += " (" + orphans.Deleting(obj.Finalizers) + ")"
+			}
+			titles = append(titles, title)
 		}
 	})
 	slices.Sort(titles)

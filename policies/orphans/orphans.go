@@ -3,6 +3,7 @@ package orphans
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +39,22 @@ type Object struct {
 	Managed, Applied, Leaving bool
 }
 
+// Title names the object, and says if it is being deleted: "ConfigMap shop/web (being deleted)".
+func (o *Object) Title() string {
+	if o.Leaving {
+		return o.ID.String() + " (being deleted)"
+	}
+	return o.ID.String()
+}
+
+// Deleting says of an object with these finalizers that it is being deleted, and what keeps it.
+func Deleting(finalizers []string) string {
+	if len(finalizers) == 0 {
+		return "being deleted"
+	}
+	return "being deleted, kept by its finalizers: " + strings.Join(finalizers, ", ")
+}
+
 // Works returns the Works that the object may mean in a cluster: the one that it names, and
 // where that is the former name of one, that. What was left when the cluster had another name
 // may mean those under the name that it has now, too.
@@ -68,10 +85,10 @@ func (o *Object) Elsewhere(cluster string) bool {
 }
 
 // Suspect says whether the object is one of this hub's in the cluster, as far as it
-// says itself: an orphan if no Work names it. Of one that names a Work of another cluster
+// says itself: an orphan if no Work names it, also while it is being deleted. Of one that names a Work of another cluster
 // nothing but the hub's own mark is believed.
 func (o *Object) Suspect(cluster string, s claims.Standing) bool {
-	if !o.Managed || !o.Applied || o.Leaving || o.Work.Name == "" {
+	if !o.Managed || !o.Applied || o.Work.Name == "" {
 		return false
 	}
 	if o.Elsewhere(cluster) {
@@ -136,11 +153,11 @@ const (
 	KeptAsHeld
 )
 
-// Message tells of orphans; the IDs come sorted, and there is one at least.
-func Message(cluster string, found []ID, kept Kept) string {
+// Message tells of orphans; they come sorted, and there is one at least.
+func Message(cluster string, found []Object, kept Kept) string {
 	names := make([]string, 0, mostNamed)
-	for _, id := range found[:min(len(found), mostNamed)] {
-		names = append(names, id.String())
+	for i := range found[:min(len(found), mostNamed)] {
+		names = append(names, found[i].Title())
 	}
 	text := strings.Join(names, ", ")
 	if more := len(found) - len(names); more > 0 {
@@ -153,6 +170,9 @@ func Message(cluster string, found []ID, kept Kept) string {
 	count += ": " + text + "; "
 	if kept == KeptAsHeld {
 		return count + "the control plane was set back to an older backup, and what was made since is among them: nothing is removed before flotilla resume hub was said"
+	}
+	if !slices.ContainsFunc(found, func(o Object) bool { return !o.Leaving }) {
+		return count + "what is being deleted goes once nothing keeps it there, such as a finalizer"
 	}
 	out := count + "flotilla prune --cluster " + cluster + " removes what nobody needs"
 	if kept == KeptAsMany {

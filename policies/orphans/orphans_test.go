@@ -33,7 +33,7 @@ func TestSuspect(t *testing.T) {
 		"long ago, where another hub was before":      {func(o *orphans.Object) { o.Claim.Hub = "" }, contested, false},
 		"without the label":                           {func(o *orphans.Object) { o.Managed = false }, ours, false},
 		"a copy that somebody else made of an object": {func(o *orphans.Object) { o.Applied = false }, ours, false},
-		"being deleted":                               {func(o *orphans.Object) { o.Leaving = true }, ours, false},
+		"being deleted":                               {func(o *orphans.Object) { o.Leaving = true }, ours, true},
 		"names no Work":                               {func(o *orphans.Object) { o.Work = types.NamespacedName{} }, ours, false},
 		"under another name that the cluster had":     {func(o *orphans.Object) { o.Work.Namespace = "karmada-es-west" }, ours, true},
 		"so, where another hub was before":            {func(o *orphans.Object) { o.Work.Namespace = "karmada-es-west" }, contested, true},
@@ -106,17 +106,21 @@ func TestNamed(t *testing.T) {
 }
 
 func TestMessage(t *testing.T) {
-	var seven []orphans.ID
+	var seven []orphans.Object
 	for i := range 7 {
-		seven = append(seven, id(fmt.Sprint(i)))
+		seven = append(seven, orphans.Object{ID: id(fmt.Sprint(i))})
 	}
-	got := []string{orphans.Message("east", seven[:1], orphans.KeptByPolicy), orphans.Message("east", seven, orphans.KeptAsMany), orphans.Message("east", seven[:1], orphans.KeptAsHeld)}
+	hang := []orphans.Object{seven[0], {ID: id("hangs"), Leaving: true}}
+	got := []string{orphans.Message("east", seven[:1], orphans.KeptByPolicy), orphans.Message("east", seven, orphans.KeptAsMany), orphans.Message("east", seven[:1], orphans.KeptAsHeld),
+		orphans.Message("east", hang, orphans.KeptByPolicy), orphans.Message("east", hang[1:], orphans.KeptByPolicy)}
 	want := []string{
 		"1 object that no Work names: ConfigMap shop/0; flotilla prune --cluster east removes what nobody needs",
 		"7 objects that no Work names: ConfigMap shop/0, ConfigMap shop/1, ConfigMap shop/2, ConfigMap shop/3, ConfigMap shop/4 and 2 more; " +
 			"flotilla prune --cluster east removes what nobody needs, as its policy does not for so many at once",
 		"1 object that no Work names: ConfigMap shop/0; the control plane was set back to an older backup, and what was made since is among them: " +
 			"nothing is removed before flotilla resume hub was said",
+		"2 objects that no Work names: ConfigMap shop/0, ConfigMap shop/hangs (being deleted); flotilla prune --cluster east removes what nobody needs",
+		"1 object that no Work names: ConfigMap shop/hangs (being deleted); what is being deleted goes once nothing keeps it there, such as a finalizer",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

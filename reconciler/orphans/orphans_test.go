@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -289,6 +290,49 @@ func TestOrphans(t *testing.T) {
 	if n := measured(t); n != 0 {
 		t.Errorf("the metric says %v of none", n)
 	}
+}
+
+// TestAnOrphanThatAFinalizerHolds: that somebody has told it to go is no reason to call it
+// gone, and the Cluster's policy does not tell it again and again.
+func TestAnOrphanThatAFinalizerHolds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a control plane and a member")
+	}
+	f, at := fleetOf(t)
+	f.check(join.Join(t.Context(), join.Options{Name: "east", Hub: f.hub.Hub, Member: f.edge, MemberConfig: at.Config}))
+	f.check(join.Ready(t.Context(), f.hub.Hub, "east", fleettest.ReadyTimeout))
+	for _, name := range []string{"kept", "more", "most", "lost"} {
+		f.work("east", name)
+	}
+	finalizers := func(list string) {
+		f.check(f.edge.Patch(t.Context(), configMap("lost"), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":`+list+`}}`))))
+	}
+	finalizers(`["example.com/hold"]`)
+	f.check(f.stop())
+	f.check(f.edge.Delete(t.Context(), configMap("lost")))
+	f.start()
+	f.lose("east", "lost")
+	const held = "1 object that no Work names: ConfigMap shop/lost (being deleted)"
+	f.says(held)
+	c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}}
+	f.check(f.hub.Hub.Patch(t.Context(), c, client.RawPatch("application/merge-patch+json",
+		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, clusterv1alpha1.OrphansAnnotation, clusterv1alpha1.OrphansDelete))))
+	f.hub.QuietRevision(t)
+	f.says(held)
+	titles, _, err := join.Stays(t.Context(), at.Config, "east", f.identity())
+	if want := []string{"ConfigMap shop/lost (being deleted, kept by its finalizers: example.com/hold)"}; err != nil || !slices.Contains(titles, want[0]) {
+		t.Errorf("what stays: %v, %v; want %v among it", titles, err, want)
+	}
+	finalizers("null")
+	f.says("")
+}
+
+// identity is that of the control plane.
+func (f *fleet) identity() string {
+	f.Helper()
+	id, err := join.HubIdentity(f.Context(), f.hub.Hub)
+	f.check(err)
+	return id
 }
 
 // TestAClusterOfAnotherName: what is left in a member that was in the fleet under another

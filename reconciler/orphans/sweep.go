@@ -43,10 +43,10 @@ type sweep struct {
 	waiting, lent bool
 }
 
-func (s *sweep) ids() []policy.ID {
-	out := make([]policy.ID, len(s.certain))
+func (s *sweep) found() []policy.Object {
+	out := make([]policy.Object, len(s.certain))
 	for i := range s.certain {
-		out[i] = s.certain[i].ID
+		out[i] = s.certain[i].Object
 	}
 	return out
 }
@@ -145,7 +145,7 @@ func (r *Reconciler) remove(ctx context.Context, cluster string, member *members
 	var left []orphan
 	var faults []error
 	for _, o := range s.certain {
-		if !policy.Removable(o.ID) || r.options.Own != "" && o.Elsewhere(cluster) { // an agent does not see who else asks for it
+		if o.Leaving || !policy.Removable(o.ID) || r.options.Own != "" && o.Elsewhere(cluster) { // an agent does not see who else asks for it
 			left = append(left, o)
 			continue
 		}
@@ -178,20 +178,20 @@ func (r *Reconciler) removeOne(ctx context.Context, cluster string, member *memb
 }
 
 // tell writes the condition, if it says something else than before.
-func (r *Reconciler) tell(ctx context.Context, c *clusterv1alpha1.Cluster, ids []policy.ID, kept policy.Kept) error {
-	if len(ids) == 0 {
+func (r *Reconciler) tell(ctx context.Context, c *clusterv1alpha1.Cluster, found []policy.Object, kept policy.Kept) error {
+	if len(found) == 0 {
 		r.count.DeleteLabelValues(c.Name)
 	} else {
-		r.count.WithLabelValues(c.Name).Set(float64(len(ids)))
+		r.count.WithLabelValues(c.Name).Set(float64(len(found)))
 	}
 	updated := c.DeepCopy()
 	changed := false
-	if len(ids) == 0 {
+	if len(found) == 0 {
 		changed = meta.RemoveStatusCondition(&updated.Status.Conditions, clusterv1alpha1.ClusterConditionOrphansFound)
 	} else {
 		changed = meta.SetStatusCondition(&updated.Status.Conditions, metav1.Condition{
 			Type: clusterv1alpha1.ClusterConditionOrphansFound, Status: metav1.ConditionTrue, Reason: clusterv1alpha1.OrphansFoundReason,
-			Message: policy.Message(c.Name, ids, kept), LastTransitionTime: metav1.NewTime(r.options.Clock.Now()),
+			Message: policy.Message(c.Name, found, kept), LastTransitionTime: metav1.NewTime(r.options.Clock.Now()),
 		})
 	}
 	if !changed {

@@ -73,6 +73,7 @@ type object struct {
 	at      join.Served
 	orphan  orphans.Object
 	version string
+	keeps   []string // its finalizers
 }
 
 // What becomes of orphans.
@@ -277,7 +278,7 @@ func (p *prune) find(ctx context.Context) (*pruned, error) {
 		seen[obj.UID] = true
 		out.Objects = append(out.Objects, object{
 			Group: at.Kind.Group, Kind: at.Kind.Kind, Namespace: obj.Namespace, Name: obj.Name, UID: obj.UID,
-			Work: workOf(&o, p.cluster), Outcome: outcomeFound, at: at, orphan: o, version: obj.ResourceVersion,
+			Work: workOf(&o, p.cluster), Outcome: outcomeFound, at: at, orphan: o, version: obj.ResourceVersion, keeps: obj.Finalizers,
 		})
 	})
 	slices.SortFunc(out.Objects, func(a, b object) int { return strings.Compare(a.orphan.String(), b.orphan.String()) })
@@ -412,6 +413,10 @@ func (p *prune) remove(ctx context.Context, w io.Writer, out *pruned) error {
 func (p *prune) removeOne(ctx context.Context, objects metadata.Interface, o *object) error {
 	if !orphans.Removable(o.orphan.ID) {
 		o.Message = "what others have in it would go as well; remove it in the cluster itself"
+		return nil
+	}
+	if o.orphan.Leaving {
+		o.Message = orphans.Deleting(o.keeps)
 		return nil
 	}
 	for key := range o.orphan.Works(p.cluster) {
