@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -38,18 +39,18 @@ func (o owed) of(cluster string) *outstanding {
 	return o[cluster]
 }
 
-// leaves adds a Work that is being deleted, once that takes long.
+// leaves adds a Work that is being deleted, once that takes long, or is known to be kept.
 func (o owed) leaves(w *workv1alpha1.Work, cluster string, now time.Time) {
-	asked := w.DeletionTimestamp
-	if asked == nil || now.Sub(asked.Time) < settling {
+	asked, blocked := w.DeletionTimestamp, apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
+	if asked == nil || now.Sub(asked.Time) < settling && (blocked == nil || blocked.Status != metav1.ConditionTrue) {
 		return
 	}
 	of := o.of(cluster)
 	if of.removals = append(of.removals, titles(w)...); of.since.IsZero() || asked.Time.Before(of.since) {
 		of.since = asked.Time
 	}
-	if c := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked); c != nil && (of.kept == "" || c.Message < of.kept) {
-		of.kept = c.Message
+	if blocked != nil && (of.kept == "" || blocked.Message < of.kept) {
+		of.kept = blocked.Message
 	}
 }
 

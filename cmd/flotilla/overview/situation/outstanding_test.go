@@ -35,6 +35,8 @@ func TestOutstanding(t *testing.T) {
 		return w
 	}
 	finalizer := kept("b", workv1alpha1.WorkTerminatingReason, "Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x")
+	atOnce := kept("b", workv1alpha1.WorkTerminatingReason, "Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x")
+	atOnce.DeletionTimestamp.Time = now.Add(-2 * time.Second)
 	refused := kept("b", workv1alpha1.WorkDeletionFailedReason, "remove Deployment shop/b: no.example.com denied the request")
 	behind := held("web")
 	behind.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, ObservedGeneration: 1}}
@@ -50,6 +52,7 @@ func TestOutstanding(t *testing.T) {
 		"what a cluster that is away has":  {works: []*workv1alpha1.Work{leaving("web", time.Minute)}, away: true, want: []string{"1 object still to be removed there, asked for 60s ago: Deployment shop/web; it is done once the cluster answers"}},
 		"what a finalizer keeps":           {works: []*workv1alpha1.Work{leaving("a", time.Minute), finalizer}, want: []string{"2 objects still to be removed there, asked for 60s ago: Deployment shop/a, Deployment shop/b; Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x; put right in the cluster what keeps it: then it goes by itself"}},
 		"one that a finalizer keeps":       {works: []*workv1alpha1.Work{finalizer}, want: []string{"1 object still to be removed there, asked for 60s ago: Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x; put right in the cluster what keeps it: then it goes by itself"}},
+		"one that is known to be kept":     {works: []*workv1alpha1.Work{atOnce}, want: []string{"1 object still to be removed there, asked for 2s ago: Deployment shop/b is being deleted in the cluster, kept by its finalizers: example.com/x; put right in the cluster what keeps it: then it goes by itself"}},
 		"what the cluster refuses":         {works: []*workv1alpha1.Work{refused}, want: []string{"1 object still to be removed there, asked for 60s ago: remove Deployment shop/b: no.example.com denied the request; put right in the cluster what keeps it: then it goes by itself"}},
 		"a version that has yet to arrive": {works: []*workv1alpha1.Work{behind, there}, want: []string{"1 object not known to be there in the latest version: Deployment shop/web; see what keeps it: flotilla get works -n karmada-es-west"}},
 	} {
