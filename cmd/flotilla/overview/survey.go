@@ -21,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/internal/registration"
+	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
 // surveyOf reads what a status shows, of one namespace, which has to exist, or, where
@@ -140,7 +141,8 @@ func surveyWorkloads(ctx context.Context, hub client.Reader, s *situation.Survey
 }
 
 // surveyWorks reads the Works that are being deleted, where a status is about all
-// namespaces, and of the others no more than their metadata. A thorough one reads all of
+// namespaces, those that fail and that no binding tells of, and of the others no more than
+// their metadata. A thorough one reads all of
 // them: what a cluster has yet to take up stands nowhere else for some seconds.
 func surveyWorks(ctx context.Context, hub client.Reader, namespace string, thorough bool, s *situation.Survey) error {
 	if namespace != "" {
@@ -167,7 +169,11 @@ func surveyWorks(ctx context.Context, hub client.Reader, namespace string, thoro
 		}
 		s.Work(work)
 	}
-	return nil
+	return listing.Each(ctx, hub, &workv1alpha1.WorkList{}, func(w *workv1alpha1.Work) {
+		if state, _ := rollup.OfWork(w); state == rollup.Failed {
+			s.Work(w)
+		}
+	}, situation.BoundToNothing)()
 }
 
 // surveyClusters reads the clusters, and when their agents were last heard.

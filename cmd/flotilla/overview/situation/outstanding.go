@@ -12,10 +12,14 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
@@ -60,6 +64,33 @@ func (o owed) arrives(w *workv1alpha1.Work, cluster string) {
 		of := o.of(cluster)
 		of.arrivals = append(of.arrivals, titles(w)...)
 	}
+}
+
+// BoundToNothing selects the Works that no binding made.
+var BoundToNothing = client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(
+	without(workv1alpha2.ResourceBindingPermanentIDLabel), without(workv1alpha2.ClusterResourceBindingPermanentIDLabel),
+)}
+
+func without(label string) labels.Requirement {
+	out, err := labels.NewRequirement(label, selection.DoesNotExist, nil)
+	if err != nil {
+		panic(err) // it is a constant
+	}
+	return *out
+}
+
+// failing is the problem that a Work fails that no binding made; the zero value is none.
+func failing(w *workv1alpha1.Work, cluster string, held bool) Problem {
+	state, message := rollup.OfWork(w)
+	if state != rollup.Failed || !BoundToNothing.Matches(labels.Set(w.Labels)) {
+		return Problem{}
+	}
+	out := Problem{State: Failed, Kind: workv1alpha1.ResourceKindWork, Namespace: w.Namespace, Name: w.Name, Clusters: []string{cluster},
+		Message: message, Next: "flotilla describe work " + w.Name + inNamespace(w.Namespace)}
+	if held && strings.Contains(message, workv1alpha1.WorkHeldPrefix) {
+		out.Next = resumeNext
+	}
+	return out
 }
 
 // titles name what a Work holds: "Deployment shop/web".

@@ -292,8 +292,8 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 		Next: "put right what it says: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + inNamespace(p.GetNamespace())})
 }
 
-// Work adds a Work: what a cluster has yet to remove or to take up, and what waits for
-// somebody's word.
+// Work adds a Work: what a cluster has yet to remove or to take up, what waits for
+// somebody's word, and what fails and no binding tells of.
 func (s *Survey) Work(w *workv1alpha1.Work) {
 	blocked := apimeta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
 	cluster, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
@@ -302,6 +302,9 @@ func (s *Survey) Work(w *workv1alpha1.Work) {
 		return
 	case blocked != nil && blocked.Reason == workv1alpha1.WorkHoldsOthersReason:
 	case w.DeletionTimestamp == nil:
+		if _, away := s.silent[cluster]; !away {
+			s.problem(failing(w, cluster, s.held))
+		}
 		s.owed.arrives(w, cluster)
 		return
 	default:
