@@ -3,6 +3,7 @@ package explain
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/utils/ptr"
 
@@ -45,6 +46,11 @@ func (x *explainer) deliver() {
 		c := of(item.ClusterName)
 		c.Applied, c.Message, c.Health = ptr.To(item.Applied), item.AppliedMessage, rollup.HealthText(kind, item.Health, item.Status)
 		c.Ails = x.in.Symptoms[item.ClusterName].Text
+	}
+	for _, part := range rollup.PartOf(x.in.Template, x.in.Binding, x.in.Works, nil).Clusters {
+		if strings.HasPrefix(part.Reason, rollup.Strayed) {
+			of(part.Name).Message = part.Reason
+		}
 	}
 	wanted := x.in.Binding.BindingSpec()
 	for _, cluster := range plan.Keeps(wanted) {

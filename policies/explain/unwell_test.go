@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/explain"
 	"github.com/flotilla-io/flotilla/policies/symptom"
 )
@@ -50,6 +53,30 @@ status:
 			if strings.Contains(line, "delete it all") {
 				t.Fatalf("after %d letters:\n%s", n, said)
 			}
+		}
+	}
+}
+
+// TestWhatWasRemovedAndIsLeftSo is why nobody tells its health, whoever is asked.
+func TestWhatWasRemovedAndIsLeftSo(t *testing.T) {
+	const row = "  c-001    yes      Unknown  differs from what was applied, and is left so: Deployment shop/web was\n"
+	for name, works := range map[string]bool{"its Work says so": true, "its binding says so": false} {
+		in := input(t)
+		bind(t, &in)
+		b := in.Binding.(*workv1alpha2.ResourceBinding)
+		b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.Drifted, Status: metav1.ConditionTrue, Message: "c-001: Deployment shop/web was removed"}}
+		b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "c-001", Applied: true, Health: workv1alpha2.ResourceUnknown}}
+		if works {
+			in.Works = append(in.Works, parse(t, `
+metadata: {namespace: karmada-es-c-001, name: web}
+status:
+  conditions:
+    - {type: Applied, status: "True", reason: AppliedSuccessful, message: ok}
+    - {type: Drifted, status: "True", reason: DriftReported, message: Deployment shop/web was removed}
+`, &workv1alpha1.Work{}))
+		}
+		if said := explain.Explain(in).Text(explain.TextOptions{Width: 200}); !strings.Contains(said, row) {
+			t.Errorf("%s: it does not say %q:\n%s", name, row, said)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -129,6 +130,9 @@ func PartOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works [
 	for _, target := range plan.Targets(b.BindingSpec()) {
 		state, reason := view.judge(target)
 		c := ClusterPart{Name: target.Name, State: state, Reason: reason, Note: view.note(target), Suspended: plan.Suspended(b.BindingSpec(), target.Name)}
+		if strings.HasPrefix(reason, Strayed) {
+			c.Note = "" // the same
+		}
 		if c.Suspended && (reason == notSent || reason == notApplied) {
 			c.Reason = Suspended
 		}
@@ -219,6 +223,8 @@ type view struct {
 	items      map[string]*workv1alpha2.AggregatedStatusItem
 	// truncated says that statuses were left out of items.
 	truncated bool
+	// drift is what the binding says of what members changed and what is left so.
+	drift string
 	// works is nil where the Works are not known.
 	works map[string]*workv1alpha1.Work
 }
@@ -229,6 +235,7 @@ func newView(template *unstructured.Unstructured, b workv1alpha2.Binding, works 
 		digest:     b.GetAnnotations()[propagation.DigestAnnotation],
 		kind:       template.GroupVersionKind().GroupKind(),
 		items:      map[string]*workv1alpha2.AggregatedStatusItem{},
+		drift:      driftOf(b),
 		truncated:  meta.IsStatusConditionTrue(b.BindingStatus().Conditions, workv1alpha2.StatusTruncated),
 	}
 	if v.digest == "" { // it is for any version of the template
@@ -280,6 +287,9 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 	}
 	if fault != "" {
 		return Progressing, "health not known: " + fault
+	}
+	if text := v.strayed(target, item); text != "" && item.Status == nil {
+		return Progressing, Strayed + text
 	}
 	if item.Status == nil && v.truncated {
 		return byHealth(item, "")

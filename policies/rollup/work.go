@@ -40,7 +40,7 @@ func OfWork(w *workv1alpha1.Work) (State, string) {
 	case shownOf(w) == workv1alpha2.ResourceUnhealthy:
 		return Progressing, ""
 	case strayed:
-		return Healthy, "differs from what was applied, and is left so: " + drift
+		return Healthy, Strayed + drift
 	default:
 		return Healthy, ""
 	}

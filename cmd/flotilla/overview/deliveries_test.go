@@ -50,6 +50,12 @@ func TestWhatIsSaidOfClusters(t *testing.T) {
 	if diff := cmp.Diff(want, said(works)); diff != "" {
 		t.Errorf("by Works (-want +got):\n%s", diff)
 	}
+	works[0].Status.ManifestStatuses = nil
+	works[0].Status.Conditions = append(works[0].Status.Conditions, metav1.Condition{Type: workv1alpha1.WorkDrifted, Status: metav1.ConditionTrue, Message: "Deployment shop/web was removed"})
+	removed := deliveriesOf(&unstructured.Unstructured{Object: map[string]any{}}, b, works, silent)[0]
+	if want := "differs from what was applied, and is left so: Deployment shop/web was removed"; removed.Message != want {
+		t.Errorf("what was removed and is left so: %q, want %q", removed.Message, want)
+	}
 }
 
 // TestTreesByHearsay: where the clusters may not be read, the count is what they said last.

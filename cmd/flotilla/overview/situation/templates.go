@@ -141,6 +141,8 @@ func templateNext(p Problem) string {
 	switch {
 	case len(p.Clusters) == 0:
 		return "flotilla explain " + args
+	case strings.HasPrefix(p.Message, rollup.Strayed):
+		return "put it right there, or have it put back: spec.drift Revert of its policy; flotilla explain " + args + " --cluster " + p.Clusters[0]
 	case p.State == Failed:
 		return "put right what the cluster says; it is tried again. flotilla explain " + args + " --cluster " + p.Clusters[0]
 	default:

@@ -70,3 +70,21 @@ func TestWhatIsNotUnderstood(t *testing.T) {
 		t.Errorf("templates (-want +got):\n%s", diff)
 	}
 }
+
+// TestWhatWasRemovedAndIsLeftSo is told with what to do, and not that its health is awaited.
+func TestWhatWasRemovedAndIsLeftSo(t *testing.T) {
+	s := situation.NewSurvey(now, "")
+	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
+	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}}
+	b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.Drifted, Status: metav1.ConditionTrue, Message: "east: Deployment shop/web was removed"}}
+	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceUnknown}}
+	propagation.ClaimOf(carrying("web", 1)).Set(b)
+	s.Binding(b)
+	want := []situation.Problem{{State: situation.Progressing, Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web", Clusters: []string{"east"},
+		Message: "differs from what was applied, and is left so: Deployment shop/web was removed",
+		Next:    "put it right there, or have it put back: spec.drift Revert of its policy; flotilla explain deployment/web -n shop --cluster east"}}
+	if diff := cmp.Diff(want, s.Fleet().Problems); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+}
