@@ -82,8 +82,10 @@ func (r *reporter) run(ctx context.Context, req ctrl.Request, policy policyv1alp
 	due := r.take(req)
 	status := policy.PropagationStatus().DeepCopy()
 	said := remark{strangers: needs.strangers, idle: idle(status)}
-	var known bool
-	said.untaken, known = r.untaken(policy, needs)
+	untaken, known := r.untaken(policy, needs)
+	if told(policy) {
+		said.untaken = untaken
+	}
 	r.observe(status, policy, remarks(ready, said))
 	urgent := !equality.Semantic.DeepEqual(status, policy.PropagationStatus())
 	var again time.Duration
@@ -91,9 +93,9 @@ func (r *reporter) run(ctx context.Context, req ctrl.Request, policy policyv1alp
 		r.count(status, policy)
 		switch none := status.Templates == 0; {
 		case !urgent:
-			said.idle = none
+			said.idle, said.untaken = none, untaken
 			r.observe(status, policy, remarks(ready, said))
-		case none && !idle(status): // what it selects may be about to be claimed
+		case none && !idle(status), untaken != said.untaken: // what it selects may be about to be claimed
 			again = r.hold(req, time.Time{})
 		}
 	}
@@ -130,15 +132,20 @@ func idle(status *policyv1alpha1.PropagationStatus) bool {
 	return ready != nil && ready.Status == metav1.ConditionTrue && strings.HasPrefix(ready.Message, carriesNothing)
 }
 
+// told says whether a policy's status says that something could not be taken up.
+func told(policy policyv1alpha1.Policy) bool {
+	before := meta.FindStatusCondition(policy.PropagationStatus().Conditions, policyv1alpha1.PolicyReady)
+	return before != nil && before.Reason == policyv1alpha1.PolicyReasonNotTakenUp
+}
+
 // untaken says what policy could not take up. Right after a start, while that is not known,
 // it is what was said before; known is false then, and the policy is to be looked at again.
 func (r *reporter) untaken(policy policyv1alpha1.Policy, needs needs) (text string, known bool) {
 	untaken, all := r.tally.Untaken(propagation.RefOf(policy))
-	before := meta.FindStatusCondition(policy.PropagationStatus().Conditions, policyv1alpha1.PolicyReady)
-	told := before != nil && before.Reason == policyv1alpha1.PolicyReasonNotTakenUp
-	if !told || all && r.complete(policy) {
+	if !told(policy) || all && r.complete(policy) {
 		return naming(untaken), true
 	}
+	before := meta.FindStatusCondition(policy.PropagationStatus().Conditions, policyv1alpha1.PolicyReady)
 	return strings.TrimSuffix(before.Message, "; "+propagation.Naming(needs.strangers)), false
 }
 
