@@ -159,12 +159,16 @@ func TestServe(t *testing.T) {
 	stop(t, first)
 	golden(t, "serve.txt", steady(first.String(), hub))
 
+	serve[len(serve)-1] = listening.FindStringSubmatch(first.String())[1] // where it was
 	second := onTerminal(t, "flotillad", serve...)
 	second.until(t, "Ctrl-C stops.")
 	stop(t, second)
 	golden(t, "serve-again.txt", steady(second.String(), hub)) // parts that are stopped while they start say nothing here
 	withoutTerminal(t, hub, serve)
 }
+
+// listening finds the port in what a control plane says that is ready.
+var listening = regexp.MustCompile(`https://127\.0\.0\.1:(\d+)`)
 
 // letGo teaches the control plane and the member a kind, has it carry an object, and takes the kind
 // away from both: the log tells of it for a while, and not for ever.
