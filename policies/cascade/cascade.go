@@ -1,8 +1,8 @@
 // Package cascade says what would be missed if something were deleted that others
 // have put their objects into: a namespace, or the definition of a kind.
 //
-// In goes an object that lies within; out comes whether it counts. It decides
-// nothing by itself and asks nobody.
+// In goes an object that lies within, or a namespace that is being deleted; out comes
+// whether it counts, or what keeps that. It decides nothing by itself and asks nobody.
 package cascade
 
 import (

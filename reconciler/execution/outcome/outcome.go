@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/cascade"
 )
 
 // What would be done to an object if nothing were held.
@@ -115,11 +115,5 @@ func remains(live *unstructured.Unstructured) string {
 	if live.GetKind() != "Namespace" || runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, &namespace) != nil {
 		return ""
 	}
-	var said []string
-	for _, c := range namespace.Status.Conditions {
-		if c.Status == corev1.ConditionTrue && c.Message != "" && !slices.Contains(said, c.Message) {
-			said = append(said, c.Message)
-		}
-	}
-	return strings.Join(said, "; ")
+	return cascade.Remaining(&namespace)
 }

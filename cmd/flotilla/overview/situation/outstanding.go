@@ -3,7 +3,6 @@ package situation
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +19,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/cascade"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
@@ -141,9 +141,6 @@ func some(titles []string) string {
 	return text
 }
 
-// uncounted is how a namespace begins to say why not all in it is deleted.
-var uncounted = regexp.MustCompile(`^Failed to delete all resource types, \d+ remaining: `)
-
 // Namespace adds a namespace of the control plane: one that is being deleted for long, and
 // what keeps it, as it says itself.
 func (s *Survey) Namespace(ns *corev1.Namespace) {
@@ -151,12 +148,6 @@ func (s *Survey) Namespace(ns *corev1.Namespace) {
 	if asked == nil || s.now.Sub(asked.Time) < settling {
 		return
 	}
-	var said []string
-	for _, c := range ns.Status.Conditions {
-		if c.Status == corev1.ConditionTrue && c.Message != "" && !slices.Contains(said, c.Message) {
-			said = append(said, uncounted.ReplaceAllString(c.Message, ""))
-		}
-	}
 	s.problem(Problem{State: Progressing, Kind: "Namespace", Name: ns.Name, Next: "free or delete what is left in it: then it goes by itself",
-		Message: strings.TrimSuffix("being deleted for "+duration.HumanDuration(s.now.Sub(asked.Time))+", and not gone: "+strings.Join(said, "; "), ": ")})
+		Message: strings.TrimSuffix("being deleted for "+duration.HumanDuration(s.now.Sub(asked.Time))+", and not gone: "+cascade.Remaining(ns), ": ")})
 }

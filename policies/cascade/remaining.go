@@ -1,0 +1,26 @@
+package cascade
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Remaining is what a namespace that is being deleted says of what is still in it, and of
+// what keeps that there; empty where it says nothing.
+func Remaining(namespace *corev1.Namespace) string {
+	var said []string
+	for _, c := range namespace.Status.Conditions {
+		text := preamble.ReplaceAllString(c.Message, "")
+		if c.Status == corev1.ConditionTrue && text != "" && !slices.Contains(said, text) {
+			said = append(said, text)
+		}
+	}
+	return strings.Join(said, "; ")
+}
+
+// preamble is how a namespace begins to say why not all in it is deleted: the telling end
+// comes after it.
+var preamble = regexp.MustCompile(`^Failed to delete all resource types, \d+ remaining: `)

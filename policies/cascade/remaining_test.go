@@ -1,0 +1,32 @@
+package cascade_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-io/flotilla/policies/cascade"
+)
+
+// TestRemaining: what keeps a namespace comes first, each thing once.
+func TestRemaining(t *testing.T) {
+	left := corev1.NamespaceCondition{Type: corev1.NamespaceContentRemaining, Status: corev1.ConditionTrue, Message: "deployments.apps has 1 resource instances"}
+	for name, tc := range map[string]struct {
+		says []corev1.NamespaceCondition
+		want string
+	}{
+		"nothing":             {},
+		"that all is well":    {says: []corev1.NamespaceCondition{{Type: corev1.NamespaceDeletionDiscoveryFailure, Status: corev1.ConditionFalse, Message: "discovered"}}},
+		"what is left":        {says: []corev1.NamespaceCondition{left}, want: left.Message},
+		"the same twice":      {says: []corev1.NamespaceCondition{left, left}, want: left.Message},
+		"why it is not gone":  {says: []corev1.NamespaceCondition{{Status: corev1.ConditionTrue, Message: "Failed to delete all resource types, 2 remaining: protected"}, left}, want: "protected; " + left.Message},
+		"a text of its own":   {says: []corev1.NamespaceCondition{{Status: corev1.ConditionTrue, Message: "Failed to delete"}}, want: "Failed to delete"},
+		"an empty one of two": {says: []corev1.NamespaceCondition{{Status: corev1.ConditionTrue}, left}, want: left.Message},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := cascade.Remaining(&corev1.Namespace{Status: corev1.NamespaceStatus{Conditions: tc.says}}); got != tc.want {
+				t.Errorf("it says %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
