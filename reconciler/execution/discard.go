@@ -92,7 +92,7 @@ func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 		}
 		observed = members.Marks(live)
 	}
-	if !observed.Managed || !s.named(observed) || recalled(s.work) {
+	if !observed.Managed || !s.named(observed) || recalled(s.work) && s.cluster.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	if observed.Work != s.key {

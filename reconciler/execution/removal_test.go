@@ -220,3 +220,30 @@ func TestARefusalHoldsNothingElse(t *testing.T) {
 		t.Errorf("%v; asked (-want +got):\n%s", err, diff)
 	}
 }
+
+// TestWhatIsWantedAgainGoesWithItsCluster: in a cluster that leaves nothing comes any more.
+func TestWhatIsWantedAgainGoesWithItsCluster(t *testing.T) {
+	for name, tc := range map[string]struct {
+		leaves bool
+		asked  []string
+	}{
+		"the cluster stays":  {},
+		"the cluster leaves": {leaves: true, asked: []string{"delete web u"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			work, cluster := testWork(manifestText), &clusterv1alpha1.Cluster{}
+			work.Annotations = map[string]string{workv1alpha2.WantedAgainAnnotation: "true"}
+			if tc.leaves {
+				cluster.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+			}
+			e := &edge{presence: members.Present, observed: ours(asIs)}
+			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			if _, err := l.discard(t.Context(), &state{key: workKey, work: work, cluster: cluster, member: e}); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.asked, e.asked); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
