@@ -24,10 +24,7 @@ func (w *world) flotilla(args []string) (string, error) {
 	if w.templates[k] == nil {
 		return "", fmt.Errorf("no %s", k)
 	}
-	skip, err := propagation.NewSkipRules([]string{"kube-.*"}, "")
-	if err != nil {
-		return "", err
-	}
+	skip := propagation.DefaultSkipRules()
 	var works []*workv1alpha1.Work
 	for _, name := range slices.Sorted(maps.Keys(w.works)) {
 		if strings.HasSuffix(name, "/"+k) {

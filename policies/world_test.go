@@ -118,10 +118,7 @@ func (w *world) occupy() {
 }
 
 func (w *world) pass() {
-	skip, err := propagation.NewSkipRules([]string{"kube-.*"}, "")
-	if err != nil {
-		panic(err)
-	}
+	skip := propagation.DefaultSkipRules()
 	w.plans = plan.Fleet(plan.FleetInput{
 		Templates: values(w.templates), Policies: values(w.policies), Overrides: values(w.overrides),
 		Clusters: values(w.clusters), Bindings: values(w.bindings), Whole: true,

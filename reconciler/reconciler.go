@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -53,8 +54,9 @@ type Options struct {
 	Controllers []string
 	// Artifacts keeps what sources fetch.
 	Artifacts *artifact.Store
-	// Skip says what is never propagated, beyond what can never be.
-	Skip propagation.SkipRules
+	// Skip says what is never propagated, beyond what can never be; nil means
+	// propagation.DefaultSkipRules.
+	Skip *propagation.SkipRules
 	// Claims is told which policy carries which object; nil if nobody asks.
 	Claims *Claims
 	// Tenancy says who acts for Kustomizations, and what they may refer to.
@@ -134,6 +136,9 @@ var loops = []loop{
 
 // Register adds the chosen loops to the manager. It errs on a name that is none.
 func Register(ctx context.Context, mgr ctrl.Manager, opts Options) error {
+	if opts.Skip == nil {
+		opts.Skip = ptr.To(propagation.DefaultSkipRules())
+	}
 	chosen, err := choose(opts.Controllers)
 	if err != nil {
 		return err
@@ -228,7 +233,7 @@ const giveWay = 50 * time.Millisecond
 
 func registerTemplate(ctx context.Context, f *fleet) error {
 	off := f.opts.Scheduling.Off
-	opts := template.Options{Skip: f.opts.Skip, NoPreemption: off.Preemption, NoPriority: off.Priority, NoComponents: off.Components, Workers: f.opts.Pace.Workers.Templates}
+	opts := template.Options{Skip: *f.opts.Skip, NoPreemption: off.Preemption, NoPriority: off.Priority, NoComponents: off.Components, Workers: f.opts.Pace.Workers.Templates}
 	if f.chosen["binding"] {
 		opts.GiveWay = giveWay
 	}
@@ -254,7 +259,7 @@ func registerRebalance(_ context.Context, f *fleet) error {
 }
 
 func registerDependency(ctx context.Context, f *fleet) error {
-	opts := dependency.Options{Skip: f.opts.Skip, Off: f.opts.Scheduling.Off.Dependencies, Workers: f.opts.Pace.Workers.Dependents}
+	opts := dependency.Options{Skip: *f.opts.Skip, Off: f.opts.Scheduling.Off.Dependencies, Workers: f.opts.Pace.Workers.Dependents}
 	if f.template != nil {
 		opts.Carried = f.template.Carries
 	}
@@ -293,7 +298,7 @@ func (f *fleet) ends(c *clusterv1alpha1.Cluster) bool {
 }
 
 func registerNamespace(_ context.Context, f *fleet) error {
-	return namespace.New(f.mgr.GetClient(), namespace.Options{Skip: &f.opts.Skip, Workers: f.opts.Pace.Workers.Namespaces}).Register(f.mgr)
+	return namespace.New(f.mgr.GetClient(), namespace.Options{Skip: f.opts.Skip, Workers: f.opts.Pace.Workers.Namespaces}).Register(f.mgr)
 }
 
 func registerExecution(_ context.Context, f *fleet) error {
@@ -327,7 +332,7 @@ func registerOrphans(_ context.Context, f *fleet) error {
 }
 
 func registerUnifiedAuth(ctx context.Context, f *fleet) error {
-	return unifiedauth.New(f.mgr.GetClient(), f.events, unifiedauth.Options{Skip: &f.opts.Skip}).Register(ctx, f.mgr)
+	return unifiedauth.New(f.mgr.GetClient(), f.events, unifiedauth.Options{Skip: f.opts.Skip}).Register(ctx, f.mgr)
 }
 
 func registerAgents(_ context.Context, f *fleet) error {
@@ -347,5 +352,5 @@ func registerCommitStatus(_ context.Context, f *fleet) error {
 
 // health judges how objects of the control plane fare in their clusters.
 func (f *fleet) health() *health.Reader {
-	return health.New(health.Deps{Hub: f.mgr.GetClient(), Live: f.mgr.GetAPIReader(), Templates: f.templates, Skip: f.opts.Skip})
+	return health.New(health.Deps{Hub: f.mgr.GetClient(), Live: f.mgr.GetAPIReader(), Templates: f.templates, Skip: *f.opts.Skip})
 }

@@ -34,10 +34,6 @@ import (
 // pageSize is how many objects one answer of the control plane holds.
 const pageSize = 500
 
-// skippedNamespaces is what a control plane propagates nothing from, if it was
-// not told otherwise.
-const skippedNamespaces = "kube-.*"
-
 // explainReader reads what an explanation is made from.
 type explainReader struct {
 	hub       client.Reader
@@ -55,11 +51,8 @@ type explainReader struct {
 // read returns what explains the template that kind and name mean, or the only
 // one in the files where they are empty.
 func (r *explainReader) read(ctx context.Context, kind, name string, files manifests) (explain.Input, error) {
-	skip, err := propagation.NewSkipRules([]string{skippedNamespaces}, "")
-	if err != nil {
-		return explain.Input{}, err
-	}
-	r.in = explain.Input{Skip: skip, Now: r.now()}
+	r.in = explain.Input{Skip: propagation.DefaultSkipRules(), Now: r.now()}
+	var err error
 	if r.in.Template, err = r.template(ctx, kind, name, files); err != nil {
 		return explain.Input{}, err
 	}

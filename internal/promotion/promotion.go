@@ -105,12 +105,9 @@ type Promotion struct {
 // Plan says what promoting an object makes, and errs where it would be wrong. It
 // writes nothing.
 func Plan(ctx context.Context, of Object, o Options) (*Promotion, error) {
-	skip, err := propagation.NewSkipRules([]string{skippedNamespaces}, "")
+	p := &Promotion{o: o, skip: propagation.DefaultSkipRules()}
+	err := p.checkCluster(ctx)
 	if err != nil {
-		return nil, err
-	}
-	p := &Promotion{o: o, skip: skip}
-	if err := p.checkCluster(ctx); err != nil {
 		return nil, err
 	}
 	if p.earlier, err = findEarlier(ctx, of, o); err != nil {
@@ -143,10 +140,6 @@ func Plan(ctx context.Context, of Object, o Options) (*Promotion, error) {
 	}
 	return p, p.rehearse(ctx)
 }
-
-// skippedNamespaces is what a control plane propagates nothing from, if it was
-// not told otherwise.
-const skippedNamespaces = "kube-.*"
 
 // checkCluster errs unless the cluster can be given work, and is the one that
 // the member's client leads to.

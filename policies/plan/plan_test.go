@@ -313,10 +313,7 @@ func TestNamespace(t *testing.T) {
 		manifest.GetAnnotations()["work.karmada.io/conflict-resolution"] != "abort" {
 		t.Errorf("manifest = %v", manifest)
 	}
-	skip, err := propagation.NewSkipRules([]string{"kube-.*"}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	skip := propagation.DefaultSkipRules()
 	synced := map[string]bool{}
 	for _, name := range []string{"shop", "default", "kube-system", "karmada-es-a", "skipped"} {
 		obj := &metav1.ObjectMeta{Name: name}

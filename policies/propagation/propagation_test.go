@@ -84,7 +84,7 @@ func TestClaim(t *testing.T) {
 }
 
 func TestPropagates(t *testing.T) {
-	skip, err := propagation.NewSkipRules([]string{"kube-.*"}, "skipped.io; half.io/v1 ;some.io/v1/A,B;v1/Secret")
+	skip, err := propagation.NewSkipRules([]string{propagation.DefaultSkippedNamespaces}, "skipped.io; half.io/v1 ;some.io/v1/A,B;v1/Secret")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,19 @@ type SkipRules struct {
 	kinds      map[schema.GroupVersionKind]bool
 }
 
+// DefaultSkippedNamespaces matches the namespaces that every cluster has of its own: what
+// stays on a control plane that was not told otherwise.
+const DefaultSkippedNamespaces = "kube-.*"
+
+// DefaultSkipRules returns the rules of a control plane that was not told otherwise.
+func DefaultSkipRules() SkipRules {
+	rules, err := NewSkipRules([]string{DefaultSkippedNamespaces}, "")
+	if err != nil {
+		panic(err) // a constant
+	}
+	return rules
+}
+
 // NewSkipRules returns the rules of the two flags: regular expressions of
 // namespaces, each of which must match the whole name, and APIs separated by
 // semicolons, written as group, group/version or group/version/Kind,Kind; the

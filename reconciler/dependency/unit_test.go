@@ -119,10 +119,7 @@ func hubOf(t *testing.T, objects templates, answer know, hidden string, held ...
 			return c.Delete(ctx, obj, opts...)
 		},
 	})
-	skip, err := propagation.NewSkipRules([]string{"kube-.*"}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	skip := propagation.DefaultSkipRules()
 	h.Reconciler = New(h.Client, live, objects, answer, &h.events, Options{Skip: skip, Clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0))})
 	h.newID = func() string { return "new" }
 	return h

@@ -35,7 +35,7 @@ import (
 // Options tune the loop. The zero value is what production uses.
 type Options struct {
 	// Skip are the namespaces that stay on the hub besides the control plane's;
-	// nil means kube-.*: members have those of their own.
+	// nil means propagation.DefaultSkipRules.
 	Skip *propagation.SkipRules
 	// Workers is how many namespaces are worked on side by side; zero means 2.
 	Workers int
@@ -45,9 +45,6 @@ type Options struct {
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
 }
-
-// membersOwn matches the namespaces that every cluster has of its own.
-const membersOwn = "kube-.*"
 
 const (
 	defaultWorkers  = 2
@@ -75,10 +72,7 @@ func New(hub client.Client, o Options) *Reconciler {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	skip, err := propagation.NewSkipRules([]string{membersOwn}, "")
-	if err != nil {
-		panic(err) // a constant
-	}
+	skip := propagation.DefaultSkipRules()
 	if o.Skip != nil {
 		skip = *o.Skip
 	}

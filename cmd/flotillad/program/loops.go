@@ -100,7 +100,7 @@ func (o *loopOptions) addFlags(flags *pflag.FlagSet) {
 		"the service account that acts for Kustomizations without spec.serviceAccountName, in their own namespace")
 	flags.StringSliceVar(&o.tenancy.PrivilegedNamespaces, "privileged-source-namespaces", []string{"flux-system"},
 		"namespaces whose Kustomizations need no service account and may do everything: whoever may write Kustomizations or sources there is an administrator of the fleet")
-	flags.StringSliceVar(&o.skip.namespaces, "skipped-propagating-namespaces", []string{"kube-.*"},
+	flags.StringSliceVar(&o.skip.namespaces, "skipped-propagating-namespaces", []string{propagation.DefaultSkippedNamespaces},
 		"namespaces that stay on the control plane, with all that is in them: regular expressions of whole names")
 	flags.StringVar(&o.skip.apis, "skipped-propagating-apis", "",
 		"kinds that stay on the control plane, separated by semicolons: group, group/version or group/version/Kind,Kind")
@@ -238,7 +238,7 @@ func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *arti
 	err = reconciler.Register(ctx, mgr, reconciler.Options{
 		Controllers: o.controllers,
 		Artifacts:   store,
-		Skip:        o.skip.rules,
+		Skip:        &o.skip.rules,
 		Claims:      o.claims,
 		Tenancy:     o.tenancy,
 		Egress:      o.sources.dialer(options.Tenure, artifacts, cfg.Host, o.addresses.metrics, o.addresses.health, o.addresses.profiles),
