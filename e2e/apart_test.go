@@ -16,6 +16,7 @@ import (
 // TestLoopsApart runs the control plane without its loops, and the loops as a
 // program of their own.
 func TestLoopsApart(t *testing.T) {
+	t.Parallel() // it has a fleet of its own
 	f, err := fleet.Start(t.Context(), fleet.Options{Dir: t.TempDir(), Members: []string{"solo"}, HubArgs: []string{"--controllers=-*"}})
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 // TestDemo runs what the README's first command runs, to its end.
 func TestDemo(t *testing.T) {
+	t.Parallel() // it has a fleet of its own
 	begin := time.Now()
 	out, err := run(t.Context(), nil, "flotilla", "demo", "--exit", "--dir", t.TempDir())
 	if err != nil {

@@ -113,6 +113,7 @@ func state(ctx context.Context, at client.Client, namespace string, lists ...cli
 // TestAnOldLeaderThatWakes stops a leader in the middle of many writes, has another
 // replica change everything, and wakes the old one.
 func TestAnOldLeaderThatWakes(t *testing.T) {
+	t.Parallel() // it has a fleet of its own
 	r := startReplicas(t)
 	a := r.Hub
 	b := r.start(t, "b")
@@ -196,6 +197,7 @@ func TestAnOldLeaderThatWakes(t *testing.T) {
 // TestClientsChangeOver uses what one replica gave out at the others, while replicas
 // come and go.
 func TestClientsChangeOver(t *testing.T) {
+	t.Parallel() // it has a fleet of its own
 	r := startReplicas(t)
 	a, b := r.Hub, r.start(t, "b")
 	token := strings.TrimSpace(kubectlRun(t, a, "", "create", "token", "default"))

@@ -21,6 +21,7 @@ import (
 // TestACopyOfTheControlPlaneBesideIt runs a copy of the control plane's folder beside it:
 // it writes nothing to the cluster, and says so; the control plane goes on.
 func TestACopyOfTheControlPlaneBesideIt(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	dir := fleet.Folder(t)
 	w := of(fleet.Own(t, fleet.Options{Dir: dir, Members: []string{"solo"}}))
 	solo := w.members["solo"]

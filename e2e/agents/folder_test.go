@@ -38,6 +38,7 @@ func saysSince(t *testing.T, log string, since int64, says string) {
 // TestAFolderOfAnAgentWhoseClusterHasLeft starts an agent, whose hub is away, from what it
 // kept before its cluster left the fleet: nothing comes back.
 func TestAFolderOfAnAgentWhoseClusterHasLeft(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	s := the.site(t, fleet.Again(t, "left"))
 	eventually(t, time.Minute, "the cluster is ready", the.judged(s.name, metav1.ConditionTrue))
 	the.work(t, s.name, "kept", "1", "kept")
@@ -100,6 +101,7 @@ func TestAFolderOfAnAgentWhoseClusterHasLeft(t *testing.T) {
 // TestAnOlderCopyOfAnAgentsFolder starts an agent, whose hub is away, from what it kept
 // some time ago: nothing goes back in its member, and it goes on when the hub is there.
 func TestAnOlderCopyOfAnAgentsFolder(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	s := the.site(t, fleet.Again(t, "older"))
 	eventually(t, time.Minute, "the cluster is ready", the.judged(s.name, metav1.ConditionTrue))
 	the.work(t, s.name, "changed", "1", "changed")

@@ -64,6 +64,7 @@ func (w *world) blamed(ctx context.Context, s *site) []string {
 // TestFrozenAgent stops an agent for longer than its Lease lasts, as a machine that hangs
 // would: once awake it goes on at once, and the member, which was never touched, is not blamed.
 func TestFrozenAgent(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	namespace := fleet.NameOf(t)
 	s := the.site(t, fleet.Again(t, "frozen"))
 	eventually(t, time.Minute, "the cluster is ready", the.judged(s.name, metav1.ConditionTrue))

@@ -145,6 +145,7 @@ func (w *world) judged(name string, want metav1.ConditionStatus) func(context.Co
 // certificate, and what is wanted then, without a step in between, a restart of a
 // pod, or an eviction.
 func TestPullMode(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	namespace := fleet.NameOf(t)
 	s := the.site(t, fleet.Again(t, "pull"))
 	eventually(t, time.Minute, "the cluster is ready", the.judged(s.name, metav1.ConditionTrue))

@@ -118,6 +118,7 @@ func (w *world) status(t *testing.T) string {
 // cluster in pull mode, also if its agent is away meanwhile; what no Work names is
 // told of, and stays until somebody says otherwise.
 func TestWorksThroughAnAgent(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	s := the.site(t, fleet.Again(t, "leftovers"))
 	eventually(t, time.Minute, "the cluster is ready", the.judged(s.name, metav1.ConditionTrue))
 	the.work(t, s.name, "hand", "1", "kept", "dropped", "later")
@@ -225,6 +226,7 @@ func (w *world) again(t *testing.T, meanwhile func()) {
 // cluster in pull mode has seen more of: it keeps what it has until somebody says to go
 // on, and the cluster that is pushed to, of which nothing was lost, goes on.
 func TestAnAgentOfAHubThatWasSetBack(t *testing.T) {
+	t.Parallel() // it waits for most of its time
 	dir := fleet.Folder(t)
 	w := of(fleet.Own(t, fleet.Options{Dir: dir, Members: []string{"solo"}}))
 	s := w.site(t, "away")
