@@ -214,7 +214,7 @@ func TestARenewalReachesTheSigner(t *testing.T) {
 	clk := testingclock.NewFakeClock(time.Now())
 	plane, err := controlplane.New(t.Context(), controlplane.Options{
 		DataDir: filepath.Join(t.TempDir(), "data"), UnsafeNoFsync: true, Clock: clk,
-		AgentCertificateDuration: 20 * year, // cut off where the authority ends
+		Certificates: controlplane.Certificates{Duration: 20 * year}, // cut off where the authority ends
 	})
 	if err != nil {
 		t.Fatal(err)

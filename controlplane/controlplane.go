@@ -162,12 +162,12 @@ func (c *ControlPlane) serverOptions() apiserver.Options {
 		DisableAdmission: templatesAreNotRun,
 		ReadyChecks:      []healthz.HealthChecker{healthz.NamedCheck("flotilla", c.check)},
 		FeatureGates:     c.opts.FeatureGates,
-		ExpiredAgents:    c.opts.ExpiredAgentGrace,
-		Up:               c.ready,
+		ExpiredAgents:    c.opts.Certificates.ExpiredGrace,
+		Requests:         apiserver.Requests{Busy: c.opts.Busy, Up: c.ready},
 		Pages:            map[string]http.Handler{clusterv1alpha1.OpenedPath: page(func() any { return c.Opened }, time.Now())},
 	}
 	if c.store != nil && c.disk != nil {
-		out.Notice = func() string { return c.disk.Last().Text }
+		out.Requests.Notice = func() string { return c.disk.Last().Text }
 		out.Admission = append(out.Admission, apiserver.Plugin{Name: "FlotillaRoom", Interface: admission.NewRoom(c.disk.State)})
 	}
 	c.reach = c.newProxy()
@@ -361,7 +361,7 @@ func (c *ControlPlane) keepHouse(ctx context.Context) error {
 		RootCAFile:            c.pki.CAFile(),
 		SigningCertFile:       c.pki.SignerCAFile(),
 		SigningKeyFile:        c.pki.CAKeyFile(),
-		SigningDuration:       c.opts.AgentCertificateDuration,
+		SigningDuration:       c.opts.Certificates.Duration,
 	})
 }
 

@@ -43,12 +43,8 @@ type Options struct {
 	Claim admission.Claimer
 	// Rules say what is refused.
 	Rules Rules
-	// AgentCertificateDuration is the most that certificates are good for that are
-	// signed on request: those of agents, and of users; zero means a year.
-	AgentCertificateDuration time.Duration
-	// ExpiredAgentGrace is how long after its end the certificate of an agent still
-	// gets the next one; zero means 30 days.
-	ExpiredAgentGrace time.Duration
+	// Certificates say how long those are good that are signed on request.
+	Certificates Certificates
 	// Version is what agents are told that the control plane is; empty tells
 	// nothing.
 	Version string
@@ -60,9 +56,22 @@ type Options struct {
 	// room for it, that certificates are not renewed, and where the key is that seals
 	// what replicas have in common; the zero value drops it.
 	Log logr.Logger
+	// Busy is called when a request begins that may change something but a Lease; it must
+	// not wait. Nil: nobody asks.
+	Busy func()
 	// UnsafeNoFsync makes the control plane's own store fast and, should the
 	// machine crash, forgetful. For tests.
 	UnsafeNoFsync bool
+}
+
+// Certificates say how long those are good that are signed on request.
+type Certificates struct {
+	// Duration is the most that they are good for, those of agents and of users; zero
+	// means a year.
+	Duration time.Duration
+	// ExpiredGrace is how long after its end the certificate of an agent still gets the
+	// next one; zero means 30 days.
+	ExpiredGrace time.Duration
 }
 
 const (
@@ -80,11 +89,11 @@ func (o *Options) complete() {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if o.AgentCertificateDuration == 0 {
-		o.AgentCertificateDuration = DefaultAgentCertificateDuration
+	if o.Certificates.Duration == 0 {
+		o.Certificates.Duration = DefaultAgentCertificateDuration
 	}
-	if o.ExpiredAgentGrace == 0 {
-		o.ExpiredAgentGrace = DefaultExpiredAgentGrace
+	if o.Certificates.ExpiredGrace == 0 {
+		o.Certificates.ExpiredGrace = DefaultExpiredAgentGrace
 	}
 }
 

@@ -57,17 +57,26 @@ type Options struct {
 	ExpiredAgents time.Duration
 	// ReadyChecks are further conditions of /readyz; WaitServing ignores them.
 	ReadyChecks []healthz.HealthChecker
-	// Notice is what everybody is told with each answer, as a warning, but for
-	// clients inside this process; empty tells nothing, as does nil.
-	Notice func() string
-	// Up is closed once all may come: until then, only clients inside this process are
-	// answered, and questions of health. Nil: from the start.
-	Up <-chan struct{}
+	// Requests say what else is done with each.
+	Requests Requests
 	// Pages are further paths, for those who may read them; nil: none.
 	Pages map[string]http.Handler
 	// FeatureGates are set for the whole process, over ours and upstream's
 	// defaults.
 	FeatureGates map[string]bool
+}
+
+// Requests say what else is done with each. The zero value does nothing.
+type Requests struct {
+	// Notice is what everybody is told with each answer, as a warning, but for
+	// clients inside this process; empty tells nothing, as does nil.
+	Notice func() string
+	// Busy is called when one begins that may change something but a Lease; it must not
+	// wait. Nil: nobody asks.
+	Busy func()
+	// Up is closed once all may come: until then, only clients inside this process are
+	// answered, and questions of health. Nil: from the start.
+	Up <-chan struct{}
 }
 
 // Etcd says how to reach a store.

@@ -85,14 +85,17 @@ func chain(ctx context.Context, run *options.ServerRunOptions, opts Options) (*S
 		return nil, err
 	}
 	adjust(config, opts.ReadyChecks)
-	if opts.Notice != nil {
-		tell(config.Aggregator.GenericConfig, opts.Notice)
+	if opts.Requests.Notice != nil {
+		tell(config.Aggregator.GenericConfig, opts.Requests.Notice)
+	}
+	if opts.Requests.Busy != nil {
+		herald(config.Aggregator.GenericConfig, opts.Requests.Busy)
 	}
 	if opts.Extension != nil && opts.Extension.Around != nil {
 		surround(config.Aggregator.GenericConfig, opts.Extension.Around)
 	}
-	if opts.Up != nil {
-		hold(config.Aggregator.GenericConfig, opts.Up)
+	if opts.Requests.Up != nil {
+		hold(config.Aggregator.GenericConfig, opts.Requests.Up)
 	}
 	if opts.ExpiredAgents > 0 {
 		if err := authenticateAgents(config, opts.ExpiredAgents, clock.RealClock{}); err != nil {

@@ -226,7 +226,7 @@ func start(t *testing.T, dir string) *plain {
 		t.Fatal(err)
 	}
 	if p.server, err = apiserver.New(t.Context(), apiserver.Options{
-		DataDir: dir, PKI: p.pki, Etcd: apiserver.Etcd{Servers: p.store.Endpoints()}, Up: up,
+		DataDir: dir, PKI: p.pki, Etcd: apiserver.Etcd{Servers: p.store.Endpoints()}, Requests: apiserver.Requests{Up: up},
 	}); err != nil {
 		t.Fatal(err)
 	}

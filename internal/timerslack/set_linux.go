@@ -13,6 +13,11 @@ func set(slack time.Duration) error {
 	if err != nil || now != untouched {
 		return err
 	}
+	return apply(slack)
+}
+
+// apply gives all threads the slack, and those that they will make.
+func apply(slack time.Duration) error {
 	if _, _, errno := syscall.AllThreadsSyscall(syscall.SYS_PRCTL, unix.PR_SET_TIMERSLACK, uintptr(slack.Nanoseconds()), 0); errno != 0 {
 		return fmt.Errorf("set the timer slack: %w", errno)
 	}

@@ -8,3 +8,7 @@ import (
 )
 
 func set(time.Duration) error { return errors.ErrUnsupported }
+
+func apply(time.Duration) error { return errors.ErrUnsupported }
+
+func get() (time.Duration, error) { return 0, errors.ErrUnsupported }

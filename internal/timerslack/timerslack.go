@@ -2,8 +2,8 @@
 // plane at rest has hundreds of them a second: those of etcd, of caches and of queues. None
 // has to be exact to the millisecond, and to be woken is most of what each costs.
 //
-// In goes by how much a timer may be late while nothing else runs; out comes whether the
-// kernel agreed. The package acts on the whole process, so only a program's main may use it.
+// In goes by how much a timer may be late while nothing else runs, and when a server has
+// something to do; out comes whether the kernel agreed. The package acts on the whole process, so only a program's main may use it.
 package timerslack
 
 import "time"

@@ -25,6 +25,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/headroom"
 	"github.com/flotilla-io/flotilla/internal/telemetry"
+	"github.com/flotilla-io/flotilla/internal/timerslack"
 	"github.com/flotilla-io/flotilla/reconciler"
 )
 
@@ -97,9 +98,9 @@ func (o *serveOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.plane.Rules.AllowNoExecuteTaintPolicy, "allow-no-execute-taint-policy", false, "accept ClusterTaintPolicies whose taints evict workloads (effect NoExecute)")
 	flags.BoolVar(&o.plane.Rules.AllowKarmadactlRegister, "allow-karmadactl-register", false,
 		"let karmadactl register bring clusters in, with Karmada's own agent: it gets the rights of Flotilla's, and a certificate for 90 days at most")
-	flags.DurationVar(&o.plane.AgentCertificateDuration, "agent-certificate-duration", controlplane.DefaultAgentCertificateDuration,
+	flags.DurationVar(&o.plane.Certificates.Duration, "agent-certificate-duration", controlplane.DefaultAgentCertificateDuration,
 		"the most that certificates are good for that are signed on request, as those of agents are; agents of Flotilla ask for 90 days")
-	flags.DurationVar(&o.plane.ExpiredAgentGrace, "expired-agent-grace", controlplane.DefaultExpiredAgentGrace,
+	flags.DurationVar(&o.plane.Certificates.ExpiredGrace, "expired-agent-grace", controlplane.DefaultExpiredAgentGrace,
 		"how long after its end the certificate of an agent still gets the next one, and nothing else")
 	flags.BoolVar(&o.loopbackClusters, allowLoopback, false,
 		"let requests through to clusters on this machine (default: if --bind-address is a loopback address)")
@@ -144,6 +145,8 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	o.plane.Clock, o.plane.Hosts, o.plane.Log = clock.RealClock{}, o.hosts, logger
+	rest := timerslack.NewRest(clock.RealClock{})
+	o.plane.Busy = rest.Busy
 	o.loops.claims = &reconciler.Claims{}
 	o.plane.Claim = o.loops.claims.Of
 	plane, err := controlplane.New(ctx, o.plane)
@@ -166,6 +169,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 			debug.FreeOSMemory() // a start needs far more than what follows
 			greet.took, greet.url, greet.kubeconfig = time.Since(begin), plane.URL(), plane.KubeconfigFile()
 			_, _ = io.WriteString(out, greet.text())
+			rest.Run(ctx)
 		case <-ctx.Done():
 		}
 	}()
@@ -210,10 +214,10 @@ func (o *serveOptions) validate() error {
 		return command.Usage(fmt.Errorf("--secure-port %d is no port", o.plane.SecurePort))
 	}
 	switch {
-	case o.plane.AgentCertificateDuration < shortestCertificate:
-		return command.Usage(fmt.Errorf("--agent-certificate-duration %s is too short: agents could not renew in time; at least %s", o.plane.AgentCertificateDuration, shortestCertificate))
-	case o.plane.ExpiredAgentGrace < time.Second:
-		return command.Usage(fmt.Errorf("--expired-agent-grace %s is too short: at least 1s", o.plane.ExpiredAgentGrace))
+	case o.plane.Certificates.Duration < shortestCertificate:
+		return command.Usage(fmt.Errorf("--agent-certificate-duration %s is too short: agents could not renew in time; at least %s", o.plane.Certificates.Duration, shortestCertificate))
+	case o.plane.Certificates.ExpiredGrace < time.Second:
+		return command.Usage(fmt.Errorf("--expired-agent-grace %s is too short: at least 1s", o.plane.Certificates.ExpiredGrace))
 	case o.plane.SealKeyFile != "" && len(o.plane.Etcd.Servers) == 0:
 		return command.Usage(fmt.Errorf("--%s is for replicas on a store elsewhere: name it with --etcd-servers", sealKeyFile))
 	}
