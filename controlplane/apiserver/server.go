@@ -202,7 +202,7 @@ func (s *Server) LoopbackConfig() *rest.Config {
 	return &rest.Config{
 		Host:        own.Host,
 		BearerToken: own.BearerToken,
-		Transport:   loopback{s.chain.GenericAPIServer.Handler},
+		Transport:   prompt{next: loopback{s.chain.GenericAPIServer.Handler}, clock: clock.RealClock{}},
 		QPS:         -1,
 	}
 }
