@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,7 +64,7 @@ the control plane knows it, or as the member does that --cluster names.`,
 			if len(args) == 1 && !strings.Contains(args[0], "/") && len(f.files) == 0 {
 				return f.fields(cmd, args)
 			}
-			return f.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), args)
+			return f.run(cmd, args)
 		},
 	}
 	flags := cmd.Flags()
@@ -119,7 +118,8 @@ func (f *explainFlags) fields(cmd *cobra.Command, args []string) error {
 }
 
 // run explains one template.
-func (f *explainFlags) run(ctx context.Context, stdin io.Reader, out io.Writer, args []string) error {
+func (f *explainFlags) run(cmd *cobra.Command, args []string) error {
+	ctx := cmd.Context()
 	kind, name, err := f.target(args)
 	if err != nil {
 		return command.Usage(err)
@@ -128,7 +128,7 @@ func (f *explainFlags) run(ctx context.Context, stdin io.Reader, out io.Writer, 
 	if err != nil {
 		return command.Usage(err)
 	}
-	files, err := readManifests(f.files, stdin)
+	files, err := readManifests(f.files, cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
@@ -146,13 +146,13 @@ func (f *explainFlags) run(ctx context.Context, stdin io.Reader, out io.Writer, 
 		}
 	}
 	e := explain.Explain(in)
-	if in.Symptoms = f.examine(ctx, e, in.Template); len(in.Symptoms) > 0 {
+	if in.Symptoms = f.examine(ctx, cmd.ErrOrStderr(), e, in.Template); len(in.Symptoms) > 0 {
 		e = explain.Explain(in)
 	}
 	if len(f.scope.Named()) > 0 {
 		e = e.Only(f.scope.Named())
 	}
-	return write(out, e)
+	return write(cmd.OutOrStdout(), e)
 }
 
 // target returns what the arguments name; empty where only files do.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,11 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/offspring"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/record"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/progress"
 	"github.com/flotilla-io/flotilla/policies/explain"
 	"github.com/flotilla-io/flotilla/policies/symptom"
 )
@@ -24,13 +27,17 @@ import (
 const mostExamined = 10
 
 // examine asks the clusters in which the template is not healthy what ails it there. Those
-// that are not to be told of are not asked, and what cannot be asked is said.
-func (f *explainFlags) examine(ctx context.Context, e explain.Explanation, template *unstructured.Unstructured) map[string]symptom.Symptom {
+// that are not to be told of are not asked, and what cannot be asked is said. While some do not
+// answer, errOut is told which.
+func (f *explainFlags) examine(ctx context.Context, errOut io.Writer, e explain.Explanation, template *unstructured.Unstructured) map[string]symptom.Symptom {
 	clusters := unwell(e, f.scope.Named())
 	if len(clusters) == 0 || !offspring.Has(template.GetKind()) {
 		return nil
 	}
+	waiting := progress.Late(errOut, clock.RealClock{}, clusters)
+	defer waiting.End()
 	answers := fleet.Each(ctx, clusters, func(ctx context.Context, cluster string) (symptom.Symptom, error) {
+		defer waiting.Done(cluster)
 		set, err := f.hub.Server(cluster, fleet.Patience).KubernetesClientSet()
 		if err != nil {
 			return symptom.Symptom{}, err

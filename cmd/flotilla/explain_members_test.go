@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -104,7 +105,7 @@ func TestExamineDenied(t *testing.T) {
 		"east": {Unread: "you may not read its Pods there", Denied: true},
 		"west": {Unread: "the cluster was not asked: not west: flotilla describe cluster west says how it is"},
 	}
-	if diff := cmp.Diff(want, f.examine(t.Context(), e, web)); diff != "" {
+	if diff := cmp.Diff(want, f.examine(t.Context(), io.Discard, e, web)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

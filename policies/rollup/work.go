@@ -12,7 +12,8 @@ import (
 )
 
 // OfWork judges a Work by what it says of itself; the text is empty where there is nothing
-// to say. A healthy one may have one: what others changed in the cluster is left so.
+// to say. A healthy one may have one: what others changed in the cluster is left so. What
+// they removed is not healthy.
 func OfWork(w *workv1alpha1.Work) (State, string) {
 	of := func(kind string, status metav1.ConditionStatus) (string, bool) {
 		c := meta.FindStatusCondition(w.Status.Conditions, kind)
@@ -39,11 +40,19 @@ func OfWork(w *workv1alpha1.Work) (State, string) {
 		return Progressing, fault
 	case shownOf(w) == workv1alpha2.ResourceUnhealthy:
 		return Progressing, ""
+	case strayed && !known(w):
+		return Progressing, Strayed + drift
 	case strayed:
 		return Healthy, Strayed + drift
 	default:
 		return Healthy, ""
 	}
+}
+
+// known reports whether a Work says how its first object is, which it does not of one that
+// somebody removed.
+func known(w *workv1alpha1.Work) bool {
+	return shownOf(w) == workv1alpha2.ResourceHealthy || len(w.Status.ManifestStatuses) > 0 && w.Status.ManifestStatuses[0].Status != nil
 }
 
 // shownOf is the health of a Work's first object; empty where nothing is told.

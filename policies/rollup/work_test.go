@@ -32,6 +32,7 @@ func TestOfWork(t *testing.T) {
 		"an override fails":               {applied: "True", health: workv1alpha2.ResourceHealthy, fault: "no such path", want: "Failed no such path"},
 		"a rule fails":                    {applied: "True", says: []said{{"Interpreted", "False", "boom"}}, want: "Progressing boom"},
 		"it differs, and is left so":      {applied: "True", health: workv1alpha2.ResourceHealthy, says: []said{{"Drifted", "True", "spec.replicas is 7"}}, want: "Healthy differs from what was applied, and is left so: spec.replicas is 7"},
+		"it was removed, and is left so":  {applied: "True", says: []said{{"Drifted", "True", "it was removed"}}, want: "Progressing differs from what was applied, and is left so: it was removed"},
 		"it differed, and was put back":   {applied: "True", health: workv1alpha2.ResourceHealthy, says: []said{{"Drifted", "False", "spec.replicas was 7"}}, want: "Healthy "},
 		"it goes":                         {applied: "True", health: workv1alpha2.ResourceHealthy, leaving: true, want: "Progressing it is being taken out of this cluster"},
 		"it goes, and something keeps it": {applied: "True", leaving: true, says: []said{{"DeletionBlocked", "True", "its finalizers keep it"}}, want: "Progressing its finalizers keep it"},
