@@ -195,7 +195,7 @@ func settings(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 }
 
-// isFull says whether a write was refused for want of room.
+// isFull reports whether a write was refused for want of room.
 func isFull(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Code == http.StatusInsufficientStorage && strings.HasPrefix(status.Status().Message, disk.Notice)

@@ -74,7 +74,7 @@ func Check(controllers []string) error {
 	return err
 }
 
-// Any says whether a choice of loops leaves one to run. One that Check refuses has none.
+// Any reports whether a choice of loops leaves one to run. One that Check refuses has none.
 func Any(controllers []string) bool {
 	chosen, err := choose(controllers)
 	return err == nil && slices.ContainsFunc(loops, func(l loop) bool { return chosen[l.name] })
@@ -115,7 +115,7 @@ func choose(list []string) (map[string]bool, error) {
 	return chosen, whole(wants, chosen)
 }
 
-// runs says whether a loop is wanted: by its own name, else by one of the controllers
+// runs reports whether a loop is wanted: by its own name, else by one of the controllers
 // of Karmada's whose work it does.
 func runs(name string, wants map[string]bool) bool {
 	if wanted, named := wants[name]; named {

@@ -148,7 +148,7 @@ func affinity(clusters ...string) func(*policyv1alpha1.PropagationPolicy) {
 	return func(p *policyv1alpha1.PropagationPolicy) { p.Spec.Placement.ClusterAffinity.ClusterNames = clusters }
 }
 
-// runs says whether "web", and what it needs, are in a cluster, ready.
+// runs reports whether "web", and what it needs, are in a cluster, ready.
 func (m *moves) runs(cluster, ns string) error {
 	web := &appsv1.Deployment{}
 	if err := m.edges[cluster].Get(m.Context(), client.ObjectKey{Namespace: ns, Name: "web"}, web); err != nil {

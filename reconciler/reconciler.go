@@ -290,7 +290,7 @@ func registerBinding(ctx context.Context, f *fleet) error {
 	return r.Register(ctx, f.mgr)
 }
 
-// ends says whether the execution loop ends a cluster's Works as it sees their binding go.
+// ends reports whether the execution loop ends a cluster's Works as it sees their binding go.
 func (f *fleet) ends(c *clusterv1alpha1.Cluster) bool {
 	_, connected := f.registry.Get(c.Name)
 	return connected && c.Spec.SyncMode == clusterv1alpha1.Push && c.DeletionTimestamp.IsZero() &&

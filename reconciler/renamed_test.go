@@ -191,7 +191,7 @@ func (m *moves) attached(ns string) *workv1alpha2.ResourceBinding {
 	return b
 }
 
-// name says whether the members' objects name the Works that there are.
+// name reports whether the members' objects name the Works that there are.
 func (m *moves) name(ns string) error {
 	for cluster, edge := range m.edges {
 		for _, obj := range []client.Object{&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}} {

@@ -92,7 +92,7 @@ func (c *connection) trust(cfg *rest.Config) error {
 	return nil
 }
 
-// trusts says whether a config says of the hub's authority what is in use.
+// trusts reports whether a config says of the hub's authority what is in use.
 func (c *connection) trusts(cfg *rest.Config) (bool, error) {
 	loaded := rest.CopyConfig(cfg)
 	if err := rest.LoadTLSFiles(loaded); err != nil {

@@ -295,7 +295,7 @@ func (k *Keeper) reload(ctx context.Context) error {
 	return nil
 }
 
-// newer says whether a certificate was given after another one, for however long.
+// newer reports whether a certificate was given after another one, for however long.
 func newer(a, b *x509.Certificate) bool {
 	return a.NotBefore.After(b.NotBefore) || a.NotBefore.Equal(b.NotBefore) && a.NotAfter.After(b.NotAfter)
 }

@@ -78,7 +78,7 @@ func FuzzFiles(f *testing.F) {
 	})
 }
 
-// selfHashed says whether a file begins with the hash of the rest.
+// selfHashed reports whether a file begins with the hash of the rest.
 func selfHashed(file []byte) bool {
 	const length = 2 * sha256.Size
 	if len(file) < length+1 || file[length] != '\n' {

@@ -95,7 +95,7 @@ func (k *keeper) from(disk bool) {
 	k.rack.mu.Unlock()
 }
 
-// answered says whether there was a list in this run, so that there is no need for
+// answered reports whether there was a list in this run, so that there is no need for
 // the disk's.
 func (r *rack) answered() bool {
 	r.mu.Lock()

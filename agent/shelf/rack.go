@@ -263,7 +263,7 @@ func (r *rack) unlist() error {
 	return durable.SyncDir(r.dir)
 }
 
-// current says whether what is on disk is all that the hub has said in this run.
+// current reports whether what is on disk is all that the hub has said in this run.
 func (r *rack) current() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -310,7 +310,7 @@ func (r *rack) remove(key string) error {
 	return nil
 }
 
-// waits says whether a change of an object may be written later: nothing but its
+// waits reports whether a change of an object may be written later: nothing but its
 // status, or its versions, differs from what is on disk.
 func (r *rack) waits(obj metav1.Object) bool {
 	key, is := keyOf(obj), markOf(obj)
@@ -375,7 +375,7 @@ func (r *rack) flush() {
 	r.tell(r.settle(group.Wait()))
 }
 
-// behind says whether what is on disk of an object differs from it in nothing but
+// behind reports whether what is on disk of an object differs from it in nothing but
 // what may be late.
 func (r *rack) behind(key string, item any) bool {
 	obj, ok := item.(metav1.Object)

@@ -42,7 +42,7 @@ func (s *Shelf) See(text string) error {
 	return durable.SyncDir(s.options.Dir)
 }
 
-// Current says whether all that the hub has said in this run is on disk.
+// Current reports whether all that the hub has said in this run is on disk.
 func (s *Shelf) Current() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

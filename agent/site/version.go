@@ -31,7 +31,7 @@ func (s *Site) fits(ctx context.Context) error {
 // mostAhead is by how many minor versions a hub may be ahead of its agents.
 const mostAhead = 2
 
-// Fits says whether an agent of one version works with a hub of another: one that
+// Fits reports whether an agent of one version works with a hub of another: one that
 // is not older, and newer by two minor versions at most. What is no version, such
 // as a build from a work tree, fits.
 func Fits(agent, hub string) error {

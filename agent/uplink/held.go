@@ -87,7 +87,7 @@ func (e *ear) pass(ctx context.Context) (_ context.Context, leave func(), err er
 	}, nil
 }
 
-// picked says whether a request is one that may be refused.
+// picked reports whether a request is one that may be refused.
 func (o *Options) picked(req *http.Request) bool {
 	return o.Meet != nil && (o.Holds == nil || o.Holds(req))
 }

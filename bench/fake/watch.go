@@ -125,5 +125,5 @@ func (s *stream) send(kind watch.EventType, object any) {
 	}
 }
 
-// failed sends what is written and says whether nobody reads it.
+// failed sends what is written and reports whether nobody reads it.
 func (s *stream) failed() bool { return s.err != nil || s.flush() != nil }

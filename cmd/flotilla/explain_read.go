@@ -137,7 +137,7 @@ func (r *explainReader) priorities(ctx context.Context) error {
 	}), explain.UnreadPriorities, "the PriorityClasses")
 }
 
-// knows says whether there is a cluster of the name, as far as that was read.
+// knows reports whether there is a cluster of the name, as far as that was read.
 func knows(in explain.Input, name string) bool {
 	unread := slices.ContainsFunc(in.Unread, func(u explain.Unread) bool { return u.What == explain.UnreadClusters })
 	return unread || slices.ContainsFunc(in.Clusters, func(c *clusterv1alpha1.Cluster) bool { return c.Name == name })

@@ -139,7 +139,7 @@ func (p *Agents) request(w agentWrite) error {
 	return nil
 }
 
-// speaksFor says whether a user may only ask for certificates of agents, and of
+// speaksFor reports whether a user may only ask for certificates of agents, and of
 // which cluster; empty is any.
 func speaksFor(u user.Info) (speaks bool, cluster string) {
 	if cluster, ok := identity.ClusterOfAgent(u.GetName()); ok {
@@ -235,7 +235,7 @@ func (p *Agents) registration(ctx context.Context, cluster string) (*unstructure
 
 const impersonatorSuffix = identity.ImpersonatorSuffix
 
-// ownReference says whether a reference is to that one Secret, or to none.
+// ownReference reports whether a reference is to that one Secret, or to none.
 func ownReference(ref *clusterv1alpha1.LocalSecretReference, name string) bool {
 	return ref == nil || ref.Namespace == workv1alpha2.NamespaceKarmadaCluster && ref.Name == name
 }
@@ -349,7 +349,7 @@ type pace struct {
 
 func newPace(clk clock.PassiveClock) *pace { return &pace{limits: lru.New(askers), clock: clk} }
 
-// allows says whether a user may ask now, and counts it.
+// allows reports whether a user may ask now, and counts it.
 func (p *pace) allows(name string) bool {
 	limit, known := p.limits.Get(name)
 	if !known {

@@ -94,13 +94,13 @@ func joined(before string, who user.Info) (string, error) {
 	return all.String(), nil
 }
 
-// judgedInMembers says whether nobody but members judges what an object of a kind has
+// judgedInMembers reports whether nobody but members judges what an object of a kind has
 // them make. The control plane judges a template when it is written as they do.
 func judgedInMembers(kind schema.GroupKind) bool {
 	return kind == schema.GroupKind{Group: workv1alpha1.GroupName, Kind: workv1alpha1.ResourceKindWork} || overrides(kind)
 }
 
-// overrides says whether objects of a kind change what others mean.
+// overrides reports whether objects of a kind change what others mean.
 func overrides(kind schema.GroupKind) bool {
 	return kind.Group == policyv1alpha1.GroupName &&
 		(kind.Kind == policyv1alpha1.ResourceKindOverridePolicy || kind.Kind == policyv1alpha1.ResourceKindClusterOverridePolicy)
@@ -109,7 +109,7 @@ func overrides(kind schema.GroupKind) bool {
 // unauthored are groups of kinds that are questions.
 var unauthored = []string{"authentication.k8s.io", "authorization.k8s.io"}
 
-// authored says whether objects of a kind have authors.
+// authored reports whether objects of a kind have authors.
 func authored(kind schema.GroupVersionKind, namespace string) bool {
 	if judgedInMembers(kind.GroupKind()) {
 		return true
@@ -140,7 +140,7 @@ func noteAuthor(obj metav1.Object, text string) {
 	obj.SetAnnotations(out)
 }
 
-// sameInMembers says whether an update leaves what members are sent as it is. Of an
+// sameInMembers reports whether an update leaves what members are sent as it is. Of an
 // override that is its spec: its labels and annotations reach nobody.
 func sameInMembers(a admission.Attributes) bool {
 	old, now := stateOf(a.GetOldObject()), stateOf(a.GetObject())
@@ -150,7 +150,7 @@ func sameInMembers(a admission.Attributes) bool {
 	return sameContent(a.GetOldObject(), a.GetObject())
 }
 
-// sameContent says whether two states of an object have the same in members: all but
+// sameContent reports whether two states of an object have the same in members: all but
 // the status and what the server keeps in the metadata.
 func sameContent(a, b runtime.Object) bool {
 	a, b = bare(a), bare(b)

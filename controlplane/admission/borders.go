@@ -131,7 +131,7 @@ func changedKey(old, now map[string]string, may ...string) string {
 	return slices.Min(out)
 }
 
-// ownKey says whether a label or annotation is of the control plane's own.
+// ownKey reports whether a label or annotation is of the control plane's own.
 func ownKey(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	for _, own := range []string{"karmada.io", "flotilla.io"} {
@@ -142,7 +142,7 @@ func ownKey(key string) bool {
 	return false
 }
 
-// everywhere says whether a user may write the bindings of all namespaces.
+// everywhere reports whether a user may write the bindings of all namespaces.
 func (p *Borders) everywhere(ctx context.Context, who user.Info) bool {
 	if p.authorizer == nil {
 		return false

@@ -27,7 +27,7 @@ func customKinds() map[schema.GroupResource]validate.Kind {
 	return out
 }
 
-// understands says whether the kind's functions may be shown the object: they
+// understands reports whether the kind's functions may be shown the object: they
 // know one version.
 func understands(k validate.Kind, obj *unstructured.Unstructured) bool {
 	return obj.GroupVersionKind().Version == k.Version

@@ -57,7 +57,7 @@ func (p *Parts) ValidateInitialization() error {
 	return nil
 }
 
-// ofPart says whether a request is about a part of an object that is content.
+// ofPart reports whether a request is about a part of an object that is content.
 func ofPart(a admission.Attributes) bool {
 	return a.GetSubresource() != "" && a.GetSubresource() != "status"
 }
@@ -112,7 +112,7 @@ func (p *Parts) Validate(ctx context.Context, a admission.Attributes, _ admissio
 	return err
 }
 
-// mayWrite says whether who changes a part of an object may change all of it.
+// mayWrite reports whether who changes a part of an object may change all of it.
 func (p *Parts) mayWrite(ctx context.Context, a admission.Attributes) bool {
 	for _, verb := range []string{"update", "patch"} {
 		resource := a.GetResource()

@@ -96,7 +96,7 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	return nil
 }
 
-// MayBringIdentity says whether a new object of a user may come with a permanent
+// MayBringIdentity reports whether a new object of a user may come with a permanent
 // id, as one does that is restored from a backup. What was made for an object is
 // found by its id, and deleted by it: whoever could choose one would reach what
 // is another's.
@@ -202,7 +202,7 @@ func (p *Plugin) unserved(obj validate.Object) []string {
 	return out
 }
 
-// lacks says whether the server certainly does not serve a kind.
+// lacks reports whether the server certainly does not serve a kind.
 func (p *Plugin) lacks(s policyv1alpha1.ResourceSelector) bool {
 	gv, err := schema.ParseGroupVersion(s.APIVersion)
 	if err != nil {
@@ -232,6 +232,6 @@ func (p *Plugin) of(a admission.Attributes) (k validate.Kind, obj, old *unstruct
 	return k, obj, old
 }
 
-// isOwn says whether a user is a part of the control plane: its loops, or Kubernetes'
+// isOwn reports whether a user is a part of the control plane: its loops, or Kubernetes'
 // controllers within it.
 func isOwn(u user.Info) bool { return u == nil || author.Own(u.GetName()) }

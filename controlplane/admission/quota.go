@@ -69,7 +69,7 @@ type promise struct {
 	until              time.Time // zero while the write is under way
 }
 
-// over says whether a write whose outcome is not known has no effect any more.
+// over reports whether a write whose outcome is not known has no effect any more.
 func (p promise) over(now time.Time) bool { return !p.until.IsZero() && now.After(p.until) }
 
 // ticket is one write of a binding.
@@ -138,7 +138,7 @@ func versionOf(obj runtime.Object) uint64 {
 	return version
 }
 
-// certain says whether a write that failed has surely no effect.
+// certain reports whether a write that failed has surely no effect.
 func certain(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Code >= http.StatusBadRequest && status.Status().Code < http.StatusInternalServerError &&

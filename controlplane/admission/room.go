@@ -48,13 +48,13 @@ func (r *Room) Admit(_ context.Context, a admission.Attributes, _ admission.Obje
 	}}
 }
 
-// isAnswered says whether what is made is an answer, and not stored.
+// isAnswered reports whether what is made is an answer, and not stored.
 func isAnswered(a admission.Attributes) bool {
 	group := a.GetResource().Group
 	return group == authenticationv1.GroupName || group == authorizationv1.GroupName || a.GetSubresource() == "token"
 }
 
-// goesOn says whether a write goes on while the last room is kept for it.
+// goesOn reports whether a write goes on while the last room is kept for it.
 func goesOn(a admission.Attributes) bool {
 	if a.GetOperation() == admission.Delete || a.GetResource().Group == coordinationv1.GroupName {
 		return true
@@ -63,7 +63,7 @@ func goesOn(a admission.Attributes) bool {
 	return ok && old.GetDeletionTimestamp() != nil
 }
 
-// changesNothing says whether an object is written as it is, which the store leaves
+// changesNothing reports whether an object is written as it is, which the store leaves
 // out. So does who starts, and makes sure of what must be there.
 func changesNothing(a admission.Attributes) bool {
 	return a.GetOperation() == admission.Update && apiequality.Semantic.DeepEqual(a.GetObject(), a.GetOldObject())

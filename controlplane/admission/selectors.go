@@ -78,13 +78,13 @@ func (p *Selectors) Validate(ctx context.Context, a admission.Attributes, _ admi
 	return nil
 }
 
-// selects says whether objects of a kind belong to a namespace and select templates in it.
+// selects reports whether objects of a kind belong to a namespace and select templates in it.
 func selects(kind schema.GroupKind) bool {
 	return kind.Group == policyv1alpha1.GroupName &&
 		(kind.Kind == policyv1alpha1.ResourceKindPropagationPolicy || kind.Kind == policyv1alpha1.ResourceKindOverridePolicy)
 }
 
-// same says whether an update leaves a policy or an override as it is, also what it belongs
+// same reports whether an update leaves a policy or an override as it is, also what it belongs
 // to and what waits for it: its owner's end would be its own.
 func same(before, now *unstructured.Unstructured) bool {
 	return sameContent(before, now) && apiequality.Semantic.DeepEqual(before.GetOwnerReferences(), now.GetOwnerReferences()) &&
@@ -162,7 +162,7 @@ func givenBy(resource schema.GroupResource) []right {
 	return nil
 }
 
-// may says whether the user has a right in the namespace, on all objects or on the one.
+// may reports whether the user has a right in the namespace, on all objects or on the one.
 func (q *inquiry) may(ctx context.Context, verb string, resource schema.GroupResource, name string) bool {
 	asked := right{verb: verb, resource: resource}
 	if q.has(ctx, asked) || name == "" {

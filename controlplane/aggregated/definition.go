@@ -66,7 +66,7 @@ func validator(props apiextensions.JSONSchemaProps) (validation.SchemaValidator,
 	return v, err
 }
 
-// restricts says whether a schema asks for more than types, anywhere.
+// restricts reports whether a schema asks for more than types, anywhere.
 func restricts(s *apiextensions.JSONSchemaProps) bool {
 	if len(s.Required) > 0 || len(s.Enum) > 0 || len(s.XValidations) > 0 || s.Pattern != "" ||
 		s.Minimum != nil || s.Maximum != nil || s.MinLength != nil || s.MaxLength != nil ||

@@ -55,7 +55,7 @@ func (s *mainStore) Delete(ctx context.Context, name string, validate rest.Valid
 	return out, true, nil
 }
 
-// ending says whether a loop of the control plane deletes one version, without grace.
+// ending reports whether a loop of the control plane deletes one version, without grace.
 func ending(ctx context.Context, options *metav1.DeleteOptions) bool {
 	user, known := genericapirequest.UserFrom(ctx)
 	return known && author.Own(user.GetName()) && options != nil && options.GracePeriodSeconds != nil && *options.GracePeriodSeconds == 0 &&

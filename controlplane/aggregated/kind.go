@@ -45,7 +45,7 @@ type kind[P object] struct {
 	// checkSpec lists what is wrong with a spec that is new, checkStatus what is
 	// wrong with a status.
 	checkSpec, checkStatus func(obj P) field.ErrorList
-	// sameSpec says whether the specs of two objects are equal.
+	// sameSpec reports whether the specs of two objects are equal.
 	sameSpec func(a, b P) bool
 	// keepStatus gives obj the status of old, keepSpec all that a write to the
 	// status leaves alone. On creation old is empty.

@@ -64,7 +64,7 @@ func keptOf[P object](ctx context.Context, store *genericregistry.Store, obj P) 
 	return kept, ok && kept.GetUID() == obj.GetUID() && kept.GetResourceVersion() == obj.GetResourceVersion()
 }
 
-// sameBytes says whether the manifests of two Works are written alike: loops
+// sameBytes reports whether the manifests of two Works are written alike: loops
 // compare them by their bytes.
 func sameBytes(a, b *workv1alpha1.Work) bool {
 	return slices.EqualFunc(a.Spec.Workload.Manifests, b.Spec.Workload.Manifests, func(a, b workv1alpha1.Manifest) bool {

@@ -23,13 +23,13 @@ type strategy[P object] struct {
 	newID func() string
 }
 
-// NamespaceScoped says whether the kind's objects live in namespaces.
+// NamespaceScoped reports whether the kind's objects live in namespaces.
 func (s strategy[P]) NamespaceScoped() bool { return s.namespaced }
 
 // AllowCreateOnUpdate is false: PUT changes what exists.
 func (strategy[P]) AllowCreateOnUpdate() bool { return false }
 
-// AllowUnconditionalUpdate says whether a write without resourceVersion wins; as
+// AllowUnconditionalUpdate reports whether a write without resourceVersion wins; as
 // with custom resources it does not where the kind has a definition.
 func (s strategy[P]) AllowUnconditionalUpdate() bool { return !s.custom }
 
@@ -56,7 +56,7 @@ func (s strategy[P]) PrepareForCreate(ctx context.Context, o runtime.Object) {
 	}
 }
 
-// applied says whether somebody applied obj, who is to find what is theirs.
+// applied reports whether somebody applied obj, who is to find what is theirs.
 func applied(obj metav1.Object) bool {
 	return slices.ContainsFunc(obj.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Operation == metav1.ManagedFieldsOperationApply

@@ -112,7 +112,7 @@ func presented(req *http.Request) *x509.Certificate {
 	return req.TLS.PeerCertificates[0]
 }
 
-// justExpired says whether nothing is wrong with a certificate but that it has
+// justExpired reports whether nothing is wrong with a certificate but that it has
 // expired, not long ago.
 func (a *agents) justExpired(req *http.Request, certificate *x509.Certificate) bool {
 	now := a.clock.Now()

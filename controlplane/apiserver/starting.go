@@ -23,7 +23,7 @@ func hold(config *genericapiserver.RecommendedConfig, up <-chan struct{}) {
 	}
 }
 
-// always says whether a path is answered while the control plane starts.
+// always reports whether a path is answered while the control plane starts.
 func always(path string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return slices.Contains([]string{"healthz", "livez", "readyz", "version"}, first)

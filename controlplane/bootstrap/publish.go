@@ -125,7 +125,7 @@ func (f Facts) published(ctx context.Context, hub kubernetes.Interface) string {
 	return f.Server
 }
 
-// answers says whether a server with a certificate of the authority is at an address.
+// answers reports whether a server with a certificate of the authority is at an address.
 func (f Facts) answers(ctx context.Context, server string) bool {
 	probe, err := rest.HTTPClientFor(&rest.Config{Host: server, TLSClientConfig: rest.TLSClientConfig{CAFile: f.CAFile}, Timeout: probePatience})
 	if err != nil {

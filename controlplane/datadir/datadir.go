@@ -77,7 +77,7 @@ func (d *Dir) Close() error {
 // WriteFile puts content at path for the owner's eyes only, so that a reader or
 // a crash sees the old content or the new, never a part, and a cut of the power takes
 // nothing back. A file that already
-// holds content is left alone; written says whether it was not.
+// holds content is left alone; written reports whether it was not.
 func WriteFile(path string, content []byte) (written bool, err error) {
 	old, err := os.ReadFile(path)
 	if err == nil && bytes.Equal(old, content) {

@@ -35,7 +35,7 @@ type Options struct {
 	// Database is a file that is written to within its size: it is given room ahead,
 	// a quarter of Minimum beyond its end, which nobody else can take. Empty for none.
 	Database string
-	// Relieve says whether the store has reached a limit of its own, after it has
+	// Relieve reports whether the store has reached a limit of its own, after it has
 	// tried to make room; nil for a store that has none.
 	Relieve func(context.Context) (full bool, err error)
 	// Look asks the file system; nil means Look.
@@ -207,7 +207,7 @@ func (d *Disk) relieve(ctx context.Context) {
 
 func (d *Disk) reserve() string { return filepath.Join(d.opts.Dir, reserveFile) }
 
-// release gives the reserve up, and says whether there was one.
+// release gives the reserve up, and reports whether there was one.
 func (d *Disk) release() bool {
 	info, err := os.Stat(d.reserve())
 	return err == nil && info.Size() > 0 && os.Remove(d.reserve()) == nil

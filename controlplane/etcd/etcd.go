@@ -151,7 +151,7 @@ func (s *Server) Revision(ctx context.Context) (int64, error) {
 	return answer.Header.Revision, nil
 }
 
-// Has says whether there is a key.
+// Has reports whether there is a key.
 func (s *Server) Has(ctx context.Context, key string) (bool, error) {
 	answer, err := s.client.Get(ctx, key, clientv3.WithCountOnly())
 	if err != nil {

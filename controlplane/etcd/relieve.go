@@ -7,7 +7,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Relieve says whether the store has reached Options.QuotaBytes and takes no more
+// Relieve reports whether the store has reached Options.QuotaBytes and takes no more
 // writes. If it has, Relieve first lets go of what was overwritten and deleted, and
 // has the store take writes again if that left a tenth of it free. The store does
 // not answer meanwhile: some seconds for each GiB.

@@ -206,7 +206,7 @@ func (m *member) announce(ctx context.Context, client kubernetes.Interface) erro
 	return nil
 }
 
-// usable says whether pods can be made and find a node. An answer that does not come is a no.
+// usable reports whether pods can be made and find a node. An answer that does not come is a no.
 func usable(ctx context.Context, client kubernetes.Interface, want int) bool {
 	if _, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{}); err != nil {
 		return false

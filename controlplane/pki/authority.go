@@ -136,7 +136,7 @@ func (a *authority) issue(template *x509.Certificate) ([]byte, error) {
 	return append(encodeCertificate(certificate), keyPEM...), nil
 }
 
-// signed says whether the authority's key made the certificate's signature.
+// signed reports whether the authority's key made the certificate's signature.
 func (a *authority) signed(certificate *x509.Certificate) bool {
 	return certificate.CheckSignatureFrom(a.certificate) == nil
 }

@@ -211,7 +211,7 @@ func (c *certificate) ensure(_ *Store, now time.Time) error {
 	return err
 }
 
-// stands says whether the content is what is wanted and not due for renewal. A
+// stands reports whether the content is what is wanted and not due for renewal. A
 // file that cannot be read as a certificate with its key does not stand.
 func (c *certificate) stands(content []byte, now time.Time) bool {
 	found, err := cert.ParseCertsPEM(content)

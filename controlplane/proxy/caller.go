@@ -82,7 +82,7 @@ func plain(name string) error {
 	return nil
 }
 
-// spoken says whether a header of a request is not passed on: it says who asks,
+// spoken reports whether a header of a request is not passed on: it says who asks,
 // or on whose behalf, which only the proxy says.
 func spoken(name string) bool {
 	switch name {

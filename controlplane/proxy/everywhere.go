@@ -220,7 +220,7 @@ func (b *budget) read(resp *http.Response) ([]byte, error) {
 	return body, nil
 }
 
-// take says whether n bytes more fit.
+// take reports whether n bytes more fit.
 func (b *budget) take(n int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

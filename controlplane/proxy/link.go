@@ -152,7 +152,7 @@ func (l *link) close() {
 	l.upgrade.CloseIdleConnections()
 }
 
-// fingerprint says whether a link still leads to the cluster.
+// fingerprint reports whether a link still leads to the cluster.
 func fingerprint(cluster *clusterv1alpha1.Cluster, creds credentials) string {
 	spec := &cluster.Spec
 	sum := sha256.New()

@@ -38,7 +38,7 @@ type Options struct {
 	Hub func() *rest.Config
 	// Secret returns a Secret of the hub.
 	Secret func(ctx context.Context, namespace, name string) (*corev1.Secret, error)
-	// May says whether the hub lets a user connect to a cluster with a verb.
+	// May reports whether the hub lets a user connect to a cluster with a verb.
 	May func(ctx context.Context, who user.Info, verb, cluster string) (bool, error)
 	// Work returns a Work of the hub, from memory.
 	Work func(ctx context.Context, namespace, name string) (*workv1alpha1.Work, error)

@@ -48,7 +48,7 @@ func (t *traffic) end() {
 	}
 }
 
-// over says whether the traffic has ended.
+// over reports whether the traffic has ended.
 func (t *traffic) over() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -54,7 +54,7 @@ func (r *Registrar) Authorize(next authorizer.Authorizer) authorizer.Authorizer 
 	})
 }
 
-// isElection says whether the agent of a cluster asks for its Lease. What name a new one
+// isElection reports whether the agent of a cluster asks for its Lease. What name a new one
 // has is seen in admission.
 func isElection(cluster string, a authorizer.Attributes) bool {
 	if a.GetAPIGroup() != coordinationv1.GroupName || a.GetResource() != "leases" || a.GetSubresource() != "" || a.GetNamespace() != workv1alpha2.NamespaceKarmadaSystem {
@@ -66,12 +66,12 @@ func isElection(cluster string, a authorizer.Attributes) bool {
 	return a.GetName() == identity.ElectionLease(cluster) && slices.Contains([]string{"get", "update", "patch"}, a.GetVerb())
 }
 
-// listsClusters says whether somebody lists or watches Clusters.
+// listsClusters reports whether somebody lists or watches Clusters.
 func listsClusters(group, resource, subresource, verb string) bool {
 	return group == clusterv1alpha1.GroupName && resource == clusterv1alpha1.ResourcePluralCluster && subresource == "" && (verb == "list" || verb == "watch")
 }
 
-// asksForRights says whether a request is about what rights are made of.
+// asksForRights reports whether a request is about what rights are made of.
 func asksForRights(a authorizer.Attributes) bool {
 	if a.GetSubresource() != "" {
 		return false

@@ -12,7 +12,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 )
 
-// carried says whether a policy carries a quota to members.
+// carried reports whether a policy carries a quota to members.
 func carried(quota *corev1.ResourceQuota) bool {
 	return quota.Labels[policyv1alpha1.PropagationPolicyPermanentIDLabel] != "" ||
 		quota.Labels[policyv1alpha1.ClusterPropagationPolicyPermanentIDLabel] != ""

@@ -68,7 +68,7 @@ func emptied(ctx context.Context, hub client.Client) error {
 	return nil
 }
 
-// namespacesAreFurnished says whether each namespace has its service account and
+// namespacesAreFurnished reports whether each namespace has its service account and
 // the authority's certificate.
 func namespacesAreFurnished(ctx context.Context, hub client.Client) (bool, error) {
 	namespaces, accounts, authorities := &corev1.NamespaceList{}, &corev1.ServiceAccountList{}, &corev1.ConfigMapList{}
@@ -93,7 +93,7 @@ func namespacesAreFurnished(ctx context.Context, hub client.Client) (bool, error
 	}), nil
 }
 
-// rolesAreAggregated says whether Kubernetes' roles include ours.
+// rolesAreAggregated reports whether Kubernetes' roles include ours.
 func rolesAreAggregated(ctx context.Context, hub client.Client) (bool, error) {
 	for role, resource := range map[string]string{"view": "works", "edit": "propagationpolicies", "admin": "federatedresourcequotas"} {
 		got := &rbacv1.ClusterRole{}
@@ -107,7 +107,7 @@ func rolesAreAggregated(ctx context.Context, hub client.Client) (bool, error) {
 	return true, nil
 }
 
-// grants says whether a rule gives a role what makes it differ from the one below.
+// grants reports whether a rule gives a role what makes it differ from the one below.
 func grants(role, resource string, rule rbacv1.PolicyRule) bool {
 	verb := "create"
 	if role == "view" {

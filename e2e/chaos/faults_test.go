@@ -135,7 +135,7 @@ type spared struct {
 	held map[any]bool
 }
 
-// take says whether nothing disturbs on, and spares it from now on.
+// take reports whether nothing disturbs on, and spares it from now on.
 func (s *spared) take(on any) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -212,7 +212,7 @@ const attempts = 10
 
 // put writes an object, or removes it, as long as nobody else has: what was sent to a
 // control plane that stands still, and arrives once somebody has gone on with another
-// one, comes too late. It says whether anything was sent.
+// one, comes too late. It reports whether anything was sent.
 func (p *person) put(ctx context.Context, obj *unstructured.Unstructured, remove bool) (sent bool, err error) {
 	at := p.clients[p.at%len(p.clients)]
 	defer func() {

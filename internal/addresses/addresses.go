@@ -104,7 +104,7 @@ func kindOf(addr netip.Addr) Kind {
 	}
 }
 
-// Nothing says whether a network has no address that a server could be at.
+// Nothing reports whether a network has no address that a server could be at.
 func Nothing(network netip.Prefix) bool {
 	return slices.ContainsFunc(nobodys, func(p netip.Prefix) bool { return p.Bits() <= network.Bits() && p.Contains(network.Addr()) })
 }
@@ -112,7 +112,7 @@ func Nothing(network netip.Prefix) bool {
 // ErrReserved says that a name has led to an address that is reserved.
 var ErrReserved = errors.New("is a link-local or reserved address")
 
-// Reserved says whether no server that somebody names can be at an address:
+// Reserved reports whether no server that somebody names can be at an address:
 // it is link-local, where machines get their credentials, or no single host's.
 func Reserved(addr netip.Addr) bool { return KindOf(addr) == Nobodys }
 

@@ -44,7 +44,7 @@ func Faces(addr netip.Addr) []netip.Addr {
 	}
 }
 
-// isatap says whether an address ends in an IPv4 one by RFC 5214.
+// isatap reports whether an address ends in an IPv4 one by RFC 5214.
 func isatap(bytes [16]byte) bool {
 	return bytes[8]&^2 == 0 && bytes[9] == 0 && bytes[10] == 0x5e && bytes[11] == 0xfe
 }

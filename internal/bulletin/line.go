@@ -27,7 +27,7 @@ func newLine(opts Options) *line {
 	}
 }
 
-// room says whether there is room for one more of a tenant. Who has less than a share
+// room reports whether there is room for one more of a tenant. Who has less than a share
 // finds it where others have taken all.
 func (l *line) room(tenant string) bool {
 	if l.waits < l.most {

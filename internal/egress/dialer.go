@@ -122,13 +122,13 @@ func (d Dialer) Resolve(ctx context.Context, address string) ([]netip.AddrPort, 
 	return out, nil
 }
 
-// isNone says whether a resolver knows that there is no such name.
+// isNone reports whether a resolver knows that there is no such name.
 func isNone(err error) bool {
 	var fault *net.DNSError
 	return errors.As(err, &fault) && fault.IsNotFound
 }
 
-// secret says whether where a host leads is the resolver's to know: it is a name, and
+// secret reports whether where a host leads is the resolver's to know: it is a name, and
 // not the one that every machine has for itself.
 func secret(host string) bool {
 	_, err := netip.ParseAddr(host)
@@ -213,14 +213,14 @@ func (d Dialer) judge(ctx context.Context, at netip.AddrPort, machine []netip.Ad
 	return nil
 }
 
-// listed says whether an administrator has named a network that an address is in.
+// listed reports whether an administrator has named a network that an address is in.
 func (d Dialer) listed(addr netip.Addr, kind addresses.Kind) bool {
 	return slices.ContainsFunc(d.Networks, func(network netip.Prefix) bool {
 		return network.Contains(addr) && (kind != addresses.Loopback || withinLoopback(network))
 	})
 }
 
-// own says whether an address is one of the control plane's.
+// own reports whether an address is one of the control plane's.
 func (d Dialer) own(ctx context.Context, at netip.AddrPort, here bool) bool {
 	return slices.ContainsFunc(d.Own, func(own string) bool {
 		host, port, err := net.SplitHostPort(own)

@@ -9,7 +9,7 @@ import (
 
 var loopbacks = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
-// withinLoopback says whether a network is one of loopback addresses only.
+// withinLoopback reports whether a network is one of loopback addresses only.
 func withinLoopback(network netip.Prefix) bool {
 	for _, own := range loopbacks {
 		if network.Bits() >= own.Bits() && own.Contains(network.Addr()) {

@@ -32,7 +32,7 @@ func ReplaceStatus(uid types.UID, status any) ([]byte, error) {
 	return append(data, `}]`...), nil
 }
 
-// Gone says whether err is the server's answer to a JSON patch for an object that is
+// Gone reports whether err is the server's answer to a JSON patch for an object that is
 // gone, or one of whose tests fails: it is another object, or in another state.
 // Nothing was written.
 func Gone(err error) bool {

@@ -247,7 +247,7 @@ func RetryAfter(err error) time.Duration {
 	return max(retryPause, Costs(err))
 }
 
-// Failed says whether err is of a rule about a kind, and not of the loop that
+// Failed reports whether err is of a rule about a kind, and not of the loop that
 // asked.
 func Failed(err error) bool {
 	var failed *interpreter.Error

@@ -112,7 +112,7 @@ func (d *Departure) begin() {
 	}
 }
 
-// Begun says whether the cluster was looked at: it leaves, whoever waits for that.
+// Begun reports whether the cluster was looked at: it leaves, whoever waits for that.
 func (d *Departure) Begun() bool { return d.left != nil }
 
 // Abandon says that what is held will not be removed by anybody.
@@ -133,7 +133,7 @@ func (d *Departure) Left() []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// Taken says whether another control plane has the cluster, and with it what is left there.
+// Taken reports whether another control plane has the cluster, and with it what is left there.
 func (d *Departure) Taken() bool { return d.taken }
 
 // Silent returns for how long nothing was heard of the cluster: of its agent, or of a member

@@ -97,7 +97,7 @@ func (s side) put(ctx context.Context, obj client.Object) error {
 	return nil
 }
 
-// renew brings current up to date and says whether it was not.
+// renew brings current up to date and reports whether it was not.
 func renew(current, wanted client.Object) bool {
 	before := current.DeepCopyObject()
 	switch is := current.(type) {

@@ -367,7 +367,7 @@ func (o *UnjoinOptions) cleanUp(ctx context.Context) error {
 	return o.disclaim(ctx)
 }
 
-// Itself says whether the hub may be the member: what both need must not be taken
+// Itself reports whether the hub may be the member: what both need must not be taken
 // from it then. Where one of them does not say who it is, it may be; a hub without
 // a namespace kube-system is no cluster.
 func Itself(ctx context.Context, hub, member client.Reader) bool {
@@ -379,7 +379,7 @@ func Itself(ctx context.Context, hub, member client.Reader) bool {
 	return err != nil || is == other
 }
 
-// shared says whether the accounts' namespace holds what is of other
+// shared reports whether the accounts' namespace holds what is of other
 // registrations, with this hub or another.
 func (o *UnjoinOptions) shared(ctx context.Context) (bool, error) {
 	own := []string{ImpersonatorAccount, accountOf(o.Name), o.Name, ImpersonatorSecret(o.Name)}

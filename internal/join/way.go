@@ -183,7 +183,7 @@ func (o *Options) working(ctx context.Context, member side, w *way, account stri
 	return secret, err
 }
 
-// accepts says whether the member knows the token: it errs with Unauthorized if
+// accepts reports whether the member knows the token: it errs with Unauthorized if
 // it does not within the given time. What the token is good for is another matter.
 func (w *way) accepts(ctx context.Context, token *corev1.Secret, within time.Duration) error {
 	config := rest.CopyConfig(w.config) // as the hub will

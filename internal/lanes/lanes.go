@@ -312,7 +312,7 @@ func (q *Queue[T]) shut() {
 	q.changed.Broadcast()
 }
 
-// ShuttingDown says whether ShutDown was called.
+// ShuttingDown reports whether ShutDown was called.
 func (q *Queue[T]) ShuttingDown() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -91,7 +91,7 @@ func (l *Link) serve() {
 	}
 }
 
-// hold keeps a connection until it is dropped, and says whether it is to be
+// hold keeps a connection until it is dropped, and reports whether it is to be
 // carried.
 func (l *Link) hold(conn net.Conn) (up bool) {
 	l.mu.Lock()

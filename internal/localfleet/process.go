@@ -34,7 +34,7 @@ type Process struct {
 	// Metrics is the URL of an agent's metrics, which anybody on this machine may read.
 	Metrics string
 
-	health string // URL that says whether it is ready; empty: that of its API
+	health string // URL that reports whether it is ready; empty: that of its API
 	binary string
 	args   []string
 	cmd    *exec.Cmd
@@ -195,7 +195,7 @@ func (p *Process) answers(ctx context.Context) bool {
 	return err == nil
 }
 
-// healthy says whether something answers that all is well.
+// healthy reports whether something answers that all is well.
 func healthy(ctx context.Context, url string) bool {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()

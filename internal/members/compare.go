@@ -18,7 +18,7 @@ func Hash(data []byte) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:15]) // 120 bits are far beyond what chance reaches
 }
 
-// Same says whether two values of one type are the same, semantically. What
+// Same reports whether two values of one type are the same, semantically. What
 // members reported compares as JSON, which servers write as they like.
 func Same[T any](a, b T) bool { return semantic.DeepEqual(a, b) }
 
@@ -30,7 +30,7 @@ var semantic = func() conversion.Equalities {
 	return e
 }()
 
-// SameJSON says whether two raw values are the same JSON, however it is written.
+// SameJSON reports whether two raw values are the same JSON, however it is written.
 func SameJSON(a, b runtime.RawExtension) bool {
 	if bytes.Equal(a.Raw, b.Raw) {
 		return true

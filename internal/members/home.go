@@ -52,7 +52,7 @@ func (t *tenure) glance(home *claims.Home) claims.Glance {
 	return claims.Glance{Still: now.Sub(t.home.since), Asked: t.home.asked}
 }
 
-// enter says whether the hub may act in a member with this claim, and sets its home as it
+// enter reports whether the hub may act in a member with this claim, and sets its home as it
 // is to be then. Moves says that this is another one. A claim that says nothing any more,
 // since somebody removed it, is read as it was. Errors: ErrLetGo.
 func (t *tenure) enter(system *corev1.Namespace, wanted *claims.Claim, holder claims.Holder) (turn claims.Turn, moves bool, err error) {

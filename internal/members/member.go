@@ -78,7 +78,7 @@ func (m *Member) HTTP() *http.Client { return m.http }
 // itself.
 func (m *Member) Clients() kubernetes.Interface { return m.clients }
 
-// Proven says whether the member has shown that it is the registered cluster,
+// Proven reports whether the member has shown that it is the registered cluster,
 // and nothing has cast doubt on that since.
 func (m *Member) Proven() bool { return m.trust.Load() == proven }
 
@@ -153,7 +153,7 @@ func (m *Member) Prove(ctx context.Context) error {
 	return nil
 }
 
-// Barred says whether err of Prove says that somebody else acts in the member, or may.
+// Barred reports whether err of Prove says that somebody else acts in the member, or may.
 func Barred(err error) bool {
 	return slices.ContainsFunc([]error{ErrClaimed, ErrPushed, ErrAgent, ErrElsewhere, ErrMoving, ErrLetGo, ErrLeft, ErrContested}, func(is error) bool { return errors.Is(err, is) })
 }
@@ -216,7 +216,7 @@ func (m *Member) Patch(ctx context.Context, gvk schema.GroupVersionKind, key typ
 	return m.own().Patch(ctx, gvk, key, patch)
 }
 
-// Autoscaled says whether a HorizontalPodAutoscaler of the member scales an
+// Autoscaled reports whether a HorizontalPodAutoscaler of the member scales an
 // object. It asks the member.
 func (m *Member) Autoscaled(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (bool, error) {
 	scalers, err := m.clients.AutoscalingV2().HorizontalPodAutoscalers(key.Namespace).List(ctx, metav1.ListOptions{})

@@ -26,7 +26,7 @@ type Options struct {
 	// RequestTimeout is how long one request may take, watches aside; zero
 	// means 30 seconds.
 	RequestTimeout time.Duration
-	// Gate says whether members may be written to, at the last moment before that; nil:
+	// Gate reports whether members may be written to, at the last moment before that; nil:
 	// always.
 	Gate wire.Gate
 }
@@ -163,7 +163,7 @@ func (r *Registry) Get(cluster string) (*Member, bool) {
 	return e.member, true
 }
 
-// Answered says whether the member of a cluster has proved itself within a time, to a look
+// Answered reports whether the member of a cluster has proved itself within a time, to a look
 // that began no earlier than asked, and since when nothing has cast doubt on that. If it has
 // not, somebody looks at once. Known is false for one that is not connected, or in doubt.
 func (r *Registry) Answered(cluster string, asked time.Time, within time.Duration) (since time.Time, yes, known bool) {
@@ -190,7 +190,7 @@ func (r *Registry) Reinterpret(affects func(schema.GroupVersionKind) bool) {
 	}
 }
 
-// targetPrint says whether two targets are the same: where they are, how they are
+// targetPrint reports whether two targets are the same: where they are, how they are
 // reached, and the credentials. It is made of secrets: never shown, only compared.
 type targetPrint struct{ place, way, credentials string }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // Delete removes the object that has this UID, and what it owns in the background,
-// and says whether the member answers that it is gone: one that somebody holds, or
+// and reports whether the member answers that it is gone: one that somebody holds, or
 // that ends with grace, stays for a while. An object that is not there is gone; one
 // with another UID is a conflict.
 func (m *Member) Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, uid types.UID) (gone bool, err error) {
@@ -32,7 +32,7 @@ func (m *Member) Delete(ctx context.Context, gvk schema.GroupVersionKind, key ty
 	return ended(answer, uid), nil
 }
 
-// ended says whether the answer to a DELETE is that the object is gone: a Status, or,
+// ended reports whether the answer to a DELETE is that the object is gone: a Status, or,
 // for some kinds, the object as it was. One that stays for a while says that it is
 // being deleted.
 func ended(answer []byte, uid types.UID) bool {

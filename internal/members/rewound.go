@@ -27,11 +27,11 @@ func shownBy(system *corev1.Namespace) shown {
 	return out
 }
 
-// before says whether what is shown now is from before what was shown then: the member
+// before reports whether what is shown now is from before what was shown then: the member
 // was set back to an earlier state, or somebody has changed its mark.
 func (s shown) before(then shown) bool { return s.version < then.version || s.mark.Before(then.mark) }
 
-// looked notes what the member shows, and says whether that is from before what it has
+// looked notes what the member shows, and reports whether that is from before what it has
 // shown already.
 func (t *tenure) looked(system *corev1.Namespace) (rewound bool) {
 	is := shownBy(system)

@@ -24,7 +24,7 @@ import (
 // gives him. Its verbs are those of Member.
 type Sender interface {
 	Apply(ctx context.Context, desired *unstructured.Unstructured) (*Observed, error)
-	// Try says whether Apply would go through. Nothing is changed.
+	// Try reports whether Apply would go through. Nothing is changed.
 	Try(ctx context.Context, desired *unstructured.Unstructured) error
 	Patch(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, patch []byte) error
 }

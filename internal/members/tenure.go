@@ -224,7 +224,7 @@ func (t *tenure) clear(ctx context.Context) error {
 // mostClaim is how many bytes of what a member says are shown.
 const mostClaim = 512
 
-// due says whether a claim is to be written now: not at each look where that was
+// due reports whether a claim is to be written now: not at each look where that was
 // refused, and never once the member is let go of.
 func (t *tenure) due() bool {
 	t.mu.Lock()

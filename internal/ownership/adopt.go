@@ -72,7 +72,7 @@ func Adopt(desired, live *unstructured.Unstructured) ([]byte, error) {
 	return patch, nil
 }
 
-// yields says whether the fields of an entry of managedFields can be taken.
+// yields reports whether the fields of an entry of managedFields can be taken.
 func yields(entry map[string]any) bool {
 	manager, _ := entry["manager"].(string)
 	if subresource, _ := entry["subresource"].(string); subresource != "" {

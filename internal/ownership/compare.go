@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// same says whether two values are the same JSON.
+// same reports whether two values are the same JSON.
 func (r *reader) same(a, b any) bool {
 	x, isX := number(a)
 	y, isY := number(b)
@@ -57,7 +57,7 @@ func (r *reader) equal(a, b any) bool {
 	}
 }
 
-// sameKey says whether two items have the same key fields. One that has a
+// sameKey reports whether two items have the same key fields. One that has a
 // default may be missing.
 func (r *reader) sameKey(keys, a, b map[string]any) bool {
 	equal := 0

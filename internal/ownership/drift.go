@@ -174,7 +174,7 @@ func (c *changes) gone(path string, desired, live any) {
 	}
 }
 
-// nothing says whether servers may leave a value out.
+// nothing reports whether servers may leave a value out.
 func nothing(value any) bool {
 	switch v := value.(type) {
 	case nil:
@@ -193,7 +193,7 @@ func nothing(value any) bool {
 	}
 }
 
-// alike says whether two values are the same, quantities as the numbers that
+// alike reports whether two values are the same, quantities as the numbers that
 // they are.
 func (c *changes) alike(a, b any) bool {
 	if c.in.same(a, b) {

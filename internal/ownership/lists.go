@@ -40,7 +40,7 @@ type reader struct {
 	spent int
 }
 
-// exhausted says whether more was compared than any object of a server's takes.
+// exhausted reports whether more was compared than any object of a server's takes.
 // Comparisons then no longer tell the truth.
 func (r *reader) exhausted() bool { return r.spent > effort }
 

@@ -52,7 +52,7 @@ func ownedFields(obj *unstructured.Unstructured) map[string]any {
 	return nil
 }
 
-// Applies says whether anything of a member's object was applied from here and
+// Applies reports whether anything of a member's object was applied from here and
 // is still ours.
 func Applies(obj *unstructured.Unstructured) bool { return len(ownedFields(obj)) > 0 }
 
@@ -69,7 +69,7 @@ func entriesOf(obj *unstructured.Unstructured) []map[string]any {
 	return out
 }
 
-// isOurs says whether an entry of managedFields is that of our server-side apply.
+// isOurs reports whether an entry of managedFields is that of our server-side apply.
 func isOurs(entry map[string]any) bool {
 	return entry["manager"] == FieldManager && entry["operation"] == string(metav1.ManagedFieldsOperationApply) && entry["subresource"] == nil
 }

@@ -104,7 +104,7 @@ func (t territory) object(want, got, have map[string]any) error {
 	return nil
 }
 
-// value settles one value that differs from what is wanted, and says whether it
+// value settles one value that differs from what is wanted, and reports whether it
 // is applied.
 func (t territory) value(want, got, have any, wanted, ours bool) (any, bool, error) {
 	if below, ok := objects(got, have); ok && !t.all.whole() {

@@ -63,7 +63,7 @@ func (c *claim) below(element string) *claim {
 	return c.parts[element]
 }
 
-// whole says whether the value here can only be owned as a whole.
+// whole reports whether the value here can only be owned as a whole.
 func (c *claim) whole() bool { return c != nil && c.leaf }
 
 // names returns the path elements that name items of the list here.

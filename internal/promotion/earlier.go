@@ -38,7 +38,7 @@ func findEarlier(ctx context.Context, of Object, o Options) (earlier, error) {
 	return earlier{policy}, nil
 }
 
-// alike says whether the policy does with what it selects what the promotion's would.
+// alike reports whether the policy does with what it selects what the promotion's would.
 func (e earlier) alike(o Options) bool {
 	if e.policy == nil || !e.policy.GetDeletionTimestamp().IsZero() {
 		return false
@@ -47,7 +47,7 @@ func (e earlier) alike(o Options) bool {
 	return returns(have) && only(have, o.Cluster) && have.ConflictResolution == policyv1alpha1.ConflictOverwrite && have.PropagateDeps == o.Dependencies
 }
 
-// carries says whether the policy names a template and has claimed it.
+// carries reports whether the policy names a template and has claimed it.
 func (e earlier) carries(template *unstructured.Unstructured, o Options) bool {
 	if !e.alike(o) {
 		return false

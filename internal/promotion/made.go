@@ -22,7 +22,7 @@ import (
 // have taken over as a whole, is not ours to remove.
 const manager = "flotilla-promote"
 
-// made says whether a promotion made an object of the hub.
+// made reports whether a promotion made an object of the hub.
 func made(obj client.Object) bool {
 	return slices.ContainsFunc(obj.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == manager })
 }

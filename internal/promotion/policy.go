@@ -64,13 +64,13 @@ func readPolicy(ctx context.Context, hub client.Reader, of Object, name string) 
 	return policy, err
 }
 
-// returns says whether what a policy carries stays in the clusters when the
+// returns reports whether what a policy carries stays in the clusters when the
 // template goes.
 func returns(spec *policyv1alpha1.PropagationSpec) bool {
 	return ptr.Deref(spec.PreserveResourcesOnDeletion, false)
 }
 
-// only says whether a policy names this cluster and no other.
+// only reports whether a policy names this cluster and no other.
 func only(spec *policyv1alpha1.PropagationSpec, cluster string) bool {
 	affinity := spec.Placement.ClusterAffinity
 	return affinity != nil && slices.Equal(affinity.ClusterNames, []string{cluster})

@@ -203,7 +203,7 @@ func (u *undo) check(ctx context.Context, g given) error {
 	return nil
 }
 
-// gives says whether a binding is of something that is given back, too.
+// gives reports whether a binding is of something that is given back, too.
 func (u *undo) gives(user workv1alpha2.BindingSnapshot) bool {
 	for _, g := range u.given {
 		if g.Namespace == user.Namespace && workv1alpha2.BindingName(g.Kind, g.Name) == user.Name {

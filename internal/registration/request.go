@@ -189,7 +189,7 @@ func (o *Options) ask(ctx context.Context, hub kubernetes.Interface, request *ce
 	return certificate, err
 }
 
-// withdrawn says whether an answer is that there is no such request any more, and not that
+// withdrawn reports whether an answer is that there is no such request any more, and not that
 // nobody knows requests.
 func withdrawn(err error, name string) bool {
 	var status apierrors.APIStatus

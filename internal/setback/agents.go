@@ -104,7 +104,7 @@ func newAgents() *agents {
 	return &agents{wake: make(chan struct{}, 1), silent: map[string]bool{}, say: map[string]claims.Report{}, tries: map[string]int{}}
 }
 
-// any says whether there is a cluster in pull mode.
+// any reports whether there is a cluster in pull mode.
 func (a *agents) any() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -104,7 +104,7 @@ func reports(ctx context.Context, hub client.Reader) (map[string]time.Time, erro
 	return out, nil
 }
 
-// compared says whether the hub knows how far a cluster has seen it, since it waits: its
+// compared reports whether the hub knows how far a cluster has seen it, since it waits: its
 // loop has said so on the Cluster, or the agent reports that with each sign of life.
 func compared(c *clusterv1alpha1.Cluster, hold *claims.Hold, heard time.Time) bool {
 	if c.Spec.SyncMode == clusterv1alpha1.Pull {

@@ -70,7 +70,7 @@ type Folder interface {
 	Seen() (string, error)
 	// See keeps a text.
 	See(text string) error
-	// Current says whether all that the hub has said in this run is kept.
+	// Current reports whether all that the hub has said in this run is kept.
 	Current() bool
 }
 

@@ -95,7 +95,7 @@ func line(r slog.Record, attrs []slog.Attr) string {
 	return strings.Join(strings.Fields(out.String()), " ")
 }
 
-// isWord says whether a value is short enough for a screen: a text, whatever type it has of
+// isWord reports whether a value is short enough for a screen: a text, whatever type it has of
 // its own, a number, or a yes or no.
 func isWord(v slog.Value) bool {
 	switch v.Kind() {

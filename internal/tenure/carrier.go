@@ -136,7 +136,7 @@ func setTimeout(u *url.URL, query url.Values, left time.Duration) {
 // mostRefusal is how much of an answer is looked at for the hub's refusal.
 const mostRefusal = 4 << 10
 
-// refused says whether an answer is that the epoch is over. The answer can be read as
+// refused reports whether an answer is that the epoch is over. The answer can be read as
 // before.
 func refused(resp *http.Response) bool {
 	start, err := io.ReadAll(io.LimitReader(resp.Body, mostRefusal))

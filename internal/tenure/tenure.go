@@ -120,7 +120,7 @@ func (t *Tenure) end(why error) {
 	t.stop(why)
 }
 
-// begun says whether the tenure has begun; it may be over.
+// begun reports whether the tenure has begun; it may be over.
 func (t *Tenure) begun() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -142,7 +142,7 @@ func (t *Tenure) giveUp() error {
 	return nil
 }
 
-// Holds says whether the lease is held for certain, now.
+// Holds reports whether the lease is held for certain, now.
 func (t *Tenure) Holds() error {
 	_, _, err := t.now()
 	return err

@@ -73,7 +73,7 @@ func Of(cluster string, roles []*rbacv1.ClusterRole, bindings []*rbacv1.ClusterR
 	}
 }
 
-// Grants says whether a role lets somebody reach a cluster through the hub, in
+// Grants reports whether a role lets somebody reach a cluster through the hub, in
 // any way.
 func Grants(role *rbacv1.ClusterRole, cluster string) bool {
 	return grants(role, func(names []string) bool {
@@ -81,7 +81,7 @@ func Grants(role *rbacv1.ClusterRole, cluster string) bool {
 	})
 }
 
-// GrantsAny says whether a role lets somebody reach any cluster.
+// GrantsAny reports whether a role lets somebody reach any cluster.
 func GrantsAny(role *rbacv1.ClusterRole) bool {
 	return grants(role, func([]string) bool { return true })
 }
@@ -93,7 +93,7 @@ func grants(role *rbacv1.ClusterRole, named func(names []string) bool) bool {
 	})
 }
 
-// covers says whether a rule is about a sub-resource.
+// covers reports whether a rule is about a sub-resource.
 func covers(rule rbacv1.PolicyRule, group, resource string) bool {
 	_, sub, _ := strings.Cut(resource, "/")
 	return (slices.Contains(rule.APIGroups, group) || slices.Contains(rule.APIGroups, rbacv1.APIGroupAll)) &&

@@ -22,7 +22,7 @@ type Grant struct {
 	Rules    []rbacv1.PolicyRule `json:"rules,omitempty"`
 }
 
-// Gives says whether objects of a kind give rights.
+// Gives reports whether objects of a kind give rights.
 func Gives(kind schema.GroupKind) bool {
 	return kind.Group == rbacv1.GroupName && slices.Contains([]string{"Role", "RoleBinding", ClusterRoleKind, "ClusterRoleBinding"}, kind.Kind)
 }

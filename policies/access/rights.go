@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 )
 
-// AppliesAsAuthor says whether Works are applied in a cluster as who applied their
+// AppliesAsAuthor reports whether Works are applied in a cluster as who applied their
 // templates.
 func AppliesAsAuthor(cluster *clusterv1alpha1.Cluster) bool {
 	return cluster != nil && cluster.Annotations[clusterv1alpha1.ApplyAsAnnotation] == clusterv1alpha1.ApplyAsAuthor
@@ -119,7 +119,7 @@ func ByClusterRole(role *rbacv1.ClusterRole) Right {
 	}}
 }
 
-// Binds says whether a RoleBinding gives the rights of a ClusterRole to anybody who may
+// Binds reports whether a RoleBinding gives the rights of a ClusterRole to anybody who may
 // apply templates.
 func Binds(b *rbacv1.RoleBinding) bool {
 	return b.RoleRef.Kind == ClusterRoleKind && b.DeletionTimestamp.IsZero() && len(translated(b.Subjects)) > 0

@@ -33,7 +33,7 @@ const (
 	ownLoops  = hubAccount + "karmada-system:flotilla-controllers"
 )
 
-// Own says whether a user of the hub is a part of the control plane. Other accounts of
+// Own reports whether a user of the hub is a part of the control plane. Other accounts of
 // its namespaces are users like any others.
 func Own(user string) bool { return user == ownServer || user == ownLoops }
 
@@ -113,7 +113,7 @@ func serviceAccount(user string) (namespace, name string, ok bool) {
 	return namespace, name, ok && namespace != "" && name != "" && !strings.Contains(name, ":")
 }
 
-// plain says whether a name is the same once it was sent in a header.
+// plain reports whether a name is the same once it was sent in a header.
 func plain(name string) bool {
 	return name != "" && strings.TrimSpace(name) == name && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f })
 }

@@ -79,7 +79,7 @@ func (a Authors) with(one Author) Authors {
 	return a
 }
 
-// mayAllOf says whether an author certainly has all rights of another: the same user
+// mayAllOf reports whether an author certainly has all rights of another: the same user
 // with no group less.
 func (a Author) mayAllOf(other Author) bool {
 	return a.User == other.User && !slices.ContainsFunc(other.Groups, func(group string) bool { return !slices.Contains(a.Groups, group) })

@@ -17,10 +17,10 @@ import (
 
 // Within says where objects lie.
 type Within struct {
-	// Namespaced says whether objects of a kind live in namespaces; false for kinds
+	// Namespaced reports whether objects of a kind live in namespaces; false for kinds
 	// that are not served.
 	Namespaced func(apiVersion, kind string) bool
-	// Leaves says whether an object goes anyway: it belongs to what is being deleted.
+	// Leaves reports whether an object goes anyway: it belongs to what is being deleted.
 	Leaves func(metav1.Object) bool
 	// Kind says that they are all objects of one kind, wherever they are, and not
 	// those of one namespace: their owners are not looked at then.
@@ -35,10 +35,10 @@ var transient = []schema.GroupKind{
 	{Group: "coordination.k8s.io", Kind: "Lease"},
 }
 
-// Transient says whether the objects of a kind are missed by nobody.
+// Transient reports whether the objects of a kind are missed by nobody.
 func Transient(kind schema.GroupKind) bool { return slices.Contains(transient, kind) }
 
-// furniture says whether an object is one that every namespace has.
+// furniture reports whether an object is one that every namespace has.
 func furniture(kind schema.GroupKind, obj metav1.Object) bool {
 	switch kind {
 	case schema.GroupKind{Kind: "ServiceAccount"}:
@@ -52,7 +52,7 @@ func furniture(kind schema.GroupKind, obj metav1.Object) bool {
 	return false
 }
 
-// Counts says whether an object would be missed: it is not on its way out, not what
+// Counts reports whether an object would be missed: it is not on its way out, not what
 // every namespace has, and nobody else's who is looked at, too.
 func Counts(kind schema.GroupKind, obj metav1.Object, w Within) bool {
 	if obj.GetDeletionTimestamp() != nil || Transient(kind) || furniture(kind, obj) || w.Leaves(obj) {

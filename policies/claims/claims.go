@@ -96,7 +96,7 @@ type Holder struct {
 	Alone bool
 }
 
-// Pushed says whether an agent asks for a member where its hub applies itself: it was
+// Pushed reports whether an agent asks for a member where its hub applies itself: it was
 // in pull mode once, and nobody has told the agent.
 func (c *Claim) Pushed(h Holder) bool {
 	return c != nil && c.Hub == h.Hub && c.Mode == Push && h.Mode == Pull
@@ -185,7 +185,7 @@ type Marks struct {
 	Work string
 }
 
-// Foreign says whether an object that a Work asks for is another hub's: it is only
+// Foreign reports whether an object that a Work asks for is another hub's: it is only
 // taken where a policy says so.
 func (s Standing) Foreign(m Marks, work string) bool {
 	switch {
@@ -200,7 +200,7 @@ func (s Standing) Foreign(m Marks, work string) bool {
 	}
 }
 
-// MayRemove says whether an object is the Work's to remove, beyond what names say:
+// MayRemove reports whether an object is the Work's to remove, beyond what names say:
 // this hub has applied it, or it has the Work's permanent id. One that says neither
 // was applied long ago, by whoever had the member then.
 func (s Standing) MayRemove(m Marks, work string) bool {

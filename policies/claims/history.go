@@ -22,7 +22,7 @@ type Mark struct {
 	Revision int64 `json:"revision"`
 }
 
-// Before says whether a member that carries m now was set back since it carried then; nil
+// Before reports whether a member that carries m now was set back since it carried then; nil
 // is no mark. One of a later run may be of a smaller revision: that of a hub that was set
 // back itself.
 func (m *Mark) Before(then *Mark) bool {
@@ -75,7 +75,7 @@ func (c Copy) Encode() string {
 	return string(data)
 }
 
-// Older says whether a copy may be older than what a member has seen. Runs are not
+// Older reports whether a copy may be older than what a member has seen. Runs are not
 // compared by their numbers: they are given again when a store is set back. Of a member
 // without a mark it is if that carried one when the copy was made: the member was let
 // go of meanwhile, and claimed anew.
@@ -146,7 +146,7 @@ func (l *Lost) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(l))
 }
 
-// covers says whether a mark is one of those that were found.
+// covers reports whether a mark is one of those that were found.
 func covers(lost []Lost, m *Mark) bool {
 	return slices.ContainsFunc(lost, func(l Lost) bool { return l.ID == m.ID && (l.Revision == 0 || m.Revision <= l.Revision) })
 }
@@ -169,15 +169,15 @@ func extended(lost []Lost, m Lost) []Lost {
 // wait: what one says, no other need confirm, and it may not be true.
 const corroborated = 2
 
-// Covers says whether what a mark shows is among what was found.
+// Covers reports whether what a mark shows is among what was found.
 func (h *Hold) Covers(m *Mark) bool { return h != nil && covers(h.Lost, m) }
 
-// Grows says whether a mark shows more of a run of which something was found to be lost.
+// Grows reports whether a mark shows more of a run of which something was found to be lost.
 func (h *Hold) Grows(m *Mark) bool {
 	return !h.Covers(m) && slices.ContainsFunc(h.Lost, func(l Lost) bool { return l.ID == m.ID })
 }
 
-// Whole says whether all clusters wait, and not only the one that has seen more.
+// Whole reports whether all clusters wait, and not only the one that has seen more.
 func (h *Hold) Whole() bool { return len(h.Clusters) >= corroborated }
 
 // Of returns the hold as far as it is about a cluster: nil if that one does not wait.
@@ -254,7 +254,7 @@ func (h History) Encode() string {
 	return string(data)
 }
 
-// Behind says whether a member has seen what the store has lost. Own is the present
+// Behind reports whether a member has seen what the store has lost. Own is the present
 // run, and began the revision of the store when it began; the history need not have it
 // yet.
 func (h History) Behind(m *Mark, own string, began int64) bool {
@@ -276,7 +276,7 @@ func (h History) Behind(m *Mark, own string, began int64) bool {
 	}
 }
 
-// Forgives says whether what a mark shows was lost, and somebody has said to go on without.
+// Forgives reports whether what a mark shows was lost, and somebody has said to go on without.
 // Of what its run did after that, nobody has.
 func (h History) Forgives(m *Mark) bool { return m != nil && covers(h.Forgiven, m) }
 
@@ -326,7 +326,7 @@ func (h History) Since(opened int64) string {
 	return ""
 }
 
-// Outruns says whether a mark is of an earlier run, and of further on than the store was
+// Outruns reports whether a mark is of an earlier run, and of further on than the store was
 // when the hub was opened, which is 0 where that is not known: what has been written since
 // may have passed it, and so may the beginning of the present run, which is written down
 // later.

@@ -85,12 +85,12 @@ func refused(places []string, place string) []string {
 	return out[max(0, len(out)-mostRefused):]
 }
 
-// Elsewhere says whether the hub acts from another place than this one; nil is from none.
+// Elsewhere reports whether the hub acts from another place than this one; nil is from none.
 func (h *Home) Elsewhere(place string) bool {
 	return h != nil && h.At != "" && place != "" && h.At != place
 }
 
-// Same says whether two homes are the same; nil is none.
+// Same reports whether two homes are the same; nil is none.
 func (h *Home) Same(other *Home) bool {
 	if h == nil || other == nil {
 		return h == other

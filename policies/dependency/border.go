@@ -120,7 +120,7 @@ func (b *Border) Release(before []kinds.Dependency) {
 	}
 }
 
-// Foreign says whether any of the dependencies lies outside of the namespace of
+// Foreign reports whether any of the dependencies lies outside of the namespace of
 // the template that refers to it.
 func Foreign(namespace string, all []kinds.Dependency) bool {
 	return namespace != "" && slices.ContainsFunc(all, func(d kinds.Dependency) bool { return d.Namespace != namespace })

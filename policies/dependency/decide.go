@@ -25,7 +25,7 @@ type Case struct {
 	Binding workv1alpha2.Binding
 	// Users that need the object, in any order.
 	Users []User
-	// Left says whether a user that the binding names, and that is not among
+	// Left reports whether a user that the binding names, and that is not among
 	// Users, is known not to need the object any more. Nil: none is.
 	Left func(Ref) bool
 	// NewID makes the permanent id of a binding that is made.

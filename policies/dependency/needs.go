@@ -38,7 +38,7 @@ type Need struct {
 	Labels labels.Selector
 }
 
-// Means says whether r is what is needed, in whatever version of its API.
+// Means reports whether r is what is needed, in whatever version of its API.
 func (n *Need) Means(r selector.Resource) bool {
 	if n.Kind != r.Kind || n.Namespace != r.Namespace || schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).Group != n.Group {
 		return false

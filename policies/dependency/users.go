@@ -77,12 +77,12 @@ func UserOf(b workv1alpha2.Binding, holders ...string) User {
 	return u
 }
 
-// Means says whether the user refers to r.
+// Means reports whether the user refers to r.
 func (u *User) Means(r selector.Resource) bool {
 	return slices.ContainsFunc(u.Needs, func(n Need) bool { return n.Means(r) })
 }
 
-// Uses says whether b is the binding of a template whose dependencies are to go
+// Uses reports whether b is the binding of a template whose dependencies are to go
 // along.
 func Uses(b workv1alpha2.Binding) bool {
 	return b.BindingSpec().PropagateDeps && b.GetDeletionTimestamp() == nil
@@ -98,7 +98,7 @@ func Refs(b workv1alpha2.Binding) []Ref {
 	return out
 }
 
-// Tied says whether b says, in any way, that others need it.
+// Tied reports whether b says, in any way, that others need it.
 func Tied(b workv1alpha2.Binding) bool {
 	if len(b.BindingSpec().RequiredBy) > 0 {
 		return true
@@ -111,13 +111,13 @@ func Tied(b workv1alpha2.Binding) bool {
 	return false
 }
 
-// Governed says whether anything but users says how and where b's template runs.
+// Governed reports whether anything but users says how and where b's template runs.
 func Governed(b workv1alpha2.Binding) bool {
 	spec := b.BindingSpec()
 	return spec.Placement != nil || len(spec.Clusters) > 0 || b.GetLabels()[workv1alpha2.BindingManagedByLabel] != ""
 }
 
-// Attached says whether b runs for the sake of its users alone.
+// Attached reports whether b runs for the sake of its users alone.
 func Attached(b workv1alpha2.Binding) bool {
 	return len(b.BindingSpec().RequiredBy) > 0 && !Governed(b)
 }

@@ -70,7 +70,7 @@ func (l Load) Plus(other Load) Load { return l.combine(other, (*resource.Quantit
 // Minus returns l without other; neither is changed.
 func (l Load) Minus(other Load) Load { return l.combine(other, (*resource.Quantity).Sub) }
 
-// IsZero says whether the load takes nothing.
+// IsZero reports whether the load takes nothing.
 func (l Load) IsZero() bool {
 	for _, q := range l.Resources {
 		if !q.IsZero() {
@@ -80,7 +80,7 @@ func (l Load) IsZero() bool {
 	return true
 }
 
-// Equal says whether both take the same, however it is written.
+// Equal reports whether both take the same, however it is written.
 func (l Load) Equal(other Load) bool {
 	return maps.EqualFunc(l.Resources, other.Resources, func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 })
 }

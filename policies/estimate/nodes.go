@@ -142,7 +142,7 @@ type simulation struct {
 	buffers [2][]int64
 }
 
-// holds says whether so many units find nodes, part after part.
+// holds reports whether so many units find nodes, part after part.
 func (s *simulation) holds(units int64) bool {
 	current, n := s.nodes, len(s.nodes.names)
 	for i, p := range s.parts {

@@ -179,7 +179,7 @@ func (x *explainer) unread() {
 	}
 }
 
-// blind says whether something of the kind could not be read.
+// blind reports whether something of the kind could not be read.
 func (in *Input) blind(what string) bool {
 	return slices.ContainsFunc(in.Unread, func(u Unread) bool { return u.What == what })
 }

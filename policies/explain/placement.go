@@ -244,7 +244,7 @@ func sameTarget(a, b Target) bool {
 // notCarried is why nothing is decided about what no policy carries any more.
 const notCarried = "no policy carries the template: what runs, runs on"
 
-// due says whether the decision is about to be made, and why not.
+// due reports whether the decision is about to be made, and why not.
 func (x *explainer) due(now *Prospect, in placement.Situation) {
 	decision, changed := placement.Decide(x.binding, in, x.in.Scheduling)
 	spec := x.binding.BindingSpec()

@@ -152,13 +152,13 @@ func (x *explainer) policyProblems() {
 	}
 }
 
-// synced says whether the template is a namespace that is made in every cluster.
+// synced reports whether the template is a namespace that is made in every cluster.
 func (x *explainer) synced() bool {
 	t := x.in.Template
 	return t.GetAPIVersion() == "v1" && t.GetKind() == "Namespace" && plan.SyncsNamespace(t, x.in.Skip)
 }
 
-// selected says whether any policy selects the template, though none carries it.
+// selected reports whether any policy selects the template, though none carries it.
 func selected(all []Policy) bool {
 	return slices.ContainsFunc(all, func(p Policy) bool { return p.Outcome != NotSelected })
 }

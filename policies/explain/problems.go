@@ -82,7 +82,7 @@ func (x *explainer) placementProblems() {
 	x.recordProblems()
 }
 
-// behind says whether the binding stands for an older version of the template
+// behind reports whether the binding stands for an older version of the template
 // as it is stored, and not because a Lazy policy waits.
 func (x *explainer) behind() bool {
 	if x.in.Binding == nil || x.waits || x.decision.Outcome != propagation.Carried || x.in.Template.GetUID() == "" {

@@ -78,7 +78,7 @@ func (r *reader) structure(name string) {
 	}
 }
 
-// isType says whether a name is one of the language's: types are values there.
+// isType reports whether a name is one of the language's: types are values there.
 func (r *reader) isType(name string) bool {
 	if name == "" {
 		return false

@@ -91,7 +91,7 @@ func (i *Interpreter) Revise(obj kinds.Object, n int32) (revised kinds.Object, k
 	return revised, true, wrap(obj, "revise replicas", err)
 }
 
-// Retains says whether Retain needs the member's object to answer for desired,
+// Retains reports whether Retain needs the member's object to answer for desired,
 // whatever it is. Where it does, applying without it could reset what the member
 // owns. An object that something scales in the member needs a look all the same:
 // see rules.Scaled.
@@ -100,7 +100,7 @@ func (i *Interpreter) Retains(desired kinds.Object) bool {
 	return ok && (r.Retains == nil || r.Retains(desired))
 }
 
-// yieldsReplicas says whether replicas are left to what scales the object in the
+// yieldsReplicas reports whether replicas are left to what scales the object in the
 // member: where the kind has replicas, and the template does not insist on them.
 func (i *Interpreter) yieldsReplicas(desired kinds.Object) bool {
 	_, known := find(i, desired, func(r kinds.Rules) (struct{}, bool) { return struct{}{}, r.Replicas != nil || r.Revise != nil })
@@ -206,7 +206,7 @@ func (i *Interpreter) waits(observed kinds.Object) bool {
 
 func judgement(r kinds.Rules) (kinds.Rules, bool) { return r, r.Health != nil }
 
-// JudgesHealth says whether there is a rule for the health of obj's kind.
+// JudgesHealth reports whether there is a rule for the health of obj's kind.
 func (i *Interpreter) JudgesHealth(obj kinds.Object) bool {
 	_, ok := find(i, obj, judgement)
 	return ok

@@ -13,7 +13,7 @@ import (
 )
 
 // TestWaits: what waits may stay, is not shown as healthy, and is marked so in what is
-// reported of it. Who judges the health of a kind alone says whether it waits.
+// reported of it. Who judges the health of a kind alone reports whether it waits.
 func TestWaits(t *testing.T) {
 	layer := func(r kinds.Rules) kinds.Table {
 		return kinds.Table{schema.GroupVersionKind{Group: "x.io", Version: "v1", Kind: "Crew"}: r}

@@ -78,13 +78,13 @@ func (o *Object) Works(cluster string) iter.Seq[types.NamespacedName] {
 	}
 }
 
-// Elsewhere says whether the Work that the object names is of another cluster, which this
+// Elsewhere reports whether the Work that the object names is of another cluster, which this
 // one may have been: one cluster has one name at a time.
 func (o *Object) Elsewhere(cluster string) bool {
 	return o.Work.Namespace != workv1alpha2.ExecutionNamespace(cluster)
 }
 
-// Suspect says whether the object is one of this hub's in the cluster, as far as it
+// Suspect reports whether the object is one of this hub's in the cluster, as far as it
 // says itself: an orphan if no Work names it, also while it is being deleted. Of one that names a Work of another cluster
 // nothing but the hub's own mark is believed.
 func (o *Object) Suspect(cluster string, s claims.Standing) bool {
@@ -98,7 +98,7 @@ func (o *Object) Suspect(cluster string, s claims.Standing) bool {
 	return s.MayRemove(o.Claim, "")
 }
 
-// Named says whether a Work asks for the object, or knows that it is to go; nil is
+// Named reports whether a Work asks for the object, or knows that it is to go; nil is
 // no Work. One whose manifests cannot be read names anything.
 func Named(work *workv1alpha1.Work, id ID) bool {
 	if work == nil {
@@ -129,10 +129,10 @@ func (a Asked) Add(work *workv1alpha1.Work) {
 	}
 }
 
-// Has says whether an object is among them, or may be.
+// Has reports whether an object is among them, or may be.
 func (a Asked) Has(id ID) bool { return a[id] || a[ID{}] }
 
-// Removable says whether an orphan is removed where somebody says so. Namespaces and
+// Removable reports whether an orphan is removed where somebody says so. Namespaces and
 // definitions are not: what others have in them would go as well.
 func Removable(id ID) bool {
 	return id.Kind != (schema.GroupKind{Kind: "Namespace"}) && id.Kind != (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"})
@@ -181,7 +181,7 @@ func Message(cluster string, found []Object, kept Kept) string {
 	return out
 }
 
-// Brakes says whether so many of all managed objects are not removed by policy
+// Brakes reports whether so many of all managed objects are not removed by policy
 // alone: more than a fifth of them and more than five, or all. A hub that forgot its
 // Works would have everything go.
 func Brakes(found, all int) bool { return found > 5 && 5*found > all || found >= all }

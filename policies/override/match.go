@@ -9,7 +9,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
-// Selects says whether o applies to r on some cluster.
+// Selects reports whether o applies to r on some cluster.
 func Selects(o policyv1alpha1.Override, r selector.Resource) bool {
 	return specificity(o, r) != selector.None
 }
@@ -27,7 +27,7 @@ func specificity(o policyv1alpha1.Override, r selector.Resource) selector.Specif
 	}
 }
 
-// reaches says whether o is in force where r is.
+// reaches reports whether o is in force where r is.
 func reaches(o policyv1alpha1.Override, r selector.Resource) bool {
 	ns := o.GetNamespace()
 	return o.GetDeletionTimestamp() == nil && (ns == "" || ns == r.Namespace)
@@ -70,13 +70,13 @@ func inOrder(found []ranked) []policyv1alpha1.Override {
 
 func scope(o policyv1alpha1.Override) int { return min(len(o.GetNamespace()), 1) }
 
-// Means says whether a rule of o picks c.
+// Means reports whether a rule of o picks c.
 func Means(o policyv1alpha1.Override, c *clusterv1alpha1.Cluster) bool {
 	rules, _ := rulesOf(o)
 	return slices.ContainsFunc(rules, func(r policyv1alpha1.RuleWithCluster) bool { return selector.Cluster(c, r.TargetCluster) })
 }
 
-// Regroups says whether another set of o's rules picks a cluster after it
+// Regroups reports whether another set of o's rules picks a cluster after it
 // changed than before.
 func Regroups(o policyv1alpha1.Override, before, after *clusterv1alpha1.Cluster) bool {
 	rules, _ := rulesOf(o)

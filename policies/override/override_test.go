@@ -272,9 +272,9 @@ func TestMeans(t *testing.T) {
 	}
 	cases := map[string]struct {
 		spec string
-		// means says whether it means east as it is.
+		// means reports whether it means east as it is.
 		means bool
-		// regroups says whether that changes once east becomes gold.
+		// regroups reports whether that changes once east becomes gold.
 		regroups bool
 	}{
 		"a rule for every cluster":      {"overrideRules: [{overriders: {}}]", true, false},

@@ -54,7 +54,7 @@ func newOperation(op policyv1alpha1.OverriderOperator, path string, value apiext
 	return out, CheckPointer(path)
 }
 
-// isContainer says whether a JSON value is an object or a list.
+// isContainer reports whether a JSON value is an object or a list.
 func isContainer(value []byte) bool {
 	value = bytes.TrimLeft(value, " \t\r\n")
 	return len(value) > 0 && (value[0] == '{' || value[0] == '[')

@@ -14,7 +14,7 @@ var (
 	errNoString   = errors.New("value is not a string")
 )
 
-// CheckPointer says whether path is a JSON pointer (RFC 6901).
+// CheckPointer reports whether path is a JSON pointer (RFC 6901).
 func CheckPointer(path string) error {
 	_, err := segments(path)
 	return err

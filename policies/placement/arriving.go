@@ -22,7 +22,7 @@ func Definition(r schema.GroupResource) (string, bool) {
 	return workv1alpha2.BindingName(definitionKind, r.String()), true
 }
 
-// Defines says whether b carries a definition to clusters, and returns the
+// Defines reports whether b carries a definition to clusters, and returns the
 // group of the kind that it defines.
 func Defines(b workv1alpha2.Binding) (group string, ok bool) {
 	ref := &b.BindingSpec().Resource

@@ -40,7 +40,7 @@ type Record struct {
 	Plugins []string `json:"plugins,omitempty"`
 }
 
-// equals says whether the two mean the same to a user.
+// equals reports whether the two mean the same to a user.
 func (r Record) equals(other Record) bool {
 	if r.Reason != other.Reason || r.AffinityName != other.AffinityName || r.Cause != other.Cause {
 		return false
@@ -48,7 +48,7 @@ func (r Record) equals(other Record) bool {
 	return r.Cause != "" || r.Message == other.Message
 }
 
-// Succeeded says whether the decision placed the binding.
+// Succeeded reports whether the decision placed the binding.
 func (r Record) Succeeded() bool { return r.Reason == workv1alpha2.BindingReasonSuccess }
 
 // LastPlaced returns when the binding was last placed, as far as r knows; nil where
@@ -60,7 +60,7 @@ func (r Record) LastPlaced() *metav1.Time {
 	return r.Placed
 }
 
-// Retries says whether the decision is worth another try when nothing has
+// Retries reports whether the decision is worth another try when nothing has
 // changed. One for which no cluster fits waits for a change.
 func (r Record) Retries() bool {
 	return !r.Succeeded() && r.Reason != workv1alpha2.BindingReasonNoClusterFit
@@ -121,7 +121,7 @@ func (d Decision) Annotations() map[string]string {
 }
 
 // Decide decides where b runs, if a decision is due and b is the scheduler's
-// to decide. The second result says whether there is anything to write; asking
+// to decide. The second result reports whether there is anything to write; asking
 // again with the decision written says no.
 //
 // Where no cluster fits, the placement is cleared, unless it comes to that by
@@ -150,7 +150,7 @@ func Decide(b workv1alpha2.Binding, in Situation, opts Options) (Decision, bool)
 	return d, s.stamp(&d, in.Now)
 }
 
-// deserted says whether what runs lost its clusters by their labels, and not by
+// deserted reports whether what runs lost its clusters by their labels, and not by
 // what users ask of it: other replicas, or one cluster less, are no wish to have it
 // nowhere.
 func (s *state) deserted(why string, snap Snapshot) bool {

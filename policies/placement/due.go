@@ -24,7 +24,7 @@ const (
 	DueFailed           = "the last decision failed"
 )
 
-// Mine says whether the scheduler of that name decides about b: b names it, its
+// Mine reports whether the scheduler of that name decides about b: b names it, its
 // scheduling is not suspended, and a policy or another owner claims it.
 func Mine(b workv1alpha2.Binding, scheduler string) bool {
 	spec := b.BindingSpec()
@@ -47,7 +47,7 @@ func orDefault(name string) string {
 	return name
 }
 
-// Due says whether b needs a decision, and why. A binding for which nothing is
+// Due reports whether b needs a decision, and why. A binding for which nothing is
 // due is placed as it should be.
 func Due(b workv1alpha2.Binding, snap Snapshot) (reason string, due bool) {
 	s := stateOf(b)
@@ -58,7 +58,7 @@ func Due(b workv1alpha2.Binding, snap Snapshot) (reason string, due bool) {
 type state struct {
 	workv1alpha2.Binding
 	spec *workv1alpha2.ResourceBindingSpec
-	// record of the last decision; recorded says whether there is one.
+	// record of the last decision; recorded reports whether there is one.
 	record   Record
 	recorded bool
 	// placement of the spec as the applied-placement annotation would have it.
@@ -93,7 +93,7 @@ func (s *state) due(snap Snapshot) (reason string, due bool) {
 	}
 }
 
-// Answered says whether all that b itself asks for is decided: its placement,
+// Answered reports whether all that b itself asks for is decided: its placement,
 // its replicas and the rebalance that was asked for last. Clusters may still
 // come and go.
 func Answered(b workv1alpha2.Binding) bool {
@@ -149,7 +149,7 @@ func (s *state) placementChanged() bool {
 	return !same || termChanged(s.affinity(), was.ClusterAffinities, now.ClusterAffinities)
 }
 
-// termChanged says whether the term in force differs between was and now;
+// termChanged reports whether the term in force differs between was and now;
 // changes of the others wait until they are needed.
 func termChanged(observed string, was, now []policyv1alpha1.ClusterAffinityTerm) bool {
 	if len(was) == 0 && len(now) == 0 {
@@ -190,7 +190,7 @@ func replicasChanged(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return sum != int64(spec.Replicas)
 }
 
-// rebalances says whether a rebalance was asked for after the last placement.
+// rebalances reports whether a rebalance was asked for after the last placement.
 // Both times are kept in whole seconds.
 func (s *state) rebalances() bool {
 	at := s.spec.RescheduleTriggeredAt
@@ -216,7 +216,7 @@ func leaving(spec *workv1alpha2.ResourceBindingSpec, snap Snapshot) bool {
 	return false
 }
 
-// strayed says whether the affinity in force does not mean a target any more:
+// strayed reports whether the affinity in force does not mean a target any more:
 // what users select clusters by, they change to move what runs there. A cluster
 // that is leaving is left anyway.
 func (s *state) strayed(snap Snapshot) bool {

@@ -96,7 +96,7 @@ func (e *FitError) causeBy(text func(Reason) string) string {
 	return causeOf(slices.Compact(texts))
 }
 
-// bearsOut says whether a message of an earlier error, with this cause, is still
+// bearsOut reports whether a message of an earlier error, with this cause, is still
 // true: some of many reasons come and go, but none that it names has gone.
 func (e *FitError) bearsOut(cause string) bool {
 	plugins, named, many := strings.Cut(cause, namedAfter)

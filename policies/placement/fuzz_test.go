@@ -90,7 +90,7 @@ func scale(t *testing.T, req placement.Request, snap placement.Snapshot, rnd *ra
 	}
 }
 
-// limited says whether a maximum can make it impossible to stay.
+// limited reports whether a maximum can make it impossible to stay.
 func limited(p *policyv1alpha1.Placement) bool {
 	return slices.ContainsFunc(p.SpreadConstraints, func(c policyv1alpha1.SpreadConstraint) bool { return c.MaxGroups > 0 })
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Refused returns the decision that stands for one that the server would not
-// take: b stays where it is, and says why. The second result says whether there is
+// take: b stays where it is, and says why. The second result reports whether there is
 // anything to write: b may say so already.
 func Refused(b workv1alpha2.Binding, reason, message string, now time.Time) (Decision, bool) {
 	s := stateOf(b)

@@ -81,12 +81,12 @@ func (s *state) grown(after []workv1alpha2.TargetCluster) []string {
 	return out
 }
 
-// directly says whether the policy has clusters left before others are gone to.
+// directly reports whether the policy has clusters left before others are gone to.
 func directly(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return spec.Failover != nil && spec.Failover.Cluster != nil && spec.Failover.Cluster.PurgeMode == policyv1alpha1.PurgeModeDirectly
 }
 
-// Moves says whether a task is the scheduler's own: a cluster that is left because
+// Moves reports whether a task is the scheduler's own: a cluster that is left because
 // the template was placed elsewhere.
 func Moves(task *workv1alpha2.GracefulEvictionTask) bool {
 	return task.Producer == workv1alpha2.EvictionProducerScheduler
@@ -105,7 +105,7 @@ func awaited(clusters []workv1alpha2.TargetCluster, task *workv1alpha2.GracefulE
 // when the cluster has let go. While the template has no target there is nothing to
 // leave it for.
 //
-// Holds says whether a cluster has a Work of the binding. Ready says whether its
+// Holds reports whether a cluster has a Work of the binding. Ready reports whether its
 // copy is what was decided last, applied and healthy.
 func Unfinished(spec *workv1alpha2.ResourceBindingSpec, holds, ready func(cluster string) bool) (tasks []workv1alpha2.GracefulEvictionTask, ended []string) {
 	for i := range spec.GracefulEvictionTasks {

@@ -83,7 +83,7 @@ func place(req Request, snap Snapshot, opts Options, trace *Trace) (Result, erro
 	return Result{}, failed
 }
 
-// fitsNobody says whether err means that there is no cluster at all.
+// fitsNobody reports whether err means that there is no cluster at all.
 func fitsNobody(err error) bool {
 	var fit *FitError
 	return errors.As(err, &fit)
@@ -206,7 +206,7 @@ func (a *attempt) free(c *framework.Cluster) estimate.Room {
 	return room.Less(c.Promised)
 }
 
-// roomMatters says whether free resources have any influence on the placement.
+// roomMatters reports whether free resources have any influence on the placement.
 func roomMatters(spec *workv1alpha2.ResourceBindingSpec, p *policyv1alpha1.Placement) bool {
 	if amountOf(spec) == 0 || replicas.Static(p.ReplicaScheduling) {
 		return false

@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/estimate"
 )
 
-// RoomMatters says whether the free resources of clusters have any influence on
+// RoomMatters reports whether the free resources of clusters have any influence on
 // where the binding is placed.
 func RoomMatters(spec *workv1alpha2.ResourceBindingSpec) bool {
 	p := spec.Placement
@@ -36,7 +36,7 @@ func (s Snapshot) WithPromises(loads map[string]*estimate.Load) Snapshot {
 	return Snapshot{clusters: clusters}
 }
 
-// HasRoom says whether the cluster has room for at least one more replica of the
+// HasRoom reports whether the cluster has room for at least one more replica of the
 // workload, or set of its components, by all that it counts and that was promised.
 func (s Snapshot) HasRoom(cluster string, spec *workv1alpha2.ResourceBindingSpec) bool {
 	i, ok := slices.BinarySearchFunc(s.clusters, cluster, nameCompare)

@@ -41,7 +41,7 @@ func (s Snapshot) Renew(clusters []*clusterv1alpha1.Cluster) Snapshot {
 	return sorted(prepared)
 }
 
-// sameVersion says whether a and b are one object, stored once.
+// sameVersion reports whether a and b are one object, stored once.
 func sameVersion(a, b *clusterv1alpha1.Cluster) bool {
 	return a == b || a.UID != "" && a.UID == b.UID && a.ResourceVersion != "" && a.ResourceVersion == b.ResourceVersion
 }

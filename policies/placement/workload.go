@@ -9,12 +9,12 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 )
 
-// IsWorkload says whether the binding has replicas to place.
+// IsWorkload reports whether the binding has replicas to place.
 func IsWorkload(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return spec.Replicas > 0 || spec.ReplicaRequirements != nil || len(spec.Components) > 0
 }
 
-// InSets says whether the binding's replicas are those of components, which are
+// InSets reports whether the binding's replicas are those of components, which are
 // not divided: each cluster runs a whole set of them.
 func InSets(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return len(spec.Components) > 1 || len(spec.Components) == 1 && spec.Replicas == 0
@@ -78,7 +78,7 @@ func wholeSet(spec *workv1alpha2.ResourceBindingSpec) []workv1alpha2.TargetCompo
 	return out
 }
 
-// onOneCluster says whether the placement wants exactly one cluster.
+// onOneCluster reports whether the placement wants exactly one cluster.
 func onOneCluster(p *policyv1alpha1.Placement) bool {
 	return slices.ContainsFunc(p.SpreadConstraints, func(c policyv1alpha1.SpreadConstraint) bool {
 		by, err := framework.GroupingOf(&c)
@@ -86,7 +86,7 @@ func onOneCluster(p *policyv1alpha1.Placement) bool {
 	})
 }
 
-// setChanged says whether a cluster lists other components than there are.
+// setChanged reports whether a cluster lists other components than there are.
 func setChanged(spec *workv1alpha2.ResourceBindingSpec) bool {
 	set := wholeSet(spec)
 	return slices.ContainsFunc(spec.Clusters, func(t workv1alpha2.TargetCluster) bool {

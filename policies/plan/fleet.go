@@ -56,7 +56,7 @@ type TemplatePlan struct {
 	Policy policyv1alpha1.Policy
 	// Why says, in words, how it came to its policy or why it has none.
 	Why string
-	// Activation says whether a Lazy policy acts on the template now, and what the
+	// Activation reports whether a Lazy policy acts on the template now, and what the
 	// template is to be marked with. Where it waits, Works is empty: what clusters
 	// hold stays.
 	Activation propagation.Activation
@@ -161,7 +161,7 @@ func (b *bound) byName(template *unstructured.Unstructured) workv1alpha2.Binding
 	return b.all[i]
 }
 
-// isFor says whether a binding is that of a template, in whatever version.
+// isFor reports whether a binding is that of a template, in whatever version.
 func isFor(b workv1alpha2.Binding, template *unstructured.Unstructured) bool {
 	ref := b.BindingSpec().Resource
 	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == template.GroupVersionKind().GroupKind() &&

@@ -118,7 +118,7 @@ func Prepare(manifest *unstructured.Unstructured, workID string) {
 	record(manifest)
 }
 
-// Same says whether have is as want says, so that nothing is to be written: its
+// Same reports whether have is as want says, so that nothing is to be written: its
 // spec is equal, and it has the owners, labels, annotations and finalizers that
 // want names. It may have more, but no stale record of overrides, of a fault, of
 // what happens to drift, or of who applied it.
@@ -158,7 +158,7 @@ func sameManifest(a, b workv1alpha1.Manifest) bool {
 	return x.UnmarshalJSON(a.Raw) == nil && y.UnmarshalJSON(b.Raw) == nil && SameObject(&x, &y)
 }
 
-// SameObject says whether the contents of two objects are equal.
+// SameObject reports whether the contents of two objects are equal.
 func SameObject(a, b *unstructured.Unstructured) bool {
 	return equality.Semantic.DeepEqual(a.Object, b.Object)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// SyncsNamespace says whether a namespace of the hub is made in every member.
+// SyncsNamespace reports whether a namespace of the hub is made in every member.
 // Members have a default namespace of their own.
 func SyncsNamespace(namespace metav1.Object, skip propagation.SkipRules) bool {
 	name := namespace.GetName()

@@ -11,7 +11,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// Succeeds says whether a Work takes the place of another one, former, which is the
+// Succeeds reports whether a Work takes the place of another one, former, which is the
 // same Work under the name that it had once. Names alone are no evidence: both have the
 // permanent id.
 func Succeeds(work, former *workv1alpha1.Work) bool {
@@ -50,7 +50,7 @@ func Inherited(work, former *workv1alpha1.Work, hash func([]byte) string) *workv
 	return out
 }
 
-// sameButForName says whether two manifests differ in nothing but the name of their Work.
+// sameButForName reports whether two manifests differ in nothing but the name of their Work.
 func sameButForName(a, b *workv1alpha1.Manifest) bool {
 	var x, y unstructured.Unstructured
 	if x.UnmarshalJSON(a.Raw) != nil || y.UnmarshalJSON(b.Raw) != nil {

@@ -265,7 +265,7 @@ func reportsDrift(template *unstructured.Unstructured, policy policyv1alpha1.Dri
 	}
 }
 
-// Suspended says whether changes are kept from a cluster that should have the template.
+// Suspended reports whether changes are kept from a cluster that should have the template.
 func Suspended(spec *workv1alpha2.ResourceBindingSpec, cluster string) bool {
 	s := spec.Suspension
 	if s == nil {

@@ -162,7 +162,7 @@ func NoPriorityClass(p policyv1alpha1.Policy) error {
 		Title(p), p.PropagationSpec().SchedulePriority.PriorityClassName)
 }
 
-// SameDecision says whether two states of one binding decide the same: they
+// SameDecision reports whether two states of one binding decide the same: they
 // differ, if at all, in the version of the template that they stand for, and in
 // nothing that says where it goes and how it is divided. The Works of the two
 // differ by the content of the template alone.

@@ -24,7 +24,7 @@ type Case struct {
 	// Holder is the policy that the template's claim names, from HolderOf where
 	// Candidates are all there are; nil if that does not exist.
 	Holder policyv1alpha1.Policy
-	// HasOverride says whether an override exists; the namespace is empty for
+	// HasOverride reports whether an override exists; the namespace is empty for
 	// cluster-wide ones. Nil: none does.
 	HasOverride func(namespace, name string) bool
 	// Skip says what is never propagated, beyond what can never be.
@@ -149,7 +149,7 @@ func (c *Case) best(r selector.Resource, may func(policyv1alpha1.Policy) bool) (
 	return best, best != nil
 }
 
-// preempts says whether p takes the template from its holder.
+// preempts reports whether p takes the template from its holder.
 func (c *Case) preempts(p policyv1alpha1.Policy) bool {
 	return !c.NoPreemption && Beats(p, c.Holder)
 }
@@ -158,7 +158,7 @@ func (c *Case) has(namespace, name string) bool {
 	return c.HasOverride != nil && c.HasOverride(namespace, name)
 }
 
-// bears says whether a claim is left on the template.
+// bears reports whether a claim is left on the template.
 func (c *Case) bears() bool {
 	_, ok := Claimed(c.Template)
 	return ok
@@ -216,7 +216,7 @@ func waits(missing []string) string {
 	return "waits for overrides: " + strings.Join(missing, ", ")
 }
 
-// Beats says whether challenger takes a template from the policy that has
+// Beats reports whether challenger takes a template from the policy that has
 // claimed it. Only a policy with preemption "Always" takes templates: a
 // namespaced policy from any cluster-wide one, and otherwise from one of its
 // own scope with a lower priority. A cluster-wide policy never takes from a
@@ -233,7 +233,7 @@ func Beats(challenger, holder policyv1alpha1.Policy) bool {
 	return priority(spec) > priority(holder.PropagationSpec())
 }
 
-// Selects says whether p may carry r: p is not being deleted, reaches r's
+// Selects reports whether p may carry r: p is not being deleted, reaches r's
 // namespace and one of its selectors means r.
 func Selects(p policyv1alpha1.Policy, r selector.Resource) bool {
 	_, ok := rankOf(p, r)

@@ -20,7 +20,7 @@ const (
 	EditionAnnotation = "propagation.flotilla.io/template-edition"
 )
 
-// Activation says whether a policy acts on a template now. All of it is read
+// Activation reports whether a policy acts on a template now. All of it is read
 // from what is stored, so that a restart activates nothing.
 type Activation struct {
 	// Waits: the policy is Lazy, and the template has not been changed by its user
@@ -33,7 +33,7 @@ type Activation struct {
 	Edition string
 }
 
-// Activate says whether p, which is to carry the template, acts on it now.
+// Activate reports whether p, which is to carry the template, acts on it now.
 // Binding is the template's, nil if it has none.
 //
 // A policy that is not Lazy always acts. A Lazy one acts on templates that were
@@ -118,7 +118,7 @@ func Edition(obj *unstructured.Unstructured) (string, error) {
 	return Digest(own)
 }
 
-// WaitsForChange says whether obj is a template that a Lazy policy has claimed
+// WaitsForChange reports whether obj is a template that a Lazy policy has claimed
 // and that its user has not changed since: nothing of it is sent anywhere.
 func WaitsForChange(obj *unstructured.Unstructured) bool {
 	note := obj.GetAnnotations()[WaitsAnnotation]
@@ -142,7 +142,7 @@ func written(all map[string]string) map[string]string {
 	return out
 }
 
-// younger says whether the template was made after p was last changed. One that
+// younger reports whether the template was made after p was last changed. One that
 // has no time yet is being made just now.
 func younger(template *unstructured.Unstructured, p policyv1alpha1.Policy) bool {
 	made := template.GetCreationTimestamp()

@@ -93,7 +93,7 @@ var skippedGroups = []string{
 	"events.k8s.io", "gitops.flotilla.io",
 }
 
-// Propagates says whether r may be a template at all.
+// Propagates reports whether r may be a template at all.
 func Propagates(r selector.Resource, skip SkipRules) bool {
 	gv, err := schema.ParseGroupVersion(r.APIVersion)
 	if err != nil || !PropagatesKind(gv.WithKind(r.Kind), skip) {
@@ -114,14 +114,14 @@ func Propagates(r selector.Resource, skip SkipRules) bool {
 // the hub's would break a member's.
 const rootCA = "kube-root-ca.crt"
 
-// OptsOut says whether a namespace with these labels asks not to be made in
+// OptsOut reports whether a namespace with these labels asks not to be made in
 // every member. Only then may policies carry it: a namespace that is both would
 // have two writers of one Work.
 func OptsOut(labels map[string]string) bool {
 	return strings.EqualFold(labels[policyv1alpha1.NamespaceSkipAutoPropagationLabel], "true")
 }
 
-// PropagatesKind says whether any resource of the kind may be a template; the
+// PropagatesKind reports whether any resource of the kind may be a template; the
 // kinds for which it says no need no watch.
 func PropagatesKind(gvk schema.GroupVersionKind, skip SkipRules) bool {
 	switch {
@@ -136,14 +136,14 @@ func PropagatesKind(gvk schema.GroupVersionKind, skip SkipRules) bool {
 	}
 }
 
-// SkipsNamespace says whether the namespace and all in it stay on the hub.
+// SkipsNamespace reports whether the namespace and all in it stay on the hub.
 func (s SkipRules) SkipsNamespace(name string) bool { return s.namespace(name) }
 
 func (s SkipRules) namespace(name string) bool {
 	return Reserved(name) || slices.ContainsFunc(s.namespaces, func(re *regexp.Regexp) bool { return re.MatchString(name) })
 }
 
-// Reserved says whether the namespace belongs to the control plane itself.
+// Reserved reports whether the namespace belongs to the control plane itself.
 func Reserved(namespace string) bool {
 	if _, ok := workv1alpha2.ClusterOfExecutionNamespace(namespace); ok {
 		return true

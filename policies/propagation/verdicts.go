@@ -122,7 +122,7 @@ func (c *Case) judge(p policyv1alpha1.Policy, rk rank, d Decision, r selector.Re
 	return c.behind(p, rk, d, r)
 }
 
-// waitsAlone says whether nothing but its overrides keeps p from the template.
+// waitsAlone reports whether nothing but its overrides keeps p from the template.
 func (c *Case) waitsAlone(p policyv1alpha1.Policy, d Decision) bool {
 	if d.Outcome == Waiting && same(p, d.Policy) {
 		return true

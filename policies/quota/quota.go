@@ -107,7 +107,7 @@ func Of(q *policyv1alpha1.FederatedResourceQuota, used corev1.ResourceList) core
 	return out
 }
 
-// Concerns says whether a quota limits any of the resources.
+// Concerns reports whether a quota limits any of the resources.
 func Concerns(q *policyv1alpha1.FederatedResourceQuota, amounts corev1.ResourceList) bool {
 	for name := range amounts {
 		if _, limited := q.Spec.Overall[name]; limited {
@@ -142,7 +142,7 @@ func (e *ExceededError) Error() string {
 	return fmt.Sprintf("FederatedResourceQuota %s/%s is exceeded: %s", e.Namespace, e.Name, strings.Join(parts, "; "))
 }
 
-// Check says whether a quota of which some is used allows delta in addition. What
+// Check reports whether a quota of which some is used allows delta in addition. What
 // does not grow is always allowed, also where more is used than allowed already.
 //
 // Errors: *ExceededError.

@@ -201,7 +201,7 @@ func Nowhere(template *unstructured.Unstructured, b workv1alpha2.Binding) *unstr
 	return out
 }
 
-// current says whether b stands for the template as it is, or, where the policy
+// current reports whether b stands for the template as it is, or, where the policy
 // is Lazy, as its user wrote it last.
 func current(template *unstructured.Unstructured, b workv1alpha2.Binding) bool {
 	seen := b.GetAnnotations()[propagation.DigestAnnotation]
@@ -354,7 +354,7 @@ func (v *view) said(target workv1alpha2.TargetCluster, kind string, status metav
 	return clip(c.Message, mostFault)
 }
 
-// upToDate says whether a Work carries the latest template and has been
+// upToDate reports whether a Work carries the latest template and has been
 // applied since. Works of other writers carry no digest and are not doubted.
 func (v *view) upToDate(w *workv1alpha1.Work) bool {
 	if w == nil {

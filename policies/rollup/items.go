@@ -124,7 +124,7 @@ func HealthText(kind schema.GroupKind, health workv1alpha2.ResourceHealth, statu
 	return string(shown)
 }
 
-// waits says whether a status is marked as that of an object that waits. Most are
+// waits reports whether a status is marked as that of an object that waits. Most are
 // not, and are not read for it.
 func waits(status *runtime.RawExtension) bool {
 	if status == nil || !bytes.Contains(status.Raw, []byte(workv1alpha2.StatusWaiting)) {
@@ -138,7 +138,7 @@ func waits(status *runtime.RawExtension) bool {
 	return marked
 }
 
-// Ready says whether the copy in a cluster is what its Work asks for: sent,
+// Ready reports whether the copy in a cluster is what its Work asks for: sent,
 // applied in the latest version, and healthy. A kind without a rule for its health
 // is healthy once it is applied.
 func Ready(w *workv1alpha1.Work) bool {
@@ -172,7 +172,7 @@ func healthOf(w *workv1alpha1.Work) workv1alpha2.ResourceHealth {
 	return health
 }
 
-// FullyApplied says whether every cluster that should hold the binding, and no
+// FullyApplied reports whether every cluster that should hold the binding, and no
 // other, has it applied. The transition time is left to who writes it.
 func FullyApplied(spec *workv1alpha2.ResourceBindingSpec, items []workv1alpha2.AggregatedStatusItem) metav1.Condition {
 	want := plan.Keeps(spec)

@@ -39,7 +39,7 @@ func Compile(a *policyv1alpha1.ClusterAffinity) (Clusters, error) {
 	return Clusters{affinity: a, labels: sel}, nil
 }
 
-// Matches says whether c is meant. All parts of the affinity must agree;
+// Matches reports whether c is meant. All parts of the affinity must agree;
 // exclusion wins.
 func (m Clusters) Matches(c *clusterv1alpha1.Cluster) bool {
 	a := m.affinity
@@ -57,7 +57,7 @@ func (m Clusters) Matches(c *clusterv1alpha1.Cluster) bool {
 	}
 }
 
-// Cluster says whether a means c. A nil affinity means every cluster, one that
+// Cluster reports whether a means c. A nil affinity means every cluster, one that
 // cannot be parsed none.
 func Cluster(c *clusterv1alpha1.Cluster, a *policyv1alpha1.ClusterAffinity) bool {
 	m, err := Compile(a)

@@ -55,11 +55,11 @@ func (r right) name() string {
 	return r.kind()
 }
 
-// isNamespace says whether it is about a Namespace itself. A refusal of one names it as
+// isNamespace reports whether it is about a Namespace itself. A refusal of one names it as
 // where the request is, as for what is in it.
 func (r right) isNamespace() bool { return r.group == "" && r.kind() == "namespaces" }
 
-// fence says whether a right is to write what keeps others, and whoever has it himself,
+// fence reports whether a right is to write what keeps others, and whoever has it himself,
 // within bounds: limits, rights beyond a namespace, what judges requests, and
 // Namespaces, whose labels say what holds in them.
 func (r right) fence() bool {

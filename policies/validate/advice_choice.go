@@ -49,7 +49,7 @@ func (c *choice) add(a *policyv1alpha1.ClusterAffinity) {
 
 func (c *choice) may(name string) bool { return c.named.Has(name) || c.excluded[name] < c.open }
 
-// strangers says whether all clusters that target names are certainly not among
+// strangers reports whether all clusters that target names are certainly not among
 // those that may be chosen.
 func (c *choice) strangers(target *policyv1alpha1.ClusterAffinity) bool {
 	return c.affinities > 0 && len(target.ClusterNames) > 0 && !slices.ContainsFunc(target.ClusterNames, c.may)

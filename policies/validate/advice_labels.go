@@ -48,7 +48,7 @@ func labelAdvice(s *metav1.LabelSelector, path *field.Path) []string {
 	return out
 }
 
-// admits says whether a label that has the value meets the requirement about it.
+// admits reports whether a label that has the value meets the requirement about it.
 func (r requirement) admits(value string) bool {
 	switch r.operator {
 	case metav1.LabelSelectorOpIn:
@@ -61,7 +61,7 @@ func (r requirement) admits(value string) bool {
 	return true
 }
 
-// contradict says whether no value of a label meets both requirements.
+// contradict reports whether no value of a label meets both requirements.
 func contradict(a, b requirement) bool {
 	if a.operator != metav1.LabelSelectorOpIn {
 		a, b = b, a

@@ -185,7 +185,7 @@ func (r *Reconciler) entitle(ctx context.Context, cluster *clusterv1alpha1.Clust
 	return r.works(ctx, cluster.Name, given)
 }
 
-// ofAnother says whether a role is that of an earlier Cluster of the same name,
+// ofAnother reports whether a role is that of an earlier Cluster of the same name,
 // with which it would have gone in a moment.
 func ofAnother(role *rbacv1.ClusterRole, cluster *clusterv1alpha1.Cluster) bool {
 	owner := metav1.GetControllerOfNoCopy(role)

@@ -30,7 +30,7 @@ const (
 	fetch = 5 * time.Minute
 )
 
-// undecided says whether a request waits for an approval.
+// undecided reports whether a request waits for an approval.
 func undecided(csr *certificatesv1.CertificateSigningRequest) bool {
 	return csr.Spec.SignerName == certificatesv1.KubeAPIServerClientSignerName && len(csr.Status.Certificate) == 0 && len(csr.Status.Conditions) == 0
 }

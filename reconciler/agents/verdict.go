@@ -36,7 +36,7 @@ func requesterOf(user string, groups []string, cluster string) requester {
 	return r
 }
 
-// isAgent says whether a user is the agent of any cluster.
+// isAgent reports whether a user is the agent of any cluster.
 func isAgent(user string) bool {
 	_, agent := identity.ClusterOfAgent(user)
 	_, expired := identity.ClusterOfExpiredAgent(user)
@@ -186,7 +186,7 @@ func differs(a, b string) bool { return a != "" && b != "" && a != b }
 // pendingFor is how long a cluster may take from its certificate to its Cluster.
 const pendingFor = time.Hour
 
-// pending says whether a role is that of a registration that may still come to
+// pending reports whether a role is that of a registration that may still come to
 // its end.
 func pending(role *rbacv1.ClusterRole, now time.Time) bool {
 	if role == nil || metav1.GetControllerOfNoCopy(role) != nil {

@@ -23,7 +23,7 @@ import (
 
 // Artifacts open what sources fetched, by its digest.
 type Artifacts interface {
-	// Owns says whether it was fetched by the source of that name; see artifact.Owner.
+	// Owns reports whether it was fetched by the source of that name; see artifact.Owner.
 	Owns(owner, digest string) bool
 	Open(ctx context.Context, digest string) (artifact.Files, error)
 }

@@ -44,7 +44,7 @@ type Options struct {
 	// Parallel is how many Works of one binding are written at the same time;
 	// zero means 16.
 	Parallel int
-	// Settled says whether a template that changed is to reach its clusters as
+	// Settled reports whether a template that changed is to reach its clusters as
 	// the binding stands: nothing that the binding says would be decided
 	// otherwise for it. Its Works are then written side by side with the binding.
 	// They wait until the binding says that it stands for the template where
@@ -57,7 +57,7 @@ type Options struct {
 	// Holds asks a cluster itself whether it has all that a Work asks for, before others are
 	// left for it; known is false where it cannot be asked from here. Nil asks nobody.
 	Holds func(ctx context.Context, cluster string, work *workv1alpha1.Work) (known bool, err error)
-	// Ends says whether the Works of a cluster end as their binding is deleted, without
+	// Ends reports whether the Works of a cluster end as their binding is deleted, without
 	// being deleted themselves; nil says that none do.
 	Ends func(cluster *clusterv1alpha1.Cluster) bool
 	// Doubts is for how long the loop leaves no cluster on the strength of what Works said

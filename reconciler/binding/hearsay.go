@@ -52,7 +52,7 @@ func (h *hearsay) now() time.Time {
 	return now
 }
 
-// heard notes a change of a Work, and says whether somebody waits for that.
+// heard notes a change of a Work, and reports whether somebody waits for that.
 func (h *hearsay) heard(before, after *workv1alpha1.Work) bool {
 	if h.lasts == 0 || equality.Semantic.DeepEqual(before.Status, after.Status) {
 		return false

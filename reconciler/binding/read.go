@@ -77,7 +77,7 @@ func (p reader) template(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// described says whether b is for the template as it is. A binding that
+// described reports whether b is for the template as it is. A binding that
 // somebody else made says nothing about it.
 func described(b workv1alpha2.Binding, template *unstructured.Unstructured) (bool, error) {
 	want := b.GetAnnotations()[propagation.DigestAnnotation]

@@ -105,7 +105,7 @@ const (
 	askAgain = 5 * time.Second
 )
 
-// confirms says whether a cluster says itself that it has what its Works say it has: who
+// confirms reports whether a cluster says itself that it has what its Works say it has: who
 // reads watches alone may not have been told what has gone. One that cannot be asked from
 // here is believed.
 func (p writer) confirms(ctx context.Context, s *state, cluster string, again *loop.Next) bool {
@@ -123,14 +123,14 @@ func (p writer) confirms(ctx context.Context, s *state, cluster string, again *l
 	return true
 }
 
-// answers says whether a cluster is there: what a Work says of one that is not was so
+// answers reports whether a cluster is there: what a Work says of one that is not was so
 // when it was last heard of.
 func (p writer) answers(ctx context.Context, name string) bool {
 	c, found, err := p.cluster(ctx, name)
 	return err == nil && found && !silent(c)
 }
 
-// silent says whether a cluster is known not to be there, not to be the one it was, or not
+// silent reports whether a cluster is known not to be there, not to be the one it was, or not
 // to let objects be read.
 func silent(c *clusterv1alpha1.Cluster) bool {
 	if meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionObjectsUnread) {
@@ -152,12 +152,12 @@ func (r *Reconciler) addLeaving(ctx context.Context, q queue, cluster string) {
 	}
 }
 
-// leaves says whether a binding is leaving a cluster for others.
+// leaves reports whether a binding is leaving a cluster for others.
 func leaves(b workv1alpha2.Binding) bool {
 	return slices.ContainsFunc(b.BindingSpec().GracefulEvictionTasks, func(t workv1alpha2.GracefulEvictionTask) bool { return placement.Moves(&t) })
 }
 
-// moving says whether the binding of a Work is leaving a cluster for others.
+// moving reports whether the binding of a Work is leaving a cluster for others.
 func (r *Reconciler) moving(ctx context.Context, w *workv1alpha1.Work) bool {
 	key, ok := bindings.OwnerOf(w)
 	if !ok {

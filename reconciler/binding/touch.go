@@ -56,7 +56,7 @@ func candidatesOf(ctx context.Context, hub client.Reader, yield func(workv1alpha
 	return bindings.Each(ctx, hub, yield, index, client.InNamespace(key.Namespace))
 }
 
-// touches says whether one of the overrides means the template of b, whether it
+// touches reports whether one of the overrides means the template of b, whether it
 // is being deleted or not. The template is read only where its labels matter,
 // and one that cannot be read counts as meant.
 func touches(ctx context.Context, read func(context.Context, store.Key) (*unstructured.Unstructured, store.Presence, error), b workv1alpha2.Binding, overrides ...policyv1alpha1.Override) bool {
@@ -87,12 +87,12 @@ func touches(ctx context.Context, read func(context.Context, store.Key) (*unstru
 
 func byLabels(s policyv1alpha1.ResourceSelector) bool { return s.Name == "" && s.LabelSelector != nil }
 
-// isOn says whether b is to have a Work in one of the clusters.
+// isOn reports whether b is to have a Work in one of the clusters.
 func isOn(b workv1alpha2.Binding, clusters map[string]bool) bool {
 	return slices.ContainsFunc(plan.Targets(b.BindingSpec()), func(t workv1alpha2.TargetCluster) bool { return clusters[t.Name] })
 }
 
-// selectable says whether anything changed that overrides pick clusters by.
+// selectable reports whether anything changed that overrides pick clusters by.
 func selectable(before, after *clusterv1alpha1.Cluster) bool {
 	a, b := &before.Spec, &after.Spec
 	return !maps.Equal(before.Labels, after.Labels) || a.Provider != b.Provider || a.Region != b.Region ||

@@ -124,7 +124,7 @@ func (r *Reconciler) bindingEvents() handler.EventHandler {
 	}
 }
 
-// decisive says whether Works depend on what changed of a binding.
+// decisive reports whether Works depend on what changed of a binding.
 func decisive(before, after workv1alpha2.Binding) bool {
 	id := bindings.IDLabel(after)
 	return before.GetGeneration() != after.GetGeneration() ||
@@ -164,7 +164,7 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 	}
 }
 
-// edited says whether anything but the status differs.
+// edited reports whether anything but the status differs.
 func edited(before, after *workv1alpha1.Work) bool {
 	return before.Generation != after.Generation ||
 		!maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations) ||

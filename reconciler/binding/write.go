@@ -154,7 +154,7 @@ func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outc
 	return outcome{stands: stands, ready: ready, after: after, err: err}
 }
 
-// anothers says whether a Work is another binding's: names are made of hashes, and two
+// anothers reports whether a Work is another binding's: names are made of hashes, and two
 // namespaces may be so named that all of theirs are alike.
 func anothers(key client.ObjectKey, work *workv1alpha1.Work) bool {
 	owner, known := bindings.OwnerOf(work)
@@ -196,7 +196,7 @@ func (p writer) keep(ctx context.Context, works []*workv1alpha1.Work, fault erro
 	return out
 }
 
-// change makes a Work what is planned, and says whether it stands and whether it
+// change makes a Work what is planned, and reports whether it stands and whether it
 // was anything else.
 func (p writer) change(ctx context.Context, current *workv1alpha1.Work, planned plan.WorkPlan) (stands, changed bool, err error) {
 	desired, changed := merged(current, planned.Work)

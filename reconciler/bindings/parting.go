@@ -26,7 +26,7 @@ func Parting(ctx context.Context, hub client.Reader, w *workv1alpha1.Work) (*met
 	return b.GetDeletionTimestamp(), nil
 }
 
-// EndsBeside says whether a Work may be left to the execution loop once its binding is
+// EndsBeside reports whether a Work may be left to the execution loop once its binding is
 // being deleted: nobody has deleted it yet, and nobody else holds it.
 func EndsBeside(w *workv1alpha1.Work) bool {
 	return w.DeletionTimestamp.IsZero() && slices.Equal(w.Finalizers, []string{workv1alpha2.ExecutionControllerFinalizer})

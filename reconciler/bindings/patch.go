@@ -69,14 +69,14 @@ func WithoutFinalizer(obj client.Object, finalizer string) (client.Patch, bool) 
 	return client.RawPatch(types.JSONPatchType, data), true
 }
 
-// IsStale says whether err is the server's answer to a patch that was made for
+// IsStale reports whether err is the server's answer to a patch that was made for
 // another state of the object, or for one that is gone. Nothing was written;
 // what the cache shows next decides.
 func IsStale(err error) bool {
 	return apierrors.IsConflict(err) || hub.Gone(err)
 }
 
-// IsRefused says whether err is the server's considered no: the same request
+// IsRefused reports whether err is the server's considered no: the same request
 // would be refused again, which users should hear of. Everything else may pass.
 func IsRefused(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||

@@ -22,7 +22,7 @@ type Presence struct {
 	pulses   *pulses
 }
 
-// Answers says whether a cluster is there, as it was heard of since somebody asked, and not
+// Answers reports whether a cluster is there, as it was heard of since somebody asked, and not
 // as its status says: that waits for a while before it says that one is gone. Since is when
 // it was last back: out of reach before, or with an agent that has started. Where it is not
 // known, the member is looked at, and again says when to ask again.
@@ -40,7 +40,7 @@ func (p Presence) Answers(cluster string, asked time.Time) (since time.Time, yes
 	return time.Time{}, false, later
 }
 
-// within says whether a cluster in pull mode was heard of in the last while and since
+// within reports whether a cluster in pull mode was heard of in the last while and since
 // somebody asked, agent and member, and since when without a break.
 func (p *pulses) within(cluster string, asked time.Time, while time.Duration) (since time.Time, yes bool) {
 	p.mu.Lock()

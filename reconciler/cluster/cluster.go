@@ -239,7 +239,7 @@ func (r *Reconciler) desiredChanges() predicate.Predicate {
 	}
 }
 
-// shared says whether a part of the status changed that somebody else writes,
+// shared reports whether a part of the status changed that somebody else writes,
 // too: the hub judges clusters whose agents report for them.
 func (o *Options) shared(was, is *clusterv1alpha1.Cluster) bool {
 	if o.Own != "" {

@@ -31,7 +31,7 @@ type post struct {
 	seen       *observation
 }
 
-// suits says whether the connection is the one that the Cluster asks for.
+// suits reports whether the connection is the one that the Cluster asks for.
 func (p *post) suits(cluster *clusterv1alpha1.Cluster) bool {
 	return !p.stale && p.uid == cluster.UID && p.generation == cluster.Generation && p.certified == certified(cluster)
 }

@@ -43,7 +43,7 @@ var (
 		"join it again under the same name, or give them back their role"}
 )
 
-// away says whether a member could not be talked to at all.
+// away reports whether a member could not be talked to at all.
 func (o outcome) away() bool { return o.reason == clusterv1alpha1.ClusterNotReachableReason }
 
 // absent returns the answer that goes with an error on the way to a member. It
@@ -188,7 +188,7 @@ func (t *threshold) show(is outcome) outcome {
 	return is
 }
 
-// sure says whether an answer counts at once since the member has not been seen well after
+// sure reports whether an answer counts at once since the member has not been seen well after
 // the start: it cannot flap yet.
 func (t *threshold) sure(now time.Time, is outcome) bool {
 	return !t.awaited.IsZero() && (is.ready || now.Sub(t.awaited) >= min(confirmation, t.failure))

@@ -209,7 +209,7 @@ func (o *observer) bar(ctx context.Context, err error) {
 }
 
 // look asks the member how it is and, if it is well, who it is and what it
-// serves. It says whether the member could be read.
+// serves. It reports whether the member could be read.
 func (o *observer) look(ctx context.Context) bool {
 	probeCtx, cancel := context.WithTimeout(ctx, o.options.ProbeTimeout)
 	defer cancel()

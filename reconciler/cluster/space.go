@@ -145,7 +145,7 @@ func giveUp(ctx context.Context, hub client.Client, cluster *clusterv1alpha1.Clu
 	return nil
 }
 
-// clearSpace deletes the execution namespace and the Works in it, and says whether none
+// clearSpace deletes the execution namespace and the Works in it, and reports whether none
 // is left: nothing comes to a namespace that is being deleted. That has its own end
 // seconds later, when housekeeping has looked for what else is there.
 func (r *Reconciler) clearSpace(ctx context.Context, cluster *clusterv1alpha1.Cluster) (bool, error) {
@@ -196,7 +196,7 @@ func removeSpace(ctx context.Context, hub client.Client, namespace *corev1.Names
 	return nil
 }
 
-// isNamed says whether a binding still names the cluster.
+// isNamed reports whether a binding still names the cluster.
 func isNamed(ctx context.Context, hub client.Client, cluster string) (bool, error) {
 	found := false
 	err := bindings.Each(ctx, hub, func(b workv1alpha2.Binding) {

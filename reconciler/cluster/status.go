@@ -87,7 +87,7 @@ func ready(o outcome) metav1.Condition {
 	return metav1.Condition{Type: clusterv1alpha1.ClusterConditionReady, Status: status, Reason: o.reason, Message: o.message}
 }
 
-// completeness says whether these are all the kinds that the member serves. Gap
+// completeness reports whether these are all the kinds that the member serves. Gap
 // says what could not be read.
 func completeness(kinds []clusterv1alpha1.APIEnablement, gap string) metav1.Condition {
 	c := metav1.Condition{Type: clusterv1alpha1.ClusterConditionCompleteAPIEnablements, Status: metav1.ConditionFalse}

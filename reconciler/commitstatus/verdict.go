@@ -30,7 +30,7 @@ type verdict struct {
 	replaced bool
 }
 
-// stands says whether what was told of a commit is not to be changed: what is not
+// stands reports whether what was told of a commit is not to be changed: what is not
 // known is no news, and what the next one runs is none of this one.
 func stands(told *gitopsv1alpha1.CommitStatus, v verdict) bool {
 	if told.Spec.Commit != v.commit {

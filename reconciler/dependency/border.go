@@ -84,7 +84,7 @@ func (r frontier) refusal(ctx context.Context, template selector.Resource, refus
 	return nil, nil
 }
 
-// carried says whether anything but users says where an object runs.
+// carried reports whether anything but users says where an object runs.
 func (r frontier) carried(ctx context.Context, d kinds.Dependency) (bool, error) {
 	if d.Name == "" {
 		return false, nil

@@ -56,7 +56,7 @@ type Options struct {
 	Off bool
 	// Skip says what is never propagated, beyond what can never be.
 	Skip propagation.SkipRules
-	// Carried says whether a policy carries obj or is about to: where its users
+	// Carried reports whether a policy carries obj or is about to: where its users
 	// leave, its binding then waits for that policy. Nil: none ever is.
 	Carried func(ctx context.Context, obj *unstructured.Unstructured) bool
 	// Clock is the real one if nil.

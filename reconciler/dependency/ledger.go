@@ -62,7 +62,7 @@ func (l *ledger) ask(ref dependency.Ref) {
 	l.asked[ref] = true
 }
 
-// follows says whether what changes of a user's template is to be looked at.
+// follows reports whether what changes of a user's template is to be looked at.
 func (l *ledger) follows(ref dependency.Ref) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -146,7 +146,7 @@ func (l *ledger) get(ref dependency.Ref) *entry {
 	return l.entries[ref]
 }
 
-// concerns says whether anybody may need an object, going by all but its labels.
+// concerns reports whether anybody may need an object, going by all but its labels.
 func (l *ledger) concerns(key store.Key) bool {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -213,14 +213,14 @@ func (l *ledger) usersOf(r selector.Resource) []dependency.User {
 	return out
 }
 
-// same says whether two entries mean the same for the bindings of what is needed.
+// same reports whether two entries mean the same for the bindings of what is needed.
 func (e *entry) same(other *entry) bool {
 	return other != nil && e.known == other.known && e.ID == other.ID && slices.Equal(e.Clusters, other.Clusters) &&
 		e.Administered == other.Administered && e.Overwrites == other.Overwrites && e.Preserves == other.Preserves && e.Reports == other.Reports &&
 		equality.Semantic.DeepEqual(e.deps, other.deps)
 }
 
-// mayNeed says whether the user needs the object under key; where obj is nil, and
+// mayNeed reports whether the user needs the object under key; where obj is nil, and
 // its labels thus are not known, whether it could.
 func (e *entry) mayNeed(key store.Key, obj *unstructured.Unstructured) bool {
 	if obj != nil {

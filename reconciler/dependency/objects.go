@@ -114,7 +114,7 @@ func (r attach) decide(ctx context.Context, s *attachment) (loop.Next, error) {
 	return loop.Next{}, unread
 }
 
-// left says whether a user that the ledger did not show among those that need the
+// left reports whether a user that the ledger did not show among those that need the
 // object is known not to: it was looked at, it takes nothing along, or the control
 // plane itself has no such binding. One that has entered the ledger since as
 // somebody who needs the object has not left: it brings the object back here.
@@ -166,7 +166,7 @@ func (r attach) remove(ctx context.Context, s *attachment) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// follows says whether a policy is about to carry the object.
+// follows reports whether a policy is about to carry the object.
 func (r attach) follows(ctx context.Context, s *attachment) bool {
 	_, claimed := propagation.Claimed(s.binding)
 	return !claimed && s.object != nil && r.opts.Carried != nil && r.opts.Carried(ctx, s.object)
@@ -178,7 +178,7 @@ type waiting struct {
 	since map[types.UID]time.Time
 }
 
-// patient says whether a binding has not waited for too long yet.
+// patient reports whether a binding has not waited for too long yet.
 func (w *waiting) patient(uid types.UID, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -260,7 +260,7 @@ func words(refs []dependency.Ref) []string {
 	return out
 }
 
-// names says whether b says that ref needs it.
+// names reports whether b says that ref needs it.
 func names(b workv1alpha2.Binding, ref dependency.Ref) bool {
 	return slices.Contains(dependency.Refs(b), ref)
 }

@@ -87,7 +87,7 @@ func (r *Reconciler) leave(ctx context.Context, s *use) (loop.Next, error) {
 	return next, err
 }
 
-// uses says whether b's template takes along what it needs.
+// uses reports whether b's template takes along what it needs.
 func (r *Reconciler) uses(b workv1alpha2.Binding) bool { return !r.opts.Off && dependency.Uses(b) }
 
 // release lets a binding go that is being deleted.
@@ -206,7 +206,7 @@ func suspended(b workv1alpha2.Binding) bool {
 	return s != nil && (ptr.Deref(s.Dispatching, false) || s.DispatchingOnClusters != nil && len(s.DispatchingOnClusters.ClusterNames) > 0)
 }
 
-// lingers says whether a cluster has a Work of b that b has no place for any more:
+// lingers reports whether a cluster has a Work of b that b has no place for any more:
 // of whatever version that is.
 func lingers(b workv1alpha2.Binding, holders []string) bool {
 	spec := b.BindingSpec()

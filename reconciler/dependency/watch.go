@@ -205,7 +205,7 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 	}
 }
 
-// involved says whether b's template takes along what it needs, or b says that
+// involved reports whether b's template takes along what it needs, or b says that
 // it did.
 func involved(b workv1alpha2.Binding) bool {
 	if b.BindingSpec().PropagateDeps || slices.Contains(b.GetFinalizers(), workv1alpha2.BindingDependenciesDistributorFinalizer) {
@@ -216,7 +216,7 @@ func involved(b workv1alpha2.Binding) bool {
 	return noted || fault
 }
 
-// edited says whether anything but the status differs.
+// edited reports whether anything but the status differs.
 func edited(before, after workv1alpha2.Binding) bool {
 	return before.GetGeneration() != after.GetGeneration() ||
 		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||

@@ -54,7 +54,7 @@ func (e *Echo[T]) Deleted(obj T) {
 	e.sweep()
 }
 
-// Ended says whether Deleted was called for obj a moment ago.
+// Ended reports whether Deleted was called for obj a moment ago.
 func (e *Echo[T]) Ended(obj T) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -62,7 +62,7 @@ func (e *Echo[T]) Ended(obj T) bool {
 	return ok && e.clock.Since(at) <= patience
 }
 
-// Leaving says whether obj is being deleted: it says so itself, or the server
+// Leaving reports whether obj is being deleted: it says so itself, or the server
 // has accepted its deletion a moment ago.
 func (e *Echo[T]) Leaving(obj T) bool {
 	return obj.GetDeletionTimestamp() != nil || e.Ended(obj)
@@ -130,7 +130,7 @@ func (e *Echo[T]) Unseen(match func(T) bool) []T {
 	return out
 }
 
-// Older says whether the resource version a was certainly made before b. Both
+// Older reports whether the resource version a was certainly made before b. Both
 // must come from objects of one kind and server; what cannot be compared is not
 // older.
 func Older(a, b string) bool {

@@ -184,7 +184,7 @@ func opens(ctx context.Context, l *lane, s *state, m *manifest) {
 	}
 }
 
-// misnamed says whether the Work's object names it as it was called formerly.
+// misnamed reports whether the Work's object names it as it was called formerly.
 func (l *ledger) misnamed(s *state, observed *members.Observed) bool {
 	former := client.ObjectKey{}
 	if observed != nil && observed.Work != s.key && s.has(observed) {
@@ -289,7 +289,7 @@ func (s *state) retain(ctx context.Context, r retention.Retention, desired, live
 // that is to be reported and not reverted: it is looked at again.
 var errMoved = errors.New("the object has changed since it was compared")
 
-// mayTake says whether the Work may apply to an object: to one that is managed,
+// mayTake reports whether the Work may apply to an object: to one that is managed,
 // to one that was its own before somebody took the label off, and to any if the
 // manifest says so. What another hub manages is not managed here.
 func mayTake(s *state, m *manifest, desired, live *unstructured.Unstructured) bool {

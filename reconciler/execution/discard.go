@@ -144,12 +144,12 @@ func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 	return nil
 }
 
-// recalled says whether what a Work made that is being deleted is asked for again.
+// recalled reports whether what a Work made that is being deleted is asked for again.
 func recalled(work *workv1alpha1.Work) bool {
 	return work.Annotations[workv1alpha2.WantedAgainAnnotation] == "true"
 }
 
-// preserves says whether what the Work has sent is to stay when it goes.
+// preserves reports whether what the Work has sent is to stay when it goes.
 func (s *state) preserves() bool { return ptr.Deref(s.work.Spec.PreserveResourcesOnDeletion, false) }
 
 // terminating says that an object of the Work is being deleted and still there. Nobody
@@ -165,7 +165,7 @@ func (s *state) terminating(m *manifest) error {
 // delete.
 type warden struct{ *lane }
 
-// spare says whether the object of a manifest is to stay, because the cluster leaves
+// spare reports whether the object of a manifest is to stay, because the cluster leaves
 // and others have something there. It errs while the object must not be deleted.
 func (l warden) spare(ctx context.Context, s *state, m *manifest) (stays bool, err error) {
 	r := &guard.Removal{
@@ -229,7 +229,7 @@ func (l warden) tell(ctx context.Context, s *state, why error) error {
 	return why
 }
 
-// hopeful says whether what a Work removes may be gone in a moment.
+// hopeful reports whether what a Work removes may be gone in a moment.
 func (l warden) hopeful(s *state) bool { return l.line.Retries.NumRequeues(s.key) < triesForRemoval }
 
 // triesForRemoval is how often a Work is tried before it tells why something is not gone:

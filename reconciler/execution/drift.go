@@ -40,7 +40,7 @@ type inspector struct {
 }
 
 // inspect finds out what differs in an object that is only to be reported on,
-// and says whether anything does. The member is asked once for each state of the
+// and reports whether anything does. The member is asked once for each state of the
 // object.
 func (i *inspector) inspect(ctx context.Context, s *state, m *manifest, observed *members.Observed) (bool, error) {
 	state := m.hash

@@ -8,7 +8,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 )
 
-// held says whether nothing is changed in a cluster.
+// held reports whether nothing is changed in a cluster.
 func (o *Options) held(cluster string) bool { return o.Hold != nil && o.Hold(cluster) != nil }
 
 // paused refuses to change anything in the member while the hub waits: it was set

@@ -102,14 +102,14 @@ func (h *holders) rival(ctx context.Context, s *state, m *manifest, says *member
 	return held
 }
 
-// succeeds says whether the Work takes the place of another one, which is there under
+// succeeds reports whether the Work takes the place of another one, which is there under
 // the name that it had formerly.
 func (h *holders) succeeds(ctx context.Context, s *state, other client.ObjectKey) bool {
 	former := &workv1alpha1.Work{}
 	return other == marks.Former(s.work) && h.loop.hub.Get(ctx, other, former, unsafeGet) == nil && plan.Succeeds(s.work, former)
 }
 
-// asks says whether a Work asks for the object of a manifest, and has not let go
+// asks reports whether a Work asks for the object of a manifest, and has not let go
 // of it.
 func (h *holders) asks(ctx context.Context, key client.ObjectKey, m *manifest) (bool, error) {
 	work := &workv1alpha1.Work{}
@@ -126,7 +126,7 @@ func (h *holders) asks(ctx context.Context, key client.ObjectKey, m *manifest) (
 	return slices.ContainsFunc(h.ledger.manifests(work), m.same), nil
 }
 
-// freed says whether what a Work waits for has come to pass already, if it waits
+// freed reports whether what a Work waits for has come to pass already, if it waits
 // for another Work.
 func (h *holders) freed(ctx context.Context, err error) bool {
 	var held *heldError
@@ -156,7 +156,7 @@ func (h *holders) heir(ctx context.Context, s *state, m *manifest) (heir client.
 	return client.ObjectKey{}, false, nil
 }
 
-// same says whether another manifest is about the same object.
+// same reports whether another manifest is about the same object.
 func (m *manifest) same(other manifest) bool {
 	return other.err == nil && m.key == other.key && m.gvk.GroupKind() == other.gvk.GroupKind()
 }

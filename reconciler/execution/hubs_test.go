@@ -156,7 +156,7 @@ func TestAMemberThatJoinedBeforeThereWereClaims(t *testing.T) {
 	})
 }
 
-// readiness says whether the condition Ready of the fleet's cluster has a reason.
+// readiness reports whether the condition Ready of the fleet's cluster has a reason.
 func readiness(ctx context.Context, f *fleet, reason string) error {
 	c := &clusterv1alpha1.Cluster{}
 	if err := f.hub.Hub.Get(ctx, client.ObjectKey{Name: "eu-1"}, c); err != nil {
@@ -182,7 +182,7 @@ func makeNamespace(t *testing.T, f *fleet, name string) {
 	})
 }
 
-// settled says whether the Work of a namespace was looked at, if the hub has a
+// settled reports whether the Work of a namespace was looked at, if the hub has a
 // cluster.
 func settled(ctx context.Context, f *fleet, name string) error {
 	err := f.hub.Hub.Get(ctx, client.ObjectKey{Name: "eu-1"}, &clusterv1alpha1.Cluster{})

@@ -82,7 +82,7 @@ func (l *ledger) removed(key client.ObjectKey) {
 	delete(l.former, key)
 }
 
-// other says whether an entry of the Work's status tells that the record of what
+// other reports whether an entry of the Work's status tells that the record of what
 // was applied is about another object than the manifest of that place now.
 func other(work *workv1alpha1.Work, m *manifest) bool {
 	return slices.ContainsFunc(work.Status.ManifestStatuses, func(s workv1alpha1.ManifestStatus) bool {

@@ -61,17 +61,17 @@ func (m *manifest) title() string {
 	return m.gvk.Kind + " " + m.key.String()
 }
 
-// suspended says whether changes are kept from the member.
+// suspended reports whether changes are kept from the member.
 func suspended(work *workv1alpha1.Work) bool {
 	return work.Spec.SuspendDispatching != nil && *work.Spec.SuspendDispatching
 }
 
-// reports says whether changes of others in the member are left there and told.
+// reports reports whether changes of others in the member are left there and told.
 func reports(work *workv1alpha1.Work) bool {
 	return work.Annotations[workv1alpha2.DriftAnnotation] == workv1alpha2.DriftReport
 }
 
-// overwrites says whether a manifest takes over an object that is in its way.
+// overwrites reports whether a manifest takes over an object that is in its way.
 func overwrites(desired *unstructured.Unstructured) bool {
 	return desired.GetAnnotations()[workv1alpha2.ResourceConflictResolutionAnnotation] == workv1alpha2.ResourceConflictResolutionOverwrite
 }

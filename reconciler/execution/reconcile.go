@@ -194,12 +194,12 @@ func (l *lane) hold(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// ready says whether the hub takes the cluster for healthy.
+// ready reports whether the hub takes the cluster for healthy.
 func ready(cluster *clusterv1alpha1.Cluster) bool {
 	return meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 }
 
-// holds says whether the loop holds the Work.
+// holds reports whether the loop holds the Work.
 func holds(work *workv1alpha1.Work) bool {
 	return controllerutil.ContainsFinalizer(work, workv1alpha2.ExecutionControllerFinalizer)
 }

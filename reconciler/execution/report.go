@@ -59,7 +59,7 @@ func (l *lane) describe(_ context.Context, s *state) (loop.Next, error) {
 }
 
 // faults names the rules that fail for objects of the Work, and those objects
-// whose statuses were left out, and says whether all rules are known to have been
+// whose statuses were left out, and reports whether all rules are known to have been
 // asked.
 func faults(s *state, left []string) (message string, certain bool) {
 	var all []string
@@ -257,7 +257,7 @@ func (l *lane) report(ctx context.Context, s *state) (loop.Next, error) {
 	return loop.Next{}, nil
 }
 
-// urgent says whether somebody waits for the change: something fails or works
+// urgent reports whether somebody waits for the change: something fails or works
 // again, or an object turned healthy or ceased to be. That a new object was
 // sent and has yet to become healthy is no such news: most often the two are
 // told in one write.

@@ -152,7 +152,7 @@ func TestAHubThatWasSetBack(t *testing.T) {
 	}
 }
 
-// held says whether the cluster's condition says that the hub was set back.
+// held reports whether the cluster's condition says that the hub was set back.
 func (f *fleet) held(ctx context.Context) error {
 	c := &clusterv1alpha1.Cluster{}
 	if err := f.hub.Hub.Get(ctx, client.ObjectKey{Name: "eu-1"}, c); err != nil {

@@ -20,17 +20,17 @@ import (
 // id returns the permanent id of the Work.
 func (s *state) id() string { return s.work.Labels[workv1alpha2.WorkPermanentIDLabel] }
 
-// foreign says whether an object is another hub's.
+// foreign reports whether an object is another hub's.
 func (s *state) foreign(o *members.Observed) bool {
 	return o.Managed && s.member.Standing().Foreign(o.Claim, s.id())
 }
 
-// has says whether an object is the Work's.
+// has reports whether an object is the Work's.
 func (s *state) has(o *members.Observed) bool {
 	return o.Managed && s.named(o) && !s.foreign(o)
 }
 
-// named says whether an object names the Work, be it by the name that the Work had
+// named reports whether an object names the Work, be it by the name that the Work had
 // formerly: until something is sent to it, the object keeps that.
 func (s *state) named(o *members.Observed) bool {
 	return o.Work == s.key || o.Work.Name != "" && o.Work.Namespace == s.key.Namespace && o.Work == marks.Former(s.work)

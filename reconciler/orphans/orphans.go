@@ -180,7 +180,7 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 	}
 }
 
-// some says whether there may be orphans in a cluster.
+// some reports whether there may be orphans in a cluster.
 func some(r *Reconciler, cluster string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -107,7 +107,7 @@ func objectOf(kind schema.GroupVersionKind, o *members.Observed) policy.Object {
 	}
 }
 
-// named says whether a Work that an object may mean asks for it. An agent sees the Works of
+// named reports whether a Work that an object may mean asks for it. An agent sees the Works of
 // its own cluster alone.
 func (r *Reconciler) named(ctx context.Context, reader client.Reader, cluster string, o *policy.Object, opts ...client.GetOption) (bool, error) {
 	for key := range o.Works(cluster) {

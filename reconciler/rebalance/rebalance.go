@@ -201,7 +201,7 @@ func (r *Reconciler) trigger(ctx context.Context, workload appsv1alpha1.ObjectRe
 	return true, nil
 }
 
-// stands says whether asks has asked for the workload already, and could not say
+// stands reports whether asks has asked for the workload already, and could not say
 // so: each request places it from scratch.
 func (r *Reconciler) stands(asks *appsv1alpha1.WorkloadRebalancer, workload appsv1alpha1.ObjectReference) bool {
 	r.mu.Lock()

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// served says whether everything that the rebalancer asks for is done.
+// served reports whether everything that the rebalancer asks for is done.
 func served(r *appsv1alpha1.WorkloadRebalancer) bool {
 	return r.Status.ObservedGeneration == r.Generation && r.Status.FinishTime != nil
 }
@@ -72,7 +72,7 @@ func keyOf(w appsv1alpha1.ObjectReference) client.ObjectKey {
 	return client.ObjectKey{Namespace: w.Namespace, Name: workv1alpha2.BindingName(w.Kind, w.Name)}
 }
 
-// carries says whether b is the binding of the workload, and there to stay.
+// carries reports whether b is the binding of the workload, and there to stay.
 func carries(b workv1alpha2.Binding, w appsv1alpha1.ObjectReference) bool {
 	is, wants := bindings.TemplateOf(b), schema.FromAPIVersionAndKind(w.APIVersion, w.Kind)
 	return b.GetDeletionTimestamp() == nil && is.Group == wants.Group && is.Kind == wants.Kind && is.Name == w.Name

@@ -154,7 +154,7 @@ func (l *ledger) promise(b workv1alpha2.Binding, decision *placement.Decision, a
 	}), true
 }
 
-// disturbed says whether a decision that takes more of clusters was overtaken.
+// disturbed reports whether a decision that takes more of clusters was overtaken.
 func (l *ledger) disturbed(spec *workv1alpha2.ResourceBindingSpec, more []string, groups []group, asOf uint64) bool {
 	if asOf < l.forgotten {
 		return true
@@ -251,7 +251,7 @@ func (l *ledger) observed(b workv1alpha2.Binding) {
 	})
 }
 
-// landed says whether the cluster reports that what was promised runs.
+// landed reports whether the cluster reports that what was promised runs.
 func landed(b workv1alpha2.Binding, cluster string, s share) bool {
 	for i := range b.BindingStatus().AggregatedStatus {
 		item := &b.BindingStatus().AggregatedStatus[i]

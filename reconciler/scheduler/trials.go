@@ -30,7 +30,7 @@ func (t *trials) add(req reconcile.Request) {
 	t.keys[req] = struct{}{}
 }
 
-// take says whether req is among them, and forgets it.
+// take reports whether req is among them, and forgets it.
 func (t *trials) take(req reconcile.Request) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -140,7 +140,7 @@ func (w *waiting) ring() {
 }
 
 // due returns the bindings for which something has changed since the last call.
-// fits says whether a cluster that has grown may take more of a binding.
+// fits reports whether a cluster that has grown may take more of a binding.
 func (w *waiting) due(fits func(b workv1alpha2.Binding, cluster string) bool) []workv1alpha2.Binding {
 	held, grown, stirs := w.take()
 	var out []workv1alpha2.Binding
@@ -198,7 +198,7 @@ func (w *waiting) run(ctx context.Context, c clock.Clock, wake func(context.Cont
 	}
 }
 
-// roomier says whether a cluster has more of any resource free than before, by
+// roomier reports whether a cluster has more of any resource free than before, by
 // the sums or in a grade of its nodes.
 func roomier(before, after *clusterv1alpha1.ResourceSummary) bool {
 	if after == nil {

@@ -198,7 +198,7 @@ func (r *Reconciler) enqueueAffected(ctx context.Context, q queue, versions ...*
 	}
 }
 
-// matters says whether placements may depend on what changed. Free resources
+// matters reports whether placements may depend on what changed. Free resources
 // are for those that wait for room alone, see waiting: nothing is moved because
 // they changed. Whether the cluster is ready, its taints tell.
 func matters(before, after *clusterv1alpha1.Cluster) bool {
@@ -212,7 +212,7 @@ func matters(before, after *clusterv1alpha1.Cluster) bool {
 		!equality.Semantic.DeepEqual(before.Status.APIEnablements, after.Status.APIEnablements)
 }
 
-// affects says whether a change between versions of a cluster may change the
+// affects reports whether a change between versions of a cluster may change the
 // placement: the binding runs there, or one of its affinities means one of the
 // versions.
 func affects(spec *workv1alpha2.ResourceBindingSpec, versions ...*clusterv1alpha1.Cluster) bool {

@@ -58,7 +58,7 @@ func form(s *state) string {
 	return members.Hash(out.Bytes())
 }
 
-// trailing says whether two statuses differ in nothing but what members count. How an
+// trailing reports whether two statuses differ in nothing but what members count. How an
 // object fares is told with the template, and before it: clients go by either.
 func trailing(was, is *workv1alpha2.ResourceBindingStatus) bool {
 	return members.Same(told(was), told(is))
@@ -74,7 +74,7 @@ func told(status *workv1alpha2.ResourceBindingStatus) workv1alpha2.ResourceBindi
 	return out
 }
 
-// urgent says whether somebody waits for the change: it completes something, or
+// urgent reports whether somebody waits for the change: it completes something, or
 // it is bad news.
 func urgent(was, is *workv1alpha2.ResourceBindingStatus) bool {
 	if complete(was) != complete(is) ||
@@ -93,7 +93,7 @@ func urgent(was, is *workv1alpha2.ResourceBindingStatus) bool {
 	})
 }
 
-// turned says whether a condition has become False.
+// turned reports whether a condition has become False.
 func turned(was, is *workv1alpha2.ResourceBindingStatus, kind string) bool {
 	return conditionStatus(is, kind) == metav1.ConditionFalse && conditionStatus(was, kind) != metav1.ConditionFalse
 }
@@ -105,19 +105,19 @@ func conditionStatus(status *workv1alpha2.ResourceBindingStatus, kind string) me
 	return ""
 }
 
-// complete says whether every cluster of the placement has the manifest.
+// complete reports whether every cluster of the placement has the manifest.
 func complete(status *workv1alpha2.ResourceBindingStatus) bool {
 	return conditionStatus(status, workv1alpha2.FullyApplied) == metav1.ConditionTrue
 }
 
-// healthy says whether every cluster of a complete binding reports health.
+// healthy reports whether every cluster of a complete binding reports health.
 func healthy(status *workv1alpha2.ResourceBindingStatus) bool {
 	return complete(status) && !slices.ContainsFunc(status.AggregatedStatus, func(item workv1alpha2.AggregatedStatusItem) bool {
 		return !well(item)
 	})
 }
 
-// well says whether a cluster's object is healthy, as people are told.
+// well reports whether a cluster's object is healthy, as people are told.
 func well(item workv1alpha2.AggregatedStatusItem) bool {
 	return rollup.Shown(item.Health, item.Status) == workv1alpha2.ResourceHealthy
 }

@@ -122,7 +122,7 @@ func (r *Reconciler) add(template *unstructured.Unstructured, items []workv1alph
 	return r.aggregator.AggregateStatus(template, items)
 }
 
-// nowhere says whether the binding is to stand in no cluster, and that is no
+// nowhere reports whether the binding is to stand in no cluster, and that is no
 // matter of having yet to be placed.
 func nowhere(b workv1alpha2.Binding) bool {
 	if len(plan.Keeps(b.BindingSpec())) > 0 {
@@ -132,7 +132,7 @@ func nowhere(b workv1alpha2.Binding) bool {
 	return decided || len(b.BindingStatus().AggregatedStatus) > 0
 }
 
-// ours says whether other loops of the hub write the status of a kind: there it
+// ours reports whether other loops of the hub write the status of a kind: there it
 // tells what the hub does, not what members do.
 func ours(kind schema.GroupKind) bool {
 	switch kind {

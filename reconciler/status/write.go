@@ -86,7 +86,7 @@ func (r *Reconciler) sent(s *state) {
 	}
 }
 
-// refused says whether the server will never take what was sent.
+// refused reports whether the server will never take what was sent.
 func refused(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }

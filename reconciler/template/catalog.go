@@ -232,7 +232,7 @@ func (c *catalog) each(ctx context.Context, scope string, yield func(policyv1alp
 	return nil
 }
 
-// overrideExists says whether there is an override of the name that is not
+// overrideExists reports whether there is an override of the name that is not
 // being deleted.
 func (c *catalog) overrideExists(ctx context.Context, namespace, name string) (bool, error) {
 	var override policyv1alpha1.Override = &policyv1alpha1.OverridePolicy{}

@@ -81,7 +81,7 @@ func (p chooser) decide(ctx context.Context, template *unstructured.Unstructured
 	return d, unread
 }
 
-// busy says whether the template or its binding is on its way out. One that is
+// busy reports whether the template or its binding is on its way out. One that is
 // being deleted keeps its binding until it is gone.
 func busy(s *state) bool {
 	return s.template.GetDeletionTimestamp() != nil ||
@@ -101,7 +101,7 @@ func (p chooser) holder(ctx context.Context, obj *unstructured.Unstructured) (po
 	return policy, nil
 }
 
-// claimed says whether a claim is left on the template or its binding.
+// claimed reports whether a claim is left on the template or its binding.
 func claimed(s *state) bool {
 	if _, ok := propagation.Claimed(s.template); ok {
 		return true

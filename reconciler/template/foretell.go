@@ -34,7 +34,7 @@ func (r *Reconciler) Foretell(ctx context.Context, gvk schema.GroupVersionKind, 
 	return propagation.ClaimOf(s.policy), true
 }
 
-// Carries says whether a policy carries obj, which exists, or will once this loop
+// Carries reports whether a policy carries obj, which exists, or will once this loop
 // has looked at it. A Lazy policy that waits for a change of obj does neither.
 func (r *Reconciler) Carries(ctx context.Context, obj *unstructured.Unstructured) bool {
 	if _, claimed := propagation.Claimed(obj); claimed {
@@ -44,7 +44,7 @@ func (r *Reconciler) Carries(ctx context.Context, obj *unstructured.Unstructured
 	return will
 }
 
-// saysClaimed says whether obj brings any part of a claim, which is for the loop
+// saysClaimed reports whether obj brings any part of a claim, which is for the loop
 // to sort out.
 func saysClaimed(obj metav1.Object) bool {
 	labels, annotations := propagation.ClaimKeys()

@@ -20,7 +20,7 @@ import (
 // waits before it asks again. An edit of the quota brings it back at once.
 const quotaPause = 30 * time.Second
 
-// overQuota says whether err is a quota's refusal of the placement in s. If so,
+// overQuota reports whether err is a quota's refusal of the placement in s. If so,
 // s desires the binding without that placement from here on: it stays where it
 // was, says why, and the scheduler tries again.
 func (p writer) overQuota(s *state, err error) bool {

@@ -36,7 +36,7 @@ type reporter struct {
 	opts    Options
 
 	tally *tally.Tally
-	// counting says whether all bindings were counted.
+	// counting reports whether all bindings were counted.
 	counting func() bool
 	mu       sync.Mutex
 	due      map[ctrl.Request]time.Time // when counts that changed are written
@@ -132,7 +132,7 @@ func idle(status *policyv1alpha1.PropagationStatus) bool {
 	return ready != nil && ready.Status == metav1.ConditionTrue && strings.HasPrefix(ready.Message, carriesNothing)
 }
 
-// told says whether a policy's status says that something could not be taken up.
+// told reports whether a policy's status says that something could not be taken up.
 func told(policy policyv1alpha1.Policy) bool {
 	before := meta.FindStatusCondition(policy.PropagationStatus().Conditions, policyv1alpha1.PolicyReady)
 	return before != nil && before.Reason == policyv1alpha1.PolicyReasonNotTakenUp
@@ -164,7 +164,7 @@ func (r *reporter) observe(status *policyv1alpha1.PropagationStatus, policy poli
 	status.ObservedGeneration = policy.GetGeneration()
 }
 
-// complete says whether all that policy may carry is known.
+// complete reports whether all that policy may carry is known.
 func (r *reporter) complete(policy policyv1alpha1.Policy) bool {
 	return r.counting() && !slices.ContainsFunc(kindsOf(policy, r.opts.Skip), func(gvk schema.GroupVersionKind) bool {
 		state := r.state(gvk)

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 )
 
-// Settled says whether nothing is left to decide about a template: this loop,
+// Settled reports whether nothing is left to decide about a template: this loop,
 // looking at it now, would write on its binding b which version of it b stands
 // for, and nothing else. Its content may then reach the clusters at once, side
 // by side with that write. It comes to this by the very phases that decide what

@@ -150,7 +150,7 @@ type state struct {
 	policy policyv1alpha1.Policy
 	// from is the policy from which that takes the template; nil if it does not.
 	from policyv1alpha1.Policy
-	// activation says whether the policy acts on the template now; digest is that
+	// activation reports whether the policy acts on the template now; digest is that
 	// of the template as it was claimed before, where it does not.
 	activation propagation.Activation
 	digest     string

@@ -193,7 +193,7 @@ func (r *Reconciler) tellHolder(before, after workv1alpha2.Binding) {
 	r.policies.requests.Add(requestFor(ref), false)
 }
 
-// edited says whether anything but the status differs.
+// edited reports whether anything but the status differs.
 func edited(before, after workv1alpha2.Binding) bool {
 	return before.GetGeneration() != after.GetGeneration() ||
 		!maps.Equal(before.GetLabels(), after.GetLabels()) ||

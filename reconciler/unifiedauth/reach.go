@@ -64,7 +64,7 @@ func (r *reach) changed(was, is *workv1alpha1.Work) (cluster string, namespaces 
 	return cluster, namespaces
 }
 
-// has says whether a cluster is reached from a namespace; with none, from any.
+// has reports whether a cluster is reached from a namespace; with none, from any.
 func (r *reach) has(cluster, namespace string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

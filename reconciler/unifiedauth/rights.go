@@ -238,7 +238,7 @@ func (r *rights) bindsAnybody(ctx context.Context, role string) (bool, error) {
 	return false, nil
 }
 
-// reaches says whether what is in a namespace may reach members. One that goes takes
+// reaches reports whether what is in a namespace may reach members. One that goes takes
 // its rights along.
 func (r *rights) reaches(ctx context.Context, namespace string) (bool, error) {
 	if r.skip.SkipsNamespace(namespace) {

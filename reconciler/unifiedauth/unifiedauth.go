@@ -113,7 +113,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, err
 }
 
-// open says whether the cluster has room for Works.
+// open reports whether the cluster has room for Works.
 func (r *Reconciler) open(ctx context.Context, cluster *clusterv1alpha1.Cluster) (bool, error) {
 	if !cluster.DeletionTimestamp.IsZero() {
 		return false, nil
@@ -129,7 +129,7 @@ func (r *Reconciler) open(ctx context.Context, cluster *clusterv1alpha1.Cluster)
 	return space.DeletionTimestamp.IsZero(), nil
 }
 
-// bring writes what differs and says whether anything did.
+// bring writes what differs and reports whether anything did.
 func (r *Reconciler) bring(ctx context.Context, cluster *clusterv1alpha1.Cluster) (bool, error) {
 	subjects, err := r.subjects(ctx, cluster.Name)
 	if err != nil {
@@ -176,7 +176,7 @@ func pointers[T any](items []T) []*T {
 	return out
 }
 
-// put makes one Work what is planned, and says whether it wrote.
+// put makes one Work what is planned, and reports whether it wrote.
 func (r *Reconciler) put(ctx context.Context, planned *workv1alpha1.Work) (bool, error) {
 	key := client.ObjectKeyFromObject(planned)
 	cached := &workv1alpha1.Work{}
@@ -210,7 +210,7 @@ func (r *Reconciler) put(ctx context.Context, planned *workv1alpha1.Work) (bool,
 	return true, nil
 }
 
-// brought makes a Work what is planned and says whether that changed it.
+// brought makes a Work what is planned and reports whether that changed it.
 func brought(work, planned *workv1alpha1.Work) bool {
 	changed := false
 	if _, has := work.Annotations[workv1alpha2.AppliedByAnnotation]; has {
@@ -237,7 +237,7 @@ func brought(work, planned *workv1alpha1.Work) bool {
 	return held(work, planned) || changed
 }
 
-// held makes a Work go its way, and end with its cluster, and says whether somebody
+// held makes a Work go its way, and end with its cluster, and reports whether somebody
 // had it otherwise: rights that are taken away would stay in the member.
 func held(work, planned *workv1alpha1.Work) bool {
 	changed := false

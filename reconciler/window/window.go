@@ -59,7 +59,7 @@ func (w *Window[K]) Hold(key K, form string) time.Duration {
 	return min(c.last.Add(w.options.Quiet).Sub(now), c.first.Add(w.options.Most).Sub(now))
 }
 
-// Holds says whether a change of the object under key is held back.
+// Holds reports whether a change of the object under key is held back.
 func (w *Window[K]) Holds(key K) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

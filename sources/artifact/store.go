@@ -302,7 +302,7 @@ func (s *Store) Sweep(exists func(owner string) bool) (int, error) {
 	return removed, nil
 }
 
-// Has says whether the artifact is there and whole. The content is read once
+// Has reports whether the artifact is there and whole. The content is read once
 // per process; after that, a file that has not changed is taken as checked.
 func (s *Store) Has(digest string) bool {
 	name, err := blobPath(digest)
@@ -319,7 +319,7 @@ func (s *Store) Has(digest string) bool {
 // written.
 func Owner(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
-// Owns says whether the artifact is one of the owner's last.
+// Owns reports whether the artifact is one of the owner's last.
 func (s *Store) Owns(name, digest string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -28,7 +28,7 @@ type inspection struct {
 	amounts
 	ownSchemas bool         // a kustomization brings its own OpenAPI schemas
 	ownTypes   bool         // a kustomization brings definitions of kinds
-	ended      func() error // says whether to go on; nil for always
+	ended      func() error // reports whether to go on; nil for always
 	plain      plain
 }
 

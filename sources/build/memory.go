@@ -72,10 +72,10 @@ func (m *memory) isFile(name string) bool {
 	return ok
 }
 
-// IsDir says whether a directory is there.
+// IsDir reports whether a directory is there.
 func (m *memory) IsDir(name string) bool { return m.isDir(name) }
 
-// Exists says whether a file or directory is there.
+// Exists reports whether a file or directory is there.
 func (m *memory) Exists(name string) bool { return m.isDir(name) || m.isFile(name) }
 
 // ReadFile returns a file's content, which is not to be changed.

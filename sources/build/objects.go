@@ -92,7 +92,7 @@ func merge(get func() map[string]string, set func(map[string]string), extra map[
 	set(all)
 }
 
-// keepsVariables says whether an object's text stays as it is: when it asks
+// keepsVariables reports whether an object's text stays as it is: when it asks
 // for that, and for definitions, whose descriptions are full of examples.
 func keepsVariables(content any) bool {
 	fields, _ := content.(map[string]any)

@@ -47,7 +47,7 @@ var fillsReferences = map[string]bool{
 	"Node": true, "StorageClass": true,
 }
 
-// simple says whether an object has nothing that kustomize resolves, drops or
+// simple reports whether an object has nothing that kustomize resolves, drops or
 // refuses: aliases, empty entries of lists, and labels or annotations that are
 // empty, no texts or its own.
 func simple(d document) bool {

@@ -29,7 +29,7 @@ type dialect struct {
 	body func(s Status) map[string]string
 	// header authenticates.
 	header func(token string) (key, value string)
-	// accepts says whether a refusal means that all is well.
+	// accepts reports whether a refusal means that all is well.
 	accepts func(s Status, code int, message string) bool
 }
 

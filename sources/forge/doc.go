@@ -1,7 +1,7 @@
 // Package forge puts commit statuses where people see them: on GitHub, GitLab
 // and Gitea, and as Git notes for servers that have no statuses.
 //
-// In go a status of a commit and a place; out comes an error that says whether
+// In go a status of a commit and a place; out comes an error that reports whether
 // to try again, and when. The package keeps no state: whether a status differs
 // from the last one is the caller's to know. A token goes to the address that
 // it was given for and nowhere else.

@@ -237,7 +237,7 @@ func (i treeInfo) Mode() fs.FileMode {
 // ModTime returns when the commit was made.
 func (i treeInfo) ModTime() time.Time { return i.tree.Committed }
 
-// IsDir says whether the entry is a directory.
+// IsDir reports whether the entry is a directory.
 func (i treeInfo) IsDir() bool { return i.entry.Mode == filemode.Dir }
 
 // Sys returns nothing.

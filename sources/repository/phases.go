@@ -120,7 +120,7 @@ func refOf(ref *sourcev1.GitRepositoryRef) git.Ref {
 	return git.Ref{Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Name: ref.Name, Commit: ref.Commit}
 }
 
-// sameSelection says whether the artifact was made with the same rules of what
+// sameSelection reports whether the artifact was made with the same rules of what
 // belongs to it.
 func (r *Reconciler) sameSelection(object *sourcev1.GitRepository) bool {
 	spec, status := object.Spec, object.Status

@@ -121,7 +121,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 // requested lets updates through that ask for a reconcile.
 type requested struct{ predicate.Funcs }
 
-// Update says whether the request in the annotation is a new one.
+// Update reports whether the request in the annotation is a new one.
 func (requested) Update(e event.UpdateEvent) bool {
 	return e.ObjectOld.GetAnnotations()[meta.ReconcileRequestAnnotation] != e.ObjectNew.GetAnnotations()[meta.ReconcileRequestAnnotation]
 }

@@ -49,7 +49,7 @@ type agent struct {
 	member  *rest.Config
 	mgr     ctrl.Manager
 	back    func()                     // tells the loops that the hub is there
-	answers func(context.Context) bool // says whether the member is there
+	answers func(context.Context) bool // reports whether the member is there
 	awake   atomic.Bool
 }
 
@@ -357,7 +357,7 @@ func (a *agent) endpoint() string {
 	return a.member.Host
 }
 
-// readyz says whether the loops have what they work with.
+// readyz reports whether the loops have what they work with.
 func (a *agent) readyz(*http.Request) error {
 	if !a.awake.Load() {
 		if away := a.link.Away(); away != nil {

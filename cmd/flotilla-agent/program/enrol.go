@@ -45,7 +45,7 @@ func (o *options) enroll(ctx context.Context, member *rest.Config) error {
 	return err
 }
 
-// unregistered says whether the certificate that there is is good for nothing at the hub
+// unregistered reports whether the certificate that there is is good for nothing at the hub
 // any more. One that is away, or just starts, says nothing of that. The Cluster is asked
 // for, since it goes first: the rights of its agent are taken one by one after it.
 func (o *options) unregistered(ctx context.Context) bool {
@@ -66,7 +66,7 @@ func (o *options) unregistered(ctx context.Context) bool {
 // before.
 const enrolAgain = 5 * time.Second
 
-// certificate says whether there is a kubeconfig of the hub, and whether the
+// certificate reports whether there is a kubeconfig of the hub, and whether the
 // certificate in it is good by this machine's clock.
 func (o *options) certificate() (there, good bool, err error) {
 	if _, err := os.Stat(o.hubFile()); errors.Is(err, fs.ErrNotExist) {

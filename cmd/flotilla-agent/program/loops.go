@@ -161,7 +161,7 @@ const (
 	presentPoll = 100 * time.Millisecond
 )
 
-// answers says whether the member is there: it has answered a moment ago, or does so now
+// answers reports whether the member is there: it has answered a moment ago, or does so now
 // that somebody looks.
 func answers(ctx context.Context, registry *members.Registry, name string) bool {
 	ctx, cancel := context.WithTimeout(ctx, present)

@@ -170,5 +170,5 @@ func (m marker) Weigh(ctx context.Context, cluster string, mark *claims.Mark) er
 // this agent to let go.
 func (m marker) Yield() { m.offer.seat.Yield() }
 
-// occupied says whether a run has ended because another agent acts in the cluster.
+// occupied reports whether a run has ended because another agent acts in the cluster.
 func occupied(err error) bool { return errors.Is(err, tenure.ErrOccupied) }

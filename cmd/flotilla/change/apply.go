@@ -186,7 +186,7 @@ func groundFirst(a, b *resource.Info) int {
 	return stands(a) - stands(b)
 }
 
-// placeable says whether policies carry an object: namespaces are everywhere by
+// placeable reports whether policies carry an object: namespaces are everywhere by
 // themselves.
 func placeable(obj *unstructured.Unstructured) bool {
 	namespace := obj.GetAPIVersion() == "v1" && obj.GetKind() == "Namespace"

@@ -47,7 +47,7 @@ type ScriptCheck struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Failed says whether anything is wrong.
+// Failed reports whether anything is wrong.
 func (c Check) Failed() bool {
 	return slices.ContainsFunc(c.Scripts, func(s ScriptCheck) bool { return s.State == ScriptFailing }) ||
 		slices.ContainsFunc(c.Findings, func(f lint.Finding) bool { return f.Severity == lint.Error })

@@ -111,7 +111,7 @@ func Scripts(text string, before configv1alpha1.CustomizationRules) (configv1alp
 	return out, nil
 }
 
-// ours says whether a line is a remark of Document that may stand in a script:
+// ours reports whether a line is a remark of Document that may stand in a script:
 // lines of a script that only look like one are part of it.
 func ours(line string) bool {
 	text, ok := strings.CutPrefix(line, remark)

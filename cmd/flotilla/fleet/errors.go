@@ -93,7 +93,7 @@ func describe(server string, err error) error {
 	}
 }
 
-// lacksRight says whether a server refused something since the caller may not do it.
+// lacksRight reports whether a server refused something since the caller may not do it.
 // What is protected, or over a quota, is refused by the same code, whoever asks, and says
 // itself what to do.
 func lacksRight(err error) bool {
@@ -167,7 +167,7 @@ func at(server string) string {
 // unknownKind is how kubectl begins to say so; it has no type.
 const unknownKind = "the server doesn't have a resource type"
 
-// IsUnknownKind says whether kubectl found that a server knows no such kind.
+// IsUnknownKind reports whether kubectl found that a server knows no such kind.
 func IsUnknownKind(err error) bool {
 	return err != nil && strings.HasPrefix(err.Error(), unknownKind)
 }

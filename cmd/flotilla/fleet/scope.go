@@ -100,18 +100,18 @@ func (n *names) Set(value string) error {
 	return nil
 }
 
-// HubOnly says whether the control plane alone is asked.
+// HubOnly reports whether the control plane alone is asked.
 func (s *Scope) HubOnly() bool {
 	return len(s.clusters) == 0 && (s.operation == "" || s.operation == ScopeHub)
 }
 
-// Hub says whether the call names the control plane itself.
+// Hub reports whether the call names the control plane itself.
 func (s *Scope) Hub() bool { return s.operation == ScopeHub }
 
-// Everywhere says whether the control plane and all clusters are asked.
+// Everywhere reports whether the control plane and all clusters are asked.
 func (s *Scope) Everywhere() bool { return s.operation == ScopeAll && len(s.clusters) == 0 }
 
-// Given says whether --operation-scope was.
+// Given reports whether --operation-scope was.
 func (s *Scope) Given() bool { return s.operation != "" }
 
 // Named are the clusters that --clusters names.

@@ -38,7 +38,7 @@ func (e *proxyError) describe() error {
 	}
 }
 
-// Denied says whether the caller may not do something: reach a member at all, or do it
+// Denied reports whether the caller may not do something: reach a member at all, or do it
 // there.
 func Denied(err error) bool {
 	var proxy *proxyError
@@ -80,7 +80,7 @@ func (a *attentive) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// ofProxy says whether a status is about a cluster. Members know no such kind.
+// ofProxy reports whether a status is about a cluster. Members know no such kind.
 func ofProxy(status metav1.Status) bool {
 	return status.Kind == "Status" && status.Details != nil && status.Details.Group == clusterv1alpha1.GroupName &&
 		status.Details.Kind == "clusters" && status.Details.Name != ""

@@ -12,7 +12,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/registration"
 )
 
-// allClusters says whether people are shown all clusters of the fleet.
+// allClusters reports whether people are shown all clusters of the fleet.
 func (g *getter) allClusters() bool {
 	plain := g.PrintFlags.OutputFormat == nil || slices.Contains([]string{"", "wide"}, *g.PrintFlags.OutputFormat)
 	kinds := []string{"cluster", "clusters", "clusters.cluster.karmada.io"}

@@ -50,7 +50,7 @@ func locate(ctx context.Context, f *fleet.Flags, scope *fleet.Scope, errOut io.W
 	return "", err
 }
 
-// find looks for an object on a server, and says whether it is there.
+// find looks for an object on a server, and reports whether it is there.
 func find(f *fleet.Flags, server, namespace string, object []string) (bool, error) {
 	b := f.Server(server, fleet.Patience).NewBuilder().Unstructured().NamespaceParam(namespace).DefaultNamespace()
 	if len(object) == 1 {
@@ -104,7 +104,7 @@ func only(answers []fleet.Answer[bool], errOut io.Writer, object, namespace stri
 	}
 }
 
-// isPod says whether what is looked for is a pod, by a name that hardly another
+// isPod reports whether what is looked for is a pod, by a name that hardly another
 // cluster has.
 func isPod(object string) bool {
 	kind, _, found := strings.Cut(strings.Replace(object, " ", "/", 1), "/")

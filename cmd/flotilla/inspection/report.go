@@ -111,7 +111,7 @@ func unanswered(away []string, of int) error {
 	return fmt.Errorf("no answer from %d of %d servers (%s): what is shown is from the others", len(away), of, strings.Join(away, ", "))
 }
 
-// isAbsent says whether a server answered that it has no such object or kind.
+// isAbsent reports whether a server answered that it has no such object or kind.
 func isAbsent(err error) bool {
 	return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || fleet.IsUnknownKind(err)
 }

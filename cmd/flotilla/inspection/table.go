@@ -26,7 +26,7 @@ type sheet struct {
 	fixed bool // the header is out: no column can be added any more
 }
 
-// newSheet returns an empty one. members says whether rows are from members.
+// newSheet returns an empty one. members reports whether rows are from members.
 func newSheet(members bool) *sheet { return &sheet{members: members} }
 
 // add takes the rows of a server's table over.
@@ -85,7 +85,7 @@ func (s *sheet) table() *metav1.Table {
 	return table
 }
 
-// adoption says whether the fleet has put an object where it is.
+// adoption reports whether the fleet has put an object where it is.
 func adoption(server string, obj runtime.Object) string {
 	if server == fleet.Hub {
 		return "-"

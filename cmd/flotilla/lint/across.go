@@ -93,7 +93,7 @@ func (l *linter) replicas(o *object, p policyv1alpha1.Policy, templates []templa
 	}
 }
 
-// selects says whether a policy selects a template. One that names no namespace
+// selects reports whether a policy selects a template. One that names no namespace
 // is in the one of the options, or in none: only the server knows.
 func (l *linter) selects(p policyv1alpha1.Policy, r selector.Resource) bool {
 	if propagation.Selects(p, r) {

@@ -323,7 +323,7 @@ func (w *works) of(ctx context.Context, namespace string) (*space, error) {
 	return s, nil
 }
 
-// name says whether a Work that an object may mean asks for it.
+// name reports whether a Work that an object may mean asks for it.
 func (w *works) name(ctx context.Context, cluster string, o *orphans.Object) (bool, error) {
 	for key := range o.Works(cluster) {
 		s, err := w.of(ctx, key.Namespace)

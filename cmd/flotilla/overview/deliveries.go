@@ -231,7 +231,7 @@ func memberOf(obj *unstructured.Unstructured, err error) *lineage.Member {
 	return out
 }
 
-// missing says whether an answer is that there is no such object, rather than that
+// missing reports whether an answer is that there is no such object, rather than that
 // nobody knows the way to it.
 func missing(err error) bool {
 	var status apierrors.APIStatus

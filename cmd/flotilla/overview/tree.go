@@ -126,7 +126,7 @@ type grower struct {
 	unread []string
 }
 
-// may says whether an answer is more than that the caller may not read something, of which
+// may reports whether an answer is more than that the caller may not read something, of which
 // it makes a note.
 func (g *grower) may(err error, what string) bool {
 	if !apierrors.IsForbidden(err) {

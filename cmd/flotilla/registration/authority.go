@@ -64,7 +64,7 @@ func (p published) elsewhere(here string) string {
 	return p.address
 }
 
-// isLoopback says whether HOST:PORT is this machine alone.
+// isLoopback reports whether HOST:PORT is this machine alone.
 func isLoopback(address string) bool {
 	host := (&url.URL{Host: address}).Hostname()
 	ip := net.ParseIP(host)

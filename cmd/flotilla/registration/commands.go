@@ -87,7 +87,7 @@ func noCluster(name string, err error) error {
 	return err
 }
 
-// interrupted says whether the user has enough of waiting.
+// interrupted reports whether the user has enough of waiting.
 func interrupted(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
 
 func warn(out io.Writer, err error) error {

@@ -54,7 +54,7 @@ func together(t *testing.T, times int, line string) []commandtest.Said {
 	return said
 }
 
-// told says whether an error says what to do: it is about somebody who was quicker, by the hub's
+// told reports whether an error says what to do: it is about somebody who was quicker, by the hub's
 // word or ours, or by what is there now.
 func told(text string) bool {
 	for _, says := range []string{"run the same again", "or ask again", "there is no cluster east", "is leaving"} {

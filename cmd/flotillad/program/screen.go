@@ -19,7 +19,7 @@ import (
 // serveLog is the log of a control plane that somebody looks at, in its data directory.
 const serveLog = "flotillad.log"
 
-// onScreen says whether somebody looks at w.
+// onScreen reports whether somebody looks at w.
 func onScreen(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))

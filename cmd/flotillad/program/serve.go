@@ -184,7 +184,7 @@ func (o *serveOptions) withRoom(err error) error {
 	return err
 }
 
-// first says whether the data directory was never used.
+// first reports whether the data directory was never used.
 func (o *serveOptions) first() bool {
 	entries, err := os.ReadDir(o.plane.DataDir)
 	return len(entries) == 0 && (err == nil || errors.Is(err, os.ErrNotExist))
@@ -238,7 +238,7 @@ func (o *serveOptions) validate() error {
 	return nil
 }
 
-// ofKubernetes says whether Kubernetes' own servers have a feature gate.
+// ofKubernetes reports whether Kubernetes' own servers have a feature gate.
 func ofKubernetes(gate string) bool {
 	_, known := utilfeature.DefaultMutableFeatureGate.GetAll()[featuregate.Feature(gate)]
 	return known

@@ -57,7 +57,7 @@ func (Reporters) Validate(_ context.Context, a admission.Attributes, o admission
 	return nil
 }
 
-// mayReportAs says whether who is not the control plane may report by a name: by none that
+// mayReportAs reports whether who is not the control plane may report by a name: by none that
 // people would take for the control plane's, or for one of a part of it.
 func mayReportAs(who user.Info, name string) bool {
 	if name == Agent {
@@ -67,7 +67,7 @@ func mayReportAs(who user.Info, name string) bool {
 	return !strings.ContainsFunc(name, foreign) && !strings.HasPrefix(looks(name), looks(ControlPlane))
 }
 
-// foreign says whether a rune is none of ASCII: there are letters among those that look
+// foreign reports whether a rune is none of ASCII: there are letters among those that look
 // like others, and much that nobody sees. The names of Kubernetes' newer Events have none.
 func foreign(r rune) bool { return r > unicode.MaxASCII }
 

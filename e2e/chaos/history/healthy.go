@@ -137,7 +137,7 @@ func (f *floor) ask(w Write) {
 	}
 }
 
-// same says whether two placements have the same clusters.
+// same reports whether two placements have the same clusters.
 func same(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }

@@ -40,7 +40,7 @@ func (j *judge) removals() []string {
 	return out
 }
 
-// deletedByUser says whether a user had asked for what was seen to go.
+// deletedByUser reports whether a user had asked for what was seen to go.
 func (j *judge) deletedByUser(s Sight) bool {
 	return slices.ContainsFunc(j.writes[s.Object], func(w Write) bool { return w.Deleted && w.Version > s.Version && !w.Begun.After(s.At) })
 }

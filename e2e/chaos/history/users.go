@@ -38,12 +38,12 @@ func (j *judge) acknowledged() []string {
 	return out
 }
 
-// stands says whether a template is what was written, all of it.
+// stands reports whether a template is what was written, all of it.
 func (w Write) stands(t Template) bool {
 	return t == Template{Version: w.Version, Replicas: w.Replicas, Digest: w.Digest}
 }
 
-// couldEndAt says whether a version of a policy may be the last one.
+// couldEndAt reports whether a version of a policy may be the last one.
 func couldEndAt(moves []Move, version int) bool {
 	for _, m := range slices.Backward(moves) {
 		if m.Version == version {

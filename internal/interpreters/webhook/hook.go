@@ -64,7 +64,7 @@ func newHook(c *configv1alpha1.ResourceInterpreterWebhookConfiguration, w *confi
 	return h
 }
 
-// answers says whether the hook is to be asked about a kind.
+// answers reports whether the hook is to be asked about a kind.
 func (h *hook) answers(gvk schema.GroupVersionKind, op configv1alpha1.InterpreterOperation) bool {
 	return ruled(h.rules, gvk, op)
 }
@@ -92,7 +92,7 @@ func Asked(configurations []*configv1alpha1.ResourceInterpreterWebhookConfigurat
 	return slices.Min(names)
 }
 
-// concerns says whether the hook is asked anything about a kind.
+// concerns reports whether the hook is asked anything about a kind.
 func (h *hook) concerns(gvk schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(h.rules, func(r configv1alpha1.RuleWithOperations) bool { return names(&r.Rule, gvk) })
 }
@@ -101,7 +101,7 @@ func names(r *configv1alpha1.Rule, gvk schema.GroupVersionKind) bool {
 	return has(r.APIGroups, gvk.Group) && has(r.APIVersions, gvk.Version) && has(r.Kinds, gvk.Kind)
 }
 
-// has says whether list names v, or all there is.
+// has reports whether list names v, or all there is.
 func has[T ~string](list []T, v T) bool {
 	return slices.Contains(list, v) || slices.Contains(list, "*")
 }

@@ -44,7 +44,7 @@ func (s *sight) begin(w *kindWatch) {
 	s.begun = s.begun[max(0, len(s.begun)-restlessOf):]
 }
 
-// restless says whether the sight has no watch that stands. The lock of its kind is held.
+// restless reports whether the sight has no watch that stands. The lock of its kind is held.
 func (s *sight) restless() bool {
 	return len(s.begun) == restlessOf && s.clock.Since(s.begun[0]) < restlessIn && s.clock.Since(s.begun[restlessOf-1]) < restlessFor
 }

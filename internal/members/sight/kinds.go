@@ -16,7 +16,7 @@ import (
 type Kind struct {
 	// Resource is the plural and its group and version.
 	Resource schema.GroupVersionResource
-	// Namespaced says whether objects live in namespaces.
+	// Namespaced reports whether objects live in namespaces.
 	Namespaced bool
 }
 

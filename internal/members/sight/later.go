@@ -183,7 +183,7 @@ func (l *later) next() (known map[question]*unstructured.Unstructured, lines []*
 	return known, lines, wait
 }
 
-// join puts a question into the line, once, and says whether one more reader may
+// join puts a question into the line, once, and reports whether one more reader may
 // come.
 func (of *line) join(q question) bool {
 	if _, waits := of.reading[q]; waits {

@@ -29,7 +29,7 @@ type Observed struct {
 	// ObjectMeta holds name, namespace, UID, resource version, generation and
 	// deletion timestamp only.
 	metav1.ObjectMeta
-	// Managed says whether the object carries karmada.io/managed=true.
+	// Managed reports whether the object carries karmada.io/managed=true.
 	Managed bool
 	// Work is the Work that the object's annotations name; zero for none. A
 	// member may write there what it likes.
@@ -38,7 +38,7 @@ type Observed struct {
 	Claim claims.Marks
 	// Owned is the ownership.Hash of the object.
 	Owned string
-	// Scaled says whether something in the member, no person, sets the number of
+	// Scaled reports whether something in the member, no person, sets the number of
 	// replicas through the subresource for that.
 	Scaled bool
 	// Status is the reflected status; nil where there is none.
@@ -59,7 +59,7 @@ type Observed struct {
 	after time.Duration
 }
 
-// open says whether there may be another answer though the object stays the same.
+// open reports whether there may be another answer though the object stays the same.
 func (o *Observed) open() bool { return o.Pending || o.after > 0 }
 
 func (o *Observed) key() types.NamespacedName {

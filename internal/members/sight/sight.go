@@ -32,7 +32,7 @@ type sight struct {
 	begun    []time.Time // when it last read all from the beginning, the latest last
 }
 
-// trusted says whether the sight is whole and up to date.
+// trusted reports whether the sight is whole and up to date.
 func (s *sight) trusted() bool {
 	return s != nil && !s.broken && s.informer.HasSynced() && !s.restless()
 }
@@ -258,7 +258,7 @@ func (w *kindWatch) open(resource dynamic.ResourceInterface, gone func()) (*sigh
 	return s, nil
 }
 
-// setBack says whether a member that was away has yet to reach the version that is
+// setBack reports whether a member that was away has yet to reach the version that is
 // to be watched from: it was restored from an earlier time, and would show nothing
 // until then.
 func setBack(ctx context.Context, away bool, resource dynamic.ResourceInterface, from metav1.ListOptions) (bool, error) {

@@ -137,7 +137,7 @@ func each(w *kindWatch, yield func(schema.GroupVersionKind, *Observed)) {
 
 func older(a, b *Observed) bool { return earlier(a.ResourceVersion, b.ResourceVersion) }
 
-// earlier says whether the resource version a was certainly made before b.
+// earlier reports whether the resource version a was certainly made before b.
 func earlier(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0
@@ -353,7 +353,7 @@ func (o *Observed) same(other *Observed) bool {
 		o.DeletionTimestamp.IsZero() == other.DeletionTimestamp.IsZero()
 }
 
-// lost says whether the object named a Work and, as it is now, names none of its
+// lost reports whether the object named a Work and, as it is now, names none of its
 // cluster. One that names another was taken over by that: whose it was is not
 // woken up to take it back.
 func (o *Observed) lost(is *Observed) bool {
@@ -367,7 +367,7 @@ func rawEqual(a, b *runtime.RawExtension) bool {
 	return bytes.Equal(a.Raw, b.Raw)
 }
 
-// missing says whether err means that the member does not serve what was asked
+// missing reports whether err means that the member does not serve what was asked
 // for, rather than that an object is not there.
 func missing(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)

@@ -38,7 +38,7 @@ func (c *cable) lay(config *rest.Config, laid func()) error {
 }
 
 // still acts on an answer if the cable is what it was when that was asked for, and
-// says whether it is.
+// reports whether it is.
 func (c *cable) still(s *strand, act func()) bool {
 	c.laying.Lock()
 	defer c.laying.Unlock()

@@ -75,7 +75,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	return g.exchange(req, release)
 }
 
-// vital says whether a request asks how or who the member is: such ones are few
+// vital reports whether a request asks how or who the member is: such ones are few
 // and do not stand in line, or a member with much to do would count as gone.
 func vital(path string) bool {
 	return path == "/readyz" || path == "/healthz" || path == "/api/v1/namespaces/kube-system"

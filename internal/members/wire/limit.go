@@ -190,7 +190,7 @@ func (l *limiter) handOver() {
 	}
 }
 
-// idle says whether nobody has or wants a place, and nothing bad was learned.
+// idle reports whether nobody has or wants a place, and nothing bad was learned.
 func (l *limiter) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

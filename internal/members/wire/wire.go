@@ -21,11 +21,11 @@ type Options struct {
 	Gone func()
 	// Slow is called when the member took a request and did not answer it.
 	Slow func()
-	// Gate says whether the member may be written to; nil: always.
+	// Gate reports whether the member may be written to; nil: always.
 	Gate Gate
 }
 
-// Gate says whether members may be written to, at the last moment before that.
+// Gate reports whether members may be written to, at the last moment before that.
 type Gate interface {
 	// Member returns a transport that sends writes while that is so.
 	Member(next http.RoundTripper) http.RoundTripper
@@ -75,7 +75,7 @@ func (w *Wire) Lay(config *rest.Config, laid func()) error {
 }
 
 // Now remembers what the wire is made of. The function that it returns acts on an
-// answer if that is the same still, and says whether it is.
+// answer if that is the same still, and reports whether it is.
 func (w *Wire) Now() (still func(act func()) bool) {
 	asked := w.cable.current.Load()
 	return func(act func()) bool { return w.cable.still(asked, act) }

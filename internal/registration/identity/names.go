@@ -128,7 +128,7 @@ func TokenOf(user string, groups []string) (t Token, ok bool) {
 	return t, true
 }
 
-// IsClusterName says whether a cluster may have the name.
+// IsClusterName reports whether a cluster may have the name.
 func IsClusterName(name string) bool {
 	return len(name) <= clusterv1alpha1.ClusterNameMaxLength && len(validation.IsDNS1123Label(name)) == 0
 }
@@ -169,7 +169,7 @@ func ClusterOfRights(name string) (cluster string, ok bool) {
 	return cluster, IsClusterName(cluster)
 }
 
-// IsGenerators says whether a request for Generator's certificate has the name that
+// IsGenerators reports whether a request for Generator's certificate has the name that
 // karmadactl gives it. cluster is the only one that it may be about; empty is any.
 func IsGenerators(request, cluster string) bool {
 	return strings.HasPrefix(request, generatorRequest+cluster)

@@ -98,7 +98,7 @@ func (p *Properties) Beyond(more Properties, whole bool) Properties {
 	return out
 }
 
-// IsZero says whether nothing is said.
+// IsZero reports whether nothing is said.
 func (p *Properties) IsZero() bool {
 	return p.Provider == "" && p.Region == "" && len(p.Zones) == 0 && len(p.Labels) == 0 && len(p.Taints) == 0 && p.ApplyAs == ""
 }

@@ -76,7 +76,7 @@ func parse(content []byte) (*x509.CertificateRequest, error) {
 	return request, nil
 }
 
-// claims says whether a request wants to be an agent's, rightly or not.
+// claims reports whether a request wants to be an agent's, rightly or not.
 func claims(request *x509.CertificateRequest) bool {
 	return slices.Contains(request.Subject.Organization, AgentsGroup) || strings.HasPrefix(request.Subject.CommonName, agentPrefix)
 }

@@ -18,7 +18,7 @@ const claim = "karmada-agent-data"
 // defaultClass marks the StorageClass of claims that name none.
 const defaultClass = "storageclass.kubernetes.io/is-default-class"
 
-// Lasting says whether the member has a StorageClass for claims that name none, so that what
+// Lasting reports whether the member has a StorageClass for claims that name none, so that what
 // the agent knows can outlive its Pod. Who may not read StorageClasses is told no.
 func Lasting(ctx context.Context, member client.Reader) (bool, error) {
 	classes := &storagev1.StorageClassList{}

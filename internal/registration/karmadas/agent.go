@@ -133,7 +133,7 @@ func (a *Agent) cluster() *clusterv1alpha1.Cluster {
 }
 
 // watch begins the watches that the agent's loops live by, and ends them: the first
-// answer says whether it may.
+// answer reports whether it may.
 func (a *Agent) watch(ctx context.Context) error {
 	lists := map[string]client.ObjectList{
 		"clusters":       &clusterv1alpha1.ClusterList{},

@@ -209,7 +209,7 @@ func broadcastJob() kinds.Rules {
 	}
 }
 
-// limited says whether a BroadcastJob runs so many pods at once.
+// limited reports whether a BroadcastJob runs so many pods at once.
 func limited(obj kinds.Object) bool {
 	switch rules.Value(obj.Object, "spec", "parallelism").(type) {
 	case int64, float64:

@@ -25,7 +25,7 @@ type Rules struct {
 	// Retain returns desired without what the member owns of observed, or with
 	// the member's part merged in where a list can only be applied whole.
 	Retain func(desired, observed Object) (Object, error)
-	// Retains says whether Retain would look at the member's object at all; nil
+	// Retains reports whether Retain would look at the member's object at all; nil
 	// means always.
 	Retains func(desired Object) bool
 	// Reflect returns what is reported of the member's status; nil for nothing.

@@ -20,7 +20,7 @@ type Pending struct {
 // Error says who is waited for.
 func (p *Pending) Error() string { return fmt.Sprintf("waits for the answer of %s", p.Of) }
 
-// Awaits says whether err means that an answer is on its way, and when to ask
+// Awaits reports whether err means that an answer is on its way, and when to ask
 // again.
 func Awaits(err error) (after time.Duration, ok bool) {
 	var p *Pending

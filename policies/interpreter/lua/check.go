@@ -13,6 +13,6 @@ var (
 	ErrUndefined = sandbox.ErrUndefined
 )
 
-// Check compiles source and says whether it defines function. Errors: ErrTooLong,
+// Check compiles source and reports whether it defines function. Errors: ErrTooLong,
 // ErrUndefined, or what the compiler says, on one line.
 func Check(source, function string) error { return sandbox.Check(source, function) }

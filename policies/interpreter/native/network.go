@@ -44,7 +44,7 @@ func reflectService(observed kinds.Object) (map[string]any, error) {
 	return rules.Reflect("loadBalancer")(observed)
 }
 
-// serviceHealthy says whether a load balancer has an address; other services
+// serviceHealthy reports whether a load balancer has an address; other services
 // need none.
 func serviceHealthy(obj kinds.Object) (bool, error) {
 	if !balances(obj) {

@@ -104,7 +104,7 @@ func containerStatus(c map[string]any, cluster string, status map[string]any, r 
 	return out
 }
 
-// final says whether a container that has ended is not started again.
+// final reports whether a container that has ended is not started again.
 func final(template kinds.Object, name string, state map[string]any) bool {
 	for _, c := range rules.Objects(template.Object, "spec", "containers") {
 		if c["name"] == name && (c["restartPolicy"] != nil || c["restartPolicyRules"] != nil) {

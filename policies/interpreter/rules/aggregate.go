@@ -125,7 +125,7 @@ func Observe(status map[string]any, r Reports) {
 	}
 }
 
-// Observed says whether every cluster there is reports about the template's latest
+// Observed reports whether every cluster there is reports about the template's latest
 // generation. The reports have to be tracked: see ReflectTracked.
 func Observed(r Reports) bool {
 	for _, p := range r.Parts {

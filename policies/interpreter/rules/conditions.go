@@ -32,7 +32,7 @@ func Condition(conditions []any, conditionType string) map[string]any {
 	return nil
 }
 
-// ConditionTrue says whether the condition of a type is true.
+// ConditionTrue reports whether the condition of a type is true.
 func ConditionTrue(conditions []any, conditionType string) bool {
 	return Text(Condition(conditions, conditionType), "status") == statusTrue
 }

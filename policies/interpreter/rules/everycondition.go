@@ -155,7 +155,7 @@ func agreed(given []map[string]any) string {
 	return message
 }
 
-// judged says whether the condition is about the template's latest generation
+// judged reports whether the condition is about the template's latest generation
 // in every cluster.
 func judged(m Merge, r Reports) bool {
 	for _, p := range r.Parts {

@@ -6,12 +6,12 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// Settled says whether the object's controller has seen its latest spec.
+// Settled reports whether the object's controller has seen its latest spec.
 func Settled(obj kinds.Object) bool {
 	return Number(obj.Object, "status", "observedGeneration") == obj.GetGeneration()
 }
 
-// unsettled says whether the object's controller has seen an older spec only;
+// unsettled reports whether the object's controller has seen an older spec only;
 // those that do not say what they have seen are settled.
 func unsettled(obj kinds.Object) bool {
 	return Value(obj.Object, "status", "observedGeneration") != nil && !Settled(obj)

@@ -33,7 +33,7 @@ func readable(text string) bool {
 	return at < 0 || len(strings.TrimLeft(text[at+1:], "+-0")) <= 2
 }
 
-// quantitiesOK says whether the quantities in a part of an object can be read.
+// quantitiesOK reports whether the quantities in a part of an object can be read.
 func quantitiesOK(x any) error {
 	switch x := x.(type) {
 	case []any:

@@ -71,7 +71,7 @@ func nodeClaim(spec *corev1.PodSpec) *workv1alpha2.NodeClaim {
 	return claim
 }
 
-// ClaimsNothing says whether a claim would let a pod run on any node, and need not be
+// ClaimsNothing reports whether a claim would let a pod run on any node, and need not be
 // there.
 func ClaimsNothing(claim *workv1alpha2.NodeClaim) bool {
 	return (claim.HardNodeAffinity == nil || len(claim.HardNodeAffinity.NodeSelectorTerms) == 0) &&

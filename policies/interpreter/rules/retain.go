@@ -33,13 +33,13 @@ func RetainReplicas(desired, observed kinds.Object) (kinds.Object, error) {
 	return DropChanged("spec", "replicas")(desired, observed)
 }
 
-// RetainsReplicas says whether the template's label asks to keep the member's
+// RetainsReplicas reports whether the template's label asks to keep the member's
 // replicas.
 func RetainsReplicas(desired kinds.Object) bool {
 	return desired.GetLabels()[workv1alpha2.RetainReplicasLabel] == workv1alpha2.RetainReplicasValue
 }
 
-// ForcesReplicas says whether the template's label asks not to keep the
+// ForcesReplicas reports whether the template's label asks not to keep the
 // member's replicas, whatever scales them there.
 func ForcesReplicas(desired kinds.Object) bool {
 	return desired.GetLabels()[workv1alpha2.RetainReplicasLabel] == "false"
@@ -49,7 +49,7 @@ func ForcesReplicas(desired kinds.Object) bool {
 // them: a number that somebody typed in is no autoscaler's.
 var people = []string{"kubectl", "oc", "k9s", "Lens", "Mozilla", "curl"}
 
-// Scaled says whether spec.replicas of a member's object belongs to something
+// Scaled reports whether spec.replicas of a member's object belongs to something
 // that scales it there: it was last set through the subresource for that, and
 // not by a person. The object has to have its managed fields.
 func Scaled(observed kinds.Object) bool {
@@ -67,7 +67,7 @@ func isPerson(manager string) bool {
 // Manager is the name under which objects are applied to members.
 const Manager = "flotilla"
 
-// Applied says whether a field of a member's object is one that was applied
+// Applied reports whether a field of a member's object is one that was applied
 // from here. The path is that of managed fields, such as f:spec, f:replicas.
 // The object has to have its managed fields.
 func Applied(observed kinds.Object, path ...string) bool {

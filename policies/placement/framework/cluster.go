@@ -51,7 +51,7 @@ func NewCluster(c *clusterv1alpha1.Cluster) *Cluster {
 	return out
 }
 
-// API says whether c serves the kind, or is about to.
+// API reports whether c serves the kind, or is about to.
 func (c *Cluster) API(apiVersion, kind string) clusterv1alpha1.APIEnablementStatus {
 	for i := range c.Status.APIEnablements {
 		group := &c.Status.APIEnablements[i]

@@ -61,7 +61,7 @@ func (r *Request) Ready() {
 	}
 }
 
-// Targets says whether the binding is placed on the cluster already.
+// Targets reports whether the binding is placed on the cluster already.
 func (r *Request) Targets(cluster string) bool {
 	if r.targets != nil {
 		_, ok := r.targets[cluster]

@@ -53,7 +53,7 @@ func (g Grouping) AppendValues(dst []string, c *Cluster) []string {
 	return append(dst, v)
 }
 
-// Has says whether c is in any group.
+// Has reports whether c is in any group.
 func (g Grouping) Has(c *Cluster) bool {
 	if g.Field == policyv1alpha1.SpreadByFieldZone {
 		return len(selector.Zones(c.Cluster)) > 0

@@ -42,10 +42,10 @@ func (p Peers) Index() PeerIndex {
 	return x
 }
 
-// Together says whether every binding to be with runs on the cluster.
+// Together reports whether every binding to be with runs on the cluster.
 func (x PeerIndex) Together(cluster string) bool { return x.affinity[cluster] == x.bindings }
 
-// Apart says whether no binding to be apart from runs on the cluster.
+// Apart reports whether no binding to be apart from runs on the cluster.
 func (x PeerIndex) Apart(cluster string) bool {
 	_, there := x.anti[cluster]
 	return !there

@@ -44,19 +44,19 @@ func Assign(in Input, s *policyv1alpha1.ReplicaSchedulingStrategy) ([]workv1alph
 	return out, nil
 }
 
-// Static says whether the strategy divides by fixed weights, for which the
+// Static reports whether the strategy divides by fixed weights, for which the
 // room of clusters does not matter.
 func Static(s *policyv1alpha1.ReplicaSchedulingStrategy) bool {
 	return !Duplicates(s) && s.ReplicaDivisionPreference == policyv1alpha1.ReplicaDivisionPreferenceWeighted &&
 		(s.WeightPreference == nil || s.WeightPreference.DynamicWeight == "")
 }
 
-// Duplicates says whether every cluster gets all replicas.
+// Duplicates reports whether every cluster gets all replicas.
 func Duplicates(s *policyv1alpha1.ReplicaSchedulingStrategy) bool {
 	return s == nil || s.ReplicaSchedulingType == policyv1alpha1.ReplicaSchedulingTypeDuplicated
 }
 
-// Overflows says whether the strategy looks at room, so that what does not fit
+// Overflows reports whether the strategy looks at room, so that what does not fit
 // into an affinity goes to its overflow affinities.
 func Overflows(s *policyv1alpha1.ReplicaSchedulingStrategy) bool {
 	return !Duplicates(s) && !Static(s)

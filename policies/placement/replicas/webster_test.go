@@ -86,7 +86,7 @@ func plain(total int64, weights []int64, order replicas.Order) []int32 {
 	return counts
 }
 
-// beats says whether the later of two shares is served before the earlier one.
+// beats reports whether the later of two shares is served before the earlier one.
 func beats(w int64, n int32, bestWeight int64, bestCount int32, order replicas.Order) bool {
 	mine, theirs := w*(2*int64(bestCount)+1), bestWeight*(2*int64(n)+1)
 	if mine != theirs {

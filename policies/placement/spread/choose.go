@@ -73,7 +73,7 @@ func (f *field) mostRoom() int64 {
 	return room(all[:min(len(all), f.rules.clusters.most)])
 }
 
-// byFirst chooses by the first dimension alone, and says whether the others are
+// byFirst chooses by the first dimension alone, and reports whether the others are
 // satisfied by that.
 func (f *field) byFirst() ([]framework.Candidate, bool) {
 	if len(f.rules.dimensions) == 1 {

@@ -38,7 +38,7 @@ func (f *field) search(need int64) *search {
 	return s
 }
 
-// admits says whether the cell may be added to the path.
+// admits reports whether the cell may be added to the path.
 func (s *search) admits(i int) bool {
 	if s.clusters >= s.f.rules.clusters.most {
 		return false
@@ -57,7 +57,7 @@ func (s *search) admits(i int) bool {
 	return true
 }
 
-// covers says whether all groups of the cell are those of the path anyway.
+// covers reports whether all groups of the cell are those of the path anyway.
 func (s *search) covers(i int) bool {
 	for d, groups := range s.f.cells[i].groups {
 		for _, g := range groups {

@@ -45,12 +45,12 @@ func Select(in Input) ([]framework.Candidate, error) {
 	return selectGroups(in, r)
 }
 
-// Counts says whether spread constraints have any influence on the placement.
+// Counts reports whether spread constraints have any influence on the placement.
 func Counts(p *policyv1alpha1.Placement) bool {
 	return len(p.SpreadConstraints) > 0 && !replicas.Static(p.ReplicaScheduling)
 }
 
-// divides says whether the chosen clusters must have room for all together.
+// divides reports whether the chosen clusters must have room for all together.
 func (in *Input) divides() bool {
 	return in.Amount > 0 && !replicas.Duplicates(in.Placement.ReplicaScheduling)
 }

@@ -82,7 +82,7 @@ func Cron(a *autoscalingv1alpha1.CronFederatedHPA) (field.ErrorList, []string) {
 	return errs, warnings
 }
 
-// zoned says whether a schedule begins with a time zone.
+// zoned reports whether a schedule begins with a time zone.
 func zoned(schedule string) bool {
 	return strings.HasPrefix(schedule, "TZ=") || strings.HasPrefix(schedule, "CRON_TZ=")
 }

@@ -63,7 +63,7 @@ func (r *Refusal) Error() string {
 // Unwrap returns what the member said, or why nobody was asked.
 func (r *Refusal) Unwrap() error { return r.err }
 
-// Passes says whether the right may be on its way.
+// Passes reports whether the right may be on its way.
 func (r *Refusal) Passes() bool { return r.account != "" }
 
 // Lack is the right that is missing.

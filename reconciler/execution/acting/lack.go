@@ -25,7 +25,7 @@ func lackOf(who author.Account, group, namespace string) Lack {
 	return Lack{group: group, namespace: namespace, who: strings.Join(append([]string{who.User}, who.Groups...), "\n")}
 }
 
-// BoundIn says whether subjects that are bound in a namespace, or with none everywhere,
+// BoundIn reports whether subjects that are bound in a namespace, or with none everywhere,
 // are who lacks the right, and where.
 func (l Lack) BoundIn(namespace string, subjects []rbacv1.Subject) bool {
 	if namespace != "" && namespace != l.namespace {
@@ -38,7 +38,7 @@ func (l Lack) BoundIn(namespace string, subjects []rbacv1.Subject) bool {
 	})
 }
 
-// GivenIn says whether rules of a Role of a namespace, or with none of a ClusterRole,
+// GivenIn reports whether rules of a Role of a namespace, or with none of a ClusterRole,
 // may be what is lacking, to whomever they are bound.
 func (l Lack) GivenIn(namespace string, rules []rbacv1.PolicyRule) bool {
 	if namespace != "" && namespace != l.namespace {

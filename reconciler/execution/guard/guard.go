@@ -50,7 +50,7 @@ func (r *Refusal) Error() string {
 // Unwrap returns why nobody knows what is there; nil if it is known.
 func (r *Refusal) Unwrap() error { return r.err }
 
-// Allowed says whether whoever deletes has said that all may go with it.
+// Allowed reports whether whoever deletes has said that all may go with it.
 func Allowed(obj metav1.Object) bool {
 	return obj.GetAnnotations()[workv1alpha2.AllowCascadeAnnotation] == "true"
 }
@@ -89,7 +89,7 @@ type Removal struct {
 	Leaving bool
 }
 
-// holdsOthers says whether objects of a kind hold those of others.
+// holdsOthers reports whether objects of a kind hold those of others.
 func holdsOthers(kind schema.GroupKind) bool {
 	return kind == schema.GroupKind{Kind: "Namespace"} || kind == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 }
@@ -116,7 +116,7 @@ func (g *Guard) Judge(ctx context.Context, edge any, r *Removal) error {
 	return &Refusal{title: r.Title, contents: cascade.Describe(found)}
 }
 
-// leaves says whether an object in a member is this hub's, and goes: its Work, which
+// leaves reports whether an object in a member is this hub's, and goes: its Work, which
 // is there and does not leave it in place, is being deleted, or the whole cluster
 // leaves. Names alone are no evidence, and an object without a Work is an orphan, which
 // stays until somebody says otherwise.

@@ -114,7 +114,7 @@ func (p *Pace) Why(key client.ObjectKey, ordinal int) error {
 	return ErrPaused
 }
 
-// Tells says whether an Event is due: the last one is a while ago.
+// Tells reports whether an Event is due: the last one is a while ago.
 func (p *Pace) Tells(key client.ObjectKey) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -26,7 +26,7 @@ import (
 type Parting struct {
 	hub   client.Client
 	wrote *echo.Echo[*workv1alpha1.Work]
-	// knows says whether bindings can be read here.
+	// knows reports whether bindings can be read here.
 	knows bool
 }
 
@@ -87,7 +87,7 @@ func (p Parting) As(ctx context.Context, work *workv1alpha1.Work) (as *workv1alp
 	return &parting, true, !p.wrote.Ended(work), nil
 }
 
-// Stays says whether a Work is to stay: neither it nor its binding is being deleted.
+// Stays reports whether a Work is to stay: neither it nor its binding is being deleted.
 func (p Parting) Stays(ctx context.Context, work *workv1alpha1.Work) bool {
 	as, _, _, err := p.As(ctx, work)
 	return err == nil && as.DeletionTimestamp.IsZero()

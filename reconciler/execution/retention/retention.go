@@ -23,7 +23,7 @@ import (
 
 // Retainer decides which fields of a manifest are left to the member.
 type Retainer interface {
-	// Retains says whether Retain needs the object as it stands in the member.
+	// Retains reports whether Retain needs the object as it stands in the member.
 	Retains(desired *unstructured.Unstructured) bool
 	// Retain returns what is applied: desired without the fields that are the
 	// member's.
@@ -45,7 +45,7 @@ func (f *Fault) Unwrap() error { return f.err }
 
 // Member is what is asked of a member cluster.
 type Member interface {
-	// Autoscaled says whether something scales an object there.
+	// Autoscaled reports whether something scales an object there.
 	Autoscaled(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (bool, error)
 }
 
@@ -83,7 +83,7 @@ func name(obj *unstructured.Unstructured) string {
 	return obj.GetNamespace() + "/" + obj.GetName()
 }
 
-// Looks says whether a manifest can only be sent once it is known what stands.
+// Looks reports whether a manifest can only be sent once it is known what stands.
 // There is what the watch knows of its object, and nil if it knows of none;
 // sentBefore says that there may be one all the same, and left that its replicas
 // were left to the member before.
@@ -97,7 +97,7 @@ func (r Retention) Looks(desired *unstructured.Unstructured, there *members.Obse
 	return leavesReplicas(desired) && (sentBefore || there != nil && (left || there.Scaled))
 }
 
-// leavesReplicas says whether a manifest asks for a number of replicas that
+// leavesReplicas reports whether a manifest asks for a number of replicas that
 // something in the member may set.
 func leavesReplicas(desired *unstructured.Unstructured) bool {
 	_, asks := replicas(desired)

@@ -21,7 +21,7 @@ type definitions struct {
 	served map[schema.GroupKind]map[string]bool
 }
 
-// serves says whether the definition of the kind serves the version. Known is
+// serves reports whether the definition of the kind serves the version. Known is
 // false for kinds without a definition.
 func (d *definitions) serves(gvk schema.GroupVersionKind) (served, known bool) {
 	d.mu.RLock()

@@ -261,7 +261,7 @@ func (w *watch) handler(gvk schema.GroupVersionKind, listeners []Listener) tools
 // bookkeeping are the metadata fields that the server changes by itself.
 var bookkeeping = []string{"resourceVersion", "generation", "managedFields", "selfLink"}
 
-// sameContent says whether two versions of a template differ in nothing but
+// sameContent reports whether two versions of a template differ in nothing but
 // their status and the server's bookkeeping.
 func sameContent(a, b *unstructured.Unstructured) bool {
 	return equality.Semantic.DeepEqual(content(a), content(b)) && equality.Semantic.DeepEqual(metadata(a), metadata(b))

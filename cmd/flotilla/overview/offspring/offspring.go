@@ -31,7 +31,7 @@ type Family struct {
 // Below are the kinds that objects of a kind own, in the order of ownership.
 func Below(kind string) []string { return chains[kind] }
 
-// Has says whether there may be Pods below an object of the kind.
+// Has reports whether there may be Pods below an object of the kind.
 func Has(kind string) bool { return kind == "Pod" || chains[kind] != nil }
 
 // Of returns what the object owns. Of a kind that owns nothing it is the object alone. What

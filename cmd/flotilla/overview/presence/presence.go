@@ -1,4 +1,4 @@
-// Package presence says whether what somebody names is on a server, so that a typo does
+// Package presence reports whether what somebody names is on a server, so that a typo does
 // not look like quiet.
 //
 // In go a server and a name; out comes whether it is there. Who may not know, or is not
@@ -17,7 +17,7 @@ import (
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 )
 
-// Namespace says whether the namespace may be on the server; the empty name stands for all
+// Namespace reports whether the namespace may be on the server; the empty name stands for all
 // of them, and always is.
 func Namespace(ctx context.Context, set kubernetes.Interface, name string) bool {
 	if name == "" {
@@ -27,7 +27,7 @@ func Namespace(ctx context.Context, set kubernetes.Interface, name string) bool 
 	return !apierrors.IsNotFound(err)
 }
 
-// Object says whether an object may be on the server. Word is its kind as people write
+// Object reports whether an object may be on the server. Word is its kind as people write
 // it; one that the server does not serve has no objects there.
 func Object(ctx context.Context, server cmdutil.Factory, word, namespace, name string) bool {
 	mapper, err := server.ToRESTMapper()

@@ -96,7 +96,7 @@ type Filter struct {
 	Objects map[string]bool
 }
 
-// Has says whether an entry is meant.
+// Has reports whether an entry is meant.
 func (f Filter) Has(e Entry) bool {
 	if len(f.Types) > 0 && !slices.ContainsFunc(f.Types, func(t string) bool { return strings.EqualFold(t, e.Type) }) {
 		return false

@@ -210,7 +210,7 @@ an older backup.`,
 	return resume
 }
 
-// seen says whether the loop has looked at the object as it is now.
+// seen reports whether the loop has looked at the object as it is now.
 func seen(obj client.Object, p progress) bool {
 	ready := apimeta.FindStatusCondition(p.conditions, "Ready")
 	return ready != nil && ready.ObservedGeneration == obj.GetGeneration()

@@ -172,7 +172,7 @@ func (w *waiting) watch(ctx context.Context) (ended bool, err error) {
 	}
 }
 
-// judge says whether the wait is over, and how it ended.
+// judge reports whether the wait is over, and how it ended.
 func (w *waiting) judge(now client.Object) (ended bool, err error) {
 	p := w.what.read(now)
 	if p.suspended {

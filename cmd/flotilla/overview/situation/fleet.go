@@ -74,7 +74,7 @@ func (f Fleet) Unjudged() []string {
 	return slices.DeleteFunc(slices.Clone(f.Unread), func(what string) bool { return what == Clusters })
 }
 
-// nothing says whether there is no source, Kustomization or template.
+// nothing reports whether there is no source, Kustomization or template.
 func (f Fleet) nothing() bool { return len(f.Sources)+len(f.Kustomizations)+f.Templates.Total == 0 }
 
 // Count says how many of something there are, and how many are ready.

@@ -46,7 +46,7 @@ func (m *missers) take(p policyv1alpha1.Policy, notes []Note, at int) {
 }
 
 // hint has the notes say which of the objects that no policy carries the policies may mean.
-// bound says whether an object has a binding.
+// bound reports whether an object has a binding.
 func (m missers) hint(notes []Note, victims []inventory.ID, bound func(inventory.ID) bool) {
 	for _, p := range m {
 		written, meant := p.means(victims, bound)

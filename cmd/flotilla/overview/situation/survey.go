@@ -81,7 +81,7 @@ func (s *Survey) Unread(what string) {
 	s.blind = s.blind || what == Clusters
 }
 
-// Nothing says whether no source, Kustomization or template was seen.
+// Nothing reports whether no source, Kustomization or template was seen.
 func (s *Survey) Nothing() bool { return s.fleet.nothing() }
 
 // Namespaces are those in which there may be templates that count, sorted; one
@@ -102,7 +102,7 @@ func (s *Survey) Namespaces() []string {
 	return slices.Compact(out)
 }
 
-// counts says whether a template is one that this is about.
+// counts reports whether a template is one that this is about.
 func (s *Survey) counts(id inventory.ID) bool {
 	if s.within == "" || id.Namespace == s.within {
 		return true

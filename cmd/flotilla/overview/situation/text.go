@@ -58,7 +58,7 @@ func (f Fleet) Text(w io.Writer, opts TextOptions) error {
 	return err
 }
 
-// isNamespaced says whether what may not be read may be so in one namespace.
+// isNamespaced reports whether what may not be read may be so in one namespace.
 func isNamespaced(unread string) bool {
 	return slices.Contains([]string{"GitRepositories", "Kustomizations", "PropagationPolicies", "ResourceBindings", "workloads"}, unread)
 }

@@ -114,12 +114,12 @@ func notebookGrade(obj kinds.Object) words.Grade {
 	}
 }
 
-// stopped says whether the notebook was stopped in its dashboard, which notes
+// stopped reports whether the notebook was stopped in its dashboard, which notes
 // down when.
 func stopped(obj kinds.Object) bool { return obj.GetAnnotations()["kubeflow-resource-stopped"] != "" }
 
 // notebookState shows the container that is furthest from running. Of a notebook
-// in several clusters, unless it was stopped, it says whether it runs in all of them.
+// in several clusters, unless it was stopped, it reports whether it runs in all of them.
 func notebookState(status map[string]any, r rules.Reports) {
 	delete(status, "containerState")
 	if len(r.Parts) < 2 || stopped(r.Template) {

@@ -56,7 +56,7 @@ func Standing(paths ...[]string) func(kinds.Object) bool {
 	}
 }
 
-// foreign says whether the field at a path belongs to somebody but us; an object
+// foreign reports whether the field at a path belongs to somebody but us; an object
 // that does not say whom its fields belong to may be anybody's.
 func foreign(observed kinds.Object, path []string) bool {
 	managers := observed.GetManagedFields()

@@ -301,7 +301,7 @@ func (m *Matcher) classEnd(p int) int {
 	}
 }
 
-// single says whether the byte at s matches the class from p to end.
+// single reports whether the byte at s matches the class from p to end.
 func (m *Matcher) single(s, p, end int) bool {
 	if s >= len(m.Text) {
 		return false
@@ -319,7 +319,7 @@ func (m *Matcher) single(s, p, end int) bool {
 	}
 }
 
-// set says whether c is in the set that begins at p and whose bracket is at end.
+// set reports whether c is in the set that begins at p and whose bracket is at end.
 func (m *Matcher) set(c byte, p, end int) bool {
 	p++
 	in := true
@@ -349,7 +349,7 @@ func (m *Matcher) set(c byte, p, end int) bool {
 	return !in
 }
 
-// inClass says whether c is in the class of a letter; an upper one is its
+// inClass reports whether c is in the class of a letter; an upper one is its
 // opposite, and what is no class is itself.
 func inClass(c, class byte) bool {
 	var in bool

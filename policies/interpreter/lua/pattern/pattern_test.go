@@ -87,7 +87,7 @@ func FuzzPattern(f *testing.F) {
 	})
 }
 
-// comparable says whether both matchers read a pattern in the same way.
+// comparable reports whether both matchers read a pattern in the same way.
 func comparable(pattern string) bool {
 	body := strings.TrimPrefix(pattern, "^")
 	for i := 0; i < len(body); i++ {

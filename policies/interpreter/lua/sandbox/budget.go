@@ -49,7 +49,7 @@ func (b *budget) reset() {
 	}
 }
 
-// spend takes from the budget, and says whether there is enough.
+// spend takes from the budget, and reports whether there is enough.
 func (b *budget) spend(steps, bytes int64) bool {
 	b.steps += steps
 	b.bytes += bytes
@@ -59,7 +59,7 @@ func (b *budget) spend(steps, bytes int64) bool {
 	return b.check()
 }
 
-// check says whether all budgets hold, and sets when to check again.
+// check reports whether all budgets hold, and sets when to check again.
 func (b *budget) check() bool {
 	switch {
 	case b.stopped != nil:

@@ -21,7 +21,7 @@ var (
 	ErrUndefined = errors.New("the function is not defined")
 )
 
-// Check compiles source and says whether it defines function. Errors: ErrTooLong,
+// Check compiles source and reports whether it defines function. Errors: ErrTooLong,
 // ErrUndefined, or what the compiler says, on one line.
 func Check(source, function string) error {
 	chunk, _, err := chunkOf("script", source)
@@ -35,7 +35,7 @@ func Check(source, function string) error {
 	}
 }
 
-// defines says whether a statement gives a global of the name a value.
+// defines reports whether a statement gives a global of the name a value.
 func defines(s ast.Stmt, name string) bool {
 	is := func(e ast.Expr) bool {
 		ident, ok := e.(*ast.IdentExpr)

@@ -30,7 +30,7 @@ type meter struct {
 }
 
 // prepay takes from the budget what the next instruction costs beyond one step,
-// and says whether there is enough. It knows every instruction that can do more
+// and reports whether there is enough. It knows every instruction that can do more
 // than a fixed amount of work.
 func (m *meter) prepay() bool {
 	fn, pc, base := current(m.state)
