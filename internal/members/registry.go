@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/flotilla-io/flotilla/internal/crew"
 	"github.com/flotilla-io/flotilla/internal/members/wire"
+	"github.com/flotilla-io/flotilla/internal/taskgroup"
 	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
@@ -65,7 +65,7 @@ type Handler interface {
 // Registry holds the members by their cluster's name.
 type Registry struct {
 	options Options
-	crew    *crew.Crew
+	tasks   *taskgroup.Group
 
 	mu       sync.RWMutex
 	members  map[string]*entry
@@ -75,7 +75,7 @@ type Registry struct {
 type entry struct {
 	member *Member
 	print  targetPrint
-	hand   *crew.Hand
+	task   *taskgroup.Task
 }
 
 // New returns a registry without members.
@@ -86,7 +86,7 @@ func New(o Options) *Registry {
 	if o.RequestTimeout == 0 {
 		o.RequestTimeout = defaultTimeout
 	}
-	return &Registry{options: o, crew: crew.New(), members: map[string]*entry{}}
+	return &Registry{options: o, tasks: taskgroup.New(), members: map[string]*entry{}}
 }
 
 // Handle adds one who is told what happens in members. It is called before the
@@ -99,7 +99,7 @@ func (r *Registry) Handle(h Handler) {
 
 // Start runs the members' watches until ctx ends.
 func (r *Registry) Start(ctx context.Context) error {
-	r.crew.Run(ctx)
+	r.tasks.Run(ctx)
 	return nil
 }
 
@@ -135,9 +135,9 @@ func (r *Registry) Connect(target Target) (*Member, error) {
 	}
 	if ok {
 		member.sight.Succeed(old.member.sight)
-		old.hand.Stop()
+		old.task.Stop()
 	}
-	r.members[target.Name] = &entry{member: member, print: is, hand: r.crew.Join(member.run)}
+	r.members[target.Name] = &entry{member: member, print: is, task: r.tasks.Go(member.run)}
 	return member, nil
 }
 
@@ -146,7 +146,7 @@ func (r *Registry) Disconnect(cluster string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if old, ok := r.members[cluster]; ok {
-		old.hand.Stop()
+		old.task.Stop()
 		delete(r.members, cluster)
 	}
 }

@@ -28,10 +28,10 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/crew"
 	"github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/taskgroup"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
 )
@@ -132,7 +132,7 @@ type Reconciler struct {
 	registry *members.Registry
 	recorder Recorder
 	options  Options
-	crew     *crew.Crew
+	tasks    *taskgroup.Group
 	wrote    *echo.Echo[*clusterv1alpha1.Cluster]
 	pulses   *pulses
 	// Presence knows which clusters are there.
@@ -156,7 +156,7 @@ func New(hub client.Client, live client.Reader, registry *members.Registry, reco
 		registry: registry,
 		recorder: recorder,
 		options:  o,
-		crew:     crew.New(),
+		tasks:    taskgroup.New(),
 		wrote:    echo.New[*clusterv1alpha1.Cluster](o.Clock),
 		pulses:   newPulses(o.Clock),
 		posts:    map[string]*post{},
@@ -197,7 +197,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		return fmt.Errorf("register the cluster loop: %w", err)
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		r.crew.Run(ctx)
+		r.tasks.Run(ctx)
 		return nil
 	}))
 }

@@ -14,15 +14,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
-	"github.com/flotilla-io/flotilla/internal/crew"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/taskgroup"
 )
 
 // post is where one member is watched from.
 type post struct {
 	member     *members.Member
-	hand       *crew.Hand
+	task       *taskgroup.Task
 	sums       *summary
 	uid        types.UID // of the Cluster that the connection was made for
 	generation int64     // of the same
@@ -116,7 +116,7 @@ func (r *Reconciler) station(ctx context.Context, s *state, target members.Targe
 		return nil
 	}
 	if p != nil {
-		p.hand.Stop()
+		p.task.Stop()
 	}
 	next := &post{
 		member: member, sums: &summary{},
@@ -124,7 +124,7 @@ func (r *Reconciler) station(ctx context.Context, s *state, target members.Targe
 	}
 	next.sums.countBy(r.options.models(s.cluster))
 	r.posts[s.cluster.Name] = next
-	next.hand = r.crew.Join(r.observer(member, next.sums, s.cluster, func(o observation) { r.saw(next, o) }).run)
+	next.task = r.tasks.Go(r.observer(member, next.sums, s.cluster, func(o observation) { r.saw(next, o) }).run)
 	log.FromContext(ctx).Info("Watching a member", "endpoint", target.Config.Host)
 	return nil
 }
@@ -160,7 +160,7 @@ func (r *Reconciler) dismiss(cluster string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p := r.posts[cluster]; p != nil {
-		p.hand.Stop()
+		p.task.Stop()
 		delete(r.posts, cluster)
 	}
 	r.registry.Disconnect(cluster)

@@ -21,8 +21,8 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/crew"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/taskgroup"
 	"github.com/flotilla-io/flotilla/policies/access"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/reconciler/echo"
@@ -96,7 +96,7 @@ type Reconciler struct {
 	retention retention.Retention
 	recorder  Recorder
 	options   Options
-	crew      *crew.Crew
+	tasks     *taskgroup.Group
 	drifts    *prometheus.CounterVec // by cluster, kind and what was done
 	wrote     *echo.Echo[*workv1alpha1.Work]
 	parting   parting.Parting
@@ -120,7 +120,7 @@ func New(hub client.Client, registry *members.Registry, retainer retention.Retai
 		retention: retention.Retention{Retainer: retainer},
 		recorder:  recorder,
 		options:   defaults(o),
-		crew:      crew.New(),
+		tasks:     taskgroup.New(),
 		drifts:    driftCounter(),
 		lanes:     map[string]*lane{},
 	}
@@ -157,7 +157,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		if r.options.Serves == nil {
 			r.open(ctx, "")
 		}
-		r.crew.Run(ctx)
+		r.tasks.Run(ctx)
 		return nil
 	}))
 }

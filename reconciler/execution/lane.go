@@ -17,8 +17,8 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/crew"
 	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/taskgroup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
@@ -28,7 +28,7 @@ import (
 type lane struct {
 	*Reconciler
 	cluster string // empty: Works whose Cluster is gone
-	hand    *crew.Hand
+	task    *taskgroup.Task
 	line    *line.Line
 	ledger  *ledger
 	pace    *pace.Pace
@@ -61,7 +61,7 @@ func (r *Reconciler) open(ctx context.Context, cluster string) {
 		return
 	}
 	r.lanes[cluster] = l
-	l.hand = r.crew.Join(func(ctx context.Context) {
+	l.task = r.tasks.Go(func(ctx context.Context) {
 		if err := workers.Start(ctx); err != nil {
 			log.FromContext(ctx).Error(err, "run a lane", "cluster", cluster)
 		}
@@ -103,7 +103,7 @@ func (r *Reconciler) close(cluster string) {
 	defer r.mu.Unlock()
 	if l := r.lanes[cluster]; l != nil {
 		delete(r.lanes, cluster)
-		l.hand.Stop()
+		l.task.Stop()
 		r.drifts.DeletePartialMatch(prometheus.Labels{"cluster": cluster})
 	}
 }

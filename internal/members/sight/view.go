@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/flotilla-io/flotilla/internal/crew"
+	"github.com/flotilla-io/flotilla/internal/taskgroup"
 )
 
 // Options say which member is looked at, and who is told. All are required.
@@ -37,7 +37,7 @@ type Options struct {
 // View is what is seen of one member's objects.
 type View struct {
 	options Options
-	crew    *crew.Crew
+	tasks   *taskgroup.Group
 	kinds   *catalogue
 	later   *later
 
@@ -48,15 +48,15 @@ type View struct {
 // New returns a view that watches nothing yet. It sends nothing.
 func New(o Options) *View {
 	v := &View{
-		options: o, crew: crew.New(), kinds: newCatalogue(o.Discovery), later: newLater(o.Interpreter, o.Clock),
+		options: o, tasks: taskgroup.New(), kinds: newCatalogue(o.Discovery), later: newLater(o.Interpreter, o.Clock),
 		watches: map[schema.GroupVersionKind]*kindWatch{},
 	}
-	v.crew.Join(v.later.run)
+	v.tasks.Go(v.later.run)
 	return v
 }
 
 // Run keeps the watches going until ctx ends.
-func (v *View) Run(ctx context.Context) { v.crew.Run(ctx) }
+func (v *View) Run(ctx context.Context) { v.tasks.Run(ctx) }
 
 // Read returns what the watch of a kind knows about one object, and starts that
 // watch where there is none.
@@ -181,6 +181,6 @@ func (v *View) watchAfter(gvk schema.GroupVersionKind, before []any) *kindWatch 
 		late:        map[types.NamespacedName]*Observed{},
 	}
 	v.watches[gvk] = w
-	v.crew.Join(w.run)
+	v.tasks.Go(w.run)
 	return w
 }

@@ -1,4 +1,4 @@
-package crew_test
+package taskgroup_test
 
 import (
 	"context"
@@ -6,10 +6,10 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/flotilla-io/flotilla/internal/crew"
+	"github.com/flotilla-io/flotilla/internal/taskgroup"
 )
 
-func TestCrew(t *testing.T) {
+func TestGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var running atomic.Int32
@@ -19,17 +19,17 @@ func TestCrew(t *testing.T) {
 			<-ctx.Done()
 		}
 
-		c := crew.New()
-		early := c.Join(work)
+		g := taskgroup.New()
+		early := g.Go(work)
 		returned := make(chan struct{})
 		go func() {
 			defer close(returned)
-			c.Run(ctx)
+			g.Run(ctx)
 		}()
-		c.Join(work)
+		g.Go(work)
 		synctest.Wait()
 		if got := running.Load(); got != 2 {
-			t.Fatalf("running = %d, want those who joined before and after the start", got)
+			t.Fatalf("running = %d, want those that were added before and after the start", got)
 		}
 
 		early.Stop()
