@@ -21,7 +21,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/lexicon"
+	"github.com/flotilla-io/flotilla/controlplane/aggregated/intern"
 )
 
 // Kinds are the kinds that the package knows, ready to be installed in a server.
@@ -66,7 +66,7 @@ func NewKinds(opts Options) *Kinds {
 	return &Kinds{
 		Scheme:       scheme,
 		Codecs:       withoutProtobuf{codecs},
-		StorageCodec: lean{codecs.LegacyCodec(clusterv1alpha1.GroupVersion, workv1alpha2.GroupVersion, workv1alpha1.GroupVersion), lexicon.New()},
+		StorageCodec: lean{codecs.LegacyCodec(clusterv1alpha1.GroupVersion, workv1alpha2.GroupVersion, workv1alpha1.GroupVersion), intern.New()},
 		parameters:   runtime.NewParameterCodec(scheme),
 		opts:         opts,
 	}

@@ -7,14 +7,14 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/lexicon"
+	"github.com/flotilla-io/flotilla/controlplane/aggregated/intern"
 )
 
 // lean is a codec of the store. The server keeps every object that it decodes in
 // memory: what nearly all objects of a kind have in common they hold once.
 type lean struct {
 	runtime.Codec
-	words *lexicon.Lexicon
+	strings *intern.Pool
 }
 
 // Decode reads an object.
@@ -46,48 +46,48 @@ var fewValues = []string{
 }
 
 func (c lean) metadata(m *metav1.ObjectMeta) {
-	m.Namespace = lexicon.Text(c.words, m.Namespace)
-	lexicon.Keys(c.words, m.Labels)
-	lexicon.Keys(c.words, m.Annotations)
+	m.Namespace = intern.String(c.strings, m.Namespace)
+	intern.Keys(c.strings, m.Labels)
+	intern.Keys(c.strings, m.Annotations)
 	for _, key := range fewValues {
 		if value, ok := m.Annotations[key]; ok {
-			m.Annotations[key] = lexicon.Text(c.words, value)
+			m.Annotations[key] = intern.String(c.strings, value)
 		}
 	}
 	for i, finalizer := range m.Finalizers {
-		m.Finalizers[i] = lexicon.Text(c.words, finalizer)
+		m.Finalizers[i] = intern.String(c.strings, finalizer)
 	}
 }
 
 func (c lean) conditions(all []metav1.Condition) {
 	for i := range all {
 		condition := &all[i]
-		condition.Type = lexicon.Text(c.words, condition.Type)
-		condition.Status = lexicon.Text(c.words, condition.Status)
-		condition.Reason = lexicon.Text(c.words, condition.Reason)
-		condition.Message = lexicon.Text(c.words, condition.Message)
+		condition.Type = intern.String(c.strings, condition.Type)
+		condition.Status = intern.String(c.strings, condition.Status)
+		condition.Reason = intern.String(c.strings, condition.Reason)
+		condition.Message = intern.String(c.strings, condition.Message)
 	}
 }
 
 func (c lean) manifest(m *workv1alpha1.ManifestStatus) {
 	id := &m.Identifier
-	id.Group, id.Version = lexicon.Text(c.words, id.Group), lexicon.Text(c.words, id.Version)
-	id.Kind, id.Resource = lexicon.Text(c.words, id.Kind), lexicon.Text(c.words, id.Resource)
-	id.Namespace = lexicon.Text(c.words, id.Namespace)
-	m.Health = lexicon.Text(c.words, m.Health)
+	id.Group, id.Version = intern.String(c.strings, id.Group), intern.String(c.strings, id.Version)
+	id.Kind, id.Resource = intern.String(c.strings, id.Kind), intern.String(c.strings, id.Resource)
+	id.Namespace = intern.String(c.strings, id.Namespace)
+	m.Health = intern.String(c.strings, m.Health)
 }
 
 func (c lean) binding(b workv1alpha2.Binding) {
 	spec, status := b.BindingSpec(), b.BindingStatus()
 	ref := &spec.Resource
-	ref.APIVersion, ref.Kind, ref.Namespace = lexicon.Text(c.words, ref.APIVersion), lexicon.Text(c.words, ref.Kind), lexicon.Text(c.words, ref.Namespace)
+	ref.APIVersion, ref.Kind, ref.Namespace = intern.String(c.strings, ref.APIVersion), intern.String(c.strings, ref.Kind), intern.String(c.strings, ref.Namespace)
 	for i := range spec.Clusters {
-		spec.Clusters[i].Name = lexicon.Text(c.words, spec.Clusters[i].Name)
+		spec.Clusters[i].Name = intern.String(c.strings, spec.Clusters[i].Name)
 	}
 	c.conditions(status.Conditions)
 	for i := range status.AggregatedStatus {
 		item := &status.AggregatedStatus[i]
-		item.ClusterName, item.Health = lexicon.Text(c.words, item.ClusterName), lexicon.Text(c.words, item.Health)
-		item.AppliedMessage = lexicon.Text(c.words, item.AppliedMessage)
+		item.ClusterName, item.Health = intern.String(c.strings, item.ClusterName), intern.String(c.strings, item.Health)
+		item.AppliedMessage = intern.String(c.strings, item.AppliedMessage)
 	}
 }

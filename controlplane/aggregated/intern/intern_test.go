@@ -1,4 +1,4 @@
-package lexicon_test
+package intern_test
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/flotilla-io/flotilla/internal/lexicon"
+	"github.com/flotilla-io/flotilla/controlplane/aggregated/intern"
 )
 
 func TestTextsShareTheirMemory(t *testing.T) {
@@ -25,8 +25,8 @@ func TestTextsShareTheirMemory(t *testing.T) {
 		"a text of no bytes at all": {"", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := lexicon.New()
-			first, second := lexicon.Text(l, strings.Clone(c.text)), lexicon.Text(l, strings.Clone(c.text))
+			p := intern.New()
+			first, second := intern.String(p, strings.Clone(c.text)), intern.String(p, strings.Clone(c.text))
 			if first != c.text || second != c.text {
 				t.Errorf("got %q and %q, want %q", first, second, c.text)
 			}
@@ -38,32 +38,32 @@ func TestTextsShareTheirMemory(t *testing.T) {
 }
 
 func TestKeysStayWhatTheyAre(t *testing.T) {
-	l := lexicon.New()
+	p := intern.New()
 	keys := map[string]int{}
 	for i := range 20 {
 		keys[fmt.Sprintf("key-%d", i)] = i
 	}
 	want := maps.Clone(keys)
-	lexicon.Keys(l, keys)
+	intern.Keys(p, keys)
 	if diff := cmp.Diff(want, keys); diff != "" {
 		t.Errorf("the map changed (-want +got):\n%s", diff)
 	}
 }
 
 // The texts of an object share their memory with those of the next one, however
-// they happen to be hashed: each lexicon hashes in a way of its own. So many have
+// they happen to be hashed: each pool hashes in a way of its own. So many have
 // room even if all of them hash alike.
 func TestKeysShareTheirMemory(t *testing.T) {
 	const keys = 4
 	for range 5000 {
-		l := lexicon.New()
+		p := intern.New()
 		at := map[*byte]bool{}
 		for range 2 {
 			m := map[string]int{}
 			for i := range keys {
 				m[fmt.Sprintf("example.com/key-%d", i)] = i
 			}
-			lexicon.Keys(l, m)
+			intern.Keys(p, m)
 			for key := range m {
 				at[unsafe.StringData(key)] = true
 			}
@@ -76,13 +76,13 @@ func TestKeysShareTheirMemory(t *testing.T) {
 
 // Texts that take each other's place are still what they were.
 func TestManyTextsByMany(t *testing.T) {
-	l := lexicon.New()
+	p := intern.New()
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
 			for i := range 10_000 {
 				want := fmt.Sprint(i)
-				if got := lexicon.Text(l, want); got != want {
+				if got := intern.String(p, want); got != want {
 					t.Errorf("got %q, want %q", got, want)
 					return
 				}
