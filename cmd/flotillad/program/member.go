@@ -10,9 +10,9 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 
+	"github.com/flotilla-io/flotilla/cmd/flotillad/gctuner"
 	"github.com/flotilla-io/flotilla/controlplane/member"
 	"github.com/flotilla-io/flotilla/internal/command"
-	"github.com/flotilla-io/flotilla/internal/headroom"
 	"github.com/flotilla-io/flotilla/internal/telemetry"
 )
 
@@ -67,7 +67,7 @@ func runMember(cmd *cobra.Command, opts member.Options, logs telemetry.LogOption
 		return err
 	}
 	defer out.Close()
-	defer headroom.Keep(memberGarbage)()
+	defer gctuner.Tune(memberGarbage)()
 	log, err := logs.Start(out)
 	if err != nil {
 		return err

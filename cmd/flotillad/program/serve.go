@@ -21,9 +21,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-io/flotilla/api/crds"
+	"github.com/flotilla-io/flotilla/cmd/flotillad/gctuner"
 	"github.com/flotilla-io/flotilla/controlplane"
 	"github.com/flotilla-io/flotilla/internal/command"
-	"github.com/flotilla-io/flotilla/internal/headroom"
 	"github.com/flotilla-io/flotilla/internal/telemetry"
 	"github.com/flotilla-io/flotilla/internal/timerslack"
 	"github.com/flotilla-io/flotilla/reconciler"
@@ -116,8 +116,8 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		return err
 	}
 	begin := time.Now()
-	defer headroom.Keep(serveGarbage)()
-	defer headroom.Return(clock.RealClock{})()
+	defer gctuner.Tune(serveGarbage)()
+	defer gctuner.ReleaseIdle(clock.RealClock{})()
 	greet := greeting{first: o.first(), before: lastAddress(filepath.Join(o.plane.DataDir, "admin.kubeconfig"))}
 	if onScreen(errOut) && !o.flags.Changed("v") && !o.flags.Changed("logging-format") {
 		file, err := openLog(o.plane.DataDir, serveLog)

@@ -1,10 +1,10 @@
-// Package headroom lets a process whose heap is small collect garbage less
+// Package gctuner lets a process whose heap is small collect garbage less
 // often: collecting whenever a small heap has doubled costs a busy server a
 // fifth of its CPU and saves little memory. At rest it gives back what a burst has taken.
 //
 // In goes how much memory garbage may take; out comes nothing. The package acts
 // on the whole process, so only a program's main may use it.
-package headroom
+package gctuner
 
 import (
 	"os"
@@ -26,24 +26,24 @@ const (
 // liveBytes is the metric of what the last collection left.
 const liveBytes = "/gc/heap/live:bytes"
 
-// Keep lets garbage grow to the given bytes, or to the size of what lives if
+// Tune lets garbage grow to the given bytes, or to the size of what lives if
 // that is more, before it is collected. After each collection it looks again.
 // Where GOGC is set, the user has decided and nothing is done. What it returns
 // ends it, and sets what was set before.
-func Keep(bytes uint64) (stop func()) {
+func Tune(bytes uint64) (stop func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
-	k := &keeper{bytes: bytes, set: least}
+	t := &tuner{bytes: bytes, set: least}
 	before := debug.SetGCPercent(least)
-	k.look()
+	t.look()
 	return func() {
-		k.stopped.Store(true)
+		t.stopped.Store(true)
 		debug.SetGCPercent(before)
 	}
 }
 
-type keeper struct {
+type tuner struct {
 	bytes   uint64
 	set     int
 	stopped atomic.Bool
@@ -55,17 +55,17 @@ type token struct{ _ [64]byte }
 
 // look sets the share by what lives now, and looks again after the next
 // collection.
-func (k *keeper) look() {
-	if k.stopped.Load() {
+func (t *tuner) look() {
+	if t.stopped.Load() {
 		return
 	}
 	sample := []metrics.Sample{{Name: liveBytes}}
 	metrics.Read(sample)
-	if want := percent(sample[0].Value.Uint64(), k.bytes); want*100 > k.set*(100+coarse) || want*100 < k.set*(100-coarse) {
-		k.set = want
+	if want := percent(sample[0].Value.Uint64(), t.bytes); want*100 > t.set*(100+coarse) || want*100 < t.set*(100-coarse) {
+		t.set = want
 		debug.SetGCPercent(want)
 	}
-	runtime.AddCleanup(&token{}, func(k *keeper) { k.look() }, k)
+	runtime.AddCleanup(&token{}, func(t *tuner) { t.look() }, t)
 }
 
 // percent is the share of garbage that may grow beside what lives.

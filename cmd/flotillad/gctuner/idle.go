@@ -1,4 +1,4 @@
-package headroom
+package gctuner
 
 import (
 	"runtime/debug"
@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// lookEvery is how often Return looks at the heap.
+	// lookEvery is how often ReleaseIdle looks at the heap.
 	lookEvery = time.Second
 	// restful is how many bytes a program at rest allocates at most in that time.
 	restful = 2 << 20
@@ -31,14 +31,14 @@ const (
 	freeBytes      = "/memory/classes/heap/free:bytes"
 )
 
-// Return gives memory that a burst has taken back to the machine seconds after it, and
+// ReleaseIdle gives memory that a burst has taken back to the machine seconds after it, and
 // not again for five. What it returns ends it.
-func Return(clk clock.WithTicker) (stop func()) {
+func ReleaseIdle(clk clock.WithTicker) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		ticker := clk.NewTicker(lookEvery)
 		defer ticker.Stop()
-		r := returner{last: now(), since: busyLooks}
+		r := releaser{last: now(), since: busyLooks}
 		for {
 			select {
 			case <-done:
@@ -68,8 +68,8 @@ func now() heap {
 	return heap{allocated: value(0), live: value(1), objects: value(2), free: value(3)}
 }
 
-// returner knows the heap as it was at the last look.
-type returner struct {
+// releaser knows the heap as it was at the last look.
+type releaser struct {
 	last heap
 	// looks is how many in a row have found a program at rest, since how many the memory
 	// was given back last.
@@ -77,7 +77,7 @@ type returner struct {
 }
 
 // rests reports whether the program is at rest, and has memory that is worth to be given back.
-func (r *returner) rests(is heap) bool {
+func (r *releaser) rests(is heap) bool {
 	was := r.last
 	r.last = is
 	r.looks++

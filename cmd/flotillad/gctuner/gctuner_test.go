@@ -1,4 +1,4 @@
-package headroom
+package gctuner
 
 import (
 	"runtime/debug"
@@ -28,11 +28,11 @@ func TestPercent(t *testing.T) {
 	}
 }
 
-func TestKeep(t *testing.T) {
+func TestTune(t *testing.T) {
 	t.Setenv("GOGC", "")
 	before := debug.SetGCPercent(77)
 	defer debug.SetGCPercent(before)
-	stop := Keep(1 << 40)
+	stop := Tune(1 << 40)
 	if got := debug.SetGCPercent(most); got != most {
 		t.Errorf("the share is %d, want %d", got, most)
 	}
@@ -41,7 +41,7 @@ func TestKeep(t *testing.T) {
 		t.Errorf("the share is %d after the end, want the 77 from before", got)
 	}
 	t.Setenv("GOGC", "50")
-	Keep(1 << 40)()
+	Tune(1 << 40)()
 	if got := debug.SetGCPercent(77); got != 77 {
 		t.Errorf("the share is %d although the user has set one", got)
 	}
