@@ -24,7 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // Recorder emits Kubernetes Events.
@@ -91,7 +91,7 @@ type Reconciler struct {
 	applier *applier.Applier
 	actors  *actors
 	memos   *memos
-	echo    *echo.Echo[*kustomizev1.Kustomization]
+	written *writecache.Cache[*kustomizev1.Kustomization]
 	runs    *runs.Runs
 }
 
@@ -122,7 +122,7 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 		applier: applier.New(deps.Live, deps.Hub.RESTMapper(), opts.Applier),
 		actors:  actors,
 		memos:   newMemos(),
-		echo:    echo.New[*kustomizev1.Kustomization](opts.Clock),
+		written: writecache.New[*kustomizev1.Kustomization](opts.Clock),
 		runs:    runs.New(),
 	}, nil
 }
@@ -240,7 +240,7 @@ func (r *Reconciler) read(ctx context.Context, key client.ObjectKey) (*kustomize
 	if client.IgnoreNotFound(err) != nil {
 		return nil, false, fmt.Errorf("read the Kustomization: %w", err)
 	}
-	latest, found := r.echo.Latest(key, cached, err == nil)
+	latest, found := r.written.Latest(key, cached, err == nil)
 	if !found {
 		return nil, false, nil
 	}
@@ -250,7 +250,7 @@ func (r *Reconciler) read(ctx context.Context, key client.ObjectKey) (*kustomize
 func (r *Reconciler) forget(key client.ObjectKey) {
 	r.memos.forget(key)
 	r.applier.Forget(key)
-	r.echo.Gone(key)
+	r.written.Gone(key)
 }
 
 // protect adds the finalizer by which a deletion takes the objects along.
@@ -262,7 +262,7 @@ func (r *Reconciler) protect(ctx context.Context, ks *kustomizev1.Kustomization)
 	if err := r.deps.Hub.Patch(ctx, ks, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return nil, fmt.Errorf("add the finalizer: %w", err)
 	}
-	r.echo.Wrote(ks.DeepCopy())
+	r.written.Wrote(ks.DeepCopy())
 	return ks, nil
 }
 
@@ -299,7 +299,7 @@ func (r *Reconciler) publish(ctx context.Context, before, after *kustomizev1.Kus
 	if err := r.deps.Hub.Status().Patch(ctx, after, patch); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
 	}
-	r.echo.Wrote(after.DeepCopy())
+	r.written.Wrote(after.DeepCopy())
 	return nil
 }
 

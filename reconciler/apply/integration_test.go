@@ -35,7 +35,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
 )
@@ -263,7 +263,7 @@ func (w *world) seen(obj client.Object) {
 		if err := w.cache.Get(w.t.Context(), client.ObjectKeyFromObject(obj), cached); err != nil {
 			return false, err.Error()
 		}
-		return !echo.Older(cached.GetResourceVersion(), obj.GetResourceVersion()), cached.GetResourceVersion()
+		return !writecache.Older(cached.GetResourceVersion(), obj.GetResourceVersion()), cached.GetResourceVersion()
 	})
 }
 

@@ -60,7 +60,7 @@ var asked = predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Annot
 // gone: a Kustomization whose finalizer somebody took off is not applied again.
 func (r *Reconciler) endings() predicate.Predicate {
 	return predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
-		r.echo.Gone(client.ObjectKeyFromObject(e.Object))
+		r.written.Gone(client.ObjectKeyFromObject(e.Object))
 		return true
 	}}
 }

@@ -12,13 +12,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/flotilla-io/flotilla/api/scheme"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 func TestWhatIsGoneIsNotReadFromOwnWrites(t *testing.T) {
 	r := &Reconciler{
-		deps: Deps{Hub: fake.NewClientBuilder().WithScheme(scheme.New()).Build()},
-		echo: echo.New[*kustomizev1.Kustomization](clocktesting.NewFakePassiveClock(time.Unix(0, 0))),
+		deps:    Deps{Hub: fake.NewClientBuilder().WithScheme(scheme.New()).Build()},
+		written: writecache.New[*kustomizev1.Kustomization](clocktesting.NewFakePassiveClock(time.Unix(0, 0))),
 	}
 	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "shop", ResourceVersion: "7"}}
 	found := func() bool {
@@ -28,7 +28,7 @@ func TestWhatIsGoneIsNotReadFromOwnWrites(t *testing.T) {
 		}
 		return found
 	}
-	r.echo.Wrote(ks)
+	r.written.Wrote(ks)
 	if !found() {
 		t.Error("what was just written is not there")
 	}

@@ -30,7 +30,7 @@ func (p writer) beside(ctx context.Context, s *state) ([]*workv1alpha1.Work, tim
 	var out []*workv1alpha1.Work
 	for _, w := range s.works {
 		name, ok := workv1alpha2.ClusterOfExecutionNamespace(w.Namespace)
-		if !ok || !slices.Contains(keeps, name) || p.echo.Leaving(w) || !bindings.EndsBeside(w) {
+		if !ok || !slices.Contains(keeps, name) || p.written.Leaving(w) || !bindings.EndsBeside(w) {
 			continue
 		}
 		cluster, found, err := p.cluster(ctx, name)

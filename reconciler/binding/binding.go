@@ -17,9 +17,10 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/plan"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/dedup"
 	"github.com/flotilla-io/flotilla/reconciler/succession"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // Recorder takes Events.
@@ -79,7 +80,7 @@ type Reconciler struct {
 	hearsay  *hearsay
 	rules    *rulebook
 	inbox    store.Inbox[ctrl.Request]
-	failures echo.Said[told]
+	failures dedup.Messages[told]
 	phases   []loop.Phase[state]
 }
 
@@ -104,11 +105,11 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	if opts.Settled == nil {
 		opts.Settled = func(context.Context, *unstructured.Unstructured, workv1alpha2.Binding) bool { return false }
 	}
-	shelf := &shelf{hub: hub, written: echo.New[*workv1alpha1.Work](opts.Clock)}
+	shelf := &shelf{hub: hub, written: writecache.New[*workv1alpha1.Work](opts.Clock)}
 	read := reader{hub: hub, live: live, templates: templates.Get, works: shelf.of, orphans: shelf.left, settled: opts.Settled}
-	own := echo.New[workv1alpha2.Binding](opts.Clock)
+	own := writecache.New[workv1alpha2.Binding](opts.Clock)
 	hearsay := newHearsay(opts.Clock, opts.Doubts)
-	write := writer{hub: hub, events: events, find: shelf.find, cluster: shelf.cluster, echo: shelf.written, own: own, hearsay: hearsay, there: newPresence(opts.Clock, opts.Answers), asks: opts.Holds, succeed: succession.New(hub, shelf.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
+	write := writer{hub: hub, events: events, find: shelf.find, cluster: shelf.cluster, written: shelf.written, own: own, hearsay: hearsay, there: newPresence(opts.Clock, opts.Answers), asks: opts.Holds, succeed: succession.New(hub, shelf.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
 	rules := &rulebook{}
 	render := renderer{cluster: shelf.cluster, overrides: rules.of, interpreter: interp}
 	return &Reconciler{

@@ -123,7 +123,7 @@ func (r *Reconciler) tellFailures(s *state, err error) {
 		switch err := joined(news); {
 		case s.binding == nil, s.complete && !some:
 			r.failures.Forget(about)
-		case err != nil && r.failures.New(about, err.Error()):
+		case err != nil && r.failures.Record(about, err.Error()):
 			r.events.Event(scheduler.TemplateRef(s.binding), corev1.EventTypeWarning, reason, err.Error())
 			r.events.Event(s.binding, corev1.EventTypeWarning, reason, err.Error())
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // behind is how long to wait for a cache that lags behind the binding.
@@ -62,7 +62,7 @@ func (p reader) template(ctx context.Context, s *state) (loop.Next, error) {
 	case presence != store.Present || (ref.UID != "" && ref.UID != obj.GetUID()):
 		// Not known yet, gone or made anew: an event follows in each case.
 		return loop.Next{Done: true}, nil
-	case echo.Older(obj.GetResourceVersion(), ref.ResourceVersion):
+	case writecache.Older(obj.GetResourceVersion(), ref.ResourceVersion):
 		return loop.Next{}, loop.Waiting(workv1alpha2.EventReasonSyncWorkFailed, behind, fmt.Errorf(
 			"the template is cached at version %s, the binding is for %s", obj.GetResourceVersion(), ref.ResourceVersion))
 	}

@@ -14,7 +14,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // byBinding is the index of Works, in the hub's cache, by the key of their
@@ -26,7 +26,7 @@ const byBinding = "binding"
 // not be changed.
 type shelf struct {
 	hub     client.Reader
-	written *echo.Echo[*workv1alpha1.Work]
+	written *writecache.Cache[*workv1alpha1.Work]
 }
 
 // register adds the index of Works that the indexes of bindings lack.

@@ -26,8 +26,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/plan"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 func work(cluster string, change ...func(*workv1alpha1.Work)) *workv1alpha1.Work {
@@ -208,7 +208,7 @@ func TestDispatchAndClean(t *testing.T) {
 			p := writer{
 				hub:      hub,
 				parallel: 1,
-				echo:     echo.New[*workv1alpha1.Work](clocktesting.NewFakePassiveClock(time.Unix(0, 0))),
+				written:  writecache.New[*workv1alpha1.Work](clocktesting.NewFakePassiveClock(time.Unix(0, 0))),
 				find: func(_ context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error) {
 					for _, w := range s.works {
 						if client.ObjectKeyFromObject(w) == key {

@@ -26,7 +26,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // noSpace is how long to wait for the execution namespace of a cluster.
@@ -38,8 +38,8 @@ type writer struct {
 	events   Recorder
 	find     func(ctx context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error)
 	cluster  func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, bool, error)
-	echo     *echo.Echo[*workv1alpha1.Work]
-	own      *echo.Echo[workv1alpha2.Binding]
+	written  *writecache.Cache[*workv1alpha1.Work]
+	own      *writecache.Cache[workv1alpha2.Binding]
 	hearsay  *hearsay
 	there    *presence
 	asks     func(ctx context.Context, cluster string, work *workv1alpha1.Work) (known bool, err error)
@@ -138,7 +138,7 @@ func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outc
 	case err != nil:
 	case !found:
 		stands, err = p.create(ctx, planned)
-	case p.echo.Leaving(current):
+	case p.written.Leaving(current):
 		// Its end brings the binding back.
 	case anothers(s.key, current):
 		err = taken(s.key, current)
@@ -179,14 +179,14 @@ func (p writer) keep(ctx context.Context, works []*workv1alpha1.Work, fault erro
 	text := fault.Error()
 	text = strings.ToValidUTF8(text[:min(len(text), propagation.MaxFault)], "")
 	for _, w := range works {
-		if w.Annotations[propagation.FaultAnnotation] == text || p.echo.Leaving(w) {
+		if w.Annotations[propagation.FaultAnnotation] == text || p.written.Leaving(w) {
 			continue
 		}
 		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{propagation.FaultAnnotation: text}}})
 		if err == nil {
 			marked := w.DeepCopy()
 			if err = p.hub.Patch(ctx, marked, client.RawPatch(types.MergePatchType, patch)); err == nil {
-				p.echo.Wrote(marked)
+				p.written.Wrote(marked)
 			}
 		}
 		if err != nil && !bindings.IsStale(err) {
@@ -213,7 +213,7 @@ func (p writer) change(ctx context.Context, current *workv1alpha1.Work, planned 
 		}
 		return true, true, fmt.Errorf("change the work: %w", err)
 	}
-	p.echo.Wrote(desired)
+	p.written.Wrote(desired)
 	log.FromContext(ctx).Info("changed a work", "cluster", planned.Cluster, "work", desired.Name)
 	return true, true, nil
 }
@@ -229,7 +229,7 @@ func (p writer) create(ctx context.Context, planned plan.WorkPlan) (bool, error)
 	case err != nil:
 		return false, fmt.Errorf("create the work: %w", err)
 	}
-	p.echo.Wrote(work)
+	p.written.Wrote(work)
 	log.FromContext(ctx).Info("created a work", "cluster", planned.Cluster, "work", work.Name)
 	return true, nil
 }
@@ -256,7 +256,7 @@ func (p writer) remove(ctx context.Context, works []*workv1alpha1.Work) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(p.parallel)
 	for _, w := range works {
-		if p.echo.Leaving(w) {
+		if p.written.Leaving(w) {
 			continue
 		}
 		group.Go(func() error {
@@ -264,7 +264,7 @@ func (p writer) remove(ctx context.Context, works []*workv1alpha1.Work) error {
 			if err != nil && !bindings.IsStale(err) {
 				return fmt.Errorf("delete work %s/%s: %w", w.Namespace, w.Name, err)
 			}
-			p.echo.Deleted(w)
+			p.written.Deleted(w)
 			log.FromContext(ctx).Info("deleted a work", "namespace", w.Namespace, "work", w.Name)
 			return nil
 		})

@@ -33,7 +33,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/taskgroup"
 	"github.com/flotilla-io/flotilla/policies/claims"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // Options tune the loop. The zero value is what production uses.
@@ -133,7 +133,7 @@ type Reconciler struct {
 	recorder Recorder
 	options  Options
 	tasks    *taskgroup.Group
-	wrote    *echo.Echo[*clusterv1alpha1.Cluster]
+	wrote    *writecache.Cache[*clusterv1alpha1.Cluster]
 	pulses   *pulses
 	// Presence knows which clusters are there.
 	Presence Presence
@@ -157,7 +157,7 @@ func New(hub client.Client, live client.Reader, registry *members.Registry, reco
 		recorder: recorder,
 		options:  o,
 		tasks:    taskgroup.New(),
-		wrote:    echo.New[*clusterv1alpha1.Cluster](o.Clock),
+		wrote:    writecache.New[*clusterv1alpha1.Cluster](o.Clock),
 		pulses:   newPulses(o.Clock),
 		posts:    map[string]*post{},
 		claim:    &claimant{hub: hub, live: live, options: &o},

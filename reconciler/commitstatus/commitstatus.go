@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // Recorder emits Kubernetes Events.
@@ -67,7 +67,7 @@ type Reconciler struct {
 	gatherer Gatherer
 	events   Recorder
 	opts     Options
-	echo     *echo.Echo[*gitopsv1alpha1.CommitStatus]
+	written  *writecache.Cache[*gitopsv1alpha1.CommitStatus]
 	// expressions compiles those of Providers.
 	expressions *expression.Compiler
 
@@ -103,7 +103,7 @@ func New(hub client.Client, gatherer Gatherer, events Recorder, opts Options) *R
 	opts.Concurrent = lanes.Workers(opts.Concurrent)
 	return &Reconciler{
 		hub: hub, gatherer: gatherer, events: events, opts: opts,
-		echo:        echo.New[*gitopsv1alpha1.CommitStatus](opts.Clock),
+		written:     writecache.New[*gitopsv1alpha1.CommitStatus](opts.Clock),
 		tracked:     map[client.ObjectKey]*track{},
 		expressions: expression.NewCompiler(expression.Limits{}),
 	}
@@ -196,10 +196,10 @@ func (r *Reconciler) existing(ctx context.Context, ks *kustomizev1.Kustomization
 			out[list.Items[i].Name] = &list.Items[i]
 		}
 	}
-	for _, written := range r.echo.Unseen(func(cs *gitopsv1alpha1.CommitStatus) bool {
+	for _, written := range r.written.Unseen(func(cs *gitopsv1alpha1.CommitStatus) bool {
 		return cs.Namespace == ks.Namespace && about(cs, ks.Name)
 	}) {
-		if have := out[written.Name]; have == nil || echo.Older(have.ResourceVersion, written.ResourceVersion) {
+		if have := out[written.Name]; have == nil || writecache.Older(have.ResourceVersion, written.ResourceVersion) {
 			out[written.Name] = written
 		}
 	}
@@ -223,7 +223,7 @@ func (r *Reconciler) sweep(ctx context.Context, existing map[string]*gitopsv1alp
 		if err := r.hub.Delete(ctx, cs, client.Preconditions{UID: &cs.UID}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete the commit status %s: %w", name, err)
 		}
-		r.echo.Gone(client.ObjectKeyFromObject(cs))
+		r.written.Gone(client.ObjectKeyFromObject(cs))
 	}
 	return nil
 }
@@ -279,7 +279,7 @@ func (r *Reconciler) holdBack(have, desired *gitopsv1alpha1.CommitStatus) time.D
 }
 
 func (r *Reconciler) wrote(ctx context.Context, cs *gitopsv1alpha1.CommitStatus) {
-	r.echo.Wrote(cs.DeepCopy())
+	r.written.Wrote(cs.DeepCopy())
 	r.trackOf(keyOf(cs), func(t *track) { t.changed[cs.Name] = r.opts.Clock.Now() })
 	log.FromContext(ctx).Info("commit status", "commit", cs.Spec.Commit, "state", cs.Spec.State, "description", cs.Spec.Description)
 }

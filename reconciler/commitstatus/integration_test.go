@@ -45,8 +45,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/commitstatus"
 	"github.com/flotilla-io/flotilla/reconciler/commitstatus/poster"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 var shared servertest.Shared
@@ -184,7 +184,7 @@ func (w *world) seen(obj client.Object) {
 		if err := w.cache.Get(w.t.Context(), client.ObjectKeyFromObject(obj), cached); err != nil {
 			return false, err.Error()
 		}
-		return !echo.Older(cached.GetResourceVersion(), obj.GetResourceVersion()), cached.GetResourceVersion()
+		return !writecache.Older(cached.GetResourceVersion(), obj.GetResourceVersion()), cached.GetResourceVersion()
 	})
 }
 

@@ -52,7 +52,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 func (r *Reconciler) statusEvents() predicate.Predicate {
 	own := func(obj client.Object) bool {
 		cs, ok := obj.(*gitopsv1alpha1.CommitStatus)
-		return ok && r.echo.Observed(cs)
+		return ok && r.written.Observed(cs)
 	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !own(e.Object) },
@@ -60,7 +60,7 @@ func (r *Reconciler) statusEvents() predicate.Predicate {
 			return !own(e.ObjectNew) && e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool {
-			r.echo.Gone(client.ObjectKeyFromObject(e.Object))
+			r.written.Gone(client.ObjectKeyFromObject(e.Object))
 			return true
 		},
 	}

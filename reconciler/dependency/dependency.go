@@ -17,8 +17,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/dedup"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // Recorder takes Events.
@@ -76,11 +77,11 @@ type Reconciler struct {
 	opts        Options
 
 	ledger  *ledger
-	written *echo.Echo[workv1alpha2.Binding]
+	written *writecache.Cache[workv1alpha2.Binding]
 	// users and objects are what the two loops should look at.
 	users    store.Inbox[reconcile.Request]
 	objects  store.Inbox[store.Key]
-	failures echo.Said[any]
+	failures dedup.Messages[any]
 	handed   waiting
 	newID    func() string
 }
@@ -97,7 +98,7 @@ func New(hub client.Client, live client.Reader, templates Templates, interpreter
 	return &Reconciler{
 		hub: hub, live: live, templates: templates, interpreter: interpreter, events: events, opts: opts,
 		ledger:  newLedger(),
-		written: echo.New[workv1alpha2.Binding](opts.Clock),
+		written: writecache.New[workv1alpha2.Binding](opts.Clock),
 		newID:   uuid.NewString,
 	}
 }

@@ -26,7 +26,7 @@ func (r *Reconciler) tellUser(s *use, err error) {
 		r.failures.Forget(s.key)
 		return
 	}
-	if r.failures.New(s.key, known.Error()) {
+	if r.failures.Record(s.key, known.Error()) {
 		r.events.Event(scheduler.TemplateRef(s.binding), corev1.EventTypeWarning, known.Reason, known.Error())
 		r.events.Event(s.binding, corev1.EventTypeWarning, known.Reason, known.Error())
 	}
@@ -39,7 +39,7 @@ func (r attach) tellUsers(ctx context.Context, s *attachment, err error) {
 	switch {
 	case !errors.As(err, &known):
 		r.failures.Forget(s.key)
-	case r.failures.New(s.key, known.Error()):
+	case r.failures.Record(s.key, known.Error()):
 		for i := range s.users[:min(len(s.users), told)] {
 			b, found, _ := r.binding(ctx, client.ObjectKey{Namespace: s.users[i].Namespace, Name: s.users[i].Name})
 			if found {
@@ -50,7 +50,7 @@ func (r attach) tellUsers(ctx context.Context, s *attachment, err error) {
 	switch text := s.decision.Conflict; {
 	case text == "":
 		r.failures.Forget(conflict(s.key))
-	case err == nil && s.decision.Binding != nil && r.failures.New(conflict(s.key), text):
+	case err == nil && s.decision.Binding != nil && r.failures.Record(conflict(s.key), text):
 		r.events.Event(s.decision.Binding, corev1.EventTypeWarning, workv1alpha2.EventReasonDependencyPolicyConflict, text)
 	}
 }

@@ -25,7 +25,6 @@ import (
 	"github.com/flotilla-io/flotilla/internal/taskgroup"
 	"github.com/flotilla-io/flotilla/policies/access"
 	"github.com/flotilla-io/flotilla/policies/claims"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
 	"github.com/flotilla-io/flotilla/reconciler/execution/line"
@@ -33,6 +32,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/execution/seal"
 	"github.com/flotilla-io/flotilla/reconciler/window"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // Options tune the loop. The zero value serves all clusters in push mode.
@@ -98,7 +98,7 @@ type Reconciler struct {
 	options   Options
 	tasks     *taskgroup.Group
 	drifts    *prometheus.CounterVec // by cluster, kind and what was done
-	wrote     *echo.Echo[*workv1alpha1.Work]
+	wrote     *writecache.Cache[*workv1alpha1.Work]
 	parting   parting.Parting
 	guard     *guard.Guard
 	held      *window.Window[client.ObjectKey]
@@ -124,7 +124,7 @@ func New(hub client.Client, registry *members.Registry, retainer retention.Retai
 		drifts:    driftCounter(),
 		lanes:     map[string]*lane{},
 	}
-	r.wrote = echo.New[*workv1alpha1.Work](r.options.Clock)
+	r.wrote = writecache.New[*workv1alpha1.Work](r.options.Clock)
 	r.parting = parting.New(hub, r.wrote, r.options.Serves == nil)
 	r.guard = guard.New(hub, r.wrote, recorder, r.options.Clock)
 	r.held = window.New[client.ObjectKey](window.Options{Quiet: r.options.Quiet, Most: r.options.Most, Clock: r.options.Clock})

@@ -30,12 +30,12 @@ import (
 	"github.com/flotilla-io/flotilla/policies/author"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
 	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/window"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // yard is a member that keeps one object.
@@ -162,7 +162,7 @@ func newTwoOf(t *testing.T, works ...client.Object) *two {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	f.lane = testLane(nil, clock)
 	f.lane.hub, f.lane.lanes = f.hub, map[string]*lane{"eu-1": f.lane}
-	f.lane.wrote = echo.New[*workv1alpha1.Work](clock)
+	f.lane.wrote = writecache.New[*workv1alpha1.Work](clock)
 	f.lane.parting = parting.New(f.hub, f.lane.wrote, true)
 	f.lane.guard = guard.New(f.hub, f.lane.wrote, f.lane.recorder, clock)
 	f.lane.Reconciler.held = window.New[client.ObjectKey](window.Options{Clock: clock})

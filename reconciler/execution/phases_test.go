@@ -34,13 +34,13 @@ import (
 	"github.com/flotilla-io/flotilla/policies/author"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/window"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // edge is a member as a phase meets it: what it knows, and what it is asked.
@@ -555,7 +555,7 @@ func TestAMemberThatFailsIsAskedAgainSoonWhileTheHubIsAway(t *testing.T) {
 			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			l.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(work, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}).
 				WithInterceptorFuncs(away).Build()
-			l.wrote = echo.New[*workv1alpha1.Work](l.options.Clock)
+			l.wrote = writecache.New[*workv1alpha1.Work](l.options.Clock)
 			l.parting = parting.New(l.hub, l.wrote, true)
 			l.held = window.New[client.ObjectKey](window.Options{Clock: l.options.Clock})
 			var result reconcile.Result

@@ -28,8 +28,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/succession"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // Options tune the loop. The zero value is what production uses.
@@ -56,7 +56,7 @@ type Reconciler struct {
 	hub     client.Client
 	skip    propagation.SkipRules
 	options Options
-	wrote   *echo.Echo[*workv1alpha1.Work]
+	wrote   *writecache.Cache[*workv1alpha1.Work]
 	// succession renames Works.
 	succession succession.Succession
 }
@@ -76,7 +76,7 @@ func New(hub client.Client, o Options) *Reconciler {
 	if o.Skip != nil {
 		skip = *o.Skip
 	}
-	wrote := echo.New[*workv1alpha1.Work](o.Clock)
+	wrote := writecache.New[*workv1alpha1.Work](o.Clock)
 	return &Reconciler{hub: hub, skip: skip, options: o, wrote: wrote, succession: succession.New(hub, wrote)}
 }
 

@@ -28,7 +28,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // Options tune the loop. The zero value is the default.
@@ -46,7 +46,7 @@ type Options struct {
 type Reconciler struct {
 	hub   client.Client
 	opts  Options
-	wrote *echo.Echo[*appsv1alpha1.WorkloadRebalancer]
+	wrote *writecache.Cache[*appsv1alpha1.WorkloadRebalancer]
 
 	mu sync.Mutex
 	// asked has, by the name of a rebalancer, what was asked for and its status
@@ -72,7 +72,7 @@ func New(hub client.Client, opts Options) *Reconciler {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
-	return &Reconciler{hub: hub, opts: opts, wrote: echo.New[*appsv1alpha1.WorkloadRebalancer](opts.Clock), asked: map[string]asked{}}
+	return &Reconciler{hub: hub, opts: opts, wrote: writecache.New[*appsv1alpha1.WorkloadRebalancer](opts.Clock), asked: map[string]asked{}}
 }
 
 // Register adds the loop to mgr.

@@ -20,8 +20,8 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // Recorder takes Events.
@@ -59,7 +59,7 @@ type Reconciler struct {
 	decider *Decider
 	events  Recorder
 	opts    Options
-	echo    *echo.Echo[workv1alpha2.Binding]
+	written *writecache.Cache[workv1alpha2.Binding]
 	woken   store.Inbox[reconcile.Request]
 	trials  trials
 	room    workqueue.TypedRateLimiter[reconcile.Request]
@@ -79,7 +79,7 @@ func New(hub client.Client, decider *Decider, events Recorder, opts Options) *Re
 		decider: decider,
 		events:  events,
 		opts:    opts,
-		echo:    echo.New[workv1alpha2.Binding](opts.Clock),
+		written: writecache.New[workv1alpha2.Binding](opts.Clock),
 		room:    workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRoomRetry),
 		faults:  workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	}
@@ -91,7 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	b, found := r.echo.Latest(req.NamespacedName, cached, found)
+	b, found := r.written.Latest(req.NamespacedName, cached, found)
 	if !found {
 		r.settled(req)
 		return ctrl.Result{}, nil
@@ -212,7 +212,7 @@ func (r *Reconciler) write(ctx context.Context, b, desired workv1alpha2.Binding)
 	if err := r.hub.Patch(ctx, desired, patch); err != nil {
 		return err
 	}
-	r.echo.Wrote(desired)
+	r.written.Wrote(desired)
 	return nil
 }
 

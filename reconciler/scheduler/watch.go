@@ -119,13 +119,13 @@ func (r *Reconciler) bindingEvents() handler.EventHandler {
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			r.defined(q, e.ObjectNew.(workv1alpha2.Binding))
-			if b := e.ObjectNew.(workv1alpha2.Binding); !r.echo.Observed(b) {
+			if b := e.ObjectNew.(workv1alpha2.Binding); !r.written.Observed(b) {
 				r.tried(b)
 				r.add(q, b, 0)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
-			r.echo.Gone(client.ObjectKeyFromObject(e.Object))
+			r.written.Gone(client.ObjectKeyFromObject(e.Object))
 			r.add(q, e.Object.(workv1alpha2.Binding), handler.LowPriority)
 		},
 	}

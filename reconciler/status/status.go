@@ -27,9 +27,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 	"github.com/flotilla-io/flotilla/reconciler/window"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // Options tune the loop. The zero value is what production uses.
@@ -100,7 +100,7 @@ type Reconciler struct {
 	templates  Templates
 	aggregator Aggregator
 	options    Options
-	wrote      *echo.Echo[workv1alpha2.Binding]
+	wrote      *writecache.Cache[workv1alpha2.Binding]
 	urgent     *window.Window[client.ObjectKey]
 	partial    *window.Window[client.ObjectKey]
 	behind     *window.Window[client.ObjectKey]
@@ -117,7 +117,7 @@ func New(hub client.Client, templates Templates, aggregator Aggregator, o Option
 		templates:  templates,
 		aggregator: aggregator,
 		options:    o,
-		wrote:      echo.New[workv1alpha2.Binding](o.Clock),
+		wrote:      writecache.New[workv1alpha2.Binding](o.Clock),
 		urgent:     window.New[client.ObjectKey](window.Options{Quiet: o.Settle, Most: o.Settle, Clock: o.Clock}),
 		partial:    window.New[client.ObjectKey](window.Options{Quiet: o.Quiet, Most: o.Most, Clock: o.Clock}),
 		behind:     window.New[client.ObjectKey](window.Options{Quiet: o.Behind, Most: 3 * o.Behind, Clock: o.Clock}),

@@ -23,17 +23,17 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/plan"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // Succession hands Works over. Use New.
 type Succession struct {
 	hub   client.Client
-	wrote *echo.Echo[*workv1alpha1.Work]
+	wrote *writecache.Cache[*workv1alpha1.Work]
 }
 
 // New returns a Succession. What it writes, wrote is told.
-func New(hub client.Client, wrote *echo.Echo[*workv1alpha1.Work]) Succession {
+func New(hub client.Client, wrote *writecache.Cache[*workv1alpha1.Work]) Succession {
 	return Succession{hub: hub, wrote: wrote}
 }
 

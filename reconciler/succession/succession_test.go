@@ -21,7 +21,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 const (
@@ -122,7 +122,7 @@ func TestRename(t *testing.T) {
 			}).Build()
 			planned := work("is", now)
 			rename := func() error {
-				return New(hub, echo.New[*workv1alpha1.Work](clocktesting.NewFakePassiveClock(time.Unix(0, 0)))).Rename(t.Context(), planned, "was")
+				return New(hub, writecache.New[*workv1alpha1.Work](clocktesting.NewFakePassiveClock(time.Unix(0, 0)))).Rename(t.Context(), planned, "was")
 			}
 			if err := rename(); (err != nil) != tc.fails {
 				t.Errorf("got %v", err)
@@ -154,7 +154,7 @@ func TestWhatSomebodyWritesMeanwhileIsNotLost(t *testing.T) {
 	if err := hub.Status().Update(t.Context(), fresh); err != nil {
 		t.Fatal(err)
 	}
-	err := New(hub, echo.New[*workv1alpha1.Work](clocktesting.NewFakePassiveClock(time.Unix(0, 0)))).Take(t.Context(), stale, applied())
+	err := New(hub, writecache.New[*workv1alpha1.Work](clocktesting.NewFakePassiveClock(time.Unix(0, 0)))).Take(t.Context(), stale, applied())
 	if !apierrors.IsConflict(err) {
 		t.Errorf("got %v", err)
 	}

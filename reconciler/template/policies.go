@@ -21,8 +21,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // policies follows propagation policies of both scopes: it has the store watch
@@ -36,7 +36,7 @@ type policies struct {
 	inbox     *store.Inbox[store.Key]
 	opts      Options
 
-	written  *echo.Echo[policyv1alpha1.Policy]
+	written  *writecache.Cache[policyv1alpha1.Policy]
 	requests store.Inbox[ctrl.Request]
 	report   *reporter
 	mu       sync.Mutex
@@ -50,7 +50,7 @@ func newPolicies(hub client.Client, templates *store.Store, inbox *store.Inbox[s
 		templates: templates,
 		inbox:     inbox,
 		opts:      opts,
-		written:   echo.New[policyv1alpha1.Policy](opts.Clock),
+		written:   writecache.New[policyv1alpha1.Policy](opts.Clock),
 		sent:      map[ctrl.Request]string{},
 	}
 	p.report = newReporter(hub, templates, p.written, p.requests.AddAfter, opts)

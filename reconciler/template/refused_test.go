@@ -20,7 +20,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/placement"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // TestQuotaHoldsAnEditBack: what a quota refuses of a template whose placement
@@ -50,7 +50,7 @@ func TestOverQuota(t *testing.T) {
 	}).Build()
 	withdrawn := 0
 	p := writer{
-		hub: hub, echo: echo.New[workv1alpha2.Binding](clocktesting.NewFakePassiveClock(noon)),
+		hub: hub, written: writecache.New[workv1alpha2.Binding](clocktesting.NewFakePassiveClock(noon)),
 		withdraw: func(workv1alpha2.Binding) { withdrawn++ },
 	}
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}

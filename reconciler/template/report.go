@@ -21,9 +21,9 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 	"github.com/flotilla-io/flotilla/reconciler/template/tally"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // reporter writes the status of policies: whether they can act, and what they
@@ -32,7 +32,7 @@ type reporter struct {
 	hub     client.Client
 	state   func(schema.GroupVersionKind) store.State
 	again   func(req ctrl.Request, after time.Duration)
-	written *echo.Echo[policyv1alpha1.Policy]
+	written *writecache.Cache[policyv1alpha1.Policy]
 	opts    Options
 
 	tally *tally.Tally
@@ -42,7 +42,7 @@ type reporter struct {
 	due      map[ctrl.Request]time.Time // when counts that changed are written
 }
 
-func newReporter(hub client.Client, templates *store.Store, written *echo.Echo[policyv1alpha1.Policy], again func(ctrl.Request, time.Duration), opts Options) *reporter {
+func newReporter(hub client.Client, templates *store.Store, written *writecache.Cache[policyv1alpha1.Policy], again func(ctrl.Request, time.Duration), opts Options) *reporter {
 	r := &reporter{
 		hub:      hub,
 		state:    templates.State,

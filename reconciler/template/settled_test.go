@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // scene is a template that is bound under policy p on two clusters, and what may
@@ -34,7 +34,7 @@ type scene struct {
 func newScene(t *testing.T) *scene {
 	t.Helper()
 	s := &scene{
-		Reconciler: &Reconciler{written: echo.New[workv1alpha2.Binding](clocktesting.NewFakePassiveClock(noon))},
+		Reconciler: &Reconciler{written: writecache.New[workv1alpha2.Binding](clocktesting.NewFakePassiveClock(noon))},
 		p:          policy("p", "apps/v1"), other: policy("a-better-one", "apps/v1"), clusters: []string{"m1", "m2"},
 	}
 	s.p.Spec.ResourceSelectors[0].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}

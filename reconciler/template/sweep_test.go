@@ -11,8 +11,8 @@ import (
 
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // TestSweep: the binding of a template that is absent from the cache goes only
@@ -38,9 +38,9 @@ func TestSweep(t *testing.T) {
 			}
 			hub := builder.Build()
 			p := writer{
-				hub:  hub,
-				echo: echo.New[workv1alpha2.Binding](clocktesting.NewFakePassiveClock(noon)),
-				gone: func(context.Context, store.Key) (bool, error) { return tc.gone, tc.err },
+				hub:     hub,
+				written: writecache.New[workv1alpha2.Binding](clocktesting.NewFakePassiveClock(noon)),
+				gone:    func(context.Context, store.Key) (bool, error) { return tc.gone, tc.err },
 			}
 			s := state{key: key(), binding: tc.binding}
 			next, err := p.sweep(t.Context(), &s)

@@ -18,9 +18,10 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/dedup"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 	"github.com/flotilla-io/flotilla/reconciler/window"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // Recorder takes Events.
@@ -85,10 +86,10 @@ type Reconciler struct {
 	events    Recorder
 	opts      Options
 
-	written  *echo.Echo[workv1alpha2.Binding]
+	written  *writecache.Cache[workv1alpha2.Binding]
 	inbox    store.Inbox[store.Key]
 	policies *policies
-	failures echo.Said[store.Key]
+	failures dedup.Messages[store.Key]
 	held     *window.Window[store.Key]
 
 	// decide are the phases that say what would be written, and change nothing.
@@ -112,7 +113,7 @@ func New(hub client.Client, templates *store.Store, decider Decider, interpreter
 		templates: templates,
 		events:    events,
 		opts:      opts,
-		written:   echo.New[workv1alpha2.Binding](opts.Clock),
+		written:   writecache.New[workv1alpha2.Binding](opts.Clock),
 		held:      window.New[store.Key](window.Options{Quiet: opts.GiveWay, Most: 4 * opts.GiveWay, Clock: opts.Clock}),
 	}
 	r.policies = newPolicies(hub, templates, &r.inbox, opts)
@@ -122,7 +123,7 @@ func New(hub client.Client, templates *store.Store, decider Decider, interpreter
 	bind := newBinder(interpreter, decider, catalog, opts)
 	foresee := bind
 	foresee.decide = decider.Preview
-	write := writer{hub: hub, echo: r.written, put: templates.Put, gone: templates.Gone, hold: r.held.Hold, withdraw: decider.Withdraw}
+	write := writer{hub: hub, written: r.written, put: templates.Put, gone: templates.Gone, hold: r.held.Hold, withdraw: decider.Withdraw}
 	r.decide = []loop.Phase[state]{choose.run, claim, foresee.run}
 	r.phases = []loop.Phase[state]{read.run, write.sweep, choose.run, claim, bind.run, write.run}
 	return r

@@ -20,17 +20,17 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // writer makes, changes and deletes bindings, and claims templates.
 type writer struct {
-	hub  client.Writer
-	echo *echo.Echo[workv1alpha2.Binding]
-	put  func(template *unstructured.Unstructured)
-	gone func(ctx context.Context, key store.Key) (bool, error)
+	hub     client.Writer
+	written *writecache.Cache[workv1alpha2.Binding]
+	put     func(template *unstructured.Unstructured)
+	gone    func(ctx context.Context, key store.Key) (bool, error)
 	// hold returns for how long to hold back the write of a binding for the
 	// template of that digest; not more than 0 means to write now.
 	hold func(key store.Key, digest string) time.Duration
@@ -43,7 +43,7 @@ func (p writer) sweep(ctx context.Context, s *state) (loop.Next, error) {
 	if s.template != nil {
 		return loop.Next{}, nil
 	}
-	if s.binding == nil || p.echo.Leaving(s.binding) || bindings.TemplateOf(s.binding) != s.key {
+	if s.binding == nil || p.written.Leaving(s.binding) || bindings.TemplateOf(s.binding) != s.key {
 		return loop.Next{Done: true}, nil
 	}
 	if gone, err := p.gone(ctx, s.key); err != nil || !gone {
@@ -53,7 +53,7 @@ func (p writer) sweep(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil && !bindings.IsStale(err) {
 		return loop.Next{}, fmt.Errorf("delete the binding of a template that is gone: %w", err)
 	}
-	p.echo.Deleted(s.binding)
+	p.written.Deleted(s.binding)
 	log.FromContext(ctx).Info("deleted the binding of a template that is gone", "binding", s.binding.GetName())
 	return loop.Next{Done: true}, nil
 }
@@ -140,7 +140,7 @@ func (p writer) bind(ctx context.Context, s *state) (bool, error) {
 	case err != nil:
 		return false, reported(policyv1alpha1.EventReasonApplyPolicyFailed, fmt.Errorf("write the binding: %w", err))
 	}
-	p.echo.Wrote(s.desired)
+	p.written.Wrote(s.desired)
 	logger := log.FromContext(ctx).WithValues("binding", s.desired.GetName())
 	if s.decision != nil {
 		logger = logger.WithValues("clusters", placement.Text(s.decision.Clusters), "reason", s.decision.Record.Reason)
@@ -190,7 +190,7 @@ func (r *Reconciler) tellFailure(s *state, err error) string {
 		r.failures.Forget(s.key)
 		return ""
 	}
-	if r.failures.New(s.key, known.Error()) {
+	if r.failures.Record(s.key, known.Error()) {
 		r.events.Event(s.template, corev1.EventTypeWarning, known.Reason, known.Error())
 	}
 	return known.Error()

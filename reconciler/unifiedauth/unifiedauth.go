@@ -30,8 +30,9 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/access"
 	"github.com/flotilla-io/flotilla/policies/propagation"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/dedup"
 	"github.com/flotilla-io/flotilla/reconciler/succession"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // Recorder emits Events.
@@ -58,8 +59,8 @@ type Reconciler struct {
 	recorder Recorder
 	options  Options
 	skip     propagation.SkipRules
-	wrote    *echo.Echo[*workv1alpha1.Work]
-	said     echo.Said[string] // failures, by cluster
+	wrote    *writecache.Cache[*workv1alpha1.Work]
+	reported dedup.Messages[string] // failures, by cluster
 	// succession renames Works.
 	succession succession.Succession
 }
@@ -76,7 +77,7 @@ func New(hub client.Client, recorder Recorder, o Options) *Reconciler {
 	if o.Skip != nil {
 		skip = *o.Skip
 	}
-	wrote := echo.New[*workv1alpha1.Work](o.Clock)
+	wrote := writecache.New[*workv1alpha1.Work](o.Clock)
 	return &Reconciler{hub: hub, recorder: recorder, options: o, skip: skip, wrote: wrote, succession: succession.New(hub, wrote)}
 }
 
@@ -101,7 +102,7 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	cluster := &clusterv1alpha1.Cluster{}
 	if err := r.hub.Get(ctx, req.NamespacedName, cluster, client.UnsafeDisableDeepCopy); err != nil {
-		r.said.Forget(req.Name)
+		r.reported.Forget(req.Name)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	open, err := r.open(ctx, cluster)
@@ -291,14 +292,14 @@ func (r *Reconciler) withdraw(ctx context.Context, cluster *clusterv1alpha1.Clus
 func (r *Reconciler) tell(cluster *clusterv1alpha1.Cluster, changed bool, err error) {
 	switch {
 	case err != nil:
-		if r.said.New(cluster.Name, err.Error()) {
+		if r.reported.Record(cluster.Name, err.Error()) {
 			r.recorder.Event(cluster, corev1.EventTypeWarning, clusterv1alpha1.EventReasonSyncImpersonationConfigFailed, err.Error())
 		}
 	case changed:
-		r.said.Forget(cluster.Name)
+		r.reported.Forget(cluster.Name)
 		r.recorder.Event(cluster, corev1.EventTypeNormal, clusterv1alpha1.EventReasonSyncImpersonationConfigSucceed, "users of the hub who may reach the cluster can be impersonated in it")
 	default:
-		r.said.Forget(cluster.Name)
+		r.reported.Forget(cluster.Name)
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/egress"
 	queue "github.com/flotilla-io/flotilla/internal/lanes"
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
@@ -53,7 +53,7 @@ type Reconciler struct {
 	opts        Options
 	lanes       *lanes
 	connections *connections
-	echo        *echo.Echo[*gitopsv1alpha1.CommitStatus]
+	written     *writecache.Cache[*gitopsv1alpha1.CommitStatus]
 }
 
 // New returns the loop. Live reads Secrets without a cache.
@@ -81,7 +81,7 @@ func New(hub client.Client, live client.Reader, opts Options) *Reconciler {
 		hub: hub, live: live, opts: opts,
 		lanes:       newLanes(opts.FirstPause, opts.LastPause),
 		connections: &connections{connect: opts.Connect, byKey: map[client.ObjectKey]connection{}},
-		echo:        echo.New[*gitopsv1alpha1.CommitStatus](opts.Clock),
+		written:     writecache.New[*gitopsv1alpha1.CommitStatus](opts.Clock),
 	}
 }
 
@@ -98,7 +98,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 // endings lets everything pass, and ends the wait for own writes to what is gone.
 func (r *Reconciler) endings() predicate.Predicate {
 	return predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
-		r.echo.Gone(client.ObjectKeyFromObject(e.Object))
+		r.written.Gone(client.ObjectKeyFromObject(e.Object))
 		return true
 	}}
 }
@@ -130,7 +130,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("read the commit status: %w", err)
 	}
-	cs, found := r.echo.Latest(req.NamespacedName, cached, err == nil)
+	cs, found := r.written.Latest(req.NamespacedName, cached, err == nil)
 	if !found || cs.DeletionTimestamp != nil {
 		r.connections.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
@@ -239,7 +239,7 @@ func (r *Reconciler) write(ctx context.Context, before, cs *gitopsv1alpha1.Commi
 	if err := r.hub.Status().Patch(ctx, cs, client.MergeFrom(before)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write what was posted: %w", err))
 	}
-	r.echo.Wrote(cs.DeepCopy())
+	r.written.Wrote(cs.DeepCopy())
 	return nil
 }
 

@@ -25,8 +25,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/policies/cascade"
 	"github.com/flotilla-io/flotilla/policies/claims"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // Refusal says that a deletion would take others' objects along.
@@ -63,13 +63,13 @@ type Recorder interface {
 // Guard judges deletions.
 type Guard struct {
 	hub      client.Client
-	wrote    *echo.Echo[*workv1alpha1.Work]
+	wrote    *writecache.Cache[*workv1alpha1.Work]
 	recorder Recorder
 	clock    clock.PassiveClock
 }
 
 // New returns a Guard. What it writes to Works of the hub, wrote is told.
-func New(hub client.Client, wrote *echo.Echo[*workv1alpha1.Work], recorder Recorder, c clock.PassiveClock) *Guard {
+func New(hub client.Client, wrote *writecache.Cache[*workv1alpha1.Work], recorder Recorder, c clock.PassiveClock) *Guard {
 	return &Guard{hub: hub, wrote: wrote, recorder: recorder, clock: c}
 }
 

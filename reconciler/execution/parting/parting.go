@@ -19,20 +19,20 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // Parting ends Works. Use New.
 type Parting struct {
 	hub   client.Client
-	wrote *echo.Echo[*workv1alpha1.Work]
+	wrote *writecache.Cache[*workv1alpha1.Work]
 	// knows reports whether bindings can be read here.
 	knows bool
 }
 
 // New returns a Parting. What it writes, wrote is told. An agent cannot read bindings,
 // and ends what is being deleted alone.
-func New(hub client.Client, wrote *echo.Echo[*workv1alpha1.Work], knowsBindings bool) Parting {
+func New(hub client.Client, wrote *writecache.Cache[*workv1alpha1.Work], knowsBindings bool) Parting {
 	return Parting{hub: hub, wrote: wrote, knows: knowsBindings}
 }
 

@@ -214,7 +214,7 @@ func (s *Store) Get(_ context.Context, key Key) (*unstructured.Unstructured, Pre
 		return nil, Unknown, fmt.Errorf("read %s %s from the cache: %w", key.Kind, key.ObjectKey(), err)
 	}
 	cached, _ := item.(*unstructured.Unstructured)
-	latest, found := w.echo.Latest(key.ObjectKey(), cached, found)
+	latest, found := w.written.Latest(key.ObjectKey(), cached, found)
 	switch {
 	case !found && complete:
 		return nil, Absent, nil
@@ -244,7 +244,7 @@ func (s *Store) Put(obj *unstructured.Unstructured) {
 	if w, _ := s.watching(obj.GroupVersionKind()); w != nil {
 		obj = obj.DeepCopy()
 		obj.SetManagedFields(nil)
-		w.echo.Wrote(obj)
+		w.written.Wrote(obj)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // claimIndex finds templates by the policy that claims them.
@@ -30,7 +30,7 @@ const unservedPoll = 30 * time.Second
 // indexer: the cache's readers would wait until its first list is complete, and
 // a kind that cannot be listed would hold up whoever asks about it.
 type watch struct {
-	echo    *echo.Echo[*unstructured.Unstructured]
+	written *writecache.Cache[*unstructured.Unstructured]
 	indexer toolscache.Indexer
 	stop    context.CancelFunc
 	// complete says that the first list is; guarded by the store's lock.
@@ -131,7 +131,7 @@ func (s *Store) watch(ctx context.Context, gvk schema.GroupVersionKind) error {
 		return errors.Join(fmt.Errorf("watch %s: %w", gvk, err), s.cache.RemoveInformer(ctx, example(gvk)))
 	}
 	watchCtx, stop := context.WithCancel(ctx)
-	w := &watch{echo: echo.New[*unstructured.Unstructured](s.opts.Clock), indexer: informer.GetIndexer(), stop: stop}
+	w := &watch{written: writecache.New[*unstructured.Unstructured](s.opts.Clock), indexer: informer.GetIndexer(), stop: stop}
 	// Listeners ask about the first event already.
 	s.mu.Lock()
 	s.watches[gvk] = w
@@ -242,7 +242,7 @@ func (w *watch) handler(gvk schema.GroupVersionKind, listeners []Listener) tools
 			if !ok || before == nil {
 				return
 			}
-			if w.echo.Observed(after); !sameContent(before, after) {
+			if w.written.Observed(after); !sameContent(before, after) {
 				tell(before, after, false)
 			}
 		},
@@ -251,7 +251,7 @@ func (w *watch) handler(gvk schema.GroupVersionKind, listeners []Listener) tools
 				obj = tombstone.Obj
 			}
 			if before, ok := obj.(*unstructured.Unstructured); ok {
-				w.echo.Gone(client.ObjectKeyFromObject(before))
+				w.written.Gone(client.ObjectKeyFromObject(before))
 				tell(before, nil, false)
 			}
 		},

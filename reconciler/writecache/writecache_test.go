@@ -1,4 +1,4 @@
-package echo_test
+package writecache_test
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-io/flotilla/reconciler/echo"
+	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 var key = client.ObjectKey{Namespace: "shop", Name: "web"}
@@ -38,13 +38,13 @@ func TestLatest(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-			e := echo.New[*corev1.ConfigMap](clock)
+			c := writecache.New[*corev1.ConfigMap](clock)
 			if tc.wrote != "" {
-				e.Wrote(at(tc.wrote))
+				c.Wrote(at(tc.wrote))
 			}
 			clock.Step(tc.after)
 			got := ""
-			if obj, found := e.Latest(key, at(tc.cached), tc.cached != ""); found {
+			if obj, found := c.Latest(key, at(tc.cached), tc.cached != ""); found {
 				got = obj.ResourceVersion
 			}
 			if got != tc.want {
@@ -67,12 +67,12 @@ func TestObserved(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			e := echo.New[*corev1.ConfigMap](clocktesting.NewFakeClock(time.Unix(0, 0)))
+			c := writecache.New[*corev1.ConfigMap](clocktesting.NewFakeClock(time.Unix(0, 0)))
 			if tc.wrote != "" {
-				e.Wrote(at(tc.wrote))
+				c.Wrote(at(tc.wrote))
 			}
-			own := e.Observed(at(tc.seen))
-			unseen := len(e.Unseen(func(*corev1.ConfigMap) bool { return true }))
+			own := c.Observed(at(tc.seen))
+			unseen := len(c.Unseen(func(*corev1.ConfigMap) bool { return true }))
 			if diff := cmp.Diff([]any{tc.own, tc.unseen}, []any{own, unseen}); diff != "" {
 				t.Errorf("own, unseen (-want +got):\n%s", diff)
 			}
@@ -81,23 +81,23 @@ func TestObserved(t *testing.T) {
 }
 
 func TestGoneEndsTheWait(t *testing.T) {
-	e := echo.New[*corev1.ConfigMap](clocktesting.NewFakeClock(time.Unix(0, 0)))
-	e.Wrote(at("7"))
-	e.Gone(key)
-	if _, found := e.Latest(key, nil, false); found {
+	c := writecache.New[*corev1.ConfigMap](clocktesting.NewFakeClock(time.Unix(0, 0)))
+	c.Wrote(at("7"))
+	c.Gone(key)
+	if _, found := c.Latest(key, nil, false); found {
 		t.Error("an object seen deleted is still returned")
 	}
 }
 
 func TestOldEntriesAreSwept(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	e := echo.New[*corev1.ConfigMap](clock)
-	e.Wrote(at("7"))
+	c := writecache.New[*corev1.ConfigMap](clock)
+	c.Wrote(at("7"))
 	clock.Step(time.Minute)
 	other := at("8")
 	other.Name = "api"
-	e.Wrote(other)
-	got := e.Unseen(func(*corev1.ConfigMap) bool { return true })
+	c.Wrote(other)
+	got := c.Unseen(func(*corev1.ConfigMap) bool { return true })
 	if diff := cmp.Diff([]*corev1.ConfigMap{other}, got); diff != "" {
 		t.Errorf("unseen (-want +got):\n%s", diff)
 	}
@@ -105,26 +105,16 @@ func TestOldEntriesAreSwept(t *testing.T) {
 
 func TestLeaving(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	e := echo.New[*corev1.ConfigMap](clock)
+	c := writecache.New[*corev1.ConfigMap](clock)
 	obj, again := at("7"), at("9")
 	obj.UID, again.UID = "u-1", "u-2"
 	marked := at("7")
 	marked.DeletionTimestamp = &metav1.Time{Time: clock.Now()}
-	e.Deleted(obj)
-	got := []bool{e.Leaving(obj), e.Leaving(again), e.Leaving(marked), e.Ended(marked)}
+	c.Deleted(obj)
+	got := []bool{c.Leaving(obj), c.Leaving(again), c.Leaving(marked), c.Ended(marked)}
 	clock.Step(time.Minute)
-	got = append(got, e.Leaving(obj))
+	got = append(got, c.Leaving(obj))
 	if diff := cmp.Diff([]bool{true, false, true, false, false}, got); diff != "" {
 		t.Errorf("deleted, made anew, marked, marked but not by us, long ago (-want +got):\n%s", diff)
-	}
-}
-
-func TestSaid(t *testing.T) {
-	var s echo.Said[string]
-	got := []bool{s.New("web", "no"), s.New("web", "no"), s.New("api", "no"), s.New("web", "never")}
-	s.Forget("web")
-	got = append(got, s.New("web", "never"))
-	if diff := cmp.Diff([]bool{true, false, true, true, true}, got); diff != "" {
-		t.Errorf("what is new (-want +got):\n%s", diff)
 	}
 }

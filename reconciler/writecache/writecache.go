@@ -1,4 +1,4 @@
-package echo
+package writecache
 
 import (
 	"maps"
@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// patience is how long a write may stay unseen by the cache before it is taken
+// timeout is how long a write may stay unseen by the cache before it is taken
 // for undone.
-const patience = 10 * time.Second
+const timeout = 10 * time.Second
 
-// Echo remembers what was written until the cache shows it. It is safe for use
+// Cache remembers what was written until the informer's cache shows it. It is safe for use
 // by several goroutines. Objects that go in or come out are shared: copy before
 // changing them.
-type Echo[T client.Object] struct {
+type Cache[T client.Object] struct {
 	clock clock.PassiveClock
 
 	mu      sync.Mutex
@@ -32,64 +32,64 @@ type entry[T client.Object] struct {
 	at  time.Time
 }
 
-// New returns an empty Echo.
-func New[T client.Object](c clock.PassiveClock) *Echo[T] {
-	return &Echo[T]{clock: c, swept: c.Now(), wrote: map[client.ObjectKey]entry[T]{}, deleted: map[types.UID]time.Time{}}
+// New returns an empty Cache.
+func New[T client.Object](clk clock.PassiveClock) *Cache[T] {
+	return &Cache[T]{clock: clk, swept: clk.Now(), wrote: map[client.ObjectKey]entry[T]{}, deleted: map[types.UID]time.Time{}}
 }
 
 // Wrote records obj as the server returned it from a create, update or patch.
-func (e *Echo[T]) Wrote(obj T) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.wrote[client.ObjectKeyFromObject(obj)] = entry[T]{obj: obj, at: e.clock.Now()}
-	e.sweep()
+func (c *Cache[T]) Wrote(obj T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wrote[client.ObjectKeyFromObject(obj)] = entry[T]{obj: obj, at: c.clock.Now()}
+	c.sweep()
 }
 
 // Deleted records that the server accepted what ends obj: its deletion, or the
 // removal of the finalizer that held it.
-func (e *Echo[T]) Deleted(obj T) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.deleted[obj.GetUID()] = e.clock.Now()
-	e.sweep()
+func (c *Cache[T]) Deleted(obj T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deleted[obj.GetUID()] = c.clock.Now()
+	c.sweep()
 }
 
 // Ended reports whether Deleted was called for obj a moment ago.
-func (e *Echo[T]) Ended(obj T) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	at, ok := e.deleted[obj.GetUID()]
-	return ok && e.clock.Since(at) <= patience
+func (c *Cache[T]) Ended(obj T) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at, ok := c.deleted[obj.GetUID()]
+	return ok && c.clock.Since(at) <= timeout
 }
 
 // Leaving reports whether obj is being deleted: it says so itself, or the server
 // has accepted its deletion a moment ago.
-func (e *Echo[T]) Leaving(obj T) bool {
-	return obj.GetDeletionTimestamp() != nil || e.Ended(obj)
+func (c *Cache[T]) Leaving(obj T) bool {
+	return obj.GetDeletionTimestamp() != nil || c.Ended(obj)
 }
 
 // sweep drops what is too old, now and then.
-func (e *Echo[T]) sweep() {
-	now := e.clock.Now()
-	if now.Sub(e.swept) < patience {
+func (c *Cache[T]) sweep() {
+	now := c.clock.Now()
+	if now.Sub(c.swept) < timeout {
 		return
 	}
-	e.swept = now
-	maps.DeleteFunc(e.wrote, func(_ client.ObjectKey, w entry[T]) bool { return now.Sub(w.at) > patience })
-	maps.DeleteFunc(e.deleted, func(_ types.UID, at time.Time) bool { return now.Sub(at) > patience })
+	c.swept = now
+	maps.DeleteFunc(c.wrote, func(_ client.ObjectKey, w entry[T]) bool { return now.Sub(w.at) > timeout })
+	maps.DeleteFunc(c.deleted, func(_ types.UID, at time.Time) bool { return now.Sub(at) > timeout })
 }
 
 // Latest returns the newer of what the cache has under key and what was
 // written there. Cached is only read where found is true.
-func (e *Echo[T]) Latest(key client.ObjectKey, cached T, found bool) (T, bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	w, ok := e.wrote[key]
+func (c *Cache[T]) Latest(key client.ObjectKey, cached T, found bool) (T, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w, ok := c.wrote[key]
 	if !ok {
 		return cached, found
 	}
-	if e.clock.Since(w.at) > patience || (found && !Older(cached.GetResourceVersion(), w.obj.GetResourceVersion())) {
-		delete(e.wrote, key)
+	if c.clock.Since(w.at) > timeout || (found && !Older(cached.GetResourceVersion(), w.obj.GetResourceVersion())) {
+		delete(c.wrote, key)
 		return cached, found
 	}
 	return w.obj, true
@@ -97,33 +97,33 @@ func (e *Echo[T]) Latest(key client.ObjectKey, cached T, found bool) (T, bool) {
 
 // Observed tells that the cache now has obj. It returns true where obj is
 // exactly what was written, so that nothing new has been learned.
-func (e *Echo[T]) Observed(obj T) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (c *Cache[T]) Observed(obj T) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	key := client.ObjectKeyFromObject(obj)
-	w, ok := e.wrote[key]
+	w, ok := c.wrote[key]
 	if !ok || Older(obj.GetResourceVersion(), w.obj.GetResourceVersion()) {
 		return false
 	}
-	delete(e.wrote, key)
+	delete(c.wrote, key)
 	return obj.GetResourceVersion() == w.obj.GetResourceVersion()
 }
 
 // Gone tells that the cache has seen the object under key deleted.
-func (e *Echo[T]) Gone(key client.ObjectKey) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.wrote, key)
+func (c *Cache[T]) Gone(key client.ObjectKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.wrote, key)
 }
 
 // Unseen returns the objects written that the cache has not shown yet and that
 // match.
-func (e *Echo[T]) Unseen(match func(T) bool) []T {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (c *Cache[T]) Unseen(match func(T) bool) []T {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var out []T
-	for _, w := range e.wrote {
-		if match(w.obj) && e.clock.Since(w.at) <= patience {
+	for _, w := range c.wrote {
+		if match(w.obj) && c.clock.Since(w.at) <= timeout {
 			out = append(out, w.obj)
 		}
 	}
