@@ -33,11 +33,11 @@ func TestLoopsAreSharedByNamespace(t *testing.T) {
 				if !ok {
 					return true
 				}
-				if from, ok := sel.X.(*ast.Ident); !ok || from.Name != "lanes" || sel.Sel.Name != "New" {
+				if from, ok := sel.X.(*ast.Ident); !ok || from.Name != "fairqueue" || sel.Sel.Name != "New" {
 					return true
 				}
 				if used[room] = true; ofNoTenant[room] == "" {
-					t.Errorf("%s/%s: lanes.New lets one namespace hold all others up; use lanes.ByNamespace or lanes.By", room, name)
+					t.Errorf("%s/%s: fairqueue.New lets one namespace hold all others up; use lanes.ByNamespace or lanes.By", room, name)
 				}
 				return true
 			})
@@ -45,7 +45,7 @@ func TestLoopsAreSharedByNamespace(t *testing.T) {
 	}
 	for room := range ofNoTenant {
 		if !used[room] {
-			t.Errorf("%s does not use lanes.New: remove it here", room)
+			t.Errorf("%s does not use fairqueue.New: remove it here", room)
 		}
 	}
 }

@@ -5,13 +5,13 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 )
 
 // line is where Events wait, in the turns of those who they are for. Its counts are
 // guarded by the Writer.
 type line struct {
-	queue *lanes.Queue[key]
+	queue *fairqueue.Queue[key]
 	most  int
 	// waits is how many wait, and of how many that is of each tenant.
 	waits int
@@ -21,7 +21,7 @@ type line struct {
 func newLine(opts Options) *line {
 	limiter := workqueue.DefaultTypedItemBasedRateLimiter[key]() // nothing is put back
 	return &line{
-		queue: lanes.Shared(limiter, opts.Clock, 1, func(k key) string { return k.tenant }),
+		queue: fairqueue.Shared(limiter, opts.Clock, 1, func(k key) string { return k.tenant }),
 		most:  opts.Most,
 		of:    map[string]int{},
 	}

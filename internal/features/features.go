@@ -63,7 +63,7 @@ var fixed = map[featuregate.Feature]struct {
 	on  bool
 	why string
 }{
-	"ControllerPriorityQueue":   {true, "queues have lanes that age"},
+	"ControllerPriorityQueue":   {true, "queues let no key wait forever"},
 	"LoggingAlphaOptions":       {false, "the log has two formats, text and json"},
 	"LoggingBetaOptions":        {true, "the log has two formats, text and json"},
 	"ContextualLogging":         {true, "what is logged says what it is about"},

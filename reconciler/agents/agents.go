@@ -25,7 +25,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 )
 
@@ -75,7 +75,7 @@ func New(hub client.Client, live client.Reader, o Options) *Reconciler {
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("agentcsrapproving").
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1, NewQueue: lanes.New[reconcile.Request]}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, NewQueue: fairqueue.New[reconcile.Request]}).
 		For(&certificatesv1.CertificateSigningRequest{}, builder.WithPredicates(open())).
 		Complete(reconcile.Func(r.Approve))
 	if err != nil {
@@ -83,7 +83,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	}
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named("agentrights").
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1, NewQueue: lanes.New[reconcile.Request]}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1, NewQueue: fairqueue.New[reconcile.Request]}).
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(registrations())).
 		Watches(&clusterv1alpha1.Cluster{}, r.tells()).
 		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(clusterOfRole)).

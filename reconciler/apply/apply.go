@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/internal/runs"
@@ -106,7 +106,7 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 	if opts.Concurrent <= 0 {
 		opts.Concurrent = defaultConcurrent
 	}
-	opts.Concurrent = lanes.Workers(opts.Concurrent)
+	opts.Concurrent = fairqueue.Workers(opts.Concurrent)
 	if opts.Places == nil {
 		opts.Places = places.New(places.Options{})
 	}

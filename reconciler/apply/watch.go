@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 )
 
@@ -47,7 +47,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Watches(&workv1alpha2.ClusterResourceBinding{}, wake.whenBindingChanges()).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.opts.Concurrent,
-			NewQueue:                lanes.ByNamespace(r.opts.Concurrent),
+			NewQueue:                fairqueue.ByNamespace(r.opts.Concurrent),
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 		}).
 		Complete(r)

@@ -22,7 +22,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
@@ -46,7 +46,7 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 			mgr.GetLogger().Error(err, "look again at the bindings of a kind", "kind", gvk.String())
 		}
 	}})
-	c, err := controller.New("binding", mgr, controller.Options{Reconciler: r, MaxConcurrentReconciles: r.opts.Workers, NewQueue: lanes.ByNamespace(r.opts.Workers)})
+	c, err := controller.New("binding", mgr, controller.Options{Reconciler: r, MaxConcurrentReconciles: r.opts.Workers, NewQueue: fairqueue.ByNamespace(r.opts.Workers)})
 	if err != nil {
 		return fmt.Errorf("set up the binding loop: %w", err)
 	}

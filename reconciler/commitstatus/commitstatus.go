@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
@@ -100,7 +100,7 @@ func New(hub client.Client, gatherer Gatherer, events Recorder, opts Options) *R
 	if opts.Concurrent <= 0 {
 		opts.Concurrent = defaultConcurrent
 	}
-	opts.Concurrent = lanes.Workers(opts.Concurrent)
+	opts.Concurrent = fairqueue.Workers(opts.Concurrent)
 	return &Reconciler{
 		hub: hub, gatherer: gatherer, events: events, opts: opts,
 		written:     writecache.New[*gitopsv1alpha1.CommitStatus](opts.Clock),

@@ -21,7 +21,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/policies/dependency"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
@@ -58,14 +58,14 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	r.templates.Listen(store.Listener{Changed: r.changed})
 	r.templates.Want(grants{}, dependency.GrantKinds()...)
 	users, err := controller.New("dependent", mgr, controller.Options{
-		Reconciler: r, MaxConcurrentReconciles: r.opts.Workers, NewQueue: lanes.ByNamespace(r.opts.Workers),
+		Reconciler: r, MaxConcurrentReconciles: r.opts.Workers, NewQueue: fairqueue.ByNamespace(r.opts.Workers),
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstPause, longestPause),
 	})
 	if err != nil {
 		return fmt.Errorf("set up the loop of dependents: %w", err)
 	}
 	objects, err := controller.NewTyped("dependency", mgr, controller.TypedOptions[store.Key]{
-		Reconciler: attach{r}, MaxConcurrentReconciles: r.opts.Workers, NewQueue: lanes.By(r.opts.Workers, store.Key.Tenant),
+		Reconciler: attach{r}, MaxConcurrentReconciles: r.opts.Workers, NewQueue: fairqueue.By(r.opts.Workers, store.Key.Tenant),
 	})
 	if err != nil {
 		return fmt.Errorf("set up the loop of dependencies: %w", err)

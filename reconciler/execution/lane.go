@@ -17,7 +17,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/taskgroup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/execution/line"
@@ -47,7 +47,7 @@ func (r *Reconciler) open(ctx context.Context, cluster string) {
 	workers, err := controller.NewUnmanaged(laneName(cluster), controller.Options{
 		Reconciler:              l,
 		MaxConcurrentReconciles: r.options.Workers,
-		NewQueue:                lanes.By(r.options.Workers, r.tenantOf(ctx)),
+		NewQueue:                fairqueue.By(r.options.Workers, r.tenantOf(ctx)),
 		SkipNameValidation:      ptr.To(true),
 		RecoverPanic:            ptr.To(true),
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](pace.FirstRetry, pace.LastRetry),

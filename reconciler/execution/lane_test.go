@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/execution/line"
@@ -80,7 +80,7 @@ func TestAMembersWorkersAreShared(t *testing.T) {
 		work("red1", of("red")), work("red2", of("red")), work("red3", of("red")), work("red4", of("red")),
 		work("victim", of("victim")), work("role", map[string]string{workv1alpha2.ClusterResourceBindingAnnotationKey: "y"}), work("namespace", nil),
 	).Build()
-	queue := lanes.By(16, l.tenantOf(t.Context()))("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	queue := fairqueue.By(16, l.tenantOf(t.Context()))("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
 	for _, name := range []string{"red1", "red2", "red3", "red4", "role", "namespace", "gone", "victim"} {
 		queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "karmada-es-eu-1", Name: name}})

@@ -21,7 +21,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/policies/quota"
 	"github.com/flotilla-io/flotilla/reconciler/window"
 )
@@ -65,7 +65,7 @@ func New(hub client.Client, o Options) *Reconciler {
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("quota").
-		WithOptions(controller.Options{NewQueue: lanes.ByNamespace(1)}).
+		WithOptions(controller.Options{NewQueue: fairqueue.ByNamespace(1)}).
 		For(&policyv1alpha1.FederatedResourceQuota{}).
 		Watches(&workv1alpha2.ResourceBinding{}, handler.EnqueueRequestsFromMapFunc(r.of), builder.WithPredicates(usageChanges())).
 		Complete(r)

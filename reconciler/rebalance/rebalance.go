@@ -25,7 +25,7 @@ import (
 
 	appsv1alpha1 "github.com/flotilla-io/flotilla/api/apps/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
@@ -79,7 +79,7 @@ func New(hub client.Client, opts Options) *Reconciler {
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("rebalance").
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Workers, NewQueue: lanes.New[reconcile.Request]}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Workers, NewQueue: fairqueue.New[reconcile.Request]}).
 		For(&appsv1alpha1.WorkloadRebalancer{}, builder.WithPredicates(r.edits())).
 		Complete(r)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 )
 
 // TestObjectsGoWhereTheirDefinitionGoes: an object whose kind no cluster serves
@@ -65,7 +65,7 @@ func TestObjectsGoWhereTheirDefinitionGoes(t *testing.T) {
 	if err := hub.Create(t.Context(), definition); err != nil {
 		t.Fatal(err)
 	}
-	q := lanes.WithClock(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), clock)
+	q := fairqueue.WithClock(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), clock)
 	r.bindingEvents().Create(t.Context(), event.CreateEvent{Object: definition}, q)
 	var woken []string
 	for q.Len() > 0 {

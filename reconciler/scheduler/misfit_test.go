@@ -16,7 +16,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
@@ -59,7 +59,7 @@ func TestWhyNoClusterFitsStaysTrue(t *testing.T) {
 			if err := hub.Update(t.Context(), stored); err != nil {
 				t.Fatal(err)
 			}
-			q := lanes.WithClock(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), clock)
+			q := fairqueue.WithClock(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), clock)
 			defer q.ShutDown()
 			r.clusterEvents().Update(t.Context(), event.TypedUpdateEvent[*clusterv1alpha1.Cluster]{ObjectOld: m1, ObjectNew: after}, q)
 			said := ""

@@ -21,7 +21,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 )
 
 // TestWhatWakesWhat: which bindings are looked at again after which change. The
@@ -114,7 +114,7 @@ func TestWhatWakesWhat(t *testing.T) {
 				}
 			}
 			decide(t, r.decider, divided("promised", 1))
-			q := lanes.WithClock(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), clock)
+			q := fairqueue.WithClock(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), clock)
 			if err := r.woken.Start(t.Context(), q); err != nil {
 				t.Fatal(err)
 			}
@@ -307,7 +307,7 @@ func TestPriority(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			hub := hubOf(important.DeepCopy(), cluster("m1", room(1))).Build()
 			r := New(hub, NewDecider(hub, DeciderOptions{}), &recorder{}, tc.opts)
-			q := lanes.New("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()).(*lanes.Queue[reconcile.Request])
+			q := fairqueue.New("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()).(*fairqueue.Queue[reconcile.Request])
 			tc.happen(r, q)
 			if _, priority, _ := q.GetWithPriority(); priority != tc.want {
 				t.Errorf("priority %d, want %d", priority, tc.want)
@@ -326,7 +326,7 @@ func TestQuotaWakes(t *testing.T) {
 	w.hold(divided("web", 1), workv1alpha2.BindingReasonQuotaExceeded, 0)
 	w.hold(elsewhere, workv1alpha2.BindingReasonQuotaExceeded, 0)
 	w.hold(divided("room", 1), workv1alpha2.BindingReasonUnschedulable, 0)
-	q := lanes.WithClock(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), clocktesting.NewFakeClock(time.Unix(0, 0)))
+	q := fairqueue.WithClock(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), clocktesting.NewFakeClock(time.Unix(0, 0)))
 	quota := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "team"}}
 	r.quotaEvents().Update(t.Context(), event.TypedUpdateEvent[*policyv1alpha1.FederatedResourceQuota]{ObjectOld: quota, ObjectNew: quota}, q)
 	var got []string

@@ -22,7 +22,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
@@ -35,7 +35,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 	c, err := controller.New("scheduler", mgr, controller.Options{
 		Reconciler:              r,
 		MaxConcurrentReconciles: r.opts.Workers,
-		NewQueue:                lanes.ByNamespace(r.opts.Workers),
+		NewQueue:                fairqueue.ByNamespace(r.opts.Workers),
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/dependency"
@@ -157,7 +157,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Named("status").
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.options.Workers,
-			NewQueue:                lanes.ByNamespace(r.options.Workers),
+			NewQueue:                fairqueue.ByNamespace(r.options.Workers),
 			RateLimiter:             limiter(),
 		}).
 		Watches(&workv1alpha2.ResourceBinding{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(r.desiredChanges())).

@@ -25,7 +25,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
@@ -55,7 +55,7 @@ func (r *Reconciler) registerTemplates(mgr ctrl.Manager) error {
 	c, err := controller.NewTyped("template", mgr, controller.TypedOptions[store.Key]{
 		Reconciler:              r,
 		MaxConcurrentReconciles: r.opts.Workers,
-		NewQueue:                lanes.By(r.opts.Workers, store.Key.Tenant),
+		NewQueue:                fairqueue.By(r.opts.Workers, store.Key.Tenant),
 	})
 	if err != nil {
 		return fmt.Errorf("set up the template loop: %w", err)
@@ -219,7 +219,7 @@ func namesakes(key store.Key, kinds []schema.GroupVersionKind) []store.Key {
 const policyWorkers = 3
 
 func (p *policies) register(mgr ctrl.Manager) error {
-	c, err := controller.New("policy", mgr, controller.Options{Reconciler: p, MaxConcurrentReconciles: policyWorkers, NewQueue: lanes.ByNamespace(policyWorkers)})
+	c, err := controller.New("policy", mgr, controller.Options{Reconciler: p, MaxConcurrentReconciles: policyWorkers, NewQueue: fairqueue.ByNamespace(policyWorkers)})
 	if err != nil {
 		return fmt.Errorf("set up the policy loop: %w", err)
 	}

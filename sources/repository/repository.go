@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-io/flotilla/internal/egress"
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/internal/runs"
@@ -79,7 +79,7 @@ func New(hub client.Client, store *artifact.Store, events Recorder, opts Options
 	if opts.Workers == 0 {
 		opts.Workers = defaultWorkers
 	}
-	opts.Workers = lanes.Workers(opts.Workers)
+	opts.Workers = fairqueue.Workers(opts.Workers)
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
@@ -108,7 +108,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		For(&sourcev1.GitRepository{}, builder.WithPredicates(r.runs.Predicate(), predicate.Or(predicate.GenerationChangedPredicate{}, requested{}))).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.opts.Workers,
-			NewQueue:                lanes.ByNamespace(r.opts.Workers),
+			NewQueue:                fairqueue.ByNamespace(r.opts.Workers),
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 		}).
 		Complete(r)

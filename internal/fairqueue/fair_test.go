@@ -1,4 +1,4 @@
-package lanes_test
+package fairqueue_test
 
 import (
 	"strings"
@@ -11,19 +11,19 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 )
 
 // shared is a queue whose keys belong to what is before their slash.
-func shared(workers int) *lanes.Queue[string] {
-	return lanes.Shared(workqueue.DefaultTypedControllerRateLimiter[string](), clocktesting.NewFakeClock(time.Unix(0, 0)), workers, func(key string) string {
+func shared(workers int) *fairqueue.Queue[string] {
+	return fairqueue.Shared(workqueue.DefaultTypedControllerRateLimiter[string](), clocktesting.NewFakeClock(time.Unix(0, 0)), workers, func(key string) string {
 		owner, _, _ := strings.Cut(key, "/")
 		return owner
 	})
 }
 
 // hand hands out n keys, and is done with none of them.
-func hand(q *lanes.Queue[string], n int) string {
+func hand(q *fairqueue.Queue[string], n int) string {
 	var out []string
 	for range n {
 		key, _ := q.Get()
@@ -76,23 +76,23 @@ func TestAWorkerThatWaitsHearsOfRoom(t *testing.T) {
 
 func TestWhoHasFewerWorkersGoesFirst(t *testing.T) {
 	cases := map[string]struct {
-		fill func(q *lanes.Queue[string])
+		fill func(q *fairqueue.Queue[string])
 		n    int
 		want string
 	}{
 		"tenants alternate, however much one of them asks for": {
-			func(q *lanes.Queue[string]) {
+			func(q *fairqueue.Queue[string]) {
 				add(q, 0, "a/1", "a/2", "a/3", "a/4", "a/5", "b/1", "b/2")
 			}, 4, "a/1 b/1 a/2 a/3",
 		},
 		"what is urgent goes before that": {
-			func(q *lanes.Queue[string]) {
+			func(q *fairqueue.Queue[string]) {
 				add(q, 0, "a/1", "a/2")
 				add(q, -100, "b/1")
 			}, 3, "a/1 a/2 b/1",
 		},
 		"one who is alone has all but one": {
-			func(q *lanes.Queue[string]) { add(q, 0, "a/1", "a/2", "a/3", "a/4", "a/5", "a/6") }, 5, "a/1 a/2 a/3 a/4 a/5",
+			func(q *fairqueue.Queue[string]) { add(q, 0, "a/1", "a/2", "a/3", "a/4", "a/5", "a/6") }, 5, "a/1 a/2 a/3 a/4 a/5",
 		},
 	}
 	for name, tc := range cases {
@@ -129,7 +129,7 @@ func TestByNamespace(t *testing.T) {
 	request := func(namespace, name string) reconcile.Request {
 		return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 	}
-	q := lanes.ByNamespace(lanes.Workers(1))("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	q := fairqueue.ByNamespace(fairqueue.Workers(1))("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer q.ShutDown()
 	for _, r := range []reconcile.Request{request("a", "1"), request("a", "2"), request("b", "1")} {
 		q.Add(r)

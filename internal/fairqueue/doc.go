@@ -1,5 +1,5 @@
-// Package lanes is the queue of every loop: lanes by priority that age, so that
-// what users wait for goes first and nothing waits forever.
+// Package fairqueue is the queue of every loop: what users wait for goes first, nothing waits
+// forever, and tenants share the workers.
 //
 // In go keys with a priority; out come keys, one worker at a time for each. Of
 // every four that are handed out, three are the oldest of the highest priority,
@@ -10,4 +10,4 @@
 // may have one more, a key with n older ones of its own tenant before it is served
 // within 4m(n+1) handouts, however much others ask for. The package knows nothing
 // of what the keys stand for, and keeps nothing over a restart.
-package lanes
+package fairqueue

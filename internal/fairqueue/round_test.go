@@ -1,4 +1,4 @@
-package lanes_test
+package fairqueue_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 )
 
 // many returns keys of one owner.
@@ -28,20 +28,20 @@ func many(owner string, n int) []string {
 // to wait, however quick each key is.
 func TestALongLineHoldsNobodyUp(t *testing.T) {
 	cases := map[string]struct {
-		late func(q *lanes.Queue[string]) // comes behind the long line
-		most int                          // handouts until the victim's key
+		late func(q *fairqueue.Queue[string]) // comes behind the long line
+		most int                              // handouts until the victim's key
 	}{
 		"of the same priority: next, but for the turns of the other": {
-			func(q *lanes.Queue[string]) { add(q, 0, "victim/1") }, 3,
+			func(q *fairqueue.Queue[string]) { add(q, 0, "victim/1") }, 3,
 		},
 		"less urgent: at the next turn of the oldest but one": {
-			func(q *lanes.Queue[string]) { add(q, -100, "victim/1") }, 8,
+			func(q *fairqueue.Queue[string]) { add(q, -100, "victim/1") }, 8,
 		},
 		"without a namespace: one owner like the others": {
-			func(q *lanes.Queue[string]) { add(q, 0, "/victim") }, 3,
+			func(q *fairqueue.Queue[string]) { add(q, 0, "/victim") }, 3,
 		},
 		"behind many that each have one key: once around": {
-			func(q *lanes.Queue[string]) {
+			func(q *fairqueue.Queue[string]) {
 				for i := range 10 {
 					add(q, 0, fmt.Sprintf("other%d/1", i))
 				}
@@ -87,27 +87,27 @@ func TestWhoComesIsNext(t *testing.T) {
 
 func TestTurns(t *testing.T) {
 	cases := map[string]struct {
-		fill func(q *lanes.Queue[string])
+		fill func(q *fairqueue.Queue[string])
 		want string
 	}{
 		"owners take turns, and the fourth key is for the one who waits for the turn of the oldest": {
-			func(q *lanes.Queue[string]) { add(q, 0, "a/1", "a/2", "a/3", "a/4", "b/1", "b/2", "c/1") },
+			func(q *fairqueue.Queue[string]) { add(q, 0, "a/1", "a/2", "a/3", "a/4", "b/1", "b/2", "c/1") },
 			"a/1 b/1 c/1 a/2 b/2 a/3 a/4",
 		},
 		"what is urgent goes first, whoever had it last": {
-			func(q *lanes.Queue[string]) {
+			func(q *fairqueue.Queue[string]) {
 				add(q, 0, "a/1", "b/1", "b/2")
 				add(q, 5, "a/2", "a/3")
 			}, "a/2 a/3 b/1 a/1 b/2",
 		},
 		"the turns of the oldest go around too": {
-			func(q *lanes.Queue[string]) {
+			func(q *fairqueue.Queue[string]) {
 				add(q, -100, "a/low1", "a/low2", "a/low3", "b/low1", "c/low1")
 				add(q, 0, many("d", 9)...)
 			}, "d/1 d/2 d/3 a/low1 d/4 d/5 d/6 b/low1 d/7 d/8 d/9 c/low1 a/low2 a/low3",
 		},
 		"a key that is added again and again keeps the place of its owner": {
-			func(q *lanes.Queue[string]) {
+			func(q *fairqueue.Queue[string]) {
 				add(q, 0, "a/1", "b/1")
 				add(q, 0, "a/1")
 				add(q, 3, "a/1", "b/1")
@@ -129,7 +129,7 @@ func TestTurns(t *testing.T) {
 // ready, whatever is known later.
 func TestTheOwnerMayChange(t *testing.T) {
 	owners := 0
-	q := lanes.Shared(workqueue.DefaultTypedControllerRateLimiter[string](), clocktesting.NewFakeClock(time.Unix(0, 0)), 3, func(string) string {
+	q := fairqueue.Shared(workqueue.DefaultTypedControllerRateLimiter[string](), clocktesting.NewFakeClock(time.Unix(0, 0)), 3, func(string) string {
 		owners++
 		return fmt.Sprint(owners)
 	})

@@ -1,4 +1,4 @@
-package lanes_test
+package fairqueue_test
 
 import (
 	"context"
@@ -17,21 +17,21 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 )
 
-func queue() (*lanes.Queue[string], *clocktesting.FakeClock) {
+func queue() (*fairqueue.Queue[string], *clocktesting.FakeClock) {
 	c := clocktesting.NewFakeClock(time.Unix(0, 0))
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)
-	return lanes.WithClock(limiter, c), c
+	return fairqueue.WithClock(limiter, c), c
 }
 
-func add(q *lanes.Queue[string], priority int, keys ...string) {
+func add(q *fairqueue.Queue[string], priority int, keys ...string) {
 	q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, keys...)
 }
 
 // drain hands out all that is ready.
-func drain(q *lanes.Queue[string]) string {
+func drain(q *fairqueue.Queue[string]) string {
 	var out []string
 	for q.Len() > 0 {
 		key, _ := q.Get()
@@ -43,30 +43,30 @@ func drain(q *lanes.Queue[string]) string {
 
 func TestOrder(t *testing.T) {
 	cases := map[string]struct {
-		fill func(q *lanes.Queue[string])
+		fill func(q *fairqueue.Queue[string])
 		want string
 	}{
 		"first come, first served": {
-			func(q *lanes.Queue[string]) { add(q, 0, "a", "b", "c") }, "a b c",
+			func(q *fairqueue.Queue[string]) { add(q, 0, "a", "b", "c") }, "a b c",
 		},
 		"three of the highest priority, then the oldest": {
-			func(q *lanes.Queue[string]) {
+			func(q *fairqueue.Queue[string]) {
 				add(q, -100, "low1", "low2")
 				add(q, 0, "a", "b", "c", "d", "e", "f", "g")
 			}, "a b c low1 d e f low2 g",
 		},
 		"added twice is handed out once": {
-			func(q *lanes.Queue[string]) { add(q, 0, "a", "b", "a") }, "a b",
+			func(q *fairqueue.Queue[string]) { add(q, 0, "a", "b", "a") }, "a b",
 		},
 		"a higher priority lifts a key, and it keeps its age": {
-			func(q *lanes.Queue[string]) {
+			func(q *fairqueue.Queue[string]) {
 				add(q, 0, "a", "b")
 				add(q, 7, "x")
 				add(q, 7, "b")
 			}, "b x a",
 		},
 		"a lower priority changes nothing": {
-			func(q *lanes.Queue[string]) {
+			func(q *fairqueue.Queue[string]) {
 				add(q, 0, "a")
 				add(q, 5, "b")
 				add(q, -100, "b")
@@ -119,15 +119,19 @@ func TestAKeyIsWithOneWorker(t *testing.T) {
 
 func TestLater(t *testing.T) {
 	cases := map[string]struct {
-		fill func(q *lanes.Queue[string])
+		fill func(q *fairqueue.Queue[string])
 		want []string // ready at once, after one second, after two
 	}{
 		"keys wait for their time": {
-			func(q *lanes.Queue[string]) { q.AddAfter("b", 2*time.Second); q.AddAfter("a", time.Second); q.Add("x") },
+			func(q *fairqueue.Queue[string]) {
+				q.AddAfter("b", 2*time.Second)
+				q.AddAfter("a", time.Second)
+				q.Add("x")
+			},
 			[]string{"x", "a", "b"},
 		},
 		"the sooner time counts": {
-			func(q *lanes.Queue[string]) {
+			func(q *fairqueue.Queue[string]) {
 				q.AddAfter("a", 2*time.Second)
 				q.AddAfter("a", time.Second)
 				q.AddAfter("a", time.Minute)
@@ -135,7 +139,7 @@ func TestLater(t *testing.T) {
 			[]string{"", "a", ""},
 		},
 		"now is sooner than later, in any order": {
-			func(q *lanes.Queue[string]) {
+			func(q *fairqueue.Queue[string]) {
 				q.AddAfter("a", time.Second)
 				q.Add("a")
 				q.Add("b")
@@ -144,7 +148,7 @@ func TestLater(t *testing.T) {
 			[]string{"a b", "", ""},
 		},
 		"failures wait longer each time, until forgotten": {
-			func(q *lanes.Queue[string]) {
+			func(q *fairqueue.Queue[string]) {
 				q.AddRateLimited("a")
 				q.AddRateLimited("b")
 				q.AddRateLimited("b") // the first time counts
@@ -211,7 +215,7 @@ func (c *timers) count() (made, live int) {
 // other ways leaves no second one behind.
 func TestThereIsOneTimer(t *testing.T) {
 	c := &timers{FakeClock: clocktesting.NewFakeClock(time.Unix(0, 0))}
-	q := lanes.WithClock(workqueue.DefaultTypedControllerRateLimiter[string](), c)
+	q := fairqueue.WithClock(workqueue.DefaultTypedControllerRateLimiter[string](), c)
 	q.AddAfter("a", time.Second)
 	q.AddAfter("b", time.Minute)
 	c.Step(time.Second)
@@ -227,7 +231,7 @@ func TestThereIsOneTimer(t *testing.T) {
 }
 
 // await waits until so many keys are ready: timers fire by themselves.
-func await(t *testing.T, q *lanes.Queue[string], n int) {
+func await(t *testing.T, q *fairqueue.Queue[string], n int) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(_ context.Context) (bool, error) {
 		return q.Len() >= n, nil
@@ -266,9 +270,9 @@ func TestAgeing(t *testing.T) {
 }
 
 func TestShutDown(t *testing.T) {
-	cases := map[string]func(*lanes.Queue[string]){
-		"at once":  (*lanes.Queue[string]).ShutDown,
-		"draining": (*lanes.Queue[string]).ShutDownWithDrain,
+	cases := map[string]func(*fairqueue.Queue[string]){
+		"at once":  (*fairqueue.Queue[string]).ShutDown,
+		"draining": (*fairqueue.Queue[string]).ShutDownWithDrain,
 	}
 	for name, shutDown := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -305,7 +309,7 @@ func TestShutDown(t *testing.T) {
 // is ever with two of them.
 func TestManyWorkers(t *testing.T) {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[int](time.Microsecond, time.Millisecond)
-	q := lanes.New("", limiter).(*lanes.Queue[int])
+	q := fairqueue.New("", limiter).(*fairqueue.Queue[int])
 	const keys = 50
 	var (
 		mu     sync.Mutex

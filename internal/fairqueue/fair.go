@@ -1,4 +1,4 @@
-package lanes
+package fairqueue
 
 import (
 	"k8s.io/client-go/util/workqueue"
@@ -7,18 +7,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// sharing are the lanes of a queue by who their keys belong to, and how they share
+// sharing are the flows of a queue by who their keys belong to, and how they share
 // its workers.
 type sharing[T comparable] struct {
 	// owner returns who a key belongs to; nil if all belong to one.
 	owner func(T) string
 	// most is how many keys of one owner are with workers at a time; zero means any.
 	most   int
-	lanes  map[string]*lane[T] // what is ready or with a worker
+	flows  map[string]*flow[T] // what is ready or with a worker
 	rounds rounds[T]
 	count  uint64       // of places taken in the rounds
-	ready  int          // keys in lanes
-	spare  []*lane[T]   // of owners who are gone: empty
+	ready  int          // keys in flows
+	spare  []*flow[T]   // of owners who are gone: empty
 	nodes  *freeList[T] // of the trees
 }
 
@@ -27,7 +27,7 @@ type freeList[T comparable] = btree.FreeList[*item[T]]
 // fewestWorkers is how many it takes that nobody has all of them.
 const fewestWorkers = 2
 
-// spares is how many lanes are kept for the next owners who come. Most queues
+// spares is how many flows are kept for the next owners who come. Most queues
 // are short: owners come and go with each key.
 const spares = 16
 
@@ -66,11 +66,11 @@ func Shared[T comparable](limiter workqueue.TypedRateLimiter[T], c clock.WithDel
 }
 
 func newSharing[T comparable]() sharing[T] {
-	return sharing[T]{lanes: map[string]*lane[T]{}, rounds: newRounds[T](), nodes: btree.NewFreeList[*item[T]](btree.DefaultFreeListSize)}
+	return sharing[T]{flows: map[string]*flow[T]{}, rounds: newRounds[T](), nodes: btree.NewFreeList[*item[T]](btree.DefaultFreeListSize)}
 }
 
-// lane is what belongs to one owner.
-type lane[T comparable] struct {
+// flow is what belongs to one owner.
+type flow[T comparable] struct {
 	owner string
 	rank  *btree.BTree[*item[T]] // ready, by priority and then by age
 	age   *btree.BTree[*item[T]] // ready, by age
@@ -83,30 +83,30 @@ type lane[T comparable] struct {
 	at [kinds]int
 }
 
-// of returns the lane of a key, a new one if there is none.
-func (s *sharing[T]) of(key T) *lane[T] {
+// of returns the flow of a key, a new one if there is none.
+func (s *sharing[T]) of(key T) *flow[T] {
 	var owner string
 	if s.owner != nil {
 		owner = s.owner(key)
 	}
-	l := s.lanes[owner]
-	if l == nil {
-		l = s.lane()
+	f := s.flows[owner]
+	if f == nil {
+		f = s.flow()
 		s.count++
-		l.owner, l.turns = owner, [kinds]uint64{s.count, s.count}
-		s.lanes[owner] = l
+		f.owner, f.turns = owner, [kinds]uint64{s.count, s.count}
+		s.flows[owner] = f
 	}
-	return l
+	return f
 }
 
-// lane returns one that nobody has.
-func (s *sharing[T]) lane() *lane[T] {
+// flow returns one that nobody has.
+func (s *sharing[T]) flow() *flow[T] {
 	if last := len(s.spare) - 1; last >= 0 {
-		l := s.spare[last]
+		f := s.spare[last]
 		s.spare = s.spare[:last]
-		return l
+		return f
 	}
-	return &lane[T]{
+	return &flow[T]{
 		rank: btree.NewWithFreeList(degree, func(a, b *item[T]) bool {
 			return a.priority > b.priority || a.priority == b.priority && a.age < b.age
 		}, s.nodes),
@@ -115,78 +115,78 @@ func (s *sharing[T]) lane() *lane[T] {
 	}
 }
 
-// put adds what is ready to the lane of its owner.
+// put adds what is ready to the flow of its owner.
 func (s *sharing[T]) put(i *item[T]) {
-	i.lane = s.of(i.key)
-	i.lane.rank.ReplaceOrInsert(i)
-	i.lane.age.ReplaceOrInsert(i)
+	i.flow = s.of(i.key)
+	i.flow.rank.ReplaceOrInsert(i)
+	i.flow.age.ReplaceOrInsert(i)
 	s.ready++
-	s.settle(i.lane)
+	s.reorder(i.flow)
 }
 
 // lift gives what is ready a higher priority.
 func (s *sharing[T]) lift(i *item[T], priority int) {
-	i.lane.rank.Delete(i)
+	i.flow.rank.Delete(i)
 	i.priority = priority
-	i.lane.rank.ReplaceOrInsert(i)
-	s.settle(i.lane)
+	i.flow.rank.ReplaceOrInsert(i)
+	s.reorder(i.flow)
 }
 
-// settle puts a lane where it belongs in the rounds, by what changed of it: there
+// reorder puts a flow where it belongs in the rounds, by what changed of it: there
 // are those that have something ready and may have one more worker.
-func (s *sharing[T]) settle(l *lane[T]) {
-	first, some := l.rank.Min()
+func (s *sharing[T]) reorder(f *flow[T]) {
+	first, some := f.rank.Min()
 	if some {
-		l.priority = first.priority
+		f.priority = first.priority
 	}
-	s.rounds.place(l, some && (s.most == 0 || l.busy < s.most))
+	s.rounds.place(f, some && (s.most == 0 || f.busy < s.most))
 }
 
-// hand takes out the key that goes next, nil if there is none that may: the oldest
+// dequeue takes out the key that goes next, nil if there is none that may: the oldest
 // of the owner whose turn it is for that, or the most urgent.
-func (s *sharing[T]) hand(kind int) *item[T] {
-	l := s.rounds.first(kind)
-	if l == nil {
+func (s *sharing[T]) dequeue(kind int) *item[T] {
+	f := s.rounds.first(kind)
+	if f == nil {
 		return nil
 	}
-	order := l.rank
+	order := f.rank
 	if kind == byAge {
-		order = l.age
+		order = f.age
 	}
 	i, _ := order.Min()
-	l.rank.Delete(i)
-	l.age.Delete(i)
+	f.rank.Delete(i)
+	f.age.Delete(i)
 	s.ready--
 	s.count++
-	l.turns[byRank] = s.count
+	f.turns[byRank] = s.count
 	if kind == byAge {
-		l.turns[byAge] = s.count
+		f.turns[byAge] = s.count
 	}
-	l.busy++
-	s.settle(l)
+	f.busy++
+	s.reorder(f)
 	return i
 }
 
-// leave ends a worker's hold on a key of a lane. An owner who has nothing to do is
+// leave ends a worker's hold on a key of a flow. An owner who has nothing to do is
 // forgotten.
-func (s *sharing[T]) leave(l *lane[T]) {
-	l.busy--
-	s.settle(l)
-	if s.owner == nil || l.busy > 0 || l.rank.Len() > 0 {
+func (s *sharing[T]) leave(f *flow[T]) {
+	f.busy--
+	s.reorder(f)
+	if s.owner == nil || f.busy > 0 || f.rank.Len() > 0 {
 		return
 	}
-	delete(s.lanes, l.owner)
+	delete(s.flows, f.owner)
 	if len(s.spare) < spares {
-		s.spare = append(s.spare, l)
+		s.spare = append(s.spare, f)
 	}
 }
 
 // clear drops what is ready.
 func (s *sharing[T]) clear() {
 	s.ready = 0
-	for _, l := range s.lanes {
-		l.rank.Clear(false)
-		l.age.Clear(false)
-		s.settle(l)
+	for _, f := range s.flows {
+		f.rank.Clear(false)
+		f.age.Clear(false)
+		s.reorder(f)
 	}
 }

@@ -1,4 +1,4 @@
-package lanes_test
+package fairqueue_test
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/flotilla-io/flotilla/internal/lanes"
+	"github.com/flotilla-io/flotilla/internal/fairqueue"
 )
 
 // counted returns what the queue of that name is counted as: values of gauges
@@ -34,7 +34,7 @@ func counted(t *testing.T, name string) map[string]float64 {
 
 func TestMetrics(t *testing.T) {
 	before := counted(t, "counted") // by a run of this test before
-	q := lanes.New("counted", workqueue.DefaultTypedControllerRateLimiter[string]())
+	q := fairqueue.New("counted", workqueue.DefaultTypedControllerRateLimiter[string]())
 	q.Add("a")
 	q.Add("a")
 	q.Add("b")

@@ -1,4 +1,4 @@
-package lanes
+package fairqueue
 
 import (
 	"sync"
@@ -31,7 +31,7 @@ type Queue[T comparable] struct {
 	changed *sync.Cond // something is ready, done or shut down
 	items   map[T]*item[T]
 	most    int                    // items since they were none
-	busy    map[T]*lane[T]         // keys that a worker has, and whose they are
+	busy    map[T]*flow[T]         // keys that a worker has, and whose they are
 	sharing sharing[T]             // what is ready, by who it belongs to
 	later   *btree.BTree[*item[T]] // not ready yet, by time
 	timer   clock.Timer            // for the first of later
@@ -49,8 +49,8 @@ type item[T comparable] struct {
 	at time.Time
 	// age orders items: the lower, the older.
 	age uint64
-	// lane is where it is once it is ready, and no worker has the key; nil before.
-	lane *lane[T]
+	// flow is where it is once it is ready, and no worker has the key; nil before.
+	flow *flow[T]
 }
 
 var _ priorityqueue.PriorityQueue[string] = (*Queue[string])(nil)
@@ -76,7 +76,7 @@ func WithClock[T comparable](limiter workqueue.TypedRateLimiter[T], c clock.With
 		limiter: limiter,
 		clock:   c,
 		items:   map[T]*item[T]{},
-		busy:    map[T]*lane[T]{},
+		busy:    map[T]*flow[T]{},
 		sharing: newSharing[T](),
 		later: btree.New(degree, func(a, b *item[T]) bool {
 			return a.at.Before(b.at) || a.at.Equal(b.at) && a.age < b.age
@@ -138,7 +138,7 @@ func (q *Queue[T]) add(key T, priority int, after time.Duration) {
 func (q *Queue[T]) raise(i *item[T], priority int) {
 	switch {
 	case priority <= i.priority:
-	case i.lane == nil:
+	case i.flow == nil:
 		i.priority = priority
 	default:
 		q.sharing.lift(i, priority)
@@ -205,17 +205,17 @@ func (q *Queue[T]) ripen() {
 func (q *Queue[T]) GetWithPriority() (key T, priority int, shutdown bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	i := q.sharing.hand(kindOf(q.turn))
+	i := q.sharing.dequeue(kindOf(q.turn))
 	for i == nil && !q.closed {
 		q.changed.Wait()
-		i = q.sharing.hand(kindOf(q.turn))
+		i = q.sharing.dequeue(kindOf(q.turn))
 	}
 	if i == nil {
 		return key, 0, true
 	}
 	q.turn = (q.turn + 1) % turns
 	delete(q.items, i.key)
-	q.busy[i.key] = i.lane
+	q.busy[i.key] = i.flow
 	q.counts.handed(i.key, q.clock.Now())
 	if len(q.items) == 0 && q.most > roomy {
 		q.items, q.most = map[T]*item[T]{}, 0
