@@ -37,7 +37,7 @@ func TestLoopsAreSharedByNamespace(t *testing.T) {
 					return true
 				}
 				if used[room] = true; ofNoTenant[room] == "" {
-					t.Errorf("%s/%s: fairqueue.New lets one namespace hold all others up; use lanes.ByNamespace or lanes.By", room, name)
+					t.Errorf("%s/%s: fairqueue.New lets one namespace hold all others up; use fairqueue.ByNamespace or fairqueue.By", room, name)
 				}
 				return true
 			})

@@ -25,13 +25,13 @@ import (
 	"github.com/flotilla-io/flotilla/internal/taskgroup"
 	"github.com/flotilla-io/flotilla/policies/access"
 	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
 	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/execution/seal"
-	"github.com/flotilla-io/flotilla/reconciler/window"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -101,7 +101,7 @@ type Reconciler struct {
 	wrote     *writecache.Cache[*workv1alpha1.Work]
 	parting   parting.Parting
 	guard     *guard.Guard
-	held      *window.Window[client.ObjectKey]
+	delayed   *debounce.Debouncer[client.ObjectKey]
 
 	mu    sync.RWMutex
 	lanes map[string]*lane // by cluster; the empty name takes Works of clusters that are gone
@@ -127,7 +127,7 @@ func New(hub client.Client, registry *members.Registry, retainer retention.Retai
 	r.wrote = writecache.New[*workv1alpha1.Work](r.options.Clock)
 	r.parting = parting.New(hub, r.wrote, r.options.Serves == nil)
 	r.guard = guard.New(hub, r.wrote, recorder, r.options.Clock)
-	r.held = window.New[client.ObjectKey](window.Options{Quiet: r.options.Quiet, Most: r.options.Most, Clock: r.options.Clock})
+	r.delayed = debounce.New[client.ObjectKey](debounce.Options{Wait: r.options.Quiet, MaxWait: r.options.Most, Clock: r.options.Clock})
 	registry.Handle(r)
 	return r
 }
@@ -276,7 +276,7 @@ func (r *Reconciler) workGone(obj any) {
 	if work, ok := obj.(*workv1alpha1.Work); ok {
 		key := client.ObjectKeyFromObject(work)
 		r.wrote.Gone(key)
-		r.held.Clear(key)
+		r.delayed.Forget(key)
 		if lane := r.laneOf(key); lane != nil {
 			lane.forget(key)
 			lane.line.Free(key)

@@ -30,11 +30,11 @@ import (
 	"github.com/flotilla-io/flotilla/policies/author"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
 	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
-	"github.com/flotilla-io/flotilla/reconciler/window"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -165,7 +165,7 @@ func newTwoOf(t *testing.T, works ...client.Object) *two {
 	f.lane.wrote = writecache.New[*workv1alpha1.Work](clock)
 	f.lane.parting = parting.New(f.hub, f.lane.wrote, true)
 	f.lane.guard = guard.New(f.hub, f.lane.wrote, f.lane.recorder, clock)
-	f.lane.Reconciler.held = window.New[client.ObjectKey](window.Options{Clock: clock})
+	f.lane.Reconciler.delayed = debounce.New[client.ObjectKey](debounce.Options{Clock: clock})
 	f.restart()
 	f.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(f.queue.ShutDown)

@@ -162,5 +162,5 @@ func (l *lane) forget(key client.ObjectKey) {
 	l.ledger.forget(key)
 	l.holders.forget(key)
 	l.pace.Forget(key)
-	l.held.Clear(key)
+	l.delayed.Forget(key)
 }

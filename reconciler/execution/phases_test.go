@@ -34,12 +34,12 @@ import (
 	"github.com/flotilla-io/flotilla/policies/author"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
+	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
-	"github.com/flotilla-io/flotilla/reconciler/window"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -557,7 +557,7 @@ func TestAMemberThatFailsIsAskedAgainSoonWhileTheHubIsAway(t *testing.T) {
 				WithInterceptorFuncs(away).Build()
 			l.wrote = writecache.New[*workv1alpha1.Work](l.options.Clock)
 			l.parting = parting.New(l.hub, l.wrote, true)
-			l.held = window.New[client.ObjectKey](window.Options{Clock: l.options.Clock})
+			l.delayed = debounce.New[client.ObjectKey](debounce.Options{Clock: l.options.Clock})
 			var result reconcile.Result
 			for range 2 { // a change may be held back for a moment first
 				var err error

@@ -234,7 +234,7 @@ func (l *lane) report(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, fmt.Errorf("work %s: %w", s.key, err)
 	}
 	if !urgent(&s.work.Status, s.status) {
-		if hold := l.held.Hold(s.key, members.Hash(patch)); hold > 0 {
+		if hold := l.delayed.Delay(s.key, members.Hash(patch)); hold > 0 {
 			return loop.Next{After: hold}, nil
 		}
 	}
@@ -305,6 +305,6 @@ func announce(to Recorder, s *state) {
 
 // settle forgets what was to be written: the Work has it.
 func (l *lane) settle(key client.ObjectKey) {
-	l.held.Clear(key)
+	l.delayed.Forget(key)
 	l.ledger.settled(key)
 }

@@ -23,7 +23,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/policies/quota"
-	"github.com/flotilla-io/flotilla/reconciler/window"
+	"github.com/flotilla-io/flotilla/reconciler/debounce"
 )
 
 // How long figures are held back: until they have been quiet, and at most.
@@ -43,8 +43,8 @@ type Options struct {
 
 // Reconciler writes the figures of quotas.
 type Reconciler struct {
-	hub    client.Client
-	window *window.Window[client.ObjectKey]
+	hub     client.Client
+	delayed *debounce.Debouncer[client.ObjectKey]
 }
 
 // New returns the loop.
@@ -58,7 +58,7 @@ func New(hub client.Client, o Options) *Reconciler {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Reconciler{hub: hub, window: window.New[client.ObjectKey](window.Options{Quiet: o.Quiet, Most: o.Most, Clock: o.Clock})}
+	return &Reconciler{hub: hub, delayed: debounce.New[client.ObjectKey](debounce.Options{Wait: o.Quiet, MaxWait: o.Most, Clock: o.Clock})}
 }
 
 // Register adds the loop to mgr.
@@ -109,7 +109,7 @@ func usageChanges() predicate.Predicate {
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	limit := &policyv1alpha1.FederatedResourceQuota{}
 	if err := r.hub.Get(ctx, req.NamespacedName, limit, client.UnsafeDisableDeepCopy); err != nil {
-		r.window.Clear(req.NamespacedName)
+		r.delayed.Forget(req.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	used, err := r.used(ctx, limit)
@@ -118,7 +118,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if !limit.DeletionTimestamp.IsZero() ||
 		(apiequality.Semantic.DeepEqual(limit.Status.Overall, limit.Spec.Overall) && apiequality.Semantic.DeepEqual(limit.Status.OverallUsed, used)) {
-		r.window.Clear(req.NamespacedName)
+		r.delayed.Forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	figures := limit.DeepCopy()
@@ -129,7 +129,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.hub.Status().Patch(ctx, figures, client.MergeFrom(limit)); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("write what %s uses: %w", req, err))
 	}
-	r.window.Clear(req.NamespacedName)
+	r.delayed.Forget(req.NamespacedName)
 	log.FromContext(ctx).Info("Wrote what a namespace uses of its quota")
 	return reconcile.Result{}, nil
 }
@@ -153,5 +153,5 @@ func (r *Reconciler) hold(figures *policyv1alpha1.FederatedResourceQuota) time.D
 	if err != nil {
 		return 0 // never: quantities are texts
 	}
-	return r.window.Hold(client.ObjectKeyFromObject(figures), string(form))
+	return r.delayed.Delay(client.ObjectKeyFromObject(figures), string(form))
 }

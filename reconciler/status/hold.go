@@ -27,19 +27,19 @@ func (r *Reconciler) hold(_ context.Context, s *state) (loop.Next, error) {
 	}
 	form := form(s)
 	trails := s.news && trailing(was, is)
-	if s.total == nil && trails && r.behind.Holds(s.key) {
-		wait := r.behind.Hold(s.key, form)
+	if s.total == nil && trails && r.behind.Pending(s.key) {
+		wait := r.behind.Delay(s.key, form)
 		return loop.Next{Done: wait > 0, After: max(wait, 0)}, nil
 	}
-	wait := r.partial.Hold(s.key, form)
+	wait := r.partial.Delay(s.key, form)
 	if urgent(was, is) {
-		wait = min(wait, r.urgent.Hold(s.key, ""))
+		wait = min(wait, r.urgent.Delay(s.key, ""))
 	}
 	if wait > 0 {
 		return loop.Next{Done: true, After: wait}, nil
 	}
 	if s.total != nil && trails {
-		wait = r.behind.Hold(s.key, form)
+		wait = r.behind.Delay(s.key, form)
 		s.news = wait <= 0
 	}
 	return loop.Next{After: max(wait, 0)}, nil

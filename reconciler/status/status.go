@@ -27,8 +27,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
-	"github.com/flotilla-io/flotilla/reconciler/window"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -101,9 +101,9 @@ type Reconciler struct {
 	aggregator Aggregator
 	options    Options
 	wrote      *writecache.Cache[workv1alpha2.Binding]
-	urgent     *window.Window[client.ObjectKey]
-	partial    *window.Window[client.ObjectKey]
-	behind     *window.Window[client.ObjectKey]
+	urgent     *debounce.Debouncer[client.ObjectKey]
+	partial    *debounce.Debouncer[client.ObjectKey]
+	behind     *debounce.Debouncer[client.ObjectKey]
 	faults     workqueue.TypedRateLimiter[client.ObjectKey]
 	overdue    *overdue
 	inbox      inbox
@@ -118,9 +118,9 @@ func New(hub client.Client, templates Templates, aggregator Aggregator, o Option
 		aggregator: aggregator,
 		options:    o,
 		wrote:      writecache.New[workv1alpha2.Binding](o.Clock),
-		urgent:     window.New[client.ObjectKey](window.Options{Quiet: o.Settle, Most: o.Settle, Clock: o.Clock}),
-		partial:    window.New[client.ObjectKey](window.Options{Quiet: o.Quiet, Most: o.Most, Clock: o.Clock}),
-		behind:     window.New[client.ObjectKey](window.Options{Quiet: o.Behind, Most: 3 * o.Behind, Clock: o.Clock}),
+		urgent:     debounce.New[client.ObjectKey](debounce.Options{Wait: o.Settle, MaxWait: o.Settle, Clock: o.Clock}),
+		partial:    debounce.New[client.ObjectKey](debounce.Options{Wait: o.Quiet, MaxWait: o.Most, Clock: o.Clock}),
+		behind:     debounce.New[client.ObjectKey](debounce.Options{Wait: o.Behind, MaxWait: 3 * o.Behind, Clock: o.Clock}),
 		faults:     workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](firstRetry, lastRetry),
 		overdue:    newOverdue(o),
 	}
@@ -271,7 +271,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 }
 
 func (r *Reconciler) clear(key client.ObjectKey) {
-	r.urgent.Clear(key)
-	r.partial.Clear(key)
-	r.behind.Clear(key)
+	r.urgent.Forget(key)
+	r.partial.Forget(key)
+	r.behind.Forget(key)
 }

@@ -79,10 +79,10 @@ func (r *Reconciler) settled(s *state, failed error) (time.Duration, error) {
 // sent ends what was held back: the template's status goes out with every write,
 // the binding's with those that have news.
 func (r *Reconciler) sent(s *state) {
-	r.urgent.Clear(s.key)
-	r.partial.Clear(s.key)
+	r.urgent.Forget(s.key)
+	r.partial.Forget(s.key)
 	if s.news {
-		r.behind.Clear(s.key)
+		r.behind.Forget(s.key)
 	}
 }
 

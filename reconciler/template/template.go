@@ -18,9 +18,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/dedup"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
-	"github.com/flotilla-io/flotilla/reconciler/window"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -90,7 +90,7 @@ type Reconciler struct {
 	inbox    store.Inbox[store.Key]
 	policies *policies
 	failures dedup.Messages[store.Key]
-	held     *window.Window[store.Key]
+	delayed  *debounce.Debouncer[store.Key]
 
 	// decide are the phases that say what would be written, and change nothing.
 	decide []loop.Phase[state]
@@ -114,7 +114,7 @@ func New(hub client.Client, templates *store.Store, decider Decider, interpreter
 		events:    events,
 		opts:      opts,
 		written:   writecache.New[workv1alpha2.Binding](opts.Clock),
-		held:      window.New[store.Key](window.Options{Quiet: opts.GiveWay, Most: 4 * opts.GiveWay, Clock: opts.Clock}),
+		delayed:   debounce.New[store.Key](debounce.Options{Wait: opts.GiveWay, MaxWait: 4 * opts.GiveWay, Clock: opts.Clock}),
 	}
 	r.policies = newPolicies(hub, templates, &r.inbox, opts)
 	catalog := r.policies.catalog
@@ -123,7 +123,7 @@ func New(hub client.Client, templates *store.Store, decider Decider, interpreter
 	bind := newBinder(interpreter, decider, catalog, opts)
 	foresee := bind
 	foresee.decide = decider.Preview
-	write := writer{hub: hub, written: r.written, put: templates.Put, gone: templates.Gone, hold: r.held.Hold, withdraw: decider.Withdraw}
+	write := writer{hub: hub, written: r.written, put: templates.Put, gone: templates.Gone, hold: r.delayed.Delay, withdraw: decider.Withdraw}
 	r.decide = []loop.Phase[state]{choose.run, claim, foresee.run}
 	r.phases = []loop.Phase[state]{read.run, write.sweep, choose.run, claim, bind.run, write.run}
 	return r
@@ -179,7 +179,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key store.Key) (reconcile.Re
 	s := state{key: key}
 	next, err := loop.Run(ctx, &s, r.phases...)
 	if !s.held {
-		r.held.Clear(key)
+		r.delayed.Forget(key)
 	}
 	if s.template != nil {
 		for _, n := range s.news {

@@ -1,4 +1,4 @@
-package window_test
+package debounce_test
 
 import (
 	"testing"
@@ -7,18 +7,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/flotilla-io/flotilla/reconciler/window"
+	"github.com/flotilla-io/flotilla/reconciler/debounce"
 )
 
-func TestAChangeWithoutFormIsHeldToo(t *testing.T) {
+func TestAChangeWithoutFormIsDelayedToo(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	w := window.New[string](window.Options{Quiet: time.Second, Most: time.Second, Clock: clock})
-	if got := w.Hold("shop/web", ""); got != time.Second {
-		t.Errorf("held back for %s", got)
+	d := debounce.New[string](debounce.Options{Wait: time.Second, MaxWait: time.Second, Clock: clock})
+	if got := d.Delay("shop/web", ""); got != time.Second {
+		t.Errorf("delayed by %s", got)
 	}
 }
 
-func TestHold(t *testing.T) {
+func TestDelay(t *testing.T) {
 	type step struct {
 		after time.Duration
 		form  string // empty clears
@@ -28,15 +28,15 @@ func TestHold(t *testing.T) {
 		steps []step
 		want  []time.Duration
 	}{
-		"a change is held back for the quiet time": {
+		"a change is delayed for the wait": {
 			steps: []step{{form: "1/3"}, {after: 100 * ms, form: "1/3"}, {after: 150 * ms, form: "1/3"}},
 			want:  []time.Duration{250 * ms, 150 * ms, 0},
 		},
-		"one that moves on is held back again": {
+		"one that takes another form is delayed again": {
 			steps: []step{{form: "1/3"}, {after: 200 * ms, form: "2/3"}, {after: 100 * ms, form: "2/3"}},
 			want:  []time.Duration{250 * ms, 250 * ms, 150 * ms},
 		},
-		"but not for longer than the most": {
+		"but not for longer than the longest wait": {
 			steps: []step{{form: "a"}, {after: 200 * ms, form: "b"}, {after: 200 * ms, form: "c"}, {after: 200 * ms, form: "d"}, {after: 200 * ms, form: "e"}, {after: 200 * ms, form: "f"}},
 			want:  []time.Duration{250 * ms, 250 * ms, 250 * ms, 250 * ms, 200 * ms, 0},
 		},
@@ -48,16 +48,16 @@ func TestHold(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-			w := window.New[string](window.Options{Quiet: 250 * ms, Most: 1000 * ms, Clock: clock})
+			d := debounce.New[string](debounce.Options{Wait: 250 * ms, MaxWait: 1000 * ms, Clock: clock})
 			var got []time.Duration
 			for _, s := range tc.steps {
 				clock.SetTime(clock.Now().Add(s.after))
 				if s.form == "" {
-					w.Clear("shop/web")
+					d.Forget("shop/web")
 					got = append(got, 0)
 					continue
 				}
-				got = append(got, w.Hold("shop/web", s.form))
+				got = append(got, d.Delay("shop/web", s.form))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("held back (-want +got):\n%s", diff)

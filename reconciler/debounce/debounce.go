@@ -1,0 +1,74 @@
+// Package debounce coalesces writes of a status that nobody waits for: many small changes
+// become one write.
+//
+// In go an object's key and the change that is due; out comes for how long to
+// delay it. The package writes nothing and sets no timers.
+package debounce
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Options tune a Debouncer. The zero value delays nothing.
+type Options struct {
+	// Wait is how long a change is delayed after it last took another form.
+	Wait time.Duration
+	// MaxWait is how long a change is delayed in all, however often it takes another.
+	MaxWait time.Duration
+	// Clock is the time.
+	Clock clock.PassiveClock
+}
+
+// Debouncer knows which changes are pending since when. It is safe for use by
+// several goroutines.
+type Debouncer[K comparable] struct {
+	options Options
+
+	mu      sync.Mutex
+	pending map[K]change
+}
+
+type change struct {
+	form        string
+	first, last time.Time
+}
+
+// New returns a debouncer without a pending change.
+func New[K comparable](o Options) *Debouncer[K] {
+	return &Debouncer[K]{options: o, pending: map[K]change{}}
+}
+
+// Delay makes the change of the object under key pending, and returns how long it is to be
+// delayed yet; not more than 0 means to write it now. Form tells one change from another.
+func (d *Debouncer[K]) Delay(key K, form string) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.options.Clock.Now()
+	c, ok := d.pending[key]
+	if !ok {
+		c = change{first: now, last: now}
+	}
+	if c.form != form {
+		c.form, c.last = form, now
+	}
+	d.pending[key] = c
+	return min(c.last.Add(d.options.Wait).Sub(now), c.first.Add(d.options.MaxWait).Sub(now))
+}
+
+// Pending reports whether a change of the object under key is pending.
+func (d *Debouncer[K]) Pending(key K) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, ok := d.pending[key]
+	return ok
+}
+
+// Forget drops the change of an object: it was written, or is none any more.
+func (d *Debouncer[K]) Forget(key K) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.pending, key)
+}
