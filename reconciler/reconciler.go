@@ -228,14 +228,14 @@ func registerApply(_ context.Context, f *fleet) error {
 	return r.Register(f.mgr)
 }
 
-// giveWay is about as long as Works take to reach their clusters.
-const giveWay = 50 * time.Millisecond
+// bindingDebounce is about as long as Works take to reach their clusters.
+const bindingDebounce = 50 * time.Millisecond
 
 func registerTemplate(ctx context.Context, f *fleet) error {
 	off := f.opts.Scheduling.Off
 	opts := template.Options{Skip: *f.opts.Skip, NoPreemption: off.Preemption, NoPriority: off.Priority, NoComponents: off.Components, Workers: f.opts.Pace.Workers.Templates}
 	if f.chosen["binding"] {
-		opts.GiveWay = giveWay
+		opts.Debounce = bindingDebounce
 	}
 	f.template = template.New(f.mgr.GetClient(), f.templates, f.decider, f.interpreter, f.events, opts)
 	f.knowledge.OnChange(f.template.Reinterpret)

@@ -165,7 +165,7 @@ func (f *fleet) start() {
 	know := knowledge.Interpreter()
 	f.check(bindings.Register(ctx, mgr))
 	f.check(decider.Register(ctx, mgr))
-	carrier := template.New(mgr.GetClient(), templates, decider, know, f.events, template.Options{GiveWay: 50 * time.Millisecond, StatusEvery: stdcmp.Or(f.statusEvery, time.Hour)})
+	carrier := template.New(mgr.GetClient(), templates, decider, know, f.events, template.Options{Debounce: 50 * time.Millisecond, StatusEvery: stdcmp.Or(f.statusEvery, time.Hour)})
 	f.check(carrier.Register(ctx, mgr))
 	f.check(scheduler.New(mgr.GetClient(), decider, f.events, scheduler.Options{}).Register(mgr))
 	carried := binding.New(mgr.GetClient(), mgr.GetAPIReader(), templates, know, f.events, binding.Options{Settled: carrier.Settled, Doubts: f.doubts, Answers: f.answers, Holds: f.holds})

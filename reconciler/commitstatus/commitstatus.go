@@ -251,7 +251,7 @@ func (r *Reconciler) keep(ctx context.Context, ks *kustomizev1.Kustomization, t 
 	if stands(have, v) {
 		return lookAgain, nil
 	}
-	if wait := r.holdBack(have, desired); wait > 0 {
+	if wait := r.delay(have, desired); wait > 0 {
 		return wait, nil
 	}
 	after := have.DeepCopy()
@@ -263,8 +263,8 @@ func (r *Reconciler) keep(ctx context.Context, ks *kustomizev1.Kustomization, t 
 	return 0, nil
 }
 
-// holdBack returns how long a change of words alone has to wait.
-func (r *Reconciler) holdBack(have, desired *gitopsv1alpha1.CommitStatus) time.Duration {
+// delay returns how long a change of words alone has to wait.
+func (r *Reconciler) delay(have, desired *gitopsv1alpha1.CommitStatus) time.Duration {
 	same := have.Spec.Commit == desired.Spec.Commit && have.Spec.State == desired.Spec.State && have.Spec.Context == desired.Spec.Context
 	if !same || desired.Spec.State != gitopsv1alpha1.CommitPending {
 		return 0

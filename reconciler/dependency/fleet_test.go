@@ -103,7 +103,7 @@ func (f *fleet) start() {
 	know := interpreter.New(f.rules, native.Table())
 	f.check(bindings.Register(ctx, mgr))
 	f.check(decider.Register(ctx, mgr))
-	carrier := template.New(mgr.GetClient(), templates, decider, know, f.events, template.Options{GiveWay: 50 * time.Millisecond, StatusEvery: time.Hour})
+	carrier := template.New(mgr.GetClient(), templates, decider, know, f.events, template.Options{Debounce: 50 * time.Millisecond, StatusEvery: time.Hour})
 	f.check(carrier.Register(ctx, mgr))
 	f.check(scheduler.New(mgr.GetClient(), decider, f.events, scheduler.Options{}).Register(mgr))
 	f.check(dependency.New(mgr.GetClient(), mgr.GetAPIReader(), templates, know, f.events, dependency.Options{Carried: carrier.Carries, Off: f.off}).Register(ctx, mgr))

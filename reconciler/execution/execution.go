@@ -43,11 +43,11 @@ type Options struct {
 	// Workers is how many Works of one cluster are worked on side by side; zero
 	// means 16. What reaches the member at once is bounded by the member.
 	Workers int
-	// Quiet is how long a change of a status waits for the next one, unless it
+	// Wait is how long a change of a status waits for the next one, unless it
 	// is one of Applied or health; zero means 250 ms.
-	Quiet time.Duration
-	// Most is how long such a change waits in all; zero means 1 s.
-	Most time.Duration
+	Wait time.Duration
+	// MaxWait is how long such a change waits in all; zero means 1 s.
+	MaxWait time.Duration
 	// Hold is why nothing is changed in a cluster; nil, and a nil answer, is that
 	// nothing is held. Wake is called when that ends.
 	Hold func(cluster string) *claims.Hold
@@ -59,8 +59,8 @@ type Options struct {
 
 const (
 	defaultWorkers = 16
-	defaultQuiet   = 250 * time.Millisecond
-	defaultMost    = time.Second
+	defaultWait    = 250 * time.Millisecond
+	defaultMaxWait = time.Second
 )
 
 // Recorder emits Events.
@@ -127,7 +127,7 @@ func New(hub client.Client, registry *members.Registry, retainer retention.Retai
 	r.wrote = writecache.New[*workv1alpha1.Work](r.options.Clock)
 	r.parting = parting.New(hub, r.wrote, r.options.Serves == nil)
 	r.guard = guard.New(hub, r.wrote, recorder, r.options.Clock)
-	r.delayed = debounce.New[client.ObjectKey](debounce.Options{Wait: r.options.Quiet, MaxWait: r.options.Most, Clock: r.options.Clock})
+	r.delayed = debounce.New[client.ObjectKey](debounce.Options{Wait: r.options.Wait, MaxWait: r.options.MaxWait, Clock: r.options.Clock})
 	registry.Handle(r)
 	return r
 }
@@ -136,11 +136,11 @@ func defaults(o Options) Options {
 	if o.Workers == 0 {
 		o.Workers = defaultWorkers
 	}
-	if o.Quiet == 0 {
-		o.Quiet = defaultQuiet
+	if o.Wait == 0 {
+		o.Wait = defaultWait
 	}
-	if o.Most == 0 {
-		o.Most = defaultMost
+	if o.MaxWait == 0 {
+		o.MaxWait = defaultMaxWait
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

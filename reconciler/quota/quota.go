@@ -28,15 +28,15 @@ import (
 
 // How long figures are held back: until they have been quiet, and at most.
 const (
-	defaultQuiet = 250 * time.Millisecond
-	defaultMost  = 2 * time.Second
+	defaultWait    = 250 * time.Millisecond
+	defaultMaxWait = 2 * time.Second
 )
 
 // Options tune the loop. The zero value is what production uses.
 type Options struct {
-	// Quiet and Most are how long new figures are held back: until they have not
+	// Wait and MaxWait are how long new figures are held back: until they have not
 	// changed for this long, and at most. Zero means 250 ms and 2 s.
-	Quiet, Most time.Duration
+	Wait, MaxWait time.Duration
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
 }
@@ -49,16 +49,16 @@ type Reconciler struct {
 
 // New returns the loop.
 func New(hub client.Client, o Options) *Reconciler {
-	if o.Quiet == 0 {
-		o.Quiet = defaultQuiet
+	if o.Wait == 0 {
+		o.Wait = defaultWait
 	}
-	if o.Most == 0 {
-		o.Most = defaultMost
+	if o.MaxWait == 0 {
+		o.MaxWait = defaultMaxWait
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	return &Reconciler{hub: hub, delayed: debounce.New[client.ObjectKey](debounce.Options{Wait: o.Quiet, MaxWait: o.Most, Clock: o.Clock})}
+	return &Reconciler{hub: hub, delayed: debounce.New[client.ObjectKey](debounce.Options{Wait: o.Wait, MaxWait: o.MaxWait, Clock: o.Clock})}
 }
 
 // Register adds the loop to mgr.

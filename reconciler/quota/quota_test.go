@@ -72,13 +72,13 @@ func TestFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	look("2", 1, true) // more may come
-	clk.SetTime(clk.Now().Add(defaultQuiet))
+	clk.SetTime(clk.Now().Add(defaultWait))
 	look("4", 2, false)
 	if err := hub.Delete(t.Context(), placed("shop", "web", 3)); err != nil {
 		t.Fatal(err)
 	}
 	look("4", 2, true)
-	clk.SetTime(clk.Now().Add(defaultQuiet))
+	clk.SetTime(clk.Now().Add(defaultWait))
 	look("2500m", 3, false)
 	if requests := r.of(t.Context(), placed("bank", "web", 1)); len(requests) != 0 {
 		t.Errorf("a binding without a quota asks for %v", requests)

@@ -43,11 +43,11 @@ type Options struct {
 	// Settle is how long completion and bad news wait for news of other clusters
 	// that arrive in the same moment; zero means 20 ms.
 	Settle time.Duration
-	// Quiet is how long partial progress waits for more; zero means 100 ms, as
+	// Wait is how long partial progress waits for more; zero means 100 ms, as
 	// each cluster's own news have waited already.
-	Quiet time.Duration
-	// Most is how long partial progress waits in all; zero means 1 s.
-	Most time.Duration
+	Wait time.Duration
+	// MaxWait is how long partial progress waits in all; zero means 1 s.
+	MaxWait time.Duration
 	// Behind is how long a binding waits for more of what its template tells
 	// already; zero means 1 s, and three times that in all.
 	Behind time.Duration
@@ -61,8 +61,8 @@ type Options struct {
 const (
 	defaultWorkers = 5
 	defaultSettle  = 20 * time.Millisecond
-	defaultQuiet   = 100 * time.Millisecond
-	defaultMost    = time.Second
+	defaultWait    = 100 * time.Millisecond
+	defaultMaxWait = time.Second
 	defaultBehind  = time.Second
 	// By then a cluster at work has taken something up.
 	defaultPatience = 10 * time.Second
@@ -119,7 +119,7 @@ func New(hub client.Client, templates Templates, aggregator Aggregator, o Option
 		options:    o,
 		wrote:      writecache.New[workv1alpha2.Binding](o.Clock),
 		urgent:     debounce.New[client.ObjectKey](debounce.Options{Wait: o.Settle, MaxWait: o.Settle, Clock: o.Clock}),
-		partial:    debounce.New[client.ObjectKey](debounce.Options{Wait: o.Quiet, MaxWait: o.Most, Clock: o.Clock}),
+		partial:    debounce.New[client.ObjectKey](debounce.Options{Wait: o.Wait, MaxWait: o.MaxWait, Clock: o.Clock}),
 		behind:     debounce.New[client.ObjectKey](debounce.Options{Wait: o.Behind, MaxWait: 3 * o.Behind, Clock: o.Clock}),
 		faults:     workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](firstRetry, lastRetry),
 		overdue:    newOverdue(o),
@@ -133,11 +133,11 @@ func defaults(o Options) Options {
 	if o.Settle == 0 {
 		o.Settle = defaultSettle
 	}
-	if o.Quiet == 0 {
-		o.Quiet = defaultQuiet
+	if o.Wait == 0 {
+		o.Wait = defaultWait
 	}
-	if o.Most == 0 {
-		o.Most = defaultMost
+	if o.MaxWait == 0 {
+		o.MaxWait = defaultMaxWait
 	}
 	if o.Behind == 0 {
 		o.Behind = defaultBehind

@@ -152,8 +152,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestGiveWay names the writes that give way to those of Works.
-func TestGiveWay(t *testing.T) {
+// TestDelay names the writes that wait for those of Works.
+func TestDelay(t *testing.T) {
 	const wait = 50 * time.Millisecond
 	image := func(s *scene) { s.container()["image"] = "web:2" }
 	cases := map[string]struct {
@@ -180,7 +180,7 @@ func TestGiveWay(t *testing.T) {
 				t.Fatalf("decide: done %v, err %v", next.Done, err)
 			}
 			p := writer{hold: func(store.Key, string) time.Duration { return wait }}
-			if got := p.giveWay(&st); got != tc.want {
+			if got := p.delay(&st); got != tc.want {
 				t.Errorf("gives way for %s, want %s", got, tc.want)
 			}
 		})

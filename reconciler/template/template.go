@@ -61,11 +61,11 @@ type Options struct {
 	Workers int
 	// Skip says what is never propagated, beyond what can never be.
 	Skip propagation.SkipRules
-	// GiveWay is for how long the write of a binding about which nothing is
+	// Debounce is for how long the write of a binding about which nothing is
 	// decided gives way to those of its Works, which need not wait for it: see
 	// Settled. Edits that follow each other in that time cost one write. Zero
 	// writes at once, as it must be where nobody asks Settled.
-	GiveWay time.Duration
+	Debounce time.Duration
 	// NoPreemption leaves every claim to the policy that holds it.
 	NoPreemption bool
 	// NoPriority leaves the PriorityClasses that policies name out of bindings.
@@ -114,7 +114,7 @@ func New(hub client.Client, templates *store.Store, decider Decider, interpreter
 		events:    events,
 		opts:      opts,
 		written:   writecache.New[workv1alpha2.Binding](opts.Clock),
-		delayed:   debounce.New[store.Key](debounce.Options{Wait: opts.GiveWay, MaxWait: 4 * opts.GiveWay, Clock: opts.Clock}),
+		delayed:   debounce.New[store.Key](debounce.Options{Wait: opts.Debounce, MaxWait: 4 * opts.Debounce, Clock: opts.Clock}),
 	}
 	r.policies = newPolicies(hub, templates, &r.inbox, opts)
 	catalog := r.policies.catalog

@@ -60,7 +60,7 @@ func (p writer) sweep(ctx context.Context, s *state) (loop.Next, error) {
 
 // run writes the claim and the binding side by side.
 func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
-	if wait := p.giveWay(s); wait > 0 {
+	if wait := p.delay(s); wait > 0 {
 		s.held = true
 		return loop.Next{After: wait}, nil
 	}
@@ -107,10 +107,10 @@ func (s *state) carriedNow(bound bool) (news, bool) {
 	}
 }
 
-// giveWay returns for how long the write waits. Nobody waits for one that only
+// delay returns for how long the write waits. Nobody waits for one that only
 // tells which version of the template the binding stands for, while its Works
 // are on their way to the clusters.
-func (p writer) giveWay(s *state) time.Duration {
+func (p writer) delay(s *state) time.Duration {
 	if s.claim != nil || s.policy == nil || s.binding == nil || !propagation.SameDecision(s.binding, s.desired) {
 		return 0
 	}
