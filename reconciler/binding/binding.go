@@ -76,12 +76,12 @@ type Reconciler struct {
 	events    Recorder
 	opts      Options
 
-	shelf    *shelf
-	hearsay  *hearsay
-	rules    *rulebook
-	inbox    store.Inbox[ctrl.Request]
-	failures dedup.Messages[told]
-	phases   []loop.Phase[state]
+	works     *workLister
+	hearsay   *hearsay
+	overrides *overrideLister
+	inbox     store.Inbox[ctrl.Request]
+	failures  dedup.Messages[told]
+	phases    []loop.Phase[state]
 }
 
 // New returns the loop. hub reads from a cache with the indexes of bindings, live
@@ -105,20 +105,20 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	if opts.Settled == nil {
 		opts.Settled = func(context.Context, *unstructured.Unstructured, workv1alpha2.Binding) bool { return false }
 	}
-	shelf := &shelf{hub: hub, written: writecache.New[*workv1alpha1.Work](opts.Clock)}
-	read := reader{hub: hub, live: live, templates: templates.Get, works: shelf.of, orphans: shelf.left, settled: opts.Settled}
+	works := &workLister{hub: hub, written: writecache.New[*workv1alpha1.Work](opts.Clock)}
+	read := reader{hub: hub, live: live, templates: templates.Get, works: works.of, orphans: works.left, settled: opts.Settled}
 	own := writecache.New[workv1alpha2.Binding](opts.Clock)
 	hearsay := newHearsay(opts.Clock, opts.Doubts)
-	write := writer{hub: hub, events: events, find: shelf.find, cluster: shelf.cluster, written: shelf.written, own: own, hearsay: hearsay, there: newPresence(opts.Clock, opts.Answers), asks: opts.Holds, succeed: succession.New(hub, shelf.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
-	rules := &rulebook{}
-	render := renderer{cluster: shelf.cluster, overrides: rules.of, interpreter: interp}
+	write := writer{hub: hub, events: events, find: works.find, cluster: works.cluster, written: works.written, own: own, hearsay: hearsay, there: newPresence(opts.Clock, opts.Answers), asks: opts.Holds, succeed: succession.New(hub, works.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
+	overrides := &overrideLister{}
+	render := renderer{cluster: works.cluster, overrides: overrides.of, interpreter: interp}
 	return &Reconciler{
 		templates: templates,
 		events:    events,
 		opts:      opts,
-		shelf:     shelf,
+		works:     works,
 		hearsay:   hearsay,
-		rules:     rules,
+		overrides: overrides,
 		phases:    []loop.Phase[state]{read.binding, write.latest, write.withdraw, read.template, render.run, write.dispatch, write.settle, write.clean},
 	}
 }

@@ -18,28 +18,28 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 )
 
-// rulebook is the overrides that exist. The watch of overrides keeps it up to
+// overrideLister has the overrides that exist. The watch of overrides keeps it up to
 // date and has filled it before the loop looks at its first binding, so that
 // nothing is rendered without an override that was there before.
-type rulebook struct {
+type overrideLister struct {
 	mu    sync.RWMutex
 	index override.Index
 }
 
 // of returns the overrides that apply to r.
-func (b *rulebook) of(r selector.Resource) []policyv1alpha1.Override {
+func (b *overrideLister) of(r selector.Resource) []policyv1alpha1.Override {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.index.Of(r)
 }
 
-func (b *rulebook) set(o policyv1alpha1.Override) {
+func (b *overrideLister) set(o policyv1alpha1.Override) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.index.Set(o)
 }
 
-func (b *rulebook) remove(o policyv1alpha1.Override) {
+func (b *overrideLister) remove(o policyv1alpha1.Override) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.index.Remove(o)
@@ -47,7 +47,7 @@ func (b *rulebook) remove(o policyv1alpha1.Override) {
 
 // regrouped returns the overrides for which a change of a cluster makes it
 // another one.
-func (b *rulebook) regrouped(before, after *clusterv1alpha1.Cluster) []policyv1alpha1.Override {
+func (b *overrideLister) regrouped(before, after *clusterv1alpha1.Cluster) []policyv1alpha1.Override {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	var out []policyv1alpha1.Override
@@ -59,20 +59,20 @@ func (b *rulebook) regrouped(before, after *clusterv1alpha1.Cluster) []policyv1a
 	return out
 }
 
-// overrideEvents keeps the rulebook, and looks at the bindings that an override
+// overrideEvents keeps the overrideLister, and looks at the bindings that an override
 // touches, or touched.
 func (r *Reconciler) overrideEvents() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			o := e.Object.(policyv1alpha1.Override)
-			r.rules.set(o)
+			r.overrides.set(o)
 			if !e.IsInInitialList { // at the start every binding is looked at anyway
 				r.addTouched(ctx, q, o)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			before, after := e.ObjectOld.(policyv1alpha1.Override), e.ObjectNew.(policyv1alpha1.Override)
-			r.rules.set(after)
+			r.overrides.set(after)
 			if before.GetUID() != after.GetUID() || before.GetGeneration() != after.GetGeneration() ||
 				before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() {
 				r.addTouched(ctx, q, before, after)
@@ -80,7 +80,7 @@ func (r *Reconciler) overrideEvents() handler.EventHandler {
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
 			o := e.Object.(policyv1alpha1.Override)
-			r.rules.remove(o)
+			r.overrides.remove(o)
 			r.addTouched(ctx, q, o)
 		},
 	}
@@ -89,13 +89,13 @@ func (r *Reconciler) overrideEvents() handler.EventHandler {
 // addTouched adds the bindings whose template one of the versions of an
 // override selects, if they are on a cluster that one of them means.
 func (r *Reconciler) addTouched(ctx context.Context, q queue, versions ...policyv1alpha1.Override) {
-	meant, err := r.shelf.meant(ctx, versions...)
+	meant, err := r.works.meant(ctx, versions...)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "find the clusters that an override means", "override", versions[0].GetName())
 		return
 	}
 	found := map[ctrl.Request]bool{} // once each, however many selectors find it
-	err = candidates(ctx, r.shelf.hub, func(b workv1alpha2.Binding) {
+	err = candidates(ctx, r.works.hub, func(b workv1alpha2.Binding) {
 		if req := requestFor(b); !found[req] && isOn(b, meant) && touches(ctx, r.templates.Get, b, versions...) {
 			found[req] = true
 		}
@@ -124,7 +124,7 @@ func (r *Reconciler) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.
 			if !selectable(e.ObjectOld, e.ObjectNew) {
 				return
 			}
-			if overrides := r.rules.regrouped(e.ObjectOld, e.ObjectNew); len(overrides) > 0 {
+			if overrides := r.overrides.regrouped(e.ObjectOld, e.ObjectNew); len(overrides) > 0 {
 				r.addOnCluster(ctx, q, e.ObjectNew.Name, overrides)
 			}
 		},
@@ -134,7 +134,7 @@ func (r *Reconciler) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.
 // addOnCluster adds the bindings on a cluster; overrides, if any, leaves out
 // those that none of them touches.
 func (r *Reconciler) addOnCluster(ctx context.Context, q queue, cluster string, overrides []policyv1alpha1.Override) {
-	err := bindings.Each(ctx, r.shelf.hub, func(b workv1alpha2.Binding) {
+	err := bindings.Each(ctx, r.works.hub, func(b workv1alpha2.Binding) {
 		if len(overrides) == 0 || touches(ctx, r.templates.Get, b, overrides...) {
 			q.Add(requestFor(b))
 		}

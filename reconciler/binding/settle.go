@@ -142,7 +142,7 @@ func silent(c *clusterv1alpha1.Cluster) bool {
 
 // addLeaving adds the bindings of a cluster that are leaving others.
 func (r *Reconciler) addLeaving(ctx context.Context, q queue, cluster string) {
-	err := bindings.Each(ctx, r.shelf.hub, func(b workv1alpha2.Binding) {
+	err := bindings.Each(ctx, r.works.hub, func(b workv1alpha2.Binding) {
 		if leaves(b) {
 			q.Add(requestFor(b))
 		}
@@ -164,7 +164,7 @@ func (r *Reconciler) moving(ctx context.Context, w *workv1alpha1.Work) bool {
 		return false
 	}
 	b := bindings.New(key.Namespace)
-	if err := r.shelf.hub.Get(ctx, key, b, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.works.hub.Get(ctx, key, b, client.UnsafeDisableDeepCopy); err != nil {
 		return client.IgnoreNotFound(err) != nil
 	}
 	return leaves(b)

@@ -33,7 +33,7 @@ type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 
 // Register adds the loop to mgr. The indexes of bindings must be there.
 func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
-	if err := r.shelf.register(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := r.works.register(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
 	r.templates.Listen(store.Listener{Changed: r.templateChanged, KindChanged: func(ctx context.Context, gvk schema.GroupVersionKind, state store.State) {
@@ -41,7 +41,7 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 			return
 		}
 		byKind := client.MatchingFields{bindings.ByTemplateKind: gvk.String()}
-		err := bindings.Each(ctx, r.shelf.hub, func(b workv1alpha2.Binding) { r.inbox.Add(requestFor(b), true) }, byKind)
+		err := bindings.Each(ctx, r.works.hub, func(b workv1alpha2.Binding) { r.inbox.Add(requestFor(b), true) }, byKind)
 		if err != nil {
 			mgr.GetLogger().Error(err, "look again at the bindings of a kind", "kind", gvk.String())
 		}
@@ -70,7 +70,7 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 // Reinterpret looks again at the bindings of templates of kinds about which
 // something else is known than before.
 func (r *Reconciler) Reinterpret(ctx context.Context, affects func(schema.GroupVersionKind) bool) {
-	err := bindings.Each(ctx, r.shelf.hub, func(b workv1alpha2.Binding) {
+	err := bindings.Each(ctx, r.works.hub, func(b workv1alpha2.Binding) {
 		if affects(bindings.TemplateOf(b).GroupVersionKind) {
 			r.inbox.Add(requestFor(b), true)
 		}
@@ -143,13 +143,13 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 	}
 	return handler.TypedFuncs[*workv1alpha1.Work, ctrl.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*workv1alpha1.Work], q queue) {
-			if !r.shelf.written.Observed(e.Object) {
+			if !r.works.written.Observed(e.Object) {
 				add(e.Object, q)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*workv1alpha1.Work], q queue) {
 			news := r.hearsay.heard(e.ObjectOld, e.ObjectNew)
-			switch own := r.shelf.written.Observed(e.ObjectNew); {
+			switch own := r.works.written.Observed(e.ObjectNew); {
 			case !own && edited(e.ObjectOld, e.ObjectNew):
 				add(e.ObjectOld, q)
 				add(e.ObjectNew, q)
@@ -158,7 +158,7 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*workv1alpha1.Work], q queue) {
-			r.shelf.written.Gone(client.ObjectKeyFromObject(e.Object))
+			r.works.written.Gone(client.ObjectKeyFromObject(e.Object))
 			add(e.Object, q)
 		},
 	}

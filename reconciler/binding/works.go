@@ -21,16 +21,16 @@ import (
 // binding.
 const byBinding = "binding"
 
-// shelf is where the Works, and the clusters that they are for, are: the hub's
-// cache, and what was written and is not there yet. What it returns is shared: it must
-// not be changed.
-type shelf struct {
+// workLister lists Works, and reads the clusters that they are for: from the hub's cache,
+// and from what was written and is not there yet. What it returns is shared: it must not be
+// changed.
+type workLister struct {
 	hub     client.Reader
 	written *writecache.Cache[*workv1alpha1.Work]
 }
 
 // register adds the index of Works that the indexes of bindings lack.
-func (*shelf) register(ctx context.Context, indexer client.FieldIndexer) error {
+func (*workLister) register(ctx context.Context, indexer client.FieldIndexer) error {
 	err := indexer.IndexField(ctx, &workv1alpha1.Work{}, byBinding, func(obj client.Object) []string {
 		if key, ok := bindings.OwnerOf(obj.(*workv1alpha1.Work)); ok {
 			return []string{key.String()}
@@ -44,7 +44,7 @@ func (*shelf) register(ctx context.Context, indexer client.FieldIndexer) error {
 }
 
 // of returns the Works of b.
-func (s *shelf) of(ctx context.Context, b workv1alpha2.Binding) ([]*workv1alpha1.Work, error) {
+func (s *workLister) of(ctx context.Context, b workv1alpha2.Binding) ([]*workv1alpha1.Work, error) {
 	id := b.GetLabels()[bindings.IDLabel(b)]
 	if id == "" {
 		return nil, nil
@@ -54,7 +54,7 @@ func (s *shelf) of(ctx context.Context, b workv1alpha2.Binding) ([]*workv1alpha1
 
 // left returns the Works that name a binding that is gone and are not being
 // deleted yet.
-func (s *shelf) left(ctx context.Context, gone client.ObjectKey) ([]*workv1alpha1.Work, error) {
+func (s *workLister) left(ctx context.Context, gone client.ObjectKey) ([]*workv1alpha1.Work, error) {
 	works, err := s.list(ctx, client.MatchingFields{byBinding: gone.String()}, func(w *workv1alpha1.Work) bool {
 		key, ok := bindings.OwnerOf(w)
 		return ok && key == gone
@@ -64,7 +64,7 @@ func (s *shelf) left(ctx context.Context, gone client.ObjectKey) ([]*workv1alpha
 
 // list returns the cached Works that the index finds, in their latest version,
 // and those written but not cached yet that match.
-func (s *shelf) list(ctx context.Context, index client.MatchingFields, match func(*workv1alpha1.Work) bool) ([]*workv1alpha1.Work, error) {
+func (s *workLister) list(ctx context.Context, index client.MatchingFields, match func(*workv1alpha1.Work) bool) ([]*workv1alpha1.Work, error) {
 	var list workv1alpha1.WorkList
 	if err := s.hub.List(ctx, &list, index, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list works: %w", err)
@@ -87,7 +87,7 @@ func (s *shelf) list(ctx context.Context, index client.MatchingFields, match fun
 }
 
 // find returns the Work under key, and false if there is none.
-func (s *shelf) find(ctx context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error) {
+func (s *workLister) find(ctx context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error) {
 	w := &workv1alpha1.Work{}
 	err := s.hub.Get(ctx, key, w, client.UnsafeDisableDeepCopy)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -98,7 +98,7 @@ func (s *shelf) find(ctx context.Context, key client.ObjectKey) (*workv1alpha1.W
 }
 
 // cluster returns a cluster, and false if there is none of the name.
-func (s *shelf) cluster(ctx context.Context, name string) (*clusterv1alpha1.Cluster, bool, error) {
+func (s *workLister) cluster(ctx context.Context, name string) (*clusterv1alpha1.Cluster, bool, error) {
 	c := &clusterv1alpha1.Cluster{}
 	err := s.hub.Get(ctx, client.ObjectKey{Name: name}, c, client.UnsafeDisableDeepCopy)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -109,7 +109,7 @@ func (s *shelf) cluster(ctx context.Context, name string) (*clusterv1alpha1.Clus
 
 // meant returns the names of the clusters that a rule of one of the overrides
 // picks.
-func (s *shelf) meant(ctx context.Context, overrides ...policyv1alpha1.Override) (map[string]bool, error) {
+func (s *workLister) meant(ctx context.Context, overrides ...policyv1alpha1.Override) (map[string]bool, error) {
 	var list clusterv1alpha1.ClusterList
 	if err := s.hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list clusters: %w", err)
