@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/agent/credentials"
+	"github.com/flotilla-io/flotilla/agent/diskcache"
 	"github.com/flotilla-io/flotilla/agent/heartbeat"
 	"github.com/flotilla-io/flotilla/agent/kinds"
-	"github.com/flotilla-io/flotilla/agent/shelf"
 	"github.com/flotilla-io/flotilla/agent/site"
 	"github.com/flotilla-io/flotilla/agent/uplink"
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -40,7 +40,7 @@ type agent struct {
 	scheme  *runtime.Scheme
 	keeper  *credentials.Keeper
 	link    *uplink.Link
-	shelf   *shelf.Shelf
+	cache   *diskcache.Cache
 	site    *setback.Site
 	seat    *tenure.Seat  // of the one agent that acts in the member
 	offer   *offer        // of the seat, to others
@@ -88,7 +88,7 @@ func (o *options) once(ctx context.Context, log logr.Logger) error {
 	if err := a.open(way); err != nil {
 		return err
 	}
-	defer func() { _ = a.shelf.Close() }()
+	defer func() { _ = a.cache.Close() }()
 	leave, err := a.sit(ctx)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (a *agent) open(way *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("set up the connection to the hub: %w", err)
 	}
-	a.shelf, err = shelf.Open(shelf.Options{
+	a.cache, err = diskcache.Open(diskcache.Options{
 		Dir: a.options.dataDir, Scheme: a.scheme, Log: a.log,
 		Back: func(kind schema.GroupVersionKind) <-chan struct{} {
 			if kind.Group == workv1alpha1.GroupName {
@@ -146,12 +146,12 @@ func (a *agent) open(way *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	known, err := a.shelf.Hub()
+	known, err := a.cache.Hub()
 	if err != nil {
-		return errors.Join(fmt.Errorf("%w: remove %s to start anew, once the hub is there", err, a.options.dataDir), a.shelf.Close())
+		return errors.Join(fmt.Errorf("%w: remove %s to start anew, once the hub is there", err, a.options.dataDir), a.cache.Close())
 	}
 	a.link = uplink.New(uplink.Options{
-		Server: a.hub.Host, Probe: probe, Known: known, Learned: a.shelf.Learn, LongestPause: a.options.hub.pause,
+		Server: a.hub.Host, Probe: probe, Known: known, Learned: a.cache.Learn, LongestPause: a.options.hub.pause,
 		Meet: func(ctx context.Context, system *metav1.PartialObjectMetadata) error { return a.site.Meet(ctx, system) },
 		Holds: func(req *http.Request) bool {
 			return strings.Contains(req.URL.Path, "/apis/"+workv1alpha1.GroupName+"/")
@@ -176,7 +176,7 @@ func (a *agent) compare(first *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("set up the connection to the member: %w", err)
 	}
-	a.site = setback.NewSite(setback.SiteOptions{Cluster: a.options.clusterName, Hub: early, Asks: asks, Member: member, Opened: setback.Opened(first), Folder: a.shelf})
+	a.site = setback.NewSite(setback.SiteOptions{Cluster: a.options.clusterName, Hub: early, Asks: asks, Member: member, Opened: setback.Opened(first), Folder: a.cache})
 	a.site.OnChange(func() {
 		a.link.Hint()
 		select {
@@ -254,7 +254,7 @@ func (a *agent) start(ctx context.Context) error {
 	defer parts.Wait()
 	parts.Go(func() { a.keep(ctx, cancel) })
 	parts.Go(func() { a.offer.run(ctx) })
-	parts.Go(func() { a.shelf.Run(ctx) })
+	parts.Go(func() { a.cache.Run(ctx) })
 	parts.Go(func() { a.link.Run(ctx) })
 	parts.Go(func() { a.keeper.Run(ctx) })
 	parts.Go(func() {

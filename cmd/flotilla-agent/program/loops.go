@@ -57,7 +57,7 @@ func (a *agent) newManager() (ctrl.Manager, error) {
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return kinds.Mapper(), nil },
 		Cache: cache.Options{
 			DefaultTransform:            cache.TransformStripManagedFields(),
-			NewInformer:                 a.shelf.NewInformer,
+			NewInformer:                 a.cache.NewInformer,
 			ReaderFailOnMissingInformer: true,
 			DefaultWatchErrorHandler:    func(context.Context, *toolscache.Reflector, error) {}, // the link tells
 			ByObject: map[client.Object]cache.ByObject{

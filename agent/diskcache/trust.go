@@ -1,4 +1,4 @@
-package shelf
+package diskcache
 
 import (
 	"context"
@@ -16,8 +16,8 @@ const seenFile = "seen"
 
 // Seen returns what See was given last, in this run or an earlier one; empty for
 // nothing. One that is damaged is an error.
-func (s *Shelf) Seen() (string, error) {
-	content, err := readFile(filepath.Join(s.options.Dir, seenFile))
+func (c *Cache) Seen() (string, error) {
+	content, err := readFile(filepath.Join(c.options.Dir, seenFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -29,54 +29,54 @@ func (s *Shelf) Seen() (string, error) {
 
 // See keeps how far the member is to be told that it has seen the hub. It is called
 // before the member is told.
-func (s *Shelf) See(text string) error {
-	s.mu.Lock()
-	closed := s.closed
-	s.mu.Unlock()
+func (c *Cache) See(text string) error {
+	c.mu.Lock()
+	closed := c.closed
+	c.mu.Unlock()
 	if closed {
 		return nil
 	}
-	if err := writeFile(filepath.Join(s.options.Dir, seenFile), []byte(text)); err != nil {
+	if err := writeFile(filepath.Join(c.options.Dir, seenFile), []byte(text)); err != nil {
 		return fmt.Errorf("keep how far the folder has seen the hub: %w", err)
 	}
-	return durable.SyncDir(s.options.Dir)
+	return durable.SyncDir(c.options.Dir)
 }
 
 // Current reports whether all that the hub has said in this run is on disk.
-func (s *Shelf) Current() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.racks {
+func (c *Cache) Current() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range c.stores {
 		if !r.current() {
 			return false
 		}
 	}
-	return len(s.racks) > 0
+	return len(c.stores) > 0
 }
 
 // trust errs while nobody may start from the folder. What was trusted once is for the
 // run: nobody else has the folder.
-func (s *Shelf) trust(ctx context.Context) error {
-	s.mu.Lock()
-	trusted := s.trusted
-	s.mu.Unlock()
+func (c *Cache) trust(ctx context.Context) error {
+	c.mu.Lock()
+	trusted := c.trusted
+	c.mu.Unlock()
 	if trusted {
 		return nil
 	}
-	err := s.options.Trust(ctx)
+	err := c.options.Trust(ctx)
 	why := ""
 	if err != nil {
 		why = err.Error()
 	}
-	s.mu.Lock()
-	s.trusted = err == nil
-	told := s.doubt == why || ctx.Err() != nil
+	c.mu.Lock()
+	c.trusted = err == nil
+	told := c.doubt == why || ctx.Err() != nil
 	if !told {
-		s.doubt = why
+		c.doubt = why
 	}
-	s.mu.Unlock()
+	c.mu.Unlock()
 	if err != nil && !told {
-		s.options.Log.Error(err, "not starting from disk: nothing is changed before the hub is back", "folder", s.options.Dir)
+		c.options.Log.Error(err, "not starting from disk: nothing is changed before the hub is back", "folder", c.options.Dir)
 	}
 	return err
 }

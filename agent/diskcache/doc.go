@@ -1,4 +1,4 @@
-// Package shelf keeps on disk what the hub says about a site, so that the site can
+// Package diskcache keeps on disk what the hub says about a site, so that the site can
 // start, and go on, without it.
 //
 // In go the lists and watches of a cache; out come lists and watches that answer
@@ -15,4 +15,4 @@
 //
 // Nobody starts from a folder that is older than what the member has seen: one that
 // was put back, or whose disk did not take what the hub said. Then the hub is waited for.
-package shelf
+package diskcache

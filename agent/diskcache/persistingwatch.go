@@ -1,4 +1,4 @@
-package shelf
+package diskcache
 
 import (
 	"sync"
@@ -11,18 +11,18 @@ import (
 // mostPending is how many events may wait for the disk before the hub has to wait.
 const mostPending = 256
 
-// tee passes a watch on once what it shows is on disk. Events that come while the
+// persistingWatch passes a watch on once what it shows is on disk. Events that come while the
 // disk is busy are written together.
-type tee struct {
+type persistingWatch struct {
 	inner watch.Interface
-	rack  *rack
+	store *kindStore
 	out   chan watch.Event
 	quit  chan struct{}
 	once  sync.Once
 }
 
-func newTee(inner watch.Interface, r *rack) *tee {
-	t := &tee{inner: inner, rack: r, out: make(chan watch.Event), quit: make(chan struct{})}
+func newPersistingWatch(inner watch.Interface, r *kindStore) *persistingWatch {
+	t := &persistingWatch{inner: inner, store: r, out: make(chan watch.Event), quit: make(chan struct{})}
 	pending := make(chan watch.Event, mostPending)
 	go t.collect(pending)
 	go t.pass(pending)
@@ -30,17 +30,17 @@ func newTee(inner watch.Interface, r *rack) *tee {
 }
 
 // ResultChan implements watch.Interface.
-func (t *tee) ResultChan() <-chan watch.Event { return t.out }
+func (t *persistingWatch) ResultChan() <-chan watch.Event { return t.out }
 
 // Stop implements watch.Interface.
-func (t *tee) Stop() {
+func (t *persistingWatch) Stop() {
 	t.once.Do(func() {
 		close(t.quit)
 		t.inner.Stop()
 	})
 }
 
-func (t *tee) collect(pending chan<- watch.Event) {
+func (t *persistingWatch) collect(pending chan<- watch.Event) {
 	defer close(pending)
 	for event := range t.inner.ResultChan() {
 		select {
@@ -51,7 +51,7 @@ func (t *tee) collect(pending chan<- watch.Event) {
 	}
 }
 
-func (t *tee) pass(pending <-chan watch.Event) {
+func (t *persistingWatch) pass(pending <-chan watch.Event) {
 	defer close(t.out)
 	for event := range pending {
 		batch := []watch.Event{event}
@@ -77,34 +77,34 @@ func (t *tee) pass(pending <-chan watch.Event) {
 }
 
 // keep writes the last that a batch says of each object.
-func (t *tee) keep(batch []watch.Event) {
+func (t *persistingWatch) keep(batch []watch.Event) {
 	last := map[string]watch.Event{}
 	for _, event := range batch {
 		if obj, ok := event.Object.(metav1.Object); ok && event.Type != watch.Bookmark && event.Type != watch.Error {
 			last[keyOf(obj)] = event
 		}
 	}
-	t.rack.writing.Lock()
-	defer t.rack.writing.Unlock()
-	if t.rack.closed {
+	t.store.writing.Lock()
+	defer t.store.writing.Unlock()
+	if t.store.closed {
 		return
 	}
 	var group errgroup.Group
 	group.SetLimit(writers)
 	wrote := false
 	for key, event := range last {
-		if obj, ok := event.Object.(metav1.Object); ok && event.Type != watch.Deleted && t.rack.waits(obj) {
+		if obj, ok := event.Object.(metav1.Object); ok && event.Type != watch.Deleted && t.store.waits(obj) {
 			continue
 		}
 		wrote = true
 		group.Go(func() error {
 			if event.Type == watch.Deleted {
-				return t.rack.remove(key)
+				return t.store.remove(key)
 			}
-			return t.rack.put(event.Object)
+			return t.store.put(event.Object)
 		})
 	}
 	if err := group.Wait(); wrote {
-		t.rack.tell(t.rack.settle(err))
+		t.store.tell(t.store.settle(err))
 	}
 }

@@ -1,4 +1,4 @@
-package shelf_test
+package diskcache_test
 
 import (
 	"crypto/sha256"
@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/flotilla-io/flotilla/agent/diskcache"
 	"github.com/flotilla-io/flotilla/agent/kinds"
-	"github.com/flotilla-io/flotilla/agent/shelf"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 )
 
@@ -51,7 +51,7 @@ func FuzzFiles(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		s, err := shelf.Open(shelf.Options{Dir: dir, Scheme: kinds.Scheme(), Log: logr.Discard()})
+		s, err := diskcache.Open(diskcache.Options{Dir: dir, Scheme: kinds.Scheme(), Log: logr.Discard()})
 		if err != nil {
 			t.Fatal(err)
 		}

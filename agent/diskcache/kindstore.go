@@ -1,4 +1,4 @@
-package shelf
+package diskcache
 
 import (
 	"crypto/sha256"
@@ -33,9 +33,9 @@ const listFile = "list"
 // are done together.
 const writers = 16
 
-// rack keeps the objects of one kind.
-type rack struct {
-	shelf *Shelf
+// kindStore keeps the objects of one kind.
+type kindStore struct {
+	cache *Cache
 	gvk   schema.GroupVersionKind
 	dir   string
 
@@ -60,7 +60,7 @@ type mark struct {
 	weight  string // hash of all but status and versions
 }
 
-// held is what a rack has on disk.
+// held is what a kindStore has on disk.
 type held struct {
 	objects []runtime.Object
 	version string
@@ -68,32 +68,32 @@ type held struct {
 }
 
 // close returns when nothing is being written, and nothing will be.
-func (r *rack) close() {
-	r.writing.Lock()
-	defer r.writing.Unlock()
-	r.closed = true
+func (ks *kindStore) close() {
+	ks.writing.Lock()
+	defer ks.writing.Unlock()
+	ks.closed = true
 }
 
-func (r *rack) attach(store cache.Store) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.store = store
+func (ks *kindStore) attach(store cache.Store) {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	ks.store = store
 }
 
 func keyOf(obj metav1.Object) string { return obj.GetNamespace() + "/" + obj.GetName() }
 
 // back is closed while the hub is there for the kind.
-func (r *rack) back() <-chan struct{} { return r.shelf.options.Back(r.gvk) }
+func (ks *kindStore) back() <-chan struct{} { return ks.cache.options.Back(ks.gvk) }
 
 // path is where an object is kept. Names may be longer than those of files.
-func (r *rack) path(key string) string {
+func (ks *kindStore) path(key string) string {
 	sum := sha256.Sum256([]byte(key))
-	return filepath.Join(r.dir, hex.EncodeToString(sum[:20])+".json")
+	return filepath.Join(ks.dir, hex.EncodeToString(sum[:20])+".json")
 }
 
 // load reads what is on disk.
-func (r *rack) load() (held, error) {
-	entries, err := os.ReadDir(r.dir)
+func (ks *kindStore) load() (held, error) {
+	entries, err := os.ReadDir(ks.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return held{}, nil
 	}
@@ -104,34 +104,34 @@ func (r *rack) load() (held, error) {
 	marks := map[string]mark{}
 	for _, entry := range entries {
 		if entry.Name() == listFile {
-			version, err := readFile(filepath.Join(r.dir, listFile))
+			version, err := readFile(filepath.Join(ks.dir, listFile))
 			out.version, out.whole = string(version), err == nil
 		}
 		if !strings.HasSuffix(entry.Name(), ".json") {
 			continue
 		}
-		obj, err := r.open(filepath.Join(r.dir, entry.Name()))
+		obj, err := ks.open(filepath.Join(ks.dir, entry.Name()))
 		if err != nil {
-			r.shelf.options.Log.Error(err, "an object on disk cannot be read: it is not known before the hub is back", "kind", r.gvk.Kind)
+			ks.cache.options.Log.Error(err, "an object on disk cannot be read: it is not known before the hub is back", "kind", ks.gvk.Kind)
 			continue
 		}
 		out.objects = append(out.objects, obj)
 		marks[keyOf(obj.(metav1.Object))] = markOf(obj.(metav1.Object))
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.read {
-		r.marks, r.read = marks, true
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	if !ks.read {
+		ks.marks, ks.read = marks, true
 	}
 	return out, nil
 }
 
-func (r *rack) open(path string) (runtime.Object, error) {
+func (ks *kindStore) open(path string) (runtime.Object, error) {
 	content, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
-	obj, err := r.shelf.options.Scheme.New(r.gvk)
+	obj, err := ks.cache.options.Scheme.New(ks.gvk)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (r *rack) open(path string) (runtime.Object, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	named, ok := obj.(metav1.Object)
-	if !ok || named.GetName() == "" || r.path(keyOf(named)) != path {
+	if !ok || named.GetName() == "" || ks.path(keyOf(named)) != path {
 		return nil, fmt.Errorf("%s: %w", path, errDamaged)
 	}
 	return obj, nil
@@ -163,15 +163,15 @@ func (h held) list(scheme *runtime.Scheme, gvk schema.GroupVersionKind) (runtime
 }
 
 // replace makes what is on disk what the hub has listed.
-func (r *rack) replace(list runtime.Object) error {
-	r.writing.Lock()
-	defer r.writing.Unlock()
-	if r.closed {
+func (ks *kindStore) replace(list runtime.Object) error {
+	ks.writing.Lock()
+	defer ks.writing.Unlock()
+	if ks.closed {
 		return nil
 	}
-	gone, err := r.begin(list)
+	gone, err := ks.begin(list)
 	if err != nil {
-		return errors.Join(err, r.unlist())
+		return errors.Join(err, ks.unlist())
 	}
 	var group errgroup.Group
 	group.SetLimit(writers)
@@ -186,92 +186,92 @@ func (r *rack) replace(list runtime.Object) error {
 		if there && was == markOf(obj) {
 			return nil
 		}
-		group.Go(func() error { return r.put(item) })
+		group.Go(func() error { return ks.put(item) })
 		return nil
 	})
 	err = errors.Join(err, group.Wait())
 	for key := range gone {
-		err = errors.Join(err, r.remove(key))
+		err = errors.Join(err, ks.remove(key))
 	}
-	return r.settle(err)
+	return ks.settle(err)
 }
 
 // begin readies the folder for a list, and returns what is in it.
-func (r *rack) begin(list runtime.Object) (map[string]mark, error) {
-	r.mu.Lock()
-	r.version = "" // until it is known what is missing on disk, nothing makes it whole
-	r.mu.Unlock()
-	if _, err := r.load(); err != nil && !r.known() {
+func (ks *kindStore) begin(list runtime.Object) (map[string]mark, error) {
+	ks.mu.Lock()
+	ks.version = "" // until it is known what is missing on disk, nothing makes it whole
+	ks.mu.Unlock()
+	if _, err := ks.load(); err != nil && !ks.known() {
 		return nil, err
 	}
 	accessor, err := meta.ListAccessor(list)
 	if err == nil {
-		err = durable.MkdirAll(r.dir)
+		err = durable.MkdirAll(ks.dir)
 	}
 	if err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.version, r.whole = accessor.GetResourceVersion(), false
-	clear(r.missed) // the list has all of it
-	return maps.Clone(r.marks), nil
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	ks.version, ks.whole = accessor.GetResourceVersion(), false
+	clear(ks.missed) // the list has all of it
+	return maps.Clone(ks.marks), nil
 }
 
-func (r *rack) known() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.read
+func (ks *kindStore) known() bool {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	return ks.read
 }
 
 // settle ends what was written with err: what is on disk may be gone on from if it is
 // all that was said, and else not, before somebody sees what is missing there. It
 // returns what went wrong. The caller holds writing.
-func (r *rack) settle(err error) error {
-	r.mu.Lock()
-	missed, whole, version := len(r.missed), r.whole, r.version
-	r.mu.Unlock()
+func (ks *kindStore) settle(err error) error {
+	ks.mu.Lock()
+	missed, whole, version := len(ks.missed), ks.whole, ks.version
+	ks.mu.Unlock()
 	if err == nil && missed > 0 {
 		err = fmt.Errorf("%d objects are not on disk as the hub has them", missed)
 	}
 	if err == nil {
-		err = durable.SyncDir(r.dir)
+		err = durable.SyncDir(ks.dir)
 	}
 	if err != nil {
-		return errors.Join(err, r.unlist())
+		return errors.Join(err, ks.unlist())
 	}
 	if whole || version == "" {
 		return nil
 	}
-	if err := writeFile(filepath.Join(r.dir, listFile), []byte(version)); err != nil {
-		return errors.Join(err, r.unlist())
+	if err := writeFile(filepath.Join(ks.dir, listFile), []byte(version)); err != nil {
+		return errors.Join(err, ks.unlist())
 	}
-	r.mu.Lock()
-	r.whole = true
-	r.mu.Unlock()
-	return durable.SyncDir(r.dir)
+	ks.mu.Lock()
+	ks.whole = true
+	ks.mu.Unlock()
+	return durable.SyncDir(ks.dir)
 }
 
 // unlist has nobody go on from what is on disk.
-func (r *rack) unlist() error {
-	r.mu.Lock()
-	r.whole = false
-	r.mu.Unlock()
-	if err := os.Remove(filepath.Join(r.dir, listFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func (ks *kindStore) unlist() error {
+	ks.mu.Lock()
+	ks.whole = false
+	ks.mu.Unlock()
+	if err := os.Remove(filepath.Join(ks.dir, listFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return durable.SyncDir(r.dir)
+	return durable.SyncDir(ks.dir)
 }
 
 // current reports whether what is on disk is all that the hub has said in this run.
-func (r *rack) current() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.whole
+func (ks *kindStore) current() bool {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	return ks.whole
 }
 
 // put writes an object, or notes that it is missing.
-func (r *rack) put(item runtime.Object) error {
+func (ks *kindStore) put(item runtime.Object) error {
 	lean, ok := item.DeepCopyObject().(metav1.Object)
 	if !ok {
 		return fmt.Errorf("%T is no object", item)
@@ -282,45 +282,45 @@ func (r *rack) put(item runtime.Object) error {
 		return err
 	}
 	key := keyOf(lean)
-	err = writeFile(r.path(key), content)
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	err = writeFile(ks.path(key), content)
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
 	if err != nil {
-		r.missed[key] = item
+		ks.missed[key] = item
 		return err
 	}
-	r.marks[key] = markOf(lean)
-	delete(r.late, key)
-	delete(r.missed, key)
+	ks.marks[key] = markOf(lean)
+	delete(ks.late, key)
+	delete(ks.missed, key)
 	return nil
 }
 
 // remove removes an object, or notes that it is still there.
-func (r *rack) remove(key string) error {
-	err := os.Remove(r.path(key))
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (ks *kindStore) remove(key string) error {
+	err := os.Remove(ks.path(key))
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.missed[key] = nil
+		ks.missed[key] = nil
 		return err
 	}
-	delete(r.marks, key)
-	delete(r.late, key)
-	delete(r.missed, key)
+	delete(ks.marks, key)
+	delete(ks.late, key)
+	delete(ks.missed, key)
 	return nil
 }
 
 // waits reports whether a change of an object may be written later: nothing but its
 // status, or its versions, differs from what is on disk.
-func (r *rack) waits(obj metav1.Object) bool {
+func (ks *kindStore) waits(obj metav1.Object) bool {
 	key, is := keyOf(obj), markOf(obj)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	was, there := r.marks[key]
-	if _, missed := r.missed[key]; missed || !there || was.weight != is.weight {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	was, there := ks.marks[key]
+	if _, missed := ks.missed[key]; missed || !there || was.weight != is.weight {
 		return false
 	}
-	r.late[key] = true
+	ks.late[key] = true
 	return true
 }
 
@@ -344,14 +344,14 @@ func markOf(obj metav1.Object) mark {
 // flush writes the objects whose files are behind, as the informer has them, and what
 // the disk did not take before. One that is on disk as the informer will have it in a
 // moment is left for next time.
-func (r *rack) flush() {
-	r.writing.Lock()
-	defer r.writing.Unlock()
-	r.mu.Lock()
-	store, keys, missed := r.store, slices.Collect(maps.Keys(r.late)), maps.Clone(r.missed)
-	again := r.listed && !r.whole && r.version != ""
-	r.mu.Unlock()
-	if r.closed || store == nil || len(keys) == 0 && !again {
+func (ks *kindStore) flush() {
+	ks.writing.Lock()
+	defer ks.writing.Unlock()
+	ks.mu.Lock()
+	store, keys, missed := ks.store, slices.Collect(maps.Keys(ks.late)), maps.Clone(ks.missed)
+	again := ks.listed && !ks.whole && ks.version != ""
+	ks.mu.Unlock()
+	if ks.closed || store == nil || len(keys) == 0 && !again {
 		return
 	}
 	var group errgroup.Group
@@ -359,47 +359,47 @@ func (r *rack) flush() {
 	for key, obj := range missed {
 		group.Go(func() error {
 			if obj == nil {
-				return r.remove(key)
+				return ks.remove(key)
 			}
-			return r.put(obj)
+			return ks.put(obj)
 		})
 	}
 	for _, key := range keys {
 		item, _, err := store.GetByKey(strings.TrimPrefix(key, "/"))
 		obj, ok := item.(runtime.Object)
-		if _, later := missed[key]; later || err != nil || !ok || !r.behind(key, item) {
+		if _, later := missed[key]; later || err != nil || !ok || !ks.behind(key, item) {
 			continue
 		}
-		group.Go(func() error { return r.put(obj) })
+		group.Go(func() error { return ks.put(obj) })
 	}
-	r.tell(r.settle(group.Wait()))
+	ks.tell(ks.settle(group.Wait()))
 }
 
 // behind reports whether what is on disk of an object differs from it in nothing but
 // what may be late.
-func (r *rack) behind(key string, item any) bool {
+func (ks *kindStore) behind(key string, item any) bool {
 	obj, ok := item.(metav1.Object)
 	if !ok {
 		return false
 	}
 	is := markOf(obj)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	was, there := r.marks[key]
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	was, there := ks.marks[key]
 	return there && was.weight == is.weight
 }
 
 // tell says once that the disk does not take what is to be kept, and once that it
 // does again.
-func (r *rack) tell(err error) {
-	r.mu.Lock()
-	was := r.failing
-	r.failing = err != nil
-	r.mu.Unlock()
+func (ks *kindStore) tell(err error) {
+	ks.mu.Lock()
+	was := ks.failing
+	ks.failing = err != nil
+	ks.mu.Unlock()
 	switch {
 	case err != nil && !was:
-		r.shelf.options.Log.Error(err, "the disk does not take what is to be kept: until it does, a start without the hub changes nothing before the hub is back", "kind", r.gvk.Kind)
+		ks.cache.options.Log.Error(err, "the disk does not take what is to be kept: until it does, a start without the hub changes nothing before the hub is back", "kind", ks.gvk.Kind)
 	case err == nil && was:
-		r.shelf.options.Log.Info("The disk takes what is to be kept again", "kind", r.gvk.Kind)
+		ks.cache.options.Log.Info("The disk takes what is to be kept again", "kind", ks.gvk.Kind)
 	}
 }

@@ -1,4 +1,4 @@
-package shelf
+package diskcache
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // keeper lists and watches a kind, and keeps what it sees.
 type keeper struct {
-	rack   *rack
+	store  *kindStore
 	source cache.ListerWatcherWithContext
 
 	mu      sync.Mutex
@@ -46,11 +46,11 @@ var errNoContext = errors.New("lists and watches take a context")
 // ListWithContext implements cache.ListerWithContext.
 func (k *keeper) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	var kept held
-	first := !k.rack.answered()
+	first := !k.store.answered()
 	if first {
 		var err error
-		if kept, err = k.rack.load(); err != nil {
-			k.rack.tell(err)
+		if kept, err = k.store.load(); err != nil {
+			k.store.tell(err)
 		}
 	}
 	o.Limit = 0 // in one piece: what is not in it is gone
@@ -64,13 +64,13 @@ func (k *keeper) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 			return nil, err
 		}
 	case kept.whole:
-		asking, cancel = context.WithTimeout(ctx, k.rack.shelf.options.Patience)
+		asking, cancel = context.WithTimeout(ctx, k.store.cache.options.Patience)
 	}
 	defer cancel()
-	met, anew := k.rack.back(), k.rack.shelf.options.Anew()
+	met, anew := k.store.back(), k.store.cache.options.Anew()
 	list, err := k.source.ListWithContext(asking, o)
 	if err == nil {
-		k.rack.tell(k.rack.replace(list))
+		k.store.tell(k.store.replace(list))
 		k.from(false)
 		k.meet(met, anew)
 		return list, nil
@@ -78,29 +78,29 @@ func (k *keeper) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 	if !kept.whole || ctx.Err() != nil {
 		return nil, err
 	}
-	if doubt := k.rack.shelf.trust(ctx); doubt != nil {
+	if doubt := k.store.cache.trust(ctx); doubt != nil {
 		return nil, errors.Join(doubt, err)
 	}
-	k.rack.shelf.options.Log.Info("Starting from disk", "kind", k.rack.gvk.Kind, "objects", len(kept.objects), "reason", err.Error())
+	k.store.cache.options.Log.Info("Starting from disk", "kind", k.store.gvk.Kind, "objects", len(kept.objects), "reason", err.Error())
 	k.from(true)
-	return kept.list(k.rack.shelf.options.Scheme, k.rack.gvk)
+	return kept.list(k.store.cache.options.Scheme, k.store.gvk)
 }
 
 func (k *keeper) from(disk bool) {
 	k.mu.Lock()
 	k.offline = disk
 	k.mu.Unlock()
-	k.rack.mu.Lock()
-	k.rack.listed = true
-	k.rack.mu.Unlock()
+	k.store.mu.Lock()
+	k.store.listed = true
+	k.store.mu.Unlock()
 }
 
 // answered reports whether there was a list in this run, so that there is no need for
 // the disk's.
-func (r *rack) answered() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.listed
+func (ks *kindStore) answered() bool {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	return ks.listed
 }
 
 // WatchWithContext implements cache.WatcherWithContext.
@@ -121,7 +121,7 @@ func (k *keeper) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	if err != nil {
 		return nil, err
 	}
-	return newTee(inner, k.rack), nil
+	return newPersistingWatch(inner, k.store), nil
 }
 
 func (k *keeper) meet(back <-chan struct{}, anew int) {
@@ -133,7 +133,7 @@ func (k *keeper) meet(back <-chan struct{}, anew int) {
 // compare refuses to go on from a version that a hub which was away is yet to
 // reach: it was restored from an earlier time, and would show nothing until then.
 func (k *keeper) compare(ctx context.Context, version string) error {
-	back, anew := k.rack.back(), k.rack.shelf.options.Anew()
+	back, anew := k.store.back(), k.store.cache.options.Anew()
 	k.mu.Lock()
 	met, was := k.met, k.anew
 	k.mu.Unlock()
@@ -162,7 +162,7 @@ func (k *keeper) compare(ctx context.Context, version string) error {
 // await waits for a hub that is away, so that it is asked the moment that it is
 // back.
 func (k *keeper) await(ctx context.Context) error {
-	back := k.rack.back()
+	back := k.store.back()
 	if back == nil {
 		return nil
 	}
@@ -178,7 +178,7 @@ func (k *keeper) await(ctx context.Context) error {
 // which has everything listed anew.
 func (k *keeper) idle(ctx context.Context) watch.Interface {
 	quit, out := make(chan struct{}), make(chan watch.Event)
-	options := k.rack.shelf.options
+	options := k.store.cache.options
 	go func() {
 		defer close(out)
 		timer := options.Clock.NewTimer(options.Again)
@@ -188,7 +188,7 @@ func (k *keeper) idle(ctx context.Context) watch.Interface {
 			return
 		case <-quit:
 			return
-		case <-k.rack.back():
+		case <-k.store.back():
 		case <-timer.C():
 		}
 		expired := apierrors.NewResourceExpired("what is known is from disk").Status()

@@ -1,4 +1,4 @@
-package shelf
+package diskcache
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 // ErrInUse says that another process has the folder.
 var ErrInUse = errors.New("another process uses the folder")
 
-// Options say what a shelf is for. Dir and Scheme are required.
+// Options say what a cache is for. Dir and Scheme are required.
 type Options struct {
 	// Dir is the folder; it is made when it is missing.
 	Dir string
@@ -41,27 +41,27 @@ type Options struct {
 	// hub, so that nobody starts from it without the hub. Nil: it never is.
 	Trust func(context.Context) error
 	// Patience is how long the hub may take to answer the first list of a kind that
-	// is on disk; zero means 10 s.
+	// is on disk; zero means 10 c.
 	Patience time.Duration
 	// Again is how often a hub that gives no list is asked again after a start
-	// without it; zero means 30 s.
+	// without it; zero means 30 c.
 	Again time.Duration
 	// Late is how much later statuses are written than they are known; zero means
-	// 15 s.
+	// 15 c.
 	Late time.Duration
-	// Clock is the time; nil means the machine's.
+	// Clock is the time; nil means the machine'c.
 	Clock clock.WithTicker
 	// Log receives what is wrong with the disk.
 	Log logr.Logger
 }
 
-// Shelf keeps objects by their kinds. Use Open.
-type Shelf struct {
+// Cache keeps objects by their kinds. Use Open.
+type Cache struct {
 	options Options
 	lock    *os.File
 
 	mu      sync.Mutex
-	racks   map[string]*rack
+	stores  map[string]*kindStore
 	closed  bool
 	trusted bool
 	doubt   string // why the folder is not trusted, as it was told last
@@ -70,7 +70,7 @@ type Shelf struct {
 const identityFile = "hub"
 
 // Open takes a folder. Errors: ErrInUse, or of the disk.
-func Open(o Options) (*Shelf, error) {
+func Open(o Options) (*Cache, error) {
 	set := func(d *time.Duration, value time.Duration) {
 		if *d == 0 {
 			*d = value
@@ -106,50 +106,50 @@ func Open(o Options) (*Shelf, error) {
 		_ = lock.Close()
 		return nil, fmt.Errorf("clean up the folder of what is kept: %w", err)
 	}
-	return &Shelf{options: o, lock: lock, racks: map[string]*rack{}}, nil
+	return &Cache{options: o, lock: lock, stores: map[string]*kindStore{}}, nil
 }
 
 // Close gives the folder free. Lists and watches that have not ended by then are
 // not kept any more. It may be called twice.
-func (s *Shelf) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
+func (c *Cache) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
 		return nil
 	}
-	s.closed = true
-	for _, r := range s.racks {
+	c.closed = true
+	for _, r := range c.stores {
 		r.close()
 	}
-	return s.lock.Close()
+	return c.lock.Close()
 }
 
-// Hub returns the identity of the hub that the shelf's content is from; empty if
+// Hub returns the identity of the hub that its content is from; empty if
 // there was none yet. One that is damaged is an error: without it content could
-// be taken for another hub's.
-func (s *Shelf) Hub() (string, error) {
-	content, err := readFile(filepath.Join(s.options.Dir, identityFile))
+// be taken for another hub'c.
+func (c *Cache) Hub() (string, error) {
+	content, err := readFile(filepath.Join(c.options.Dir, identityFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read which hub the shelf is of: %w", err)
+		return "", fmt.Errorf("read which hub the disk cache is of: %w", err)
 	}
 	return string(content), nil
 }
 
 // Learn keeps the identity of the hub.
-func (s *Shelf) Learn(identity string) error {
-	if err := writeFile(filepath.Join(s.options.Dir, identityFile), []byte(identity)); err != nil {
+func (c *Cache) Learn(identity string) error {
+	if err := writeFile(filepath.Join(c.options.Dir, identityFile), []byte(identity)); err != nil {
 		return err
 	}
-	return durable.SyncDir(s.options.Dir)
+	return durable.SyncDir(c.options.Dir)
 }
 
 // Each calls f for every object of a kind that is on disk. Damaged ones are left
 // out.
-func (s *Shelf) Each(example runtime.Object, f func(runtime.Object)) error {
-	r, err := s.rack(example)
+func (c *Cache) Each(example runtime.Object, f func(runtime.Object)) error {
+	r, err := c.store(example)
 	if err != nil {
 		return err
 	}
@@ -163,60 +163,60 @@ func (s *Shelf) Each(example runtime.Object, f func(runtime.Object)) error {
 	return nil
 }
 
-// NewInformer returns an informer that lists and watches through the shelf. It has
+// NewInformer returns an informer that lists and watches through the cache. It has
 // the form of the option of controller-runtime's cache.
-func (s *Shelf) NewInformer(source cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-	r, err := s.rack(example)
+func (c *Cache) NewInformer(source cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+	r, err := c.store(example)
 	if err != nil {
-		s.options.Log.Error(err, "a kind is not kept on disk")
+		c.options.Log.Error(err, "a kind is not kept on disk")
 		return cache.NewSharedIndexInformer(source, example, resync, indexers)
 	}
-	informer := cache.NewSharedIndexInformer(&keeper{rack: r, source: cache.ToListerWatcherWithContext(source)}, example, resync, indexers)
+	informer := cache.NewSharedIndexInformer(&keeper{store: r, source: cache.ToListerWatcherWithContext(source)}, example, resync, indexers)
 	r.attach(informer.GetStore())
 	return informer
 }
 
-// rack returns the rack of a kind.
-func (s *Shelf) rack(example runtime.Object) (*rack, error) {
-	gvk, err := apiutil.GVKForObject(example, s.options.Scheme)
+// store returns the store of a kind.
+func (c *Cache) store(example runtime.Object) (*kindStore, error) {
+	gvk, err := apiutil.GVKForObject(example, c.options.Scheme)
 	if err != nil {
 		return nil, err
 	}
 	name := strings.ToLower(gvk.Kind + "." + gvk.Version + "." + gvk.Group)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r, ok := s.racks[name]; ok {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r, ok := c.stores[name]; ok {
 		return r, nil
 	}
-	r := &rack{shelf: s, closed: s.closed, gvk: gvk, dir: filepath.Join(s.options.Dir, name), marks: map[string]mark{}, late: map[string]bool{}, missed: map[string]runtime.Object{}}
-	s.racks[name] = r
+	r := &kindStore{cache: c, closed: c.closed, gvk: gvk, dir: filepath.Join(c.options.Dir, name), marks: map[string]mark{}, late: map[string]bool{}, missed: map[string]runtime.Object{}}
+	c.stores[name] = r
 	return r, nil
 }
 
 // Run writes what may be late, until ctx ends, and then what is left.
-func (s *Shelf) Run(ctx context.Context) {
-	ticker := s.options.Clock.NewTicker(s.options.Late)
+func (c *Cache) Run(ctx context.Context) {
+	ticker := c.options.Clock.NewTicker(c.options.Late)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			s.Flush()
+			c.Flush()
 			return
 		case <-ticker.C():
-			s.Flush()
+			c.Flush()
 		}
 	}
 }
 
 // Flush writes what was to be written later.
-func (s *Shelf) Flush() {
-	s.mu.Lock()
-	racks := make([]*rack, 0, len(s.racks))
-	for _, r := range s.racks {
-		racks = append(racks, r)
+func (c *Cache) Flush() {
+	c.mu.Lock()
+	stores := make([]*kindStore, 0, len(c.stores))
+	for _, r := range c.stores {
+		stores = append(stores, r)
 	}
-	s.mu.Unlock()
-	for _, r := range racks {
+	c.mu.Unlock()
+	for _, r := range stores {
 		r.flush()
 	}
 }

@@ -1,4 +1,4 @@
-package shelf_test
+package diskcache_test
 
 import (
 	"context"
@@ -23,8 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/flotilla-io/flotilla/agent/diskcache"
 	"github.com/flotilla-io/flotilla/agent/kinds"
-	"github.com/flotilla-io/flotilla/agent/shelf"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 )
 
@@ -160,9 +160,9 @@ func (h *hub) drop(name string) {
 	h.show(watch.Deleted, work)
 }
 
-// site is a program with a shelf.
+// site is a program with a cache.
 type site struct {
-	*shelf.Shelf
+	*diskcache.Cache
 	informer cache.SharedIndexInformer
 	stop     func()
 
@@ -170,14 +170,14 @@ type site struct {
 	seen []string
 }
 
-func open(t *testing.T, dir string, back <-chan struct{}) *shelf.Shelf {
+func open(t *testing.T, dir string, back <-chan struct{}) *diskcache.Cache {
 	t.Helper()
 	return openFor(t, dir, func() <-chan struct{} { return back }, nil)
 }
 
-func openFor(t *testing.T, dir string, back func() <-chan struct{}, anew func() int) *shelf.Shelf {
+func openFor(t *testing.T, dir string, back func() <-chan struct{}, anew func() int) *diskcache.Cache {
 	t.Helper()
-	s, err := shelf.Open(shelf.Options{
+	s, err := diskcache.Open(diskcache.Options{
 		Dir: dir, Scheme: kinds.Scheme(), Log: logr.Discard(), Again: 50 * time.Millisecond,
 		Back: func(schema.GroupVersionKind) <-chan struct{} { return back() }, Anew: anew,
 	})
@@ -195,7 +195,7 @@ func run(t *testing.T, dir string, h *hub) *site {
 
 func runFor(t *testing.T, dir string, h *hub, back func() <-chan struct{}, anew func() int) *site {
 	t.Helper()
-	s := &site{Shelf: openFor(t, dir, back, anew)}
+	s := &site{Cache: openFor(t, dir, back, anew)}
 	s.informer = s.NewInformer(h, &workv1alpha1.Work{}, 0, cache.Indexers{})
 	if err := s.informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}); err != nil {
 		t.Fatal(err)
@@ -250,7 +250,7 @@ func known(objects []any) []string {
 }
 
 // onDisk is what another program would find in a folder.
-func onDisk(t *testing.T, s *shelf.Shelf) []string {
+func onDisk(t *testing.T, s *diskcache.Cache) []string {
 	t.Helper()
 	var found []any
 	if err := s.Each(&workv1alpha1.Work{}, func(obj runtime.Object) { found = append(found, obj) }); err != nil {
@@ -409,7 +409,7 @@ func TestWhatIsSeenIsOnDisk(t *testing.T) {
 	missing := make(chan string, 100)
 	if _, err := s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
-			if w := known([]any{obj})[0]; !slices.Contains(onDisk(t, s.Shelf), w) {
+			if w := known([]any{obj})[0]; !slices.Contains(onDisk(t, s.Cache), w) {
 				missing <- w
 			}
 		},
@@ -433,11 +433,11 @@ func TestStatusesAreWrittenLater(t *testing.T) {
 	s := run(t, dir, h)
 	h.put("a", 1, "h1")
 	eventually(t, []string{"a/1/h1"}, func() []string { return known(s.informer.GetStore().List()) })
-	if diff := cmp.Diff([]string{"a/1"}, onDisk(t, s.Shelf)); diff != "" {
+	if diff := cmp.Diff([]string{"a/1"}, onDisk(t, s.Cache)); diff != "" {
 		t.Errorf("at once (-want +got):\n%s", diff)
 	}
 	s.Flush()
-	if diff := cmp.Diff([]string{"a/1/h1"}, onDisk(t, s.Shelf)); diff != "" {
+	if diff := cmp.Diff([]string{"a/1/h1"}, onDisk(t, s.Cache)); diff != "" {
 		t.Errorf("later (-want +got):\n%s", diff)
 	}
 }
@@ -445,29 +445,29 @@ func TestStatusesAreWrittenLater(t *testing.T) {
 // A folder as it is when the machine loses its power.
 func TestDamage(t *testing.T) {
 	cases := map[string]struct {
-		do   func(t *testing.T, rack string)
+		do   func(t *testing.T, store string)
 		want []string // nil: nothing can be told without the hub
 	}{
 		"none": {do: func(*testing.T, string) {}, want: []string{"a/1", "b/1"}},
-		"a file that was being written": {do: func(t *testing.T, rack string) {
-			write(t, filepath.Join(rack, ".partial-1"), "{")
+		"a file that was being written": {do: func(t *testing.T, store string) {
+			write(t, filepath.Join(store, ".partial-1"), "{")
 		}, want: []string{"a/1", "b/1"}},
-		"a file that ends too soon": {do: func(t *testing.T, rack string) {
-			file := someObject(t, rack, "a")
+		"a file that ends too soon": {do: func(t *testing.T, store string) {
+			file := someObject(t, store, "a")
 			content, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
 			write(t, file, string(content[:len(content)-3]))
 		}, want: []string{"b/1"}},
-		"a file that is empty": {do: func(t *testing.T, rack string) { write(t, someObject(t, rack, "a"), "") }, want: []string{"b/1"}},
-		"a file under the name of another": {do: func(t *testing.T, rack string) {
-			if err := os.Rename(someObject(t, rack, "a"), someObject(t, rack, "b")); err != nil {
+		"a file that is empty": {do: func(t *testing.T, store string) { write(t, someObject(t, store, "a"), "") }, want: []string{"b/1"}},
+		"a file under the name of another": {do: func(t *testing.T, store string) {
+			if err := os.Rename(someObject(t, store, "a"), someObject(t, store, "b")); err != nil {
 				t.Fatal(err)
 			}
 		}, want: []string{}},
-		"no word of what is all": {do: func(t *testing.T, rack string) {
-			if err := os.Remove(filepath.Join(rack, "list")); err != nil {
+		"no word of what is all": {do: func(t *testing.T, store string) {
+			if err := os.Remove(filepath.Join(store, "list")); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -524,9 +524,9 @@ func write(t *testing.T, path, content string) {
 }
 
 // someObject finds the file of an object by its content.
-func someObject(t *testing.T, rack, name string) string {
+func someObject(t *testing.T, store, name string) string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(rack, "*.json"))
+	files, err := filepath.Glob(filepath.Join(store, "*.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -543,7 +543,7 @@ func someObject(t *testing.T, rack, name string) string {
 func TestOneProgramPerFolder(t *testing.T) {
 	dir := t.TempDir()
 	first := open(t, dir, nil)
-	if _, err := shelf.Open(shelf.Options{Dir: dir, Scheme: kinds.Scheme()}); !errors.Is(err, shelf.ErrInUse) {
+	if _, err := diskcache.Open(diskcache.Options{Dir: dir, Scheme: kinds.Scheme()}); !errors.Is(err, diskcache.ErrInUse) {
 		t.Errorf("a second program: %v", err)
 	}
 	if err := first.Close(); err != nil {
@@ -577,7 +577,7 @@ func TestWhichHub(t *testing.T) {
 	s := open(t, dir, nil)
 	defer s.Close()
 	if id, err := s.Hub(); id != "" || err != nil {
-		t.Errorf("a new shelf is of hub %q, %v", id, err)
+		t.Errorf("a new cache is of hub %q, %v", id, err)
 	}
 	if err := s.Learn("uid-1"); err != nil {
 		t.Fatal(err)
@@ -594,11 +594,11 @@ func TestWhichHub(t *testing.T) {
 func TestOthersCannotRead(t *testing.T) {
 	dir, h := t.TempDir(), newHub()
 	h.put("a", 1, "")
-	s := run(t, filepath.Join(dir, "shelf"), h)
+	s := run(t, filepath.Join(dir, "cache"), h)
 	if err := s.Learn("x"); err != nil {
 		t.Fatal(err)
 	}
-	err := filepath.WalkDir(filepath.Join(dir, "shelf"), func(path string, entry os.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(dir, "cache"), func(path string, entry os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

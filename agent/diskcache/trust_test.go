@@ -1,4 +1,4 @@
-package shelf_test
+package diskcache_test
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/flotilla-io/flotilla/agent/diskcache"
 	"github.com/flotilla-io/flotilla/agent/kinds"
-	"github.com/flotilla-io/flotilla/agent/shelf"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 )
 
@@ -35,7 +35,7 @@ func TestAFolderThatIsNotTrusted(t *testing.T) {
 			h.leave(errors.New("away"))
 			var trust atomic.Bool
 			asked := make(chan struct{}, 1)
-			s, err := shelf.Open(shelf.Options{Dir: dir, Scheme: kinds.Scheme(), Log: logr.Discard(), Again: 50 * time.Millisecond, Trust: func(context.Context) error {
+			s, err := diskcache.Open(diskcache.Options{Dir: dir, Scheme: kinds.Scheme(), Log: logr.Discard(), Again: 50 * time.Millisecond, Trust: func(context.Context) error {
 				select {
 				case asked <- struct{}{}:
 				default:
@@ -72,8 +72,8 @@ func TestADiskThatTakesNothing(t *testing.T) {
 	dir, h := t.TempDir(), newHub()
 	h.put("a", 1, "")
 	s := run(t, dir, h)
-	rack := filepath.Join(dir, "work.v1alpha1.work.karmada.io")
-	file := someObject(t, rack, "a")
+	store := filepath.Join(dir, "work.v1alpha1.work.karmada.io")
+	file := someObject(t, store, "a")
 	older, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestADiskThatTakesNothing(t *testing.T) {
 	}
 	h.put("a", 2, "")
 	eventually(t, []string{"a/2"}, func() []string { return known(s.informer.GetStore().List()) })
-	if _, err := os.Stat(filepath.Join(rack, "list")); !errors.Is(err, os.ErrNotExist) || s.Current() {
+	if _, err := os.Stat(filepath.Join(store, "list")); !errors.Is(err, os.ErrNotExist) || s.Current() {
 		t.Errorf("a folder that lacks something is started from: %v", err)
 	}
 	s.Flush()
@@ -96,7 +96,7 @@ func TestADiskThatTakesNothing(t *testing.T) {
 	write(t, file, string(older))
 	h.put("b", 1, "")
 	eventually(t, []string{"a/2", "b/1"}, func() []string { return known(s.informer.GetStore().List()) })
-	if _, err := os.Stat(filepath.Join(rack, "list")); !errors.Is(err, os.ErrNotExist) || s.Current() {
+	if _, err := os.Stat(filepath.Join(store, "list")); !errors.Is(err, os.ErrNotExist) || s.Current() {
 		t.Errorf("what was missed is forgotten with the next change: %v", err)
 	}
 	s.Flush()
