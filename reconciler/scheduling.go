@@ -68,7 +68,7 @@ func (s *Scheduling) decisions() (scheduler.DeciderOptions, error) {
 		Placement: placement.Options{
 			SchedulerName: s.Name, Plugins: active, KeepEmpty: s.KeepEmpty, NoModels: s.Off.Models, NoComponents: s.Off.Components,
 		},
-		NoPromises: s.Off.Promises,
+		NoReservations: s.Off.Promises,
 	}, nil
 }
 

@@ -82,7 +82,7 @@ func RecordOf(b metav1.Object) (Record, bool) {
 
 // Situation is what a decision is made in.
 type Situation struct {
-	// Clusters at this moment, with what was promised to others there.
+	// Clusters at this moment, with what was reserved for others there.
 	Clusters Snapshot
 	// Peers are the bindings that this one wants to be with or apart from.
 	Peers framework.Peers

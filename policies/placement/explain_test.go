@@ -201,9 +201,9 @@ func TestFailuresDoNotChurn(t *testing.T) {
 	}
 }
 
-// Promises to others take room until the clusters report it themselves, and
+// Reservations for others take room until the clusters report it themselves, and
 // being asked for a fresh look does not give it back.
-func TestPromisesAndModels(t *testing.T) {
+func TestReservationsAndModels(t *testing.T) {
 	aggregated := policyv1alpha1.Placement{ReplicaScheduling: divided(policyv1alpha1.ReplicaDivisionPreferenceAggregated, nil)}
 	req := placement.Request{Spec: deployment(8, aggregated)}
 	nodes := cluster("nodes", 100, sizes) // 3 nodes each of 0, 4, … 32 cores
@@ -219,10 +219,10 @@ func TestPromisesAndModels(t *testing.T) {
 		want string
 	}{
 		"the roomiest is taken":                        {req, snap, placement.Options{}, "{a:8}"},
-		"unless its room is promised":                  {req, snap.Promise("a", &load), placement.Options{}, "{b:8}"},
-		"two promises, and both are needed":            {req, snap.WithPromises(map[string]*estimate.Load{"a": &load, "b": &load}), placement.Options{}, "{a:4, b:4}"},
-		"a promise that is taken back":                 {req, snap.Promise("a", &load).Promise("a", nil), placement.Options{}, "{a:8}"},
-		"a promise of a cluster that there is not":     {req, snap.Promise("x", &load), placement.Options{}, "{a:8}"},
+		"unless its room is reserved":                  {req, snap.Reserve("a", &load), placement.Options{}, "{b:8}"},
+		"two reservations, and both are needed":        {req, snap.WithReservations(map[string]*estimate.Load{"a": &load, "b": &load}), placement.Options{}, "{a:4, b:4}"},
+		"a reservation that ends":                      {req, snap.Reserve("a", &load).Reserve("a", nil), placement.Options{}, "{a:8}"},
+		"a reservation of a cluster that there is not": {req, snap.Reserve("x", &load), placement.Options{}, "{a:8}"},
 		"no node is large enough":                      {placement.Request{Spec: big}, placement.NewSnapshot([]*clusterv1alpha1.Cluster{nodes, small}), placement.Options{}, "{}"},
 		"the sum would be, where nodes are not minded": {placement.Request{Spec: big}, placement.NewSnapshot([]*clusterv1alpha1.Cluster{nodes, small}), placement.Options{NoModels: true}, "{nodes:2}"},
 	}
@@ -245,7 +245,7 @@ func TestRenew(t *testing.T) {
 	load := estimate.LoadOf(30, nil)
 	old := placement.NewSnapshot([]*clusterv1alpha1.Cluster{
 		cluster("a", 10, version("1")), cluster("b", 20, version("1")), cluster("gone", 99, version("1")), cluster("c", 5),
-	}).Promise("b", &load)
+	}).Reserve("b", &load)
 	got := old.Renew([]*clusterv1alpha1.Cluster{cluster("c", 30), cluster("b", 20, version("1")), cluster("a", 99, version("2"))})
 	if diff := cmp.Diff([]string{"a", "b", "c"}, got.Names()); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)

@@ -197,13 +197,13 @@ func (a *attempt) measure(ask *framework.Request, fit []framework.Candidate) {
 	a.trace.measured(fit, matters)
 }
 
-// free returns what c has free once promises are kept.
+// free returns what c has free once reservations are kept.
 func (a *attempt) free(c *framework.Cluster) estimate.Room {
 	room := c.Free
 	if a.opts.NoModels {
 		room = room.WithoutNodes()
 	}
-	return room.Less(c.Promised)
+	return room.Less(c.Reserved)
 }
 
 // roomMatters reports whether free resources have any influence on the placement.

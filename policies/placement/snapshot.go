@@ -27,12 +27,12 @@ func sorted(prepared []*framework.Cluster) Snapshot {
 }
 
 // Renew returns the snapshot of other clusters, and prepares only those that s
-// does not have, or has in another version. Nothing is promised in it.
+// does not have, or has in another version. Nothing is reserved in it.
 func (s Snapshot) Renew(clusters []*clusterv1alpha1.Cluster) Snapshot {
 	prepared := make([]*framework.Cluster, len(clusters))
 	for i, c := range clusters {
 		at, ok := slices.BinarySearchFunc(s.clusters, c.Name, nameCompare)
-		if ok && sameVersion(s.clusters[at].Cluster, c) && s.clusters[at].Promised == nil {
+		if ok && sameVersion(s.clusters[at].Cluster, c) && s.clusters[at].Reserved == nil {
 			prepared[i] = s.clusters[at]
 			continue
 		}
@@ -46,11 +46,11 @@ func sameVersion(a, b *clusterv1alpha1.Cluster) bool {
 	return a == b || a.UID != "" && a.UID == b.UID && a.ResourceVersion != "" && a.ResourceVersion == b.ResourceVersion
 }
 
-// Promise returns a snapshot in which load was promised of the cluster, in all;
-// a nil load takes the promise back. s stays as it is, and the two share all
+// Reserve returns a snapshot in which load is reserved of the cluster, in all;
+// a nil load ends the reservation. s stays as it is, and the two share all
 // other clusters.
-func (s Snapshot) Promise(cluster string, load *estimate.Load) Snapshot {
-	return s.WithPromises(map[string]*estimate.Load{cluster: load})
+func (s Snapshot) Reserve(cluster string, load *estimate.Load) Snapshot {
+	return s.WithReservations(map[string]*estimate.Load{cluster: load})
 }
 
 func nameCompare(c *framework.Cluster, name string) int { return strings.Compare(c.Name, name) }

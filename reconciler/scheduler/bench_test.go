@@ -15,7 +15,7 @@ import (
 )
 
 // BenchmarkDecide decides about new bindings on 100 clusters, on all cores, with
-// all promises of those before.
+// all reservations of those before.
 func BenchmarkDecide(b *testing.B) {
 	var members []client.Object
 	for i := range 100 {

@@ -19,9 +19,9 @@ import (
 type DeciderOptions struct {
 	// Placement is passed on to every decision.
 	Placement placement.Options
-	// NoPromises leaves out of account what was promised to other bindings and
+	// NoReservations leaves out of account what was reserved for other bindings and
 	// does not show in what clusters report yet.
-	NoPromises bool
+	NoReservations bool
 	// Mapper finds the definitions of kinds, so that clusters that these are on
 	// their way to count as serving them. Nil: what clusters report counts alone.
 	Mapper meta.RESTMapper
@@ -34,11 +34,11 @@ type DeciderOptions struct {
 // and committed one after the other: one that was overtaken in what it relied on
 // is made again. It is safe for use by several goroutines. Use NewDecider.
 type Decider struct {
-	hub       client.Reader
-	snapshots *Snapshots
-	opts      DeciderOptions
-	ledger    *ledger
-	waiting   *waiting
+	hub           client.Reader
+	snapshots     *Snapshots
+	opts          DeciderOptions
+	reservations  *reservations
+	unschedulable *unschedulable
 	// turn is held for reading by those who commit, and for writing by those who
 	// were overtaken too often and want nobody to.
 	turn sync.RWMutex
@@ -50,9 +50,9 @@ func NewDecider(hub client.Reader, opts DeciderOptions) *Decider {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
-	d := &Decider{hub: hub, snapshots: NewSnapshots(hub), opts: opts, waiting: newWaiting()}
-	d.ledger = newLedger(opts.Clock, d.waiting.grew)
-	d.ledger.roomless = opts.NoPromises
+	d := &Decider{hub: hub, snapshots: NewSnapshots(hub), opts: opts, unschedulable: newUnschedulable()}
+	d.reservations = newReservations(opts.Clock, d.unschedulable.roomFreed)
+	d.reservations.disabled = opts.NoReservations
 	return d
 }
 
@@ -60,7 +60,7 @@ func NewDecider(hub client.Reader, opts DeciderOptions) *Decider {
 const optimism = 3
 
 // Decide returns what should be written on b, and false where that is nothing.
-// The room that the decision takes is promised to b from here on: a caller that
+// The room that the decision takes is reserved for b from here on: a caller that
 // does not write it says so by Withdraw.
 func (d *Decider) Decide(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, error) {
 	for range optimism {
@@ -73,24 +73,24 @@ func (d *Decider) Decide(ctx context.Context, b workv1alpha2.Binding) (placement
 	defer d.turn.Unlock()
 	decision, changed, asOf, err := d.evaluate(ctx, b)
 	if err == nil && changed {
-		d.ledger.commit(b, &decision, asOf)
+		d.reservations.commit(b, &decision, asOf)
 	}
 	return decision, changed, err
 }
 
-// Preview is Decide for those who only want to know: nothing is promised.
+// Preview is Decide for those who only want to know: nothing is reserved.
 func (d *Decider) Preview(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, error) {
 	decision, changed, _, err := d.evaluate(ctx, b)
 	return decision, changed, err
 }
 
-// Withdraw gives back what the last decision promised to b: it was not written.
-func (d *Decider) Withdraw(b workv1alpha2.Binding) { d.ledger.withdraw(b) }
+// Withdraw gives back what the last decision reserved for b: it was not written.
+func (d *Decider) Withdraw(b workv1alpha2.Binding) { d.reservations.withdraw(b) }
 
 func (d *Decider) commit(b workv1alpha2.Binding, decision *placement.Decision, asOf uint64) bool {
 	d.turn.RLock()
 	defer d.turn.RUnlock()
-	return d.ledger.commit(b, decision, asOf)
+	return d.reservations.commit(b, decision, asOf)
 }
 
 // evaluate decides on what is known now, and returns the commit that this is.
@@ -99,7 +99,7 @@ func (d *Decider) evaluate(ctx context.Context, b workv1alpha2.Binding) (placeme
 	if err != nil {
 		return placement.Decision{}, false, 0, err
 	}
-	clusters, asOf := d.ledger.look(base, placement.RoomMatters(b.BindingSpec()))
+	clusters, asOf := d.reservations.look(base, placement.RoomMatters(b.BindingSpec()))
 	if clusters, err = d.arriving(ctx, b, clusters); err != nil {
 		return placement.Decision{}, false, 0, err
 	}

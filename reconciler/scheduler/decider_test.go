@@ -113,7 +113,7 @@ func TestNoClusterIsOvercommitted(t *testing.T) {
 		t.Errorf("outcomes (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(cores, taken); diff != "" {
-		t.Errorf("cores that are promised (-there are +promised):\n%s", diff)
+		t.Errorf("cores that are reserved (-there are +reserved):\n%s", diff)
 	}
 }
 
@@ -157,9 +157,9 @@ func reported(cluster string, health workv1alpha2.ResourceHealth, raw string) wo
 	return workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Applied: true, Health: health, Status: &runtime.RawExtension{Raw: []byte(raw)}}
 }
 
-// TestPromises: what has to happen for room that was promised to one binding to
+// TestReservations: what has to happen for room that was reserved for one binding to
 // be given to another.
-func TestPromises(t *testing.T) {
+func TestReservations(t *testing.T) {
 	on := func(b *workv1alpha2.ResourceBinding, generation int64, replicas int32, items ...workv1alpha2.AggregatedStatusItem) *workv1alpha2.ResourceBinding {
 		b = b.DeepCopy()
 		b.Generation = generation
@@ -219,12 +219,12 @@ func TestPromises(t *testing.T) {
 		}, 9},
 		"it is gone": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) { d.bindingGone(b) }, 10},
 		"a while passes": {func(d *Decider, _ *workv1alpha2.ResourceBinding, clock *clocktesting.FakeClock) {
-			clock.Step(patience - time.Second)
-			d.ledger.expire()
+			clock.Step(timeout - time.Second)
+			d.reservations.expire()
 		}, 4},
 		"too long passes": {func(d *Decider, _ *workv1alpha2.ResourceBinding, clock *clocktesting.FakeClock) {
-			clock.Step(patience)
-			d.ledger.expire()
+			clock.Step(timeout)
+			d.reservations.expire()
 		}, 10},
 	}
 	for name, tc := range cases {
@@ -233,12 +233,12 @@ func TestPromises(t *testing.T) {
 			d := NewDecider(hubOf(cluster("m1", room(10))).Build(), DeciderOptions{Clock: clock})
 			b := divided("web", 6)
 			decide(t, d, b)
-			d.waiting.hold(divided("waits", 9), workv1alpha2.BindingReasonUnschedulable, 0)
+			d.unschedulable.hold(divided("waits", 9), workv1alpha2.BindingReasonUnschedulable, 0)
 			tc.happens(d, b, clock)
 			if got := fits(t, d); got != tc.room {
 				t.Errorf("room for %d, want %d", got, tc.room)
 			}
-			freed := len(d.waiting.due(func(workv1alpha2.Binding, string) bool { return true }))
+			freed := len(d.unschedulable.due(func(workv1alpha2.Binding, string) bool { return true }))
 			if (freed == 1) != (tc.room > 4) {
 				t.Errorf("%d that wait for room were woken", freed)
 			}
@@ -246,14 +246,14 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// TestRequestsThatChange: what is promised of a cluster follows what the replicas
+// TestRequestsThatChange: what is reserved of a cluster follows what the replicas
 // ask for, even where their number stays, and ends in nothing.
 func TestRequestsThatChange(t *testing.T) {
 	d := NewDecider(hubOf(cluster("m1", room(10)), cluster("m2", room(1))).Build(), DeciderOptions{Clock: clocktesting.NewFakeClock(time.Unix(0, 0))})
 	b := divided("web", 3)
 	place := func(targets ...workv1alpha2.TargetCluster) int64 {
 		decision := placement.Decision{Clusters: targets}
-		if !d.ledger.commit(b, &decision, d.ledger.seq) {
+		if !d.reservations.commit(b, &decision, d.reservations.seq) {
 			t.Fatal("overtaken by nobody")
 		}
 		before := b.DeepCopy()
@@ -272,12 +272,12 @@ func TestRequestsThatChange(t *testing.T) {
 	}
 }
 
-// TestWhatIsForgotten: the ledger does not grow with the groups and clusters that
+// TestWhatIsForgotten: the reservations do not grow with the groups and clusters that
 // there ever were, and takes no decision for good that may have been overtaken.
 func TestWhatIsForgotten(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	d := NewDecider(hubOf(cluster("m1", room(1000))).Build(), DeciderOptions{Clock: clock})
-	slow, asOf := divided("slow", 1), d.ledger.seq
+	slow, asOf := divided("slow", 1), d.reservations.seq
 	decision, _, err := d.Preview(t.Context(), slow)
 	if err != nil {
 		t.Fatal(err)
@@ -287,11 +287,11 @@ func TestWhatIsForgotten(t *testing.T) {
 		decide(t, d, b)
 		d.bindingGone(b)
 	}
-	d.ledger.look(d.ledger.base, true)
-	d.ledger.expire()
-	got := []any{len(d.ledger.placed) + len(d.ledger.grown), len(d.ledger.sums)}
-	d.ledger.expire()
-	got = append(got, len(d.ledger.placed)+len(d.ledger.grown), len(d.ledger.sums), d.commit(slow, &decision, asOf))
+	d.reservations.look(d.reservations.base, true)
+	d.reservations.expire()
+	got := []any{len(d.reservations.placed) + len(d.reservations.grown), len(d.reservations.sums)}
+	d.reservations.expire()
+	got = append(got, len(d.reservations.placed)+len(d.reservations.grown), len(d.reservations.sums), d.commit(slow, &decision, asOf))
 	if diff := cmp.Diff([]any{21, 0, 0, 0, false}, got); diff != "" {
 		t.Errorf("notes, sums; later: notes, sums, a decision as old is committed (-want +got):\n%s", diff)
 	}
@@ -313,7 +313,7 @@ func fits(t *testing.T, d *Decider) int64 {
 	return most
 }
 
-// TestScaling: only what is new is promised, until the cluster reports news.
+// TestScaling: only what is new is reserved, until the cluster reports news.
 func TestScaling(t *testing.T) {
 	d := NewDecider(hubOf(cluster("m1", room(10))).Build(), DeciderOptions{Clock: clocktesting.NewFakeClock(time.Unix(0, 0))})
 	b := divided("web", 3, func(b *workv1alpha2.ResourceBinding) {
@@ -342,8 +342,8 @@ func TestScaling(t *testing.T) {
 	}
 }
 
-// TestAFailedWriteGivesItsPromiseBack: through the loop.
-func TestAFailedWriteGivesItsPromiseBack(t *testing.T) {
+// TestAFailedWriteGivesItsReservationBack: through the loop.
+func TestAFailedWriteGivesItsReservationBack(t *testing.T) {
 	for name, refusal := range map[string]error{"the server is away": errors.New("no answer"), "it has changed meanwhile": stale()} {
 		t.Run(name, func(t *testing.T) {
 			b := divided("web", 6)
@@ -363,7 +363,7 @@ func TestAFailedWriteGivesItsPromiseBack(t *testing.T) {
 	}
 }
 
-// TestPeersInTheCache: where the ledger knows nothing, the cache tells, and the
+// TestPeersInTheCache: where the reservations know nothing, the cache tells, and the
 // newer of the two wins.
 func TestPeersInTheCache(t *testing.T) {
 	other := divided("other", 1, apart("app=web"), func(b *workv1alpha2.ResourceBinding) {

@@ -4,7 +4,7 @@
 // one without a placement.
 //
 // In go bindings and clusters; out come decisions, which Decider makes for every
-// loop that places (it knows what was promised to whom, and where the peers of a
+// loop that places (it knows what was reserved for whom, and where the peers of a
 // binding are), and spec.clusters of bindings, with the applied placement and the
 // record of the decision in the same patch. What could not be placed waits: for
 // room, peers, a quota's edit, a cluster, or for a while. Bindings that name

@@ -17,7 +17,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// expiry is how often promises are looked at that nothing is heard of.
+// expiry is how often reservations are looked at that nothing is heard of.
 const expiry = 30 * time.Second
 
 // Register keeps what is decided by up to date with the cache of mgr.
@@ -47,7 +47,7 @@ func (f *follower) Start(ctx context.Context) error {
 		DeleteFunc: func(any) { f.decider.snapshots.Invalidate() },
 	}
 	bindings := toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { f.decider.ledger.observed(obj.(workv1alpha2.Binding)) },
+		AddFunc: func(obj any) { f.decider.reservations.observed(obj.(workv1alpha2.Binding)) },
 		UpdateFunc: func(before, after any) {
 			f.decider.bindingChanged(before.(workv1alpha2.Binding), after.(workv1alpha2.Binding))
 		},
@@ -78,7 +78,7 @@ func (f *follower) Start(ctx context.Context) error {
 	return err
 }
 
-// tidy ends promises that are too old, now and then, until ctx ends.
+// tidy ends reservations that are too old, now and then, until ctx ends.
 func (d *Decider) tidy(ctx context.Context) {
 	ticker := clock.RealClock{}.NewTicker(expiry)
 	defer ticker.Stop()
@@ -87,7 +87,7 @@ func (d *Decider) tidy(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
-			d.ledger.expire()
+			d.reservations.expire()
 		}
 	}
 }
@@ -95,15 +95,15 @@ func (d *Decider) tidy(ctx context.Context) {
 func (d *Decider) clusterChanged(before, after *clusterv1alpha1.Cluster) {
 	d.snapshots.Invalidate()
 	if roomier(before.Status.ResourceSummary, after.Status.ResourceSummary) {
-		d.waiting.grew(after.Name)
+		d.unschedulable.roomFreed(after.Name)
 	}
 }
 
 func (d *Decider) bindingChanged(before, after workv1alpha2.Binding) {
-	d.ledger.observed(after)
+	d.reservations.observed(after)
 	was, is := groupsOf(before), groupsOf(after)
 	if !slices.Equal(was, is) || !slices.Equal(namesOf(before.BindingSpec().Clusters), namesOf(after.BindingSpec().Clusters)) {
-		d.waiting.moved(slices.Concat(was, is)...)
+		d.unschedulable.peerMoved(slices.Concat(was, is)...)
 	}
 }
 
@@ -112,7 +112,7 @@ func (d *Decider) bindingGone(obj any) {
 		obj = last.Obj
 	}
 	if b, ok := obj.(workv1alpha2.Binding); ok {
-		d.ledger.gone(client.ObjectKeyFromObject(b))
-		d.waiting.moved(groupsOf(b)...)
+		d.reservations.gone(client.ObjectKeyFromObject(b))
+		d.unschedulable.peerMoved(groupsOf(b)...)
 	}
 }

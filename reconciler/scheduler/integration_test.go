@@ -163,7 +163,7 @@ func TestScheduling(t *testing.T) {
 	w.cluster("m1", 9, "silver")
 	w.await("web", "{m1:6} Success")
 
-	// What was promised to the first is not there for the second.
+	// What was reserved for the first is not there for the second.
 	w.binding("api", 4, nil)
 	w.await("api", "{} Unschedulable")
 	w.cluster("m2", 4, "silver")

@@ -61,7 +61,7 @@ func groupNames(obj client.Object) []string {
 }
 
 // peers returns the bindings that b is to be with or apart from, where they were
-// placed last: as the ledger knows it, or else as the cache does.
+// placed last: as the reservations know it, or else as the cache does.
 func (d *Decider) peers(ctx context.Context, b workv1alpha2.Binding) (framework.Peers, error) {
 	var out framework.Peers
 	in := b.BindingSpec().WorkloadAffinityGroups
@@ -84,8 +84,8 @@ func (d *Decider) peers(ctx context.Context, b workv1alpha2.Binding) (framework.
 
 func (d *Decider) peersIn(ctx context.Context, b workv1alpha2.Binding, g group) ([][]string, error) {
 	own := client.ObjectKeyFromObject(b)
-	// First the ledger, then the cache: what leaves the one is in the other.
-	placed := d.ledger.members(g)
+	// First the reservations, then the cache: what leaves the one is in the other.
+	placed := d.reservations.members(g)
 	delete(placed, own)
 	err := d.each(ctx, g, func(peer workv1alpha2.Binding) {
 		key := client.ObjectKeyFromObject(peer)
@@ -135,14 +135,14 @@ type member struct {
 	clusters   []string
 }
 
-// members returns the bindings of the group about which the ledger knows more
+// members returns the bindings of the group about which the reservations know more
 // than the cache.
-func (l *ledger) members(g group) map[client.ObjectKey]member {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (r *reservations) members(g group) map[client.ObjectKey]member {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	out := map[client.ObjectKey]member{}
-	for key := range l.groups[g] {
-		e := l.entries[key]
+	for key := range r.groups[g] {
+		e := r.byBinding[key]
 		out[key] = member{generation: e.generation, clusters: e.clusters}
 	}
 	return out

@@ -96,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.settled(req)
 		return ctrl.Result{}, nil
 	}
-	mark := r.decider.waiting.begin()
+	mark := r.decider.unschedulable.begin()
 	trial := r.trials.take(req)
 	decision, changed, err := r.decider.Decide(ctx, b)
 	switch {
@@ -126,22 +126,22 @@ func (r *Reconciler) next(req reconcile.Request, b workv1alpha2.Binding, record 
 	case workv1alpha2.BindingReasonNoClusterFit:
 		r.room.Forget(req)
 		r.faults.Forget(req)
-		if !r.decider.waiting.hold(b, record.Reason, mark) {
+		if !r.decider.unschedulable.hold(b, record.Reason, mark) {
 			return ctrl.Result{RequeueAfter: firstRetry}
 		}
 		return ctrl.Result{}
 	case workv1alpha2.BindingReasonSchedulerError:
-		r.decider.waiting.hold(b, record.Reason, mark)
+		r.decider.unschedulable.hold(b, record.Reason, mark)
 		return ctrl.Result{RequeueAfter: r.faults.When(req)}
 	default:
-		r.decider.waiting.hold(b, record.Reason, mark)
+		r.decider.unschedulable.hold(b, record.Reason, mark)
 		return ctrl.Result{RequeueAfter: r.room.When(req)}
 	}
 }
 
 // settled ends all waiting of a binding.
 func (r *Reconciler) settled(req reconcile.Request) {
-	r.decider.waiting.forget(req.NamespacedName)
+	r.decider.unschedulable.forget(req.NamespacedName)
 	r.room.Forget(req)
 	r.faults.Forget(req)
 }

@@ -66,20 +66,20 @@ func TestWhatWakesWhat(t *testing.T) {
 		"pods fit more": {after: func(c *clusterv1alpha1.Cluster) {
 			c.Status.ResourceSummary.Allocatable[corev1.ResourcePods] = resource.MustParse("20k")
 		}},
-		"credentials change":         {after: func(c *clusterv1alpha1.Cluster) { c.Spec.APIEndpoint = "https://new"; c.Generation++ }},
-		"a label":                    {after: func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"tier": "test"} }, want: all},
-		"a region":                   {after: func(c *clusterv1alpha1.Cluster) { c.Spec.Region = "eu" }, want: all},
-		"a zone":                     {after: func(c *clusterv1alpha1.Cluster) { c.Spec.Zones = []string{"eu-1a"} }, want: all},
-		"a provider":                 {after: func(c *clusterv1alpha1.Cluster) { c.Spec.Provider = "own" }, want: all},
-		"a taint comes":              {after: tainted, want: all},
-		"a taint goes":               {before: tainted, want: all},
-		"an API":                     {after: func(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = nil }, want: all},
-		"it leaves":                  {after: leaves, want: all},
-		"a neighbour moves away":     {happens: func(d *Decider) { d.bindingChanged(neighbour, moved) }, want: []string{lonely}},
-		"a neighbour is gone":        {happens: func(d *Decider) { d.bindingGone(neighbour) }, want: []string{lonely}},
-		"a stranger moves":           {happens: func(d *Decider) { d.bindingChanged(divided("x", 1), divided("x", 1, at("m1", 1))) }},
-		"a promise is given back":    {happens: func(d *Decider) { d.Withdraw(divided("promised", 1)) }, want: []string{waits}},
-		"a neighbour says how it is": {happens: func(d *Decider) { d.bindingChanged(neighbour, neighbour) }},
+		"credentials change":          {after: func(c *clusterv1alpha1.Cluster) { c.Spec.APIEndpoint = "https://new"; c.Generation++ }},
+		"a label":                     {after: func(c *clusterv1alpha1.Cluster) { c.Labels = map[string]string{"tier": "test"} }, want: all},
+		"a region":                    {after: func(c *clusterv1alpha1.Cluster) { c.Spec.Region = "eu" }, want: all},
+		"a zone":                      {after: func(c *clusterv1alpha1.Cluster) { c.Spec.Zones = []string{"eu-1a"} }, want: all},
+		"a provider":                  {after: func(c *clusterv1alpha1.Cluster) { c.Spec.Provider = "own" }, want: all},
+		"a taint comes":               {after: tainted, want: all},
+		"a taint goes":                {before: tainted, want: all},
+		"an API":                      {after: func(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = nil }, want: all},
+		"it leaves":                   {after: leaves, want: all},
+		"a neighbour moves away":      {happens: func(d *Decider) { d.bindingChanged(neighbour, moved) }, want: []string{lonely}},
+		"a neighbour is gone":         {happens: func(d *Decider) { d.bindingGone(neighbour) }, want: []string{lonely}},
+		"a stranger moves":            {happens: func(d *Decider) { d.bindingChanged(divided("x", 1), divided("x", 1, at("m1", 1))) }},
+		"a reservation is given back": {happens: func(d *Decider) { d.Withdraw(divided("promised", 1)) }, want: []string{waits}},
+		"a neighbour says how it is":  {happens: func(d *Decider) { d.bindingChanged(neighbour, neighbour) }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestWhatWakesWhat(t *testing.T) {
 // once, and then once a second.
 func TestWakingIsCoalesced(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	w := newWaiting()
+	w := newUnschedulable()
 	w.hold(divided("waits", 5), workv1alpha2.BindingReasonUnschedulable, 0)
 	woken := make(chan int, 100)
 	ctx, stop := context.WithCancel(t.Context())
@@ -173,7 +173,7 @@ func TestWakingIsCoalesced(t *testing.T) {
 	var got []int
 	for range 3 {
 		for range 50 {
-			w.grew("m1", "m2")
+			w.roomFreed("m1", "m2")
 		}
 		got = append(got, <-woken)
 		if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
@@ -181,7 +181,7 @@ func TestWakingIsCoalesced(t *testing.T) {
 		}); err != nil {
 			t.Fatal("nothing settles")
 		}
-		w.grew("m1")
+		w.roomFreed("m1")
 		got = append(got, len(woken))
 		clock.Step(settle)
 		got = append(got, <-woken)
@@ -202,9 +202,9 @@ func TestWakingIsCoalesced(t *testing.T) {
 // TestWatchesAreNotHeldUp: while it is found out whom what has come is for, more
 // may come.
 func TestWatchesAreNotHeldUp(t *testing.T) {
-	w := newWaiting()
+	w := newUnschedulable()
 	w.hold(divided("waits", 5), workv1alpha2.BindingReasonUnschedulable, 0)
-	w.grew("m1")
+	w.roomFreed("m1")
 	free := false
 	w.due(func(workv1alpha2.Binding, string) bool {
 		if free = w.mu.TryLock(); free {
@@ -226,9 +226,9 @@ func TestAStandByKeepsNothing(t *testing.T) {
 	d.bindingChanged(one, other)
 	d.bindingGone(other)
 	d.clusterChanged(cluster("m1", room(1)), cluster("m1", room(2)))
-	got := []int{len(d.waiting.stirs), len(d.waiting.grown), len(d.ledger.entries), len(d.ledger.groups)}
+	got := []int{len(d.unschedulable.stirs), len(d.unschedulable.grown), len(d.reservations.byBinding), len(d.reservations.groups)}
 	if diff := cmp.Diff([]int{0, 0, 0, 0}, got); diff != "" {
-		t.Errorf("groups and clusters that have changed, promises, groups (-want +got):\n%s", diff)
+		t.Errorf("groups and clusters that have changed, reservations, groups (-want +got):\n%s", diff)
 	}
 }
 
@@ -290,12 +290,12 @@ func TestPriority(t *testing.T) {
 			if err := r.woken.Start(t.Context(), q); err != nil {
 				t.Fatal(err)
 			}
-			r.decider.waiting.hold(important, workv1alpha2.BindingReasonUnschedulable, 0)
-			r.decider.waiting.grew("m1")
+			r.decider.unschedulable.hold(important, workv1alpha2.BindingReasonUnschedulable, 0)
+			r.decider.unschedulable.roomFreed("m1")
 			r.wake(t.Context())
 		}, want: 1000},
 		"a quota was edited": {happen: func(r *Reconciler, q queue) {
-			r.decider.waiting.hold(important, workv1alpha2.BindingReasonQuotaExceeded, 0)
+			r.decider.unschedulable.hold(important, workv1alpha2.BindingReasonQuotaExceeded, 0)
 			quota := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: important.Namespace}}
 			r.quotaEvents().Delete(t.Context(), event.TypedDeleteEvent[*policyv1alpha1.FederatedResourceQuota]{Object: quota}, q)
 		}, want: 1000},
@@ -322,7 +322,7 @@ func TestQuotaWakes(t *testing.T) {
 	r := New(hub, NewDecider(hub, DeciderOptions{}), &recorder{}, Options{})
 	elsewhere := divided("elsewhere", 1)
 	elsewhere.Namespace = "else"
-	w := r.decider.waiting
+	w := r.decider.unschedulable
 	w.hold(divided("web", 1), workv1alpha2.BindingReasonQuotaExceeded, 0)
 	w.hold(elsewhere, workv1alpha2.BindingReasonQuotaExceeded, 0)
 	w.hold(divided("room", 1), workv1alpha2.BindingReasonUnschedulable, 0)

@@ -58,7 +58,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		return fmt.Errorf("watch what waiting bindings wait for: %w", err)
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		r.decider.waiting.run(ctx, r.opts.Clock, r.wake)
+		r.decider.unschedulable.run(ctx, r.opts.Clock, r.wake)
 		return nil
 	}))
 }
@@ -70,8 +70,8 @@ func (r *Reconciler) wake(ctx context.Context) {
 		log.FromContext(ctx).Error(err, "find the bindings that a cluster has room for")
 		return
 	}
-	clusters, _ := r.decider.ledger.look(base, true)
-	for _, b := range r.decider.waiting.due(func(b workv1alpha2.Binding, name string) bool {
+	clusters, _ := r.decider.reservations.look(base, true)
+	for _, b := range r.decider.unschedulable.due(func(b workv1alpha2.Binding, name string) bool {
 		c, ok := clusters.Cluster(name)
 		return ok && affects(b.BindingSpec(), c) && clusters.HasRoom(name, b.BindingSpec())
 	}) {
@@ -83,7 +83,7 @@ func (r *Reconciler) wake(ctx context.Context) {
 // What other bindings give back, they find out by trying again.
 func (r *Reconciler) quotaEvents() handler.TypedEventHandler[*policyv1alpha1.FederatedResourceQuota, reconcile.Request] {
 	look := func(quota *policyv1alpha1.FederatedResourceQuota, q queue) {
-		for _, b := range r.decider.waiting.overQuota(quota.Namespace) {
+		for _, b := range r.decider.unschedulable.overQuota(quota.Namespace) {
 			r.add(q, b, 0)
 		}
 	}
@@ -138,7 +138,7 @@ func (r *Reconciler) defined(q queue, b workv1alpha2.Binding) {
 	if !ok {
 		return
 	}
-	for _, held := range r.decider.waiting.ofGroup(group) {
+	for _, held := range r.decider.unschedulable.ofGroup(group) {
 		r.add(q, held, 0)
 	}
 }
@@ -199,7 +199,7 @@ func (r *Reconciler) enqueueAffected(ctx context.Context, q queue, versions ...*
 }
 
 // matters reports whether placements may depend on what changed. Free resources
-// are for those that wait for room alone, see waiting: nothing is moved because
+// are for those that wait for room alone, see unschedulable: nothing is moved because
 // they changed. Whether the cluster is ready, its taints tell.
 func matters(before, after *clusterv1alpha1.Cluster) bool {
 	was, is := &before.Spec, &after.Spec

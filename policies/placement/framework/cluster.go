@@ -18,9 +18,9 @@ type Cluster struct {
 	*clusterv1alpha1.Cluster
 	// Free is what it reports to be free.
 	Free estimate.Room
-	// Promised is what was placed here lately and what the cluster does not
+	// Reserved is what was placed here lately and what the cluster does not
 	// report yet; nil where there is nothing.
-	Promised *estimate.Load
+	Reserved *estimate.Load
 	// Barring are the taints that keep away what does not tolerate them.
 	Barring []Taint
 	// APIsComplete says that Status.APIEnablements lists every API.

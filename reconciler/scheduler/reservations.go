@@ -17,37 +17,37 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
-// patience is how long a promise holds of which nothing more is heard.
-const patience = 5 * time.Minute
+// timeout is how long a reservation holds of which nothing more is heard.
+const timeout = 5 * time.Minute
 
-// ledger knows what was promised to bindings and does not show in what clusters
+// reservations are what was reserved for bindings and does not show in what clusters
 // report yet, and where bindings were placed that the cache does not show yet.
-// It starts empty: after a restart, what was promised before it shows soon. It
+// It starts empty: after a restart, what was reserved before it shows soon. It
 // is safe for use by several goroutines.
-type ledger struct {
+type reservations struct {
 	clock clock.PassiveClock
-	// roomless promises nothing, and knows of placements alone.
-	roomless bool
+	// disabled reserves nothing, and knows of placements alone.
+	disabled bool
 	// freed is told of clusters that have more room than they had.
 	freed func(clusters ...string)
 
-	mu      sync.Mutex
-	entries map[client.ObjectKey]*entry
-	groups  map[group]map[client.ObjectKey]bool // entries that know of a placement in the group
-	sums    map[string]corev1.ResourceList      // of shares, by cluster
-	dirty   map[string]bool                     // clusters whose sums the view does not show
-	base    *placement.Snapshot                 // what the view was made from
-	view    placement.Snapshot
-	seq     uint64            // counts commits
-	grown   map[string]uint64 // the commit that last promised more of a cluster
-	placed  map[group]uint64  // the commit that last placed one of a group
+	mu        sync.Mutex
+	byBinding map[client.ObjectKey]*reservation
+	groups    map[group]map[client.ObjectKey]bool // those that know of a placement in the group
+	sums      map[string]corev1.ResourceList      // of shares, by cluster
+	dirty     map[string]bool                     // clusters whose sums the view does not show
+	base      *placement.Snapshot                 // what the view was made from
+	view      placement.Snapshot
+	seq       uint64            // counts commits
+	grown     map[string]uint64 // the commit that last reserved more of a cluster
+	placed    map[group]uint64  // the commit that last placed one of a group
 	// last is the commit at the last expiry. What grown and placed said up to
 	// the one before is forgotten: of decisions as old, nothing is known.
 	last, forgotten uint64
 }
 
-// entry is what was promised to one binding.
-type entry struct {
+// reservation is what was reserved for one binding.
+type reservation struct {
 	// at is when the last decision was made.
 	at time.Time
 	// generation of the binding that was decided about: later ones show the
@@ -64,7 +64,7 @@ type entry struct {
 	groups   []group
 }
 
-// share is what was promised of one cluster.
+// share is what was reserved of one cluster.
 type share struct {
 	units int32
 	load  estimate.Load
@@ -73,109 +73,109 @@ type share struct {
 	reported []byte
 }
 
-func newLedger(c clock.PassiveClock, freed func(clusters ...string)) *ledger {
-	return &ledger{
-		clock:   c,
-		freed:   freed,
-		entries: map[client.ObjectKey]*entry{},
-		groups:  map[group]map[client.ObjectKey]bool{},
-		sums:    map[string]corev1.ResourceList{},
-		dirty:   map[string]bool{},
-		grown:   map[string]uint64{},
-		placed:  map[group]uint64{},
+func newReservations(c clock.PassiveClock, freed func(clusters ...string)) *reservations {
+	return &reservations{
+		clock:     c,
+		freed:     freed,
+		byBinding: map[client.ObjectKey]*reservation{},
+		groups:    map[group]map[client.ObjectKey]bool{},
+		sums:      map[string]corev1.ResourceList{},
+		dirty:     map[string]bool{},
+		grown:     map[string]uint64{},
+		placed:    map[group]uint64{},
 	}
 }
 
 // look returns the clusters and the commit that the answer is as of. Where room
-// matters, they come with all that was promised of them.
-func (l *ledger) look(base *placement.Snapshot, room bool) (placement.Snapshot, uint64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// matters, they come with all that was reserved of them.
+func (r *reservations) look(base *placement.Snapshot, room bool) (placement.Snapshot, uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if !room {
-		return *base, l.seq
+		return *base, r.seq
 	}
-	if l.base != base {
-		l.base, l.view = base, *base
-		for cluster := range l.sums {
-			l.dirty[cluster] = true
+	if r.base != base {
+		r.base, r.view = base, *base
+		for cluster := range r.sums {
+			r.dirty[cluster] = true
 		}
 	}
-	if len(l.dirty) > 0 {
-		loads := make(map[string]*estimate.Load, len(l.dirty))
-		for cluster := range l.dirty {
+	if len(r.dirty) > 0 {
+		loads := make(map[string]*estimate.Load, len(r.dirty))
+		for cluster := range r.dirty {
 			loads[cluster] = nil
-			if sum := (estimate.Load{Resources: l.sums[cluster].DeepCopy()}); !sum.IsZero() {
+			if sum := (estimate.Load{Resources: r.sums[cluster].DeepCopy()}); !sum.IsZero() {
 				loads[cluster] = &sum
 			}
 		}
-		l.view = l.view.WithPromises(loads)
-		clear(l.dirty)
+		r.view = r.view.WithReservations(loads)
+		clear(r.dirty)
 	}
-	return l.view, l.seq
+	return r.view, r.seq
 }
 
-// commit promises what decision takes to b. Where something that the decision
+// commit reservations what decision takes to b. Where something that the decision
 // relied on has changed since the commit that it was made as of, nothing happens
 // and the result is false.
-func (l *ledger) commit(b workv1alpha2.Binding, decision *placement.Decision, asOf uint64) bool {
+func (r *reservations) commit(b workv1alpha2.Binding, decision *placement.Decision, asOf uint64) bool {
 	if slices.EqualFunc(decision.Clusters, b.BindingSpec().Clusters, sameTarget) {
 		return true
 	}
-	freed, ok := l.promise(b, decision, asOf)
+	freed, ok := r.reserve(b, decision, asOf)
 	if len(freed) > 0 {
-		l.freed(freed...)
+		r.freed(freed...)
 	}
 	return ok
 }
 
-// promise does so where the decision says something new, and returns the clusters
-// of which it takes less than was promised before.
-func (l *ledger) promise(b workv1alpha2.Binding, decision *placement.Decision, asOf uint64) ([]string, bool) {
+// reserve does so where the decision says something new, and returns the clusters
+// of which it takes less than was reserved before.
+func (r *reservations) reserve(b workv1alpha2.Binding, decision *placement.Decision, asOf uint64) ([]string, bool) {
 	key, groups := client.ObjectKeyFromObject(b), groupsOf(b)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	was := l.entries[key]
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was := r.byBinding[key]
 	if was == nil {
-		was = &entry{}
+		was = &reservation{}
 	}
-	shares, more := l.shares(b, decision, was.shares)
-	if l.disturbed(b.BindingSpec(), more, groups, asOf) {
+	shares, more := r.shares(b, decision, was.shares)
+	if r.disturbed(b.BindingSpec(), more, groups, asOf) {
 		return nil, false
 	}
-	l.seq++
+	r.seq++
 	for _, cluster := range more {
-		l.grown[cluster] = l.seq
+		r.grown[cluster] = r.seq
 	}
 	for _, g := range groups {
-		l.placed[g] = l.seq
+		r.placed[g] = r.seq
 	}
-	return l.put(key, &entry{
-		at: l.clock.Now(), generation: b.GetGeneration(), shares: shares, open: true, before: was.shares, clusters: namesOf(decision.Clusters), groups: groups,
+	return r.put(key, &reservation{
+		at: r.clock.Now(), generation: b.GetGeneration(), shares: shares, open: true, before: was.shares, clusters: namesOf(decision.Clusters), groups: groups,
 	}), true
 }
 
 // disturbed reports whether a decision that takes more of clusters was overtaken.
-func (l *ledger) disturbed(spec *workv1alpha2.ResourceBindingSpec, more []string, groups []group, asOf uint64) bool {
-	if asOf < l.forgotten {
+func (r *reservations) disturbed(spec *workv1alpha2.ResourceBindingSpec, more []string, groups []group, asOf uint64) bool {
+	if asOf < r.forgotten {
 		return true
 	}
 	if placement.RoomMatters(spec) {
 		for _, cluster := range more {
-			if l.grown[cluster] > asOf {
+			if r.grown[cluster] > asOf {
 				return true
 			}
 		}
 	}
-	return slices.ContainsFunc(groups, func(g group) bool { return l.placed[g] > asOf })
+	return slices.ContainsFunc(groups, func(g group) bool { return r.placed[g] > asOf })
 }
 
-// shares returns what b is promised once decision is made, and the clusters of
+// shares returns what b is reserved once decision is made, and the clusters of
 // which that is more than before.
-func (l *ledger) shares(b workv1alpha2.Binding, decision *placement.Decision, was map[string]share) (map[string]share, []string) {
-	if l.roomless {
+func (r *reservations) shares(b workv1alpha2.Binding, decision *placement.Decision, was map[string]share) (map[string]share, []string) {
+	if r.disabled {
 		return nil, nil
 	}
-	spec, now := b.BindingSpec(), l.clock.Now()
+	spec, now := b.BindingSpec(), r.clock.Now()
 	held := make(map[string]int32, len(spec.Clusters))
 	for _, t := range spec.Clusters {
 		held[t.Name] = placement.Units(spec, t)
@@ -210,8 +210,8 @@ func (l *ledger) shares(b workv1alpha2.Binding, decision *placement.Decision, wa
 // withdraw restores what stood before the last decision on b. A decision on
 // another version of b stands: it was written. What b says of its clusters as it
 // is counts again.
-func (l *ledger) withdraw(b workv1alpha2.Binding) {
-	l.change(client.ObjectKeyFromObject(b), func(e *entry) {
+func (r *reservations) withdraw(b workv1alpha2.Binding) {
+	r.change(client.ObjectKeyFromObject(b), func(e *reservation) {
 		if e.open && e.generation == b.GetGeneration() {
 			e.shares, e.open, e.before, e.groups = e.before, false, nil, nil
 			e.generation--
@@ -220,15 +220,15 @@ func (l *ledger) withdraw(b workv1alpha2.Binding) {
 }
 
 // gone tells that there is no such binding any more.
-func (l *ledger) gone(key client.ObjectKey) {
-	l.change(key, func(e *entry) { *e = entry{} })
+func (r *reservations) gone(key client.ObjectKey) {
+	r.change(key, func(e *reservation) { *e = reservation{} })
 }
 
 // observed tells that the cache shows b. A share ends where the cluster is no
-// target any more, and where the cluster reports since the promise was made
+// target any more, and where the cluster reports since the reservation was made
 // that all is well.
-func (l *ledger) observed(b workv1alpha2.Binding) {
-	l.change(client.ObjectKeyFromObject(b), func(e *entry) {
+func (r *reservations) observed(b workv1alpha2.Binding) {
+	r.change(client.ObjectKeyFromObject(b), func(e *reservation) {
 		if b.GetGeneration() <= e.generation {
 			return // older than the decision
 		}
@@ -251,7 +251,7 @@ func (l *ledger) observed(b workv1alpha2.Binding) {
 	})
 }
 
-// landed reports whether the cluster reports that what was promised runs.
+// landed reports whether the cluster reports that what was reserved runs.
 func landed(b workv1alpha2.Binding, cluster string, s share) bool {
 	for i := range b.BindingStatus().AggregatedStatus {
 		item := &b.BindingStatus().AggregatedStatus[i]
@@ -278,69 +278,69 @@ func reportOf(b workv1alpha2.Binding, cluster string) []byte {
 	return nil
 }
 
-// expire ends the promises of which nothing was heard for long.
-func (l *ledger) expire() {
-	now := l.clock.Now()
-	for _, key := range l.keys() {
-		l.change(key, func(e *entry) {
+// expire ends the reservations of which nothing was heard for long.
+func (r *reservations) expire() {
+	now := r.clock.Now()
+	for _, key := range r.keys() {
+		r.change(key, func(e *reservation) {
 			e.shares = maps.Clone(e.shares)
-			maps.DeleteFunc(e.shares, func(_ string, s share) bool { return now.Sub(s.at) >= patience })
-			if now.Sub(e.at) >= patience {
+			maps.DeleteFunc(e.shares, func(_ string, s share) bool { return now.Sub(s.at) >= timeout })
+			if now.Sub(e.at) >= timeout {
 				e.open, e.before, e.groups = false, nil, nil
 			}
 		})
 	}
-	l.forget()
+	r.forget()
 }
 
 // forget drops what says when clusters and groups were last decided about, and
 // nobody decides on any more.
-func (l *ledger) forget() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.forgotten, l.last = l.last, l.seq
-	maps.DeleteFunc(l.grown, func(_ string, at uint64) bool { return at <= l.forgotten })
-	maps.DeleteFunc(l.placed, func(_ group, at uint64) bool { return at <= l.forgotten })
-	maps.DeleteFunc(l.sums, func(cluster string, sum corev1.ResourceList) bool {
-		return !l.dirty[cluster] && (estimate.Load{Resources: sum}).IsZero()
+func (r *reservations) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forgotten, r.last = r.last, r.seq
+	maps.DeleteFunc(r.grown, func(_ string, at uint64) bool { return at <= r.forgotten })
+	maps.DeleteFunc(r.placed, func(_ group, at uint64) bool { return at <= r.forgotten })
+	maps.DeleteFunc(r.sums, func(cluster string, sum corev1.ResourceList) bool {
+		return !r.dirty[cluster] && (estimate.Load{Resources: sum}).IsZero()
 	})
 }
 
-func (l *ledger) keys() []client.ObjectKey {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Collect(maps.Keys(l.entries))
+func (r *reservations) keys() []client.ObjectKey {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.byBinding))
 }
 
 // change edits the entry under key, if there is one, and tells which clusters
 // have more room for it.
-func (l *ledger) change(key client.ObjectKey, edit func(*entry)) {
-	l.mu.Lock()
-	was, ok := l.entries[key]
+func (r *reservations) change(key client.ObjectKey, edit func(*reservation)) {
+	r.mu.Lock()
+	was, ok := r.byBinding[key]
 	if !ok {
-		l.mu.Unlock()
+		r.mu.Unlock()
 		return
 	}
 	is := *was
 	edit(&is)
-	freed := l.put(key, &is)
-	l.mu.Unlock()
+	freed := r.put(key, &is)
+	r.mu.Unlock()
 	if len(freed) > 0 {
-		l.freed(freed...)
+		r.freed(freed...)
 	}
 }
 
 // put replaces the entry under key and returns the clusters of which less is
-// promised to it than before.
-func (l *ledger) put(key client.ObjectKey, is *entry) (freed []string) {
+// reserved for it than before.
+func (r *reservations) put(key client.ObjectKey, is *reservation) (freed []string) {
 	var was map[string]share
-	if e, ok := l.entries[key]; ok {
+	if e, ok := r.byBinding[key]; ok {
 		was = e.shares
 	}
 	for cluster, s := range is.shares {
 		had := was[cluster]
 		if had.units != s.units || !had.load.Equal(s.load) {
-			l.add(cluster, had.load, s.load)
+			r.add(cluster, had.load, s.load)
 		}
 		if s.units < had.units {
 			freed = append(freed, cluster)
@@ -348,40 +348,40 @@ func (l *ledger) put(key client.ObjectKey, is *entry) (freed []string) {
 	}
 	for cluster, had := range was {
 		if _, still := is.shares[cluster]; !still {
-			l.add(cluster, had.load, estimate.Load{})
+			r.add(cluster, had.load, estimate.Load{})
 			freed = append(freed, cluster)
 		}
 	}
-	l.regroup(key, is)
-	if l.entries[key] = is; len(is.shares) == 0 && !is.open {
-		delete(l.entries, key)
+	r.regroup(key, is)
+	if r.byBinding[key] = is; len(is.shares) == 0 && !is.open {
+		delete(r.byBinding, key)
 	}
 	return freed
 }
 
 // regroup puts the entry under key into the groups that it is in from now on.
-func (l *ledger) regroup(key client.ObjectKey, is *entry) {
-	if was, ok := l.entries[key]; ok {
+func (r *reservations) regroup(key client.ObjectKey, is *reservation) {
+	if was, ok := r.byBinding[key]; ok {
 		for _, g := range was.groups {
-			if delete(l.groups[g], key); len(l.groups[g]) == 0 {
-				delete(l.groups, g)
+			if delete(r.groups[g], key); len(r.groups[g]) == 0 {
+				delete(r.groups, g)
 			}
 		}
 	}
 	for _, g := range is.groups {
-		if l.groups[g] == nil {
-			l.groups[g] = map[client.ObjectKey]bool{}
+		if r.groups[g] == nil {
+			r.groups[g] = map[client.ObjectKey]bool{}
 		}
-		l.groups[g][key] = true
+		r.groups[g][key] = true
 	}
 }
 
 // add turns one load on a cluster into another.
-func (l *ledger) add(cluster string, was, is estimate.Load) {
-	sum := l.sums[cluster]
+func (r *reservations) add(cluster string, was, is estimate.Load) {
+	sum := r.sums[cluster]
 	if sum == nil {
 		sum = corev1.ResourceList{}
-		l.sums[cluster] = sum
+		r.sums[cluster] = sum
 	}
 	for name, q := range was.Resources {
 		total := sum[name]
@@ -393,7 +393,7 @@ func (l *ledger) add(cluster string, was, is estimate.Load) {
 		total.Add(q)
 		sum[name] = total
 	}
-	l.dirty[cluster] = true
+	r.dirty[cluster] = true
 }
 
 func sameTarget(a, b workv1alpha2.TargetCluster) bool {

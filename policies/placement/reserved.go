@@ -18,10 +18,10 @@ func RoomMatters(spec *workv1alpha2.ResourceBindingSpec) bool {
 	return roomMatters(spec, p)
 }
 
-// WithPromises returns a snapshot in which of each cluster that loads names its
-// load was promised, in all; nil takes the promise back. s stays as it is, and
+// WithReservations returns a snapshot in which of each cluster that loads names its
+// load is reserved, in all; nil ends the reservation. s stays as it is, and
 // the two share all other clusters.
-func (s Snapshot) WithPromises(loads map[string]*estimate.Load) Snapshot {
+func (s Snapshot) WithReservations(loads map[string]*estimate.Load) Snapshot {
 	if len(loads) == 0 {
 		return s
 	}
@@ -29,7 +29,7 @@ func (s Snapshot) WithPromises(loads map[string]*estimate.Load) Snapshot {
 	for name, load := range loads {
 		if i, ok := slices.BinarySearchFunc(clusters, name, nameCompare); ok {
 			changed := *clusters[i]
-			changed.Promised = load
+			changed.Reserved = load
 			clusters[i] = &changed
 		}
 	}
@@ -37,8 +37,8 @@ func (s Snapshot) WithPromises(loads map[string]*estimate.Load) Snapshot {
 }
 
 // HasRoom reports whether the cluster has room for at least one more replica of the
-// workload, or set of its components, by all that it counts and that was promised.
+// workload, or set of its components, by all that it counts and that was reserved.
 func (s Snapshot) HasRoom(cluster string, spec *workv1alpha2.ResourceBindingSpec) bool {
 	i, ok := slices.BinarySearchFunc(s.clusters, cluster, nameCompare)
-	return ok && s.clusters[i].Free.Less(s.clusters[i].Promised).Fits(needOf(spec)) > 0
+	return ok && s.clusters[i].Free.Less(s.clusters[i].Reserved).Fits(needOf(spec)) > 0
 }

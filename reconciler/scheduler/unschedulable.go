@@ -17,11 +17,11 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// waiting knows the bindings that could not be placed, and wakes those for which
+// unschedulable is the queue of bindings that could not be placed. It wakes those for which
 // something has changed: room on a cluster that they may use, or a peer that
 // has moved. All other changes of clusters and bindings are events of the loop.
 // It is safe for use by several goroutines.
-type waiting struct {
+type unschedulable struct {
 	mu     sync.Mutex
 	held   map[client.ObjectKey]hold
 	grown  map[string]bool
@@ -40,8 +40,8 @@ type hold struct {
 	groups  []group
 }
 
-func newWaiting() *waiting {
-	return &waiting{
+func newUnschedulable() *unschedulable {
+	return &unschedulable{
 		held:   map[client.ObjectKey]hold{},
 		grown:  map[string]bool{},
 		stirs:  map[group]bool{},
@@ -50,7 +50,7 @@ func newWaiting() *waiting {
 }
 
 // begin returns a mark for hold, to be taken before the decision.
-func (w *waiting) begin() uint64 {
+func (w *unschedulable) begin() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.moves
@@ -58,7 +58,7 @@ func (w *waiting) begin() uint64 {
 
 // hold has b wait, which could not be placed for the reason. It returns false where a peer may have moved since the mark,
 // so that b should be looked at again.
-func (w *waiting) hold(b workv1alpha2.Binding, reason string, mark uint64) bool {
+func (w *unschedulable) hold(b workv1alpha2.Binding, reason string, mark uint64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	groups := groupsOf(b)
@@ -67,14 +67,14 @@ func (w *waiting) hold(b workv1alpha2.Binding, reason string, mark uint64) bool 
 }
 
 // forget ends the wait of the binding under key.
-func (w *waiting) forget(key client.ObjectKey) {
+func (w *unschedulable) forget(key client.ObjectKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.held, key)
 }
 
-// grew tells that the clusters have more room than they had.
-func (w *waiting) grew(clusters ...string) {
+// roomFreed tells that the clusters have more room than they had.
+func (w *unschedulable) roomFreed(clusters ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.held) == 0 {
@@ -86,8 +86,8 @@ func (w *waiting) grew(clusters ...string) {
 	w.ring()
 }
 
-// moved tells that a binding of the groups came, went or was placed elsewhere.
-func (w *waiting) moved(groups ...group) {
+// peerMoved tells that a binding of the groups came, went or was placed elsewhere.
+func (w *unschedulable) peerMoved(groups ...group) {
 	if len(groups) == 0 {
 		return
 	}
@@ -105,7 +105,7 @@ func (w *waiting) moved(groups ...group) {
 
 // overQuota returns the bindings of the namespace that a quota keeps from being
 // placed.
-func (w *waiting) overQuota(namespace string) []workv1alpha2.Binding {
+func (w *unschedulable) overQuota(namespace string) []workv1alpha2.Binding {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []workv1alpha2.Binding
@@ -119,7 +119,7 @@ func (w *waiting) overQuota(namespace string) []workv1alpha2.Binding {
 
 // ofGroup returns the bindings of resources of the API group that could not be
 // placed.
-func (w *waiting) ofGroup(group string) []workv1alpha2.Binding {
+func (w *unschedulable) ofGroup(group string) []workv1alpha2.Binding {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []workv1alpha2.Binding
@@ -132,7 +132,7 @@ func (w *waiting) ofGroup(group string) []workv1alpha2.Binding {
 	return out
 }
 
-func (w *waiting) ring() {
+func (w *unschedulable) ring() {
 	select {
 	case w.signal <- struct{}{}:
 	default:
@@ -141,7 +141,7 @@ func (w *waiting) ring() {
 
 // due returns the bindings for which something has changed since the last call.
 // fits reports whether a cluster that has grown may take more of a binding.
-func (w *waiting) due(fits func(b workv1alpha2.Binding, cluster string) bool) []workv1alpha2.Binding {
+func (w *unschedulable) due(fits func(b workv1alpha2.Binding, cluster string) bool) []workv1alpha2.Binding {
 	held, grown, stirs := w.take()
 	var out []workv1alpha2.Binding
 	for _, h := range held {
@@ -156,7 +156,7 @@ func (w *waiting) due(fits func(b workv1alpha2.Binding, cluster string) bool) []
 // take returns what waits and what has changed since the last call: thousands
 // may wait, and the watches are not to be held up for as long as those are
 // looked at.
-func (w *waiting) take() (held []hold, grown map[string]bool, stirs map[group]bool) {
+func (w *unschedulable) take() (held []hold, grown map[string]bool, stirs map[group]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	held = slices.Collect(maps.Values(w.held))
@@ -180,7 +180,7 @@ const settle = time.Second
 
 // run calls wake when something has changed, at once and then at most once per
 // settle, until ctx ends.
-func (w *waiting) run(ctx context.Context, c clock.Clock, wake func(context.Context)) {
+func (w *unschedulable) run(ctx context.Context, c clock.Clock, wake func(context.Context)) {
 	for {
 		select {
 		case <-ctx.Done():
