@@ -34,7 +34,7 @@ var replicas = []string{"replica a", "replica b", "replica c"}
 func startReplicas(t *testing.T) *world {
 	t.Helper()
 	dir := fleet.Folder(t)
-	l := &ledger{to: &journal{}, from: map[string]string{}, contenders: map[string]*contender{}}
+	l := &writeLog{to: &journal{}, from: map[string]string{}, contenders: map[string]*contender{}}
 	store, err := etcd.Start(t.Context(), etcd.Options{DataDir: filepath.Join(dir, "etcd"), Intercept: l.intercept})
 	if err != nil {
 		t.Fatal(err)
@@ -122,10 +122,10 @@ func (f *front) turn() {
 	f.Mend()
 }
 
-// ledger is what a store tells of the writes of loops that it has accepted: of which
+// writeLog is what a store tells of the writes of loops that it has accepted: of which
 // epoch each was, by the transaction that compares it, and from which replica, by the
 // name of the connection.
-type ledger struct {
+type writeLog struct {
 	to     *journal
 	socket string
 	dials  atomic.Int64
@@ -136,7 +136,7 @@ type ledger struct {
 }
 
 // dialer returns what connects a replica to the store, with names that tell of it.
-func (l *ledger) dialer(c *contender) func() (net.Conn, error) {
+func (l *writeLog) dialer(c *contender) func() (net.Conn, error) {
 	return func() (net.Conn, error) {
 		name := fmt.Sprintf("@chaos-%p-%d", l, l.dials.Add(1))
 		l.mu.Lock()
@@ -154,7 +154,7 @@ var (
 
 // intercept notes a transaction if it has written something in an epoch, or if it has
 // renewed the lease.
-func (l *ledger) intercept(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+func (l *writeLog) intercept(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	begun := time.Now()
 	answer, err := next(ctx, req)
 	txn, asked := req.(*pb.TxnRequest)

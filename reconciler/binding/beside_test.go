@@ -41,7 +41,7 @@ func TestWithdraw(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := clocktesting.NewFakePassiveClock(now)
-			hub := &ledger{wrote: map[string]bool{}}
+			hub := &writeRecorder{wrote: map[string]bool{}}
 			p := writer{
 				hub: hub, parallel: 1, clock: c, written: writecache.New[*workv1alpha1.Work](c), own: writecache.New[workv1alpha2.Binding](c), there: newPresence(c, nil),
 				cluster: func(_ context.Context, name string) (*clusterv1alpha1.Cluster, bool, error) {

@@ -102,14 +102,14 @@ func raw(text string) func(*workv1alpha1.Work) {
 	return func(w *workv1alpha1.Work) { w.Spec.Workload.Manifests[0].Raw = []byte(text) }
 }
 
-// ledger is a hub that only notes what is written, and fails for some clusters.
-type ledger struct {
+// writeRecorder is a hub that only notes what is written, and fails for some clusters.
+type writeRecorder struct {
 	client.Client
 	fails map[string]error
 	wrote map[string]bool
 }
 
-func (l *ledger) note(verb string, obj client.Object) error {
+func (l *writeRecorder) note(verb string, obj client.Object) error {
 	cluster, _ := workv1alpha2.ClusterOfExecutionNamespace(obj.GetNamespace())
 	if err := l.fails[cluster]; err != nil {
 		return err
@@ -118,15 +118,15 @@ func (l *ledger) note(verb string, obj client.Object) error {
 	return nil
 }
 
-func (l *ledger) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
+func (l *writeRecorder) Create(_ context.Context, obj client.Object, _ ...client.CreateOption) error {
 	return l.note("create", obj)
 }
 
-func (l *ledger) Delete(_ context.Context, obj client.Object, _ ...client.DeleteOption) error {
+func (l *writeRecorder) Delete(_ context.Context, obj client.Object, _ ...client.DeleteOption) error {
 	return l.note("delete", obj)
 }
 
-func (l *ledger) Patch(_ context.Context, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {
+func (l *writeRecorder) Patch(_ context.Context, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {
 	return l.note("patch", obj)
 }
 
@@ -200,7 +200,7 @@ func TestDispatchAndClean(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			hub := &ledger{fails: tc.fails, wrote: map[string]bool{}}
+			hub := &writeRecorder{fails: tc.fails, wrote: map[string]bool{}}
 			s := state{binding: tc.binding, plans: tc.plans}
 			for _, c := range tc.there {
 				s.works = append(s.works, work(c))

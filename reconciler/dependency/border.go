@@ -96,7 +96,7 @@ func (r frontier) carried(ctx context.Context, d kinds.Dependency) (bool, error)
 
 // regrant looks again at all that refer to anything outside of their namespace.
 func (r frontier) regrant() {
-	for _, ref := range r.ledger.travellers() {
+	for _, ref := range r.index.travellers() {
 		r.users.Add(requestFor(ref), false)
 	}
 }
@@ -104,7 +104,7 @@ func (r frontier) regrant() {
 // granted looks again at those that refer to anything in a namespace whose grants
 // change: the grants of one tenant are no matter of the others.
 func (r frontier) granted(namespace string) {
-	for _, ref := range r.ledger.travellersTo(namespace) {
+	for _, ref := range r.index.travellersTo(namespace) {
 		r.users.Add(requestFor(ref), false)
 	}
 }

@@ -76,7 +76,7 @@ type Reconciler struct {
 	events      Recorder
 	opts        Options
 
-	ledger  *ledger
+	index   *reverseIndex
 	written *writecache.Cache[workv1alpha2.Binding]
 	// users and objects are what the two loops should look at.
 	users    store.Inbox[reconcile.Request]
@@ -97,7 +97,7 @@ func New(hub client.Client, live client.Reader, templates Templates, interpreter
 	}
 	return &Reconciler{
 		hub: hub, live: live, templates: templates, interpreter: interpreter, events: events, opts: opts,
-		ledger:  newLedger(),
+		index:   newReverseIndex(),
 		written: writecache.New[workv1alpha2.Binding](opts.Clock),
 		newID:   uuid.NewString,
 	}

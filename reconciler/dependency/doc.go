@@ -9,9 +9,9 @@
 // is, why that cannot be told, and a finalizer. It touches no Work and no status;
 // what is decided is package policies/dependency.
 //
-// Two loops share a ledger of who needs what. One keeps it: it looks at the
+// Two loops share a reverse index of who needs what. One keeps it: it looks at the
 // bindings of templates that may need something. The other one brings the
-// bindings of what is needed up to date. The ledger starts empty: what a binding
+// bindings of what is needed up to date. The reverse index starts empty: what a binding
 // says of a user that has not been looked at yet stays, and one that cannot be
 // found has gone only once the control plane itself says so.
 //

@@ -56,7 +56,7 @@ type attachment struct {
 // binding of one that is gone goes with it.
 func (r attach) readObject(ctx context.Context, s *attachment) (loop.Next, error) {
 	obj, presence, err := r.templates.Get(ctx, s.key)
-	if err != nil || presence == store.Absent || presence == store.Unknown && r.ledger.concerns(s.key) {
+	if err != nil || presence == store.Absent || presence == store.Unknown && r.index.concerns(s.key) {
 		return loop.Next{Done: true}, err
 	}
 	s.object = obj
@@ -69,7 +69,7 @@ func (r attach) readObject(ctx context.Context, s *attachment) (loop.Next, error
 	}
 	if s.object != nil {
 		if s.never = !propagation.Propagates(selector.ResourceOf(obj), r.opts.Skip); !s.never {
-			s.users = r.ledger.usersOf(selector.ResourceOf(obj))
+			s.users = r.index.usersOf(selector.ResourceOf(obj))
 		}
 	}
 	switch {
@@ -114,12 +114,12 @@ func (r attach) decide(ctx context.Context, s *attachment) (loop.Next, error) {
 	return loop.Next{}, unread
 }
 
-// left reports whether a user that the ledger did not show among those that need the
+// left reports whether a user that the reverse index did not show among those that need the
 // object is known not to: it was looked at, it takes nothing along, or the control
-// plane itself has no such binding. One that has entered the ledger since as
+// plane itself has no such binding. One that has entered the reverse index since as
 // somebody who needs the object has not left: it brings the object back here.
 func (r attach) left(ctx context.Context, s *attachment, ref dependency.Ref) (bool, error) {
-	if e := r.ledger.get(ref); e != nil {
+	if e := r.index.get(ref); e != nil {
 		return e.known && (s.never || !e.mayNeed(s.key, s.object)), nil
 	}
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}

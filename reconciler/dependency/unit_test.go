@@ -239,28 +239,28 @@ func TestOneUser(t *testing.T) {
 		along   []string // ConfigMaps that went along before
 		none    bool     // the template's kind is not known
 		answer  know
-		ledger  string // what it needs from now on, "unknown" for not known, empty for no user
+		index   string // what it needs from now on, "unknown" for not known, empty for no user
 		noted   string // what the binding lists
 		fault   string
 		after   time.Duration
 		writes  []string
 		events  []string
 	}{
-		"the first look":    {binding: bound(), answer: needs(config("a")), ledger: "a", noted: "a", writes: []string{"patch web-deployment"}},
-		"nothing is needed": {binding: bound(), answer: needs(), ledger: ""},
-		"noted already":     {binding: bound(noted("a")), answer: needs(config("a")), ledger: "a", noted: "a"},
+		"the first look":    {binding: bound(), answer: needs(config("a")), index: "a", noted: "a", writes: []string{"patch web-deployment"}},
+		"nothing is needed": {binding: bound(), answer: needs(), index: ""},
+		"noted already":     {binding: bound(noted("a")), answer: needs(config("a")), index: "a", noted: "a"},
 		"the answer is on its way": {
-			along: []string{"a"}, binding: bound(noted("a")), answer: fails(&kinds.Pending{Of: "a server", After: time.Second}), ledger: "a", noted: "a", after: time.Second,
+			along: []string{"a"}, binding: bound(noted("a")), answer: fails(&kinds.Pending{Of: "a server", After: time.Second}), index: "a", noted: "a", after: time.Second,
 		},
-		"the first answer is on its way": {binding: bound(), answer: fails(&kinds.Pending{After: time.Second}), ledger: "unknown", after: time.Second},
+		"the first answer is on its way": {binding: bound(), answer: fails(&kinds.Pending{After: time.Second}), index: "unknown", after: time.Second},
 		"nobody can tell any more": {
-			along: []string{"a"}, binding: bound(noted("a")), answer: fails(errors.New("bang")), ledger: "a", noted: "a", fault: "find out what it refers to: bang",
+			along: []string{"a"}, binding: bound(noted("a")), answer: fails(errors.New("bang")), index: "a", noted: "a", fault: "find out what it refers to: bang",
 			writes: []string{"patch web-deployment"}, events: []string{
 				"v1.ObjectReference GetDependenciesFailed: find out what it refers to: bang", "v1alpha2.ResourceBinding GetDependenciesFailed: find out what it refers to: bang",
 			},
 		},
 		"what makes no sense does not stop the others": {
-			binding: bound(), answer: needs(config("a"), kinds.Dependency{}), ledger: "a", noted: "a",
+			binding: bound(), answer: needs(config("a"), kinds.Dependency{}), index: "a", noted: "a",
 			fault:  "what it refers to makes no sense: dependency 2: has no apiVersion or no kind",
 			writes: []string{"patch web-deployment"}, events: []string{
 				"v1.ObjectReference GetDependenciesFailed: what it refers to makes no sense: dependency 2: has no apiVersion or no kind",
@@ -268,7 +268,7 @@ func TestOneUser(t *testing.T) {
 			},
 		},
 		"what makes no sense stands for what went along before": {
-			along: []string{"a", "b"}, binding: bound(noted("a", "b")), answer: needs(config("a"), kinds.Dependency{}), ledger: "a b", noted: "a b",
+			along: []string{"a", "b"}, binding: bound(noted("a", "b")), answer: needs(config("a"), kinds.Dependency{}), index: "a b", noted: "a b",
 			fault:  "what it refers to makes no sense: dependency 2: has no apiVersion or no kind",
 			writes: []string{"patch web-deployment"}, events: []string{
 				"v1.ObjectReference GetDependenciesFailed: what it refers to makes no sense: dependency 2: has no apiVersion or no kind",
@@ -276,25 +276,25 @@ func TestOneUser(t *testing.T) {
 			},
 		},
 		"more than can be listed": {
-			along: []string{"a"}, binding: bound(noted("a")), answer: needs(many...), ledger: "a", noted: "a", fault: "refers to 3000 objects, which are more than its binding can list",
+			along: []string{"a"}, binding: bound(noted("a")), answer: needs(many...), index: "a", noted: "a", fault: "refers to 3000 objects, which are more than its binding can list",
 			writes: []string{"patch web-deployment"}, events: []string{
 				"v1.ObjectReference GetDependenciesFailed: refers to 3000 objects, which are more than its binding can list",
 				"v1alpha2.ResourceBinding GetDependenciesFailed: refers to 3000 objects, which are more than its binding can list",
 			},
 		},
-		"its kind is not known yet":                    {along: []string{"a"}, binding: bound(noted("a")), none: true, answer: needs(config("b")), ledger: "a", noted: "a"},
-		"its kind is not known yet, nor what it needs": {binding: bound(), none: true, answer: needs(config("b")), ledger: "unknown"},
+		"its kind is not known yet":                    {along: []string{"a"}, binding: bound(noted("a")), none: true, answer: needs(config("b")), index: "a", noted: "a"},
+		"its kind is not known yet, nor what it needs": {binding: bound(), none: true, answer: needs(config("b")), index: "unknown"},
 		"a new version that clusters do not hold yet": {
-			along: []string{"a"}, binding: bound(noted("a"), forVersion("older")), answer: needs(config("b")), ledger: "a b", noted: "a",
+			along: []string{"a"}, binding: bound(noted("a"), forVersion("older")), answer: needs(config("b")), index: "a b", noted: "a",
 		},
 		"a new version that clusters never get": {
-			along: []string{"a"}, binding: bound(noted("a"), forVersion("older"), released), answer: needs(config("b")), ledger: "a", noted: "a",
+			along: []string{"a"}, binding: bound(noted("a"), forVersion("older"), released), answer: needs(config("b")), index: "a", noted: "a",
 		},
 		"a new version that is kept from clusters": {
-			along: []string{"a"}, binding: bound(noted("a"), suspends), answer: needs(config("b")), ledger: "a b", noted: "a b", writes: []string{"patch web-deployment"},
+			along: []string{"a"}, binding: bound(noted("a"), suspends), answer: needs(config("b")), index: "a b", noted: "a b", writes: []string{"patch web-deployment"},
 		},
 		"another template of the same name": {
-			along: []string{"a"}, binding: bound(noted("a"), func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.UID = "u-before" }), answer: needs(config("b")), ledger: "a", noted: "a",
+			along: []string{"a"}, binding: bound(noted("a"), func(b *workv1alpha2.ResourceBinding) { b.Spec.Resource.UID = "u-before" }), answer: needs(config("b")), index: "a", noted: "a",
 		},
 		"nothing is to go along any more": {
 			binding: bound(noted("a"), func(b *workv1alpha2.ResourceBinding) { b.Spec.PropagateDeps = false }), writes: []string{"patch web-deployment"},
@@ -304,10 +304,10 @@ func TestOneUser(t *testing.T) {
 			others:  []client.Object{attached("web-deployment")}, noted: "a",
 		},
 		"what is noted, and never went along": {
-			binding: bound(noted("a"), suspends), answer: needs(config("b")), ledger: "b", noted: "b", writes: []string{"patch web-deployment"},
+			binding: bound(noted("a"), suspends), answer: needs(config("b")), index: "b", noted: "b", writes: []string{"patch web-deployment"},
 		},
 		"what is noted, and nobody can tell": {
-			binding: bound(noted("a")), none: true, answer: needs(config("b")), ledger: "unknown", noted: "a",
+			binding: bound(noted("a")), none: true, answer: needs(config("b")), index: "unknown", noted: "a",
 		},
 		"being deleted":                         {binding: bound(noted("a"), leaving), noted: "a", writes: []string{"patch web-deployment"}},
 		"being deleted, but something names it": {binding: bound(noted("a"), leaving), others: []client.Object{attached("web-deployment")}, noted: "a"},
@@ -338,8 +338,8 @@ func TestOneUser(t *testing.T) {
 			if diff := cmp.Diff([]string{tc.noted, tc.fault}, []string{list(all), got.Annotations[dependency.FaultAnnotation]}); diff != "" {
 				t.Errorf("noted, fault (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.ledger, h.needed()); diff != "" {
-				t.Errorf("ledger (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tc.index, h.needed()); diff != "" {
+				t.Errorf("reverse index (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff([][]string{tc.writes, tc.events}, [][]string{h.writes, h.events}); diff != "" {
 				t.Errorf("writes, events of two looks (-want +got):\n%s", diff)
@@ -360,9 +360,9 @@ func list(all []kinds.Dependency) string {
 	return strings.Join(names, " ")
 }
 
-// needed is what the ledger says of web.
+// needed is what the reverse index says of web.
 func (h *hub) needed() string {
-	switch e := h.ledger.get(dependency.Ref{Namespace: "shop", Name: "web-deployment"}); {
+	switch e := h.index.get(dependency.Ref{Namespace: "shop", Name: "web-deployment"}); {
 	case e == nil:
 		return ""
 	case !e.known:
@@ -379,7 +379,7 @@ func TestOneObject(t *testing.T) {
 		for _, name := range names {
 			all = append(all, config(name))
 		}
-		h.ledger.put(&entry{User: user(all), known: true, deps: all})
+		h.index.put(&entry{User: user(all), known: true, deps: all})
 	}
 	uses := func(h *hub) { knows(h, "settings") }
 	idle := func(h *hub) { knows(h) }
@@ -393,25 +393,25 @@ func TestOneObject(t *testing.T) {
 		objects templates
 		held    []client.Object
 		hidden  string
-		ledger  func(h *hub)
+		index   func(h *hub)
 		carried bool
 		key     store.Key
 		after   time.Duration
 		writes  []string
 		events  []string
 	}{
-		"needed":          {objects: known(settings()), ledger: uses, writes: []string{"create settings-configmap"}},
-		"not there yet":   {objects: known(web()), ledger: uses},
-		"on its way out":  {objects: known(dying), ledger: uses},
-		"nobody needs it": {objects: known(settings()), ledger: idle},
-		"never goes anywhere": {objects: known(inSystem), ledger: func(h *hub) {
+		"needed":          {objects: known(settings()), index: uses, writes: []string{"create settings-configmap"}},
+		"not there yet":   {objects: known(web()), index: uses},
+		"on its way out":  {objects: known(dying), index: uses},
+		"nobody needs it": {objects: known(settings()), index: idle},
+		"never goes anywhere": {objects: known(inSystem), index: func(h *hub) {
 			d := config("settings")
 			d.Namespace = "kube-system"
-			h.ledger.put(&entry{User: user([]kinds.Dependency{d}), known: true})
+			h.index.put(&entry{User: user([]kinds.Dependency{d}), known: true})
 		}, key: store.KeyOf(inSystem)},
-		"as it should be":       {objects: known(settings()), held: []client.Object{attached("web-deployment")}, ledger: uses},
-		"nobody needs it more":  {objects: known(settings()), held: []client.Object{attached("web-deployment")}, ledger: idle, writes: []string{"delete settings-configmap"}},
-		"a policy is to follow": {objects: known(settings()), held: []client.Object{attached("web-deployment")}, ledger: idle, carried: true, after: handOver},
+		"as it should be":       {objects: known(settings()), held: []client.Object{attached("web-deployment")}, index: uses},
+		"nobody needs it more":  {objects: known(settings()), held: []client.Object{attached("web-deployment")}, index: idle, writes: []string{"delete settings-configmap"}},
+		"a policy is to follow": {objects: known(settings()), held: []client.Object{attached("web-deployment")}, index: idle, carried: true, after: handOver},
 		"its user was not looked at yet": {
 			objects: known(settings()), held: []client.Object{attached("web-deployment"), bound()},
 		},
@@ -424,25 +424,25 @@ func TestOneObject(t *testing.T) {
 		},
 		"its user is gone": {objects: known(settings()), held: []client.Object{attached("web-deployment")}, writes: []string{"delete settings-configmap"}},
 		"nobody knows what its user needs": {
-			objects: known(settings()), held: []client.Object{attached("web-deployment")}, ledger: func(h *hub) { h.ledger.put(&entry{User: user(nil)}) },
+			objects: known(settings()), held: []client.Object{attached("web-deployment")}, index: func(h *hub) { h.index.put(&entry{User: user(nil)}) },
 		},
 		"one user more": {
 			objects: known(settings()), held: []client.Object{attached("api-deployment"), bound(func(b *workv1alpha2.ResourceBinding) { b.Name = "api-deployment" })},
-			ledger: uses, writes: []string{"patch settings-configmap"},
+			index: uses, writes: []string{"patch settings-configmap"},
 		},
-		"its kind is not known": {objects: templates{}, held: []client.Object{attached("web-deployment")}, ledger: uses},
+		"its kind is not known": {objects: templates{}, held: []client.Object{attached("web-deployment")}, index: uses},
 		"its kind is not known, and nobody needs it": {
-			objects: templates{}, held: []client.Object{attached("web-deployment")}, ledger: idle, writes: []string{"delete settings-configmap"},
+			objects: templates{}, held: []client.Object{attached("web-deployment")}, index: idle, writes: []string{"delete settings-configmap"},
 		},
-		"it is gone": {objects: known(parsed(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: other}}`)), held: []client.Object{attached("web-deployment")}, ledger: idle},
+		"it is gone": {objects: known(parsed(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: other}}`)), held: []client.Object{attached("web-deployment")}, index: idle},
 		"the name of its binding is taken": {
-			objects: known(settings()), held: []client.Object{taken, bound()}, ledger: uses, after: collisionPause, events: []string{
+			objects: known(settings()), held: []client.Object{taken, bound()}, index: uses, after: collisionPause, events: []string{
 				"v1alpha2.ResourceBinding SyncScheduleResultToDependenciesFailed: ConfigMap settings cannot go along: the name of its binding is taken by example.com/v1 ConfigMap settings",
 			},
 		},
 		"the same in another version": {
 			objects: known(parsed(`{apiVersion: v2, kind: ConfigMap, metadata: {namespace: shop, name: settings, uid: u-cm}}`)),
-			held:    []client.Object{attached("web-deployment")}, ledger: uses,
+			held:    []client.Object{attached("web-deployment")}, index: uses,
 			key: store.Key{GroupVersionKind: schema.GroupVersionKind{Version: "v2", Kind: "ConfigMap"}, Namespace: "shop", Name: "settings"},
 		},
 	}
@@ -450,8 +450,8 @@ func TestOneObject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := hubOf(t, tc.objects, nil, tc.hidden, tc.held...)
 			h.opts.Carried = func(context.Context, *unstructured.Unstructured) bool { return tc.carried }
-			if tc.ledger != nil {
-				tc.ledger(h)
+			if tc.index != nil {
+				tc.index(h)
 			}
 			if tc.key.Name == "" {
 				tc.key = store.KeyOf(settings())
@@ -496,7 +496,7 @@ func TestUsersThatEnterMeanwhile(t *testing.T) {
 			if next, err := a.readObject(t.Context(), &s); err != nil || next.Done {
 				t.Fatalf("read: %v, %v", next, err)
 			}
-			h.ledger.put(&entry{User: user(tc.needs), known: true, deps: tc.needs})
+			h.index.put(&entry{User: user(tc.needs), known: true, deps: tc.needs})
 			if _, err := a.decide(t.Context(), &s); err != nil {
 				t.Fatal(err)
 			}
@@ -585,9 +585,9 @@ func user(all []kinds.Dependency) dependency.User {
 	return u
 }
 
-// TestLedger: whoever is put in is found by what it needs, until it leaves.
-func TestLedger(t *testing.T) {
-	l := newLedger()
+// TestReverseIndex: whoever is put in is found by what it needs, until it leaves.
+func TestReverseIndex(t *testing.T) {
+	l := newReverseIndex()
 	wide := config("")
 	wide.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	deps := []kinds.Dependency{config("settings"), wide}
@@ -627,7 +627,7 @@ func TestLedger(t *testing.T) {
 // TestWhoLooksAgainAtGrants: those who refer to something in the namespace whose
 // grants change, whether they may have it or not, and nobody else.
 func TestWhoLooksAgainAtGrants(t *testing.T) {
-	l := newLedger()
+	l := newReverseIndex()
 	in := func(namespace string) []kinds.Dependency {
 		d := config("settings")
 		d.Namespace = namespace

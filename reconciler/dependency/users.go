@@ -113,7 +113,7 @@ func (r *Reconciler) interpret(ctx context.Context, s *use) (loop.Next, error) {
 		return loop.Next{}, err
 	}
 	s.deps, s.known = last, had
-	r.ledger.ask(s.ref())
+	r.index.ask(s.ref())
 	template, presence, err := r.templates.Get(ctx, bindings.TemplateOf(s.binding))
 	if err != nil {
 		return loop.Next{}, err
@@ -158,7 +158,7 @@ func (r *Reconciler) interpret(ctx context.Context, s *use) (loop.Next, error) {
 // is known. After a restart it is what went along with it. What the binding itself
 // says is not asked: others may write that.
 func (r *Reconciler) last(ctx context.Context, ref dependency.Ref) ([]kinds.Dependency, bool, error) {
-	if e := r.ledger.get(ref); e != nil && e.known {
+	if e := r.index.get(ref); e != nil && e.known {
 		return e.deps, true, nil
 	}
 	along, err := r.naming(ctx, ref)
@@ -215,12 +215,12 @@ func lingers(b workv1alpha2.Binding, holders []string) bool {
 	})
 }
 
-// enter writes what was found into the ledger, and looks at the bindings that it
+// enter writes what was found into the reverse index, and looks at the bindings that it
 // is about.
 func (r *Reconciler) enter(ctx context.Context, s *use) (loop.Next, error) {
 	now := &entry{User: dependency.UserOf(s.binding, s.holders...), known: s.known, deps: s.deps, refused: s.refused}
 	now.Needs = dependency.Needs(s.deps)
-	before := r.ledger.put(now)
+	before := r.index.put(now)
 	if now.same(before) {
 		return loop.Next{}, nil
 	}
@@ -231,9 +231,9 @@ func (r *Reconciler) enter(ctx context.Context, s *use) (loop.Next, error) {
 // wish is the owner of the wish to watch the kinds that a user needs.
 type wish dependency.Ref
 
-// forget takes a user out of the ledger.
+// forget takes a user out of the reverse index.
 func (r *Reconciler) forget(ctx context.Context, ref dependency.Ref) error {
-	before := r.ledger.drop(ref)
+	before := r.index.drop(ref)
 	if before != nil {
 		r.templates.Want(wish(ref))
 	}

@@ -104,10 +104,10 @@ func (r *Reconciler) changed(key store.Key, _, _ *unstructured.Unstructured, fir
 		frontier{r}.granted(key.Namespace)
 	}
 	b := bindings.KeyOf(key)
-	if r.ledger.follows(dependency.Ref{Namespace: b.Namespace, Name: b.Name}) {
+	if r.index.follows(dependency.Ref{Namespace: b.Namespace, Name: b.Name}) {
 		r.users.Add(reconcile.Request{NamespacedName: b}, first)
 	}
-	if r.ledger.concerns(key) {
+	if r.index.concerns(key) {
 		r.objects.Add(key, first)
 	}
 }
@@ -156,7 +156,7 @@ func (r *Reconciler) userEvents() handler.EventHandler {
 // retell looks again at those that may not have the template of b: whether that is
 // a loss depends on whether anything else carries it.
 func (r frontier) retell(q workqueue.TypedRateLimitingInterface[reconcile.Request], b workv1alpha2.Binding) {
-	for _, ref := range r.ledger.refusedOf(bindings.TemplateOf(b)) {
+	for _, ref := range r.index.refusedOf(bindings.TemplateOf(b)) {
 		q.Add(requestFor(ref))
 	}
 }
@@ -231,7 +231,7 @@ func edited(before, after workv1alpha2.Binding) bool {
 func (r attach) objectEvents() handler.TypedEventHandler[client.Object, store.Key] {
 	type queue = workqueue.TypedRateLimitingInterface[store.Key]
 	concerned := func(b workv1alpha2.Binding) bool {
-		return dependency.Tied(b) || r.ledger.concerns(bindings.TemplateOf(b))
+		return dependency.Tied(b) || r.index.concerns(bindings.TemplateOf(b))
 	}
 	return handler.TypedFuncs[client.Object, store.Key]{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {

@@ -95,7 +95,7 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	record := s.applied[m.ordinal]
 	observed, presence := s.member.Read(m.gvk, m.key)
 	s.objects[m.ordinal], s.known[m.ordinal] = observed, presence != members.Unknown
-	misnamed := l.ledger.misnamed(s, observed)
+	misnamed := l.applied.misnamed(s, observed)
 	if suspended(s.work) {
 		return loop.Next{}, nil
 	}
@@ -129,7 +129,7 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 		}
 		l.pace.Ran(s.key)
 	}
-	done, ok := l.ledger.claim(m)
+	done, ok := l.applied.claim(m)
 	if !ok {
 		return loop.Next{}, &blocked{cause: line.Cause{Event: line.OnRetry}, err: fmt.Errorf("%s is sent by another Work right now", m.title())}
 	}
@@ -149,7 +149,7 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	s.objects[m.ordinal], s.known[m.ordinal] = observed, true
 	sent := &s.applied[m.ordinal]
 	sent.Ordinal, sent.Desired, sent.Observed = m.ordinal, m.hash, observed.Owned
-	l.ledger.wrote(s)
+	l.applied.wrote(s)
 	opens(ctx, l, s, m)
 	log.FromContext(ctx).Info("Applied", "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name)
 	if d := s.drifts[m.ordinal]; d != nil && d != untold {
@@ -185,7 +185,7 @@ func opens(ctx context.Context, l *lane, s *state, m *manifest) {
 }
 
 // misnamed reports whether the Work's object names it as it was called formerly.
-func (l *ledger) misnamed(s *state, observed *members.Observed) bool {
+func (l *applyCache) misnamed(s *state, observed *members.Observed) bool {
 	former := client.ObjectKey{}
 	if observed != nil && observed.Work != s.key && s.has(observed) {
 		former = observed.Work

@@ -38,8 +38,8 @@ func (l *lane) discard(ctx context.Context, s *state) (loop.Next, error) {
 		}
 		return loop.Next{}, &blocked{cause: line.Cause{Event: line.OnProof}, after: safetyNet, err: fmt.Errorf("cluster %s is not connected", s.cluster.Name)}
 	}
-	parsed := l.ledger.manifests(s.work)
-	parsed = slices.Concat(parsed, l.ledger.leftovers(s.work, parsed))
+	parsed := l.applied.manifests(s.work)
+	parsed = slices.Concat(parsed, l.applied.leftovers(s.work, parsed))
 	var stays, refused error // why the first one is still there
 	for i := range parsed {
 		if parsed[i].err != nil {
@@ -171,7 +171,7 @@ func (l warden) spare(ctx context.Context, s *state, m *manifest) (stays bool, e
 	r := &guard.Removal{
 		Kind: m.gvk, Key: m.key, Title: m.title(), Work: s.work, Standing: s.member.Standing(), Leaving: s.cluster != nil && !s.cluster.DeletionTimestamp.IsZero(),
 	}
-	for _, own := range l.ledger.manifests(s.work) {
+	for _, own := range l.applied.manifests(s.work) {
 		if !own.same(*m) {
 			continue
 		}

@@ -33,7 +33,7 @@ type drift struct {
 type inspector struct {
 	cluster   string
 	retention retention.Retention
-	ledger    *ledger
+	applied   *applyCache
 	pace      *pace.Pace
 	recorder  Recorder
 	count     *prometheus.CounterVec // by cluster, kind and what was done
@@ -47,14 +47,14 @@ func (i *inspector) inspect(ctx context.Context, s *state, m *manifest, observed
 	if observed != nil {
 		state += " " + string(observed.UID) + " " + observed.ResourceVersion
 	}
-	text, known := i.ledger.found(s.key, m.ordinal, state)
+	text, known := i.applied.found(s.key, m.ordinal, state)
 	if !known {
 		var err error
 		if text, err = i.compare(ctx, s, m); err != nil {
 			return false, err
 		}
 		if text != "" || observed != nil { // what the watch has yet to show has no state of its own
-			i.ledger.find(s.key, m.ordinal, finding{state: state, text: text})
+			i.applied.find(s.key, m.ordinal, finding{state: state, text: text})
 		}
 	}
 	if text == "" {

@@ -46,8 +46,8 @@ func (e *heldError) cause() line.Cause {
 
 // holders knows which Works of a lane ask for an object.
 type holders struct {
-	loop   *Reconciler
-	ledger *ledger
+	loop    *Reconciler
+	applied *applyCache
 
 	mu sync.Mutex
 	// byHand are the Works that no binding made: they may ask for anything. All others are
@@ -123,7 +123,7 @@ func (h *holders) asks(ctx context.Context, key client.ObjectKey, m *manifest) (
 	if !work.DeletionTimestamp.IsZero() && !holds(work) {
 		return false, nil
 	}
-	return slices.ContainsFunc(h.ledger.manifests(work), m.same), nil
+	return slices.ContainsFunc(h.applied.manifests(work), m.same), nil
 }
 
 // freed reports whether what a Work waits for has come to pass already, if it waits
@@ -149,7 +149,7 @@ func (h *holders) heir(ctx context.Context, s *state, m *manifest) (heir client.
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			return key, false, fmt.Errorf("read work %s: %w", key, err)
-		case slices.ContainsFunc(h.ledger.manifests(work), m.same) && h.loop.parting.Stays(ctx, work):
+		case slices.ContainsFunc(h.applied.manifests(work), m.same) && h.loop.parting.Stays(ctx, work):
 			return key, true, nil
 		}
 	}
@@ -169,7 +169,7 @@ type identity struct {
 
 // claim has this Work alone send the object of a manifest until done is called;
 // ok is false while another does.
-func (l *ledger) claim(m *manifest) (done func(), ok bool) {
+func (l *applyCache) claim(m *manifest) (done func(), ok bool) {
 	o := identity{m.gvk.Group, m.gvk.Kind, m.key}
 	l.mu.Lock()
 	defer l.mu.Unlock()

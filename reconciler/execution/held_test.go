@@ -176,8 +176,8 @@ func newTwoOf(t *testing.T, works ...client.Object) *two {
 
 // restart has the lane forget what it keeps in memory.
 func (f *two) restart() {
-	f.lane.ledger, f.lane.retention = newLedger(), retention.Retention{Retainer: interpreter.Native()}
-	f.lane.holders.ledger = f.lane.ledger
+	f.lane.applied, f.lane.retention = newApplyCache(), retention.Retention{Retainer: interpreter.Native()}
+	f.lane.holders.applied = f.lane.applied
 	f.lane.connected = func(string) (member, bool) { return f.yard, true }
 }
 
@@ -377,7 +377,7 @@ func TestALetGoBetweenTheLookAndTheWaitIsSeen(t *testing.T) {
 func TestOneWorkAtATimeSendsAnObject(t *testing.T) {
 	f := newTwo(t)
 	m := parseManifest(0, workNamed("a", "settings").Spec.Workload.Manifests[0].Raw)
-	done, ok := f.lane.ledger.claim(&m)
+	done, ok := f.lane.applied.claim(&m)
 	if !ok {
 		t.Fatal("somebody sends it")
 	}

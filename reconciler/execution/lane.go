@@ -30,7 +30,7 @@ type lane struct {
 	cluster string // empty: Works whose Cluster is gone
 	task    *taskgroup.Task
 	line    *line.Line
-	ledger  *ledger
+	applied *applyCache
 	pace    *pace.Pace
 	drift   *inspector
 	holders *holders
@@ -87,12 +87,12 @@ func (r *Reconciler) newLane(cluster string) *lane {
 		Reconciler: r,
 		cluster:    cluster,
 		line:       line.New(),
-		ledger:     newLedger(),
+		applied:    newApplyCache(),
 		pace:       pace.New(r.options.Clock),
 	}
-	l.holders = &holders{loop: r, ledger: l.ledger, byHand: map[client.ObjectKey]bool{}}
+	l.holders = &holders{loop: r, applied: l.applied, byHand: map[client.ObjectKey]bool{}}
 	l.drift = &inspector{
-		cluster: cluster, retention: r.retention, ledger: l.ledger, pace: l.pace, recorder: r.recorder, count: r.drifts,
+		cluster: cluster, retention: r.retention, applied: l.applied, pace: l.pace, recorder: r.recorder, count: r.drifts,
 	}
 	return l
 }
@@ -159,7 +159,7 @@ func (l *lane) load(ctx context.Context, namespace string) {
 // forget drops what is kept of a Work that is gone.
 func (l *lane) forget(key client.ObjectKey) {
 	l.line.Forget(key)
-	l.ledger.forget(key)
+	l.applied.forget(key)
 	l.holders.forget(key)
 	l.pace.Forget(key)
 	l.delayed.Forget(key)

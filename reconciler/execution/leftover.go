@@ -19,11 +19,11 @@ import (
 // What a Work's manifests no longer name is removed from the member. The Work's
 // status says what was there: an entry stays until its object is gone, so that
 // this survives a restart and a member that is away. What was sent and did not get
-// into the status before the manifest went is remembered by the ledger.
+// into the status before the manifest went is remembered by the apply cache.
 
 // leftovers returns the objects that the Work had sent and that none of its
 // manifests names any more.
-func (l *ledger) leftovers(work *workv1alpha1.Work, parsed []manifest) []manifest {
+func (l *applyCache) leftovers(work *workv1alpha1.Work, parsed []manifest) []manifest {
 	var out []manifest
 	add := func(m manifest) {
 		if !slices.ContainsFunc(parsed, m.same) && !slices.ContainsFunc(out, m.same) {
@@ -60,7 +60,7 @@ type former struct {
 
 // outdate remembers the manifests of one generation that the next does not have.
 // The lock is held.
-func (l *ledger) outdate(key client.ObjectKey, was parsed, now []manifest) {
+func (l *applyCache) outdate(key client.ObjectKey, was parsed, now []manifest) {
 	f := l.former[key]
 	if f.uid != was.uid {
 		f = former{uid: was.uid}
@@ -76,7 +76,7 @@ func (l *ledger) outdate(key client.ObjectKey, was parsed, now []manifest) {
 }
 
 // removed forgets what a Work had once.
-func (l *ledger) removed(key client.ObjectKey) {
+func (l *applyCache) removed(key client.ObjectKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.former, key)
@@ -96,7 +96,7 @@ type tidier struct{ *lane }
 // run removes what the Work no longer asks for, once the member has all that it
 // does ask for: an object that was renamed is not removed before there is another.
 func (l tidier) run(ctx context.Context, s *state) (loop.Next, error) {
-	s.left = l.ledger.leftovers(s.work, s.parsed)
+	s.left = l.applied.leftovers(s.work, s.parsed)
 	if len(s.left) == 0 || suspended(s.work) || slices.ContainsFunc(s.failed, func(err error) bool { return err != nil && !outcome.IsAsItIs(err) }) {
 		return loop.Next{}, nil
 	}
@@ -119,7 +119,7 @@ func (l tidier) run(ctx context.Context, s *state) (loop.Next, error) {
 		s.stuck = errors.Join(s.stuck, fmt.Errorf("remove %s, which is not asked for any more: %w", m.title(), warden{l.lane}.explain(ctx, s, m, err)))
 	}
 	if s.left = kept; len(kept) == 0 {
-		l.ledger.removed(s.key)
+		l.applied.removed(s.key)
 	}
 	return loop.Next{}, nil
 }

@@ -136,7 +136,7 @@ func (l *lane) look(ctx context.Context, key client.ObjectKey) (*state, bool, er
 	work, found := l.wrote.Latest(key, cached, err == nil)
 	if !found || apierrors.IsNotFound(err) {
 		l.forget(key)
-		if now, renamed := l.ledger.renames.Now(key); renamed {
+		if now, renamed := l.applied.renames.Now(key); renamed {
 			l.line.Add(now)
 		}
 		return nil, false, nil
@@ -171,10 +171,10 @@ func (l *lane) connect(_ context.Context, s *state) (loop.Next, error) {
 		s.blocked = &blocked{cause: line.Cause{Event: line.OnProof}, after: safetyNet, err: fmt.Errorf("cluster %s is not connected", l.cluster)}
 		return loop.Next{Done: true}, nil
 	}
-	s.parsed = l.ledger.manifests(s.work)
-	s.applied = l.ledger.records(s.work, l.options.Seal, len(s.parsed))
+	s.parsed = l.applied.manifests(s.work)
+	s.applied = l.applied.records(s.work, l.options.Seal, len(s.parsed))
 	s.objects, s.known = make([]*members.Observed, len(s.parsed)), make([]bool, len(s.parsed))
-	s.failed, s.drifts = make([]error, len(s.parsed)), l.ledger.untold(s.work, len(s.parsed))
+	s.failed, s.drifts = make([]error, len(s.parsed)), l.applied.untold(s.work, len(s.parsed))
 	return loop.Next{}, nil
 }
 

@@ -306,5 +306,5 @@ func announce(to Recorder, s *state) {
 // settle forgets what was to be written: the Work has it.
 func (l *lane) settle(key client.ObjectKey) {
 	l.delayed.Forget(key)
-	l.ledger.settled(key)
+	l.applied.settled(key)
 }

@@ -106,7 +106,7 @@ func TestWhatWasPutBackIsToldUntilItIsWritten(t *testing.T) {
 	first := say()
 	e.observed = ours(asIs)
 	second := say()
-	l.ledger.settled(workKey)
+	l.applied.settled(workKey)
 	third := say()
 	const put = "Deployment shop/web: spec.replicas changed by kubectl; put back at 1970-01-01T00:00:00Z"
 	if diff := cmp.Diff([]string{put, put, ""}, []string{first, second, third}); diff != "" {

@@ -105,7 +105,7 @@ func TestTidy(t *testing.T) {
 // TestLeftoverOfAnotherGeneration: what was sent and not told in the status before
 // its manifest went is remembered all the same.
 func TestLeftoverOfAnotherGeneration(t *testing.T) {
-	l := newLedger()
+	l := newApplyCache()
 	work := testWork(manifestText)
 	l.manifests(work)
 	work = work.DeepCopy()

@@ -114,7 +114,7 @@ func (r *reservations) look(base *placement.Snapshot, room bool) (placement.Snap
 	return r.view, r.seq
 }
 
-// commit reservations what decision takes to b. Where something that the decision
+// commit reserves what decision takes to b. Where something that the decision
 // relied on has changed since the commit that it was made as of, nothing happens
 // and the result is false.
 func (r *reservations) commit(b workv1alpha2.Binding, decision *placement.Decision, asOf uint64) bool {

@@ -32,7 +32,7 @@ type hook struct {
 	// fault is why it cannot be asked at all.
 	fault error
 
-	// The rest belongs to the ledger and its lock.
+	// The rest belongs to the response cache and its lock.
 	waiting []*entry
 	held    int64 // bytes of what waits
 	flying  int

@@ -77,9 +77,9 @@ func (o Options) withDefaults() Options {
 
 // Webhooks is the layer. Use New. Nothing is sent until Start runs.
 type Webhooks struct {
-	opts    Options
-	current atomic.Pointer[set]
-	ledger  *ledger
+	opts      Options
+	current   atomic.Pointer[set]
+	responses *responseCache
 }
 
 var _ kinds.Layer = (*Webhooks)(nil)
@@ -87,7 +87,7 @@ var _ kinds.Layer = (*Webhooks)(nil)
 // New returns a layer that knows no webhook.
 func New(o Options) *Webhooks {
 	o = o.withDefaults()
-	w := &Webhooks{opts: o, ledger: newLedger(o)}
+	w := &Webhooks{opts: o, responses: newResponseCache(o)}
 	w.current.Store(&set{})
 	return w
 }
@@ -112,7 +112,7 @@ func (w *Webhooks) Use(configurations []*configv1alpha1.ResourceInterpreterWebho
 		return func(schema.GroupVersionKind) bool { return false }, false
 	}
 	w.current.Store(now)
-	w.ledger.forget(gone)
+	w.responses.forget(gone)
 	changed := append(gone, come...)
 	return func(gvk schema.GroupVersionKind) bool {
 		for _, h := range changed {
@@ -129,13 +129,13 @@ func (w *Webhooks) Start(ctx context.Context) error {
 	var calls sync.WaitGroup
 	defer calls.Wait()
 	for {
-		for _, f := range w.ledger.next(ctx) {
+		for _, f := range w.responses.next(ctx) {
 			calls.Go(func() { w.call(f) })
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-w.ledger.wake:
+		case <-w.responses.wake:
 		}
 	}
 }
@@ -154,7 +154,7 @@ func (w *Webhooks) call(f flight) {
 		return f.entry.hook.post(f.ctx, f.entry.sent)
 	}()
 	r := f.entry.sent.request
-	if !w.ledger.settle(f, answer, size, err) {
+	if !w.responses.settle(f, answer, size, err) {
 		return
 	}
 	w.opts.Called(Call{
@@ -173,7 +173,7 @@ func (w *Webhooks) ask(h *hook, q question) (*response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w.ledger.ask(h, k, s)
+	return w.responses.ask(h, k, s)
 }
 
 // Fault is the error of a webhook that was asked in vain. The question is sent

@@ -16,9 +16,9 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 )
 
-// ledger knows which templates need what. It is safe for use by several
+// reverseIndex knows which templates need what. It is safe for use by several
 // goroutines.
-type ledger struct {
+type reverseIndex struct {
 	mu      sync.RWMutex
 	entries map[dependency.Ref]*entry
 	// asked are the users of whom is being found out what they need. What changes
@@ -33,7 +33,7 @@ type ledger struct {
 	abroad  map[dependency.Ref]bool
 }
 
-// entry is what is known of one user. It is not changed once it is in the ledger.
+// entry is what is known of one user. It is not changed once it is in the reverse index.
 type entry struct {
 	dependency.User
 	// known is false where nobody could tell yet what the user needs.
@@ -50,41 +50,41 @@ type object struct {
 	namespace, name string
 }
 
-func newLedger() *ledger {
+func newReverseIndex() *reverseIndex {
 	index := func() map[object]map[dependency.Ref]bool { return map[object]map[dependency.Ref]bool{} }
-	return &ledger{entries: map[dependency.Ref]*entry{}, asked: map[dependency.Ref]bool{}, named: index(), wide: index(), refused: index(), abroad: map[dependency.Ref]bool{}}
+	return &reverseIndex{entries: map[dependency.Ref]*entry{}, asked: map[dependency.Ref]bool{}, named: index(), wide: index(), refused: index(), abroad: map[dependency.Ref]bool{}}
 }
 
 // ask says that it is about to be found out what a user needs, until put or drop.
-func (l *ledger) ask(ref dependency.Ref) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.asked[ref] = true
+func (x *reverseIndex) ask(ref dependency.Ref) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.asked[ref] = true
 }
 
 // follows reports whether what changes of a user's template is to be looked at.
-func (l *ledger) follows(ref dependency.Ref) bool {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.asked[ref] || l.entries[ref] != nil
+func (x *reverseIndex) follows(ref dependency.Ref) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.asked[ref] || x.entries[ref] != nil
 }
 
 // put writes what is known of a user and returns what was before; nil if that
 // was nothing.
-func (l *ledger) put(e *entry) *entry {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	before := l.remove(e.Ref)
-	l.entries[e.Ref] = e
+func (x *reverseIndex) put(e *entry) *entry {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	before := x.remove(e.Ref)
+	x.entries[e.Ref] = e
 	for i := range e.Needs {
-		index, at := l.index(&e.Needs[i])
+		index, at := x.index(&e.Needs[i])
 		enlist(index, at, e.Ref)
 	}
 	for _, d := range e.refused {
-		enlist(l.refused, objectOf(d), e.Ref)
+		enlist(x.refused, objectOf(d), e.Ref)
 	}
 	if len(e.refused) > 0 || dependency.Foreign(e.Namespace, e.deps) {
-		l.abroad[e.Ref] = true
+		x.abroad[e.Ref] = true
 	}
 	return before
 }
@@ -107,63 +107,63 @@ func objectOf(d kinds.Dependency) object {
 }
 
 // drop forgets a user and returns what was known; nil if that was nothing.
-func (l *ledger) drop(ref dependency.Ref) *entry {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.remove(ref)
+func (x *reverseIndex) drop(ref dependency.Ref) *entry {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.remove(ref)
 }
 
-func (l *ledger) remove(ref dependency.Ref) *entry {
-	delete(l.asked, ref)
-	before := l.entries[ref]
+func (x *reverseIndex) remove(ref dependency.Ref) *entry {
+	delete(x.asked, ref)
+	before := x.entries[ref]
 	if before == nil {
 		return nil
 	}
-	delete(l.entries, ref)
+	delete(x.entries, ref)
 	for i := range before.Needs {
-		index, at := l.index(&before.Needs[i])
+		index, at := x.index(&before.Needs[i])
 		strike(index, at, ref)
 	}
 	for _, d := range before.refused {
-		strike(l.refused, objectOf(d), ref)
+		strike(x.refused, objectOf(d), ref)
 	}
-	delete(l.abroad, ref)
+	delete(x.abroad, ref)
 	return before
 }
 
-func (l *ledger) index(n *dependency.Need) (map[object]map[dependency.Ref]bool, object) {
+func (x *reverseIndex) index(n *dependency.Need) (map[object]map[dependency.Ref]bool, object) {
 	at := object{n.GroupKind(), n.Namespace, n.Name}
 	if n.Name == "" {
-		return l.wide, at
+		return x.wide, at
 	}
-	return l.named, at
+	return x.named, at
 }
 
 // get returns what is known of a user; nil for nothing.
-func (l *ledger) get(ref dependency.Ref) *entry {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.entries[ref]
+func (x *reverseIndex) get(ref dependency.Ref) *entry {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.entries[ref]
 }
 
 // concerns reports whether anybody may need an object, going by all but its labels.
-func (l *ledger) concerns(key store.Key) bool {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return len(l.named[object{key.GroupKind(), key.Namespace, key.Name}]) > 0 || len(l.wide[object{key.GroupKind(), key.Namespace, ""}]) > 0
+func (x *reverseIndex) concerns(key store.Key) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return len(x.named[object{key.GroupKind(), key.Namespace, key.Name}]) > 0 || len(x.wide[object{key.GroupKind(), key.Namespace, ""}]) > 0
 }
 
 // refusedOf returns those that may not have an object that they refer to, and those
 // that are asked.
-func (l *ledger) refusedOf(key store.Key) []dependency.Ref {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.withAsked(maps.Keys(l.refused[object{key.GroupKind(), key.Namespace, key.Name}]))
+func (x *reverseIndex) refusedOf(key store.Key) []dependency.Ref {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.withAsked(maps.Keys(x.refused[object{key.GroupKind(), key.Namespace, key.Name}]))
 }
 
 // withAsked returns users and those that are asked, each once.
-func (l *ledger) withAsked(users iter.Seq[dependency.Ref]) []dependency.Ref {
-	all := maps.Clone(l.asked)
+func (x *reverseIndex) withAsked(users iter.Seq[dependency.Ref]) []dependency.Ref {
+	all := maps.Clone(x.asked)
 	for ref := range users {
 		all[ref] = true
 	}
@@ -172,21 +172,21 @@ func (l *ledger) withAsked(users iter.Seq[dependency.Ref]) []dependency.Ref {
 
 // travellers returns those that refer to anything outside of their namespace, and
 // those that are asked.
-func (l *ledger) travellers() []dependency.Ref {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.withAsked(maps.Keys(l.abroad))
+func (x *reverseIndex) travellers() []dependency.Ref {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.withAsked(maps.Keys(x.abroad))
 }
 
 // travellersTo returns those that refer to anything in a namespace other than theirs,
 // and those that are asked.
-func (l *ledger) travellersTo(namespace string) []dependency.Ref {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+func (x *reverseIndex) travellersTo(namespace string) []dependency.Ref {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
 	there := func(d kinds.Dependency) bool { return d.Namespace == namespace }
-	return l.withAsked(func(yield func(dependency.Ref) bool) {
-		for ref := range l.abroad {
-			e := l.entries[ref]
+	return x.withAsked(func(yield func(dependency.Ref) bool) {
+		for ref := range x.abroad {
+			e := x.entries[ref]
 			goes := e.Namespace != namespace && (slices.ContainsFunc(e.deps, there) || slices.ContainsFunc(e.refused, there))
 			if goes && !yield(ref) {
 				return
@@ -196,17 +196,17 @@ func (l *ledger) travellersTo(namespace string) []dependency.Ref {
 }
 
 // usersOf returns those that need r.
-func (l *ledger) usersOf(r selector.Resource) []dependency.User {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
+func (x *reverseIndex) usersOf(r selector.Resource) []dependency.User {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
 	gk := schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()
 	var out []dependency.User
-	for ref := range l.named[object{gk, r.Namespace, r.Name}] {
-		out = append(out, l.entries[ref].User)
+	for ref := range x.named[object{gk, r.Namespace, r.Name}] {
+		out = append(out, x.entries[ref].User)
 	}
-	for ref := range l.wide[object{gk, r.Namespace, ""}] {
-		e := l.entries[ref]
-		if !l.named[object{gk, r.Namespace, r.Name}][ref] && e.Means(r) {
+	for ref := range x.wide[object{gk, r.Namespace, ""}] {
+		e := x.entries[ref]
+		if !x.named[object{gk, r.Namespace, r.Name}][ref] && e.Means(r) {
 			out = append(out, e.User)
 		}
 	}

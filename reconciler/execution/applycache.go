@@ -12,10 +12,10 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/seal"
 )
 
-// ledger keeps what is known of the Works of one lane besides what stands in
+// applyCache keeps what is known of the Works of one lane besides what stands in
 // them: their manifests, read once per generation, and what was sent that their
 // status does not say yet.
-type ledger struct {
+type applyCache struct {
 	mu     sync.Mutex
 	parsed map[client.ObjectKey]parsed
 	sent   map[client.ObjectKey]sent
@@ -48,15 +48,15 @@ type sent struct {
 	drifts  []*drift // by ordinal; what was put back
 }
 
-func newLedger() *ledger {
-	return &ledger{
+func newApplyCache() *applyCache {
+	return &applyCache{
 		parsed: map[client.ObjectKey]parsed{}, sent: map[client.ObjectKey]sent{}, seen: map[client.ObjectKey]map[int]finding{}, sending: map[identity]bool{},
 		former: map[client.ObjectKey]former{},
 	}
 }
 
 // manifests returns the Work's manifests.
-func (l *ledger) manifests(work *workv1alpha1.Work) []manifest {
+func (l *applyCache) manifests(work *workv1alpha1.Work) []manifest {
 	key := client.ObjectKeyFromObject(work)
 	l.mu.Lock()
 	known, ok := l.parsed[key]
@@ -79,7 +79,7 @@ func (l *ledger) manifests(work *workv1alpha1.Work) []manifest {
 
 // records returns the record of what was applied, one entry for each of count manifests, empty
 // for those never applied. What the Work does not say yet counts, what others say there does not.
-func (l *ledger) records(work *workv1alpha1.Work, by seal.Seal, count int) []workv1alpha1.AppliedHash {
+func (l *applyCache) records(work *workv1alpha1.Work, by seal.Seal, count int) []workv1alpha1.AppliedHash {
 	out := make([]workv1alpha1.AppliedHash, count)
 	for i := range out {
 		out[i].Ordinal = i
@@ -100,7 +100,7 @@ func (l *ledger) records(work *workv1alpha1.Work, by seal.Seal, count int) []wor
 
 // untold returns what was put back that is not written to the Work yet, one
 // entry for each of count manifests; nil for nothing.
-func (l *ledger) untold(work *workv1alpha1.Work, count int) []*drift {
+func (l *applyCache) untold(work *workv1alpha1.Work, count int) []*drift {
 	out := make([]*drift, count)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,21 +115,21 @@ func (l *ledger) untold(work *workv1alpha1.Work, count int) []*drift {
 
 // wrote keeps the record of what was applied, and put back, until the Work's
 // status has it.
-func (l *ledger) wrote(s *state) {
+func (l *applyCache) wrote(s *state) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sent[s.key] = sent{uid: s.work.UID, applied: slices.Clone(s.applied), drifts: slices.Clone(s.drifts)}
 }
 
 // settled forgets that record: the Work's status has it.
-func (l *ledger) settled(key client.ObjectKey) {
+func (l *applyCache) settled(key client.ObjectKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.sent, key)
 }
 
 // found returns what was found to differ in this state of an object.
-func (l *ledger) found(key client.ObjectKey, ordinal int, state string) (text string, ok bool) {
+func (l *applyCache) found(key client.ObjectKey, ordinal int, state string) (text string, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f, ok := l.seen[key][ordinal]
@@ -137,7 +137,7 @@ func (l *ledger) found(key client.ObjectKey, ordinal int, state string) (text st
 }
 
 // find keeps what differs in a state of an object.
-func (l *ledger) find(key client.ObjectKey, ordinal int, f finding) {
+func (l *applyCache) find(key client.ObjectKey, ordinal int, f finding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.seen[key] == nil {
@@ -146,7 +146,7 @@ func (l *ledger) find(key client.ObjectKey, ordinal int, f finding) {
 	l.seen[key][ordinal] = f
 }
 
-func (l *ledger) forget(key client.ObjectKey) {
+func (l *applyCache) forget(key client.ObjectKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.seen, key)

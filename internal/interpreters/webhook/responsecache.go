@@ -71,8 +71,8 @@ type flight struct {
 	cancel context.CancelFunc
 }
 
-// ledger keeps questions: those that wait, those under way, and the answers.
-type ledger struct {
+// responseCache keeps questions: those that wait, those under way, and the answers.
+type responseCache struct {
 	opts Options
 	wake chan struct{} // there may be something to send
 
@@ -85,42 +85,42 @@ type ledger struct {
 	flying  int
 }
 
-func newLedger(o Options) *ledger {
-	return &ledger{opts: o, wake: make(chan struct{}, 1), entries: map[key]*entry{}, courses: map[key]*course{}, settled: list.New()}
+func newResponseCache(o Options) *responseCache {
+	return &responseCache{opts: o, wake: make(chan struct{}, 1), entries: map[key]*entry{}, courses: map[key]*course{}, settled: list.New()}
 }
 
 // ask returns the answer to a question. If there is none it sees to it that one
 // is on its way, and says when to ask again.
-func (l *ledger) ask(h *hook, k key, s *sent) (*response, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.opts.Clock.Now()
-	e := l.entries[k]
+func (rc *responseCache) ask(h *hook, k key, s *sent) (*response, error) {
+	rc.mu.Lock()
+	defer rc.mu.Unlock()
+	now := rc.opts.Clock.Now()
+	e := rc.entries[k]
 	switch {
 	case h.gone:
 		return nil, pending(h, 0) // who asks again finds who is asked instead
 	case e == nil:
-		return l.follow(&entry{key: k, hook: h, sent: s, course: s.course}, now)
+		return rc.follow(&entry{key: k, hook: h, sent: s, course: s.course}, now)
 	case e.place == nil:
 		return nil, pending(h, now.Sub(e.since))
 	case e.err == nil:
-		l.settled.MoveToFront(e.place)
+		rc.settled.MoveToFront(e.place)
 		return e.answer, nil
 	case now.Before(e.retry):
-		l.settled.MoveToFront(e.place)
+		rc.settled.MoveToFront(e.place)
 		return nil, &Fault{Hook: h.name, After: e.retry.Sub(now), Err: e.err}
 	default:
 		e.sent = s
-		return nil, l.enqueue(e, now)
+		return nil, rc.enqueue(e, now)
 	}
 }
 
 // follow sees to a question that was not asked before. It is sent unless one of
 // its course is out. The answer to the one before comes with the error.
-func (l *ledger) follow(e *entry, now time.Time) (*response, error) {
-	c := l.courses[e.course]
+func (rc *responseCache) follow(e *entry, now time.Time) (*response, error) {
+	c := rc.courses[e.course]
 	if c == nil {
-		return nil, l.enqueue(e, now)
+		return nil, rc.enqueue(e, now)
 	}
 	last := c.last
 	if last != nil && now.Sub(c.at) > fresh {
@@ -131,7 +131,7 @@ func (l *ledger) follow(e *entry, now time.Time) (*response, error) {
 		c.out.passed = true
 		err = pending(e.hook, now.Sub(c.out.since))
 	} else {
-		err = l.enqueue(e, now)
+		err = rc.enqueue(e, now)
 	}
 	if last == nil {
 		return nil, err
@@ -142,16 +142,16 @@ func (l *ledger) follow(e *entry, now time.Time) (*response, error) {
 }
 
 // advance notes in its course that a question came to its end.
-func (l *ledger) advance(e *entry, answered bool) {
-	c := l.courses[e.course]
+func (rc *responseCache) advance(e *entry, answered bool) {
+	c := rc.courses[e.course]
 	if c == nil || c.out != e {
 		return
 	}
 	if !answered || !e.passed {
-		delete(l.courses, e.course)
+		delete(rc.courses, e.course)
 		return
 	}
-	c.out, c.last, c.at = nil, e, l.opts.Clock.Now()
+	c.out, c.last, c.at = nil, e, rc.opts.Clock.Now()
 }
 
 // pending says when to ask again what was asked so long ago.
@@ -161,76 +161,76 @@ func pending(h *hook, elapsed time.Duration) error {
 
 // enqueue has a question sent. While too many wait, it is left to who asks
 // again.
-func (l *ledger) enqueue(e *entry, now time.Time) error {
+func (rc *responseCache) enqueue(e *entry, now time.Time) error {
 	h, size := e.hook, e.sent.size()
-	if len(h.waiting) >= l.opts.Queue || len(h.waiting) > 0 && h.held+size > l.opts.QueueBytes {
+	if len(h.waiting) >= rc.opts.Queue || len(h.waiting) > 0 && h.held+size > rc.opts.QueueBytes {
 		if e.place != nil {
 			e.sent = nil
 		}
 		return pending(h, latest*2)
 	}
 	if e.place != nil {
-		l.drop(e)
+		rc.drop(e)
 	}
 	e.since, e.size = now, size
-	l.entries[e.key] = e
+	rc.entries[e.key] = e
 	if e.passed, e.about = false, nil; e.course != (key{}) {
-		if l.courses[e.course] == nil {
-			l.courses[e.course] = &course{}
+		if rc.courses[e.course] == nil {
+			rc.courses[e.course] = &course{}
 		}
-		l.courses[e.course].out = e
+		rc.courses[e.course].out = e
 	}
 	h.waiting = append(h.waiting, e)
 	h.held += size
 	if len(h.waiting) == 1 {
-		l.turn = append(l.turn, h)
+		rc.turn = append(rc.turn, h)
 	}
-	l.poke()
+	rc.poke()
 	return pending(h, 0)
 }
 
-func (l *ledger) poke() {
+func (rc *responseCache) poke() {
 	select {
-	case l.wake <- struct{}{}:
+	case rc.wake <- struct{}{}:
 	default:
 	}
 }
 
 // drop takes an entry from those that are settled.
-func (l *ledger) drop(e *entry) {
-	l.settled.Remove(e.place)
-	l.bytes -= e.size
+func (rc *responseCache) drop(e *entry) {
+	rc.settled.Remove(e.place)
+	rc.bytes -= e.size
 	e.place = nil
-	delete(l.entries, e.key)
-	if c := l.courses[e.course]; c != nil && c.last == e {
+	delete(rc.entries, e.key)
+	if c := rc.courses[e.course]; c != nil && c.last == e {
 		if c.last = nil; c.out == nil {
-			delete(l.courses, e.course)
+			delete(rc.courses, e.course)
 		}
 	}
 }
 
 // next returns what may be sent now: in turn one of each hook, as long as there
 // is room.
-func (l *ledger) next(ctx context.Context) []flight {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (rc *responseCache) next(ctx context.Context) []flight {
+	rc.mu.Lock()
+	defer rc.mu.Unlock()
 	var out []flight
 	for {
-		i := slices.IndexFunc(l.turn, func(h *hook) bool {
-			return h.flying == 0 || h.flying < l.opts.PerHook && l.flying < l.opts.Calls
+		i := slices.IndexFunc(rc.turn, func(h *hook) bool {
+			return h.flying == 0 || h.flying < rc.opts.PerHook && rc.flying < rc.opts.Calls
 		})
 		if i < 0 {
 			return out
 		}
-		h := l.turn[i]
+		h := rc.turn[i]
 		e := h.waiting[0]
 		h.waiting, h.held = slices.Delete(h.waiting, 0, 1), h.held-e.size
-		l.turn = slices.Delete(l.turn, i, i+1)
+		rc.turn = slices.Delete(rc.turn, i, i+1)
 		if len(h.waiting) > 0 {
-			l.turn = append(l.turn, h)
+			rc.turn = append(rc.turn, h)
 		}
 		h.flying++
-		l.flying++
+		rc.flying++
 		f := flight{entry: e}
 		f.ctx, f.cancel = context.WithCancel(ctx)
 		e.cancel = f.cancel
@@ -240,18 +240,18 @@ func (l *ledger) next(ctx context.Context) []flight {
 
 // settle keeps what became of a question, and reports whether anybody still
 // wants to know.
-func (l *ledger) settle(f flight, answer *response, size int64, err error) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (rc *responseCache) settle(f flight, answer *response, size int64, err error) bool {
+	rc.mu.Lock()
+	defer rc.mu.Unlock()
 	e, h := f.entry, f.entry.hook
 	h.flying--
-	l.flying--
-	l.poke()
+	rc.flying--
+	rc.poke()
 	if h.gone || f.ctx.Err() != nil {
-		if l.entries[e.key] == e {
-			delete(l.entries, e.key)
+		if rc.entries[e.key] == e {
+			delete(rc.entries, e.key)
 		}
-		l.advance(e, false)
+		rc.advance(e, false)
 		return false
 	}
 	if e.passed && e.sent.request.Operation == configv1alpha1.InterpreterOperationAggregateStatus {
@@ -264,13 +264,13 @@ func (l *ledger) settle(f flight, answer *response, size int64, err error) bool 
 	if err == nil {
 		e.failures = 0
 	} else {
-		e.retry = l.opts.Clock.Now().Add(pause(e.failures))
+		e.retry = rc.opts.Clock.Now().Add(pause(e.failures))
 	}
-	l.advance(e, err == nil)
-	e.place = l.settled.PushFront(e)
-	l.bytes += e.size
-	for l.settled.Len() > l.opts.Entries || l.bytes > l.opts.Bytes && l.settled.Len() > 1 {
-		l.drop(l.settled.Back().Value.(*entry))
+	rc.advance(e, err == nil)
+	e.place = rc.settled.PushFront(e)
+	rc.bytes += e.size
+	for rc.settled.Len() > rc.opts.Entries || rc.bytes > rc.opts.Bytes && rc.settled.Len() > 1 {
+		rc.drop(rc.settled.Back().Value.(*entry))
 	}
 	return true
 }
@@ -283,26 +283,26 @@ func pause(failures int) time.Duration {
 }
 
 // forget drops all about hooks, and ends their calls.
-func (l *ledger) forget(hooks []*hook) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (rc *responseCache) forget(hooks []*hook) {
+	rc.mu.Lock()
+	defer rc.mu.Unlock()
 	for _, h := range hooks {
 		h.gone, h.waiting, h.held = true, nil, 0
 	}
-	l.turn = slices.DeleteFunc(l.turn, func(h *hook) bool { return h.gone })
-	for _, e := range l.entries {
+	rc.turn = slices.DeleteFunc(rc.turn, func(h *hook) bool { return h.gone })
+	for _, e := range rc.entries {
 		if e.hook.gone {
-			delete(l.courses, e.course)
+			delete(rc.courses, e.course)
 		}
 		switch {
 		case !e.hook.gone:
 		case e.place != nil:
-			l.drop(e)
+			rc.drop(e)
 		case e.cancel != nil:
 			e.cancel()
-			delete(l.entries, e.key)
+			delete(rc.entries, e.key)
 		default:
-			delete(l.entries, e.key)
+			delete(rc.entries, e.key)
 		}
 	}
 	for _, h := range hooks {
