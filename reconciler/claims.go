@@ -26,7 +26,7 @@ func (c *Claims) Of(ctx context.Context, gvk schema.GroupVersionKind, obj metav1
 	if loop == nil {
 		return propagation.Claim{}, false
 	}
-	return loop.Foretell(ctx, gvk, obj)
+	return loop.Predict(ctx, gvk, obj)
 }
 
 // during answers by the loop as long as the manager runs. A replica that does

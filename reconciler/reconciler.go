@@ -274,7 +274,7 @@ func registerBinding(ctx context.Context, f *fleet) error {
 		Doubts:  cmp.Or(f.opts.Silence.Grace, cluster.DefaultGrace) + cmp.Or(f.opts.Pace.Period, lookEvery),
 	}
 	if f.template != nil {
-		opts.Settled = f.template.Settled
+		opts.PlacementUnchanged = f.template.PlacementUnchanged
 	}
 	if f.chosen["cluster"] {
 		opts.Answers = func(name string, asked time.Time) (time.Time, bool, time.Duration) {

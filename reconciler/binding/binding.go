@@ -45,12 +45,12 @@ type Options struct {
 	// Parallel is how many Works of one binding are written at the same time;
 	// zero means 16.
 	Parallel int
-	// Settled reports whether a template that changed is to reach its clusters as
+	// PlacementUnchanged reports whether a template that changed is to reach its clusters as
 	// the binding stands: nothing that the binding says would be decided
 	// otherwise for it. Its Works are then written side by side with the binding.
 	// They wait until the binding says that it stands for the template where
-	// Settled says no, or is nil.
-	Settled func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
+	// PlacementUnchanged says no, or is nil.
+	PlacementUnchanged func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
 	// Answers says since when a cluster is there, zero for always, whether it was found to be
 	// there since somebody asked, and if not, when to ask again; nil goes by what the Cluster
 	// says.
@@ -102,11 +102,11 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	if opts.Holds == nil {
 		opts.Holds = func(context.Context, string, *workv1alpha1.Work) (bool, error) { return false, nil }
 	}
-	if opts.Settled == nil {
-		opts.Settled = func(context.Context, *unstructured.Unstructured, workv1alpha2.Binding) bool { return false }
+	if opts.PlacementUnchanged == nil {
+		opts.PlacementUnchanged = func(context.Context, *unstructured.Unstructured, workv1alpha2.Binding) bool { return false }
 	}
 	works := &workLister{hub: hub, written: writecache.New[*workv1alpha1.Work](opts.Clock)}
-	read := reader{hub: hub, live: live, templates: templates.Get, works: works.of, orphans: works.left, settled: opts.Settled}
+	read := reader{hub: hub, live: live, templates: templates.Get, works: works.of, orphans: works.left, unchanged: opts.PlacementUnchanged}
 	own := writecache.New[workv1alpha2.Binding](opts.Clock)
 	hearsay := newHearsay(opts.Clock, opts.Doubts)
 	write := writer{hub: hub, events: events, find: works.find, cluster: works.cluster, written: works.written, own: own, hearsay: hearsay, there: newPresence(opts.Clock, opts.Answers), asks: opts.Holds, succeed: succession.New(hub, works.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}

@@ -9,7 +9,7 @@
 // where nothing differs. It never writes a status and never talks to a member.
 //
 // A template that changed goes into its Works once the binding stands for it, or
-// at once where nothing is to be decided about the change: see Options.Settled.
+// at once where nothing is to be decided about the change: see Options.PlacementUnchanged.
 //
 // Works of clusters that left the placement are removed only once the binding
 // has a Work elsewhere, or no cluster at all: a template that cannot be rendered

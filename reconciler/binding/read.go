@@ -27,7 +27,7 @@ type reader struct {
 	templates func(ctx context.Context, key store.Key) (*unstructured.Unstructured, store.Presence, error)
 	works     func(ctx context.Context, b workv1alpha2.Binding) ([]*workv1alpha1.Work, error)
 	orphans   func(ctx context.Context, gone client.ObjectKey) ([]*workv1alpha1.Work, error)
-	settled   func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
+	unchanged func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
 }
 
 // binding reads the binding and its Works. Works that a binding left are taken
@@ -70,7 +70,7 @@ func (p reader) template(ctx context.Context, s *state) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
-	if !same && !p.settled(ctx, obj, s.binding) {
+	if !same && !p.unchanged(ctx, obj, s.binding) {
 		return loop.Next{Done: true}, nil
 	}
 	s.template = obj

@@ -321,20 +321,20 @@ func TestReadTemplate(t *testing.T) {
 		}
 	}
 	cases := map[string]struct {
-		binding  *workv1alpha2.ResourceBinding
-		presence store.Presence
-		version  string
-		uid      types.UID
-		settled  bool
-		goesOn   bool
-		waits    bool
+		binding   *workv1alpha2.ResourceBinding
+		presence  store.Presence
+		version   string
+		uid       types.UID
+		unchanged bool
+		goesOn    bool
+		waits     bool
 	}{
 		"as the binding says":                  {binding: digested("7", ""), presence: store.Present, version: "7", uid: "t-1", goesOn: true},
 		"newer, and nobody noted its content":  {binding: digested("7", ""), presence: store.Present, version: "9", uid: "t-1", goesOn: true},
 		"newer, with content not decided upon": {binding: digested("7", "other"), presence: store.Present, version: "9", uid: "t-1"},
-		"newer, with nothing to decide":        {binding: digested("7", "other"), presence: store.Present, version: "9", uid: "t-1", settled: true, goesOn: true},
-		"older, with nothing to decide":        {binding: digested("7", "other"), presence: store.Present, version: "6", uid: "t-1", settled: true, waits: true},
-		"made anew, with nothing to decide":    {binding: digested("7", "other"), presence: store.Present, version: "9", uid: "t-2", settled: true},
+		"newer, with nothing to decide":        {binding: digested("7", "other"), presence: store.Present, version: "9", uid: "t-1", unchanged: true, goesOn: true},
+		"older, with nothing to decide":        {binding: digested("7", "other"), presence: store.Present, version: "6", uid: "t-1", unchanged: true, waits: true},
+		"made anew, with nothing to decide":    {binding: digested("7", "other"), presence: store.Present, version: "9", uid: "t-2", unchanged: true},
 		"the cache lags":                       {binding: digested("7", ""), presence: store.Present, version: "6", uid: "t-1", waits: true},
 		"made anew":                            {binding: digested("7", ""), presence: store.Present, version: "9", uid: "t-2"},
 		"gone":                                 {binding: digested("7", ""), presence: store.Absent},
@@ -350,7 +350,7 @@ func TestReadTemplate(t *testing.T) {
 				obj.SetResourceVersion(tc.version)
 				obj.SetUID(tc.uid)
 				return obj, store.Present, nil
-			}, settled: func(context.Context, *unstructured.Unstructured, workv1alpha2.Binding) bool { return tc.settled }}
+			}, unchanged: func(context.Context, *unstructured.Unstructured, workv1alpha2.Binding) bool { return tc.unchanged }}
 			s := state{binding: tc.binding}
 			next, err := p.template(t.Context(), &s)
 			e := loop.As(err, "")

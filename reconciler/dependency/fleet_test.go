@@ -107,7 +107,7 @@ func (f *fleet) start() {
 	f.check(carrier.Register(ctx, mgr))
 	f.check(scheduler.New(mgr.GetClient(), decider, f.events, scheduler.Options{}).Register(mgr))
 	f.check(dependency.New(mgr.GetClient(), mgr.GetAPIReader(), templates, know, f.events, dependency.Options{Carried: carrier.Carries, Off: f.off}).Register(ctx, mgr))
-	f.check(binding.New(mgr.GetClient(), mgr.GetAPIReader(), templates, know, f.events, binding.Options{Settled: carrier.Settled}).Register(ctx, mgr))
+	f.check(binding.New(mgr.GetClient(), mgr.GetAPIReader(), templates, know, f.events, binding.Options{PlacementUnchanged: carrier.PlacementUnchanged}).Register(ctx, mgr))
 	f.check(templates.Register(mgr))
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()

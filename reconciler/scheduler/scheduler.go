@@ -93,7 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	b, found := r.written.Latest(req.NamespacedName, cached, found)
 	if !found {
-		r.settled(req)
+		r.forget(req)
 		return ctrl.Result{}, nil
 	}
 	mark := r.decider.unschedulable.begin()
@@ -121,7 +121,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) next(req reconcile.Request, b workv1alpha2.Binding, record placement.Record, mark uint64) ctrl.Result {
 	switch record.Reason {
 	case "", workv1alpha2.BindingReasonSuccess:
-		r.settled(req)
+		r.forget(req)
 		return ctrl.Result{}
 	case workv1alpha2.BindingReasonNoClusterFit:
 		r.room.Forget(req)
@@ -139,8 +139,8 @@ func (r *Reconciler) next(req reconcile.Request, b workv1alpha2.Binding, record 
 	}
 }
 
-// settled ends all waiting of a binding.
-func (r *Reconciler) settled(req reconcile.Request) {
+// forget ends all waiting of a binding.
+func (r *Reconciler) forget(req reconcile.Request) {
 	r.decider.unschedulable.forget(req.NamespacedName)
 	r.room.Forget(req)
 	r.faults.Forget(req)

@@ -63,8 +63,8 @@ type Options struct {
 	Skip propagation.SkipRules
 	// Debounce is for how long the write of a binding about which nothing is
 	// decided gives way to those of its Works, which need not wait for it: see
-	// Settled. Edits that follow each other in that time cost one write. Zero
-	// writes at once, as it must be where nobody asks Settled.
+	// PlacementUnchanged. Edits that follow each other in that time cost one write. Zero
+	// writes at once, as it must be where nobody asks PlacementUnchanged.
 	Debounce time.Duration
 	// NoPreemption leaves every claim to the policy that holds it.
 	NoPreemption bool
@@ -121,10 +121,10 @@ func New(hub client.Client, templates *store.Store, decider Decider, interpreter
 	read := reader{template: templates.Get, binding: r.binding}
 	choose := chooser{skip: opts.Skip, noPreemption: opts.NoPreemption, find: catalog.find, candidates: catalog.candidates, exists: catalog.overrideExists}
 	bind := newBinder(interpreter, decider, catalog, opts)
-	foresee := bind
-	foresee.decide = decider.Preview
+	dryRun := bind
+	dryRun.decide = decider.Preview
 	write := writer{hub: hub, written: r.written, put: templates.Put, gone: templates.Gone, hold: r.delayed.Delay, withdraw: decider.Withdraw}
-	r.decide = []loop.Phase[state]{choose.run, claim, foresee.run}
+	r.decide = []loop.Phase[state]{choose.run, claim, dryRun.run}
 	r.phases = []loop.Phase[state]{read.run, write.sweep, choose.run, claim, bind.run, write.run}
 	return r
 }

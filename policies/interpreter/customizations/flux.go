@@ -30,7 +30,7 @@ func flux() kinds.Table {
 // command line does, stays until it is undone there; and what is suspended is
 // not looked at, so its status may be about an older spec.
 func reconciled(r kinds.Rules) kinds.Rules {
-	r.Health = words.All(words.IsTrue("Ready"), words.NotTrue("Stalled"), words.OneOf(words.Settled, words.Asks("spec.suspend")))
+	r.Health = words.All(words.IsTrue("Ready"), words.NotTrue("Stalled"), words.OneOf(words.SpecObserved, words.Asks("spec.suspend")))
 	r.Retain, r.Retains = words.Leave("spec.suspend"), words.Has("spec.suspend")
 	return r
 }

@@ -12,7 +12,7 @@ func knative() kinds.Table {
 	names := []string{"url", "latestCreatedRevisionName", "latestReadyRevisionName"}
 	return kinds.Table{words.Kind("serving.knative.dev/v1", "Service"): {
 		Reflect:      rules.ReflectTracked(append(names, "address", "conditions")...),
-		Health:       words.All(words.Settled, rules.Ready("Ready")),
+		Health:       words.All(words.SpecObserved, rules.Ready("Ready")),
 		Aggregate:    rules.Aggregate(rules.EveryCondition(), rules.Same(names...), rules.Alike("address"), rules.Observe),
 		Dependencies: words.Pods("spec.template.spec"),
 	}}

@@ -36,7 +36,7 @@ func cloneSet() kinds.Rules {
 		Reflect:  rules.ReflectTracked(append(counts, "conditions", "currentRevision", "updateRevision", "labelSelector")...),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.EveryCondition("FailedScale", "FailedUpdate"),
 			rules.Same("currentRevision", "updateRevision", "labelSelector"), rules.Observe),
-		Health: words.All(words.Settled, words.NotTrue("FailedScale", "FailedUpdate"), updatedClones,
+		Health: words.All(words.SpecObserved, words.NotTrue("FailedScale", "FailedUpdate"), updatedClones,
 			words.Enough("status.availableReplicas", "spec.replicas", 1)),
 		Dependencies: words.Pods("spec.template.spec"),
 	}
@@ -66,7 +66,7 @@ func advancedStatefulSet() kinds.Rules {
 		Reflect:  rules.ReflectTracked(append(counts, "conditions", "currentRevision", "updateRevision", "labelSelector")...),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.EveryCondition("FailedCreatePod", "FailedUpdatePod"),
 			rules.Same("currentRevision", "updateRevision", "labelSelector"), rules.Observe),
-		Health:       words.All(words.Settled, updatedSet, words.Enough("status.availableReplicas", "spec.replicas", 1)),
+		Health:       words.All(words.SpecObserved, updatedSet, words.Enough("status.availableReplicas", "spec.replicas", 1)),
 		Dependencies: ownClaims(words.Pods("spec.template.spec")),
 	}
 }
@@ -97,7 +97,7 @@ func advancedDaemonSet() kinds.Rules {
 	return kinds.Rules{
 		Reflect:      rules.ReflectTracked(append(counts, "conditions", "daemonSetHash")...),
 		Aggregate:    rules.Aggregate(rules.Sum(counts...), rules.EveryCondition(), rules.Same("daemonSetHash"), rules.Observe),
-		Health:       words.All(words.Settled, updatedNodes, words.Enough("status.numberAvailable", "status.desiredNumberScheduled", 0)),
+		Health:       words.All(words.SpecObserved, updatedNodes, words.Enough("status.numberAvailable", "status.desiredNumberScheduled", 0)),
 		Dependencies: words.Pods("spec.template.spec"),
 	}
 }
@@ -131,7 +131,7 @@ func unitedDeployment() kinds.Rules {
 		Reflect: rules.ReflectTracked(append(counts, "conditions", "subsetReplicas", "currentRevision", "labelSelector")...),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.Tally("subsetReplicas"), rules.EveryCondition("SubsetFailure"),
 			rules.Same("currentRevision", "labelSelector"), rules.Observe),
-		Health:       words.All(words.Settled, words.NotTrue("SubsetFailure"), updatedSubsets, words.Enough("status.readyReplicas", "spec.replicas", 1)),
+		Health:       words.All(words.SpecObserved, words.NotTrue("SubsetFailure"), updatedSubsets, words.Enough("status.readyReplicas", "spec.replicas", 1)),
 		Dependencies: words.Pods("spec.template.*.spec.template.spec"),
 	}
 }
@@ -165,7 +165,7 @@ func sidecarSet() kinds.Rules {
 		Retains:   words.Standing(append([][]string{words.At("spec.updateStrategy.paused"), words.At("spec.injectionStrategy.paused")}, sidecarHashes...)...),
 		Reflect:   rules.ReflectTracked(append(counts, "latestRevision")...),
 		Aggregate: rules.Aggregate(rules.Sum(counts...), rules.Same("latestRevision"), rules.Observe),
-		Health: words.All(words.Settled, words.Enough("status.readyPods", "status.matchedPods", 0), words.OneOf(
+		Health: words.All(words.SpecObserved, words.Enough("status.readyPods", "status.matchedPods", 0), words.OneOf(
 			words.Word("spec.updateStrategy.type", "NotUpdate"), words.Asks("spec.updateStrategy.paused"), words.There("spec.updateStrategy.partition"),
 			words.Enough("status.updatedPods", "status.matchedPods", 0))),
 		// Pods of any namespace are meant unless it names one: only there it can

@@ -91,7 +91,7 @@ func replicaSet() kinds.Rules {
 }
 
 func replicaSetHealthy(obj kinds.Object) (bool, error) {
-	return rules.Settled(obj) &&
+	return rules.SpecObserved(obj) &&
 		rules.Number(obj.Object, "status", "availableReplicas") >= rules.Number(obj.Object, replicasPath...), nil
 }
 
@@ -154,6 +154,6 @@ func daemonSet() kinds.Rules {
 
 func daemonSetHealthy(obj kinds.Object) (bool, error) {
 	updated := rules.Number(obj.Object, "status", "updatedNumberScheduled")
-	return rules.Settled(obj) && updated >= rules.Number(obj.Object, "status", "desiredNumberScheduled") &&
+	return rules.SpecObserved(obj) && updated >= rules.Number(obj.Object, "status", "desiredNumberScheduled") &&
 		rules.Number(obj.Object, "status", "numberAvailable") >= updated, nil
 }

@@ -6,15 +6,15 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
-// Settled reports whether the object's controller has seen its latest spec.
-func Settled(obj kinds.Object) bool {
+// SpecObserved reports whether the object's controller has seen its latest spec.
+func SpecObserved(obj kinds.Object) bool {
 	return Number(obj.Object, "status", "observedGeneration") == obj.GetGeneration()
 }
 
 // unsettled reports whether the object's controller has seen an older spec only;
 // those that do not say what they have seen are settled.
 func unsettled(obj kinds.Object) bool {
-	return Value(obj.Object, "status", "observedGeneration") != nil && !Settled(obj)
+	return Value(obj.Object, "status", "observedGeneration") != nil && !SpecObserved(obj)
 }
 
 // Ready returns a rule by which an object is healthy once its condition of the
@@ -35,7 +35,7 @@ func Ready(conditionType string) func(kinds.Object) (bool, error) {
 func RolledOut(replicas ...string) func(kinds.Object) (bool, error) {
 	return func(obj kinds.Object) (bool, error) {
 		updated := Number(obj.Object, "status", "updatedReplicas")
-		return Settled(obj) && updated >= Number(obj.Object, replicas...) &&
+		return SpecObserved(obj) && updated >= Number(obj.Object, replicas...) &&
 			Number(obj.Object, "status", "availableReplicas") >= updated, nil
 	}
 }

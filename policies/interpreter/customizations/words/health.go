@@ -34,12 +34,12 @@ func OneOf(judges ...Health) Health {
 	}
 }
 
-// Settled asks that the controller has seen the latest spec.
-func Settled(obj kinds.Object) (bool, error) { return rules.Settled(obj), nil }
+// SpecObserved asks that the controller has seen the latest spec.
+func SpecObserved(obj kinds.Object) (bool, error) { return rules.SpecObserved(obj), nil }
 
 // Current asks for that of controllers that say what they have seen.
 func Current(obj kinds.Object) (bool, error) {
-	return rules.Value(obj.Object, "status", "observedGeneration") == nil || rules.Settled(obj), nil
+	return rules.Value(obj.Object, "status", "observedGeneration") == nil || rules.SpecObserved(obj), nil
 }
 
 // IsTrue asks for conditions that are true, whatever spec they are about.

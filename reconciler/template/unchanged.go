@@ -12,15 +12,15 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 )
 
-// Settled reports whether nothing is left to decide about a template: this loop,
+// PlacementUnchanged reports whether nothing is left to decide about a template: this loop,
 // looking at it now, would write on its binding b which version of it b stands
 // for, and nothing else. Its content may then reach the clusters at once, side
 // by side with that write. It comes to this by the very phases that decide what
 // is written.
 //
-// What cannot be told is not settled, and neither is what this loop has decided
+// What cannot be told does not count as unchanged, and neither is what this loop has decided
 // on a later version of b than the one given. Template may be changed.
-func (r *Reconciler) Settled(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool {
+func (r *Reconciler) PlacementUnchanged(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool {
 	latest, _ := r.written.Latest(client.ObjectKeyFromObject(b), b, true)
 	if latest.GetResourceVersion() != b.GetResourceVersion() {
 		return false

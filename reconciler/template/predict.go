@@ -13,11 +13,11 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 )
 
-// Foretell returns the claim that the loop would write on an object that is
+// Predict returns the claim that the loop would write on an object that is
 // about to be made, by the phase that decides it; false if it would write none,
 // or that cannot be told. It reads from the loop's caches, which must be
 // complete.
-func (r *Reconciler) Foretell(ctx context.Context, gvk schema.GroupVersionKind, obj metav1.Object) (propagation.Claim, bool) {
+func (r *Reconciler) Predict(ctx context.Context, gvk schema.GroupVersionKind, obj metav1.Object) (propagation.Claim, bool) {
 	if !propagation.PropagatesKind(gvk, r.opts.Skip) || saysClaimed(obj) {
 		return propagation.Claim{}, false
 	}
@@ -40,7 +40,7 @@ func (r *Reconciler) Carries(ctx context.Context, obj *unstructured.Unstructured
 	if _, claimed := propagation.Claimed(obj); claimed {
 		return !propagation.WaitsForChange(obj)
 	}
-	_, will := r.Foretell(ctx, obj.GroupVersionKind(), obj)
+	_, will := r.Predict(ctx, obj.GroupVersionKind(), obj)
 	return will
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
-// TestForetell makes the template of a scene anew.
-func TestForetell(t *testing.T) {
+// TestPredict makes the template of a scene anew.
+func TestPredict(t *testing.T) {
 	theirs := func(s *scene) *propagation.Claim { c := propagation.ClaimOf(s.p); return &c }
 	cases := map[string]struct {
 		edit func(s *scene, obj *metav1.ObjectMeta)
@@ -73,7 +73,7 @@ func TestForetell(t *testing.T) {
 				gvk = deployment
 			}
 			var got *propagation.Claim
-			if claim, ok := s.Foretell(t.Context(), gvk, obj); ok {
+			if claim, ok := s.Predict(t.Context(), gvk, obj); ok {
 				got = &claim
 			}
 			var want *propagation.Claim

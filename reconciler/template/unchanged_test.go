@@ -84,8 +84,8 @@ func (s *scene) label(key, value string) {
 	s.template.SetLabels(labels)
 }
 
-// TestSettled changes the image of a template, and one more thing.
-func TestSettled(t *testing.T) {
+// TestPlacementUnchanged changes the image of a template, and one more thing.
+func TestPlacementUnchanged(t *testing.T) {
 	cases := map[string]struct {
 		edit func(s *scene)
 		want bool
@@ -142,7 +142,7 @@ func TestSettled(t *testing.T) {
 			s.container()["image"] = "web:2"
 			tc.edit(s)
 			before := s.binding.DeepCopy()
-			if got := s.Settled(t.Context(), s.template, s.binding); got != tc.want {
+			if got := s.PlacementUnchanged(t.Context(), s.template, s.binding); got != tc.want {
 				t.Errorf("settled = %v, want %v", got, tc.want)
 			}
 			if !propagation.SameDecision(before, s.binding) {
