@@ -21,9 +21,9 @@ import (
 	"github.com/flotilla-io/flotilla/agent/credentials"
 	"github.com/flotilla-io/flotilla/agent/diskcache"
 	"github.com/flotilla-io/flotilla/agent/heartbeat"
+	"github.com/flotilla-io/flotilla/agent/hubconn"
 	"github.com/flotilla-io/flotilla/agent/kinds"
-	"github.com/flotilla-io/flotilla/agent/site"
-	"github.com/flotilla-io/flotilla/agent/uplink"
+	"github.com/flotilla-io/flotilla/agent/selfregistration"
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/command"
@@ -39,7 +39,7 @@ type agent struct {
 	log     logr.Logger
 	scheme  *runtime.Scheme
 	keeper  *credentials.Keeper
-	link    *uplink.Link
+	conn    *hubconn.Connection
 	cache   *diskcache.Cache
 	site    *setback.Site
 	seat    *tenure.Seat  // of the one agent that acts in the member
@@ -97,7 +97,7 @@ func (o *options) once(ctx context.Context, log logr.Logger) error {
 	if err := a.seated(ctx); err != nil {
 		return nil // ctx ended
 	}
-	a.offer = &offer{seat: a.seat, refused: func() bool { return errors.Is(a.link.Away(), uplink.ErrRefused) }}
+	a.offer = &offer{seat: a.seat, refused: func() bool { return errors.Is(a.conn.Away(), hubconn.ErrRefused) }}
 	if err := a.wire(ctx); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (a *agent) open(way *rest.Config) error {
 	a.keeper, err = credentials.New(way, credentials.Options{
 		Cluster: a.options.clusterName, Context: a.options.hub.context, Store: store,
 		Threshold: a.options.hub.threshold, Interval: a.options.hub.checking,
-		Skew: func() time.Duration { return a.link.Skew() }, Renewed: func() { a.link.Hint() },
+		Skew: func() time.Duration { return a.conn.Skew() }, Renewed: func() { a.conn.Hint() },
 	})
 	if err != nil {
 		return err
@@ -130,13 +130,13 @@ func (a *agent) open(way *rest.Config) error {
 		Dir: a.options.dataDir, Scheme: a.scheme, Log: a.log,
 		Back: func(kind schema.GroupVersionKind) <-chan struct{} {
 			if kind.Group == workv1alpha1.GroupName {
-				return a.link.Whole()
+				return a.conn.Whole()
 			}
-			return a.link.Back()
+			return a.conn.Back()
 		},
-		Anew: func() int { return a.link.Holds() },
+		Anew: func() int { return a.conn.Holds() },
 		Trust: func(ctx context.Context) error {
-			err := a.site.Trust(ctx, a.link.Identity())
+			err := a.site.Trust(ctx, a.conn.Identity())
 			if errors.Is(err, setback.ErrOlder) {
 				a.seat.Yield() // it writes nothing without the hub, and another agent may know more
 			}
@@ -150,15 +150,15 @@ func (a *agent) open(way *rest.Config) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("%w: remove %s to start anew, once the hub is there", err, a.options.dataDir), a.cache.Close())
 	}
-	a.link = uplink.New(uplink.Options{
+	a.conn = hubconn.New(hubconn.Options{
 		Server: a.hub.Host, Probe: probe, Known: known, Learned: a.cache.Learn, LongestPause: a.options.hub.pause,
 		Meet: func(ctx context.Context, system *metav1.PartialObjectMetadata) error { return a.site.Meet(ctx, system) },
 		Holds: func(req *http.Request) bool {
 			return strings.Contains(req.URL.Path, "/apis/"+workv1alpha1.GroupName+"/")
 		},
 	})
-	a.link.OnChange(a.changed)
-	a.hub.Wrap(a.link.Wrap)
+	a.conn.OnChange(a.changed)
+	a.hub.Wrap(a.conn.Wrap)
 	return a.compare(first)
 }
 
@@ -178,7 +178,7 @@ func (a *agent) compare(first *rest.Config) error {
 	}
 	a.site = setback.NewSite(setback.SiteOptions{Cluster: a.options.clusterName, Hub: early, Asks: asks, Member: member, Opened: setback.Opened(first), Folder: a.cache})
 	a.site.OnChange(func() {
-		a.link.Hint()
+		a.conn.Hint()
 		select {
 		case a.soon <- struct{}{}:
 		default:
@@ -219,9 +219,9 @@ const mostSkew = 5 * time.Minute
 // changed tells once that the hub is there, and once that it is not.
 func (a *agent) changed(away error) {
 	switch {
-	case errors.Is(away, uplink.ErrOtherHub):
+	case errors.Is(away, hubconn.ErrOtherHub):
 		a.log.Error(away, "nothing is taken from this hub: if it is the right one, stop the agent, remove its --data-dir and start it again")
-	case errors.Is(away, uplink.ErrRefused):
+	case errors.Is(away, hubconn.ErrRefused):
 		a.keeper.Check()
 		a.log.Error(away, "going on without the hub: it may be starting; if it stays so and the certificate cannot be renewed, register the cluster anew, by the line that flotilla token create prints")
 	case errors.Is(away, hub.ErrHeld):
@@ -229,7 +229,7 @@ func (a *agent) changed(away error) {
 	case away != nil:
 		a.log.Info("Going on without the hub", "reason", away.Error())
 	default:
-		if skew := a.link.Skew(); skew.Abs() > mostSkew {
+		if skew := a.conn.Skew(); skew.Abs() > mostSkew {
 			a.log.Info("The clocks differ: set this machine's, certificates and heartbeats depend on it", "hub is ahead by", skew.String())
 		}
 		a.log.Info("The hub is there")
@@ -255,7 +255,7 @@ func (a *agent) start(ctx context.Context) error {
 	parts.Go(func() { a.keep(ctx, cancel) })
 	parts.Go(func() { a.offer.run(ctx) })
 	parts.Go(func() { a.cache.Run(ctx) })
-	parts.Go(func() { a.link.Run(ctx) })
+	parts.Go(func() { a.conn.Run(ctx) })
 	parts.Go(func() { a.keeper.Run(ctx) })
 	parts.Go(func() {
 		if err := a.register(ctx, direct); err != nil && ctx.Err() == nil {
@@ -264,7 +264,7 @@ func (a *agent) start(ctx context.Context) error {
 	})
 	parts.Go(func() {
 		heartbeat.New(direct, heartbeat.Options{
-			Cluster: a.options.clusterName, Own: a.own, Back: a.link.Back, Note: a.note, Answers: a.answers, Soon: a.soon,
+			Cluster: a.options.clusterName, Own: a.own, Back: a.conn.Back, Note: a.note, Answers: a.answers, Soon: a.soon,
 			Duration: a.options.lease.duration, Fraction: a.options.lease.fraction,
 		}).Run(ctx)
 	})
@@ -319,7 +319,7 @@ func (a *agent) register(ctx context.Context, direct client.Client) error {
 	if err != nil {
 		return fmt.Errorf("set up the connection to the member: %w", err)
 	}
-	entry := site.New(site.Options{
+	entry := selfregistration.New(selfregistration.Options{
 		Name: a.options.clusterName, Hub: direct, Member: member, Namespace: a.options.member.namespace,
 		Endpoint: a.endpoint(), Proxy: a.options.member.proxy, Insecure: a.member.Insecure, Report: a.options.member.report,
 		Provider: a.options.member.provider, Region: a.options.member.region, Zones: a.options.member.zones,
@@ -327,11 +327,11 @@ func (a *agent) register(ctx context.Context, direct client.Client) error {
 	})
 	last := ""
 	for pause := firstAttempt; ; pause = min(2*pause, lastAttempt) {
-		if err := a.link.Await(ctx); err != nil {
+		if err := a.conn.Await(ctx); err != nil {
 			return err
 		}
 		err := entry.Register(ctx)
-		if err == nil || errors.Is(err, site.ErrRefused) {
+		if err == nil || errors.Is(err, selfregistration.ErrRefused) {
 			return err
 		}
 		if text := err.Error(); text != last && !errors.Is(err, hub.ErrAway) && ctx.Err() == nil {
@@ -360,7 +360,7 @@ func (a *agent) endpoint() string {
 // readyz reports whether the loops have what they work with.
 func (a *agent) readyz(*http.Request) error {
 	if !a.awake.Load() {
-		if away := a.link.Away(); away != nil {
+		if away := a.conn.Away(); away != nil {
 			return fmt.Errorf("nothing is known of this cluster yet, and the hub is away: %w", away)
 		}
 		return errors.New("what the hub says is being read")

@@ -103,7 +103,7 @@ func (a *agent) wire(ctx context.Context) error {
 		return err
 	}
 	knowledge.OnChange(func(_ context.Context, affects func(schema.GroupVersionKind) bool) { registry.Reinterpret(affects) })
-	events := &recorder{next: mgr.GetEventRecorderFor("flotilla-agent"), namespace: workv1alpha2.ExecutionNamespace(name), away: a.link.Away} //nolint:staticcheck // Karmada's clients read core/v1 Events
+	events := &recorder{next: mgr.GetEventRecorderFor("flotilla-agent"), namespace: workv1alpha2.ExecutionNamespace(name), away: a.conn.Away} //nolint:staticcheck // Karmada's clients read core/v1 Events
 
 	proof, err := seal.Load(a.options.dataDir)
 	if err != nil {
@@ -184,12 +184,12 @@ func (a *agent) heed(ctx context.Context) error {
 		if !ok {
 			return
 		}
-		says, held := meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionHeld), a.link.Held() != nil
+		says, held := meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionHeld), a.conn.Held() != nil
 		switch {
 		case says && !held:
-			a.link.Suspect()
+			a.conn.Suspect()
 		case held && !says:
-			a.link.Hint()
+			a.conn.Hint()
 		}
 	}
 	if _, err := clusters.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: look, UpdateFunc: func(_, obj any) { look(obj) }}); err != nil {
@@ -203,7 +203,7 @@ func (a *agent) count() {
 	up := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "flotilla_agent_hub_up", Help: "Whether the agent's hub is there: 1, or 0 while it goes on without",
 	}, func() float64 {
-		if a.link.Away() == nil {
+		if a.conn.Away() == nil {
 			return 1
 		}
 		return 0
@@ -223,7 +223,7 @@ func (a *agent) target(_ context.Context, c *clusterv1alpha1.Cluster) (members.T
 
 // holder says which hub has the member: the one that the agent knows.
 func (a *agent) holder(name string) claims.Holder {
-	return claims.Holder{Hub: a.link.Identity(), Cluster: name, Address: a.hub.Host, Mode: claims.Pull, Alone: a.link.Away() != nil}
+	return claims.Holder{Hub: a.conn.Identity(), Cluster: name, Address: a.hub.Host, Mode: claims.Pull, Alone: a.conn.Away() != nil}
 }
 
 // recorder emits Events where an agent may: in its cluster's namespace on the hub,

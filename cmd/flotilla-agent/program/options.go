@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/flotilla-io/flotilla/agent/site"
+	"github.com/flotilla-io/flotilla/agent/selfregistration"
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/command"
@@ -73,8 +73,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.member.context, "context", "", "context of --kubeconfig; empty is its current one")
 	flags.StringVar(&o.dataDir, "data-dir", "", "folder that keeps what the hub said, for times without it; default is one in the user's cache, named after the cluster")
 	flags.StringVar(&o.member.namespace, "cluster-namespace", workv1alpha2.NamespaceKarmadaCluster, "namespace in the member for the accounts that are reported")
-	flags.StringSliceVar(&o.member.report, "report-secrets", []string{site.KubeCredentials, site.KubeImpersonator},
-		"which credentials of the member the hub gets: "+site.KubeCredentials+", "+site.KubeImpersonator+", or "+site.None)
+	flags.StringSliceVar(&o.member.report, "report-secrets", []string{selfregistration.KubeCredentials, selfregistration.KubeImpersonator},
+		"which credentials of the member the hub gets: "+selfregistration.KubeCredentials+", "+selfregistration.KubeImpersonator+", or "+selfregistration.None)
 	flags.StringVar(&o.member.endpoint, "cluster-api-endpoint", "", "URL at which the hub reaches the member's API; default is the one in --kubeconfig, or none")
 	flags.StringVar(&o.member.proxy, "proxy-server-address", "", "URL of a proxy between the hub and the member")
 	flags.StringVar(&o.member.provider, "cluster-provider", "", "who provides the cluster; counts if its token says the same, or once an administrator of the hub has approved it")
@@ -137,7 +137,7 @@ func (o *options) validate() error {
 		return command.Usage(fmt.Errorf("--cluster-name %q is not a name for a cluster: %s", o.clusterName,
 			strings.Join(append(problems, fmt.Sprintf("at most %d characters are allowed", clusterv1alpha1.ClusterNameMaxLength)), "; ")))
 	}
-	if err := site.Check(o.member.report); err != nil {
+	if err := selfregistration.Check(o.member.report); err != nil {
 		return command.Usage(fmt.Errorf("--report-secrets: %w", err))
 	}
 	for flag, address := range map[string]string{"--cluster-api-endpoint": o.member.endpoint, "--proxy-server-address": o.member.proxy} {

@@ -1,4 +1,4 @@
-package uplink
+package hubconn
 
 import (
 	"context"
@@ -26,60 +26,60 @@ const mostIdentity = 1 << 20
 
 // look asks the hub who it is. Nil says that it is there, the one it was, and to be
 // listened to.
-func (l *Link) look(ctx context.Context) error {
-	system, err := l.ask(ctx)
+func (c *Connection) look(ctx context.Context) error {
+	system, err := c.ask(ctx)
 	if err != nil {
 		return err
 	}
-	if err := l.recognise(string(system.UID)); err != nil {
+	if err := c.recognise(string(system.UID)); err != nil {
 		return err
 	}
-	if system.UID == "" || l.options.Meet == nil {
+	if system.UID == "" || c.options.Meet == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.options.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
-	return l.options.Meet(ctx, system)
+	return c.options.Meet(ctx, system)
 }
 
 // recognise compares the identity of a hub, empty for none, with that of the one that
 // was there before.
-func (l *Link) recognise(identity string) error {
-	l.mu.Lock()
-	known := l.known
-	l.mu.Unlock()
+func (c *Connection) recognise(identity string) error {
+	c.mu.Lock()
+	known := c.known
+	c.mu.Unlock()
 	switch {
 	case known == identity || identity == "" && known == "":
 		return nil
 	case known != "":
-		return fmt.Errorf("%w at %s: its kube-system namespace has the UID %s, and it was %s before", ErrOtherHub, l.options.Server, identity, known)
+		return fmt.Errorf("%w at %s: its kube-system namespace has the UID %s, and it was %s before", ErrOtherHub, c.options.Server, identity, known)
 	}
-	if err := l.options.Learned(identity); err != nil {
+	if err := c.options.Learned(identity); err != nil {
 		return fmt.Errorf("keep the identity of the hub: %w", err)
 	}
-	l.mu.Lock()
-	l.known = identity
-	l.mu.Unlock()
+	c.mu.Lock()
+	c.known = identity
+	c.mu.Unlock()
 	return nil
 }
 
 // ask returns the hub's namespace kube-system, whose UID is its identity; an empty one
 // if it never told.
-func (l *Link) ask(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.options.Timeout)
+func (c *Connection) ask(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
-	url := strings.TrimSuffix(l.options.Server, "/") + "/api/v1/namespaces/" + metav1.NamespaceSystem
+	url := strings.TrimSuffix(c.options.Server, "/") + "/api/v1/namespaces/" + metav1.NamespaceSystem
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, fmt.Errorf("the address of the hub is no URL: %w", err)
 	}
 	req.Header.Set("Accept", "application/json")
-	answer, err := l.options.Probe.RoundTrip(req)
+	answer, err := c.options.Probe.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
 	defer answer.Body.Close()
-	l.compareClocks(answer)
+	c.compareClocks(answer)
 	body, err := io.ReadAll(io.LimitReader(answer.Body, mostIdentity))
 	if err != nil {
 		return nil, fmt.Errorf("read who the hub is: %w", err)
@@ -89,7 +89,7 @@ func (l *Link) ask(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 	case http.StatusUnauthorized:
 		return nil, ErrRefused
 	case http.StatusForbidden:
-		if l.Identity() == "" {
+		if c.Identity() == "" {
 			return &metav1.PartialObjectMetadata{}, nil // one that shows its identity to nobody
 		}
 		return nil, fmt.Errorf("%w: it does not say who it is any more", ErrRefused)
@@ -104,13 +104,13 @@ func (l *Link) ask(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
 }
 
 // compareClocks keeps how far the hub's clock is ahead.
-func (l *Link) compareClocks(answer *http.Response) {
+func (c *Connection) compareClocks(answer *http.Response) {
 	theirs, err := http.ParseTime(answer.Header.Get("Date"))
 	if err != nil {
 		return
 	}
-	skew := theirs.Sub(l.options.Clock.Now())
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.skew = skew.Round(time.Second)
+	skew := theirs.Sub(c.options.Clock.Now())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.skew = skew.Round(time.Second)
 }

@@ -1,4 +1,4 @@
-package uplink
+package hubconn
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/hub"
 )
 
-// ear knows whether a hub that is there is listened to, see Options.Meet.
-type ear struct {
+// listener knows whether a hub that is there is listened to, see Options.Meet.
+type listener struct {
 	mu    sync.Mutex
 	open  bool          // the hub is there, and listened to
 	held  error         // why it is there, and not listened to; nil otherwise
@@ -19,20 +19,20 @@ type ear struct {
 	under map[*context.CancelFunc]bool // requests that end when the hub is held
 }
 
-func newEar() *ear {
-	return &ear{whole: make(chan struct{}), under: map[*context.CancelFunc]bool{}}
+func newListener() *listener {
+	return &listener{whole: make(chan struct{}), under: map[*context.CancelFunc]bool{}}
 }
 
 // Held is why some requests are refused although the hub is there: it matches
 // hub.ErrHeld; nil if none are.
-func (e *ear) Held() error {
+func (e *listener) Held() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.held
 }
 
 // Whole is closed while the hub is there and no request is refused.
-func (e *ear) Whole() <-chan struct{} {
+func (e *listener) Whole() <-chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.whole
@@ -40,14 +40,14 @@ func (e *ear) Whole() <-chan struct{} {
 
 // Holds counts how often the hub was found not to be listened to: its versions are no
 // longer those that they were before.
-func (e *ear) Holds() int {
+func (e *listener) Holds() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.holds
 }
 
 // hear keeps what a look found: nil, that the hub is away, or that it is held.
-func (e *ear) hear(state error) {
+func (e *listener) hear(state error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	was, wasOpen := e.held, e.open
@@ -71,7 +71,7 @@ func (e *ear) hear(state error) {
 
 // pass returns a context for a request that ends when the hub is held, and what is
 // called at its end; it errs if the request is not to be sent.
-func (e *ear) pass(ctx context.Context) (_ context.Context, leave func(), err error) {
+func (e *listener) pass(ctx context.Context) (_ context.Context, leave func(), err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.held != nil {

@@ -1,4 +1,4 @@
-package uplink
+package hubconn
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // transport sends requests while the hub is there.
 type transport struct {
-	link *Link
+	conn *Connection
 	next http.RoundTripper
 }
 
@@ -25,10 +25,10 @@ func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 // wait for what it finds.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	select {
-	case <-t.link.asked:
+	case <-t.conn.asked:
 	case <-req.Context().Done():
 	}
-	if away := t.link.Away(); away != nil {
+	if away := t.conn.Away(); away != nil {
 		if req.Body != nil {
 			_ = req.Body.Close()
 		}
@@ -37,10 +37,10 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, &awayError{why: away}
 	}
-	if !t.link.options.picked(req) {
+	if !t.conn.options.picked(req) {
 		return t.send(req)
 	}
-	ctx, leave, held := t.link.pass(req.Context())
+	ctx, leave, held := t.conn.pass(req.Context())
 	if held != nil {
 		if req.Body != nil {
 			_ = req.Body.Close()
@@ -60,7 +60,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 func (t *transport) send(req *http.Request) (*http.Response, error) {
 	asked := req.Context()
 	if req.URL.Query().Get("watch") == "" {
-		ctx, cancel := context.WithTimeout(asked, t.link.options.Timeout)
+		ctx, cancel := context.WithTimeout(asked, t.conn.options.Timeout)
 		answer, err := t.next.RoundTrip(req.WithContext(ctx))
 		if err != nil {
 			cancel()
@@ -81,7 +81,7 @@ func (t *transport) judge(asked context.Context, err error) error {
 	if asked.Err() != nil {
 		return err
 	}
-	t.link.lost(err)
+	t.conn.lost(err)
 	return &awayError{why: err}
 }
 
@@ -98,7 +98,7 @@ func (t *transport) weigh(answer *http.Response) (*http.Response, error) {
 		return answer, nil
 	}
 	_ = answer.Body.Close()
-	t.link.lost(why)
+	t.conn.lost(why)
 	return nil, &awayError{why: why}
 }
 

@@ -1,4 +1,4 @@
-package uplink_test
+package hubconn_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/flotilla-io/flotilla/agent/uplink"
+	"github.com/flotilla-io/flotilla/agent/hubconn"
 	"github.com/flotilla-io/flotilla/internal/hub"
 )
 
@@ -69,22 +69,22 @@ func says(code int) func(*http.Request) (*http.Response, error) {
 	return func(*http.Request) (*http.Response, error) { return answer(code, "{}"), nil }
 }
 
-// bench is a link under test with both of its wires.
+// bench is a connection under test with both of its wires.
 type bench struct {
-	*uplink.Link
+	*hubconn.Connection
 	probe, use wire
 	through    http.RoundTripper
 	mu         sync.Mutex
 	told       []string
 }
 
-func start(t *testing.T, o uplink.Options, probe func(*http.Request) (*http.Response, error)) *bench {
+func start(t *testing.T, o hubconn.Options, probe func(*http.Request) (*http.Response, error)) *bench {
 	t.Helper()
 	b := &bench{}
 	b.probe.set(probe)
 	b.use.set(says(http.StatusOK))
 	o.Server, o.Probe = "https://hub", &b.probe
-	b.Link = uplink.New(o)
+	b.Connection = hubconn.New(o)
 	b.through = b.Wrap(&b.use)
 	b.OnChange(func(away error) {
 		b.mu.Lock()
@@ -136,7 +136,7 @@ func pass(d time.Duration) { <-time.After(d) }
 
 func TestHowOftenAHubThatIsAwayIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := start(t, uplink.Options{}, cut)
+		b := start(t, hubconn.Options{}, cut)
 		const hours = 24 * 7
 		for range hours * 60 {
 			for range 20 {
@@ -192,7 +192,7 @@ func TestWhatTurnsAHubAway(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := start(t, uplink.Options{Known: c.known}, c.probe)
+				b := start(t, hubconn.Options{Known: c.known}, c.probe)
 				b.use.set(c.use)
 				err := b.ask(t.Context(), "")
 				if reached := err == nil; reached != c.reaches || !reached && !errors.Is(err, hub.ErrAway) {
@@ -206,7 +206,7 @@ func TestWhatTurnsAHubAway(t *testing.T) {
 
 func TestAHubThatComesAndGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := start(t, uplink.Options{}, is("a"))
+		b := start(t, hubconn.Options{}, is("a"))
 		b.use.set(says(http.StatusServiceUnavailable))
 		for range 3600 {
 			_ = b.ask(t.Context(), "")
@@ -220,7 +220,7 @@ func TestAHubThatComesAndGoes(t *testing.T) {
 
 func TestAHintIsFollowedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := start(t, uplink.Options{}, says(http.StatusUnauthorized))
+		b := start(t, hubconn.Options{}, says(http.StatusUnauthorized))
 		pass(10 * time.Minute)
 		b.probe.set(is("a"))
 		b.Hint()
@@ -233,7 +233,7 @@ func TestAHintIsFollowedAtOnce(t *testing.T) {
 
 func TestAnIdentityThatCannotBeKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := start(t, uplink.Options{Learned: func(string) error { return errors.New("the disk is full") }}, is("a"))
+		b := start(t, hubconn.Options{Learned: func(string) error { return errors.New("the disk is full") }}, is("a"))
 		if err := b.ask(t.Context(), ""); !errors.Is(err, hub.ErrAway) {
 			t.Errorf("a request to a hub that could not be told from another: %v", err)
 		}
@@ -246,7 +246,7 @@ func TestAnIdentityThatCannotBeKept(t *testing.T) {
 func TestAHubThatSaysLaterWhoItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		learned := ""
-		b := start(t, uplink.Options{Learned: func(identity string) error {
+		b := start(t, hubconn.Options{Learned: func(identity string) error {
 			learned = identity
 			return nil
 		}}, says(http.StatusForbidden))
@@ -288,7 +288,7 @@ func TestHowLongAnAnswerMayTake(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := start(t, uplink.Options{}, is("a"))
+				b := start(t, hubconn.Options{}, is("a"))
 				b.use.set(never)
 				ctx, cancel := t.Context(), context.CancelFunc(func() {})
 				if c.after > 0 {
@@ -311,7 +311,7 @@ func TestRequestsBeforeTheFirstLookWait(t *testing.T) {
 			pass(3 * time.Second)
 			return is("a")(req)
 		}
-		b := start(t, uplink.Options{}, slow)
+		b := start(t, hubconn.Options{}, slow)
 		since := time.Now()
 		if err := b.ask(t.Context(), ""); err != nil || time.Since(since) != 3*time.Second {
 			t.Errorf("ended after %s with %v", time.Since(since), err)
@@ -326,7 +326,7 @@ func TestAHubThatIsNotListenedTo(t *testing.T) {
 		var mu sync.Mutex
 		var held error
 		looks := 0
-		b := start(t, uplink.Options{
+		b := start(t, hubconn.Options{
 			Meet: func(_ context.Context, system *metav1.PartialObjectMetadata) error {
 				mu.Lock()
 				defer mu.Unlock()

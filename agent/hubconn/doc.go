@@ -1,4 +1,4 @@
-// Package uplink is the way to a hub that is not always there.
+// Package hubconn is the way to a hub that is not always there.
 //
 // In go a transport and the identity of the hub that was there before; out come a
 // transport that refuses at once while the hub is out of reach, one request every
@@ -10,4 +10,4 @@
 // nothing written to it. From one that was set back to an older backup a part is not
 // read: requests for that end as if it were away. The package never decides what is
 // done with answers.
-package uplink
+package hubconn

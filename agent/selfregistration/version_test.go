@@ -1,10 +1,10 @@
-package site_test
+package selfregistration_test
 
 import (
 	"errors"
 	"testing"
 
-	"github.com/flotilla-io/flotilla/agent/site"
+	"github.com/flotilla-io/flotilla/agent/selfregistration"
 )
 
 func TestWhichVersionsFit(t *testing.T) {
@@ -26,8 +26,8 @@ func TestWhichVersionsFit(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := site.Fits(c.agent, c.hub)
-			if (err == nil) != c.fits || err != nil && !errors.Is(err, site.ErrRefused) {
+			err := selfregistration.Fits(c.agent, c.hub)
+			if (err == nil) != c.fits || err != nil && !errors.Is(err, selfregistration.ErrRefused) {
 				t.Errorf("agent %s, hub %s: %v", c.agent, c.hub, err)
 			}
 		})

@@ -1,4 +1,4 @@
-package site
+package selfregistration
 
 import (
 	"context"
@@ -16,16 +16,16 @@ import (
 
 // fits refuses a hub of a version that was not made for this program. One that
 // says nothing fits.
-func (s *Site) fits(ctx context.Context) error {
+func (r *Registration) fits(ctx context.Context) error {
 	info := &corev1.ConfigMap{}
-	err := s.options.Hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaSystem, Name: clusterv1alpha1.HubInfoName}, info)
+	err := r.options.Hub.Get(ctx, client.ObjectKey{Namespace: workv1alpha2.NamespaceKarmadaSystem, Name: clusterv1alpha1.HubInfoName}, info)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read the version of the hub: %w", err)
 	}
-	return Fits(s.options.Version, info.Data[clusterv1alpha1.HubInfoVersionKey])
+	return Fits(r.options.Version, info.Data[clusterv1alpha1.HubInfoVersionKey])
 }
 
 // mostAhead is by how many minor versions a hub may be ahead of its agents.

@@ -1,4 +1,4 @@
-package site
+package selfregistration
 
 import (
 	"context"
@@ -58,15 +58,15 @@ type Options struct {
 	Version string
 }
 
-// Site is one cluster's entry. Use New.
-type Site struct{ options Options }
+// Registration is one cluster's entry. Use New.
+type Registration struct{ options Options }
 
 // New returns a site that is not registered yet.
-func New(o Options) *Site {
+func New(o Options) *Registration {
 	if o.Namespace == "" {
 		o.Namespace = workv1alpha2.NamespaceKarmadaCluster
 	}
-	return &Site{options: o}
+	return &Registration{options: o}
 }
 
 // Check refuses what can be seen to be wrong before anybody is asked.
@@ -82,37 +82,37 @@ func Check(report []string) error {
 	return nil
 }
 
-func (s *Site) reports(what string) bool { return slices.Contains(s.options.Report, what) }
+func (r *Registration) reports(what string) bool { return slices.Contains(r.options.Report, what) }
 
 // Register makes the entry on the hub what it should be. It may be run again.
 // Errors: ErrRefused, or what either side answered.
-func (s *Site) Register(ctx context.Context) error {
-	if err := s.fits(ctx); err != nil {
+func (r *Registration) Register(ctx context.Context) error {
+	if err := r.fits(ctx); err != nil {
 		return err
 	}
-	id, err := s.identity(ctx)
+	id, err := r.identity(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.unique(ctx, id); err != nil {
+	if err := r.unique(ctx, id); err != nil {
 		return err
 	}
-	cluster, err := s.cluster(ctx, id)
+	cluster, err := r.cluster(ctx, id)
 	if err != nil {
 		return err
 	}
-	if err := s.pull(ctx); err != nil {
+	if err := r.pull(ctx); err != nil {
 		return err
 	}
-	if !s.reports(KubeCredentials) && !s.reports(KubeImpersonator) {
+	if !r.reports(KubeCredentials) && !r.reports(KubeImpersonator) {
 		return nil
 	}
-	return s.handOut(ctx, cluster)
+	return r.handOut(ctx, cluster)
 }
 
-func (s *Site) identity(ctx context.Context) (string, error) {
+func (r *Registration) identity(ctx context.Context) (string, error) {
 	system := &corev1.Namespace{}
-	if err := s.options.Member.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
+	if err := r.options.Member.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
 		return "", fmt.Errorf("read the identity of the member: %w", err)
 	}
 	return string(system.UID), nil
@@ -120,9 +120,9 @@ func (s *Site) identity(ctx context.Context) (string, error) {
 
 // unique refuses a cluster that the hub has under another name. A hub that does
 // not show its clusters to agents looks at that itself.
-func (s *Site) unique(ctx context.Context, id string) error {
+func (r *Registration) unique(ctx context.Context, id string) error {
 	var clusters clusterv1alpha1.ClusterList
-	err := s.options.Hub.List(ctx, &clusters)
+	err := r.options.Hub.List(ctx, &clusters)
 	switch {
 	case apierrors.IsForbidden(err):
 		return nil
@@ -130,7 +130,7 @@ func (s *Site) unique(ctx context.Context, id string) error {
 		return fmt.Errorf("list the clusters of the hub: %w", err)
 	}
 	for i := range clusters.Items {
-		if c := &clusters.Items[i]; c.Name != s.options.Name && c.Spec.ID == id {
+		if c := &clusters.Items[i]; c.Name != r.options.Name && c.Spec.ID == id {
 			return fmt.Errorf("%w: it is registered as %s: %s that first, or use that name", ErrRefused, c.Name, identity.Leaving(c.Spec.SyncMode))
 		}
 	}
@@ -138,21 +138,21 @@ func (s *Site) unique(ctx context.Context, id string) error {
 }
 
 // cluster makes the Cluster, or brings the one that is there up to date.
-func (s *Site) cluster(ctx context.Context, id string) (*clusterv1alpha1.Cluster, error) {
+func (r *Registration) cluster(ctx context.Context, id string) (*clusterv1alpha1.Cluster, error) {
 	current := &clusterv1alpha1.Cluster{}
-	err := s.options.Hub.Get(ctx, client.ObjectKey{Name: s.options.Name}, current)
+	err := r.options.Hub.Get(ctx, client.ObjectKey{Name: r.options.Name}, current)
 	if apierrors.IsNotFound(err) {
-		return s.create(ctx, id)
+		return r.create(ctx, id)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read cluster %s: %w", s.options.Name, err)
+		return nil, fmt.Errorf("read cluster %s: %w", r.options.Name, err)
 	}
 	switch {
 	case current.Spec.SyncMode != clusterv1alpha1.Pull:
-		return nil, fmt.Errorf("%w: %s is in push mode on the hub: unjoin it first, or choose another name", ErrRefused, s.options.Name)
+		return nil, fmt.Errorf("%w: %s is in push mode on the hub: unjoin it first, or choose another name", ErrRefused, r.options.Name)
 	case current.Spec.ID != "" && current.Spec.ID != id:
 		return nil, fmt.Errorf("%w: the name %s is that of another cluster, with the id %s, and this one has %s: choose another name, or unregister that one first",
-			ErrRefused, s.options.Name, current.Spec.ID, id)
+			ErrRefused, r.options.Name, current.Spec.ID, id)
 	case !current.DeletionTimestamp.IsZero():
 		return current, nil
 	}
@@ -160,43 +160,43 @@ func (s *Site) cluster(ctx context.Context, id string) (*clusterv1alpha1.Cluster
 	if updated.Spec.ID == "" {
 		updated.Spec.ID = id
 	}
-	s.fill(updated)
+	r.fill(updated)
 	if equality.Semantic.DeepEqual(current.Spec, updated.Spec) && maps.Equal(current.Annotations, updated.Annotations) {
 		return current, nil
 	}
-	if err := s.options.Hub.Patch(ctx, updated, client.MergeFromWithOptions(current, client.MergeFromWithOptimisticLock{})); err != nil {
-		return nil, s.explain("update cluster "+s.options.Name, err)
+	if err := r.options.Hub.Patch(ctx, updated, client.MergeFromWithOptions(current, client.MergeFromWithOptimisticLock{})); err != nil {
+		return nil, r.explain("update cluster "+r.options.Name, err)
 	}
-	log.FromContext(ctx).Info("Updated the cluster on the hub", "cluster", s.options.Name)
-	s.tell(ctx, updated)
+	log.FromContext(ctx).Info("Updated the cluster on the hub", "cluster", r.options.Name)
+	r.tell(ctx, updated)
 	return updated, nil
 }
 
-func (s *Site) create(ctx context.Context, id string) (*clusterv1alpha1.Cluster, error) {
-	if err := s.free(ctx); err != nil {
+func (r *Registration) create(ctx context.Context, id string) (*clusterv1alpha1.Cluster, error) {
+	if err := r.free(ctx); err != nil {
 		return nil, err
 	}
 	cluster := &clusterv1alpha1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Name: s.options.Name},
+		ObjectMeta: metav1.ObjectMeta{Name: r.options.Name},
 		Spec:       clusterv1alpha1.ClusterSpec{ID: id, SyncMode: clusterv1alpha1.Pull},
 	}
-	s.fill(cluster)
-	if err := s.options.Hub.Create(ctx, cluster); err != nil {
-		return nil, s.explain("register cluster "+s.options.Name, err)
+	r.fill(cluster)
+	if err := r.options.Hub.Create(ctx, cluster); err != nil {
+		return nil, r.explain("register cluster "+r.options.Name, err)
 	}
-	log.FromContext(ctx).Info("Registered the cluster on the hub", "cluster", s.options.Name, "id", id)
-	s.tell(ctx, cluster)
+	log.FromContext(ctx).Info("Registered the cluster on the hub", "cluster", r.options.Name, "id", id)
+	r.tell(ctx, cluster)
 	return cluster, nil
 }
 
 // free refuses a cluster that another hub has. One that is registered already and
 // lost its member to another hub says so in its conditions.
-func (s *Site) free(ctx context.Context) error {
-	hub, err := join.HubIdentity(ctx, s.options.Hub)
+func (r *Registration) free(ctx context.Context) error {
+	hub, err := join.HubIdentity(ctx, r.options.Hub)
 	if err != nil {
 		return err
 	}
-	err = join.Unclaimed(ctx, join.ClaimOptions{Member: s.options.Member, Hub: hub, Cluster: s.options.Name})
+	err = join.Unclaimed(ctx, join.ClaimOptions{Member: r.options.Member, Hub: hub, Cluster: r.options.Name})
 	switch {
 	case errors.Is(err, join.ErrClaimed):
 		return fmt.Errorf("%w: %w (--take-over is a flag of flotilla register)", ErrRefused, err)
@@ -208,12 +208,12 @@ func (s *Site) free(ctx context.Context) error {
 
 // pull has the claim of a member that its hub had in push mode before say that it is in
 // pull mode now, as the hub says.
-func (s *Site) pull(ctx context.Context) error {
-	hub, err := join.HubIdentity(ctx, s.options.Hub)
+func (r *Registration) pull(ctx context.Context) error {
+	hub, err := join.HubIdentity(ctx, r.options.Hub)
 	if err != nil || hub == "" {
 		return err
 	}
-	err = join.Claim(ctx, join.ClaimOptions{Member: s.options.Member, Hub: hub, Cluster: s.options.Name, Mode: claims.Pull})
+	err = join.Claim(ctx, join.ClaimOptions{Member: r.options.Member, Hub: hub, Cluster: r.options.Name, Mode: claims.Pull})
 	if errors.Is(err, join.ErrClaimed) {
 		return nil // that is told where the member is looked at
 	}
@@ -221,7 +221,7 @@ func (s *Site) pull(ctx context.Context) error {
 }
 
 // tell says what the hub has noted of the site, and does not go by.
-func (s *Site) tell(ctx context.Context, cluster *clusterv1alpha1.Cluster) {
+func (r *Registration) tell(ctx context.Context, cluster *clusterv1alpha1.Cluster) {
 	asked, err := identity.ParseProperties(cluster.Annotations[identity.RequestedAnnotation])
 	if err == nil && !asked.IsZero() {
 		log.FromContext(ctx).Info("The hub does not go by what this agent says of its cluster: an administrator of the hub has to approve it",
@@ -230,11 +230,11 @@ func (s *Site) tell(ctx context.Context, cluster *clusterv1alpha1.Cluster) {
 }
 
 // fill writes what the site says of itself.
-func (s *Site) fill(cluster *clusterv1alpha1.Cluster) {
-	o, spec := s.options, &cluster.Spec
-	// The Secret's namespace is the hub's to say, the account's the member's.
+func (r *Registration) fill(cluster *clusterv1alpha1.Cluster) {
+	o, spec := r.options, &cluster.Spec
+	// The Secret's namespace is the hub's to say, the account's the member'r.
 	delete(cluster.Annotations, clusterv1alpha1.AccountsNamespaceAnnotation)
-	if s.reports(KubeImpersonator) && o.Namespace != workv1alpha2.NamespaceKarmadaCluster {
+	if r.reports(KubeImpersonator) && o.Namespace != workv1alpha2.NamespaceKarmadaCluster {
 		metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, clusterv1alpha1.AccountsNamespaceAnnotation, o.Namespace)
 	}
 	if o.Endpoint != "" {
@@ -244,10 +244,10 @@ func (s *Site) fill(cluster *clusterv1alpha1.Cluster) {
 		spec.ProxyURL = o.Proxy
 	}
 	spec.SecretRef, spec.ImpersonatorSecretRef = nil, nil
-	if s.reports(KubeCredentials) {
+	if r.reports(KubeCredentials) {
 		spec.SecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: workv1alpha2.NamespaceKarmadaCluster, Name: o.Name}
 	}
-	if s.reports(KubeImpersonator) {
+	if r.reports(KubeImpersonator) {
 		spec.ImpersonatorSecretRef = &clusterv1alpha1.LocalSecretReference{Namespace: workv1alpha2.NamespaceKarmadaCluster, Name: join.ImpersonatorSecret(o.Name)}
 	}
 	if o.Provider != "" {
@@ -262,7 +262,7 @@ func (s *Site) fill(cluster *clusterv1alpha1.Cluster) {
 }
 
 // explain tells what the hub refuses for good from what may work later.
-func (s *Site) explain(what string, err error) error {
+func (r *Registration) explain(what string, err error) error {
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), "registered as ") {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
@@ -270,13 +270,13 @@ func (s *Site) explain(what string, err error) error {
 }
 
 // handOut makes the accounts in the member, and brings their tokens to the hub.
-func (s *Site) handOut(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
+func (r *Registration) handOut(ctx context.Context, cluster *clusterv1alpha1.Cluster) error {
 	if !cluster.DeletionTimestamp.IsZero() {
 		return nil
 	}
 	secrets, err := join.Issue(ctx, join.IssueOptions{
-		Name: s.options.Name, Member: s.options.Member, Namespace: s.options.Namespace,
-		Own: s.reports(KubeCredentials), Impersonator: s.reports(KubeImpersonator),
+		Name: r.options.Name, Member: r.options.Member, Namespace: r.options.Namespace,
+		Own: r.reports(KubeCredentials), Impersonator: r.reports(KubeImpersonator),
 	})
 	if err != nil {
 		return err
@@ -286,7 +286,7 @@ func (s *Site) handOut(ctx context.Context, cluster *clusterv1alpha1.Cluster) er
 		secret.OwnerReferences = []metav1.OwnerReference{{
 			APIVersion: clusterv1alpha1.GroupVersion.String(), Kind: clusterv1alpha1.ResourceKindCluster, Name: cluster.Name, UID: cluster.UID,
 		}}
-		if err := s.put(ctx, secret); err != nil {
+		if err := r.put(ctx, secret); err != nil {
 			return err
 		}
 	}
@@ -294,13 +294,13 @@ func (s *Site) handOut(ctx context.Context, cluster *clusterv1alpha1.Cluster) er
 }
 
 // put makes a Secret on the hub what it should be.
-func (s *Site) put(ctx context.Context, secret *corev1.Secret) error {
+func (r *Registration) put(ctx context.Context, secret *corev1.Secret) error {
 	name := client.ObjectKeyFromObject(secret)
 	current := &corev1.Secret{}
-	err := s.options.Hub.Get(ctx, name, current)
+	err := r.options.Hub.Get(ctx, name, current)
 	switch {
 	case apierrors.IsNotFound(err):
-		if err := s.options.Hub.Create(ctx, secret); err != nil {
+		if err := r.options.Hub.Create(ctx, secret); err != nil {
 			return fmt.Errorf("bring secret %s to the hub: %w", name, err)
 		}
 		log.FromContext(ctx).Info("Brought credentials of the member to the hub", "secret", name.String())
@@ -312,7 +312,7 @@ func (s *Site) put(ctx context.Context, secret *corev1.Secret) error {
 	}
 	updated := current.DeepCopy()
 	updated.Data, updated.OwnerReferences = secret.Data, secret.OwnerReferences
-	if err := s.options.Hub.Patch(ctx, updated, client.MergeFrom(current)); err != nil {
+	if err := r.options.Hub.Patch(ctx, updated, client.MergeFrom(current)); err != nil {
 		return fmt.Errorf("bring secret %s to the hub: %w", name, err)
 	}
 	log.FromContext(ctx).Info("Brought credentials of the member to the hub", "secret", name.String())

@@ -1,4 +1,4 @@
-package site_test
+package selfregistration_test
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-io/flotilla/agent/site"
+	"github.com/flotilla-io/flotilla/agent/selfregistration"
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
 	"github.com/flotilla-io/flotilla/internal/join"
@@ -35,7 +35,7 @@ func TestAClusterOfAnotherHub(t *testing.T) {
 		}
 	}
 	const another = `"{\"hub\":\"h2\",\"cluster\":\"east\",\"address\":\"https://two\"}"`
-	north := site.New(site.Options{Name: "north", Hub: env.Hub, Member: member.Hub, Report: []string{site.None}})
+	north := selfregistration.New(selfregistration.Options{Name: "north", Hub: env.Hub, Member: member.Hub, Report: []string{selfregistration.None}})
 	registered := func() bool {
 		t.Helper()
 		err := env.Hub.Get(t.Context(), client.ObjectKey{Name: "north"}, &clusterv1alpha1.Cluster{})
@@ -45,13 +45,13 @@ func TestAClusterOfAnotherHub(t *testing.T) {
 		return !apierrors.IsNotFound(err)
 	}
 
-	itself := site.New(site.Options{Name: "north", Hub: env.Hub, Member: env.Hub, Report: []string{site.None}})
-	if err := itself.Register(t.Context()); !errors.Is(err, site.ErrRefused) || !errors.Is(err, join.ErrItself) {
+	itself := selfregistration.New(selfregistration.Options{Name: "north", Hub: env.Hub, Member: env.Hub, Report: []string{selfregistration.None}})
+	if err := itself.Register(t.Context()); !errors.Is(err, selfregistration.ErrRefused) || !errors.Is(err, join.ErrItself) {
 		t.Errorf("the hub itself: %v", err)
 	}
 	claim(another)
 	err := north.Register(t.Context())
-	if !errors.Is(err, site.ErrRefused) || !strings.Contains(err.Error(), "at https://two") || !strings.Contains(err.Error(), "--take-over is a flag of flotilla register") {
+	if !errors.Is(err, selfregistration.ErrRefused) || !strings.Contains(err.Error(), "at https://two") || !strings.Contains(err.Error(), "--take-over is a flag of flotilla register") {
 		t.Errorf("a cluster of another hub: %v", err)
 	}
 	if registered() {

@@ -1,4 +1,4 @@
-// Package site keeps a site's entry on the hub: its Cluster, and the credentials
+// Package selfregistration keeps a site's entry on the hub: its Cluster, and the credentials
 // that it hands out.
 //
 // In go who the site is and what it tells about itself; out come a Cluster in pull
@@ -6,4 +6,4 @@
 // name that is another cluster's, a cluster that has another name, and a hub of an
 // unfit version are refused with one line that says what to do. The package makes
 // no roles on the hub, and never touches an entry that is not its own.
-package site
+package selfregistration

@@ -1,4 +1,4 @@
-package uplink
+package hubconn
 
 import (
 	"cmp"
@@ -65,9 +65,9 @@ func defaults(o Options) Options {
 	return o
 }
 
-// Link knows whether the hub is there. Use New.
-type Link struct {
-	*ear
+// Connection knows whether the hub is there. Use New.
+type Connection struct {
+	*listener
 	options Options
 	suspect chan struct{} // a request had no answer
 	hint    chan struct{} // something has changed that may bring the hub back
@@ -81,62 +81,62 @@ type Link struct {
 	watchers []func(away error)
 }
 
-// New returns a link that has yet to find its hub. Run does.
-func New(o Options) *Link {
+// New returns a connection that has yet to find its hub. Run does.
+func New(o Options) *Connection {
 	o = defaults(o)
-	return &Link{
-		ear:     newEar(),
-		options: o,
-		suspect: make(chan struct{}, 1),
-		hint:    make(chan struct{}, 1),
-		known:   o.Known,
-		away:    errors.New("it was not asked yet"),
-		back:    make(chan struct{}),
-		asked:   make(chan struct{}),
+	return &Connection{
+		listener: newListener(),
+		options:  o,
+		suspect:  make(chan struct{}, 1),
+		hint:     make(chan struct{}, 1),
+		known:    o.Known,
+		away:     errors.New("it was not asked yet"),
+		back:     make(chan struct{}),
+		asked:    make(chan struct{}),
 	}
 }
 
 // OnChange adds one who is told when the hub is there, with nil, and when it is
 // not, or not to be listened to, with why. It must not block, and is called before
 // Run.
-func (l *Link) OnChange(told func(away error)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.watchers = append(l.watchers, told)
+func (c *Connection) OnChange(told func(away error)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watchers = append(c.watchers, told)
 }
 
 // Away is why the hub is out of reach; nil if it is there.
-func (l *Link) Away() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.away
+func (c *Connection) Away() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.away
 }
 
 // Identity is that of the hub; empty until it is known.
-func (l *Link) Identity() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.known
+func (c *Connection) Identity() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known
 }
 
 // Skew is how far the hub's clock was ahead of this one at the last look.
-func (l *Link) Skew() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.skew
+func (c *Connection) Skew() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.skew
 }
 
 // Back is closed while the hub is there.
-func (l *Link) Back() <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.back
+func (c *Connection) Back() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.back
 }
 
 // Await waits until the hub is there.
-func (l *Link) Await(ctx context.Context) error {
+func (c *Connection) Await(ctx context.Context) error {
 	select {
-	case <-l.Back():
+	case <-c.Back():
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -144,24 +144,24 @@ func (l *Link) Await(ctx context.Context) error {
 }
 
 // Wrap returns the transport that the program's requests go through.
-func (l *Link) Wrap(next http.RoundTripper) http.RoundTripper {
-	return &transport{link: l, next: next}
+func (c *Connection) Wrap(next http.RoundTripper) http.RoundTripper {
+	return &transport{conn: c, next: next}
 }
 
 // Hint has a hub that is away looked for now: there is a reason to think that it
 // will answer.
-func (l *Link) Hint() {
+func (c *Connection) Hint() {
 	select {
-	case l.hint <- struct{}{}:
+	case c.hint <- struct{}{}:
 	default:
 	}
 }
 
 // Suspect has the hub looked at again before anything else is sent: its answers
 // say that something is wrong.
-func (l *Link) Suspect() {
+func (c *Connection) Suspect() {
 	select {
-	case l.suspect <- struct{}{}:
+	case c.suspect <- struct{}{}:
 	default:
 	}
 }
@@ -169,30 +169,30 @@ func (l *Link) Suspect() {
 // Run looks for the hub while it is away, until ctx ends. One that was there for a
 // while and gives no answer is asked again at once; one that comes and goes is
 // asked less and less often.
-func (l *Link) Run(ctx context.Context) {
+func (c *Connection) Run(ctx context.Context) {
 	pause := time.Duration(0)
 	for {
-		err := l.look(ctx)
+		err := c.look(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		l.set(err)
+		c.set(err)
 		if err == nil {
-			since := l.options.Clock.Now()
-			if !l.stay(ctx) {
+			since := c.options.Clock.Now()
+			if !c.stay(ctx) {
 				return
 			}
-			if l.options.Clock.Since(since) >= l.options.LongestPause {
+			if c.options.Clock.Since(since) >= c.options.LongestPause {
 				pause = 0
 				continue
 			}
 		}
-		pause = min(max(2*pause, l.options.FirstPause), l.options.LongestPause)
-		if !l.sleep(ctx, vary(pause)) {
+		pause = min(max(2*pause, c.options.FirstPause), c.options.LongestPause)
+		if !c.sleep(ctx, vary(pause)) {
 			return
 		}
 		select { // what is about to be looked at needs no reminder
-		case <-l.suspect:
+		case <-c.suspect:
 		default:
 		}
 	}
@@ -201,17 +201,17 @@ func (l *Link) Run(ctx context.Context) {
 // stay waits until there is a reason to look at a hub that is there: it is suspect,
 // or did not say who it is yet, as before an agent has its rights. Until it has, it
 // could not be told from another one.
-func (l *Link) stay(ctx context.Context) bool {
+func (c *Connection) stay(ctx context.Context) bool {
 	var again <-chan time.Time
-	if l.Identity() == "" {
-		timer := l.options.Clock.NewTimer(l.options.LongestPause)
+	if c.Identity() == "" {
+		timer := c.options.Clock.NewTimer(c.options.LongestPause)
 		defer timer.Stop()
 		again = timer.C()
 	}
 	select {
 	case <-ctx.Done():
 		return false
-	case <-l.suspect:
+	case <-c.suspect:
 	case <-again:
 	}
 	return true
@@ -222,13 +222,13 @@ func vary(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1)
 }
 
-func (l *Link) sleep(ctx context.Context, d time.Duration) bool {
-	timer := l.options.Clock.NewTimer(d)
+func (c *Connection) sleep(ctx context.Context, d time.Duration) bool {
+	timer := c.options.Clock.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false
-	case <-l.hint:
+	case <-c.hint:
 		return true
 	case <-timer.C():
 		return true
@@ -236,28 +236,28 @@ func (l *Link) sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // set keeps what a look found, and tells of a change.
-func (l *Link) set(state error) {
-	l.mu.Lock()
-	was, first := cmp.Or(l.away, l.Held()), false
-	wasAway := l.away != nil
-	if l.away = state; errors.Is(state, hub.ErrHeld) {
-		l.away = nil
+func (c *Connection) set(state error) {
+	c.mu.Lock()
+	was, first := cmp.Or(c.away, c.Held()), false
+	wasAway := c.away != nil
+	if c.away = state; errors.Is(state, hub.ErrHeld) {
+		c.away = nil
 	}
-	l.hear(state)
+	c.hear(state)
 	select {
-	case <-l.asked:
+	case <-c.asked:
 	default:
 		first = true
-		close(l.asked)
+		close(c.asked)
 	}
 	switch {
-	case l.away == nil && wasAway:
-		close(l.back)
-	case l.away != nil && !wasAway:
-		l.back = make(chan struct{})
+	case c.away == nil && wasAway:
+		close(c.back)
+	case c.away != nil && !wasAway:
+		c.back = make(chan struct{})
 	}
-	told := l.watchers
-	l.mu.Unlock()
+	told := c.watchers
+	c.mu.Unlock()
 	if first || kindOf(was) != kindOf(state) {
 		for _, tell := range told {
 			tell(state)
@@ -281,15 +281,15 @@ func kindOf(away error) string {
 }
 
 // lost keeps that a request had no answer, and has the hub looked for.
-func (l *Link) lost(err error) {
-	if l.Away() == nil {
-		l.set(err)
-		l.Suspect()
+func (c *Connection) lost(err error) {
+	if c.Away() == nil {
+		c.set(err)
+		c.Suspect()
 	}
 }
 
 // Asked is closed once the first look is over, whatever it found.
-func (l *Link) Asked() <-chan struct{} { return l.asked }
+func (c *Connection) Asked() <-chan struct{} { return c.asked }
 
 // awayError is what requests end with while the hub is away. It counts as a
 // refused connection, so that watches are taken up again where they ended.
