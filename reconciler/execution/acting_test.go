@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/access"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
-	"github.com/flotilla-io/flotilla/reconciler/execution/line"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
 // TestAsWhomAWorkIsApplied: where a cluster says so, never as anybody but those whose
@@ -71,7 +71,7 @@ func TestAsWhomAWorkIsApplied(t *testing.T) {
 			}
 			l := testLane(&tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			for range triesForOthers {
-				l.line.Retries.When(workKey) // the right may be on its way no more
+				l.queue.Retries.When(workKey) // the right may be on its way no more
 			}
 			s := &state{key: workKey, work: testWork(text), member: &tc.edge, cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}}
 			s.cluster.Annotations = map[string]string{"cluster.flotilla.io/apply-as": tc.as}
@@ -153,11 +153,11 @@ func TestARightThatIsOnItsWay(t *testing.T) {
 			if _, err := l.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.carry(t.Context(), s); err != nil || s.blocked == nil || s.blocked.cause.Event != line.OnRights {
+			if _, err := l.carry(t.Context(), s); err != nil || s.blocked == nil || s.blocked.cause.Event != waitqueue.OnRights {
 				t.Fatal(err, s.failed)
 			}
-			l.line.Wait(workKey, s.blocked.cause, 0)
-			l.line.Retries.When(workKey)
+			l.queue.Wait(workKey, s.blocked.cause, 0)
+			l.queue.Retries.When(workKey)
 			binding := testWork(tc.applied)
 			binding.Name, binding.UID = "rights", "rights"
 			if tc.rights != "" {
@@ -170,8 +170,8 @@ func TestARightThatIsOnItsWay(t *testing.T) {
 			if _, err := l.carry(t.Context(), s); err != nil || s.failed[0] != nil {
 				t.Fatal(err, s.failed)
 			}
-			tried := l.line.Retries.NumRequeues(workKey)
-			waits := waits(l, func(line.Cause) bool { return true })
+			tried := l.queue.Retries.NumRequeues(workKey)
+			waits := waits(l, func(waitqueue.Cause) bool { return true })
 			if waits != tc.waits || tried > 0 != tc.waits {
 				t.Errorf("it waits: %v, after %d tries; want %v", waits, tried, tc.waits)
 			}

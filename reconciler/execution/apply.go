@@ -19,10 +19,10 @@ import (
 	"github.com/flotilla-io/flotilla/policies/access"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
-	"github.com/flotilla-io/flotilla/reconciler/execution/line"
+	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
-	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
 // action is what one manifest needs.
@@ -79,7 +79,7 @@ func (l *lane) carry(ctx context.Context, s *state) (loop.Next, error) {
 		}
 		s.failed[i] = err
 		if outcome.IsAsItIs(err) {
-			after.After = pace.LastRetry // it may have gone by then
+			after.After = backoff.LastRetry // it may have gone by then
 		}
 		if after.After > 0 && (next.After == 0 || after.After < next.After) {
 			next.After = after.After
@@ -99,7 +99,7 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	if suspended(s.work) {
 		return loop.Next{}, nil
 	}
-	if err := l.holders.rival(ctx, s, m, observed); err != nil {
+	if err := l.owners.conflict(ctx, s, m, observed); err != nil {
 		return loop.Next{}, l.explain(s, m, err)
 	}
 	act := decide(m.hash, record, observed, presence)
@@ -108,7 +108,7 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	}
 	switch act {
 	case await:
-		return loop.Next{}, &blocked{cause: line.Cause{Event: line.OnSync, Kind: m.gvk}, after: safetyNet, err: fmt.Errorf("the watch of %s is not synced", m.gvk)}
+		return loop.Next{}, &blocked{cause: waitqueue.Cause{Event: waitqueue.OnSync, Kind: m.gvk}, after: safetyNet, err: fmt.Errorf("the watch of %s is not synced", m.gvk)}
 	case keep:
 		return kept(s, m, record, observed)
 	case correct, restore:
@@ -121,23 +121,23 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 		}
 	}
 	if err := paused(ctx, l, s, m, act, presence); err != nil {
-		return loop.Next{}, err // at each look, before the pace of what is put back
+		return loop.Next{}, err // at each look, before the back-off of what is put back
 	}
 	if act == correct || act == restore {
-		if pause := l.pace.Due(s.key); pause > 0 { // what is not as it should be is not called applied meanwhile
-			return loop.Next{After: pause}, l.explain(s, m, l.pace.Why(s.key, m.ordinal))
+		if pause := l.backoff.Due(s.key); pause > 0 { // what is not as it should be is not called applied meanwhile
+			return loop.Next{After: pause}, l.explain(s, m, l.backoff.Why(s.key, m.ordinal))
 		}
-		l.pace.Ran(s.key)
+		l.backoff.Ran(s.key)
 	}
 	done, ok := l.applied.claim(m)
 	if !ok {
-		return loop.Next{}, &blocked{cause: line.Cause{Event: line.OnRetry}, err: fmt.Errorf("%s is sent by another Work right now", m.title())}
+		return loop.Next{}, &blocked{cause: waitqueue.Cause{Event: waitqueue.OnRetry}, err: fmt.Errorf("%s is sent by another Work right now", m.title())}
 	}
 	defer done()
 	untold := s.drifts[m.ordinal]
 	observed, err := l.apply(ctx, s, m, target{act, observed, presence})
 	if act == correct || act == restore {
-		l.pace.Failed(s.key, m.ordinal, err)
+		l.backoff.Failed(s.key, m.ordinal, err)
 	}
 	if err != nil {
 		s.applied[m.ordinal], s.drifts[m.ordinal] = record, untold // nothing was sent, nothing put back
@@ -174,12 +174,14 @@ const soon = 5 * time.Second
 // the rights that it gives.
 func opens(ctx context.Context, l *lane, s *state, m *manifest) {
 	if m.gvk.Kind == "Namespace" && m.gvk.Group == "" {
-		l.line.Release(func(c line.Cause) bool { return c == line.Cause{Event: line.OnNamespace, Namespace: m.key.Name} })
+		l.queue.Release(func(c waitqueue.Cause) bool {
+			return c == waitqueue.Cause{Event: waitqueue.OnNamespace, Namespace: m.key.Name}
+		})
 	}
 	if access.Gives(m.gvk.GroupKind()) {
 		if obj, err := m.object(s.work); err == nil {
 			given := acting.Given(ctx, l.hub, s.work, obj)
-			l.line.Release(func(c line.Cause) bool { return c.Event == line.OnRights && given(c.Lack) })
+			l.queue.Release(func(c waitqueue.Cause) bool { return c.Event == waitqueue.OnRights && given(c.Lack) })
 		}
 	}
 }
@@ -242,7 +244,7 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 	live, err := s.member.Get(ctx, m.gvk, m.key)
 	switch {
 	case apierrors.IsNotFound(err) && act == correct && reports(s.work):
-		return nil, &blocked{cause: line.Cause{Event: line.OnRetry}, err: errMoved}
+		return nil, &blocked{cause: waitqueue.Cause{Event: waitqueue.OnRetry}, err: errMoved}
 	case apierrors.IsNotFound(err):
 		if act == correct || act == restore {
 			s.drifts[m.ordinal] = putBack(m.removed(), l.options.Clock.Now())
@@ -251,7 +253,7 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 	case err != nil:
 		return nil, err
 	}
-	if err := l.holders.rival(ctx, s, m, members.Marks(live)); err != nil {
+	if err := l.owners.conflict(ctx, s, m, members.Marks(live)); err != nil {
 		return nil, err
 	}
 	if !mayTake(s, m, desired, live) {
@@ -262,7 +264,7 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 	}
 	if changes := s.changes(desired, live); len(changes) > 0 && (act == correct || act == restore) {
 		if reports(s.work) {
-			return nil, &blocked{cause: line.Cause{Event: line.OnRetry}, err: errMoved}
+			return nil, &blocked{cause: waitqueue.Cause{Event: waitqueue.OnRetry}, err: errMoved}
 		}
 		s.drifts[m.ordinal] = putBack(m.title()+": "+ownership.Describe(changes), l.options.Clock.Now())
 	}
@@ -280,7 +282,7 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 func (s *state) retain(ctx context.Context, r retention.Retention, desired, live *unstructured.Unstructured, record *workv1alpha1.AppliedHash) (*unstructured.Unstructured, error) {
 	out, err := r.Retain(ctx, s.member, desired, live, record)
 	if after, awaits := kinds.Awaits(err); awaits {
-		return nil, &blocked{cause: line.Cause{Event: line.OnSync, Kind: desired.GroupVersionKind()}, after: max(after, pace.FirstRetry), err: err}
+		return nil, &blocked{cause: waitqueue.Cause{Event: waitqueue.OnSync, Kind: desired.GroupVersionKind()}, after: max(after, backoff.FirstRetry), err: err}
 	}
 	return out, err
 }
@@ -314,17 +316,17 @@ func (l *lane) explain(s *state, m *manifest, err error) error {
 		return err
 	}
 	written, busy := apierrors.IsConflict(err), errors.Is(err, members.ErrBusy) || apierrors.IsTooManyRequests(err)
-	if tries := l.line.Retries.NumRequeues(s.key); written && tries < triesForConflict || busy && tries < triesForPlace {
-		return &blocked{cause: line.Cause{Event: line.OnRetry}, err: err}
+	if tries := l.queue.Retries.NumRequeues(s.key); written && tries < triesForConflict || busy && tries < triesForPlace {
+		return &blocked{cause: waitqueue.Cause{Event: waitqueue.OnRetry}, err: err}
 	}
-	if refusal := (*acting.Refusal)(nil); errors.As(err, &refusal) && refusal.Passes() && l.line.Retries.NumRequeues(s.key) < triesForOthers {
-		return &blocked{cause: line.Cause{Event: line.OnRights, Lack: refusal.Lack()}, err: err}
+	if refusal := (*acting.Refusal)(nil); errors.As(err, &refusal) && refusal.Passes() && l.queue.Retries.NumRequeues(s.key) < triesForOthers {
+		return &blocked{cause: waitqueue.Cause{Event: waitqueue.OnRights, Lack: refusal.Lack()}, err: err}
 	}
 	if errors.Is(err, members.ErrNoNamespace) {
 		// One that was there before may have been used as it was, and be gone.
-		l.line.AddLater(client.ObjectKey{Namespace: s.key.Namespace, Name: workv1alpha2.WorkName("Namespace", m.key.Namespace, "")})
-		if l.line.Retries.NumRequeues(s.key) < triesForOthers {
-			return &blocked{cause: line.Cause{Event: line.OnNamespace, Namespace: m.key.Namespace}, err: err}
+		l.queue.AddLater(client.ObjectKey{Namespace: s.key.Namespace, Name: workv1alpha2.WorkName("Namespace", m.key.Namespace, "")})
+		if l.queue.Retries.NumRequeues(s.key) < triesForOthers {
+			return &blocked{cause: waitqueue.Cause{Event: waitqueue.OnNamespace, Namespace: m.key.Namespace}, err: err}
 		}
 	}
 	return err

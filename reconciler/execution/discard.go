@@ -17,9 +17,9 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/tenure"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
-	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
 // discard has the member remove the objects of a Work that is being deleted, or
@@ -36,7 +36,7 @@ func (l *lane) discard(ctx context.Context, s *state) (loop.Next, error) {
 		if !s.cluster.DeletionTimestamp.IsZero() && !ready(s.cluster) {
 			return loop.Next{}, nil
 		}
-		return loop.Next{}, &blocked{cause: line.Cause{Event: line.OnProof}, after: safetyNet, err: fmt.Errorf("cluster %s is not connected", s.cluster.Name)}
+		return loop.Next{}, &blocked{cause: waitqueue.Cause{Event: waitqueue.OnProof}, after: safetyNet, err: fmt.Errorf("cluster %s is not connected", s.cluster.Name)}
 	}
 	parsed := l.applied.manifests(s.work)
 	parsed = slices.Concat(parsed, l.applied.leftovers(s.work, parsed))
@@ -48,7 +48,7 @@ func (l *lane) discard(ctx context.Context, s *state) (loop.Next, error) {
 		err := l.discardOne(ctx, s, &parsed[i])
 		switch {
 		case outcome.IsPaused(err):
-			return loop.Next{}, &blocked{cause: line.Cause{Event: line.OnRetry}, after: safetyNet, err: err}
+			return loop.Next{}, &blocked{cause: waitqueue.Cause{Event: waitqueue.OnRetry}, after: safetyNet, err: err}
 		case errors.As(err, new(*blocked)):
 			return loop.Next{}, err
 		case outcome.IsTerminating(err) && stays == nil:
@@ -63,8 +63,8 @@ func (l *lane) discard(ctx context.Context, s *state) (loop.Next, error) {
 	if stays == nil {
 		return loop.Next{}, nil
 	}
-	after := min(l.line.Retries.When(s.key), longestRemoval) // the watch tells when it is gone
-	return loop.Next{}, &blocked{cause: line.Cause{Event: line.OnRetry}, after: after, err: warden{l}.tell(ctx, s, stays)}
+	after := min(l.queue.Retries.When(s.key), longestRemoval) // the watch tells when it is gone
+	return loop.Next{}, &blocked{cause: waitqueue.Cause{Event: waitqueue.OnRetry}, after: after, err: warden{l}.tell(ctx, s, stays)}
 }
 
 // longestRemoval is how long a Work waits at most until its removal is tried again: what
@@ -96,7 +96,7 @@ func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 		return nil
 	}
 	if observed.Work != s.key {
-		if asks, err := l.holders.asks(ctx, observed.Work, m); err != nil || asks {
+		if asks, err := l.owners.asks(ctx, observed.Work, m); err != nil || asks {
 			return err // the Work is there under its former name still, and that one has it
 		}
 	}
@@ -110,12 +110,12 @@ func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 	if !observed.DeletionTimestamp.IsZero() {
 		return s.terminating(m)
 	}
-	heir, ok, err := l.holders.heir(ctx, s, m)
+	successor, ok, err := l.owners.successor(ctx, s, m)
 	if err != nil {
 		return err
 	}
 	if ok {
-		log.FromContext(ctx).Info("Left to another Work", "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name, "heir", heir)
+		log.FromContext(ctx).Info("Left to another Work", "kind", m.gvk.Kind, "namespace", m.key.Namespace, "name", m.key.Name, "successor", successor)
 		return nil
 	}
 	if l.options.held(l.cluster) {
@@ -199,7 +199,7 @@ func (l warden) spare(ctx context.Context, s *state, m *manifest) (stays bool, e
 	if err := l.guard.Tell(ctx, s.work, refusal); err != nil {
 		return false, err
 	}
-	return false, &blocked{cause: line.Cause{Event: line.OnRetry}, after: max(slowly, l.line.Retries.When(s.key)), err: refusal}
+	return false, &blocked{cause: waitqueue.Cause{Event: waitqueue.OnRetry}, after: max(slowly, l.queue.Retries.When(s.key)), err: refusal}
 }
 
 // explain returns an error with what keeps an object that has been terminating for long.
@@ -230,7 +230,7 @@ func (l warden) tell(ctx context.Context, s *state, why error) error {
 }
 
 // hopeful reports whether what a Work removes may be gone in a moment.
-func (l warden) hopeful(s *state) bool { return l.line.Retries.NumRequeues(s.key) < triesForRemoval }
+func (l warden) hopeful(s *state) bool { return l.queue.Retries.NumRequeues(s.key) < triesForRemoval }
 
 // triesForRemoval is how often a Work is tried before it tells why something is not gone:
 // some six seconds.
@@ -243,7 +243,7 @@ const slowly = time.Second
 // unreachable tells faults of the way from others: of the member, or of this program's place there.
 func (l *lane) unreachable(err error) error {
 	if _, ok := l.connected(l.cluster); !ok || errors.Is(err, tenure.ErrUnseated) {
-		return &blocked{cause: line.Cause{Event: line.OnProof}, after: safetyNet, err: err}
+		return &blocked{cause: waitqueue.Cause{Event: waitqueue.OnProof}, after: safetyNet, err: err}
 	}
 	return err
 }

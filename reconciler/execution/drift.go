@@ -18,8 +18,8 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
+	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
 	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
-	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 )
 
@@ -34,7 +34,7 @@ type inspector struct {
 	cluster   string
 	retention retention.Retention
 	applied   *applyCache
-	pace      *pace.Pace
+	backoff   *backoff.Backoff
 	recorder  Recorder
 	count     *prometheus.CounterVec // by cluster, kind and what was done
 }
@@ -119,7 +119,7 @@ func (i *inspector) tell(s *state, m *manifest, d *drift) {
 		action, reason = "reverted", workv1alpha1.EventReasonDriftReverted
 	}
 	i.count.WithLabelValues(i.cluster, m.gvk.Kind, action).Inc()
-	if !i.pace.Tells(s.key) {
+	if !i.backoff.Tells(s.key) {
 		return
 	}
 	message := ownership.Clip("Cluster "+i.cluster+": "+d.text, mostEvent)

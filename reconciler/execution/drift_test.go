@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
-	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
 // script is a rule for all objects.
@@ -67,10 +67,10 @@ func TestRulesThatDoNotAnswer(t *testing.T) {
 				t.Errorf("outcome, %v (-want +got):\n%s", err, diff)
 			}
 			if tc.want.Interpreted != "" {
-				if _, err := l.next(t.Context(), s, next, s.problem(), l.line.Begin(workKey)); err != nil {
+				if _, err := l.next(t.Context(), s, next, s.problem(), l.queue.Begin(workKey)); err != nil {
 					t.Fatal(err)
 				}
-				if !waits(l, func(c line.Cause) bool { return c == line.Cause{Event: line.OnSync, Kind: deployments} }) {
+				if !waits(l, func(c waitqueue.Cause) bool { return c == waitqueue.Cause{Event: waitqueue.OnSync, Kind: deployments} }) {
 					t.Error("does not wait for the watch")
 				}
 			}

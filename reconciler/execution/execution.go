@@ -28,10 +28,10 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
-	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/execution/seal"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -205,9 +205,9 @@ func (r *Reconciler) clusterSeen(ctx context.Context, before, obj any) {
 	}
 	if lane := r.lane(cluster.Name); lane != nil && !cluster.DeletionTimestamp.IsZero() {
 		// A cluster that leaves lets go of Works that wait for it.
-		lane.line.Release(func(line.Cause) bool { return true })
+		lane.queue.Release(func(waitqueue.Cause) bool { return true })
 	} else if was, ok := before.(*clusterv1alpha1.Cluster); ok && lane != nil && access.AppliesAsAuthor(was) != access.AppliesAsAuthor(cluster) {
-		lane.line.Release(func(c line.Cause) bool { return c.Event == line.OnRights })
+		lane.queue.Release(func(c waitqueue.Cause) bool { return c.Event == waitqueue.OnRights })
 	}
 }
 
@@ -242,7 +242,7 @@ func (r *Reconciler) workSeen(before, after any) {
 	key := client.ObjectKeyFromObject(work)
 	lane := r.laneOf(key)
 	if lane != nil {
-		lane.holders.note(work)
+		lane.owners.note(work)
 	}
 	ours := r.wrote.Observed(work) || r.options.Serves == nil
 	if was, ok := before.(*workv1alpha1.Work); ok && ours && was.Generation == work.Generation && was.UID == work.UID &&
@@ -251,21 +251,21 @@ func (r *Reconciler) workSeen(before, after any) {
 		return
 	}
 	if lane != nil {
-		lane.line.Add(key)
+		lane.queue.Add(key)
 		if work.DeletionTimestamp.IsZero() { // else it has its objects until it is gone
-			lane.line.Free(key)
+			lane.queue.Free(key)
 		}
 		return
 	}
 	if orphans := r.lane(""); orphans != nil && !work.DeletionTimestamp.IsZero() {
-		orphans.line.Add(key)
+		orphans.queue.Add(key)
 	}
 }
 
 // parted looks at a Work whose binding is being deleted.
 func (r *Reconciler) parted(key client.ObjectKey) {
 	if lane := r.laneOf(key); lane != nil {
-		lane.line.Add(key)
+		lane.queue.Add(key)
 	}
 }
 
@@ -279,7 +279,7 @@ func (r *Reconciler) workGone(obj any) {
 		r.delayed.Forget(key)
 		if lane := r.laneOf(key); lane != nil {
 			lane.forget(key)
-			lane.line.Free(key)
+			lane.queue.Free(key)
 		}
 	}
 }
@@ -301,21 +301,21 @@ func (r *Reconciler) laneOf(work client.ObjectKey) *lane {
 // Proven implements members.Handler.
 func (r *Reconciler) Proven(cluster string) {
 	if lane := r.lane(cluster); lane != nil {
-		lane.line.Release(func(c line.Cause) bool { return c.Event == line.OnProof || c.Event == line.OnRetry })
+		lane.queue.Release(func(c waitqueue.Cause) bool { return c.Event == waitqueue.OnProof || c.Event == waitqueue.OnRetry })
 	}
 }
 
 // Synced implements members.Handler.
 func (r *Reconciler) Synced(cluster string, gvk schema.GroupVersionKind) {
 	if lane := r.lane(cluster); lane != nil {
-		lane.line.Release(func(c line.Cause) bool { return c == line.Cause{Event: line.OnSync, Kind: gvk} })
+		lane.queue.Release(func(c waitqueue.Cause) bool { return c == waitqueue.Cause{Event: waitqueue.OnSync, Kind: gvk} })
 	}
 }
 
 // KindsChanged implements members.Handler.
 func (r *Reconciler) KindsChanged(cluster string) {
 	if lane := r.lane(cluster); lane != nil {
-		lane.line.Release(func(c line.Cause) bool { return c.Event == line.OnKinds })
+		lane.queue.Release(func(c waitqueue.Cause) bool { return c.Event == waitqueue.OnKinds })
 	}
 }
 
@@ -326,7 +326,7 @@ func (r *Reconciler) Changed(cluster string, observed *members.Observed) {
 		return
 	}
 	if lane := r.lane(cluster); lane != nil {
-		lane.line.Add(observed.Work)
+		lane.queue.Add(observed.Work)
 	}
 }
 

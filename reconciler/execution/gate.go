@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
 // held reports whether nothing is changed in a cluster.
@@ -43,6 +43,6 @@ func (r *Reconciler) Wake() {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, lane := range r.lanes {
-		lane.line.Release(func(c line.Cause) bool { return c.Event == line.OnRetry })
+		lane.queue.Release(func(c waitqueue.Cause) bool { return c.Event == waitqueue.OnRetry })
 	}
 }

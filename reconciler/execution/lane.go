@@ -20,8 +20,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/taskgroup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/execution/line"
-	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
+	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
 // lane carries the Works of one cluster.
@@ -29,11 +29,11 @@ type lane struct {
 	*Reconciler
 	cluster string // empty: Works whose Cluster is gone
 	task    *taskgroup.Task
-	line    *line.Line
+	queue   *waitqueue.Queue
 	applied *applyCache
-	pace    *pace.Pace
+	backoff *backoff.Backoff
 	drift   *inspector
-	holders *holders
+	owners  *owners
 }
 
 // open starts the lane of a cluster, if it does not run.
@@ -50,7 +50,7 @@ func (r *Reconciler) open(ctx context.Context, cluster string) {
 		NewQueue:                fairqueue.By(r.options.Workers, r.tenantOf(ctx)),
 		SkipNameValidation:      ptr.To(true),
 		RecoverPanic:            ptr.To(true),
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](pace.FirstRetry, pace.LastRetry),
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](backoff.FirstRetry, backoff.LastRetry),
 		LogConstructor:          laneLogger(log.FromContext(ctx), cluster),
 	})
 	if err == nil {
@@ -86,13 +86,13 @@ func (r *Reconciler) newLane(cluster string) *lane {
 	l := &lane{
 		Reconciler: r,
 		cluster:    cluster,
-		line:       line.New(),
+		queue:      waitqueue.New(),
 		applied:    newApplyCache(),
-		pace:       pace.New(r.options.Clock),
+		backoff:    backoff.New(r.options.Clock),
 	}
-	l.holders = &holders{loop: r, applied: l.applied, byHand: map[client.ObjectKey]bool{}}
+	l.owners = &owners{loop: r, applied: l.applied, byHand: map[client.ObjectKey]bool{}}
 	l.drift = &inspector{
-		cluster: cluster, retention: r.retention, applied: l.applied, pace: l.pace, recorder: r.recorder, count: r.drifts,
+		cluster: cluster, retention: r.retention, applied: l.applied, backoff: l.backoff, recorder: r.recorder, count: r.drifts,
 	}
 	return l
 }
@@ -128,7 +128,7 @@ func laneLogger(base logr.Logger, cluster string) func(*reconcile.Request) logr.
 // attach takes the queue of the lane's workers and puts the Works in that are
 // there already, behind those that change now.
 func (l *lane) attach(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	l.line.Open(queue)
+	l.queue.Open(queue)
 	if l.cluster == "" {
 		l.load(ctx, metav1.NamespaceAll)
 	} else {
@@ -148,19 +148,19 @@ func (l *lane) load(ctx context.Context, namespace string) {
 	for i := range works.Items {
 		work := &works.Items[i]
 		key := client.ObjectKeyFromObject(work)
-		l.holders.note(work)
+		l.owners.note(work)
 		if l.cluster == "" && (work.DeletionTimestamp.IsZero() || l.laneOf(key) != nil) {
 			continue
 		}
-		l.line.AddLater(key)
+		l.queue.AddLater(key)
 	}
 }
 
 // forget drops what is kept of a Work that is gone.
 func (l *lane) forget(key client.ObjectKey) {
-	l.line.Forget(key)
+	l.queue.Forget(key)
 	l.applied.forget(key)
-	l.holders.forget(key)
-	l.pace.Forget(key)
+	l.owners.forget(key)
+	l.backoff.Forget(key)
 	l.delayed.Forget(key)
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
-	"github.com/flotilla-io/flotilla/reconciler/execution/line"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
 func TestWhatALaneFindsWhenItOpens(t *testing.T) {
@@ -133,10 +133,10 @@ func TestWorksOfAMemberThatIsOutOfReach(t *testing.T) {
 }
 
 // waits reports whether a Work of the lane waits for what matches; it does no more.
-func waits(l *lane, match func(line.Cause) bool) bool {
+func waits(l *lane, match func(waitqueue.Cause) bool) bool {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
-	l.line.Open(queue)
-	l.line.Release(match)
+	l.queue.Open(queue)
+	l.queue.Release(match)
 	return queue.Len() > 0
 }

@@ -12,8 +12,8 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
 // What a Work's manifests no longer name is removed from the member. The Work's
@@ -113,7 +113,7 @@ func (l tidier) run(ctx context.Context, s *state) (loop.Next, error) {
 		}
 		kept = append(kept, *m)
 		if outcome.IsTerminating(err) && (warden{l.lane}).hopeful(s) {
-			s.blocked = &blocked{cause: line.Cause{Event: line.OnRetry}, err: err}
+			s.blocked = &blocked{cause: waitqueue.Cause{Event: waitqueue.OnRetry}, err: err}
 			continue
 		}
 		s.stuck = errors.Join(s.stuck, fmt.Errorf("remove %s, which is not asked for any more: %w", m.title(), warden{l.lane}.explain(ctx, s, m, err)))

@@ -36,10 +36,10 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
-	"github.com/flotilla-io/flotilla/reconciler/execution/line"
-	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
+	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
 	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -222,7 +222,7 @@ func TestCarry(t *testing.T) {
 		suspend bool
 		asked   []string
 		failed  string // part of the message
-		blocked *line.Cause
+		blocked *waitqueue.Cause
 	}{
 		"a new manifest is applied so that it takes over nothing": {
 			edge: edge{presence: members.Absent}, asked: []string{"make web"},
@@ -246,7 +246,7 @@ func TestCarry(t *testing.T) {
 		},
 		"after a restart nothing is sent before it is known what stands": {
 			edge: edge{presence: members.Unknown}, record: recorded,
-			blocked: &line.Cause{Event: line.OnSync, Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}},
+			blocked: &waitqueue.Cause{Event: waitqueue.OnSync, Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}},
 		},
 		"a change after a restart is sent at once": {
 			edge: edge{presence: members.Unknown}, record: stale, text: strings.Replace(manifestText, `"replicas":5`, `"paused":true`, 1), asked: []string{"apply web"},
@@ -265,7 +265,7 @@ func TestCarry(t *testing.T) {
 		"one that somebody writes while it is taken over is looked at again": {
 			edge:    edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Owned = "" }), live: parse(t, made), refuse: apierrors.NewConflict(schema.GroupResource{}, "web", nil)},
 			asked:   []string{"get web", "unmark web"},
-			blocked: &line.Cause{Event: line.OnRetry},
+			blocked: &waitqueue.Cause{Event: waitqueue.OnRetry},
 		},
 		"one that is taken over and was made by others": {
 			edge:  edge{presence: members.Absent, live: parse(t, strings.Replace(made, "karmada.io", "example.io", 1))},
@@ -319,16 +319,16 @@ func TestCarry(t *testing.T) {
 		"a namespace that is not there yet is waited for": {
 			edge:    edge{presence: members.Absent, refuse: fmt.Errorf("%w: shop", members.ErrNoNamespace)},
 			asked:   []string{"make web"},
-			blocked: &line.Cause{Event: line.OnNamespace, Namespace: "shop"},
+			blocked: &waitqueue.Cause{Event: waitqueue.OnNamespace, Namespace: "shop"},
 		},
 		"a member that leaves requests unanswered is asked again": {
-			edge: edge{presence: members.Absent, refuse: fmt.Errorf("ask: %w", members.ErrBusy)}, asked: []string{"make web"}, blocked: &line.Cause{Event: line.OnRetry},
+			edge: edge{presence: members.Absent, refuse: fmt.Errorf("ask: %w", members.ErrBusy)}, asked: []string{"make web"}, blocked: &waitqueue.Cause{Event: waitqueue.OnRetry},
 		},
 		"so is one that has too much to do": {
-			edge: edge{presence: members.Absent, refuse: apierrors.NewTooManyRequests("busy", 1)}, asked: []string{"make web"}, blocked: &line.Cause{Event: line.OnRetry},
+			edge: edge{presence: members.Absent, refuse: apierrors.NewTooManyRequests("busy", 1)}, asked: []string{"make web"}, blocked: &waitqueue.Cause{Event: waitqueue.OnRetry},
 		},
 		"a place in the member that is to be had again is waited for": {
-			edge: edge{presence: members.Absent, refuse: fmt.Errorf("patch: %w", tenure.ErrUnseated)}, asked: []string{"make web"}, blocked: &line.Cause{Event: line.OnProof},
+			edge: edge{presence: members.Absent, refuse: fmt.Errorf("patch: %w", tenure.ErrUnseated)}, asked: []string{"make web"}, blocked: &waitqueue.Cause{Event: waitqueue.OnProof},
 		},
 		"a name made by the member could be made twice": {
 			edge: edge{}, text: `{"apiVersion":"v1","kind":"Pod","metadata":{"generateName":"web-"}}`, failed: "has no name",
@@ -355,7 +355,7 @@ func TestCarry(t *testing.T) {
 			if diff := cmp.Diff(tc.asked, tc.edge.asked); diff != "" {
 				t.Errorf("asked of the member (-want +got):\n%s", diff)
 			}
-			var waits *line.Cause
+			var waits *waitqueue.Cause
 			if s.blocked != nil {
 				waits = &s.blocked.cause
 			}
@@ -543,8 +543,8 @@ func TestAMemberThatFailsIsAskedAgainSoonWhileTheHubIsAway(t *testing.T) {
 		refuse error
 		most   time.Duration
 	}{
-		"the member does as it is told": {nil, pace.LastRetry},
-		"the member fails":              {apierrors.NewInternalError(errors.New("a webhook is away")), 4 * pace.FirstRetry},
+		"the member does as it is told": {nil, backoff.LastRetry},
+		"the member fails":              {apierrors.NewInternalError(errors.New("a webhook is away")), 4 * backoff.FirstRetry},
 	} {
 		t.Run(name, func(t *testing.T) {
 			work := testWork(manifestText)

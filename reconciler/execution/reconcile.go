@@ -21,10 +21,10 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
-	"github.com/flotilla-io/flotilla/reconciler/execution/line"
+	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
-	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
 // safetyNet is when a Work that waits for an event is looked at in any case.
@@ -52,7 +52,7 @@ type state struct {
 // blocked says that a Work cannot be carried on before something comes to pass.
 // It is no failure and changes no condition.
 type blocked struct {
-	cause line.Cause
+	cause waitqueue.Cause
 	after time.Duration // how soon to look again in any case
 	err   error
 }
@@ -61,7 +61,7 @@ func (b *blocked) Error() string { return b.err.Error() }
 
 // Reconcile carries one Work of the lane's cluster.
 func (l *lane) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	since := l.line.Begin(req.NamespacedName)
+	since := l.queue.Begin(req.NamespacedName)
 	s, found, err := l.look(ctx, req.NamespacedName)
 	if err != nil || !found {
 		return reconcile.Result{}, err
@@ -93,10 +93,10 @@ func (s *state) problem() error {
 // next turns the outcome of a look into when to look again.
 func (l *lane) next(ctx context.Context, s *state, next loop.Next, err error, since int) (reconcile.Result, error) {
 	if err == nil {
-		l.line.Retries.Forget(s.key)
+		l.queue.Retries.Forget(s.key)
 		return reconcile.Result{RequeueAfter: next.After}, nil
 	}
-	c, after := line.Cause{Event: line.OnRetry}, time.Duration(0)
+	c, after := waitqueue.Cause{Event: waitqueue.OnRetry}, time.Duration(0)
 	var b *blocked
 	var unruled *retention.Fault
 	var held *heldError
@@ -105,19 +105,19 @@ func (l *lane) next(ctx context.Context, s *state, next loop.Next, err error, si
 	case errors.As(err, &b):
 		c, after = b.cause, b.after
 	case errors.Is(err, members.ErrNotServed):
-		c = line.Cause{Event: line.OnKinds}
+		c = waitqueue.Cause{Event: waitqueue.OnKinds}
 	case errors.As(err, &held):
 		c = held.cause()
 	case errors.As(err, &refusal):
-		c = line.Cause{Event: line.OnRights, Lack: refusal.Lack()}
+		c = waitqueue.Cause{Event: waitqueue.OnRights, Lack: refusal.Lack()}
 	case errors.As(err, &unruled):
-		c, after = line.Cause{Event: line.OnSync, Kind: unruled.Kind}, interpreters.Costs(unruled) // the event comes when the rules change
+		c, after = waitqueue.Cause{Event: waitqueue.OnSync, Kind: unruled.Kind}, interpreters.Costs(unruled) // the event comes when the rules change
 	}
 	if after == 0 {
-		after = l.line.Retries.When(s.key)
+		after = l.queue.Retries.When(s.key)
 	}
-	if !l.line.Wait(s.key, c, since) || l.holders.freed(ctx, err) {
-		after = min(after, pace.FirstRetry)
+	if !l.queue.Wait(s.key, c, since) || l.owners.freed(ctx, err) {
+		after = min(after, backoff.FirstRetry)
 	}
 	if next.After > 0 {
 		after = min(after, next.After)
@@ -137,7 +137,7 @@ func (l *lane) look(ctx context.Context, key client.ObjectKey) (*state, bool, er
 	if !found || apierrors.IsNotFound(err) {
 		l.forget(key)
 		if now, renamed := l.applied.renames.Now(key); renamed {
-			l.line.Add(now)
+			l.queue.Add(now)
 		}
 		return nil, false, nil
 	}
@@ -168,7 +168,7 @@ var unsafeGet = client.UnsafeDisableDeepCopy
 // carried, but what it became is still reported.
 func (l *lane) connect(_ context.Context, s *state) (loop.Next, error) {
 	if s.member == nil {
-		s.blocked = &blocked{cause: line.Cause{Event: line.OnProof}, after: safetyNet, err: fmt.Errorf("cluster %s is not connected", l.cluster)}
+		s.blocked = &blocked{cause: waitqueue.Cause{Event: waitqueue.OnProof}, after: safetyNet, err: fmt.Errorf("cluster %s is not connected", l.cluster)}
 		return loop.Next{Done: true}, nil
 	}
 	s.parsed = l.applied.manifests(s.work)

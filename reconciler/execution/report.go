@@ -23,10 +23,10 @@ import (
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
-	"github.com/flotilla-io/flotilla/reconciler/execution/line"
+	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
-	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
 // describe works out the status of the Work.
@@ -244,7 +244,7 @@ func (l *lane) report(ctx context.Context, s *state) (loop.Next, error) {
 			return loop.Next{}, nil
 		}
 		if errors.Is(err, hub.ErrAway) && s.problem() == nil { // who knows when it is back says so
-			return loop.Next{}, &blocked{cause: line.Cause{Event: line.OnRetry}, after: pace.LastRetry, err: err}
+			return loop.Next{}, &blocked{cause: waitqueue.Cause{Event: waitqueue.OnRetry}, after: backoff.LastRetry, err: err}
 		}
 		if errors.Is(err, hub.ErrAway) { // the member is asked again as soon as ever
 			return loop.Next{}, nil

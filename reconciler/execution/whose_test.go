@@ -19,7 +19,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/claims"
-	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
+	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
 )
 
 // TestWhoseAnObjectIs has a Work meet objects that name it and are another hub's.
@@ -123,7 +123,7 @@ func TestNamespaceOfSomebodyElse(t *testing.T) {
 			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			s := &state{key: workKey, work: testWork(ours), member: e}
 			next, err := loopOf(t, l, s)
-			if err != nil || s.problem() != nil || next.After != pace.LastRetry {
+			if err != nil || s.problem() != nil || next.After != backoff.LastRetry {
 				t.Errorf("error %v, problem %v, looks again after %s", err, s.problem(), next.After)
 			}
 			told := &events{}
@@ -147,7 +147,7 @@ func TestANamespaceThatIsMissing(t *testing.T) {
 	l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(queue.ShutDown)
-	l.line.Open(queue)
+	l.queue.Open(queue)
 	s := &state{key: workKey, work: testWork(manifestText), member: e}
 	if _, err := loopOf(t, l, s); err != nil && s.blocked == nil {
 		t.Fatal(err)

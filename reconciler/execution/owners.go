@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/execution/line"
 	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
 // Two Works of a cluster may ask for one object: two templates that overrides
@@ -40,12 +40,12 @@ func (e *heldError) Error() string {
 }
 
 // cause is what the Work waits for.
-func (e *heldError) cause() line.Cause {
-	return line.Cause{Event: line.OnHolder, Kind: e.manifest.gvk, Object: e.manifest.key, Holder: e.holder}
+func (e *heldError) cause() waitqueue.Cause {
+	return waitqueue.Cause{Event: waitqueue.OnOwner, Kind: e.manifest.gvk, Object: e.manifest.key, Owner: e.holder}
 }
 
-// holders knows which Works of a lane ask for an object.
-type holders struct {
+// owners knows which Works of a lane ask for an object.
+type owners struct {
 	loop    *Reconciler
 	applied *applyCache
 
@@ -56,7 +56,7 @@ type holders struct {
 }
 
 // note takes a Work in.
-func (h *holders) note(work *workv1alpha1.Work) {
+func (h *owners) note(work *workv1alpha1.Work) {
 	_, made := bindings.OwnerOf(work)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -67,7 +67,7 @@ func (h *holders) note(work *workv1alpha1.Work) {
 	}
 }
 
-func (h *holders) forget(key client.ObjectKey) {
+func (h *owners) forget(key client.ObjectKey) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.byHand, key)
@@ -75,7 +75,7 @@ func (h *holders) forget(key client.ObjectKey) {
 
 // mayAsk returns the Works of a namespace that may ask for the object of a manifest, sorted
 // behind the one that is named after it.
-func (h *holders) mayAsk(namespace string, m *manifest) []client.ObjectKey {
+func (h *owners) mayAsk(namespace string, m *manifest) []client.ObjectKey {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	named := client.ObjectKey{Namespace: namespace, Name: workv1alpha2.WorkName(m.gvk.Kind, m.key.Name, m.key.Namespace)}
@@ -84,10 +84,10 @@ func (h *holders) mayAsk(namespace string, m *manifest) []client.ObjectKey {
 	return append([]client.ObjectKey{named, former}, others...)
 }
 
-// rival returns a *heldError if another Work has an object that says of itself
+// conflict returns a *heldError if another Work has an object that says of itself
 // what says does; nil stands for no object. What a member writes into an object
 // only counts where that Work asks for it.
-func (h *holders) rival(ctx context.Context, s *state, m *manifest, says *members.Observed) error {
+func (h *owners) conflict(ctx context.Context, s *state, m *manifest, says *members.Observed) error {
 	if says == nil || says.Work == s.key || says.Work.Namespace != s.key.Namespace || says.Work.Name == "" || s.foreign(says) {
 		return nil
 	}
@@ -104,14 +104,14 @@ func (h *holders) rival(ctx context.Context, s *state, m *manifest, says *member
 
 // succeeds reports whether the Work takes the place of another one, which is there under
 // the name that it had formerly.
-func (h *holders) succeeds(ctx context.Context, s *state, other client.ObjectKey) bool {
+func (h *owners) succeeds(ctx context.Context, s *state, other client.ObjectKey) bool {
 	former := &workv1alpha1.Work{}
 	return other == marks.Former(s.work) && h.loop.hub.Get(ctx, other, former, unsafeGet) == nil && plan.Succeeds(s.work, former)
 }
 
 // asks reports whether a Work asks for the object of a manifest, and has not let go
 // of it.
-func (h *holders) asks(ctx context.Context, key client.ObjectKey, m *manifest) (bool, error) {
+func (h *owners) asks(ctx context.Context, key client.ObjectKey, m *manifest) (bool, error) {
 	work := &workv1alpha1.Work{}
 	err := h.loop.hub.Get(ctx, key, work, unsafeGet)
 	if apierrors.IsNotFound(err) {
@@ -128,7 +128,7 @@ func (h *holders) asks(ctx context.Context, key client.ObjectKey, m *manifest) (
 
 // freed reports whether what a Work waits for has come to pass already, if it waits
 // for another Work.
-func (h *holders) freed(ctx context.Context, err error) bool {
+func (h *owners) freed(ctx context.Context, err error) bool {
 	var held *heldError
 	if !errors.As(err, &held) {
 		return false
@@ -137,9 +137,9 @@ func (h *holders) freed(ctx context.Context, err error) bool {
 	return err == nil && !asks
 }
 
-// heir returns a Work that asks for the object of a manifest, which the given one lets go
+// successor returns a Work that asks for the object of a manifest, which the given one lets go
 // of, and stays itself; none if ok is false.
-func (h *holders) heir(ctx context.Context, s *state, m *manifest) (heir client.ObjectKey, ok bool, err error) {
+func (h *owners) successor(ctx context.Context, s *state, m *manifest) (successor client.ObjectKey, ok bool, err error) {
 	for _, key := range h.mayAsk(s.key.Namespace, m) {
 		if key == s.key {
 			continue

@@ -31,8 +31,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
+	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
-	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
 	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
@@ -170,14 +170,14 @@ func newTwoOf(t *testing.T, works ...client.Object) *two {
 	f.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(f.queue.ShutDown)
 	f.lane.load(t.Context(), workKey.Namespace) // before the queue is open: the test says who is looked at
-	f.lane.line.Open(f.queue)
+	f.lane.queue.Open(f.queue)
 	return f
 }
 
 // restart has the lane forget what it keeps in memory.
 func (f *two) restart() {
 	f.lane.applied, f.lane.retention = newApplyCache(), retention.Retention{Retainer: interpreter.Native()}
-	f.lane.holders.applied = f.lane.applied
+	f.lane.owners.applied = f.lane.applied
 	f.lane.connected = func(string) (member, bool) { return f.yard, true }
 }
 
@@ -359,18 +359,18 @@ func TestALetGoBetweenTheLookAndTheWaitIsSeen(t *testing.T) {
 		t.Fatal(found, err)
 	}
 	m := parseManifest(0, s.work.Spec.Workload.Manifests[0].Raw)
-	since := f.lane.line.Begin(s.key)
-	held := f.lane.holders.rival(t.Context(), s, &m, f.yard.observed())
+	since := f.lane.queue.Begin(s.key)
+	held := f.lane.owners.conflict(t.Context(), s, &m, f.yard.observed())
 	if held == nil {
 		t.Fatal("nobody holds it")
 	}
-	f.lane.line.Retries.When(s.key)
-	f.lane.line.Retries.When(s.key)
+	f.lane.queue.Retries.When(s.key)
+	f.lane.queue.Retries.When(s.key)
 	f.change("a", func(w *workv1alpha1.Work) { w.Spec = workNamed("a", "other").Spec })
 	s.failed = []error{held}
 	next, err := f.lane.next(t.Context(), s, loop.Next{}, held, since)
-	if err != nil || next.RequeueAfter != pace.FirstRetry {
-		t.Errorf("looks again after %s, %v, want %s", next.RequeueAfter, err, pace.FirstRetry)
+	if err != nil || next.RequeueAfter != backoff.FirstRetry {
+		t.Errorf("looks again after %s, %v, want %s", next.RequeueAfter, err, backoff.FirstRetry)
 	}
 }
 

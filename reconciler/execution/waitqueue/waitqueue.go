@@ -1,4 +1,4 @@
-package line
+package waitqueue
 
 import (
 	"sync"
@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
-	"github.com/flotilla-io/flotilla/reconciler/execution/pace"
+	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
 )
 
 // What Works wait for.
@@ -28,8 +28,8 @@ const (
 	OnKinds
 	// OnNamespace is that a namespace was made.
 	OnNamespace
-	// OnHolder is that another Work lets go of an object.
-	OnHolder
+	// OnOwner is that another Work lets go of an object.
+	OnOwner
 	// OnRights is that somebody was given rights.
 	OnRights
 )
@@ -38,20 +38,20 @@ const (
 type Cause struct {
 	// Event is one of the constants above.
 	Event int
-	// Kind goes with OnSync and OnHolder.
+	// Kind goes with OnSync and OnOwner.
 	Kind schema.GroupVersionKind
 	// Namespace goes with OnNamespace.
 	Namespace string
-	// Object and Holder, the Work that has it, go with OnHolder.
+	// Object and Owner, the Work that has it, go with OnOwner.
 	Object types.NamespacedName
-	Holder client.ObjectKey
+	Owner  client.ObjectKey
 	// Lack goes with OnRights.
 	Lack acting.Lack
 }
 
-// Line is where the Works of one lane queue up, or wait. Use New. It is safe for use by
+// Queue is where the Works of one lane queue up, or wait. Use New. It is safe for use by
 // several goroutines.
-type Line struct {
+type Queue struct {
 	// Retries says how long a Work that failed waits.
 	Retries workqueue.TypedRateLimiter[client.ObjectKey]
 
@@ -61,32 +61,32 @@ type Line struct {
 	events  int // counts releases, so that none is missed between a look and a wait
 }
 
-// New returns a Line that nobody waits in.
-func New() *Line {
-	return &Line{
-		Retries: pace.Retries(),
+// New returns a Queue that nobody waits in.
+func New() *Queue {
+	return &Queue{
+		Retries: backoff.Retries(),
 		waiting: map[client.ObjectKey]Cause{},
 	}
 }
 
 // Open has those who come from now on wait in the queue of the lane's workers. Before, nobody
 // is looked at.
-func (l *Line) Open(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.queue = queue
+func (q *Queue) Open(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.queue = queue
 }
 
 // Add puts a Work in the queue.
-func (l *Line) Add(key client.ObjectKey) {
-	if queue := l.current(); queue != nil {
+func (q *Queue) Add(key client.ObjectKey) {
+	if queue := q.current(); queue != nil {
 		queue.Add(reconcile.Request{NamespacedName: key})
 	}
 }
 
 // AddLater puts a Work behind those that were added because they changed.
-func (l *Line) AddLater(key client.ObjectKey) {
-	switch queue := l.current().(type) {
+func (q *Queue) AddLater(key client.ObjectKey) {
+	switch queue := q.current().(type) {
 	case nil:
 	case priorityqueue.PriorityQueue[reconcile.Request]:
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(handler.LowPriority)}, reconcile.Request{NamespacedName: key})
@@ -95,69 +95,69 @@ func (l *Line) AddLater(key client.ObjectKey) {
 	}
 }
 
-func (l *Line) current() workqueue.TypedRateLimitingInterface[reconcile.Request] {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.queue
+func (q *Queue) current() workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.queue
 }
 
 // Begin ends a Work's wait and returns the count of events so far.
-func (l *Line) Begin(key client.ObjectKey) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.waiting, key)
-	return l.events
+func (q *Queue) Begin(key client.ObjectKey) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.waiting, key)
+	return q.events
 }
 
 // Wait has a Work looked at again when its cause comes to pass. It returns false
 // if anything has come to pass since the given count.
-func (l *Line) Wait(key client.ObjectKey, c Cause, since int) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.events != since {
+func (q *Queue) Wait(key client.ObjectKey, c Cause, since int) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.events != since {
 		return false
 	}
-	l.waiting[key] = c
+	q.waiting[key] = c
 	return true
 }
 
 // Free puts the Works back in the queue that wait for another to let go of an
 // object. Who is about to wait looks again by itself: this is no event for the
 // others, since Works change all the time.
-func (l *Line) Free(holder client.ObjectKey) {
-	l.requeue(false, func(c Cause) bool { return c.Event == OnHolder && c.Holder == holder })
+func (q *Queue) Free(holder client.ObjectKey) {
+	q.requeue(false, func(c Cause) bool { return c.Event == OnOwner && c.Owner == holder })
 }
 
 // Release puts the Works back in the queue whose cause matches, as if they had
 // never failed.
-func (l *Line) Release(match func(Cause) bool) { l.requeue(true, match) }
+func (q *Queue) Release(match func(Cause) bool) { q.requeue(true, match) }
 
-func (l *Line) requeue(event bool, match func(Cause) bool) {
+func (q *Queue) requeue(event bool, match func(Cause) bool) {
 	var due []client.ObjectKey
-	l.mu.Lock()
+	q.mu.Lock()
 	if event {
-		l.events++
+		q.events++
 	}
-	for key, c := range l.waiting {
+	for key, c := range q.waiting {
 		if match(c) {
-			delete(l.waiting, key)
+			delete(q.waiting, key)
 			due = append(due, key)
 		}
 	}
-	if len(l.waiting) == 0 {
-		l.waiting = map[client.ObjectKey]Cause{} // all wait when a lane starts, and maps do not shrink
+	if len(q.waiting) == 0 {
+		q.waiting = map[client.ObjectKey]Cause{} // all wait when a lane starts, and maps do not shrink
 	}
-	l.mu.Unlock()
+	q.mu.Unlock()
 	for _, key := range due {
-		l.Retries.Forget(key)
-		l.Add(key)
+		q.Retries.Forget(key)
+		q.Add(key)
 	}
 }
 
 // Forget drops what is kept of a Work.
-func (l *Line) Forget(key client.ObjectKey) {
-	l.mu.Lock()
-	delete(l.waiting, key)
-	l.mu.Unlock()
-	l.Retries.Forget(key)
+func (q *Queue) Forget(key client.ObjectKey) {
+	q.mu.Lock()
+	delete(q.waiting, key)
+	q.mu.Unlock()
+	q.Retries.Forget(key)
 }

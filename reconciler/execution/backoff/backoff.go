@@ -1,4 +1,4 @@
-package pace
+package backoff
 
 import (
 	"errors"
@@ -37,8 +37,8 @@ func Retries() workqueue.TypedRateLimiter[client.ObjectKey] {
 // it should be until it is put back the next time.
 var ErrPaused = errors.New("it is changed again each time that it is put back: the next time is after a pause, of five minutes at most; see who writes it")
 
-// Pace counts corrections by Work. It is safe for use by several goroutines.
-type Pace struct {
+// Backoff counts corrections by Work. It is safe for use by several goroutines.
+type Backoff struct {
 	clock clock.PassiveClock
 
 	mu   sync.Mutex
@@ -53,17 +53,17 @@ type run struct {
 	failed map[int]error
 }
 
-// New returns a Pace that has seen no corrections.
-func New(c clock.PassiveClock) *Pace {
-	return &Pace{clock: c, runs: map[client.ObjectKey]run{}}
+// New returns a Backoff that has seen no corrections.
+func New(c clock.PassiveClock) *Backoff {
+	return &Backoff{clock: c, runs: map[client.ObjectKey]run{}}
 }
 
 // Due returns how long the next correction has to wait.
-func (p *Pace) Due(key client.ObjectKey) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	r, ok := p.runs[key]
-	since := p.clock.Since(r.last)
+func (b *Backoff) Due(key client.ObjectKey) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r, ok := b.runs[key]
+	since := b.clock.Since(r.last)
 	if !ok || r.count < freeCorrections || since > forgiven {
 		return 0
 	}
@@ -75,23 +75,23 @@ func (p *Pace) Due(key client.ObjectKey) time.Duration {
 }
 
 // Ran counts a correction.
-func (p *Pace) Ran(key client.ObjectKey) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	r := p.runs[key]
-	if p.clock.Since(r.last) > forgiven {
+func (b *Backoff) Ran(key client.ObjectKey) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.runs[key]
+	if b.clock.Since(r.last) > forgiven {
 		r.count = 0
 	}
-	r.count, r.last = r.count+1, p.clock.Now()
-	p.runs[key] = r
+	r.count, r.last = r.count+1, b.clock.Now()
+	b.runs[key] = r
 }
 
 // Failed keeps why the correction of a Work's object, by its ordinal, did not work; nil
 // if it did.
-func (p *Pace) Failed(key client.ObjectKey, ordinal int, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	r := p.runs[key]
+func (b *Backoff) Failed(key client.ObjectKey, ordinal int, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.runs[key]
 	switch {
 	case err == nil:
 		delete(r.failed, ordinal)
@@ -100,36 +100,36 @@ func (p *Pace) Failed(key client.ObjectKey, ordinal int, err error) {
 	default:
 		r.failed[ordinal] = err
 	}
-	p.runs[key] = r
+	b.runs[key] = r
 }
 
 // Why returns why a Work's object that waits for its next correction is not as it should
 // be: what was wrong with the last one, or ErrPaused.
-func (p *Pace) Why(key client.ObjectKey, ordinal int) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.runs[key].failed[ordinal]; err != nil {
+func (b *Backoff) Why(key client.ObjectKey, ordinal int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.runs[key].failed[ordinal]; err != nil {
 		return err
 	}
 	return ErrPaused
 }
 
 // Tells reports whether an Event is due: the last one is a while ago.
-func (p *Pace) Tells(key client.ObjectKey) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	r := p.runs[key]
-	if !r.told.IsZero() && p.clock.Since(r.told) <= forgiven {
+func (b *Backoff) Tells(key client.ObjectKey) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.runs[key]
+	if !r.told.IsZero() && b.clock.Since(r.told) <= forgiven {
 		return false
 	}
-	r.told = p.clock.Now()
-	p.runs[key] = r
+	r.told = b.clock.Now()
+	b.runs[key] = r
 	return true
 }
 
 // Forget drops what is kept of a Work that is gone.
-func (p *Pace) Forget(key client.ObjectKey) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.runs, key)
+func (b *Backoff) Forget(key client.ObjectKey) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.runs, key)
 }
