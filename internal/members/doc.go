@@ -4,8 +4,8 @@
 //
 // In go a cluster's name, identity and credentials; out come verbs on its
 // objects and what is seen of them. How requests travel, and within which bounds,
-// is package wire's; what is kept of objects and how it is kept up to date,
-// package sight's.
+// is package transport's; what is kept of objects and how it is kept up to date,
+// package informer's.
 //
 // Nothing is written to a member before it has proved to be the cluster that
 // was registered, and to be no other hub's; its claim aside. The package never reads or writes an object of the hub, and

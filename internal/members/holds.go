@@ -44,7 +44,7 @@ func holds(ctx context.Context, m *Member, work types.NamespacedName, manifest [
 	gvk := desired.GroupVersionKind()
 	live, err := m.Get(ctx, gvk, client.ObjectKeyFromObject(desired))
 	if _, presence := m.Read(gvk, client.ObjectKeyFromObject(desired)); apierrors.IsNotFound(err) && presence == Present {
-		m.sight.Reinterpret(func(kind schema.GroupVersionKind) bool { return kind == gvk }) // its watch has missed that: all is read anew
+		m.informer.Reinterpret(func(kind schema.GroupVersionKind) bool { return kind == gvk }) // its watch has missed that: all is read anew
 	}
 	switch {
 	case err != nil:

@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/flotilla-io/flotilla/internal/members/sight"
-	"github.com/flotilla-io/flotilla/internal/members/wire"
+	"github.com/flotilla-io/flotilla/internal/members/informer"
+	"github.com/flotilla-io/flotilla/internal/members/transport"
 )
 
 var (
@@ -37,15 +37,15 @@ var (
 
 // Member is the connection to one cluster.
 type Member struct {
-	name    string
-	id      string
-	config  *rest.Config
-	clients kubernetes.Interface
-	dynamic dynamic.Interface
-	tell    Handler
-	http    *http.Client
-	wire    *wire.Wire
-	sight   *sight.View
+	name      string
+	id        string
+	config    *rest.Config
+	clients   kubernetes.Interface
+	dynamic   dynamic.Interface
+	tell      Handler
+	http      *http.Client
+	transport *transport.Transport
+	informer  *informer.Informer
 
 	trust    atomic.Int32
 	answered atomic.Pointer[answer] // the last one; nil: never
@@ -114,7 +114,7 @@ func alert(m *Member) {
 // back to an earlier state, all do.
 func (m *Member) Prove(ctx context.Context) error {
 	began := m.clock.Now()
-	still := m.wire.Now()
+	still := m.transport.Now()
 	system, err := systemOf(ctx, m.clients)
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) {
 		m.trust.Store(unproven)
@@ -128,7 +128,7 @@ func (m *Member) Prove(ctx context.Context) error {
 	}
 	if m.looked(system) {
 		log.FromContext(ctx).Info("The cluster was set back to an earlier state: all of it is read anew", "cluster", m.name)
-		m.sight.Reread()
+		m.informer.Reread()
 	}
 	if err := m.hold(ctx, system); err != nil {
 		if Barred(err) {
@@ -148,7 +148,7 @@ func (m *Member) Prove(ctx context.Context) error {
 	if was == proven {
 		return nil
 	}
-	m.sight.Retry()
+	m.informer.Retry()
 	m.tell.Proven(m.name)
 	return nil
 }
@@ -179,12 +179,12 @@ func systemOf(ctx context.Context, clients kubernetes.Interface) (*corev1.Namesp
 // Read returns what the watch of a kind knows about one object, and starts that
 // watch where there is none.
 func (m *Member) Read(gvk schema.GroupVersionKind, key types.NamespacedName) (*Observed, Presence) {
-	return m.sight.Read(gvk, key)
+	return m.informer.Read(gvk, key)
 }
 
 // Blind returns the kinds that could not be read in a member for at least a time, although
 // it answers.
-func Blind(m *Member, least time.Duration) []sight.Blind { return m.sight.Blind(least) }
+func Blind(m *Member, least time.Duration) []informer.Blind { return m.informer.Blind(least) }
 
 // Get reads an object from the member itself. Errors: one that
 // apierrors.IsNotFound knows, ErrNotServed, or a transport fault.
@@ -234,17 +234,17 @@ func (m *Member) Autoscaled(ctx context.Context, gvk schema.GroupVersionKind, ke
 
 // Each calls yield for all managed objects that the watches of a member which there
 // are have seen. It sends nothing.
-func Each(m *Member, yield func(schema.GroupVersionKind, *Observed)) { m.sight.Each(yield) }
+func Each(m *Member, yield func(schema.GroupVersionKind, *Observed)) { m.informer.Each(yield) }
 
 // KindsChanged tells that the member may serve other kinds than before.
 func (m *Member) KindsChanged() {
-	m.sight.KindsChanged()
+	m.informer.KindsChanged()
 	m.tell.KindsChanged(m.name)
 }
 
 // run keeps the watches going until ctx ends.
 func (m *Member) run(ctx context.Context) {
-	m.sight.Run(ctx)
+	m.informer.Run(ctx)
 	m.trust.Store(unproven)
 	utilnet.CloseIdleConnectionsFor(m.http.Transport)
 }
@@ -258,15 +258,15 @@ func connect(target Target, o Options, tell Handler) (*Member, error) {
 	}
 	// One request that was not answered is no reason to keep all others from the
 	// member: somebody looks whether it is still there.
-	m.wire, err = wire.New(target.Config, wire.Options{Clock: o.Clock, Timeout: o.RequestTimeout, Gone: m.suspect, Slow: func() { alert(m) }, Gate: o.Gate})
+	m.transport, err = transport.New(target.Config, transport.Options{Clock: o.Clock, Timeout: o.RequestTimeout, Gone: m.suspect, Slow: func() { alert(m) }, Gate: o.Gate})
 	if err != nil {
 		return nil, err
 	}
-	m.config = &rest.Config{Host: base.String(), APIPath: target.Config.APIPath, UserAgent: target.Config.UserAgent, QPS: -1, Transport: m.wire}
+	m.config = &rest.Config{Host: base.String(), APIPath: target.Config.APIPath, UserAgent: target.Config.UserAgent, QPS: -1, Transport: m.transport}
 	if m.http, err = rest.HTTPClientFor(m.config); err != nil {
 		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
 	}
-	m.http.CheckRedirect = wire.RefuseRedirect
+	m.http.CheckRedirect = transport.RefuseRedirect
 	if m.clients, err = kubernetes.NewForConfigAndClient(m.config, m.http); err != nil {
 		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
 	}
@@ -274,7 +274,7 @@ func connect(target Target, o Options, tell Handler) (*Member, error) {
 		return nil, fmt.Errorf("set up the connection to %s: %w", target.Name, err)
 	}
 	m.tenure = &tenure{clients: m.clients, holder: target.Holder, marks: target.Marks, clock: o.Clock}
-	m.sight = sight.New(sight.Options{
+	m.informer = informer.New(informer.Options{
 		Client: m.dynamic, Discovery: m.clients.Discovery().RESTClient(), Interpreter: o.Interpreter, Clock: o.Clock,
 		Changed: func(o *Observed) { tell.Changed(m.name, o) },
 		Synced:  func(gvk schema.GroupVersionKind) { tell.Synced(m.name, gvk) },

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/flotilla-io/flotilla/internal/members/wire"
+	"github.com/flotilla-io/flotilla/internal/members/transport"
 	"github.com/flotilla-io/flotilla/internal/taskgroup"
 	"github.com/flotilla-io/flotilla/policies/claims"
 )
@@ -28,7 +28,7 @@ type Options struct {
 	RequestTimeout time.Duration
 	// Gate reports whether members may be written to, at the last moment before that; nil:
 	// always.
-	Gate wire.Gate
+	Gate transport.Gate
 }
 
 // Target says which cluster to connect to, and how.
@@ -117,7 +117,7 @@ func (r *Registry) Connect(target Target) (*Member, error) {
 	case ok && old.print == is:
 		return old.member, nil
 	case ok && old.print.place == is.place:
-		err := old.member.wire.Lay(target.Config, func() {
+		err := old.member.transport.Connect(target.Config, func() {
 			if old.print.way != is.way {
 				old.member.Doubt()
 			}
@@ -134,7 +134,7 @@ func (r *Registry) Connect(target Target) (*Member, error) {
 		return nil, err
 	}
 	if ok {
-		member.sight.Succeed(old.member.sight)
+		member.informer.Succeed(old.member.informer)
 		old.task.Stop()
 	}
 	r.members[target.Name] = &entry{member: member, print: is, task: r.tasks.Go(member.run)}
@@ -186,7 +186,7 @@ func (r *Registry) Reinterpret(affects func(schema.GroupVersionKind) bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, e := range r.members {
-		e.member.sight.Reinterpret(affects)
+		e.member.informer.Reinterpret(affects)
 	}
 }
 

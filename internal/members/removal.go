@@ -22,7 +22,7 @@ func (m *Member) Delete(ctx context.Context, gvk schema.GroupVersionKind, key ty
 	answer, err := m.own().delete(ctx, gvk, key, metav1.DeleteOptions{
 		PropagationPolicy: ptr.To(metav1.DeletePropagationBackground), Preconditions: &metav1.Preconditions{UID: &uid},
 	})
-	m.sight.Undid(gvk, key)
+	m.informer.Undid(gvk, key)
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}

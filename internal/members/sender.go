@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/ptr"
 
-	"github.com/flotilla-io/flotilla/internal/members/sight"
+	"github.com/flotilla-io/flotilla/internal/members/informer"
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/policies/author"
 )
@@ -78,7 +78,7 @@ func (s sender) Apply(ctx context.Context, desired *unstructured.Unstructured) (
 	if err != nil {
 		return nil, err
 	}
-	return s.member.sight.Wrote(desired.GroupVersionKind(), answer)
+	return s.member.informer.Wrote(desired.GroupVersionKind(), answer)
 }
 
 // Try implements Sender.
@@ -118,7 +118,7 @@ func (s sender) Patch(ctx context.Context, gvk schema.GroupVersionKind, key type
 		return err
 	}
 	_, err = resource.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: ownership.FieldManager})
-	s.member.sight.Undid(gvk, key)
+	s.member.informer.Undid(gvk, key)
 	return s.explain(err, gvk)
 }
 
@@ -134,8 +134,8 @@ func (s sender) resource(ctx context.Context, gvk schema.GroupVersionKind, names
 }
 
 // kind returns how the member serves a kind.
-func (s sender) kind(ctx context.Context, gvk schema.GroupVersionKind) (sight.Kind, error) {
-	kind, err := s.member.sight.Lookup(ctx, gvk)
+func (s sender) kind(ctx context.Context, gvk schema.GroupVersionKind) (informer.Kind, error) {
+	kind, err := s.member.informer.Lookup(ctx, gvk)
 	if meta.IsNoMatchError(err) {
 		return kind, fmt.Errorf("%w: %s", ErrNotServed, gvk)
 	}
@@ -152,7 +152,7 @@ func (s sender) explain(err error, gvk schema.GroupVersionKind) error {
 	details := status.Status().Details
 	switch {
 	case details == nil || details.Name == "":
-		s.member.sight.Forget(gvk)
+		s.member.informer.Forget(gvk)
 		return fmt.Errorf("%w: %s", ErrNotServed, gvk)
 	case details.Kind == "namespaces" && gvk.Kind != "Namespace":
 		return fmt.Errorf("%w: %s", ErrNoNamespace, details.Name)

@@ -15,7 +15,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/internal/members/sight"
+	"github.com/flotilla-io/flotilla/internal/members/informer"
 	"github.com/flotilla-io/flotilla/internal/tenure"
 )
 
@@ -159,7 +159,7 @@ func subjectOf(member *members.Member, summary *summary) subject {
 const mostUnread = 5
 
 // unreadText names the kinds that cannot be read in a member; empty for none.
-func unreadText(kinds []sight.Blind) string {
+func unreadText(kinds []informer.Blind) string {
 	if len(kinds) == 0 {
 		return ""
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
-	"github.com/flotilla-io/flotilla/internal/members/sight"
+	"github.com/flotilla-io/flotilla/internal/members/informer"
 )
 
 func TestTaints(t *testing.T) {
@@ -149,9 +149,9 @@ func TestEnablements(t *testing.T) {
 // TestWhatCannotBeRead: kinds that the member does not let be read are told of, a few by
 // name, and no longer once they can.
 func TestWhatCannotBeRead(t *testing.T) {
-	var kinds []sight.Blind
+	var kinds []informer.Blind
 	for _, kind := range []string{"A", "B", "C", "D", "E", "F", "G"} {
-		kinds = append(kinds, sight.Blind{Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}, Why: "no"})
+		kinds = append(kinds, informer.Blind{Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}, Why: "no"})
 	}
 	text := unreadText(kinds)
 	const want = "some of its objects cannot be read, so that what is shown of them may be out of date: A.apps: no; B.apps: no; C.apps: no; D.apps: no; E.apps: no; and 2 more kinds"

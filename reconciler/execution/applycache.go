@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
-	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
+	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
 	"github.com/flotilla-io/flotilla/reconciler/execution/seal"
 )
 
@@ -23,7 +23,7 @@ type applyCache struct {
 	// former is what manifests named that are no longer in their Work.
 	former map[client.ObjectKey]former
 	// renames are the Works whose objects still have a former name of theirs.
-	renames marks.Renames
+	renames ownermeta.Renames
 	// sending are the objects that are sent right now.
 	sending map[identity]bool
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/tenure"
 	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
-	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
+	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
@@ -129,7 +129,7 @@ func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 	}
 	verb, gone := "Left in place", true
 	if preserve {
-		err = s.member.Patch(ctx, kind, m.key, marks.Unset(observed.UID))
+		err = s.member.Patch(ctx, kind, m.key, ownermeta.Unset(observed.UID))
 	} else {
 		verb = "Removed"
 		gone, err = s.member.Delete(ctx, kind, m.key, observed.UID)

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
-	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
+	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 )
 
@@ -99,7 +99,7 @@ func (i *inspector) compare(ctx context.Context, s *state, m *manifest) (string,
 func (s *state) changes(desired, live *unstructured.Unstructured) []ownership.Change {
 	if o := members.Marks(live); o.Work != s.key && s.named(o) {
 		live = live.DeepCopy()
-		marks.Set(live, s.key)
+		ownermeta.Set(live, s.key)
 	}
 	return ownership.Changes(desired, live)
 }

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
-	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
+	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
 )
 
 // manifestSeeds are manifests that readers of JSON understand differently.
@@ -46,7 +46,7 @@ func FuzzManifest(f *testing.F) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-east", Name: "w"},
 			Spec:       workv1alpha1.WorkSpec{Workload: workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: raw}}}}},
 		}
-		id, err := marks.Identify(raw)
+		id, err := ownermeta.Identify(raw)
 		if err != nil {
 			t.Fatalf("%s is carried, and does not parse: %v", raw, err)
 		}

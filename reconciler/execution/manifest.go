@@ -11,7 +11,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
+	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
 )
 
 // manifest is what a look at a Work needs to know of one of its manifests.
@@ -25,7 +25,7 @@ type manifest struct {
 
 func parseManifest(ordinal int, raw []byte) manifest {
 	m := manifest{ordinal: ordinal, hash: members.Hash(raw)}
-	id, err := marks.Identify(raw)
+	id, err := ownermeta.Identify(raw)
 	if err != nil {
 		m.err = fmt.Errorf("manifest %d does not parse: %w", ordinal, err)
 		return m
@@ -49,7 +49,7 @@ func (m *manifest) object(work *workv1alpha1.Work) (*unstructured.Unstructured, 
 	if out.GroupVersionKind() != m.gvk || client.ObjectKeyFromObject(out) != m.key {
 		return nil, fmt.Errorf("manifest %d can be read as %s and as another object: write each of its fields once", m.ordinal, m.title())
 	}
-	marks.Set(out, client.ObjectKeyFromObject(work))
+	ownermeta.Set(out, client.ObjectKeyFromObject(work))
 	return out, nil
 }
 

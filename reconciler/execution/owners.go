@@ -18,7 +18,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
+	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
@@ -106,7 +106,7 @@ func (h *owners) conflict(ctx context.Context, s *state, m *manifest, says *memb
 // the name that it had formerly.
 func (h *owners) succeeds(ctx context.Context, s *state, other client.ObjectKey) bool {
 	former := &workv1alpha1.Work{}
-	return other == marks.Former(s.work) && h.loop.hub.Get(ctx, other, former, unsafeGet) == nil && plan.Succeeds(s.work, former)
+	return other == ownermeta.Former(s.work) && h.loop.hub.Get(ctx, other, former, unsafeGet) == nil && plan.Succeeds(s.work, former)
 }
 
 // asks reports whether a Work asks for the object of a manifest, and has not let go

@@ -10,8 +10,8 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
-	"github.com/flotilla-io/flotilla/reconciler/execution/marks"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
+	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
 )
 
 // Two hubs may have Works of one name. What an object in a member says of its Work
@@ -33,7 +33,7 @@ func (s *state) has(o *members.Observed) bool {
 // named reports whether an object names the Work, be it by the name that the Work had
 // formerly: until something is sent to it, the object keeps that.
 func (s *state) named(o *members.Observed) bool {
-	return o.Work == s.key || o.Work.Name != "" && o.Work.Namespace == s.key.Namespace && o.Work == marks.Former(s.work)
+	return o.Work == s.key || o.Work.Name != "" && o.Work.Namespace == s.key.Namespace && o.Work == ownermeta.Former(s.work)
 }
 
 // send applies an object, which says from then on which hub has applied it. That

@@ -1,4 +1,4 @@
-package sight
+package informer
 
 import (
 	"context"
@@ -70,7 +70,7 @@ func harbour(o *oracle, objects ...runtime.Object) (*kindWatch, func() []string)
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{ships.Resource: "ShipList"}, objects...)
 	w := newWatch(client, func(context.Context, schema.GroupVersionKind) (Kind, error) { return ships, nil })
-	w.interpreter, w.later = o, newLater(o, w.clock)
+	w.interpreter, w.recheck = o, newRecheckQueue(o, w.clock)
 	var mu sync.Mutex
 	var told []string
 	w.changed = func(o *Observed) {
@@ -95,7 +95,7 @@ func harbour(o *oracle, objects ...runtime.Object) (*kindWatch, func() []string)
 // fleetOf runs a watch of ships, and returns what is told of them.
 func fleetOf(ctx context.Context, o *oracle, objects ...runtime.Object) (*kindWatch, func() []string) {
 	w, told := harbour(o, objects...)
-	go w.later.run(ctx)
+	go w.recheck.run(ctx)
 	go w.run(ctx)
 	return w, told
 }
@@ -126,8 +126,8 @@ func TestAnAnswerThatComesLaterIsToldThen(t *testing.T) {
 		if diff := cmp.Diff([]string{"slow Unhealthy pending=false "}, told()); diff != "" {
 			t.Errorf("told (-want +got):\n%s", diff)
 		}
-		if len(w.later.kept) != 0 || len(w.later.due) != 0 || w.later.size != 0 {
-			t.Errorf("kept: %v, %v, %d bytes", w.later.kept, w.later.due, w.later.size)
+		if len(w.recheck.kept) != 0 || len(w.recheck.due) != 0 || w.recheck.size != 0 {
+			t.Errorf("kept: %v, %v, %d bytes", w.recheck.kept, w.recheck.due, w.recheck.size)
 		}
 	})
 }
@@ -146,8 +146,8 @@ func TestObjectsThatWaitAreNotAllKept(t *testing.T) {
 		}
 		w, _ := fleetOf(ctx, o, objects...)
 		synctest.Wait()
-		if len(w.later.kept) != 2 || w.later.size > mostHeld {
-			t.Errorf("%d objects are kept, %d bytes", len(w.later.kept), w.later.size)
+		if len(w.recheck.kept) != 2 || w.recheck.size > mostHeld {
+			t.Errorf("%d objects are kept, %d bytes", len(w.recheck.kept), w.recheck.size)
 		}
 		o.mu.Lock()
 		clear(o.health)
@@ -248,8 +248,8 @@ func TestAnObjectIsReadOnceForAllQuestions(t *testing.T) {
 		if reads != 1 {
 			t.Errorf("%d reads of the member", reads)
 		}
-		if len(w.later.kept) != 0 || len(w.later.due) != 0 || w.later.size != 0 {
-			t.Errorf("kept: %v, %v, %d bytes", w.later.kept, w.later.due, w.later.size)
+		if len(w.recheck.kept) != 0 || len(w.recheck.due) != 0 || w.recheck.size != 0 {
+			t.Errorf("kept: %v, %v, %d bytes", w.recheck.kept, w.recheck.due, w.recheck.size)
 		}
 	})
 }
@@ -263,7 +263,7 @@ func TestAnAnswerAboutAFormerObjectDoesNotEndTheQuestion(t *testing.T) {
 		synctest.Wait()
 		former := ship("one")
 		former.SetResourceVersion("0")
-		w.later.hold(w, former)
+		w.recheck.hold(w, former)
 		o.say("one", workv1alpha1.ResourceHealthy)
 		<-time.After(5 * time.Second) // of the bubble
 		synctest.Wait()

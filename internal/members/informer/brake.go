@@ -1,4 +1,4 @@
-package sight
+package informer
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// A sight may ask burst questions at once, and then pace a second. One that stands asks
+// A entry may ask burst questions at once, and then pace a second. One that stands asks
 // once in minutes; where lists and watches end as soon as they begin, as with a member that
 // calls each version expired, client-go asks again without a pause.
 const (
@@ -18,7 +18,7 @@ const (
 	pace  = 0.5
 )
 
-// brake slows the questions of one sight down.
+// brake slows the questions of one entry down.
 type brake struct{ limiter flowcontrol.RateLimiter }
 
 func newBrake() brake { return brake{flowcontrol.NewTokenBucketRateLimiter(pace, burst)} }
@@ -26,7 +26,7 @@ func newBrake() brake { return brake{flowcontrol.NewTokenBucketRateLimiter(pace,
 // wait waits for the next question. Errors: that ctx ended.
 func (b brake) wait(ctx context.Context) error { return b.limiter.Wait(ctx) }
 
-// A sight reads all from the beginning once, and again where its version is called expired.
+// A entry reads all from the beginning once, and again where its version is called expired.
 // One that has done so restlessOf times within restlessIn, the last time less than
 // restlessFor ago, has no watch that stands: what happens in between is seen by none.
 const (
@@ -36,16 +36,16 @@ const (
 )
 
 // begin notes that the member shows all from the beginning. What it refuses does not
-// count: a member that was away would be out of sight for restlessFor more.
-func (s *sight) begin(w *kindWatch) {
+// count: a member that was away would be out of entry for restlessFor more.
+func (s *entry) begin(w *kindWatch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s.begun = append(s.begun, s.clock.Now())
 	s.begun = s.begun[max(0, len(s.begun)-restlessOf):]
 }
 
-// restless reports whether the sight has no watch that stands. The lock of its kind is held.
-func (s *sight) restless() bool {
+// restless reports whether the entry has no watch that stands. The lock of its kind is held.
+func (s *entry) restless() bool {
 	return len(s.begun) == restlessOf && s.clock.Since(s.begun[0]) < restlessIn && s.clock.Since(s.begun[restlessOf-1]) < restlessFor
 }
 

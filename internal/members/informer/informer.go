@@ -1,4 +1,4 @@
-package sight
+package informer
 
 import (
 	"context"
@@ -34,39 +34,39 @@ type Options struct {
 	Synced  func(schema.GroupVersionKind)
 }
 
-// View is what is seen of one member's objects.
-type View struct {
+// Informer is what is seen of one member's objects.
+type Informer struct {
 	options Options
 	tasks   *taskgroup.Group
 	kinds   *catalogue
-	later   *later
+	recheck *recheckQueue
 
 	mu      sync.Mutex
 	watches map[schema.GroupVersionKind]*kindWatch
 }
 
 // New returns a view that watches nothing yet. It sends nothing.
-func New(o Options) *View {
-	v := &View{
-		options: o, tasks: taskgroup.New(), kinds: newCatalogue(o.Discovery), later: newLater(o.Interpreter, o.Clock),
+func New(o Options) *Informer {
+	v := &Informer{
+		options: o, tasks: taskgroup.New(), kinds: newCatalogue(o.Discovery), recheck: newRecheckQueue(o.Interpreter, o.Clock),
 		watches: map[schema.GroupVersionKind]*kindWatch{},
 	}
-	v.tasks.Go(v.later.run)
+	v.tasks.Go(v.recheck.run)
 	return v
 }
 
 // Run keeps the watches going until ctx ends.
-func (v *View) Run(ctx context.Context) { v.tasks.Run(ctx) }
+func (v *Informer) Run(ctx context.Context) { v.tasks.Run(ctx) }
 
 // Read returns what the watch of a kind knows about one object, and starts that
 // watch where there is none.
-func (v *View) Read(gvk schema.GroupVersionKind, key types.NamespacedName) (*Observed, Presence) {
+func (v *Informer) Read(gvk schema.GroupVersionKind, key types.NamespacedName) (*Observed, Presence) {
 	return v.watch(gvk).read(key)
 }
 
 // Each calls yield for the managed objects of all kinds whose watch has seen the
 // whole list and is up to date. It asks nothing of the member.
-func (v *View) Each(yield func(schema.GroupVersionKind, *Observed)) {
+func (v *Informer) Each(yield func(schema.GroupVersionKind, *Observed)) {
 	for _, w := range v.all() {
 		each(w, yield)
 	}
@@ -74,7 +74,7 @@ func (v *View) Each(yield func(schema.GroupVersionKind, *Observed)) {
 
 // Blind returns the kinds that could not be read for at least a time, in the order of their
 // names, and why: what is known of their objects is of before.
-func (v *View) Blind(least time.Duration) []Blind {
+func (v *Informer) Blind(least time.Duration) []Blind {
 	var out []Blind
 	for _, w := range v.all() {
 		if err := blind(w, least); err != nil {
@@ -87,16 +87,16 @@ func (v *View) Blind(least time.Duration) []Blind {
 
 // Lookup returns how the member serves a kind. An error that meta.IsNoMatchError
 // knows says that it does not.
-func (v *View) Lookup(ctx context.Context, gvk schema.GroupVersionKind) (Kind, error) {
+func (v *Informer) Lookup(ctx context.Context, gvk schema.GroupVersionKind) (Kind, error) {
 	return v.kinds.lookup(ctx, gvk)
 }
 
 // Forget drops how the member serves a kind, which turned out not to be so any more.
-func (v *View) Forget(gvk schema.GroupVersionKind) { v.kinds.forget(gvk) }
+func (v *Informer) Forget(gvk schema.GroupVersionKind) { v.kinds.forget(gvk) }
 
 // Wrote takes in what the member answered a write of ours with, until the watch
 // shows it, and returns what is kept of it.
-func (v *View) Wrote(gvk schema.GroupVersionKind, answer *unstructured.Unstructured) (*Observed, error) {
+func (v *Informer) Wrote(gvk schema.GroupVersionKind, answer *unstructured.Unstructured) (*Observed, error) {
 	observed, err := trim(answer, v.options.Interpreter)
 	if err != nil {
 		return nil, err
@@ -104,24 +104,26 @@ func (v *View) Wrote(gvk schema.GroupVersionKind, answer *unstructured.Unstructu
 	w := v.watch(gvk)
 	w.note(observed)
 	if observed.Pending {
-		v.later.hold(w, answer)
-		v.later.ask(w, observed.key(), observed.after)
+		v.recheck.hold(w, answer)
+		v.recheck.ask(w, observed.key(), observed.after)
 	}
 	return observed, nil
 }
 
 // Undid forgets a write of ours that a later one has undone.
-func (v *View) Undid(gvk schema.GroupVersionKind, key types.NamespacedName) { v.watch(gvk).drop(key) }
+func (v *Informer) Undid(gvk schema.GroupVersionKind, key types.NamespacedName) {
+	v.watch(gvk).drop(key)
+}
 
 // Retry has watches that broke start over at once.
-func (v *View) Retry() {
+func (v *Informer) Retry() {
 	for _, w := range v.all() {
 		signal(w.retry)
 	}
 }
 
 // KindsChanged tells that the member may serve other kinds than before.
-func (v *View) KindsChanged() {
+func (v *Informer) KindsChanged() {
 	v.kinds.reset()
 	v.Retry()
 }
@@ -129,7 +131,7 @@ func (v *View) KindsChanged() {
 // Reinterpret has status and health of all objects read anew whose kinds are
 // affected by a change of the interpreter's rules. What was known stays until the
 // new answers are there, and Synced is told of each such kind.
-func (v *View) Reinterpret(affects func(schema.GroupVersionKind) bool) {
+func (v *Informer) Reinterpret(affects func(schema.GroupVersionKind) bool) {
 	for _, w := range v.all() {
 		if affects(w.gvk) {
 			signal(w.anew)
@@ -139,9 +141,9 @@ func (v *View) Reinterpret(affects func(schema.GroupVersionKind) bool) {
 
 // Reread has all objects read anew. Watches of a member that was set back may wait for
 // what it has yet to reach, or have missed that it lost something.
-func (v *View) Reread() { v.Reinterpret(func(schema.GroupVersionKind) bool { return true }) }
+func (v *Informer) Reread() { v.Reinterpret(func(schema.GroupVersionKind) bool { return true }) }
 
-func (v *View) all() []*kindWatch {
+func (v *Informer) all() []*kindWatch {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.Collect(maps.Values(v.watches))
@@ -149,17 +151,17 @@ func (v *View) all() []*kindWatch {
 
 // Succeed has v watch what another view has watched, which ends: what is gone since is
 // told. It is called before v is used.
-func (v *View) Succeed(other *View) {
+func (v *Informer) Succeed(other *Informer) {
 	for _, w := range other.all() {
 		v.watchAfter(w.gvk, seen(w))
 	}
 }
 
-func (v *View) watch(gvk schema.GroupVersionKind) *kindWatch { return v.watchAfter(gvk, nil) }
+func (v *Informer) watch(gvk schema.GroupVersionKind) *kindWatch { return v.watchAfter(gvk, nil) }
 
 // watchAfter returns the watch of a kind; one that is begun goes on from what was seen
 // before.
-func (v *View) watchAfter(gvk schema.GroupVersionKind, before []any) *kindWatch {
+func (v *Informer) watchAfter(gvk schema.GroupVersionKind, before []any) *kindWatch {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if w, ok := v.watches[gvk]; ok {
@@ -175,7 +177,7 @@ func (v *View) watchAfter(gvk schema.GroupVersionKind, before []any) *kindWatch 
 		synced:      v.options.Synced,
 		retry:       make(chan struct{}, 1),
 		anew:        make(chan struct{}, 1),
-		later:       v.later,
+		recheck:     v.recheck,
 		last:        before,
 		wrote:       map[types.NamespacedName]write{},
 		late:        map[types.NamespacedName]*Observed{},

@@ -1,4 +1,4 @@
-// Package sight is what is seen of the objects of one member cluster: a trimmed
+// Package informer is what is seen of the objects of one member cluster: a trimmed
 // view of those that carry karmada.io/managed=true, kept by one watch for each kind
 // that is asked about.
 //
@@ -8,4 +8,4 @@
 // says present, absent or unknown; absent is only said by a watch that has seen the
 // whole list. What a kind, an object or a rule does wrong is its own trouble: the
 // others are seen all the same. The package writes nothing.
-package sight
+package informer

@@ -1,4 +1,4 @@
-package marks
+package ownermeta
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package sight
+package informer
 
 import (
 	"context"
@@ -17,9 +17,9 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 )
 
-// sight is one informer of a kind, and what is known about it. A kind has one,
+// entry is one informer of a kind, and what is known about it. A kind has one,
 // and for a moment a second one where its objects are read anew.
-type sight struct {
+type entry struct {
 	informer cache.SharedIndexInformer
 	stop     context.CancelFunc
 	done     chan struct{}
@@ -32,13 +32,13 @@ type sight struct {
 	begun    []time.Time // when it last read all from the beginning, the latest last
 }
 
-// trusted reports whether the sight is whole and up to date.
-func (s *sight) trusted() bool {
+// trusted reports whether the entry is whole and up to date.
+func (s *entry) trusted() bool {
 	return s != nil && !s.broken && s.informer.HasSynced() && !s.restless()
 }
 
 // find returns an object of the sight; nil where it has none of that name.
-func (s *sight) find(key types.NamespacedName) *Observed {
+func (s *entry) find(key types.NamespacedName) *Observed {
 	if s == nil || s.informer == nil {
 		return nil
 	}
@@ -50,8 +50,8 @@ func (s *sight) find(key types.NamespacedName) *Observed {
 	return observed
 }
 
-// start begins to look, until ctx or the sight ends.
-func (s *sight) start(ctx context.Context) {
+// start begins to look, until ctx or the entry ends.
+func (s *entry) start(ctx context.Context) {
 	ctx, s.stop = context.WithCancel(ctx)
 	go func() {
 		defer close(s.done)
@@ -59,23 +59,23 @@ func (s *sight) start(ctx context.Context) {
 	}()
 }
 
-// end stops the sight and waits for its end.
-func (s *sight) end() {
+// end stops the entry and waits for its end.
+func (s *entry) end() {
 	if s != nil {
 		s.stop()
 		<-s.done
 	}
 }
 
-// synced is closed once the sight has seen the whole list; nil for none.
-func (s *sight) synced() <-chan struct{} {
+// synced is closed once the entry has seen the whole list; nil for none.
+func (s *entry) synced() <-chan struct{} {
 	if s == nil {
 		return nil
 	}
 	return s.informer.HasSyncedChecker().Done()
 }
 
-// follow keeps a sight until ctx ends, the kind is gone, or the watch is broken
+// follow keeps a entry until ctx ends, the kind is gone, or the watch is broken
 // and a retry is asked for. Before are the objects that the last one saw: what is gone
 // since is told. It returns the objects seen, and whether to start over at once: not
 // where it never got a list although nothing was asked.
@@ -91,7 +91,7 @@ func (w *kindWatch) follow(ctx context.Context, kind Kind, before []any) (seen [
 	if err != nil {
 		return before, false
 	}
-	var next *sight
+	var next *entry
 	defer func() {
 		next.end()
 		current.end()
@@ -139,9 +139,9 @@ func (w *kindWatch) follow(ctx context.Context, kind Kind, before []any) (seen [
 	}
 }
 
-// miss tells of the objects that were there when a sight ended, and are not in the one
+// miss tells of the objects that were there when a entry ended, and are not in the one
 // that was begun anew.
-func miss(before []any, now *sight, tell func(*Observed)) {
+func miss(before []any, now *entry, tell func(*Observed)) {
 	for _, obj := range before {
 		was, ok := obj.(*Observed)
 		if !ok {
@@ -153,8 +153,8 @@ func miss(before []any, now *sight, tell func(*Observed)) {
 	}
 }
 
-// install makes s the sight that is read from.
-func (w *kindWatch) install(s *sight) {
+// install makes s the entry that is read from.
+func (w *kindWatch) install(s *entry) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.current = s
@@ -164,9 +164,9 @@ func (w *kindWatch) install(s *sight) {
 	}
 }
 
-// replace puts a whole new sight in the place of one that has ended, and tells
-// what differs. Nothing is out of sight meanwhile.
-func (w *kindWatch) replace(old, next *sight) {
+// replace puts a whole new entry in the place of one that has ended, and tells
+// what differs. Nothing is out of entry meanwhile.
+func (w *kindWatch) replace(old, next *entry) {
 	w.install(next)
 	before := map[string]*Observed{}
 	store := old.informer.GetStore()
@@ -199,8 +199,8 @@ func (w *kindWatch) replace(old, next *sight) {
 }
 
 // open prepares a look at a kind. gone is called when it is not served any more.
-func (w *kindWatch) open(resource dynamic.ResourceInterface, gone func()) (*sight, error) {
-	s := &sight{done: make(chan struct{}), brake: newBrake(), clock: w.clock}
+func (w *kindWatch) open(resource dynamic.ResourceInterface, gone func()) (*entry, error) {
+	s := &entry{done: make(chan struct{}), brake: newBrake(), clock: w.clock}
 	selected := func(o metav1.ListOptions) metav1.ListOptions {
 		o.LabelSelector = workv1alpha2.ManagedByKarmadaLabel + "=" + workv1alpha2.ManagedByKarmadaLabelValue
 		return o
@@ -272,9 +272,9 @@ func setBack(ctx context.Context, away bool, resource dynamic.ResourceInterface,
 	return earlier(now.GetResourceVersion(), from.ResourceVersion), nil
 }
 
-// heard keeps whether a sight can be trusted. A kind that is not served any more
+// heard keeps whether a entry can be trusted. A kind that is not served any more
 // ends it.
-func (w *kindWatch) heard(s *sight, err error, gone func()) {
+func (w *kindWatch) heard(s *entry, err error, gone func()) {
 	if missing(err) {
 		w.served.forget(w.gvk)
 		gone()

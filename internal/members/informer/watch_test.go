@@ -1,4 +1,4 @@
-package sight
+package informer
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func newWatch(client *dynamicfake.FakeDynamicClient, lookup func(context.Context
 	return &kindWatch{
 		gvk: shipKind, served: served{lookup: lookup, forget: func(schema.GroupVersionKind) {}}, client: client, interpreter: calm{},
 		clock: clock.RealClock{}, changed: func(*Observed) {}, synced: func(schema.GroupVersionKind) {},
-		retry: make(chan struct{}, 1), anew: make(chan struct{}, 1), later: newLater(calm{}, clock.RealClock{}),
+		retry: make(chan struct{}, 1), anew: make(chan struct{}, 1), recheck: newRecheckQueue(calm{}, clock.RealClock{}),
 		wrote: map[types.NamespacedName]write{}, late: map[types.NamespacedName]*Observed{},
 	}
 }
@@ -76,7 +76,7 @@ func TestAKindThatIsSaidToBeServedButIsNotIsNotAskedForAllTheTime(t *testing.T) 
 
 func TestAnOwnWriteThatTheWatchHasGoneBeyondIsNotKept(t *testing.T) {
 	w := newWatch(nil, nil)
-	w.current = &sight{}
+	w.current = &entry{}
 	at := func(version string) *Observed {
 		return &Observed{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "one", ResourceVersion: version}}
 	}

@@ -1,9 +1,9 @@
-// Package marks has an object in a member say that it is managed, and by which
+// Package ownermeta has an object in a member say that it is managed, and by which
 // Work, and takes that off again.
 //
 // In go objects and the names of Works; out come objects and patches. It talks to
 // nobody.
-package marks
+package ownermeta
 
 import (
 	"encoding/json"

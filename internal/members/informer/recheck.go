@@ -1,4 +1,4 @@
-package sight
+package informer
 
 import (
 	"context"
@@ -27,10 +27,10 @@ const (
 	longestRead = 30 * time.Second
 )
 
-// later asks again about objects of one member whose status or health nobody
+// recheckQueue asks again about objects of one member whose status or health nobody
 // could say yet. It never waits for an answer: who is asked says when to come
 // back, and what has to be read from the member first is read beside.
-type later struct {
+type recheckQueue struct {
 	interpreter Interpreter
 	clock       clock.WithTicker
 	wake        chan struct{}
@@ -60,8 +60,8 @@ type held struct {
 	size   int
 }
 
-func newLater(interpreter Interpreter, c clock.WithTicker) *later {
-	return &later{
+func newRecheckQueue(interpreter Interpreter, c clock.WithTicker) *recheckQueue {
+	return &recheckQueue{
 		interpreter: interpreter, clock: c, wake: make(chan struct{}, 1),
 		due: map[question]time.Time{}, kept: map[question]held{},
 		lines: map[*kindWatch]*line{},
@@ -69,7 +69,7 @@ func newLater(interpreter Interpreter, c clock.WithTicker) *later {
 }
 
 // hold keeps an object that will be asked about, if there is room.
-func (l *later) hold(w *kindWatch, obj *unstructured.Unstructured) {
+func (l *recheckQueue) hold(w *kindWatch, obj *unstructured.Unstructured) {
 	q := question{watch: w, key: types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
 	size := weigh(obj.Object)
 	l.mu.Lock()
@@ -80,7 +80,7 @@ func (l *later) hold(w *kindWatch, obj *unstructured.Unstructured) {
 
 // keep keeps an object that was fetched, or it would be fetched for each
 // question, unless there is one already: that may be newer.
-func (l *later) keep(q question, obj *unstructured.Unstructured) {
+func (l *recheckQueue) keep(q question, obj *unstructured.Unstructured) {
 	size := weigh(obj.Object)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,7 +89,7 @@ func (l *later) keep(q question, obj *unstructured.Unstructured) {
 	}
 }
 
-func (l *later) store(q question, obj *unstructured.Unstructured, size int) {
+func (l *recheckQueue) store(q question, obj *unstructured.Unstructured, size int) {
 	if l.size+size > mostHeld {
 		return
 	}
@@ -97,19 +97,19 @@ func (l *later) store(q question, obj *unstructured.Unstructured, size int) {
 	l.size += size
 }
 
-func (l *later) release(q question) {
+func (l *recheckQueue) release(q question) {
 	l.size -= l.kept[q].size
 	delete(l.kept, q)
 }
 
 // ask has an object looked at again after a while.
-func (l *later) ask(w *kindWatch, key types.NamespacedName, after time.Duration) {
+func (l *recheckQueue) ask(w *kindWatch, key types.NamespacedName, after time.Duration) {
 	l.at(w, key, min(max(after, soonest), latest))
 }
 
 // again has an object looked at again that there is an answer for, or another
 // answer, after a while.
-func (l *later) again(w *kindWatch, observed *Observed) {
+func (l *recheckQueue) again(w *kindWatch, observed *Observed) {
 	switch {
 	case observed.Pending:
 		l.ask(w, observed.key(), observed.after)
@@ -118,7 +118,7 @@ func (l *later) again(w *kindWatch, observed *Observed) {
 	}
 }
 
-func (l *later) at(w *kindWatch, key types.NamespacedName, after time.Duration) {
+func (l *recheckQueue) at(w *kindWatch, key types.NamespacedName, after time.Duration) {
 	l.mu.Lock()
 	l.due[question{watch: w, key: key}] = l.clock.Now().Add(after)
 	l.mu.Unlock()
@@ -126,7 +126,7 @@ func (l *later) at(w *kindWatch, key types.NamespacedName, after time.Duration) 
 }
 
 // run asks until ctx ends, and waits for the reads that are under way.
-func (l *later) run(ctx context.Context) {
+func (l *recheckQueue) run(ctx context.Context) {
 	var readers sync.WaitGroup
 	defer readers.Wait()
 	for ctx.Err() == nil {
@@ -153,7 +153,7 @@ func (l *later) run(ctx context.Context) {
 // next takes the questions that are due. It returns those about objects that are
 // known, puts the others into the lines of their kinds and returns a line for each
 // reader that it needs more; and it says how long there is nothing to do.
-func (l *later) next() (known map[question]*unstructured.Unstructured, lines []*line, wait time.Duration) {
+func (l *recheckQueue) next() (known map[question]*unstructured.Unstructured, lines []*line, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
@@ -199,7 +199,7 @@ func (of *line) join(q question) bool {
 }
 
 // readAll reads what waits in a line until nobody does.
-func (l *later) readAll(ctx context.Context, of *line) {
+func (l *recheckQueue) readAll(ctx context.Context, of *line) {
 	for {
 		q, obj, ok := l.pop(ctx, of)
 		switch {
@@ -222,7 +222,7 @@ func (l *later) readAll(ctx context.Context, of *line) {
 
 // pop takes the first question out of a line, with its object if that is known. It
 // returns false when the reader is to go.
-func (l *later) pop(ctx context.Context, of *line) (q question, obj *unstructured.Unstructured, ok bool) {
+func (l *recheckQueue) pop(ctx context.Context, of *line) (q question, obj *unstructured.Unstructured, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(of.waiting) == 0 || ctx.Err() != nil {
@@ -237,7 +237,7 @@ func (l *later) pop(ctx context.Context, of *line) (q question, obj *unstructure
 
 // read asks about one object that has to be read first. It takes so long as one
 // read may, and no longer.
-func (l *later) read(ctx context.Context, q question) {
+func (l *recheckQueue) read(ctx context.Context, q question) {
 	short, cancel := context.WithTimeout(ctx, longestRead)
 	defer cancel()
 	obj, err := fetch(short, q.watch, q.key)
@@ -250,7 +250,7 @@ func (l *later) read(ctx context.Context, q question) {
 }
 
 // look asks about one object.
-func (l *later) look(q question, obj *unstructured.Unstructured) {
+func (l *recheckQueue) look(q question, obj *unstructured.Unstructured) {
 	observed, err := trim(obj, l.interpreter)
 	if err != nil {
 		l.drop(q, obj)
@@ -270,7 +270,7 @@ func (l *later) look(q question, obj *unstructured.Unstructured) {
 }
 
 // drop lets go of an object, unless it has changed since.
-func (l *later) drop(q question, obj *unstructured.Unstructured) {
+func (l *recheckQueue) drop(q question, obj *unstructured.Unstructured) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.kept[q].object == obj {

@@ -1,4 +1,4 @@
-package sight
+package informer
 
 import (
 	"context"
@@ -89,7 +89,7 @@ func TestAReadThatHangsDelaysNoOther(t *testing.T) {
 				away.Store(true)
 				w, _ := harbour(o, objects...)
 				w.client = swamp{w.client, func(name string) bool { return away.Load() && name != "well" }, &atomic.Int32{}, &atomic.Int32{}}
-				go w.later.run(ctx)
+				go w.recheck.run(ctx)
 				go w.run(ctx)
 				synctest.Wait()
 				o.mu.Lock()
@@ -111,8 +111,8 @@ func TestAReadThatHangsDelaysNoOther(t *testing.T) {
 						t.Errorf("once it answers again: %+v", got)
 					}
 				}
-				if len(w.later.kept) != 0 || len(w.later.due) != 0 || len(w.later.lines[w].reading) != 0 || w.later.lines[w].readers != 0 {
-					t.Errorf("left: %v, %v, %v", w.later.kept, w.later.due, w.later.lines[w])
+				if len(w.recheck.kept) != 0 || len(w.recheck.due) != 0 || len(w.recheck.lines[w].reading) != 0 || w.recheck.lines[w].readers != 0 {
+					t.Errorf("left: %v, %v, %v", w.recheck.kept, w.recheck.due, w.recheck.lines[w])
 				}
 			})
 		})
@@ -132,7 +132,7 @@ func TestReadsThatHangAreBounded(t *testing.T) {
 		w, _ := harbour(o, objects...)
 		s := swamp{w.client, func(string) bool { return true }, &atomic.Int32{}, &atomic.Int32{}}
 		w.client = s
-		go w.later.run(ctx)
+		go w.recheck.run(ctx)
 		go w.run(ctx)
 		<-time.After(time.Minute) // of the bubble
 		synctest.Wait()
@@ -161,8 +161,8 @@ func TestAnotherKindIsReadThoughOneHangs(t *testing.T) {
 		hung, _ := harbour(o, objects...)
 		hung.client = swamp{hung.client, func(string) bool { return true }, &atomic.Int32{}, &atomic.Int32{}}
 		well, _ := harbour(o, ship("well"))
-		well.later = hung.later // they are kinds of one member
-		go well.later.run(ctx)
+		well.recheck = hung.recheck // they are kinds of one member
+		go well.recheck.run(ctx)
 		go hung.run(ctx)
 		go well.run(ctx)
 		synctest.Wait()

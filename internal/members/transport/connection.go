@@ -1,4 +1,4 @@
-package wire
+package transport
 
 import (
 	"context"
@@ -12,24 +12,24 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// cable carries the requests to one member. What it is made of, credentials and
+// connection carries the requests to one member. What it is made of, credentials and
 // certificates, can be replaced while it is in use: requests on their way are
 // answered, and watches end, to be taken up again where they were.
-type cable struct {
+type connection struct {
 	current atomic.Pointer[strand]
 	laying  sync.Mutex
 }
 
-// lay replaces what the cable is made of. Laid is called before anybody may act on
+// replace replaces what the connection is made of. Connected is called before anybody may act on
 // an answer that came by what it was made of until then.
-func (c *cable) lay(config *rest.Config, laid func()) error {
+func (c *connection) replace(config *rest.Config, connected func()) error {
 	carrier, err := rest.TransportFor(config)
 	if err != nil {
 		return fmt.Errorf("set up the connection: %w", err)
 	}
 	c.laying.Lock()
 	old := c.current.Swap(&strand{carrier: carrier, watches: map[*watchBody]context.CancelFunc{}})
-	laid()
+	connected()
 	c.laying.Unlock()
 	if old != nil {
 		old.end()
@@ -37,9 +37,9 @@ func (c *cable) lay(config *rest.Config, laid func()) error {
 	return nil
 }
 
-// still acts on an answer if the cable is what it was when that was asked for, and
+// still acts on an answer if the connection is what it was when that was asked for, and
 // reports whether it is.
-func (c *cable) still(s *strand, act func()) bool {
+func (c *connection) still(s *strand, act func()) bool {
 	c.laying.Lock()
 	defer c.laying.Unlock()
 	if c.current.Load() != s {
@@ -50,7 +50,7 @@ func (c *cable) still(s *strand, act func()) bool {
 }
 
 // RoundTrip implements http.RoundTripper.
-func (c *cable) RoundTrip(req *http.Request) (*http.Response, error) {
+func (c *connection) RoundTrip(req *http.Request) (*http.Response, error) {
 	s := c.current.Load()
 	if !isWatch(req) {
 		return s.carrier.RoundTrip(req)
@@ -66,11 +66,11 @@ func (c *cable) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // WrappedRoundTripper lets callers find the transport below.
-func (c *cable) WrappedRoundTripper() http.RoundTripper { return c.current.Load().carrier }
+func (c *connection) WrappedRoundTripper() http.RoundTripper { return c.current.Load().carrier }
 
 func isWatch(req *http.Request) bool { return req.URL.Query().Get("watch") == "true" }
 
-// strand is what a cable is made of at a time.
+// strand is what a connection is made of at a time.
 type strand struct {
 	carrier http.RoundTripper
 

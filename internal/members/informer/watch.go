@@ -1,4 +1,4 @@
-package sight
+package informer
 
 import (
 	"bytes"
@@ -57,10 +57,10 @@ type kindWatch struct {
 	synced      func(schema.GroupVersionKind)
 	retry       chan struct{} // asks to look again at once
 	anew        chan struct{} // asks to read all objects anew
-	later       *later
+	recheck     *recheckQueue
 
 	mu       sync.Mutex
-	current  *sight // nil while there is none
+	current  *entry // nil while there is none
 	last     []any  // what was seen before the current one has seen all
 	unserved bool   // the member said that it does not serve the kind
 	wrote    map[types.NamespacedName]write
@@ -250,14 +250,14 @@ func (w *kindWatch) transform(obj any) (any, error) {
 		observed.Health = workv1alpha1.ResourceUnknown
 	}
 	if observed.Pending {
-		w.later.hold(w, object)
+		w.recheck.hold(w, object)
 	}
 	return observed, nil
 }
 
-// tell passes on what the current sight shows. What the next one shows before it
+// tell passes on what the current entry shows. What the next one shows before it
 // takes over is told then.
-func (w *kindWatch) tell(s *sight, obj any) {
+func (w *kindWatch) tell(s *entry, obj any) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
 	}
@@ -268,13 +268,13 @@ func (w *kindWatch) tell(s *sight, obj any) {
 
 // pass tells of an object, and asks again about one that has no answer yet.
 func (w *kindWatch) pass(observed *Observed) {
-	w.later.again(w, observed)
+	w.recheck.again(w, observed)
 	w.changed(observed)
 }
 
 // caughtUp ends the wait for an own write that the watch has now shown, or has
-// gone beyond. It returns false for a sight that is not the current one.
-func (w *kindWatch) caughtUp(s *sight, seen *Observed) bool {
+// gone beyond. It returns false for a entry that is not the current one.
+func (w *kindWatch) caughtUp(s *entry, seen *Observed) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if s != w.current {
@@ -314,7 +314,7 @@ func (w *kindWatch) settle() {
 
 // tellUpdate leaves out what nobody asks about: fields of others, leases of
 // their managers, and resource versions.
-func (w *kindWatch) tellUpdate(s *sight, before, after any) {
+func (w *kindWatch) tellUpdate(s *entry, before, after any) {
 	was, ok := before.(*Observed)
 	is, also := after.(*Observed)
 	if ok && also && !is.Pending && was.same(is) {

@@ -1,4 +1,4 @@
-package sight
+package informer
 
 import (
 	"context"
@@ -59,8 +59,8 @@ func TestARuleThatRecoversIsAskedAgain(t *testing.T) {
 		if at, _ := w.read(types.NamespacedName{Namespace: "sea", Name: "ship"}); at.Health != workv1alpha1.ResourceHealthy {
 			t.Errorf("in the end: %+v", at)
 		}
-		if len(w.later.due) != 0 || len(w.later.kept) != 0 {
-			t.Errorf("left: %v, %v", w.later.due, w.later.kept)
+		if len(w.recheck.due) != 0 || len(w.recheck.kept) != 0 {
+			t.Errorf("left: %v, %v", w.recheck.due, w.recheck.kept)
 		}
 	})
 }
