@@ -84,15 +84,15 @@ type Deps struct {
 
 // Reconciler applies Kustomizations. Use New.
 type Reconciler struct {
-	deps    Deps
-	opts    Options
-	clock   clock.PassiveClock
-	before  prerequisites
-	applier *applier.Applier
-	actors  *actors
-	memos   *memos
-	written *writecache.Cache[*kustomizev1.Kustomization]
-	runs    *runs.Runs
+	deps        Deps
+	opts        Options
+	clock       clock.PassiveClock
+	before      prerequisites
+	applier     *applier.Applier
+	actors      *actors
+	lastApplied *lastAppliedStates
+	written     *writecache.Cache[*kustomizev1.Kustomization]
+	runs        *runs.Runs
 }
 
 // New returns the loop. It errs if the connection's settings are unusable.
@@ -115,15 +115,15 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 		return nil, err
 	}
 	return &Reconciler{
-		deps:    deps,
-		opts:    opts,
-		clock:   opts.Clock,
-		before:  prerequisites{hub: deps.Hub, allowCrossNamespace: opts.Tenancy.AllowCrossNamespace, expressions: expression.NewCompiler(expression.Limits{})},
-		applier: applier.New(deps.Live, deps.Hub.RESTMapper(), opts.Applier),
-		actors:  actors,
-		memos:   newMemos(),
-		written: writecache.New[*kustomizev1.Kustomization](opts.Clock),
-		runs:    runs.New(),
+		deps:        deps,
+		opts:        opts,
+		clock:       opts.Clock,
+		before:      prerequisites{hub: deps.Hub, allowCrossNamespace: opts.Tenancy.AllowCrossNamespace, expressions: expression.NewCompiler(expression.Limits{})},
+		applier:     applier.New(deps.Live, deps.Hub.RESTMapper(), opts.Applier),
+		actors:      actors,
+		lastApplied: newLastAppliedStates(),
+		written:     writecache.New[*kustomizev1.Kustomization](opts.Clock),
+		runs:        runs.New(),
 	}, nil
 }
 
@@ -162,7 +162,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	ctx, cancel := context.WithTimeout(ctx, min(ks.GetTimeout(), longestRun))
 	defer cancel()
 
-	s := &state{ks: ks, owner: req.NamespacedName, now: r.clock.Now(), memo: r.memos.of(req.NamespacedName)}
+	s := &state{ks: ks, owner: req.NamespacedName, now: r.clock.Now(), last: r.lastApplied.of(req.NamespacedName)}
 	next, err := loop.Run(ctx, s,
 		r.before.refuse,
 		r.actors.identify(r.applier),
@@ -184,7 +184,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 	if err := r.conclude(ctx, s, err); err != nil {
 		return reconcile.Result{}, err
 	}
-	if due := s.memo.dueAfter(r.clock.Now()); err == nil && (next.After == 0 || due < next.After) {
+	if due := s.last.dueAfter(r.clock.Now()); err == nil && (next.After == 0 || due < next.After) {
 		next.After = due
 	}
 	return loop.Result(next, err)
@@ -195,7 +195,7 @@ type state struct {
 	ks    *kustomizev1.Kustomization
 	owner client.ObjectKey
 	now   time.Time
-	memo  *memo
+	last  *lastApplied
 
 	source   source
 	settled  bool // the revision stands already, and is not due for a look
@@ -248,7 +248,7 @@ func (r *Reconciler) read(ctx context.Context, key client.ObjectKey) (*kustomize
 }
 
 func (r *Reconciler) forget(key client.ObjectKey) {
-	r.memos.forget(key)
+	r.lastApplied.forget(key)
 	r.applier.Forget(key)
 	r.written.Gone(key)
 }
@@ -269,7 +269,7 @@ func (r *Reconciler) protect(ctx context.Context, ks *kustomizev1.Kustomization)
 // conclude writes what a run came to, if that is news, and tells of it.
 func (r *Reconciler) conclude(ctx context.Context, s *state, err error) error {
 	outcome := loop.As(err, reasonFailed)
-	s.memo.conclude(s, outcome, r.clock.Now())
+	s.last.conclude(s, outcome, r.clock.Now())
 	if turn, leave, err := places.Compute(ctx); err == nil { // one that has ended writes its outcome all the same
 		ctx = turn
 		defer leave()

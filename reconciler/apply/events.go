@@ -37,7 +37,7 @@ func eventsOf(s *state, after *kustomizev1.Kustomization, outcome *loop.Error) [
 	case is.Status != metav1.ConditionTrue:
 		return nil
 	}
-	changes := s.memo.changes()
+	changes := s.last.changes()
 	switch {
 	case was == nil || was.Status != metav1.ConditionTrue || s.ks.Status.LastAppliedRevision != s.source.revision:
 		return []notice{{corev1.EventTypeNormal, meta.ReconciliationSucceededReason, strings.TrimSuffix(is.Message+" ("+changes+")", " ()")}}

@@ -30,7 +30,7 @@ func (r *Reconciler) finalize(ctx context.Context, ks *kustomizev1.Kustomization
 	if !controllerutil.ContainsFinalizer(ks, kustomizev1.KustomizationFinalizer) {
 		return reconcile.Result{}, nil
 	}
-	s := &state{ks: ks, owner: key, now: r.clock.Now(), memo: r.memos.of(key)}
+	s := &state{ks: ks, owner: key, now: r.clock.Now(), last: r.lastApplied.of(key)}
 	if deletesObjects(ks) {
 		gone, err := r.deleteOwned(ctx, s)
 		if err != nil && runs.Superseded(ctx) {

@@ -89,7 +89,7 @@ func (a *actors) identify(known *applier.Applier) loop.Phase[state] {
 		if err := s.actor.Check(); err != nil {
 			return loop.Next{}, loop.Stalled(ReasonInvalidAccount, err)
 		}
-		if s.memo.takes(s.actor.ServiceAccount) {
+		if s.last.takes(s.actor.ServiceAccount) {
 			known.Forget(s.owner)
 		}
 		return loop.Next{}, nil

@@ -24,8 +24,8 @@ func TestIntervalsHaveAFloor(t *testing.T) {
 	for name, change := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := run(change)
-			s.memo.conclude(s, nil, noon)
-			if got, want := s.memo.dueAfter(noon), jittered(key, time.Second); got != want {
+			s.last.conclude(s, nil, noon)
+			if got, want := s.last.dueAfter(noon), jittered(key, time.Second); got != want {
 				t.Errorf("looks for drift after %s, want %s", got, want)
 			}
 			again := loop.As(unhealthyError(s, "health check failed", []health.Verdict{{ID: configID("a")}}), meta.HealthCheckFailedReason)
@@ -35,10 +35,10 @@ func TestIntervalsHaveAFloor(t *testing.T) {
 		})
 	}
 	after := run(func(s *state) { s.ks.Spec.Interval = short; s.source.revision = oldRevision })
-	if !after.memo.recall(after) {
+	if !after.last.recall(after) {
 		t.Fatal("what stands was not recalled")
 	}
-	if got, want := after.memo.dueAfter(noon), within(key, time.Second); got != want {
+	if got, want := after.last.dueAfter(noon), within(key, time.Second); got != want {
 		t.Errorf("after a restart: looks for drift after %s, want %s", got, want)
 	}
 }

@@ -48,7 +48,7 @@ func run(change ...func(*state)) *state {
 				Conditions: []metav1.Condition{{Type: "Ready", Status: "True", Reason: "ReconciliationSucceeded", Message: "Applied revision: " + oldRevision, ObservedGeneration: 2, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour))}},
 			},
 		},
-		owner: key, now: noon, memo: &memo{}, digest: "sha256:abc",
+		owner: key, now: noon, last: &lastApplied{}, digest: "sha256:abc",
 		source:  source{revision: newRevision, digest: "sha256:def"},
 		desired: []inventory.Entry{{ID: configID("a"), Version: "v1"}},
 	}
@@ -192,7 +192,7 @@ func TestNotices(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			outcome := loop.As(tc.outcome, reasonFailed)
-			tc.state.memo.conclude(tc.state, outcome, noon)
+			tc.state.last.conclude(tc.state, outcome, noon)
 			after := tc.state.ks.DeepCopy()
 			after.Status = statusOf(tc.state, outcome, noon)
 			if diff := cmp.Diff(tc.want, eventsOf(tc.state, after, outcome), cmp.AllowUnexported(notice{})); diff != "" {
@@ -213,10 +213,10 @@ func TestWhatWasDoneIsToldWhenItStands(t *testing.T) {
 		obj.SetName(name)
 		return applier.Change{Desired: obj, Action: applier.Created}
 	}
-	kept := &memo{}
+	kept := &lastApplied{}
 	said := func(err error, change ...func(*state)) string {
 		s := run(change...)
-		s.memo = kept
+		s.last = kept
 		outcome := loop.As(err, reasonFailed)
 		kept.conclude(s, outcome, noon)
 		after := s.ks.DeepCopy()
@@ -282,14 +282,14 @@ func TestSilence(t *testing.T) {
 
 func TestMemo(t *testing.T) {
 	const interval = 10 * time.Minute
-	recalls := func(m *memo, at time.Time, change ...func(*state)) bool {
+	recalls := func(m *lastApplied, at time.Time, change ...func(*state)) bool {
 		s := run(change...)
-		s.memo, s.now = m, at
+		s.last, s.now = m, at
 		return m.recall(s)
 	}
 	stands := func(s *state) { s.source.revision = oldRevision }
 
-	m := &memo{}
+	m := &lastApplied{}
 	if recalls(m, noon) {
 		t.Error("a new revision is taken for one that stands")
 	}
@@ -316,14 +316,14 @@ func TestMemo(t *testing.T) {
 		t.Error("a failure is taken for a revision that stands")
 	}
 
-	restarted := &memo{}
+	restarted := &lastApplied{}
 	if !recalls(restarted, noon, stands) {
 		t.Error("what the status says is applied is applied again after a restart")
 	}
 	if after := restarted.dueAfter(noon); after > interval {
 		t.Errorf("the first look after a restart comes after %s, want it within %s", after, interval)
 	}
-	if recalls(&memo{}, noon, stands, func(s *state) { s.ks.Status.Conditions[0].Status = "False" }) {
+	if recalls(&lastApplied{}, noon, stands, func(s *state) { s.ks.Status.Conditions[0].Status = "False" }) {
 		t.Error("a failed revision is taken for one that stands after a restart")
 	}
 }
@@ -388,7 +388,7 @@ func TestHealthComplaintsStand(t *testing.T) {
 	if got := unhealthyError(s, "health check failed", verdict("2/3")).Error(); got != first {
 		t.Errorf("the text ticks: %q, then %q", first, got)
 	}
-	s.memo.conclude(s, nil, noon)
+	s.last.conclude(s, nil, noon)
 	if got := unhealthyError(s, "health check failed", verdict("2/3")).Error(); got == first {
 		t.Errorf("a new complaint repeats the old one: %q", got)
 	}

@@ -100,6 +100,6 @@ func sourceKey(ks *kustomizev1.Kustomization) client.ObjectKey {
 
 // recognise finds out whether there is anything to do but to look at health.
 func recognise(_ context.Context, s *state) (loop.Next, error) {
-	s.settled = s.memo.recall(s)
+	s.settled = s.last.recall(s)
 	return loop.Next{}, nil
 }

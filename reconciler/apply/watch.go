@@ -37,7 +37,7 @@ const (
 
 // Register adds the loop to a manager.
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
-	wake := wakes{hub: r.deps.Hub, memos: r.memos}
+	wake := wakes{hub: r.deps.Hub, lastApplied: r.lastApplied}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("apply").
 		For(&kustomizev1.Kustomization{}, builder.WithPredicates(r.runs.Predicate(), asked, r.endings())).
@@ -105,8 +105,8 @@ func readiness(ks *kustomizev1.Kustomization) ready {
 
 // wakes find the Kustomizations that a change of another object concerns.
 type wakes struct {
-	hub   client.Reader
-	memos *memos
+	hub         client.Reader
+	lastApplied *lastAppliedStates
 }
 
 // usersOf returns the Kustomizations that apply what a source fetches.
@@ -147,7 +147,7 @@ func (w wakes) whenBindingChanges() handler.EventHandler {
 		if !ok {
 			return
 		}
-		for _, key := range w.memos.waitingFor(id) {
+		for _, key := range w.lastApplied.waitingFor(id) {
 			queue.AddAfter(reconcile.Request{NamespacedName: key}, settleTime)
 		}
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/template/statistics"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
-	"github.com/flotilla-io/flotilla/reconciler/template/tally"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -233,7 +233,7 @@ func TestRemarks(t *testing.T) {
 	cases := map[string]struct {
 		ready     metav1.Condition
 		strangers []propagation.Stranger
-		untaken   []tally.Problem
+		untaken   []statistics.Problem
 		idle      bool
 		want      [2]string // reason, message
 	}{
@@ -241,9 +241,9 @@ func TestRemarks(t *testing.T) {
 		"it carries nothing":         {ready: able, idle: true, want: [2]string{"NothingSelected", idle}},
 		"it names a cluster wrongly": {ready: able, strangers: typo, want: [2]string{"UnknownCluster", "clusterNames names wst, which does not exist (did you mean west?)"}},
 		"both":                       {ready: able, strangers: typo, idle: true, want: [2]string{"UnknownCluster", idle + "; clusterNames names wst, which does not exist (did you mean west?)"}},
-		"it could not take up what it means": {ready: able, idle: true, untaken: []tally.Problem{{Object: "Job shop/a", Message: "no"}},
+		"it could not take up what it means": {ready: able, idle: true, untaken: []statistics.Problem{{Object: "Job shop/a", Message: "no"}},
 			want: [2]string{"NotTakenUp", "it could not take up Job shop/a: no"}},
-		"it could not take up several": {ready: able, strangers: typo, untaken: []tally.Problem{{Object: "Job shop/a", Message: "no"}, {Object: "Job shop/b"}, {Object: "Job shop/c"}, {Object: "Job shop/d"}},
+		"it could not take up several": {ready: able, strangers: typo, untaken: []statistics.Problem{{Object: "Job shop/a", Message: "no"}, {Object: "Job shop/b"}, {Object: "Job shop/c"}, {Object: "Job shop/d"}},
 			want: [2]string{"NotTakenUp", "it could not take up Job shop/a: no; nor 3 more: Job shop/b, Job shop/c …; clusterNames names wst, which does not exist (did you mean west?)"}},
 		"it cannot act, which is enough": {ready: unable, strangers: typo, idle: true, want: [2]string{"UnknownAPI", "no such kind"}},
 	}

@@ -14,7 +14,7 @@
 // edit that changes nothing of what is decided: PlacementUnchanged tells. Conditions: Ready
 // on policies, with the reasons Matched, UnknownAPI, WaitingForOverrides,
 // UnknownPriorityClass and InvalidSelector; the counts beside it come from the
-// tally and are written together, a little later. Events: ApplyPolicySucceed,
+// statistics, and are written together, a little later. Events: ApplyPolicySucceed,
 // ApplyPolicyFailed, PreemptPolicySucceed, PreemptPolicyFailed,
 // GetReplicasFailed, GetComponentsFailed, ScheduleBindingSucceed and
 // ScheduleBindingFailed on templates. It never touches a Work, and deletes

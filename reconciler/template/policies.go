@@ -105,7 +105,7 @@ func kindsOf(policy policyv1alpha1.Policy, skip propagation.SkipRules) []schema.
 // claims templates: these are to lose the claim yet.
 func (p *policies) wanted(policy policyv1alpha1.Policy) []schema.GroupVersionKind {
 	out := kindsOf(policy, p.opts.Skip)
-	for _, gvk := range p.report.tally.Kinds(propagation.RefOf(policy)) {
+	for _, gvk := range p.report.statistics.Kinds(propagation.RefOf(policy)) {
 		if !slices.Contains(out, gvk) {
 			out = append(out, gvk)
 		}

@@ -21,8 +21,8 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/template/statistics"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
-	"github.com/flotilla-io/flotilla/reconciler/template/tally"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -35,7 +35,7 @@ type reporter struct {
 	written *writecache.Cache[policyv1alpha1.Policy]
 	opts    Options
 
-	tally *tally.Tally
+	statistics *statistics.Policies
 	// counting reports whether all bindings were counted.
 	counting func() bool
 	mu       sync.Mutex
@@ -52,11 +52,11 @@ func newReporter(hub client.Client, templates *store.Store, written *writecache.
 		counting: func() bool { return true },
 		due:      map[ctrl.Request]time.Time{},
 	}
-	r.tally = tally.New(r.counted)
+	r.statistics = statistics.New(r.counted)
 	return r
 }
 
-// counted hears from the tally. What changed is written a little later, with
+// counted hears from the statistics. What changed is written a little later, with
 // what changes until then.
 func (r *reporter) counted(ref propagation.PolicyRef) {
 	req := requestFor(ref)
@@ -141,7 +141,7 @@ func told(policy policyv1alpha1.Policy) bool {
 // untaken says what policy could not take up. Right after a start, while that is not known,
 // it is what was said before; known is false then, and the policy is to be looked at again.
 func (r *reporter) untaken(policy policyv1alpha1.Policy, needs needs) (text string, known bool) {
-	untaken, all := r.tally.Untaken(propagation.RefOf(policy))
+	untaken, all := r.statistics.Untaken(propagation.RefOf(policy))
 	if !told(policy) || all && r.complete(policy) {
 		return naming(untaken), true
 	}
@@ -174,10 +174,10 @@ func (r *reporter) complete(policy policyv1alpha1.Policy) bool {
 
 // count fills in what the policy carries.
 func (r *reporter) count(status *policyv1alpha1.PropagationStatus, policy policyv1alpha1.Policy) {
-	count := r.tally.Of(propagation.RefOf(policy))
+	count := r.statistics.Of(propagation.RefOf(policy))
 	status.Templates, status.Bindings, status.Placed = count.Templates, count.Bindings, count.Placed
 	if count.Complete {
-		status.LastProblem = tally.Last(status.LastProblem, count.Problems, r.opts.Clock.Now())
+		status.LastProblem = statistics.Last(status.LastProblem, count.Problems, r.opts.Clock.Now())
 	}
 }
 
@@ -214,7 +214,7 @@ func (r *reporter) forget(req ctrl.Request) {
 	r.mu.Unlock()
 }
 
-// countBindings has the tally follow the bindings in the cache.
+// countBindings has the statistics follow the bindings in the cache.
 func (r *reporter) countBindings(ctx context.Context, hub cache.Cache) error {
 	var followed []toolscache.ResourceEventHandlerRegistration
 	for _, kind := range []client.Object{&workv1alpha2.ResourceBinding{}, &workv1alpha2.ClusterResourceBinding{}} {
@@ -238,7 +238,7 @@ func (r *reporter) bindingCounts() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, first bool) {
 			if b, ok := obj.(workv1alpha2.Binding); ok {
-				r.tally.Binding(b, first, r.opts.Clock.Now())
+				r.statistics.Binding(b, first, r.opts.Clock.Now())
 			}
 		},
 		UpdateFunc: func(old, obj any) {
@@ -248,16 +248,16 @@ func (r *reporter) bindingCounts() toolscache.ResourceEventHandler {
 				return
 			}
 			if bindings.TemplateOf(before) != bindings.TemplateOf(after) {
-				r.tally.Unbound(before)
+				r.statistics.Unbound(before)
 			}
-			r.tally.Binding(after, false, r.opts.Clock.Now())
+			r.statistics.Binding(after, false, r.opts.Clock.Now())
 		},
 		DeleteFunc: func(obj any) {
 			if tombstone, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 				obj = tombstone.Obj
 			}
 			if b, ok := obj.(workv1alpha2.Binding); ok {
-				r.tally.Unbound(b)
+				r.statistics.Unbound(b)
 			}
 		},
 	}

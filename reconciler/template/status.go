@@ -9,8 +9,8 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/template/statistics"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
-	"github.com/flotilla-io/flotilla/reconciler/template/tally"
 )
 
 // readiness returns the condition Ready of a policy, and false while it cannot
@@ -72,7 +72,7 @@ type remark struct {
 const mostUntaken = 3
 
 // naming says what a policy could not take up, and of the first why; empty for nothing.
-func naming(untaken []tally.Problem) string {
+func naming(untaken []statistics.Problem) string {
 	if len(untaken) == 0 {
 		return ""
 	}

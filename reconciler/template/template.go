@@ -187,7 +187,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key store.Key) (reconcile.Re
 		}
 	}
 	if !s.awaits {
-		r.policies.report.tally.Looked(key, s.about(), r.tellFailure(&s, err), r.opts.Clock.Now())
+		r.policies.report.statistics.Looked(key, s.about(), r.tellFailure(&s, err), r.opts.Clock.Now())
 	}
 	return loop.Result(next, err)
 }

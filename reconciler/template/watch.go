@@ -88,7 +88,7 @@ func quotaEdits() predicate.TypedPredicate[*policyv1alpha1.FederatedResourceQuot
 
 // changed hears of templates.
 func (r *Reconciler) changed(key store.Key, before, after *unstructured.Unstructured, first bool) {
-	r.policies.report.tally.Template(key, after, first)
+	r.policies.report.statistics.Template(key, after, first)
 	r.inbox.Add(key, first)
 	if before == nil {
 		return
@@ -109,7 +109,7 @@ func (r *Reconciler) changed(key store.Key, before, after *unstructured.Unstruct
 // kind is complete, at its bindings: templates may have gone unseen.
 func (r *Reconciler) kindChanged(ctx context.Context, gvk schema.GroupVersionKind, state store.State) error {
 	if state == store.Unwanted || state == store.Unserved {
-		r.policies.report.tally.Forget(gvk)
+		r.policies.report.statistics.Forget(gvk)
 	}
 	err := r.policies.catalog.selecting(ctx, gvk, func(p policyv1alpha1.Policy) {
 		r.policies.requests.Add(requestFor(propagation.PolicyRef{Namespace: p.GetNamespace(), Name: p.GetName()}), true)

@@ -16,15 +16,15 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 )
 
-// trigger is all that can ask for a revision to be applied anew, besides time.
-type trigger struct {
+// inputs are all that can ask for a revision to be applied anew, besides time.
+type inputs struct {
 	generation               int64
 	revision, digest         string
 	requestedAt, allowsPrune string
 }
 
-func (s *state) trigger() trigger {
-	return trigger{
+func (s *state) inputs() inputs {
+	return inputs{
 		generation:  s.ks.Generation,
 		revision:    s.source.revision,
 		digest:      s.source.digest,
@@ -33,14 +33,14 @@ func (s *state) trigger() trigger {
 	}
 }
 
-// memo is what the loop keeps of a Kustomization between runs. All of it can
+// lastApplied is what the loop keeps of a Kustomization between runs. All of it can
 // be lost: it only saves work.
-type memo struct {
+type lastApplied struct {
 	mu sync.Mutex
 	// known says that the fields below were filled in.
 	known bool
-	// applied is the trigger whose objects all stand on the hub.
-	applied trigger
+	// applied are the inputs whose objects all stand on the hub.
+	applied inputs
 	desired []inventory.Entry
 	digest  string
 	// due is when drift is looked for.
@@ -57,7 +57,7 @@ type memo struct {
 }
 
 // takes notes who acts, and reports whether that is somebody else than before.
-func (m *memo) takes(account client.ObjectKey) bool {
+func (m *lastApplied) takes(account client.ObjectKey) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before := m.account
@@ -65,59 +65,61 @@ func (m *memo) takes(account client.ObjectKey) bool {
 	return before != account
 }
 
-// memos hold one memo per Kustomization.
-type memos struct {
+// lastAppliedStates hold one state per Kustomization.
+type lastAppliedStates struct {
 	mu    sync.Mutex
-	byKey map[client.ObjectKey]*memo
+	byKey map[client.ObjectKey]*lastApplied
 }
 
-func newMemos() *memos { return &memos{byKey: map[client.ObjectKey]*memo{}} }
+func newLastAppliedStates() *lastAppliedStates {
+	return &lastAppliedStates{byKey: map[client.ObjectKey]*lastApplied{}}
+}
 
-func (m *memos) of(key client.ObjectKey) *memo {
+func (m *lastAppliedStates) of(key client.ObjectKey) *lastApplied {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.byKey[key] == nil {
-		m.byKey[key] = &memo{}
+		m.byKey[key] = &lastApplied{}
 	}
 	return m.byKey[key]
 }
 
-func (m *memos) forget(key client.ObjectKey) {
+func (m *lastAppliedStates) forget(key client.ObjectKey) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.byKey, key)
 }
 
 // waitingFor returns the Kustomizations that wait for the health of an object.
-func (m *memos) waitingFor(id inventory.ID) []client.ObjectKey {
+func (m *lastAppliedStates) waitingFor(id inventory.ID) []client.ObjectKey {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var keys []client.ObjectKey
-	for key, memo := range m.byKey {
-		if memo.isWaitingFor(id) {
+	for key, last := range m.byKey {
+		if last.isWaitingFor(id) {
 			keys = append(keys, key)
 		}
 	}
 	return keys
 }
 
-func (m *memo) isWaitingFor(id inventory.ID) bool {
+func (m *lastApplied) isWaitingFor(id inventory.ID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.waitsFor[id]
 }
 
-// recall reports whether the trigger's objects stand and are not due, and fills
+// recall reports whether the objects of these inputs stand and are not due, and fills
 // the state with what is known of them. After a restart the status says so: the
 // first look for drift then comes somewhere within the interval.
-func (m *memo) recall(s *state) bool {
+func (m *lastApplied) recall(s *state) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.known && standsByStatus(s) {
-		m.known, m.applied = true, s.trigger()
+		m.known, m.applied = true, s.inputs()
 		m.due = s.now.Add(within(s.owner, intervalOf(s.ks)))
 	}
-	if !m.known || m.applied != s.trigger() || !s.now.Before(m.due) {
+	if !m.known || m.applied != s.inputs() || !s.now.Before(m.due) {
 		return false
 	}
 	s.desired, s.digest = m.desired, m.digest
@@ -125,7 +127,7 @@ func (m *memo) recall(s *state) bool {
 }
 
 // dueAfter returns how long it is until drift is to be looked for.
-func (m *memo) dueAfter(now time.Time) time.Duration {
+func (m *lastApplied) dueAfter(now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return max(m.due.Sub(now), minimumPause)
@@ -133,7 +135,7 @@ func (m *memo) dueAfter(now time.Time) time.Duration {
 
 // complaint returns the text of the last complaint if it was about the same
 // objects and the text counts what moves by itself, else the new one.
-func (m *memo) complaint(about []inventory.ID, text string, moves bool) string {
+func (m *lastApplied) complaint(about []inventory.ID, text string, moves bool) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !moves {
@@ -148,14 +150,14 @@ func (m *memo) complaint(about []inventory.ID, text string, moves bool) string {
 
 // changes says what was done for the revision that is worked on, or that stands since the
 // last run; empty for nothing.
-func (m *memo) changes() string {
+func (m *lastApplied) changes() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.did.String()
 }
 
 // conclude records the outcome of a run.
-func (m *memo) conclude(s *state, outcome *loop.Error, now time.Time) {
+func (m *lastApplied) conclude(s *state, outcome *loop.Error, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	stands := outcome == nil || outcome.Reason == meta.HealthCheckFailedReason
@@ -183,12 +185,12 @@ func (m *memo) conclude(s *state, outcome *loop.Error, now time.Time) {
 	if s.settled {
 		return
 	}
-	m.known, m.applied = true, s.trigger()
+	m.known, m.applied = true, s.inputs()
 	m.desired, m.digest = slices.Clone(s.desired), s.digest
 	m.due = now.Add(jittered(s.owner, intervalOf(s.ks)))
 }
 
-// standsByStatus reports whether the status says that the trigger was applied
+// standsByStatus reports whether the status says that the inputs were applied
 // and all was well.
 func standsByStatus(s *state) bool {
 	status := s.ks.Status

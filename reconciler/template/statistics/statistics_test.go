@@ -1,4 +1,4 @@
-package tally_test
+package statistics_test
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/reconciler/template/statistics"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
-	"github.com/flotilla-io/flotilla/reconciler/template/tally"
 )
 
 var (
@@ -62,94 +62,94 @@ func bound(key store.Key, by propagation.PolicyRef, reason, cluster string) work
 
 func TestCounts(t *testing.T) {
 	fits, refused := workv1alpha2.BindingReasonSuccess, workv1alpha2.BindingReasonNoClusterFit
-	unfit := tally.Problem{Object: "Deployment shop/web", Message: "0/1 clusters", At: noon}
+	unfit := statistics.Problem{Object: "Deployment shop/web", Message: "0/1 clusters", At: noon}
 	cases := map[string]struct {
-		do   func(c *tally.Tally)
-		want [2]tally.Count // of p and q
-		told []string       // policies, sorted
+		do   func(c *statistics.Policies)
+		want [2]statistics.Count // of p and q
+		told []string            // policies, sorted
 	}{
-		"nothing": {do: func(*tally.Tally) {}, want: [2]tally.Count{{Complete: true}, {Complete: true}}},
+		"nothing": {do: func(*statistics.Policies) {}, want: [2]statistics.Count{{Complete: true}, {Complete: true}}},
 		"a template that is claimed, looked at and bound": {
-			do: func(c *tally.Tally) {
+			do: func(c *statistics.Policies) {
 				c.Template(web, template(p), false)
 				c.Looked(web, p, "", noon)
 				c.Binding(bound(web, p, fits, ""), false, noon)
 			},
-			want: [2]tally.Count{{Templates: 1, Bindings: 1, Placed: 1, Complete: true}, {Complete: true}}, told: []string{"p", "p", "p"},
+			want: [2]statistics.Count{{Templates: 1, Bindings: 1, Placed: 1, Complete: true}, {Complete: true}}, told: []string{"p", "p", "p"},
 		},
 		"the same again": {
-			do: func(c *tally.Tally) {
+			do: func(c *statistics.Policies) {
 				for range 3 {
 					c.Template(web, template(p), false)
 					c.Looked(web, p, "", noon)
 					c.Binding(bound(web, p, fits, ""), false, noon)
 				}
 			},
-			want: [2]tally.Count{{Templates: 1, Bindings: 1, Placed: 1, Complete: true}, {Complete: true}}, told: []string{"p", "p", "p"},
+			want: [2]statistics.Count{{Templates: 1, Bindings: 1, Placed: 1, Complete: true}, {Complete: true}}, told: []string{"p", "p", "p"},
 		},
 		"one that nobody claims": {
-			do:   func(c *tally.Tally) { c.Template(web, template(none), true); c.Looked(web, none, "", noon) },
-			want: [2]tally.Count{{Complete: true}, {Complete: true}},
+			do:   func(c *statistics.Policies) { c.Template(web, template(none), true); c.Looked(web, none, "", noon) },
+			want: [2]statistics.Count{{Complete: true}, {Complete: true}},
 		},
 		"one that was not looked at yet": {
-			do:   func(c *tally.Tally) { c.Template(web, template(p), true) },
-			want: [2]tally.Count{{Templates: 1}, {Complete: true}}, told: []string{"p"},
+			do:   func(c *statistics.Policies) { c.Template(web, template(p), true) },
+			want: [2]statistics.Count{{Templates: 1}, {Complete: true}}, told: []string{"p"},
 		},
 		"one that another policy takes": {
-			do: func(c *tally.Tally) {
+			do: func(c *statistics.Policies) {
 				c.Template(web, template(p), false)
 				c.Binding(bound(web, p, fits, ""), false, noon)
 				c.Template(web, template(q), false)
 				c.Binding(bound(web, q, refused, ""), false, noon)
 				c.Looked(web, q, "", noon)
 			},
-			want: [2]tally.Count{{Complete: true}, {Templates: 1, Bindings: 1, Complete: true, Problems: []tally.Problem{unfit}}},
+			want: [2]statistics.Count{{Complete: true}, {Templates: 1, Bindings: 1, Complete: true, Problems: []statistics.Problem{unfit}}},
 			told: []string{"p", "p", "p", "p", "q", "q", "q"},
 		},
 		"one that is gone": {
-			do: func(c *tally.Tally) {
+			do: func(c *statistics.Policies) {
 				c.Template(web, template(p), false)
 				c.Looked(web, p, "is wrong", noon)
 				c.Binding(bound(web, p, refused, ""), false, noon)
 				c.Template(web, nil, false)
 				c.Unbound(bound(web, p, refused, ""))
 			},
-			want: [2]tally.Count{{Complete: true}, {Complete: true}}, told: []string{"p", "p", "p", "p", "p"},
+			want: [2]statistics.Count{{Complete: true}, {Complete: true}}, told: []string{"p", "p", "p", "p", "p"},
 		},
 		"a kind that is not watched any more": {
-			do: func(c *tally.Tally) {
+			do: func(c *statistics.Policies) {
 				c.Template(web, template(p), false)
 				c.Template(api, template(q), false)
 				c.Forget(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
 				c.Forget(kind)
 			},
-			want: [2]tally.Count{{Complete: true}, {Complete: true}}, told: []string{"p", "p", "q", "q"},
+			want: [2]statistics.Count{{Complete: true}, {Complete: true}}, told: []string{"p", "p", "q", "q"},
 		},
 		"a problem that goes": {
-			do: func(c *tally.Tally) {
+			do: func(c *statistics.Policies) {
 				c.Template(web, template(p), false)
 				c.Looked(web, p, "is wrong", noon)
 				c.Looked(web, p, "", noon)
 			},
-			want: [2]tally.Count{{Templates: 1, Complete: true}, {Complete: true}}, told: []string{"p", "p", "p"},
+			want: [2]statistics.Count{{Templates: 1, Complete: true}, {Complete: true}}, told: []string{"p", "p", "p"},
 		},
 		"a problem that stays keeps its time": {
-			do: func(c *tally.Tally) {
+			do: func(c *statistics.Policies) {
 				c.Template(web, template(p), false)
 				c.Looked(web, p, "is wrong", noon)
 				c.Looked(web, p, "is wrong", noon.Add(time.Hour))
 			},
-			want: [2]tally.Count{{Templates: 1, Complete: true, Problems: []tally.Problem{{Object: "Deployment shop/web", Message: "is wrong", At: noon}}}, {Complete: true}},
+			want: [2]statistics.Count{{Templates: 1, Complete: true, Problems: []statistics.Problem{{Object: "Deployment shop/web", Message: "is wrong", At: noon}}}, {Complete: true}},
 			told: []string{"p", "p"},
 		},
 		"a problem of before the start has no time": {
-			do:   func(c *tally.Tally) { c.Template(web, template(p), true); c.Looked(web, p, "is wrong", noon) },
-			want: [2]tally.Count{{Templates: 1, Complete: true, Problems: []tally.Problem{{Object: "Deployment shop/web", Message: "is wrong"}}}, {Complete: true}},
+			do:   func(c *statistics.Policies) { c.Template(web, template(p), true); c.Looked(web, p, "is wrong", noon) },
+			want: [2]statistics.Count{{Templates: 1, Complete: true, Problems: []statistics.Problem{{Object: "Deployment shop/web", Message: "is wrong"}}}, {Complete: true}},
 			told: []string{"p", "p"},
 		},
 		"a cluster that refuses": {
-			do: func(c *tally.Tally) { c.Binding(bound(web, p, fits, "denied"), false, noon) },
-			want: [2]tally.Count{{Bindings: 1, Placed: 1, Complete: true, Problems: []tally.Problem{
+			do: func(c *statistics.Policies) { c.Binding(bound(web, p, fits, "denied"), false, noon) },
+			want: [2]statistics.Count{{Bindings: 1, Placed: 1, Complete: true, Problems: []statistics.Problem{
 				{Object: "Deployment shop/web", Message: "m1: denied", At: noon}}}, {Complete: true}},
 			told: []string{"p"},
 		},
@@ -157,10 +157,10 @@ func TestCounts(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var told []string
-			c := tally.New(func(ref propagation.PolicyRef) { told = append(told, ref.Name) })
+			c := statistics.New(func(ref propagation.PolicyRef) { told = append(told, ref.Name) })
 			tc.do(c)
 			slices.Sort(told)
-			if diff := cmp.Diff(tc.want, [2]tally.Count{c.Of(p), c.Of(q)}); diff != "" {
+			if diff := cmp.Diff(tc.want, [2]statistics.Count{c.Of(p), c.Of(q)}); diff != "" {
 				t.Errorf("counts of p and q (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tc.told, told); diff != "" {
@@ -175,25 +175,28 @@ func TestCounts(t *testing.T) {
 
 // TestUntaken: what a policy should carry and does not is told, as soon as all was looked at.
 func TestUntaken(t *testing.T) {
-	wrong := []tally.Problem{{Object: "Deployment shop/web", Message: "is wrong", At: noon}}
+	wrong := []statistics.Problem{{Object: "Deployment shop/web", Message: "is wrong", At: noon}}
 	cases := map[string]struct {
-		do    func(c *tally.Tally)
-		want  []tally.Problem
+		do    func(c *statistics.Policies)
+		want  []statistics.Problem
 		known bool
 	}{
-		"nothing is wrong":      {do: func(c *tally.Tally) { c.Template(web, template(p), false) }, known: true},
-		"nobody has claimed it": {do: func(c *tally.Tally) { c.Template(web, template(none), false); c.Looked(web, p, "is wrong", noon) }, want: wrong, known: true},
-		"another policy has":    {do: func(c *tally.Tally) { c.Template(web, template(q), false); c.Looked(web, p, "is wrong", noon) }, want: wrong, known: true},
-		"it has claimed it":     {do: func(c *tally.Tally) { c.Template(web, template(p), false); c.Looked(web, p, "is wrong", noon) }, known: true},
-		"its binding has a problem": {do: func(c *tally.Tally) {
+		"nothing is wrong": {do: func(c *statistics.Policies) { c.Template(web, template(p), false) }, known: true},
+		"nobody has claimed it": {do: func(c *statistics.Policies) {
+			c.Template(web, template(none), false)
+			c.Looked(web, p, "is wrong", noon)
+		}, want: wrong, known: true},
+		"another policy has": {do: func(c *statistics.Policies) { c.Template(web, template(q), false); c.Looked(web, p, "is wrong", noon) }, want: wrong, known: true},
+		"it has claimed it":  {do: func(c *statistics.Policies) { c.Template(web, template(p), false); c.Looked(web, p, "is wrong", noon) }, known: true},
+		"its binding has a problem": {do: func(c *statistics.Policies) {
 			c.Binding(bound(web, p, workv1alpha2.BindingReasonNoClusterFit, ""), false, noon)
 		}, known: true},
-		"something was not looked at since the start": {do: func(c *tally.Tally) {
+		"something was not looked at since the start": {do: func(c *statistics.Policies) {
 			c.Template(api, template(none), true)
 			c.Looked(web, p, "is wrong", noon)
 		}, want: wrong},
-		"it was since": {do: func(c *tally.Tally) { c.Template(api, template(none), true); c.Looked(api, none, "", noon) }, known: true},
-		"what was not is gone": {do: func(c *tally.Tally) {
+		"it was since": {do: func(c *statistics.Policies) { c.Template(api, template(none), true); c.Looked(api, none, "", noon) }, known: true},
+		"what was not is gone": {do: func(c *statistics.Policies) {
 			c.Template(api, template(none), true)
 			c.Template(web, template(q), true)
 			c.Template(api, nil, false)
@@ -202,7 +205,7 @@ func TestUntaken(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := tally.New(func(propagation.PolicyRef) {})
+			c := statistics.New(func(propagation.PolicyRef) {})
 			tc.do(c)
 			got, known := c.Untaken(p)
 			if diff := cmp.Diff(tc.want, got); diff != "" || known != tc.known {
@@ -213,8 +216,8 @@ func TestUntaken(t *testing.T) {
 }
 
 func TestLast(t *testing.T) {
-	at := func(object string, minutes int) tally.Problem {
-		problem := tally.Problem{Object: object, Message: "wrong", At: noon.Add(time.Duration(minutes) * time.Minute)}
+	at := func(object string, minutes int) statistics.Problem {
+		problem := statistics.Problem{Object: object, Message: "wrong", At: noon.Add(time.Duration(minutes) * time.Minute)}
 		if minutes < 0 {
 			problem.At = time.Time{}
 		}
@@ -225,20 +228,20 @@ func TestLast(t *testing.T) {
 	}
 	cases := map[string]struct {
 		told     *policyv1alpha1.PolicyProblem
-		problems []tally.Problem
+		problems []statistics.Problem
 		want     *policyv1alpha1.PolicyProblem
 	}{
 		"none is left":                            {told("a", 0), nil, nil},
-		"the latest":                              {nil, []tally.Problem{at("a", 1), at("b", 3), at("c", 2)}, told("b", 3)},
-		"of several the first by name":            {nil, []tally.Problem{at("b", 1), at("a", 1)}, told("a", 1)},
-		"one that was told stays after a restart": {told("a", 1), []tally.Problem{at("a", -1), at("b", -1)}, told("a", 1)},
-		"until another begins":                    {told("a", 1), []tally.Problem{at("a", -1), at("b", 2)}, told("b", 2)},
-		"or it ends":                              {told("a", 1), []tally.Problem{at("b", -1)}, told("b", 60)},
-		"one that began before does not replace":  {told("b", 3), []tally.Problem{at("a", 1), at("b", 3)}, told("b", 3)},
+		"the latest":                              {nil, []statistics.Problem{at("a", 1), at("b", 3), at("c", 2)}, told("b", 3)},
+		"of several the first by name":            {nil, []statistics.Problem{at("b", 1), at("a", 1)}, told("a", 1)},
+		"one that was told stays after a restart": {told("a", 1), []statistics.Problem{at("a", -1), at("b", -1)}, told("a", 1)},
+		"until another begins":                    {told("a", 1), []statistics.Problem{at("a", -1), at("b", 2)}, told("b", 2)},
+		"or it ends":                              {told("a", 1), []statistics.Problem{at("b", -1)}, told("b", 60)},
+		"one that began before does not replace":  {told("b", 3), []statistics.Problem{at("a", 1), at("b", 3)}, told("b", 3)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, tally.Last(tc.told, tc.problems, noon.Add(time.Hour))); diff != "" {
+			if diff := cmp.Diff(tc.want, statistics.Last(tc.told, tc.problems, noon.Add(time.Hour))); diff != "" {
 				t.Errorf("last problem (-want +got):\n%s", diff)
 			}
 		})
@@ -248,7 +251,7 @@ func TestLast(t *testing.T) {
 // BenchmarkEvent is the cost of one template event among 10,000 templates of
 // 1,000 policies.
 func BenchmarkEvent(b *testing.B) {
-	c := tally.New(func(propagation.PolicyRef) {})
+	c := statistics.New(func(propagation.PolicyRef) {})
 	refs := make([]propagation.PolicyRef, 1000)
 	for i := range refs {
 		refs[i] = propagation.PolicyRef{Namespace: "shop", Name: fmt.Sprint("p", i), ID: fmt.Sprint(i)}

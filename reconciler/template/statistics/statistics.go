@@ -1,4 +1,4 @@
-package tally
+package statistics
 
 import (
 	"cmp"
@@ -17,8 +17,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 )
 
-// Tally counts. Use New; it is safe for use by several goroutines.
-type Tally struct {
+// Policies counts. Use New; it is safe for use by several goroutines.
+type Policies struct {
 	changed func(propagation.PolicyRef)
 
 	mu        sync.Mutex
@@ -58,10 +58,10 @@ type subject struct {
 	binding bool
 }
 
-// New returns an empty Tally. It calls changed, which must return at once, with
+// New returns empty statistics. It calls changed, which must return at once, with
 // each policy whose counts or problems changed.
-func New(changed func(propagation.PolicyRef)) *Tally {
-	return &Tally{
+func New(changed func(propagation.PolicyRef)) *Policies {
+	return &Policies{
 		changed:   changed,
 		templates: map[store.Key]template{},
 		bindings:  map[store.Key]binding{},
@@ -71,7 +71,7 @@ func New(changed func(propagation.PolicyRef)) *Tally {
 
 // Template takes note of a template as it is now, nil where it is gone. First
 // says that it was there before anything was counted.
-func (t *Tally) Template(key store.Key, now *unstructured.Unstructured, first bool) {
+func (t *Policies) Template(key store.Key, now *unstructured.Unstructured, first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next := t.templates[key]
@@ -87,7 +87,7 @@ func (t *Tally) Template(key store.Key, now *unstructured.Unstructured, first bo
 
 // Looked takes note of what a pass over a template came to: nothing, or a
 // problem that has to do with the policy.
-func (t *Tally) Looked(key store.Key, about propagation.PolicyRef, problem string, at time.Time) {
+func (t *Policies) Looked(key store.Key, about propagation.PolicyRef, problem string, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next, known := t.templates[key]
@@ -107,7 +107,7 @@ func (t *Tally) Looked(key store.Key, about propagation.PolicyRef, problem strin
 	t.putTemplate(key, next, true)
 }
 
-func (t *Tally) putTemplate(key store.Key, next template, there bool) {
+func (t *Policies) putTemplate(key store.Key, next template, there bool) {
 	before := t.templates[key]
 	if before == next && there {
 		return
@@ -123,7 +123,7 @@ func (t *Tally) putTemplate(key store.Key, next template, there bool) {
 }
 
 // countTemplate adds or takes away, by sign, what a template is worth.
-func (t *Tally) countTemplate(key store.Key, e template, sign int32) {
+func (t *Policies) countTemplate(key store.Key, e template, sign int32) {
 	if e.old && !e.looked {
 		t.unlooked += int(sign)
 	}
@@ -142,7 +142,7 @@ func (t *Tally) countTemplate(key store.Key, e template, sign int32) {
 
 // Binding takes note of a binding as it is now. At is when that was learned;
 // first says that it was there before anything was counted.
-func (t *Tally) Binding(b workv1alpha2.Binding, first bool, at time.Time) {
+func (t *Policies) Binding(b workv1alpha2.Binding, first bool, at time.Time) {
 	next := binding{}
 	next.claim, _ = propagation.Claimed(b)
 	record, decided := placement.RecordOf(b)
@@ -173,7 +173,7 @@ func (t *Tally) Binding(b workv1alpha2.Binding, first bool, at time.Time) {
 }
 
 // Unbound takes note that a binding is gone.
-func (t *Tally) Unbound(b workv1alpha2.Binding) {
+func (t *Policies) Unbound(b workv1alpha2.Binding) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := bindings.TemplateOf(b)
@@ -183,7 +183,7 @@ func (t *Tally) Unbound(b workv1alpha2.Binding) {
 	t.tell(before.claim)
 }
 
-func (t *Tally) countBinding(key store.Key, e binding, there bool, sign int32) {
+func (t *Policies) countBinding(key store.Key, e binding, there bool, sign int32) {
 	if !there || e.claim == (propagation.PolicyRef{}) {
 		return
 	}
@@ -195,7 +195,7 @@ func (t *Tally) countBinding(key store.Key, e binding, there bool, sign int32) {
 	t.countProblem(subject{Key: key, binding: true}, e.claim, e.problem, sign)
 }
 
-func (t *Tally) countProblem(about subject, ref propagation.PolicyRef, problem Problem, sign int32) {
+func (t *Policies) countProblem(about subject, ref propagation.PolicyRef, problem Problem, sign int32) {
 	if problem.Message == "" || ref == (propagation.PolicyRef{}) {
 		return
 	}
@@ -207,7 +207,7 @@ func (t *Tally) countProblem(about subject, ref propagation.PolicyRef, problem P
 	}
 }
 
-func (t *Tally) policy(ref propagation.PolicyRef) *policy {
+func (t *Policies) policy(ref propagation.PolicyRef) *policy {
 	p := t.policies[ref]
 	if p == nil {
 		p = &policy{kinds: map[schema.GroupVersionKind]int32{}, problems: map[subject]Problem{}}
@@ -217,7 +217,7 @@ func (t *Tally) policy(ref propagation.PolicyRef) *policy {
 }
 
 // tell calls changed once for each policy, and forgets those with nothing left.
-func (t *Tally) tell(refs ...propagation.PolicyRef) {
+func (t *Policies) tell(refs ...propagation.PolicyRef) {
 	told := map[propagation.PolicyRef]bool{{}: true}
 	for _, ref := range refs {
 		if told[ref] {
@@ -241,7 +241,7 @@ type Count struct {
 }
 
 // Kinds returns the kinds of the templates that a policy claims, in no order.
-func (t *Tally) Kinds(ref propagation.PolicyRef) []schema.GroupVersionKind {
+func (t *Policies) Kinds(ref propagation.PolicyRef) []schema.GroupVersionKind {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p := t.policies[ref]; p != nil {
@@ -251,7 +251,7 @@ func (t *Tally) Kinds(ref propagation.PolicyRef) []schema.GroupVersionKind {
 }
 
 // Forget takes note that a kind is not watched any more.
-func (t *Tally) Forget(gvk schema.GroupVersionKind) {
+func (t *Policies) Forget(gvk schema.GroupVersionKind) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key := range t.templates {
@@ -264,7 +264,7 @@ func (t *Tally) Forget(gvk schema.GroupVersionKind) {
 // Untaken returns what is wrong with templates that a policy should carry and has not
 // claimed, by object. It is not known to be all while something that was there at the start
 // was not looked at yet.
-func (t *Tally) Untaken(ref propagation.PolicyRef) (problems []Problem, known bool) {
+func (t *Policies) Untaken(ref propagation.PolicyRef) (problems []Problem, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p := t.policies[ref]; p != nil {
@@ -279,7 +279,7 @@ func (t *Tally) Untaken(ref propagation.PolicyRef) (problems []Problem, known bo
 }
 
 // Of returns what a policy carries.
-func (t *Tally) Of(ref propagation.PolicyRef) Count {
+func (t *Policies) Of(ref propagation.PolicyRef) Count {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	p := t.policies[ref]
