@@ -65,10 +65,18 @@ func (l Load) Times(n int32) Load {
 }
 
 // Plus returns the sum of both; neither is changed.
-func (l Load) Plus(other Load) Load { return l.combine(other, (*resource.Quantity).Add) }
-
-// Minus returns l without other; neither is changed.
-func (l Load) Minus(other Load) Load { return l.combine(other, (*resource.Quantity).Sub) }
+func (l Load) Plus(other Load) Load {
+	out := Load{Resources: make(corev1.ResourceList, len(l.Resources)+len(other.Resources))}
+	for name, q := range l.Resources {
+		out.Resources[name] = q.DeepCopy()
+	}
+	for name, q := range other.Resources {
+		sum := out.Resources[name]
+		sum.Add(q)
+		out.Resources[name] = sum
+	}
+	return out
+}
 
 // IsZero reports whether the load takes nothing.
 func (l Load) IsZero() bool {
@@ -83,17 +91,4 @@ func (l Load) IsZero() bool {
 // Equal reports whether both take the same, however it is written.
 func (l Load) Equal(other Load) bool {
 	return maps.EqualFunc(l.Resources, other.Resources, func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 })
-}
-
-func (l Load) combine(other Load, with func(*resource.Quantity, resource.Quantity)) Load {
-	out := Load{Resources: make(corev1.ResourceList, len(l.Resources)+len(other.Resources))}
-	for name, q := range l.Resources {
-		out.Resources[name] = q.DeepCopy()
-	}
-	for name, q := range other.Resources {
-		sum := out.Resources[name]
-		with(&sum, q)
-		out.Resources[name] = sum
-	}
-	return out
 }

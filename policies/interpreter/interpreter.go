@@ -206,12 +206,6 @@ func (i *Interpreter) waits(observed kinds.Object) bool {
 
 func judgement(r kinds.Rules) (kinds.Rules, bool) { return r, r.Health != nil }
 
-// JudgesHealth reports whether there is a rule for the health of obj's kind.
-func (i *Interpreter) JudgesHealth(obj kinds.Object) bool {
-	_, ok := find(i, obj, judgement)
-	return ok
-}
-
 // AggregateStatus returns the status that the template should have, given what
 // its clusters report. changed is false where it has it already, and for kinds
 // whose statuses do not add up to one. With kinds.Pending comes, where there is

@@ -59,7 +59,7 @@ func TestLayers(t *testing.T) {
 	know, obj := interpreter.New(first, second), object(t, `{apiVersion: apps/v1, kind: Deployment}`)
 	health, _ := know.Health(obj)
 	n, _, _, _ := know.Replicas(obj)
-	if health != workv1alpha2.ResourceHealthy || n != 42 || !know.JudgesHealth(obj) {
+	if health != workv1alpha2.ResourceHealthy || n != 42 {
 		t.Errorf("health = %v, replicas = %d", health, n)
 	}
 }

@@ -201,6 +201,11 @@ func TestFailuresDoNotChurn(t *testing.T) {
 	}
 }
 
+// reserved is a snapshot in which load is reserved of a cluster.
+func reserved(in placement.Snapshot, cluster string, load *estimate.Load) placement.Snapshot {
+	return in.WithReservations(map[string]*estimate.Load{cluster: load})
+}
+
 // Reservations for others take room until the clusters report it themselves, and
 // being asked for a fresh look does not give it back.
 func TestReservationsAndModels(t *testing.T) {
@@ -219,10 +224,10 @@ func TestReservationsAndModels(t *testing.T) {
 		want string
 	}{
 		"the roomiest is taken":                        {req, snap, placement.Options{}, "{a:8}"},
-		"unless its room is reserved":                  {req, snap.Reserve("a", &load), placement.Options{}, "{b:8}"},
+		"unless its room is reserved":                  {req, reserved(snap, "a", &load), placement.Options{}, "{b:8}"},
 		"two reservations, and both are needed":        {req, snap.WithReservations(map[string]*estimate.Load{"a": &load, "b": &load}), placement.Options{}, "{a:4, b:4}"},
-		"a reservation that ends":                      {req, snap.Reserve("a", &load).Reserve("a", nil), placement.Options{}, "{a:8}"},
-		"a reservation of a cluster that there is not": {req, snap.Reserve("x", &load), placement.Options{}, "{a:8}"},
+		"a reservation that ends":                      {req, reserved(reserved(snap, "a", &load), "a", nil), placement.Options{}, "{a:8}"},
+		"a reservation of a cluster that there is not": {req, reserved(snap, "x", &load), placement.Options{}, "{a:8}"},
 		"no node is large enough":                      {placement.Request{Spec: big}, placement.NewSnapshot([]*clusterv1alpha1.Cluster{nodes, small}), placement.Options{}, "{}"},
 		"the sum would be, where nodes are not minded": {placement.Request{Spec: big}, placement.NewSnapshot([]*clusterv1alpha1.Cluster{nodes, small}), placement.Options{NoModels: true}, "{nodes:2}"},
 	}
@@ -243,9 +248,9 @@ func TestRenew(t *testing.T) {
 	}
 	req := placement.Request{Spec: deployment(8, policyv1alpha1.Placement{ReplicaScheduling: divided(policyv1alpha1.ReplicaDivisionPreferenceAggregated, nil)})}
 	load := estimate.LoadOf(30, nil)
-	old := placement.NewSnapshot([]*clusterv1alpha1.Cluster{
+	old := reserved(placement.NewSnapshot([]*clusterv1alpha1.Cluster{
 		cluster("a", 10, version("1")), cluster("b", 20, version("1")), cluster("gone", 99, version("1")), cluster("c", 5),
-	}).Reserve("b", &load)
+	}), "b", &load)
 	got := old.Renew([]*clusterv1alpha1.Cluster{cluster("c", 30), cluster("b", 20, version("1")), cluster("a", 99, version("2"))})
 	if diff := cmp.Diff([]string{"a", "b", "c"}, got.Names()); diff != "" {
 		t.Errorf("clusters (-want +got):\n%s", diff)

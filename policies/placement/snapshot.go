@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
-	"github.com/flotilla-io/flotilla/policies/estimate"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 )
 
@@ -44,13 +43,6 @@ func (s Snapshot) Renew(clusters []*clusterv1alpha1.Cluster) Snapshot {
 // sameVersion reports whether a and b are one object, stored once.
 func sameVersion(a, b *clusterv1alpha1.Cluster) bool {
 	return a == b || a.UID != "" && a.UID == b.UID && a.ResourceVersion != "" && a.ResourceVersion == b.ResourceVersion
-}
-
-// Reserve returns a snapshot in which load is reserved of the cluster, in all;
-// a nil load ends the reservation. s stays as it is, and the two share all
-// other clusters.
-func (s Snapshot) Reserve(cluster string, load *estimate.Load) Snapshot {
-	return s.WithReservations(map[string]*estimate.Load{cluster: load})
 }
 
 func nameCompare(c *framework.Cluster, name string) int { return strings.Compare(c.Name, name) }
