@@ -83,6 +83,9 @@ type Options struct {
 	// KarmadactlRegister has the loop of agents approve what karmadactl register asks
 	// for; the API server must know of it, too.
 	KarmadactlRegister bool
+	// Busy is called when something has changed in a member, before anybody acts on it; it
+	// must not wait. Nil: nobody asks.
+	Busy func()
 	// Builds runs what is large or must not be done in this process; nil does all of
 	// it here, one after the other.
 	Builds build.Runner
@@ -185,6 +188,9 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 		reach.Gate = opts.Tenure
 	}
 	f.registry = members.New(reach)
+	if opts.Busy != nil {
+		f.registry.Handle(herald{opts.Busy})
+	}
 	f.setback = setback.New(mgr.GetClient(), mgr.GetAPIReader(), nil)
 	f.setback.Opened(opts.Opened)
 	if err := f.setback.Register(mgr, chosen["cluster"]); err != nil {

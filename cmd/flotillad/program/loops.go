@@ -84,6 +84,8 @@ type inProcess struct {
 	opened int64
 	// place is where its store is; empty: not known.
 	place string
+	// busy is told when there is something to do; nil: nobody asks.
+	busy func()
 	// karmadactl says that karmadactl register and Karmada's agent are served.
 	karmadactl bool
 	// room is why nothing more should be kept on the disk.
@@ -247,6 +249,7 @@ func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *arti
 		Pace:        o.pace.loops,
 		Reporting:   reconciler.Reporting(o.reporting),
 		Tenure:      options.Tenure,
+		Busy:        o.plane.busy,
 		Builds:      o.sources.builds,
 		Opened:      o.plane.opened,
 		Place:       o.plane.place,

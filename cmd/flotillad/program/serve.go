@@ -158,7 +158,7 @@ func (o *serveOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	o.loops.dataDir, o.loops.log = o.plane.DataDir, logger
 	o.loops.sources.own = o.addresses(plane.URL())
-	o.loops.plane = inProcess{shared: plane.Shared, room: plane.Room, opened: plane.Opened, place: plane.Place, karmadactl: o.plane.Rules.AllowKarmadactlRegister}
+	o.loops.plane = inProcess{shared: plane.Shared, room: plane.Room, opened: plane.Opened, place: plane.Place, busy: rest.Busy, karmadactl: o.plane.Rules.AllowKarmadactlRegister}
 	o.loops.leaderElect = len(o.plane.Etcd.Servers) > 0 && reconciler.Any(o.loops.controllers) // none would keep it from others
 	if !reconciler.Any(o.loops.controllers) {
 		plane.Opened = 0 // the loops that work elsewhere may have begun before
