@@ -10,7 +10,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -26,6 +25,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 )
 
@@ -34,15 +34,10 @@ type Options struct {
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 	// Events takes Events about Clusters; nil means that nobody is told.
-	Events Recorder
+	Events loop.Recorder
 	// KarmadactlRegister approves the certificate that karmadactl register asks for rights
 	// with; the API server answers who comes with it.
 	KarmadactlRegister bool
-}
-
-// Recorder takes Events.
-type Recorder interface {
-	Event(obj runtime.Object, eventType, reason, message string)
 }
 
 // Reconciler approves requests and keeps rights. Use New.
@@ -51,7 +46,7 @@ type Reconciler struct {
 	live   client.Reader
 	rights grantor
 	clock  clock.PassiveClock
-	events Recorder
+	events loop.Recorder
 	// evidence is what requests are judged by.
 	evidence evidence
 	// karmadactl says that the certificate is approved that it asks for rights with.

@@ -7,7 +7,6 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,11 +25,6 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
-
-// Recorder emits Kubernetes Events.
-type Recorder interface {
-	Event(object runtime.Object, eventType, reason, message string)
-}
 
 // Builder turns an artifact into objects.
 type Builder interface {
@@ -79,7 +73,7 @@ type Deps struct {
 	// Assessor judges health.
 	Assessor Assessor
 	// Events records what happened.
-	Events Recorder
+	Events loop.Recorder
 }
 
 // Reconciler applies Kustomizations. Use New.

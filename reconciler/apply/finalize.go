@@ -110,7 +110,7 @@ func (r *Reconciler) deleteOwned(ctx context.Context, s *state) (bool, error) {
 }
 
 // warn tells of what a deletion leaves behind.
-func warn(ctx context.Context, events Recorder, s *state, message string) {
+func warn(ctx context.Context, events loop.Recorder, s *state, message string) {
 	events.Event(s.ks, corev1.EventTypeWarning, meta.PruneFailedReason, message)
 	log.FromContext(ctx).Info(message, "reason", meta.PruneFailedReason)
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,11 +21,6 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
-
-// Recorder takes Events.
-type Recorder interface {
-	Event(obj runtime.Object, eventType, reason, message string)
-}
 
 // Templates reads templates.
 type Templates interface {
@@ -73,7 +67,7 @@ type Options struct {
 // cluster-scoped bindings. Use New.
 type Reconciler struct {
 	templates Templates
-	events    Recorder
+	events    loop.Recorder
 	opts      Options
 
 	works     *workLister
@@ -86,7 +80,7 @@ type Reconciler struct {
 
 // New returns the loop. hub reads from a cache with the indexes of bindings, live
 // from the control plane itself.
-func New(hub client.Client, live client.Reader, templates Templates, interp *interpreter.Interpreter, events Recorder, opts Options) *Reconciler {
+func New(hub client.Client, live client.Reader, templates Templates, interp *interpreter.Interpreter, events loop.Recorder, opts Options) *Reconciler {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}

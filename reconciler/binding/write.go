@@ -35,7 +35,7 @@ const noSpace = 2 * time.Second
 // writer makes, changes and deletes Works.
 type writer struct {
 	hub      client.Writer
-	events   Recorder
+	events   loop.Recorder
 	find     func(ctx context.Context, key client.ObjectKey) (*workv1alpha1.Work, bool, error)
 	cluster  func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, bool, error)
 	written  *writecache.Cache[*workv1alpha1.Work]

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/claims"
 )
@@ -102,7 +103,7 @@ const (
 // waits says in the status whether something is held: the hub does, for clusters in
 // pull mode, too, whose agents learn of it by that. Of one in push mode it also says that
 // it was compared, and does not wait as others do.
-func (o *Options) waits(s *state, recorder Recorder) {
+func (o *Options) waits(s *state, recorder loop.Recorder) {
 	if o.Own != "" {
 		return
 	}

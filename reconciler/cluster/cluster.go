@@ -12,7 +12,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -120,17 +119,12 @@ func defaults(o Options) Options {
 	return o
 }
 
-// Recorder emits Events.
-type Recorder interface {
-	Event(obj runtime.Object, eventType, reason, message string)
-}
-
 // Reconciler keeps Clusters true.
 type Reconciler struct {
 	hub      client.Client
 	live     client.Reader
 	registry *members.Registry
-	recorder Recorder
+	recorder loop.Recorder
 	options  Options
 	tasks    *taskgroup.Group
 	wrote    *writecache.Cache[*clusterv1alpha1.Cluster]
@@ -148,7 +142,7 @@ type Reconciler struct {
 
 // New returns the loop. live asks the server: for Secrets, so that no cache holds all of
 // the hub's, and for what a cache may not know yet.
-func New(hub client.Client, live client.Reader, registry *members.Registry, recorder Recorder, o Options) *Reconciler {
+func New(hub client.Client, live client.Reader, registry *members.Registry, recorder loop.Recorder, o Options) *Reconciler {
 	o = defaults(o)
 	r := &Reconciler{
 		hub:      hub,

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -19,16 +18,12 @@ import (
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
-
-// Recorder emits Kubernetes Events.
-type Recorder interface {
-	Event(object runtime.Object, eventType, reason, message string)
-}
 
 // Gatherer says how objects fare in the members.
 type Gatherer interface {
@@ -65,7 +60,7 @@ const (
 type Reconciler struct {
 	hub      client.Client
 	gatherer Gatherer
-	events   Recorder
+	events   loop.Recorder
 	opts     Options
 	written  *writecache.Cache[*gitopsv1alpha1.CommitStatus]
 	// expressions compiles those of Providers.
@@ -90,7 +85,7 @@ type track struct {
 }
 
 // New returns the loop.
-func New(hub client.Client, gatherer Gatherer, events Recorder, opts Options) *Reconciler {
+func New(hub client.Client, gatherer Gatherer, events loop.Recorder, opts Options) *Reconciler {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,11 +20,6 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
-
-// Recorder takes Events.
-type Recorder interface {
-	Event(obj runtime.Object, eventType, reason, message string)
-}
 
 // Templates are the objects of the control plane that may be propagated.
 type Templates interface {
@@ -73,7 +67,7 @@ type Reconciler struct {
 	live        client.Reader
 	templates   Templates
 	interpreter Interpreter
-	events      Recorder
+	events      loop.Recorder
 	opts        Options
 
 	index   *reverseIndex
@@ -88,7 +82,7 @@ type Reconciler struct {
 
 // New returns the loops. hub reads from a cache with the indexes of bindings, live
 // from the control plane itself.
-func New(hub client.Client, live client.Reader, templates Templates, interpreter Interpreter, events Recorder, opts Options) *Reconciler {
+func New(hub client.Client, live client.Reader, templates Templates, interpreter Interpreter, events loop.Recorder, opts Options) *Reconciler {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}

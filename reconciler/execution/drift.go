@@ -16,6 +16,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
@@ -35,7 +36,7 @@ type inspector struct {
 	retention retention.Retention
 	applied   *applyCache
 	backoff   *backoff.Backoff
-	recorder  Recorder
+	recorder  loop.Recorder
 	count     *prometheus.CounterVec // by cluster, kind and what was done
 }
 

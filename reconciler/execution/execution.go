@@ -8,7 +8,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -21,6 +20,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/taskgroup"
 	"github.com/flotilla-io/flotilla/policies/access"
@@ -63,11 +63,6 @@ const (
 	defaultMaxWait = time.Second
 )
 
-// Recorder emits Events.
-type Recorder interface {
-	Event(obj runtime.Object, eventType, reason, message string)
-}
-
 // member is what the loop asks of a member cluster.
 type member interface {
 	reader
@@ -94,7 +89,7 @@ type Reconciler struct {
 	hub       client.Client
 	connected func(cluster string) (member, bool)
 	retention retention.Retention
-	recorder  Recorder
+	recorder  loop.Recorder
 	options   Options
 	tasks     *taskgroup.Group
 	drifts    *prometheus.CounterVec // by cluster, kind and what was done
@@ -108,7 +103,7 @@ type Reconciler struct {
 }
 
 // New returns the loop and has it told what happens in the registry's members.
-func New(hub client.Client, registry *members.Registry, retainer retention.Retainer, recorder Recorder, o Options) *Reconciler {
+func New(hub client.Client, registry *members.Registry, retainer retention.Retainer, recorder loop.Recorder, o Options) *Reconciler {
 	r := &Reconciler{
 		hub: hub,
 		connected: func(cluster string) (member, bool) {

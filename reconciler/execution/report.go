@@ -293,7 +293,7 @@ func conditionStatus(status *workv1alpha1.WorkStatus, kind string) metav1.Condit
 }
 
 // announce emits an Event when a Work, or a rule for its objects, begins to fail.
-func announce(to Recorder, s *state) {
+func announce(to loop.Recorder, s *state) {
 	if c := meta.FindStatusCondition(s.status.Conditions, workv1alpha1.WorkInterpreted); c != nil && conditionStatus(&s.work.Status, workv1alpha1.WorkInterpreted) == "" {
 		to.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonInterpreterFailed, ownership.Clip(c.Message, mostEvent))
 	}

@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -32,15 +31,11 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	policy "github.com/flotilla-io/flotilla/policies/orphans"
 )
-
-// Recorder emits Events.
-type Recorder interface {
-	Event(obj runtime.Object, eventType, reason, message string)
-}
 
 // Options tune the loop. The zero value serves all clusters in push mode.
 type Options struct {
@@ -69,7 +64,7 @@ type Reconciler struct {
 	hub      client.Client
 	live     client.Reader
 	registry *members.Registry
-	recorder Recorder
+	recorder loop.Recorder
 	options  Options
 	count    *prometheus.GaugeVec // by cluster
 	renamed  renamed
@@ -87,7 +82,7 @@ type since struct {
 
 // New returns the loop and has it told what happens in the registry's members. hub
 // reads from a cache, live from the control plane itself.
-func New(hub client.Client, live client.Reader, registry *members.Registry, recorder Recorder, o Options) *Reconciler {
+func New(hub client.Client, live client.Reader, registry *members.Registry, recorder loop.Recorder, o Options) *Reconciler {
 	if o.Settle == 0 {
 		o.Settle = defaultSettle
 	}

@@ -17,32 +17,30 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/reporting"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 )
 
-// Recorder takes Events, and returns at once.
-type Recorder interface {
-	Event(obj runtime.Object, eventType, reason, message string)
-}
-
 // Reporter tells of what changes. Use New.
 type Reporter struct {
 	hub    client.Reader
-	events Recorder
+	events loop.Recorder
 }
 
 // New returns a reporter. hub reads from a cache.
-func New(hub client.Reader, events Recorder) *Reporter { return &Reporter{hub: hub, events: events} }
+func New(hub client.Reader, events loop.Recorder) *Reporter {
+	return &Reporter{hub: hub, events: events}
+}
 
 // Loops is the recorder for loops beside the reporter: it leaves out the success that the
 // reporter tells of itself, in the order in which objects show it.
-func (r *Reporter) Loops() Recorder { return beside{r.events} }
+func (r *Reporter) Loops() loop.Recorder { return beside{r.events} }
 
-type beside struct{ Recorder }
+type beside struct{ loop.Recorder }
 
-// Event implements Recorder.
+// Event implements loop.Recorder.
 func (b beside) Event(obj runtime.Object, eventType, reason, message string) {
 	if eventType == corev1.EventTypeNormal && reason == workv1alpha2.EventReasonScheduleBindingSucceed {
 		return

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -18,16 +17,12 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
-
-// Recorder takes Events.
-type Recorder interface {
-	Event(obj runtime.Object, eventType, reason, message string)
-}
 
 // Options tune the loop. The zero value is the default.
 type Options struct {
@@ -57,7 +52,7 @@ const (
 type Reconciler struct {
 	hub     client.Client
 	decider *Decider
-	events  Recorder
+	events  loop.Recorder
 	opts    Options
 	written *writecache.Cache[workv1alpha2.Binding]
 	woken   store.Inbox[reconcile.Request]
@@ -67,7 +62,7 @@ type Reconciler struct {
 }
 
 // New returns the loop. hub reads from a cache.
-func New(hub client.Client, decider *Decider, events Recorder, opts Options) *Reconciler {
+func New(hub client.Client, decider *Decider, events loop.Recorder, opts Options) *Reconciler {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,11 +22,6 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/template/store"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
-
-// Recorder takes Events.
-type Recorder interface {
-	Event(obj runtime.Object, eventType, reason, message string)
-}
 
 // Interpreter knows how large a template is.
 type Interpreter interface {
@@ -83,7 +77,7 @@ type Options struct {
 type Reconciler struct {
 	hub       client.Client
 	templates *store.Store
-	events    Recorder
+	events    loop.Recorder
 	opts      Options
 
 	written  *writecache.Cache[workv1alpha2.Binding]
@@ -98,7 +92,7 @@ type Reconciler struct {
 }
 
 // New returns the loop. hub reads from a cache; templates must use Claims.
-func New(hub client.Client, templates *store.Store, decider Decider, interpreter Interpreter, events Recorder, opts Options) *Reconciler {
+func New(hub client.Client, templates *store.Store, decider Decider, interpreter Interpreter, events loop.Recorder, opts Options) *Reconciler {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -27,6 +26,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/access"
 	"github.com/flotilla-io/flotilla/policies/propagation"
@@ -34,11 +34,6 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/succession"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
-
-// Recorder emits Events.
-type Recorder interface {
-	Event(obj runtime.Object, eventType, reason, message string)
-}
 
 // Options tune the loop. The zero value is what production uses.
 type Options struct {
@@ -56,7 +51,7 @@ const defaultWorkers = 2
 // Reconciler writes the Works by which the hub may impersonate.
 type Reconciler struct {
 	hub      client.Client
-	recorder Recorder
+	recorder loop.Recorder
 	options  Options
 	skip     propagation.SkipRules
 	wrote    *writecache.Cache[*workv1alpha1.Work]
@@ -66,7 +61,7 @@ type Reconciler struct {
 }
 
 // New returns the loop.
-func New(hub client.Client, recorder Recorder, o Options) *Reconciler {
+func New(hub client.Client, recorder loop.Recorder, o Options) *Reconciler {
 	if o.Workers == 0 {
 		o.Workers = defaultWorkers
 	}

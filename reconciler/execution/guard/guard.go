@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -21,6 +20,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/hub"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/policies/cascade"
@@ -55,21 +55,16 @@ func Allowed(obj metav1.Object) bool {
 	return obj.GetAnnotations()[workv1alpha2.AllowCascadeAnnotation] == "true"
 }
 
-// Recorder emits Events.
-type Recorder interface {
-	Event(obj runtime.Object, eventType, reason, message string)
-}
-
 // Guard judges deletions.
 type Guard struct {
 	hub      client.Client
 	wrote    *writecache.Cache[*workv1alpha1.Work]
-	recorder Recorder
+	recorder loop.Recorder
 	clock    clock.PassiveClock
 }
 
 // New returns a Guard. What it writes to Works of the hub, wrote is told.
-func New(hub client.Client, wrote *writecache.Cache[*workv1alpha1.Work], recorder Recorder, c clock.PassiveClock) *Guard {
+func New(hub client.Client, wrote *writecache.Cache[*workv1alpha1.Work], recorder loop.Recorder, c clock.PassiveClock) *Guard {
 	return &Guard{hub: hub, wrote: wrote, recorder: recorder, clock: c}
 }
 
