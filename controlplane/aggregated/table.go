@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // columns are what `kubectl get clusters` shows; those of priority 1 need -o wide.
@@ -62,7 +63,7 @@ func row(obj runtime.Object, _ metav1.Object, name, age string) ([]any, error) {
 		ready = condition.Status
 	}
 	return []any{
-		name, bounded(cluster.Status.KubernetesVersion), string(cluster.Spec.SyncMode), string(ready), age,
+		name, excerpt.Runes(cluster.Status.KubernetesVersion, mostVersion+1), string(cluster.Spec.SyncMode), string(ready), age,
 		orNone(strings.Join(cluster.Spec.Zones, ",")), orNone(cluster.Spec.Region), orNone(cluster.Spec.Provider),
 		cluster.Spec.APIEndpoint, orNone(cluster.Spec.ProxyURL), orNone(taints(cluster.Spec.Taints)),
 	}, nil
@@ -79,14 +80,6 @@ func taints(all []corev1.Taint) string {
 
 // mostVersion is how many characters of a version a row has room for.
 const mostVersion = 40
-
-// bounded cuts what a cluster says of itself.
-func bounded(text string) string {
-	if runes := []rune(text); len(runes) > mostVersion {
-		return string(runes[:mostVersion]) + "…"
-	}
-	return text
-}
 
 func orNone(text string) string {
 	if text == "" {

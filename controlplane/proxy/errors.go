@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/addresses"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // errLoopback says that a cluster's address leads to the hub's own machine.
@@ -29,10 +29,7 @@ const mostMessage = 400
 
 // status is an error that names the cluster.
 func status(cluster string, code int, reason metav1.StatusReason, format string, args ...any) error {
-	message := fmt.Sprintf(format, args...)
-	if len(message) > mostMessage {
-		message = strings.ToValidUTF8(message[:mostMessage], "") + "…"
-	}
+	message := excerpt.Bytes(fmt.Sprintf(format, args...), mostMessage)
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status:  metav1.StatusFailure,
 		Code:    int32(code), //nolint:gosec // three digits

@@ -14,6 +14,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 var (
@@ -68,7 +69,7 @@ func (t *tenure) enter(system *corev1.Namespace, wanted *claims.Claim, holder cl
 	switch last := letGo(system); {
 	case last == nil || last.Hub != holder.Hub:
 	case last.Home.Elsewhere(holder.Place):
-		return claims.Refused, false, fmt.Errorf("%w: it was %s", ErrLetGo, ownership.Clip(last.Home.At, mostClaim))
+		return claims.Refused, false, fmt.Errorf("%w: it was %s", ErrLetGo, excerpt.Bytes(last.Home.At, mostClaim))
 	}
 	home, turn := was.Enter(holder.Place, t.glance(was))
 	moves = !home.Same(wanted.Home)
@@ -132,7 +133,7 @@ func (t *tenure) moved(home *claims.Home, news bool) {
 func (t *tenure) Refused() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return ownership.Clip(t.home.refused, mostClaim)
+	return excerpt.Bytes(t.home.refused, mostClaim)
 }
 
 // elsewhere asks in the member whether the hub still acts from another place, where that
@@ -142,7 +143,7 @@ func (t *tenure) elsewhere(ctx context.Context, system *corev1.Namespace, wanted
 	if turn == claims.Refused {
 		fault = ErrElsewhere
 	}
-	fault = fmt.Errorf("%w: it was %s", fault, ownership.Clip(wanted.Home.At, mostClaim))
+	fault = fmt.Errorf("%w: it was %s", fault, excerpt.Bytes(wanted.Home.At, mostClaim))
 	if !news {
 		return fault
 	}

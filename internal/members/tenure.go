@@ -19,6 +19,7 @@ import (
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // ErrClaimed says that a member is another hub's, or that it cannot be told whose
@@ -124,7 +125,7 @@ func (t *tenure) holdAs(ctx context.Context, holder claims.Holder, system *corev
 	case err != nil:
 		return fmt.Errorf("%w: the annotation %s of its namespace %s is no claim: remove it there", ErrClaimed, clusterv1alpha1.ClaimAnnotation, system.Name)
 	case claims.Judge(claim, holder) == claims.Anothers:
-		return fmt.Errorf("%w: it is %s", ErrClaimed, ownership.Clip(claim.Describe(), mostClaim))
+		return fmt.Errorf("%w: it is %s", ErrClaimed, excerpt.Bytes(claim.Describe(), mostClaim))
 	}
 	if claim.Pushed(holder) {
 		return ErrPushed
@@ -178,7 +179,7 @@ func (t *tenure) holdAs(ctx context.Context, holder claims.Holder, system *corev
 	case contested:
 		return fmt.Errorf("%w: %w", ErrContested, err)
 	default: // it says no: that is no reason to leave its workloads alone
-		t.held(claims.StandingOf(claim, holder), ownership.Clip(err.Error(), mostClaim))
+		t.held(claims.StandingOf(claim, holder), excerpt.Bytes(err.Error(), mostClaim))
 	}
 	return nil
 }

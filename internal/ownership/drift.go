@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
@@ -78,7 +79,7 @@ func Describe(found []Change) string {
 			parts = append(parts, enumerate(c.Removed)+" removed by "+by)
 		}
 	}
-	return Clip(strings.Join(parts, "; "), mostText)
+	return excerpt.Bytes(strings.Join(parts, "; "), mostText)
 }
 
 func enumerate(fields []string) string {
@@ -97,10 +98,10 @@ type changes struct {
 
 func (c *changes) of() *Change {
 	manager, _ := c.entry["manager"].(string)
-	manager = Clip(manager, mostManager)
+	manager = excerpt.Bytes(manager, mostManager)
 	if c.by[manager] == nil {
 		at, _ := c.entry["time"].(string)
-		c.by[manager] = &Change{Manager: manager, At: Clip(at, mostManager)}
+		c.by[manager] = &Change{Manager: manager, At: excerpt.Bytes(at, mostManager)}
 	}
 	return c.by[manager]
 }
@@ -228,19 +229,19 @@ func (c *changes) describe(element string, in any) string {
 	switch kind {
 	case "f":
 		if strings.ContainsAny(rest, "./") {
-			return "[" + Clip(rest, mostManager) + "]"
+			return "[" + excerpt.Bytes(rest, mostManager) + "]"
 		}
-		return "." + Clip(rest, mostManager)
+		return "." + excerpt.Bytes(rest, mostManager)
 	case "k":
 		if item, found, _ := c.in.step(element, in); found {
 			if object, ok := item.(map[string]any); ok {
 				if name, ok := object["name"].(string); ok && name != "" {
-					return "[" + Clip(name, mostManager) + "]"
+					return "[" + excerpt.Bytes(name, mostManager) + "]"
 				}
 			}
 		}
 	}
-	return "[" + Clip(rest, mostManager) + "]"
+	return "[" + excerpt.Bytes(rest, mostManager) + "]"
 }
 
 // lastUpdate returns the entry of who last wrote the object by other means than
@@ -257,16 +258,4 @@ func lastUpdate(live *unstructured.Unstructured) map[string]any {
 		y, _ := b["time"].(string)
 		return cmp.Compare(x, y)
 	})
-}
-
-// Clip returns text, cut to at most n bytes where it is longer, as text that can
-// be stored.
-func Clip(text string, n int) string {
-	text = strings.ToValidUTF8(text, "?")
-	if len(text) <= n {
-		return text
-	}
-	const mark = "…"
-	text = text[:max(0, n-len(mark))]
-	return strings.ToValidUTF8(text, "") + mark
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // errIntricate says that an object's managedFields name its values in more ways
@@ -64,7 +66,7 @@ func (r *reader) list(items []any) *list {
 func (r *reader) step(element string, value any) (child any, found bool, err error) {
 	kind, rest, ok := strings.Cut(element, ":")
 	if !ok {
-		return nil, false, fmt.Errorf("path element %q", Clip(element, mostText))
+		return nil, false, fmt.Errorf("path element %q", excerpt.Bytes(element, mostText))
 	}
 	switch kind {
 	case "f":
@@ -81,7 +83,7 @@ func (r *reader) step(element string, value any) (child any, found bool, err err
 	case "k", "v":
 		return r.find(rest, value)
 	default:
-		return nil, false, fmt.Errorf("path element %q", Clip(element, mostText))
+		return nil, false, fmt.Errorf("path element %q", excerpt.Bytes(element, mostText))
 	}
 }
 
@@ -90,7 +92,7 @@ func (r *reader) step(element string, value any) (child any, found bool, err err
 func (r *reader) find(wanted string, value any) (any, bool, error) {
 	var want any
 	if err := utiljson.Unmarshal([]byte(wanted), &want); err != nil {
-		return nil, false, fmt.Errorf("path element %q: %w", Clip(wanted, mostText), err)
+		return nil, false, fmt.Errorf("path element %q: %w", excerpt.Bytes(wanted, mostText), err)
 	}
 	items, _ := value.([]any)
 	if index := r.list(items); index != nil {

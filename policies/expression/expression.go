@@ -14,6 +14,8 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/ext"
 	"github.com/google/cel-go/interpreter"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // What callers branch on. An expression is foreign text that has not changed since
@@ -199,19 +201,11 @@ const checkEvery = 10
 // of the same cause.
 func aboutIssues(issues *cel.Issues) string {
 	first := issues.Errors()[0]
-	text := shortened(strings.Join(strings.Fields(first.Message), " "), maxFault)
+	text := excerpt.Runes(strings.Join(strings.Fields(first.Message), " "), maxFault)
 	if first.Location == nil || first.Location.Line() < 1 {
 		return text
 	}
 	return fmt.Sprintf("%s (line %d, character %d)", text, first.Location.Line(), first.Location.Column()+1)
-}
-
-// shortened returns the beginning of a text.
-func shortened(text string, most int) string {
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return text
 }
 
 // Bool evaluates an expression that says yes or no over variables; a nil budget

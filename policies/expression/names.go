@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // maxName is how much of a name is told that is not known.
@@ -134,5 +136,5 @@ func qualified(e ast.Expr) string {
 
 // errUndeclared says which name it is.
 func errUndeclared(name string) error {
-	return fmt.Errorf("%w: undeclared reference to '%s'", ErrInvalid, shortened(name, maxName))
+	return fmt.Errorf("%w: undeclared reference to '%s'", ErrInvalid, excerpt.Runes(name, maxName))
 }

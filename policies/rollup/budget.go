@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // Bounds of a binding, in bytes as it is stored. etcd takes 1.5 MiB unless told
@@ -77,7 +78,7 @@ func shorten(items []workv1alpha2.AggregatedStatusItem) {
 		most /= 2
 	}
 	for i := range items {
-		items[i].AppliedMessage = clip(items[i].AppliedMessage, most)
+		items[i].AppliedMessage = excerpt.Bytes(items[i].AppliedMessage, most)
 	}
 }
 
@@ -131,7 +132,7 @@ func truncated(left []string, of int, shortened string) (metav1.Condition, bool)
 		if c.Message != "" {
 			c.Message += "; "
 		}
-		c.Message += clip(shortened, mostFault)
+		c.Message += excerpt.Bytes(shortened, mostFault)
 	}
 	return c, c.Message != ""
 }

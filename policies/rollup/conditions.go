@@ -11,6 +11,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // Bounds of messages that hold words of clusters.
@@ -27,7 +28,7 @@ func interpreted(works []*workv1alpha1.Work, faults ...string) (metav1.Condition
 	var told []string
 	for _, fault := range faults {
 		if fault != "" {
-			told = append(told, clip(fault, mostFault))
+			told = append(told, excerpt.Bytes(fault, mostFault))
 		}
 	}
 	failing := saying(works, workv1alpha1.WorkInterpreted, metav1.ConditionFalse)
@@ -93,7 +94,7 @@ func tell(said []saidOf) string {
 			}
 			return strings.Join(out, "; ") + fmt.Sprintf("; and %d more clusters", rest)
 		}
-		out = append(out, names(clusters[text])+": "+clip(text, mostFault))
+		out = append(out, names(clusters[text])+": "+excerpt.Bytes(text, mostFault))
 	}
 	return strings.Join(out, "; ")
 }
@@ -104,13 +105,4 @@ func names(clusters []string) string {
 		return strings.Join(clusters, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(clusters[:mostNames], ", "), len(clusters)-mostNames)
-}
-
-// clip shortens s to at most n bytes of valid text.
-func clip(s string, n int) string {
-	s = strings.ToValidUTF8(s, "?")
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n-len("…")], "") + "…"
 }

@@ -18,6 +18,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
@@ -351,7 +352,7 @@ func (v *view) said(target workv1alpha2.TargetCluster, kind string, status metav
 	if c.Message == "" {
 		return c.Reason
 	}
-	return clip(c.Message, mostFault)
+	return excerpt.Bytes(c.Message, mostFault)
 }
 
 // upToDate reports whether a Work carries the latest template and has been

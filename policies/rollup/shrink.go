@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // Bounds of a template's status, in bytes as it is stored.
@@ -92,7 +94,7 @@ func (s *shrinker) value(path string, v any) any {
 	case string:
 		if len(v) > mostText {
 			s.texts = true
-			return clip(v, mostText)
+			return excerpt.Bytes(v, mostText)
 		}
 	}
 	return v
@@ -103,7 +105,7 @@ func below(path, field string) string {
 	if len(path) > mostPath {
 		return path
 	}
-	return clip(strings.TrimPrefix(path+"."+field, "."), mostPath)
+	return excerpt.Bytes(strings.TrimPrefix(path+"."+field, "."), mostPath)
 }
 
 func (s *shrinker) first(path string, keys []string, n int) []string {

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // Symptom is what a cluster says of a workload that is not healthy there. The zero value
@@ -71,10 +73,7 @@ func plural(pods int) string {
 
 // said is a reason with its message.
 func said(reason, message string) string {
-	message = strings.Join(strings.Fields(message), " ")
-	if runes := []rune(message); len(runes) > longestSaid {
-		message = strings.TrimSpace(string(runes[:longestSaid])) + "…"
-	}
+	message = excerpt.Runes(strings.Join(strings.Fields(message), " "), longestSaid+1)
 	return strings.TrimSuffix(reason+": "+message, ": ")
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 )
 
@@ -94,7 +95,7 @@ func progressing(c conditions, status *kustomizev1.KustomizationStatus, s *state
 }
 
 func failed(c conditions, status *kustomizev1.KustomizationStatus, s *state, outcome *loop.Error) {
-	message := shorten(egress.Told(outcome))
+	message := excerpt.Bytes(egress.Told(outcome), kustomizev1.MaxConditionMessageLength)
 	switch outcome.Class {
 	case loop.ClassStalled:
 		c.remove(meta.ReconcilingCondition)
@@ -131,15 +132,6 @@ func remember(status *kustomizev1.KustomizationStatus, s *state, outcome string,
 		metadata["originRevision"] = s.source.origin
 	}
 	status.History.Upsert(s.digest, now, now.Sub(s.now), outcome, metadata)
-}
-
-// shorten cuts a message at what the API takes.
-func shorten(message string) string {
-	const most = kustomizev1.MaxConditionMessageLength
-	if len(message) <= most {
-		return message
-	}
-	return message[:most-3] + "..."
 }
 
 // conditions sets conditions, and moves their transition time only when their

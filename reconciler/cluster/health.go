@@ -17,7 +17,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/internal/ownership"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // outcome is an answer to whether a member is ready, as its condition shows it.
@@ -114,7 +114,7 @@ func unidentified(err error) outcome {
 // nothing to.
 func unwritable(err error) outcome {
 	return outcome{false, clusterv1alpha1.ClusterNotReadyReason, "cluster is reachable, and nothing is written there, as its agent cannot renew its Lease " +
-		metav1.NamespaceSystem + "/" + clusterv1alpha1.AgentLease + ": " + ownership.Clip(err.Error(), mostFault)}
+		metav1.NamespaceSystem + "/" + clusterv1alpha1.AgentLease + ": " + excerpt.Bytes(err.Error(), mostFault)}
 }
 
 // mostFault is how many bytes of a fault are shown.

@@ -15,7 +15,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/internal/ownership"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // reading is what a member said about itself.
@@ -41,7 +41,7 @@ func readKinds(member discovery.DiscoveryInterface) reading {
 	if err != nil && !errors.As(err, &incomplete) {
 		return reading{err: fmt.Errorf("read the member's kinds: %w", err)}
 	}
-	out := reading{version: ownership.Clip(info.GitVersion, mostVersion), kinds: enablements(lists)}
+	out := reading{version: excerpt.Bytes(info.GitVersion, mostVersion), kinds: enablements(lists)}
 	if incomplete != nil {
 		for gv := range incomplete.Groups {
 			out.missing = append(out.missing, gv.String())

@@ -19,6 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/internal/ownership"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
 	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
@@ -123,7 +124,7 @@ func (i *inspector) tell(s *state, m *manifest, d *drift) {
 	if !i.backoff.Tells(s.key) {
 		return
 	}
-	message := ownership.Clip("Cluster "+i.cluster+": "+d.text, mostEvent)
+	message := excerpt.Bytes("Cluster "+i.cluster+": "+d.text, mostEvent)
 	i.recorder.Event(s.work, corev1.EventTypeWarning, reason, message)
 	if template := m.template(s.work); template != nil {
 		i.recorder.Event(template, corev1.EventTypeWarning, reason, message)

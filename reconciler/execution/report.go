@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/internal/ownership"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
@@ -80,7 +80,7 @@ func faults(s *state, left []string) (message string, certain bool) {
 			all = append(all, s.parsed[i].title()+": "+observed.Fault)
 		}
 	}
-	return ownership.Clip(strings.Join(all, "; "), mostMessage), certain
+	return excerpt.Bytes(strings.Join(all, "; "), mostMessage), certain
 }
 
 // drifted says what somebody did to the objects. What was put back last stays in
@@ -94,7 +94,7 @@ func drifted(s *state, status *workv1alpha1.WorkStatus, set func(metav1.Conditio
 			open = open || !d.reverted
 		}
 	}
-	message := ownership.Clip(strings.Join(texts, "; "), mostMessage)
+	message := excerpt.Bytes(strings.Join(texts, "; "), mostMessage)
 	switch was := conditionStatus(status, workv1alpha1.WorkDrifted); {
 	case open:
 		set(metav1.Condition{Type: workv1alpha1.WorkDrifted, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkDriftReportedReason, Message: message})
@@ -143,19 +143,19 @@ func applied(s *state) (metav1.Condition, bool) {
 	if s.stuck != nil {
 		return metav1.Condition{
 			Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse, Reason: workv1alpha1.WorkAppliedFailedReason,
-			Message: ownership.Clip("Failed to "+egress.Told(s.stuck), mostMessage),
+			Message: excerpt.Bytes("Failed to "+egress.Told(s.stuck), mostMessage),
 		}, true
 	}
 	if good == len(s.failed) {
 		return metav1.Condition{
 			Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue,
-			Reason: workv1alpha1.WorkAppliedSuccessfulReason, Message: ownership.Clip(message, mostMessage),
+			Reason: workv1alpha1.WorkAppliedSuccessfulReason, Message: excerpt.Bytes(message, mostMessage),
 		}, true
 	}
 	return metav1.Condition{
 		Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse,
 		Reason:  acting.Reason(s.failed),
-		Message: ownership.Clip(fmt.Sprintf("Failed to apply all manifests (%d/%d): %s", good, len(s.failed), egress.Told(utilerrors.NewAggregate(slices.DeleteFunc(slices.Clone(s.failed), outcome.IsAsItIs)))), mostMessage),
+		Message: excerpt.Bytes(fmt.Sprintf("Failed to apply all manifests (%d/%d): %s", good, len(s.failed), egress.Told(utilerrors.NewAggregate(slices.DeleteFunc(slices.Clone(s.failed), outcome.IsAsItIs)))), mostMessage),
 	}, true
 }
 
@@ -295,11 +295,11 @@ func conditionStatus(status *workv1alpha1.WorkStatus, kind string) metav1.Condit
 // announce emits an Event when a Work, or a rule for its objects, begins to fail.
 func announce(to loop.Recorder, s *state) {
 	if c := meta.FindStatusCondition(s.status.Conditions, workv1alpha1.WorkInterpreted); c != nil && conditionStatus(&s.work.Status, workv1alpha1.WorkInterpreted) == "" {
-		to.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonInterpreterFailed, ownership.Clip(c.Message, mostEvent))
+		to.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonInterpreterFailed, excerpt.Bytes(c.Message, mostEvent))
 	}
 	was, is := conditionStatus(&s.work.Status, workv1alpha1.WorkApplied), meta.FindStatusCondition(s.status.Conditions, workv1alpha1.WorkApplied)
 	if is != nil && is.Status == metav1.ConditionFalse && was != metav1.ConditionFalse {
-		to.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonSyncWorkloadFailed, ownership.Clip(is.Message, mostEvent))
+		to.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonSyncWorkloadFailed, excerpt.Bytes(is.Message, mostEvent))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-io/flotilla/internal/egress"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/sources/git"
 )
 
@@ -157,11 +158,11 @@ func (s Status) clean() (Status, error) {
 	if s.State != Pending && s.State != Success && s.State != Failure {
 		return s, fmt.Errorf("%w: unknown state %q", ErrStatus, s.State)
 	}
-	s.Context = cut(strings.ToLower(line(s.Context)), maxContext)
+	s.Context = excerpt.Runes(strings.ToLower(line(s.Context)), maxContext)
 	if s.Context == "" {
 		return s, fmt.Errorf("%w: the context is empty", ErrStatus)
 	}
-	s.Description = cut(line(s.Description), maxDescription)
+	s.Description = excerpt.Runes(line(s.Description), maxDescription)
 	if u, err := url.Parse(s.TargetURL); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		s.TargetURL = ""
 	} else {
@@ -180,12 +181,4 @@ func line(s string) string {
 		return r
 	}, strings.ToValidUTF8(s, "?"))
 	return strings.Join(strings.Fields(s), " ")
-}
-
-func cut(s string, most int) string {
-	runes := []rune(s)
-	if len(runes) <= most {
-		return s
-	}
-	return strings.TrimRight(string(runes[:most-1]), " ") + "…"
 }

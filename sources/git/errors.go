@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // What callers branch on. Each is wrapped with the URL and the next step; none
@@ -80,11 +82,7 @@ func remoteText(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "?"))
-	s = strings.Join(strings.Fields(s), " ")
-	if runes := []rune(s); len(runes) > maxRemoteText {
-		s = string(runes[:maxRemoteText]) + "…"
-	}
-	return s
+	return excerpt.Runes(strings.Join(strings.Fields(s), " "), maxRemoteText+1)
 }
 
 // saysNotFound and saysDenied are the words that Git servers use; the protocol

@@ -32,6 +32,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/setback"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/orphans"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // prune is one call of the command.
@@ -242,7 +243,7 @@ func (p *prune) connect(ctx context.Context) (err error) {
 	}
 	holder := claims.Holder{Hub: id, Cluster: p.cluster}
 	if claims.Judge(claim, holder) == claims.Anothers {
-		return fmt.Errorf("cluster %s belongs to another control plane: it is %s", p.cluster, ownership.Clip(claim.Describe(), 512))
+		return fmt.Errorf("cluster %s belongs to another control plane: it is %s", p.cluster, excerpt.Bytes(claim.Describe(), 512))
 	}
 	if err := join.ActsHere(ctx, p.hub, claim); err != nil {
 		return err

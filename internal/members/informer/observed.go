@@ -16,6 +16,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
@@ -152,7 +153,7 @@ func (o *Observed) judge(obj *unstructured.Unstructured, interpreter Interpreter
 	o.Health = health
 }
 
-func (*Observed) bounded(text string) string { return ownership.Clip(text, mostFault) }
+func (*Observed) bounded(text string) string { return excerpt.Bytes(text, mostFault) }
 
 // reflected returns a status as it is kept: not at all where it is too large.
 func reflected(status *runtime.RawExtension) (*runtime.RawExtension, error) {

@@ -19,7 +19,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/ownership"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
@@ -169,7 +169,7 @@ func TestARuleThatFailsIsToldWithItsError(t *testing.T) {
 		want   string
 	}{
 		"an error":         {errors.New("health: no such field"), "health: no such field"},
-		"a long error":     {long, ownership.Clip(long.Error(), mostFault)},
+		"a long error":     {long, excerpt.Bytes(long.Error(), mostFault)},
 		"all is well":      {workv1alpha1.ResourceHealthy, ""},
 		"it is on its way": {&kinds.Pending{Of: "a webhook"}, ""},
 	} {

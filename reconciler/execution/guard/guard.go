@@ -22,9 +22,9 @@ import (
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/policies/cascade"
 	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -142,7 +142,7 @@ func (g *Guard) Tell(ctx context.Context, work *workv1alpha1.Work, why error) er
 	before := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
 	condition := metav1.Condition{
 		Type: workv1alpha1.WorkDeletionBlocked, Status: metav1.ConditionTrue, Reason: reason(why),
-		Message: ownership.Clip(text, mostMessage), ObservedGeneration: work.Generation, LastTransitionTime: metav1.NewTime(g.clock.Now()),
+		Message: excerpt.Bytes(text, mostMessage), ObservedGeneration: work.Generation, LastTransitionTime: metav1.NewTime(g.clock.Now()),
 	}
 	if !meta.SetStatusCondition(&status.Conditions, condition) {
 		return nil
@@ -162,7 +162,7 @@ func (g *Guard) Tell(ctx context.Context, work *workv1alpha1.Work, why error) er
 	g.wrote.Wrote(updated)
 	if before == nil {
 		log.FromContext(ctx).Info("Work cannot be removed", "reason", text)
-		g.recorder.Event(work, corev1.EventTypeWarning, workv1alpha1.EventReasonDeletionBlocked, ownership.Clip(text, mostEvent))
+		g.recorder.Event(work, corev1.EventTypeWarning, workv1alpha1.EventReasonDeletionBlocked, excerpt.Bytes(text, mostEvent))
 	}
 	return nil
 }

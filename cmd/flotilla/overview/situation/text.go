@@ -11,6 +11,7 @@ import (
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/screen"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
 
@@ -236,7 +237,7 @@ func (f Fleet) clusters(opts TextOptions) table {
 	}
 	for i := range f.Clusters {
 		c := &f.Clusters[i]
-		cells := []string{c.Name, c.word(), cut(Clean(c.Version), mostVersion), c.Mode, "-", c.Templates.text(), c.agent(opts.Now)}
+		cells := []string{c.Name, c.word(), excerpt.Runes(Clean(c.Version), mostVersion+1), c.Mode, "-", c.Templates.text(), c.agent(opts.Now)}
 		if c.Nodes != nil && c.State == Ready { // else it is what there was
 			cells[4] = c.Nodes.text()
 		}
@@ -354,15 +355,7 @@ func clip(s string, wide bool) string {
 	if wide {
 		return s
 	}
-	return cut(s, mostMessage)
-}
-
-// cut returns the first most characters of a text that is longer.
-func cut(s string, most int) string {
-	if runes := []rune(s); len(runes) > most {
-		return strings.TrimSpace(string(runes[:most])) + "…"
-	}
-	return s
+	return excerpt.Runes(s, mostMessage+1)
 }
 
 // shortCommit is how much of a commit people read.
