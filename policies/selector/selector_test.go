@@ -53,6 +53,7 @@ func TestCluster(t *testing.T) {
 	c := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1", Labels: map[string]string{"tier": "gold"}}}
 	c.Spec.Region, c.Spec.Zones = "eu", []string{"a", "b"}
 	old := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "old"}, Spec: clusterv1alpha1.ClusterSpec{Zone: "z"}}
+	bare := &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "bare"}}
 	fields := func(key string, op corev1.NodeSelectorOperator, values ...string) *policyv1alpha1.ClusterAffinity {
 		return &policyv1alpha1.ClusterAffinity{FieldSelector: &policyv1alpha1.FieldSelector{
 			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: op, Values: values}},
@@ -81,6 +82,8 @@ func TestCluster(t *testing.T) {
 		"zones exist":                         {fields("zone", corev1.NodeSelectorOpExists), c, true},
 		"no provider exists":                  {fields("provider", corev1.NodeSelectorOpDoesNotExist), c, true},
 		"the deprecated zone counts":          {fields("zone", corev1.NodeSelectorOpIn, "z"), old, true},
+		"without a zone it is in none":        {fields("zone", corev1.NodeSelectorOpIn, ""), bare, false},
+		"without a zone none exists":          {fields("zone", corev1.NodeSelectorOpExists), bare, false},
 		"a field that nobody knows":           {fields("planet", corev1.NodeSelectorOpIn, "earth"), c, false},
 		"an operator that nobody knows":       {fields("region", corev1.NodeSelectorOpGt, "1"), c, false},
 	}
