@@ -208,7 +208,30 @@ func TestDecide(t *testing.T) {
 			object:  object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: settings, uid: cm-1, resourceVersion: "77"}, data: {a: c}}`),
 			binding: attached(), users: []dependency.User{user("web", "a")}, left: all, want: attached(),
 		},
-		"the object is not known": {binding: attached(), left: all, parted: "shop/web"},
+		"a label from when its key was made otherwise goes over to the key of today": {
+			object: settings(t), binding: attached(func(b *workv1alpha2.ResourceBinding) {
+				delete(b.Labels, label("web"))
+				b.Labels[workv1alpha2.DependedByLabelPrefix+workv1alpha2.FormerBindingReferenceKey("shop", "web")] = "id-web"
+			}),
+			want: attached(),
+		},
+		"the object is not known: who needs it is brought up to date all the same": {
+			binding: attached(), users: []dependency.User{user("web", "b", overwrites)}, left: all,
+			want: attached(overwrite, func(b *workv1alpha2.ResourceBinding) {
+				b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{snapshot("web", "b")}
+			}),
+		},
+		"a user of another namespace does not have it take the place of what is there": {
+			binding: attached(), left: all, users: []dependency.User{user("web", "a"), user("x", "a", overwrites, func(u *dependency.User) { u.Namespace = "bank" })},
+			want: attached(func(b *workv1alpha2.ResourceBinding) {
+				b.Labels[workv1alpha2.DependedByLabelPrefix+workv1alpha2.BindingReferenceKey("bank", "x")] = "id-x"
+				other := snapshot("x", "a")
+				other.Namespace = "bank"
+				b.Spec.RequiredBy = []workv1alpha2.BindingSnapshot{other, snapshot("web", "a")}
+			}), joined: "bank/x",
+		},
+		"neither the object nor a binding is known": {users: []dependency.User{user("web", "a")}},
+		"the object is not known":                   {binding: attached(), left: all, parted: "shop/web"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

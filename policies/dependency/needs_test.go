@@ -169,6 +169,45 @@ func TestNoteTooMuch(t *testing.T) {
 	}
 }
 
+// TestNoted: of what is written on a binding, what makes sense is read back; what is
+// no list, or too long for one, says nothing.
+func TestNoted(t *testing.T) {
+	written, err := dependency.Note([]kinds.Dependency{configMap("a"), byLabel("app", "web")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type noted struct {
+		All []kinds.Dependency
+		OK  bool
+	}
+	cases := map[string]struct {
+		text string
+		want noted
+	}{
+		"as it was written": {written, noted{[]kinds.Dependency{configMap("a"), byLabel("app", "web")}, true}},
+		"an empty list":     {`[]`, noted{[]kinds.Dependency{}, true}},
+		"nothing":           {``, noted{}},
+		"no JSON":           {`[`, noted{}},
+		"no list":           {`{"kind":"ConfigMap"}`, noted{}},
+		"too long":          {strings.Repeat(" ", 2*dependency.MaxNoted) + `[]`, noted{}},
+		"some of it makes no sense": {
+			`[{},{"apiVersion":"v1","kind":"ConfigMap","namespace":"shop","name":"a"},{"apiVersion":"v1","kind":"Secret"}]`,
+			noted{[]kinds.Dependency{configMap("a")}, true},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var got noted
+			got.All, got.OK = dependency.Noted(attached(func(b *workv1alpha2.ResourceBinding) {
+				b.Annotations = map[string]string{workv1alpha2.BindingDependenciesAnnotationKey: tc.text}
+			}))
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("noted (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // FuzzNoted reads what anybody may have written on a binding.
 func FuzzNoted(f *testing.F) {
 	f.Add(`[{"apiVersion":"v1","kind":"ConfigMap","namespace":"shop","name":"a"},{"apiVersion":"v1","kind":"Secret","labelSelector":{"matchLabels":{"a":"b"}}}]`)
