@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
 )
 
@@ -50,6 +53,62 @@ func TestApplied(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := rules.Applied(object(t, `{metadata: {managedFields: [`+tc.entry+`]}}`), "f:spec", "f:paused"); got != tc.want {
 				t.Errorf("applied = %v", got)
+			}
+		})
+	}
+}
+
+// TestDropChanged: a field is left out where the member has another value, and only
+// there; both objects stay as they are.
+func TestDropChanged(t *testing.T) {
+	const labelled = `metadata: {labels: {resourcetemplate.karmada.io/retain-replicas: "true"}}, `
+	drop := rules.DropChanged("spec", "replicas")
+	cases := map[string]struct {
+		rule                    func(desired, observed kinds.Object) (kinds.Object, error)
+		desired, observed, want string
+	}{
+		"another value":             {drop, `{spec: {replicas: 1, a: b}}`, `{spec: {replicas: 2}}`, `{spec: {a: b}}`},
+		"another object":            {drop, `{spec: {replicas: {a: [1]}}}`, `{spec: {replicas: {a: [2]}}}`, `{spec: {}}`},
+		"an equal value":            {drop, `{spec: {replicas: {a: [1]}}}`, `{spec: {replicas: {a: [1]}}}`, `{spec: {replicas: {a: [1]}}}`},
+		"a value that is only ours": {drop, `{spec: {replicas: 1}}`, `{spec: {}}`, `{spec: {replicas: 1}}`},
+		"a value that is not ours":  {drop, `{spec: {a: b}}`, `{spec: {replicas: 2}}`, `{spec: {a: b}}`},
+		"replicas, if asked for":    {rules.RetainReplicas, `{` + labelled + `spec: {replicas: 1}}`, `{spec: {replicas: 2}}`, `{` + labelled + `spec: {}}`},
+		"replicas, if not":          {rules.RetainReplicas, `{spec: {replicas: 1}}`, `{spec: {replicas: 2}}`, `{spec: {replicas: 1}}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			desired, observed := object(t, tc.desired), object(t, tc.observed)
+			out, err := tc.rule(desired, observed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []any{object(t, tc.want).Object, object(t, tc.desired).Object, object(t, tc.observed).Object}
+			if diff := cmp.Diff(want, []any{out.Object, desired.Object, observed.Object}); diff != "" {
+				t.Errorf("applied, and what was given (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestRetainLabel: a template's label asks to keep the member's replicas, or not to,
+// or neither.
+func TestRetainLabel(t *testing.T) {
+	type answers struct{ Retains, Forces bool }
+	cases := map[string]struct {
+		labels string
+		want   answers
+	}{
+		"keep them":        {`{resourcetemplate.karmada.io/retain-replicas: "true"}`, answers{Retains: true}},
+		"do not keep them": {`{resourcetemplate.karmada.io/retain-replicas: "false"}`, answers{Forces: true}},
+		"what is neither":  {`{resourcetemplate.karmada.io/retain-replicas: "True"}`, answers{}},
+		"nothing":          {`{}`, answers{}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			template := object(t, `{metadata: {labels: `+tc.labels+`}}`)
+			got := answers{rules.RetainsReplicas(template), rules.ForcesReplicas(template)}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("answers (-want +got):\n%s", diff)
 			}
 		})
 	}
