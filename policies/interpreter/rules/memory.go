@@ -33,7 +33,11 @@ func Memory(text string, unit int64) (resource.Quantity, error) {
 	if name != "" {
 		var known bool
 		if unit, known = binary[name]; !known {
-			return Quantity(text)
+			q, err := Quantity(text)
+			if err == nil && q.Sign() < 0 {
+				err = fmt.Errorf("%.40q is less than no memory", text)
+			}
+			return q, err
 		}
 	}
 	n, err := strconv.ParseInt(text[:digits], 10, 64)

@@ -73,6 +73,7 @@ func TestMemory(t *testing.T) {
 		"as Kubernetes writes it":    {"2Gi", 1, amount{Text: "2Gi"}},
 		"a fraction":                 {"1.5g", 1, amount{Error: `"1.5g" is no quantity`}},
 		"a unit without a number":    {"gb", 1, amount{Error: `"gb" is no amount of memory`}},
+		"less than nothing":          {"-2Gi", 1, amount{Error: `"-2Gi" is less than no memory`}},
 		"nothing":                    {"", 1, amount{Error: `"" is no amount of memory`}},
 	}
 	for name, tc := range cases {
