@@ -63,7 +63,7 @@ func row(obj runtime.Object, _ metav1.Object, name, age string) ([]any, error) {
 		ready = condition.Status
 	}
 	return []any{
-		name, excerpt.Runes(cluster.Status.KubernetesVersion, mostVersion+1), string(cluster.Spec.SyncMode), string(ready), age,
+		name, excerpt.Runes(cluster.Status.KubernetesVersion, mostVersion), string(cluster.Spec.SyncMode), string(ready), age,
 		orNone(strings.Join(cluster.Spec.Zones, ",")), orNone(cluster.Spec.Region), orNone(cluster.Spec.Provider),
 		cluster.Spec.APIEndpoint, orNone(cluster.Spec.ProxyURL), orNone(taints(cluster.Spec.Taints)),
 	}, nil
@@ -78,8 +78,8 @@ func taints(all []corev1.Taint) string {
 	return strings.Join(texts, ",")
 }
 
-// mostVersion is how many characters of a version a row has room for.
-const mostVersion = 40
+// mostVersion is how many characters of a version a row has room for, mark included.
+const mostVersion = 41
 
 func orNone(text string) string {
 	if text == "" {

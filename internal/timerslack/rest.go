@@ -20,7 +20,7 @@ const (
 // Rest gives the timers of a process Resting while it has nothing to do, and Usual as soon
 // as it has. Nil does nothing.
 type Rest struct {
-	clock clock.WithTicker
+	clock clock.Clock
 	set   func(time.Duration)
 
 	busy    atomic.Bool // since the last look
@@ -30,14 +30,14 @@ type Rest struct {
 
 // NewRest returns a process's rest. It is nil where the slack is not ours to say: see Set,
 // which comes before.
-func NewRest(c clock.WithTicker) *Rest {
+func NewRest(c clock.Clock) *Rest {
 	if now, err := get(); err != nil || now != Usual {
 		return nil
 	}
 	return newRest(c, func(slack time.Duration) { _ = apply(slack) })
 }
 
-func newRest(c clock.WithTicker, set func(time.Duration)) *Rest {
+func newRest(c clock.Clock, set func(time.Duration)) *Rest {
 	return &Rest{clock: c, set: set, woken: make(chan struct{}, 1)}
 }
 

@@ -30,8 +30,8 @@ type Symptom struct {
 	Denied bool
 }
 
-// longestSaid is how much of a message is repeated.
-const longestSaid = 200
+// longestSaid is how many characters of a message are repeated, mark included.
+const longestSaid = 201
 
 // Of says what ails Pods: what keeps most of those that are not well from being it.
 // It is the zero value where all are.
@@ -73,7 +73,7 @@ func plural(pods int) string {
 
 // said is a reason with its message.
 func said(reason, message string) string {
-	message = excerpt.Runes(strings.Join(strings.Fields(message), " "), longestSaid+1)
+	message = excerpt.Runes(strings.Join(strings.Fields(message), " "), longestSaid)
 	return strings.TrimSuffix(reason+": "+message, ": ")
 }
 

@@ -69,8 +69,8 @@ func MaskURL(raw string) string {
 // password with a '/' in it is one of the ways not to be one.
 var beforeHost = regexp.MustCompile(`(?s)^([A-Za-z]*:(?://)?)?.*@`)
 
-// maxRemoteText is how much of a name in a repository a message repeats, in runes.
-const maxRemoteText = 200
+// maxRemoteText is how much of a name in a repository a message repeats, in runes, mark included.
+const maxRemoteText = 201
 
 // remoteText makes a name that a repository has fit for a message: one line,
 // bounded, no control characters. Other words of a remote are not repeated: what
@@ -82,7 +82,7 @@ func remoteText(s string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "?"))
-	return excerpt.Runes(strings.Join(strings.Fields(s), " "), maxRemoteText+1)
+	return excerpt.Runes(strings.Join(strings.Fields(s), " "), maxRemoteText)
 }
 
 // saysNotFound and saysDenied are the words that Git servers use; the protocol

@@ -33,8 +33,8 @@ const (
 	mostRows     = 15
 	mostProblems = MostProblems
 	mostClusters = 5
-	mostMessage  = 160
-	mostVersion  = 40
+	mostMessage  = 161 // mark included, as below
+	mostVersion  = 41
 )
 
 // Text writes the fleet for people.
@@ -237,7 +237,7 @@ func (f Fleet) clusters(opts TextOptions) table {
 	}
 	for i := range f.Clusters {
 		c := &f.Clusters[i]
-		cells := []string{c.Name, c.word(), excerpt.Runes(Clean(c.Version), mostVersion+1), c.Mode, "-", c.Templates.text(), c.agent(opts.Now)}
+		cells := []string{c.Name, c.word(), excerpt.Runes(Clean(c.Version), mostVersion), c.Mode, "-", c.Templates.text(), c.agent(opts.Now)}
 		if c.Nodes != nil && c.State == Ready { // else it is what there was
 			cells[4] = c.Nodes.text()
 		}
@@ -355,7 +355,7 @@ func clip(s string, wide bool) string {
 	if wide {
 		return s
 	}
-	return excerpt.Runes(s, mostMessage+1)
+	return excerpt.Runes(s, mostMessage)
 }
 
 // shortCommit is how much of a commit people read.
