@@ -39,7 +39,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 	"github.com/flotilla-io/flotilla/reconciler/status"
 	"github.com/flotilla-io/flotilla/reconciler/template"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/unifiedauth"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/build"
@@ -98,7 +98,7 @@ const lookEvery = 10 * time.Second
 type fleet struct {
 	mgr         ctrl.Manager
 	opts        Options
-	templates   *store.Store
+	templates   *templatestore.Store
 	decider     *scheduler.Decider
 	knowledge   *interpreters.Interpreters
 	interpreter *interpreter.Interpreter // what knowledge keeps up to date
@@ -196,7 +196,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 	if err := f.setback.Register(mgr, chosen["cluster"]); err != nil {
 		return nil, err
 	}
-	f.templates, err = store.New(mgr.GetConfig(), store.Options{
+	f.templates, err = templatestore.New(mgr.GetConfig(), templatestore.Options{
 		HTTPClient: mgr.GetHTTPClient(),
 		Scheme:     mgr.GetScheme(),
 		Mapper:     mgr.GetRESTMapper(),

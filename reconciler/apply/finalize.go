@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/runs"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
-	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // goneAfter is how often it is looked whether deleted objects are gone.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/reconciler/apply"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
-	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 func TestRevisionsAreAppliedUpdatedAndPruned(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // inputs are all that can ask for a revision to be applied anew, besides time.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
-	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // Input is what a build is made from.

@@ -18,18 +18,18 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/reconciler/dedup"
 	"github.com/flotilla-io/flotilla/reconciler/succession"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // Templates reads templates.
 type Templates interface {
 	// Get returns a template, and whether it is known to be there.
-	Get(ctx context.Context, key store.Key) (*unstructured.Unstructured, store.Presence, error)
+	Get(ctx context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error)
 	// Want says which kinds owner needs.
 	Want(owner any, kinds ...schema.GroupVersionKind)
 	// Listen adds a listener before the store starts.
-	Listen(l store.Listener)
+	Listen(l templatestore.Listener)
 }
 
 // Options tune the loop. The zero value is the default.
@@ -73,7 +73,7 @@ type Reconciler struct {
 	works     *workLister
 	hearsay   *hearsay
 	overrides *overrideLister
-	inbox     store.Inbox[ctrl.Request]
+	inbox     loop.Inbox[ctrl.Request]
 	failures  dedup.Messages[told]
 	phases    []loop.Phase[state]
 }

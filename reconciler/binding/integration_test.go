@@ -41,7 +41,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 	"github.com/flotilla-io/flotilla/reconciler/template"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 var shared servertest.Shared
@@ -155,7 +155,7 @@ func (f *fleet) start() {
 	cfg.Wrap(f.traffic.wrap)
 	mgr, err := hub.NewManager(cfg, scheme.New(), hub.Options{Log: logr.Discard(), SeveralPerProcess: true})
 	f.check(err)
-	templates, err := store.New(cfg, store.Options{
+	templates, err := templatestore.New(cfg, templatestore.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), Claims: template.Claims,
 	})
 	f.check(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -24,7 +24,7 @@ const behind = 50 * time.Millisecond
 type reader struct {
 	hub       client.Reader
 	live      client.Reader
-	templates func(ctx context.Context, key store.Key) (*unstructured.Unstructured, store.Presence, error)
+	templates func(ctx context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error)
 	works     func(ctx context.Context, b workv1alpha2.Binding) ([]*workv1alpha1.Work, error)
 	orphans   func(ctx context.Context, gone client.ObjectKey) ([]*workv1alpha1.Work, error)
 	unchanged func(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) bool
@@ -59,7 +59,7 @@ func (p reader) template(ctx context.Context, s *state) (loop.Next, error) {
 	switch {
 	case err != nil:
 		return loop.Next{}, err
-	case presence != store.Present || (ref.UID != "" && ref.UID != obj.GetUID()):
+	case presence != templatestore.Present || (ref.UID != "" && ref.UID != obj.GetUID()):
 		// Not known yet, gone or made anew: an event follows in each case.
 		return loop.Next{Done: true}, nil
 	case writecache.Older(obj.GetResourceVersion(), ref.ResourceVersion):

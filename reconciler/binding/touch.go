@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // candidates calls yield for the bindings that versions of one override could
@@ -24,14 +24,14 @@ import (
 // name, others by their kind. Only an override without selectors has to look at all.
 func candidates(ctx context.Context, hub client.Reader, yield func(workv1alpha2.Binding), versions ...policyv1alpha1.Override) error {
 	scope := versions[0].GetNamespace()
-	sought := map[store.Key]bool{}
+	sought := map[templatestore.Key]bool{}
 	for _, o := range versions {
 		selectors := o.OverrideSpec().ResourceSelectors
 		if len(selectors) == 0 {
 			return bindings.Each(ctx, hub, yield, client.InNamespace(scope))
 		}
 		for _, s := range selectors {
-			sought[store.Key{
+			sought[templatestore.Key{
 				GroupVersionKind: schema.FromAPIVersionAndKind(s.APIVersion, s.Kind),
 				Namespace:        cmp.Or(scope, s.Namespace),
 				Name:             s.Name,
@@ -48,7 +48,7 @@ func candidates(ctx context.Context, hub client.Reader, yield func(workv1alpha2.
 
 // candidatesOf does so for one selector: without a namespace or a name, key
 // stands for all.
-func candidatesOf(ctx context.Context, hub client.Reader, yield func(workv1alpha2.Binding), key store.Key) error {
+func candidatesOf(ctx context.Context, hub client.Reader, yield func(workv1alpha2.Binding), key templatestore.Key) error {
 	index := client.MatchingFields{bindings.ByTemplateKind: key.GroupVersionKind.String()}
 	if key.Namespace != "" && key.Name != "" {
 		index = client.MatchingFields{bindings.ByTemplate: bindings.TemplateValue(key)}
@@ -59,7 +59,7 @@ func candidatesOf(ctx context.Context, hub client.Reader, yield func(workv1alpha
 // touches reports whether one of the overrides means the template of b, whether it
 // is being deleted or not. The template is read only where its labels matter,
 // and one that cannot be read counts as meant.
-func touches(ctx context.Context, read func(context.Context, store.Key) (*unstructured.Unstructured, store.Presence, error), b workv1alpha2.Binding, overrides ...policyv1alpha1.Override) bool {
+func touches(ctx context.Context, read func(context.Context, templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error), b workv1alpha2.Binding, overrides ...policyv1alpha1.Override) bool {
 	ref := &b.BindingSpec().Resource
 	r := selector.Resource{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
 	known := false
@@ -73,7 +73,7 @@ func touches(ctx context.Context, read func(context.Context, store.Key) (*unstru
 		}
 		if !known && slices.ContainsFunc(selectors, byLabels) {
 			obj, presence, err := read(ctx, bindings.TemplateOf(b))
-			if err != nil || presence != store.Present {
+			if err != nil || presence != templatestore.Present {
 				return true
 			}
 			r.Labels, known = obj.GetLabels(), true

@@ -26,7 +26,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/plan"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -271,13 +271,13 @@ func TestTouches(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			read := func(context.Context, store.Key) (*unstructured.Unstructured, store.Presence, error) {
+			read := func(context.Context, templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error) {
 				if tc.unknown {
-					return nil, store.Unknown, nil
+					return nil, templatestore.Unknown, nil
 				}
 				obj := &unstructured.Unstructured{}
 				obj.SetLabels(map[string]string{"app": "web"})
-				return obj, store.Present, nil
+				return obj, templatestore.Present, nil
 			}
 			if got := touches(t.Context(), read, b, tc.overrides...); got != tc.want {
 				t.Errorf("touches = %v, want %v", got, tc.want)
@@ -322,34 +322,34 @@ func TestReadTemplate(t *testing.T) {
 	}
 	cases := map[string]struct {
 		binding   *workv1alpha2.ResourceBinding
-		presence  store.Presence
+		presence  templatestore.Presence
 		version   string
 		uid       types.UID
 		unchanged bool
 		goesOn    bool
 		waits     bool
 	}{
-		"as the binding says":                  {binding: digested("7", ""), presence: store.Present, version: "7", uid: "t-1", goesOn: true},
-		"newer, and nobody noted its content":  {binding: digested("7", ""), presence: store.Present, version: "9", uid: "t-1", goesOn: true},
-		"newer, with content not decided upon": {binding: digested("7", "other"), presence: store.Present, version: "9", uid: "t-1"},
-		"newer, with nothing to decide":        {binding: digested("7", "other"), presence: store.Present, version: "9", uid: "t-1", unchanged: true, goesOn: true},
-		"older, with nothing to decide":        {binding: digested("7", "other"), presence: store.Present, version: "6", uid: "t-1", unchanged: true, waits: true},
-		"made anew, with nothing to decide":    {binding: digested("7", "other"), presence: store.Present, version: "9", uid: "t-2", unchanged: true},
-		"the cache lags":                       {binding: digested("7", ""), presence: store.Present, version: "6", uid: "t-1", waits: true},
-		"made anew":                            {binding: digested("7", ""), presence: store.Present, version: "9", uid: "t-2"},
-		"gone":                                 {binding: digested("7", ""), presence: store.Absent},
-		"not known":                            {binding: digested("7", ""), presence: store.Unknown},
+		"as the binding says":                  {binding: digested("7", ""), presence: templatestore.Present, version: "7", uid: "t-1", goesOn: true},
+		"newer, and nobody noted its content":  {binding: digested("7", ""), presence: templatestore.Present, version: "9", uid: "t-1", goesOn: true},
+		"newer, with content not decided upon": {binding: digested("7", "other"), presence: templatestore.Present, version: "9", uid: "t-1"},
+		"newer, with nothing to decide":        {binding: digested("7", "other"), presence: templatestore.Present, version: "9", uid: "t-1", unchanged: true, goesOn: true},
+		"older, with nothing to decide":        {binding: digested("7", "other"), presence: templatestore.Present, version: "6", uid: "t-1", unchanged: true, waits: true},
+		"made anew, with nothing to decide":    {binding: digested("7", "other"), presence: templatestore.Present, version: "9", uid: "t-2", unchanged: true},
+		"the cache lags":                       {binding: digested("7", ""), presence: templatestore.Present, version: "6", uid: "t-1", waits: true},
+		"made anew":                            {binding: digested("7", ""), presence: templatestore.Present, version: "9", uid: "t-2"},
+		"gone":                                 {binding: digested("7", ""), presence: templatestore.Absent},
+		"not known":                            {binding: digested("7", ""), presence: templatestore.Unknown},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := reader{templates: func(context.Context, store.Key) (*unstructured.Unstructured, store.Presence, error) {
-				if tc.presence != store.Present {
+			p := reader{templates: func(context.Context, templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error) {
+				if tc.presence != templatestore.Present {
 					return nil, tc.presence, nil
 				}
 				obj := &unstructured.Unstructured{}
 				obj.SetResourceVersion(tc.version)
 				obj.SetUID(tc.uid)
-				return obj, store.Present, nil
+				return obj, templatestore.Present, nil
 			}, unchanged: func(context.Context, *unstructured.Unstructured, workv1alpha2.Binding) bool { return tc.unchanged }}
 			s := state{binding: tc.binding}
 			next, err := p.template(t.Context(), &s)

@@ -26,7 +26,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
@@ -36,8 +36,8 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	if err := r.works.register(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	r.templates.Listen(store.Listener{Changed: r.templateChanged, KindChanged: func(ctx context.Context, gvk schema.GroupVersionKind, state store.State) {
-		if state != store.Synced {
+	r.templates.Listen(templatestore.Listener{Changed: r.templateChanged, KindChanged: func(ctx context.Context, gvk schema.GroupVersionKind, state templatestore.State) {
+		if state != templatestore.Synced {
 			return
 		}
 		byKind := client.MatchingFields{bindings.ByTemplateKind: gvk.String()}
@@ -84,7 +84,7 @@ func (r *Reconciler) Reinterpret(ctx context.Context, affects func(schema.GroupV
 // that changes nothing of what the binding says, its Works are due. Otherwise
 // the binding says first what the template loop made of it; where it said so
 // before the change was seen here, nothing else would bring it back.
-func (r *Reconciler) templateChanged(key store.Key, before, after *unstructured.Unstructured, _ bool) {
+func (r *Reconciler) templateChanged(key templatestore.Key, before, after *unstructured.Unstructured, _ bool) {
 	if before != nil && after != nil {
 		r.inbox.Add(ctrl.Request{NamespacedName: bindings.KeyOf(key)}, false)
 	}

@@ -14,7 +14,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/propagation"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // New returns an empty binding of the scope that namespace stands for: the
@@ -27,14 +27,14 @@ func New(namespace string) workv1alpha2.Binding {
 }
 
 // KeyOf returns the key of the binding of a template.
-func KeyOf(template store.Key) client.ObjectKey {
+func KeyOf(template templatestore.Key) client.ObjectKey {
 	return client.ObjectKey{Namespace: template.Namespace, Name: workv1alpha2.BindingName(template.Kind, template.Name)}
 }
 
 // TemplateOf returns the key of the template that b is for.
-func TemplateOf(b workv1alpha2.Binding) store.Key {
+func TemplateOf(b workv1alpha2.Binding) templatestore.Key {
 	ref := &b.BindingSpec().Resource
-	return store.Key{
+	return templatestore.Key{
 		GroupVersionKind: schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind),
 		Namespace:        ref.Namespace,
 		Name:             ref.Name,
@@ -120,7 +120,7 @@ const (
 const WorksByID = "bindingID"
 
 // TemplateValue returns the value of ByTemplate for a template.
-func TemplateValue(key store.Key) string {
+func TemplateValue(key templatestore.Key) string {
 	return key.GroupVersionKind.String() + " " + key.Namespace + "/" + key.Name
 }
 

@@ -42,10 +42,10 @@ import (
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
-	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/commitstatus"
 	"github.com/flotilla-io/flotilla/reconciler/commitstatus/poster"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -118,7 +118,7 @@ type world struct {
 	t         testing.TB
 	namespace string
 	cache     client.Reader // what the loop sees
-	templates *store.Store
+	templates *templatestore.Store
 	stop      func()
 }
 
@@ -140,7 +140,7 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	templates, err := store.New(w.Config, store.Options{Scheme: scheme.New(), Mapper: mgr.GetRESTMapper(), Log: logr.Discard()})
+	templates, err := templatestore.New(w.Config, templatestore.Options{Scheme: scheme.New(), Mapper: mgr.GetRESTMapper(), Log: logr.Discard()})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func (w *world) start() {
 		}
 	})
 	w.t.Cleanup(w.stop)
-	w.until("watching templates", func() (bool, string) { return templates.State(configMap) == store.Synced, "" })
+	w.until("watching templates", func() (bool, string) { return templates.State(configMap) == templatestore.Synced, "" })
 }
 
 // seen waits until the loop knows an object as it is here, or a later version:
@@ -239,8 +239,8 @@ func (w *world) applied(revision string) {
 	w.create(binding)
 	w.seen(binding)
 	w.until("seen the template", func() (bool, string) {
-		_, presence, err := w.templates.Get(w.t.Context(), store.Key{GroupVersionKind: configMap, Namespace: w.namespace, Name: "web"})
-		return presence == store.Present, fmt.Sprint(presence, err)
+		_, presence, err := w.templates.Get(w.t.Context(), templatestore.Key{GroupVersionKind: configMap, Namespace: w.namespace, Name: "web"})
+		return presence == templatestore.Present, fmt.Sprint(presence, err)
 	})
 	w.says(revision, metav1.ConditionTrue, meta.ReconciliationSucceededReason, "Applied revision: "+revision)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // grants is the owner of the wish to watch ReferenceGrants.
@@ -49,9 +49,9 @@ func (r frontier) border(ctx context.Context, b workv1alpha2.Binding, template s
 	}
 	for _, gvk := range dependency.GrantKinds() {
 		switch r.templates.State(gvk) {
-		case store.Unserved:
+		case templatestore.Unserved:
 			continue
-		case store.Synced:
+		case templatestore.Synced:
 		default:
 			return out, loop.Next{After: behind}, nil
 		}
@@ -89,7 +89,7 @@ func (r frontier) carried(ctx context.Context, d kinds.Dependency) (bool, error)
 	if d.Name == "" {
 		return false, nil
 	}
-	key := store.Key{GroupVersionKind: schema.FromAPIVersionAndKind(d.APIVersion, d.Kind), Namespace: d.Namespace, Name: d.Name}
+	key := templatestore.Key{GroupVersionKind: schema.FromAPIVersionAndKind(d.APIVersion, d.Kind), Namespace: d.Namespace, Name: d.Name}
 	b, found, err := r.binding(ctx, bindings.KeyOf(key))
 	return err == nil && found && dependency.Governed(b) && bindings.TemplateOf(b).GroupKind() == key.GroupKind(), err
 }

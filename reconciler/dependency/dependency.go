@@ -17,22 +17,22 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/dedup"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // Templates are the objects of the control plane that may be propagated.
 type Templates interface {
 	// Get returns an object, and whether it is known to be there.
-	Get(ctx context.Context, key store.Key) (*unstructured.Unstructured, store.Presence, error)
+	Get(ctx context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error)
 	// List calls yield for all of a kind and namespace that are known so far.
 	List(ctx context.Context, gvk schema.GroupVersionKind, namespace string, yield func(*unstructured.Unstructured)) error
 	// State returns what is known about a kind.
-	State(gvk schema.GroupVersionKind) store.State
+	State(gvk schema.GroupVersionKind) templatestore.State
 	// Want says which kinds owner needs.
 	Want(owner any, kinds ...schema.GroupVersionKind)
 	// Listen adds a listener before the store starts.
-	Listen(l store.Listener)
+	Listen(l templatestore.Listener)
 }
 
 // Interpreter knows what a template refers to.
@@ -73,8 +73,8 @@ type Reconciler struct {
 	index   *reverseIndex
 	written *writecache.Cache[workv1alpha2.Binding]
 	// users and objects are what the two loops should look at.
-	users    store.Inbox[reconcile.Request]
-	objects  store.Inbox[store.Key]
+	users    loop.Inbox[reconcile.Request]
+	objects  loop.Inbox[templatestore.Key]
 	failures dedup.Messages[any]
 	handed   waiting
 	newID    func() string
@@ -109,7 +109,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 type attach struct{ *Reconciler }
 
 // Reconcile brings the binding of one object up to date.
-func (r attach) Reconcile(ctx context.Context, key store.Key) (reconcile.Result, error) {
+func (r attach) Reconcile(ctx context.Context, key templatestore.Key) (reconcile.Result, error) {
 	s := attachment{key: key}
 	next, err := loop.Run(ctx, &s, r.readObject, r.decide, r.write)
 	r.tellUsers(ctx, &s, err)

@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 const (
@@ -39,7 +39,7 @@ const (
 
 // attachment is what the phases about one object hand on.
 type attachment struct {
-	key store.Key
+	key templatestore.Key
 	// object is nil where it is not known.
 	object *unstructured.Unstructured
 	// binding is nil if there is none.
@@ -56,7 +56,7 @@ type attachment struct {
 // binding of one that is gone goes with it.
 func (r attach) readObject(ctx context.Context, s *attachment) (loop.Next, error) {
 	obj, presence, err := r.templates.Get(ctx, s.key)
-	if err != nil || presence == store.Absent || presence == store.Unknown && r.index.concerns(s.key) {
+	if err != nil || presence == templatestore.Absent || presence == templatestore.Unknown && r.index.concerns(s.key) {
 		return loop.Next{Done: true}, err
 	}
 	s.object = obj

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/dependency"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/selector"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // reverseIndex knows which templates need what. It is safe for use by several
@@ -147,7 +147,7 @@ func (x *reverseIndex) get(ref dependency.Ref) *entry {
 }
 
 // concerns reports whether anybody may need an object, going by all but its labels.
-func (x *reverseIndex) concerns(key store.Key) bool {
+func (x *reverseIndex) concerns(key templatestore.Key) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return len(x.named[object{key.GroupKind(), key.Namespace, key.Name}]) > 0 || len(x.wide[object{key.GroupKind(), key.Namespace, ""}]) > 0
@@ -155,7 +155,7 @@ func (x *reverseIndex) concerns(key store.Key) bool {
 
 // refusedOf returns those that may not have an object that they refer to, and those
 // that are asked.
-func (x *reverseIndex) refusedOf(key store.Key) []dependency.Ref {
+func (x *reverseIndex) refusedOf(key templatestore.Key) []dependency.Ref {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.withAsked(maps.Keys(x.refused[object{key.GroupKind(), key.Namespace, key.Name}]))
@@ -222,7 +222,7 @@ func (e *entry) same(other *entry) bool {
 
 // mayNeed reports whether the user needs the object under key; where obj is nil, and
 // its labels thus are not known, whether it could.
-func (e *entry) mayNeed(key store.Key, obj *unstructured.Unstructured) bool {
+func (e *entry) mayNeed(key templatestore.Key, obj *unstructured.Unstructured) bool {
 	if obj != nil {
 		return e.Means(selector.ResourceOf(obj))
 	}

@@ -10,14 +10,14 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // told is how many users of one object are told of what is wrong with it.
 const told = 10
 
 // conflict is what an Event about users that do not agree was about.
-type conflict store.Key
+type conflict templatestore.Key
 
 // tellUser tells of a failure on the template and its binding, once.
 func (r *Reconciler) tellUser(s *use, err error) {

@@ -33,22 +33,22 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // templates are what the store knows; kinds that are not in it are unknown.
-type templates map[store.Key]*unstructured.Unstructured
+type templates map[templatestore.Key]*unstructured.Unstructured
 
-func (m templates) Get(_ context.Context, key store.Key) (*unstructured.Unstructured, store.Presence, error) {
+func (m templates) Get(_ context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error) {
 	if obj, ok := m[key]; ok {
-		return obj.DeepCopy(), store.Present, nil
+		return obj.DeepCopy(), templatestore.Present, nil
 	}
 	for known := range m {
 		if known.GroupVersionKind == key.GroupVersionKind {
-			return nil, store.Absent, nil
+			return nil, templatestore.Absent, nil
 		}
 	}
-	return nil, store.Unknown, nil
+	return nil, templatestore.Unknown, nil
 }
 
 func (m templates) List(_ context.Context, gvk schema.GroupVersionKind, namespace string, yield func(*unstructured.Unstructured)) error {
@@ -60,9 +60,9 @@ func (m templates) List(_ context.Context, gvk schema.GroupVersionKind, namespac
 	return nil
 }
 
-func (templates) State(schema.GroupVersionKind) store.State { return store.Unserved }
-func (templates) Want(any, ...schema.GroupVersionKind)      {}
-func (templates) Listen(store.Listener)                     {}
+func (templates) State(schema.GroupVersionKind) templatestore.State { return templatestore.Unserved }
+func (templates) Want(any, ...schema.GroupVersionKind)              {}
+func (templates) Listen(templatestore.Listener)                     {}
 
 // know answers what templates refer to.
 type know func(obj *unstructured.Unstructured) ([]kinds.Dependency, error)
@@ -136,7 +136,7 @@ func parsed(text string) *unstructured.Unstructured {
 func known(objs ...*unstructured.Unstructured) templates {
 	out := templates{}
 	for _, obj := range objs {
-		out[store.KeyOf(obj)] = obj
+		out[templatestore.KeyOf(obj)] = obj
 	}
 	return out
 }
@@ -395,7 +395,7 @@ func TestOneObject(t *testing.T) {
 		hidden  string
 		index   func(h *hub)
 		carried bool
-		key     store.Key
+		key     templatestore.Key
 		after   time.Duration
 		writes  []string
 		events  []string
@@ -408,7 +408,7 @@ func TestOneObject(t *testing.T) {
 			d := config("settings")
 			d.Namespace = "kube-system"
 			h.index.put(&entry{User: user([]kinds.Dependency{d}), known: true})
-		}, key: store.KeyOf(inSystem)},
+		}, key: templatestore.KeyOf(inSystem)},
 		"as it should be":       {objects: known(settings()), held: []client.Object{attached("web-deployment")}, index: uses},
 		"nobody needs it more":  {objects: known(settings()), held: []client.Object{attached("web-deployment")}, index: idle, writes: []string{"delete settings-configmap"}},
 		"a policy is to follow": {objects: known(settings()), held: []client.Object{attached("web-deployment")}, index: idle, carried: true, after: handOver},
@@ -443,7 +443,7 @@ func TestOneObject(t *testing.T) {
 		"the same in another version": {
 			objects: known(parsed(`{apiVersion: v2, kind: ConfigMap, metadata: {namespace: shop, name: settings, uid: u-cm}}`)),
 			held:    []client.Object{attached("web-deployment")}, index: uses,
-			key: store.Key{GroupVersionKind: schema.GroupVersionKind{Version: "v2", Kind: "ConfigMap"}, Namespace: "shop", Name: "settings"},
+			key: templatestore.Key{GroupVersionKind: schema.GroupVersionKind{Version: "v2", Kind: "ConfigMap"}, Namespace: "shop", Name: "settings"},
 		},
 	}
 	for name, tc := range cases {
@@ -454,7 +454,7 @@ func TestOneObject(t *testing.T) {
 				tc.index(h)
 			}
 			if tc.key.Name == "" {
-				tc.key = store.KeyOf(settings())
+				tc.key = templatestore.KeyOf(settings())
 			}
 			for range 2 {
 				result, err := attach{h.Reconciler}.Reconcile(t.Context(), tc.key)
@@ -492,7 +492,7 @@ func TestUsersThatEnterMeanwhile(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			h := hubOf(t, tc.objects, nil, "", attached("web-deployment"), bound())
-			a, s := attach{h.Reconciler}, attachment{key: store.KeyOf(settings())}
+			a, s := attach{h.Reconciler}, attachment{key: templatestore.KeyOf(settings())}
 			if next, err := a.readObject(t.Context(), &s); err != nil || next.Done {
 				t.Fatalf("read: %v, %v", next, err)
 			}
@@ -513,7 +513,7 @@ func TestUsersThatEnterMeanwhile(t *testing.T) {
 func TestWhatChangesWhileItIsAsked(t *testing.T) {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	cases := map[string]func(r *Reconciler, q queue){
-		"its template":                    func(r *Reconciler, _ queue) { r.changed(store.KeyOf(web()), nil, web(), false) },
+		"its template":                    func(r *Reconciler, _ queue) { r.changed(templatestore.KeyOf(web()), nil, web(), false) },
 		"a policy":                        func(r *Reconciler, _ queue) { frontier{r}.regrant() },
 		"a grant":                         func(r *Reconciler, _ queue) { frontier{r}.granted("other") },
 		"what else carries what it needs": func(r *Reconciler, q queue) { frontier{r}.retell(q, attached()) },
@@ -560,7 +560,7 @@ func TestAPolicyThatDoesNotFollow(t *testing.T) {
 	h.opts.Carried = func(context.Context, *unstructured.Unstructured) bool { return true }
 	look := func(after time.Duration) (time.Duration, int) {
 		clock.SetTime(time.Unix(0, 0).Add(after))
-		result, err := attach{h.Reconciler}.Reconcile(t.Context(), store.KeyOf(settings()))
+		result, err := attach{h.Reconciler}.Reconcile(t.Context(), templatestore.KeyOf(settings()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -603,7 +603,7 @@ func TestReverseIndex(t *testing.T) {
 		for _, u := range l.usersOf(selector.ResourceOf(obj)) {
 			out = append(out, u.String())
 		}
-		return fmt.Sprint(out, l.concerns(store.KeyOf(obj)))
+		return fmt.Sprint(out, l.concerns(templatestore.KeyOf(obj)))
 	}
 	stranger := settings()
 	stranger.SetName("stranger")

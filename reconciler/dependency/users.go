@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // use is what the phases about one user hand on.
@@ -118,7 +118,7 @@ func (r *Reconciler) interpret(ctx context.Context, s *use) (loop.Next, error) {
 	if err != nil {
 		return loop.Next{}, err
 	}
-	if uid := s.binding.BindingSpec().Resource.UID; presence != store.Present || uid != "" && uid != template.GetUID() {
+	if uid := s.binding.BindingSpec().Resource.UID; presence != templatestore.Present || uid != "" && uid != template.GetUID() {
 		return loop.Next{}, nil // its event brings it back
 	}
 	deps, _, err := r.interpreter.Dependencies(template)
@@ -250,12 +250,12 @@ func (r *Reconciler) alert(ctx context.Context, ref dependency.Ref, entries ...*
 		for i := range e.Needs {
 			n := &e.Needs[i]
 			if n.Name != "" {
-				r.objects.Add(store.Key{GroupVersionKind: n.GroupVersionKind, Namespace: n.Namespace, Name: n.Name}, false)
+				r.objects.Add(templatestore.Key{GroupVersionKind: n.GroupVersionKind, Namespace: n.Namespace, Name: n.Name}, false)
 				continue
 			}
 			err := r.templates.List(ctx, n.GroupVersionKind, n.Namespace, func(obj *unstructured.Unstructured) {
 				if n.Means(selector.ResourceOf(obj)) {
-					r.objects.Add(store.KeyOf(obj), false)
+					r.objects.Add(templatestore.KeyOf(obj), false)
 				}
 			})
 			if err != nil {

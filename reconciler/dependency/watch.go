@@ -24,7 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/policies/dependency"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // A question that the interpreter fails to answer is asked again after pauses
@@ -55,7 +55,7 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	if err := Index(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	r.templates.Listen(store.Listener{Changed: r.changed})
+	r.templates.Listen(templatestore.Listener{Changed: r.changed})
 	r.templates.Want(grants{}, dependency.GrantKinds()...)
 	users, err := controller.New("dependent", mgr, controller.Options{
 		Reconciler: r, MaxConcurrentReconciles: r.opts.Workers, NewQueue: fairqueue.ByNamespace(r.opts.Workers),
@@ -64,8 +64,8 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	if err != nil {
 		return fmt.Errorf("set up the loop of dependents: %w", err)
 	}
-	objects, err := controller.NewTyped("dependency", mgr, controller.TypedOptions[store.Key]{
-		Reconciler: attach{r}, MaxConcurrentReconciles: r.opts.Workers, NewQueue: fairqueue.By(r.opts.Workers, store.Key.Tenant),
+	objects, err := controller.NewTyped("dependency", mgr, controller.TypedOptions[templatestore.Key]{
+		Reconciler: attach{r}, MaxConcurrentReconciles: r.opts.Workers, NewQueue: fairqueue.By(r.opts.Workers, templatestore.Key.Tenant),
 	})
 	if err != nil {
 		return fmt.Errorf("set up the loop of dependencies: %w", err)
@@ -81,7 +81,7 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 			return fmt.Errorf("watch the bindings of dependents: %w", err)
 		}
 	}
-	for _, s := range []source.TypedSource[store.Key]{
+	for _, s := range []source.TypedSource[templatestore.Key]{
 		&r.objects,
 		source.TypedKind(mgr.GetCache(), client.Object(&workv1alpha2.ResourceBinding{}), attach{r}.objectEvents()),
 		source.TypedKind(mgr.GetCache(), client.Object(&workv1alpha2.ClusterResourceBinding{}), attach{r}.objectEvents()),
@@ -99,7 +99,7 @@ func requestFor(ref dependency.Ref) reconcile.Request {
 
 // changed looks at what a template needs that changed, and at the binding of an
 // object that somebody may need.
-func (r *Reconciler) changed(key store.Key, _, _ *unstructured.Unstructured, first bool) {
+func (r *Reconciler) changed(key templatestore.Key, _, _ *unstructured.Unstructured, first bool) {
 	if isGrant(key.GroupVersionKind) {
 		frontier{r}.granted(key.Namespace)
 	}
@@ -228,12 +228,12 @@ func edited(before, after workv1alpha2.Binding) bool {
 
 // objectEvents looks at the objects whose binding says that others need it, or
 // should say so.
-func (r attach) objectEvents() handler.TypedEventHandler[client.Object, store.Key] {
-	type queue = workqueue.TypedRateLimitingInterface[store.Key]
+func (r attach) objectEvents() handler.TypedEventHandler[client.Object, templatestore.Key] {
+	type queue = workqueue.TypedRateLimitingInterface[templatestore.Key]
 	concerned := func(b workv1alpha2.Binding) bool {
 		return dependency.Tied(b) || r.index.concerns(bindings.TemplateOf(b))
 	}
-	return handler.TypedFuncs[client.Object, store.Key]{
+	return handler.TypedFuncs[client.Object, templatestore.Key]{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
 			if b := e.Object.(workv1alpha2.Binding); !r.written.Observed(b) && concerned(b) {
 				q.Add(bindings.TemplateOf(b))

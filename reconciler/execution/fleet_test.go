@@ -43,7 +43,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution"
 	"github.com/flotilla-io/flotilla/reconciler/namespace"
 	"github.com/flotilla-io/flotilla/reconciler/status"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // patience is how long a test waits for what takes milliseconds.
@@ -104,7 +104,7 @@ func (f *fleet) startLoops() {
 	}
 	native := interpreter.Native()
 	registry := members.New(members.Options{Interpreter: native, RequestTimeout: 30 * time.Second})
-	templates, err := store.New(f.hub.Config, store.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), Log: logr.Discard()})
+	templates, err := templatestore.New(f.hub.Config, templatestore.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), Log: logr.Discard()})
 	if err != nil {
 		t.Fatal(err)
 	}

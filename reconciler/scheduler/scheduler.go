@@ -20,7 +20,6 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -55,7 +54,7 @@ type Reconciler struct {
 	events  loop.Recorder
 	opts    Options
 	written *writecache.Cache[workv1alpha2.Binding]
-	woken   store.Inbox[reconcile.Request]
+	woken   loop.Inbox[reconcile.Request]
 	trials  trials
 	room    workqueue.TypedRateLimiter[reconcile.Request]
 	faults  workqueue.TypedRateLimiter[reconcile.Request]

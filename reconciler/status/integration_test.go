@@ -34,7 +34,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/status"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 func TestMain(m *testing.M) {
@@ -211,7 +211,7 @@ func (c credulous) AggregateStatus(template *unstructured.Unstructured, items []
 func (f *fleet) start() {
 	mgr, err := hub.NewManager(f.env.Config, scheme.New(), hub.Options{Log: logr.Discard(), SeveralPerProcess: true})
 	f.check(err)
-	templates, err := store.New(f.env.Config, store.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	templates, err := templatestore.New(f.env.Config, templatestore.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	f.check(err)
 	templates.Want("test", appsv1.SchemeGroupVersion.WithKind("Deployment"), networkingv1.SchemeGroupVersion.WithKind("Ingress"))
 	f.check(status.New(mgr.GetClient(), templates, credulous{interpreter.Native()}, status.Options{Patience: 200 * time.Millisecond}).Register(mgr))

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // gather reads what the Works of the binding say.
@@ -59,10 +59,10 @@ func (r *Reconciler) total(ctx context.Context, s *state) (loop.Next, error) {
 	switch {
 	case err != nil:
 		return loop.Next{}, fmt.Errorf("read the template: %w", err)
-	case presence == store.Unknown:
+	case presence == templatestore.Unknown:
 		s.outcome.Pending = true
 		return loop.Next{After: unknownPause}, nil
-	case presence != store.Present || !template.GetDeletionTimestamp().IsZero():
+	case presence != templatestore.Present || !template.GetDeletionTimestamp().IsZero():
 		return loop.Next{}, nil
 	}
 	judged := template

@@ -28,7 +28,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -83,7 +83,7 @@ func limiter() workqueue.TypedRateLimiter[reconcile.Request] {
 
 // Templates reads templates and is told of what was written to them.
 type Templates interface {
-	Get(ctx context.Context, key store.Key) (*unstructured.Unstructured, store.Presence, error)
+	Get(ctx context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error)
 	Put(obj *unstructured.Unstructured)
 }
 

@@ -21,16 +21,16 @@ import (
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/rollup"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // shelf is a store with one template, or that knows nothing yet.
 type shelf struct {
 	template *unstructured.Unstructured
-	presence store.Presence
+	presence templatestore.Presence
 }
 
-func (s shelf) Get(context.Context, store.Key) (*unstructured.Unstructured, store.Presence, error) {
+func (s shelf) Get(context.Context, templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error) {
 	return s.template, s.presence, nil
 }
 
@@ -84,7 +84,7 @@ func TestTotal(t *testing.T) {
 	undecided, held := placed("v1", "X"), placed("v1", "X")
 	undecided.Annotations, held.Annotations = nil, nil
 	held.Status.AggregatedStatus = one
-	present := shelf{there, store.Present}
+	present := shelf{there, templatestore.Present}
 	cases := map[string]struct {
 		shelf   shelf
 		rule    rule
@@ -95,10 +95,10 @@ func TestTotal(t *testing.T) {
 		totals  bool
 	}{
 		"a template that is there":                               {present, ready, placed("v1", "X", "a"), one, 0, rollup.Total{}, true},
-		"one that is not known yet is looked at again":           {shelf{nil, store.Unknown}, ready, placed("v1", "X", "a"), one, unknownPause, rollup.Total{Pending: true}, false},
-		"not while there is nothing to tell it":                  {shelf{nil, store.Unknown}, ready, placed("v1", "X", "a"), nil, 0, rollup.Total{}, false},
-		"one that is gone":                                       {shelf{nil, store.Absent}, ready, placed("v1", "X", "a"), one, 0, rollup.Total{}, false},
-		"one that leaves":                                        {shelf{leaving, store.Present}, ready, placed("v1", "X", "a"), one, 0, rollup.Total{}, false},
+		"one that is not known yet is looked at again":           {shelf{nil, templatestore.Unknown}, ready, placed("v1", "X", "a"), one, unknownPause, rollup.Total{Pending: true}, false},
+		"not while there is nothing to tell it":                  {shelf{nil, templatestore.Unknown}, ready, placed("v1", "X", "a"), nil, 0, rollup.Total{}, false},
+		"one that is gone":                                       {shelf{nil, templatestore.Absent}, ready, placed("v1", "X", "a"), one, 0, rollup.Total{}, false},
+		"one that leaves":                                        {shelf{leaving, templatestore.Present}, ready, placed("v1", "X", "a"), one, 0, rollup.Total{}, false},
 		"one of which no cluster has reported is left as it was": {present, ready, placed("v1", "X", "a"), nil, 0, rollup.Total{}, false},
 		"one that has yet to be placed is left, too":             {present, ready, undecided, nil, 0, rollup.Total{}, false},
 		"one that is to stand nowhere has the status of nothing": {present, ready, placed("v1", "X"), nil, 0, rollup.Total{}, true},
@@ -132,7 +132,7 @@ func TestTotal(t *testing.T) {
 // that it does not take it for rolled out before the last has it.
 func TestAwaited(t *testing.T) {
 	var heard []string
-	r := New(nil, shelf{&unstructured.Unstructured{Object: map[string]any{}}, store.Present}, rule(func(items []workv1alpha2.AggregatedStatusItem) (map[string]any, error) {
+	r := New(nil, shelf{&unstructured.Unstructured{Object: map[string]any{}}, templatestore.Present}, rule(func(items []workv1alpha2.AggregatedStatusItem) (map[string]any, error) {
 		for _, item := range items {
 			heard = append(heard, fmt.Sprintf("%s %t", item.ClusterName, item.Status != nil))
 		}
@@ -150,7 +150,7 @@ func TestAwaited(t *testing.T) {
 // TestRetries: a rule that fails is asked less and less often, until it works.
 func TestRetries(t *testing.T) {
 	works := false
-	r := New(nil, shelf{&unstructured.Unstructured{Object: map[string]any{}}, store.Present}, rule(func([]workv1alpha2.AggregatedStatusItem) (map[string]any, error) {
+	r := New(nil, shelf{&unstructured.Unstructured{Object: map[string]any{}}, templatestore.Present}, rule(func([]workv1alpha2.AggregatedStatusItem) (map[string]any, error) {
 		if works {
 			return map[string]any{"ready": true}, nil
 		}
@@ -211,7 +211,7 @@ func TestLifeOfATotal(t *testing.T) {
 			template := &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"namespace": "shop", "name": "web", "generation": int64(1)},
 			}}
-			r := New(nil, shelf{template, store.Present}, interpreter.Native(), Options{})
+			r := New(nil, shelf{template, templatestore.Present}, interpreter.Native(), Options{})
 			for i, l := range tc.looks {
 				s := &state{binding: placed(apiVersion, kind, l.clusters...)}
 				var said map[string]json.RawMessage

@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/template/statistics"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -50,8 +50,8 @@ func binderFor(replicas int32, err error, clusters ...string) binder {
 	}
 }
 
-func key() store.Key {
-	return store.Key{GroupVersionKind: deployment, Namespace: "shop", Name: "web"}
+func key() templatestore.Key {
+	return templatestore.Key{GroupVersionKind: deployment, Namespace: "shop", Name: "web"}
 }
 
 func TestBindNew(t *testing.T) {
@@ -199,22 +199,22 @@ func TestReadiness(t *testing.T) {
 		policy  policyv1alpha1.Policy
 		missing []string
 		noClass bool
-		state   store.State
+		state   templatestore.State
 		want    string // reason; "" if nothing can be told
 	}{
-		"the kind is watched":               {policy: policy("p", "apps/v1"), state: store.Synced, want: policyv1alpha1.PolicyReasonMatched},
-		"the first list is under way":       {policy: policy("p", "apps/v1"), state: store.Starting, want: policyv1alpha1.PolicyReasonMatched},
-		"the kind was not looked up yet":    {policy: policy("p", "apps/v1"), state: store.Unwanted},
-		"the kind is not served":            {policy: policy("p", "apps/v1"), state: store.Unserved, want: policyv1alpha1.PolicyReasonUnknownAPI},
-		"overrides are missing":             {policy: policy("p", "apps/v1"), state: store.Synced, missing: []string{"tag"}, want: policyv1alpha1.PolicyReasonWaitingForOverrides},
-		"its PriorityClass is missing":      {policy: ranked, state: store.Synced, noClass: true, want: policyv1alpha1.PolicyReasonUnknownPriorityClass},
+		"the kind is watched":               {policy: policy("p", "apps/v1"), state: templatestore.Synced, want: policyv1alpha1.PolicyReasonMatched},
+		"the first list is under way":       {policy: policy("p", "apps/v1"), state: templatestore.Starting, want: policyv1alpha1.PolicyReasonMatched},
+		"the kind was not looked up yet":    {policy: policy("p", "apps/v1"), state: templatestore.Unwanted},
+		"the kind is not served":            {policy: policy("p", "apps/v1"), state: templatestore.Unserved, want: policyv1alpha1.PolicyReasonUnknownAPI},
+		"overrides are missing":             {policy: policy("p", "apps/v1"), state: templatestore.Synced, missing: []string{"tag"}, want: policyv1alpha1.PolicyReasonWaitingForOverrides},
+		"its PriorityClass is missing":      {policy: ranked, state: templatestore.Synced, noClass: true, want: policyv1alpha1.PolicyReasonUnknownPriorityClass},
 		"the kind is never propagated":      {policy: policy("p", "batch/v1"), want: policyv1alpha1.PolicyReasonInvalidSelector},
 		"the version cannot be read":        {policy: policy("p", "a/b/c"), want: policyv1alpha1.PolicyReasonInvalidSelector},
-		"the label selector makes no sense": {policy: broken, state: store.Synced, want: policyv1alpha1.PolicyReasonInvalidSelector},
+		"the label selector makes no sense": {policy: broken, state: templatestore.Synced, want: policyv1alpha1.PolicyReasonInvalidSelector},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, known := readiness(tc.policy, needs{overrides: tc.missing, noClass: tc.noClass}, skip, func(schema.GroupVersionKind) store.State { return tc.state })
+			got, known := readiness(tc.policy, needs{overrides: tc.missing, noClass: tc.noClass}, skip, func(schema.GroupVersionKind) templatestore.State { return tc.state })
 			if got.Reason != tc.want || known != (tc.want != "") {
 				t.Errorf("readiness = %q (%s), known %v; want %q", got.Reason, got.Message, known, tc.want)
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 var deployment = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
@@ -117,7 +117,7 @@ func TestChoose(t *testing.T) {
 				},
 				exists: func(context.Context, string, string) (bool, error) { return false, nil },
 			}
-			s := state{key: store.Key{GroupVersionKind: deployment, Namespace: "shop", Name: "web"}, template: tc.template, binding: tc.binding}
+			s := state{key: templatestore.Key{GroupVersionKind: deployment, Namespace: "shop", Name: "web"}, template: tc.template, binding: tc.binding}
 			next, err := p.run(t.Context(), &s)
 			got := ""
 			if s.policy != nil {
@@ -136,7 +136,7 @@ func TestChoose(t *testing.T) {
 
 func TestChooseFailsClosed(t *testing.T) {
 	boom := errors.New("boom")
-	s := state{key: store.Key{GroupVersionKind: deployment, Namespace: "shop", Name: "web"}, template: web(propagation.ClaimOf(policy("p")))}
+	s := state{key: templatestore.Key{GroupVersionKind: deployment, Namespace: "shop", Name: "web"}, template: web(propagation.ClaimOf(policy("p")))}
 	p := chooser{find: func(context.Context, propagation.PolicyRef) (policyv1alpha1.Policy, bool, error) {
 		return nil, false, boom
 	}}

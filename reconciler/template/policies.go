@@ -18,10 +18,11 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -32,18 +33,18 @@ import (
 type policies struct {
 	hub       client.Client
 	catalog   *catalog
-	templates *store.Store
-	inbox     *store.Inbox[store.Key]
+	templates *templatestore.Store
+	inbox     *loop.Inbox[templatestore.Key]
 	opts      Options
 
 	written  *writecache.Cache[policyv1alpha1.Policy]
-	requests store.Inbox[ctrl.Request]
+	requests loop.Inbox[ctrl.Request]
 	report   *reporter
 	mu       sync.Mutex
 	sent     map[ctrl.Request]string // what a policy said when its templates were sent
 }
 
-func newPolicies(hub client.Client, templates *store.Store, inbox *store.Inbox[store.Key], opts Options) *policies {
+func newPolicies(hub client.Client, templates *templatestore.Store, inbox *loop.Inbox[templatestore.Key], opts Options) *policies {
 	p := &policies{
 		hub:       hub,
 		catalog:   &catalog{hub: hub},
@@ -195,10 +196,10 @@ func (p *policies) send(ctx context.Context, req ctrl.Request, policy policyv1al
 		return nil
 	}
 	later := !known // at the start; a user's edit goes first
-	if err := p.eachSelected(ctx, policy, func(key store.Key) { p.inbox.Add(key, later) }); err != nil {
+	if err := p.eachSelected(ctx, policy, func(key templatestore.Key) { p.inbox.Add(key, later) }); err != nil {
 		return err
 	}
-	if _, err := p.eachClaimed(ctx, policy, func(key store.Key) { p.inbox.Add(key, later) }); err != nil {
+	if _, err := p.eachClaimed(ctx, policy, func(key templatestore.Key) { p.inbox.Add(key, later) }); err != nil {
 		return err
 	}
 	p.say(req, says)
@@ -227,7 +228,7 @@ func (p *policies) forget(req ctrl.Request) {
 
 // eachSelected calls yield for the templates that policy's selectors mean, but
 // for those that another policy has claimed and that it does not take.
-func (p *policies) eachSelected(ctx context.Context, policy policyv1alpha1.Policy, yield func(store.Key)) error {
+func (p *policies) eachSelected(ctx context.Context, policy policyv1alpha1.Policy, yield func(templatestore.Key)) error {
 	spec, own := policy.PropagationSpec(), propagation.RefOf(policy)
 	takes := spec.Preemption == policyv1alpha1.PreemptAlways && !p.opts.NoPreemption
 	for i := range spec.ResourceSelectors {
@@ -242,7 +243,7 @@ func (p *policies) eachSelected(ctx context.Context, policy policyv1alpha1.Polic
 				return
 			}
 			if holder, claimed := propagation.Claimed(obj); !claimed || holder == own || takes {
-				yield(store.KeyOf(obj))
+				yield(templatestore.KeyOf(obj))
 			}
 		})
 		if err != nil {
@@ -254,7 +255,7 @@ func (p *policies) eachSelected(ctx context.Context, policy policyv1alpha1.Polic
 
 // eachClaimed calls yield for the templates that policy has claimed, whether
 // the template says so or only its binding. It returns how many there are.
-func (p *policies) eachClaimed(ctx context.Context, policy policyv1alpha1.Policy, yield func(store.Key)) (int, error) {
+func (p *policies) eachClaimed(ctx context.Context, policy policyv1alpha1.Policy, yield func(templatestore.Key)) (int, error) {
 	id, count := propagation.RefOf(policy).ID, 0
 	if id == "" {
 		return 0, nil
@@ -262,7 +263,7 @@ func (p *policies) eachClaimed(ctx context.Context, policy policyv1alpha1.Policy
 	for _, gvk := range p.templates.Kinds() {
 		err := p.templates.Claimed(ctx, gvk, id, func(obj *unstructured.Unstructured) {
 			count++
-			yield(store.KeyOf(obj))
+			yield(templatestore.KeyOf(obj))
 		})
 		if err != nil {
 			return 0, err
@@ -286,13 +287,13 @@ func (p *policies) release(ctx context.Context, req ctrl.Request, policy policyv
 		return nil
 	}
 	for _, gvk := range kindsOf(policy, p.opts.Skip) {
-		if state := p.templates.State(gvk); state != store.Synced && state != store.Unserved {
+		if state := p.templates.State(gvk); state != templatestore.Synced && state != templatestore.Unserved {
 			return nil // comes back when the kind is complete
 		}
 	}
 	says := "deleted " + string(policy.GetUID())
 	before, _ := p.said(req)
-	claimed, err := p.eachClaimed(ctx, policy, func(key store.Key) {
+	claimed, err := p.eachClaimed(ctx, policy, func(key templatestore.Key) {
 		if before != says {
 			p.inbox.Add(key, false)
 		}
@@ -316,7 +317,7 @@ func (p *policies) release(ctx context.Context, req ctrl.Request, policy policyv
 // abandoned gives the template loop what a policy had claimed that has gone, or
 // has another permanent id now, without having been let go.
 func (p *policies) abandoned(ctx context.Context, policy policyv1alpha1.Policy) {
-	if _, err := p.eachClaimed(ctx, policy, func(key store.Key) { p.inbox.Add(key, false) }); err != nil {
+	if _, err := p.eachClaimed(ctx, policy, func(key templatestore.Key) { p.inbox.Add(key, false) }); err != nil {
 		log.FromContext(ctx).Error(err, "find what a policy had claimed", "policy", propagation.RefOf(policy).String())
 	}
 }

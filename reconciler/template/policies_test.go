@@ -16,14 +16,15 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // claimedOnce returns a policy loop with one binding that policy p claims, and
 // what it sends to the template loop.
-func claimedOnce(t *testing.T, p *policyv1alpha1.PropagationPolicy) (*policies, workqueue.TypedRateLimitingInterface[store.Key]) {
+func claimedOnce(t *testing.T, p *policyv1alpha1.PropagationPolicy) (*policies, workqueue.TypedRateLimitingInterface[templatestore.Key]) {
 	t.Helper()
 	b := bindingOf("apps/v1")
 	propagation.ClaimOf(p).Set(b)
@@ -34,13 +35,13 @@ func claimedOnce(t *testing.T, p *policyv1alpha1.PropagationPolicy) (*policies, 
 	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(b, p).
 		WithIndex(&workv1alpha2.ResourceBinding{}, bindings.ByClaim, byClaim).
 		WithIndex(&workv1alpha2.ClusterResourceBinding{}, bindings.ByClaim, byClaim).Build()
-	var inbox store.Inbox[store.Key]
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[store.Key](time.Second, time.Second))
+	var inbox loop.Inbox[templatestore.Key]
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[templatestore.Key](time.Second, time.Second))
 	t.Cleanup(queue.ShutDown)
 	if err := inbox.Start(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
-	return newPolicies(hub, &store.Store{}, &inbox, Options{Clock: clocktesting.NewFakePassiveClock(noon)}), queue
+	return newPolicies(hub, &templatestore.Store{}, &inbox, Options{Clock: clocktesting.NewFakePassiveClock(noon)}), queue
 }
 
 // TestAbandoned: what a policy had claimed is looked at again when the policy

@@ -10,7 +10,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/propagation"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // Predict returns the claim that the loop would write on an object that is
@@ -26,7 +26,7 @@ func (r *Reconciler) Predict(ctx context.Context, gvk schema.GroupVersionKind, o
 	template.SetNamespace(obj.GetNamespace())
 	template.SetName(obj.GetName())
 	template.SetLabels(obj.GetLabels())
-	s := state{key: store.KeyOf(template), template: template}
+	s := state{key: templatestore.KeyOf(template), template: template}
 	next, err := loop.Run(ctx, &s, r.decide[0])
 	if err != nil || next.Done || s.policy == nil {
 		return propagation.Claim{}, false

@@ -9,12 +9,12 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // reader fetches what a pass is about.
 type reader struct {
-	template func(ctx context.Context, key store.Key) (*unstructured.Unstructured, store.Presence, error)
+	template func(ctx context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error)
 	binding  func(ctx context.Context, key client.ObjectKey) (workv1alpha2.Binding, bool, error)
 }
 
@@ -22,10 +22,10 @@ type reader struct {
 // known nothing is concluded: the store announces it once its kind is complete.
 func (p reader) run(ctx context.Context, s *state) (loop.Next, error) {
 	obj, presence, err := p.template(ctx, s.key)
-	if err != nil || presence == store.Unknown {
+	if err != nil || presence == templatestore.Unknown {
 		return loop.Next{Done: true}, err
 	}
-	if presence == store.Present {
+	if presence == templatestore.Present {
 		s.template = obj
 	}
 	b, found, err := p.binding(ctx, bindings.KeyOf(s.key))

@@ -13,7 +13,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // quotaPause is how long a template of which a quota refuses what it asks for
@@ -42,8 +42,8 @@ func (p writer) overQuota(s *state, err error) bool {
 
 // quotaEdited returns the templates of a quota's namespace that have a binding:
 // one of them may be held back. Those that are not cost no write.
-func (r *Reconciler) quotaEdited(ctx context.Context, quota *policyv1alpha1.FederatedResourceQuota) []store.Key {
-	var out []store.Key
+func (r *Reconciler) quotaEdited(ctx context.Context, quota *policyv1alpha1.FederatedResourceQuota) []templatestore.Key {
+	var out []templatestore.Key
 	err := bindings.Each(ctx, r.hub, func(b workv1alpha2.Binding) {
 		out = append(out, bindings.TemplateOf(b))
 	}, client.InNamespace(quota.Namespace))

@@ -22,7 +22,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/template/statistics"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -30,7 +30,7 @@ import (
 // carry.
 type reporter struct {
 	hub     client.Client
-	state   func(schema.GroupVersionKind) store.State
+	state   func(schema.GroupVersionKind) templatestore.State
 	again   func(req ctrl.Request, after time.Duration)
 	written *writecache.Cache[policyv1alpha1.Policy]
 	opts    Options
@@ -42,7 +42,7 @@ type reporter struct {
 	due      map[ctrl.Request]time.Time // when counts that changed are written
 }
 
-func newReporter(hub client.Client, templates *store.Store, written *writecache.Cache[policyv1alpha1.Policy], again func(ctrl.Request, time.Duration), opts Options) *reporter {
+func newReporter(hub client.Client, templates *templatestore.Store, written *writecache.Cache[policyv1alpha1.Policy], again func(ctrl.Request, time.Duration), opts Options) *reporter {
 	r := &reporter{
 		hub:      hub,
 		state:    templates.State,
@@ -168,7 +168,7 @@ func (r *reporter) observe(status *policyv1alpha1.PropagationStatus, policy poli
 func (r *reporter) complete(policy policyv1alpha1.Policy) bool {
 	return r.counting() && !slices.ContainsFunc(kindsOf(policy, r.opts.Skip), func(gvk schema.GroupVersionKind) bool {
 		state := r.state(gvk)
-		return state != store.Synced && state != store.Unserved
+		return state != templatestore.Synced && state != templatestore.Unserved
 	})
 }
 

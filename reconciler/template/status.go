@@ -10,12 +10,12 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/template/statistics"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // readiness returns the condition Ready of a policy, and false while it cannot
 // be told.
-func readiness(policy policyv1alpha1.Policy, needs needs, skip propagation.SkipRules, state func(schema.GroupVersionKind) store.State) (metav1.Condition, bool) {
+func readiness(policy policyv1alpha1.Policy, needs needs, skip propagation.SkipRules, state func(schema.GroupVersionKind) templatestore.State) (metav1.Condition, bool) {
 	ready := func(status metav1.ConditionStatus, reason, message string) (metav1.Condition, bool) {
 		return metav1.Condition{
 			Type:               policyv1alpha1.PolicyReady,
@@ -34,11 +34,11 @@ func readiness(policy policyv1alpha1.Policy, needs needs, skip propagation.SkipR
 	pending := false
 	for i := range selectors {
 		switch state(kindOf(&selectors[i])) {
-		case store.Unserved:
+		case templatestore.Unserved:
 			return ready(metav1.ConditionFalse, policyv1alpha1.PolicyReasonUnknownAPI, fmt.Sprintf(
 				"spec.resourceSelectors[%d]: the control plane does not serve kind %s of %s: install its CustomResourceDefinition, or correct the selector",
 				i, selectors[i].Kind, selectors[i].APIVersion))
-		case store.Unwanted:
+		case templatestore.Unwanted:
 			pending = true
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -40,7 +40,7 @@ func TestSweep(t *testing.T) {
 			p := writer{
 				hub:     hub,
 				written: writecache.New[workv1alpha2.Binding](clocktesting.NewFakePassiveClock(noon)),
-				gone:    func(context.Context, store.Key) (bool, error) { return tc.gone, tc.err },
+				gone:    func(context.Context, templatestore.Key) (bool, error) { return tc.gone, tc.err },
 			}
 			s := state{key: key(), binding: tc.binding}
 			next, err := p.sweep(t.Context(), &s)

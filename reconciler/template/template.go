@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/dedup"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -76,15 +76,15 @@ type Options struct {
 // Reconciler carries templates. Use New.
 type Reconciler struct {
 	hub       client.Client
-	templates *store.Store
+	templates *templatestore.Store
 	events    loop.Recorder
 	opts      Options
 
 	written  *writecache.Cache[workv1alpha2.Binding]
-	inbox    store.Inbox[store.Key]
+	inbox    loop.Inbox[templatestore.Key]
 	policies *policies
-	failures dedup.Messages[store.Key]
-	delayed  *debounce.Debouncer[store.Key]
+	failures dedup.Messages[templatestore.Key]
+	delayed  *debounce.Debouncer[templatestore.Key]
 
 	// decide are the phases that say what would be written, and change nothing.
 	decide []loop.Phase[state]
@@ -92,7 +92,7 @@ type Reconciler struct {
 }
 
 // New returns the loop. hub reads from a cache; templates must use Claims.
-func New(hub client.Client, templates *store.Store, decider Decider, interpreter Interpreter, events loop.Recorder, opts Options) *Reconciler {
+func New(hub client.Client, templates *templatestore.Store, decider Decider, interpreter Interpreter, events loop.Recorder, opts Options) *Reconciler {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
@@ -108,7 +108,7 @@ func New(hub client.Client, templates *store.Store, decider Decider, interpreter
 		events:    events,
 		opts:      opts,
 		written:   writecache.New[workv1alpha2.Binding](opts.Clock),
-		delayed:   debounce.New[store.Key](debounce.Options{Wait: opts.Debounce, MaxWait: 4 * opts.Debounce, Clock: opts.Clock}),
+		delayed:   debounce.New[templatestore.Key](debounce.Options{Wait: opts.Debounce, MaxWait: 4 * opts.Debounce, Clock: opts.Clock}),
 	}
 	r.policies = newPolicies(hub, templates, &r.inbox, opts)
 	catalog := r.policies.catalog
@@ -136,7 +136,7 @@ func newBinder(interpreter Interpreter, decider Decider, catalog *catalog, opts 
 
 // state is what the phases hand on.
 type state struct {
-	key store.Key
+	key templatestore.Key
 	// template is nil if a complete watch has no such object.
 	template *unstructured.Unstructured
 	// binding is nil if there is none.
@@ -169,7 +169,7 @@ type state struct {
 type news struct{ eventType, reason, message string }
 
 // Reconcile brings one template's binding up to date.
-func (r *Reconciler) Reconcile(ctx context.Context, key store.Key) (reconcile.Result, error) {
+func (r *Reconciler) Reconcile(ctx context.Context, key templatestore.Key) (reconcile.Result, error) {
 	s := state{key: key}
 	next, err := loop.Run(ctx, &s, r.phases...)
 	if !s.held {

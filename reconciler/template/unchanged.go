@@ -9,7 +9,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/propagation"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // PlacementUnchanged reports whether nothing is left to decide about a template: this loop,
@@ -25,7 +25,7 @@ func (r *Reconciler) PlacementUnchanged(ctx context.Context, template *unstructu
 	if latest.GetResourceVersion() != b.GetResourceVersion() {
 		return false
 	}
-	s := state{key: store.KeyOf(template), template: template, binding: b}
+	s := state{key: templatestore.KeyOf(template), template: template, binding: b}
 	next, err := loop.Run(ctx, &s, r.decide...)
 	return err == nil && !next.Done && s.policy != nil && s.claim == nil && !s.activation.Waits && propagation.SameDecision(b, s.desired)
 }

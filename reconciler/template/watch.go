@@ -28,7 +28,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // Register adds the loop, and the one that follows policies, to mgr. The
@@ -37,7 +37,7 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 	if err := r.policies.catalog.register(ctx, mgr.GetCache()); err != nil {
 		return err
 	}
-	r.templates.Listen(store.Listener{Changed: r.changed, KindChanged: func(ctx context.Context, gvk schema.GroupVersionKind, state store.State) {
+	r.templates.Listen(templatestore.Listener{Changed: r.changed, KindChanged: func(ctx context.Context, gvk schema.GroupVersionKind, state templatestore.State) {
 		if err := r.kindChanged(ctx, gvk, state); err != nil {
 			mgr.GetLogger().Error(err, "look again at what names a kind", "kind", gvk.String())
 		}
@@ -52,10 +52,10 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 }
 
 func (r *Reconciler) registerTemplates(mgr ctrl.Manager) error {
-	c, err := controller.NewTyped("template", mgr, controller.TypedOptions[store.Key]{
+	c, err := controller.NewTyped("template", mgr, controller.TypedOptions[templatestore.Key]{
 		Reconciler:              r,
 		MaxConcurrentReconciles: r.opts.Workers,
-		NewQueue:                fairqueue.By(r.opts.Workers, store.Key.Tenant),
+		NewQueue:                fairqueue.By(r.opts.Workers, templatestore.Key.Tenant),
 	})
 	if err != nil {
 		return fmt.Errorf("set up the template loop: %w", err)
@@ -87,7 +87,7 @@ func quotaEdits() predicate.TypedPredicate[*policyv1alpha1.FederatedResourceQuot
 }
 
 // changed hears of templates.
-func (r *Reconciler) changed(key store.Key, before, after *unstructured.Unstructured, first bool) {
+func (r *Reconciler) changed(key templatestore.Key, before, after *unstructured.Unstructured, first bool) {
 	r.policies.report.statistics.Template(key, after, first)
 	r.inbox.Add(key, first)
 	if before == nil {
@@ -107,14 +107,14 @@ func (r *Reconciler) changed(key store.Key, before, after *unstructured.Unstruct
 
 // kindChanged looks again at the policies that select a kind, and, once the
 // kind is complete, at its bindings: templates may have gone unseen.
-func (r *Reconciler) kindChanged(ctx context.Context, gvk schema.GroupVersionKind, state store.State) error {
-	if state == store.Unwanted || state == store.Unserved {
+func (r *Reconciler) kindChanged(ctx context.Context, gvk schema.GroupVersionKind, state templatestore.State) error {
+	if state == templatestore.Unwanted || state == templatestore.Unserved {
 		r.policies.report.statistics.Forget(gvk)
 	}
 	err := r.policies.catalog.selecting(ctx, gvk, func(p policyv1alpha1.Policy) {
 		r.policies.requests.Add(requestFor(propagation.PolicyRef{Namespace: p.GetNamespace(), Name: p.GetName()}), true)
 	})
-	if err != nil || state != store.Synced {
+	if err != nil || state != templatestore.Synced {
 		return err
 	}
 	return bindings.Each(ctx, r.hub, func(b workv1alpha2.Binding) {
@@ -129,7 +129,7 @@ func (r *Reconciler) Reinterpret(ctx context.Context, affects func(schema.GroupV
 		if !affects(gvk) {
 			continue
 		}
-		err := r.templates.List(ctx, gvk, "", func(obj *unstructured.Unstructured) { r.inbox.Add(store.KeyOf(obj), true) })
+		err := r.templates.List(ctx, gvk, "", func(obj *unstructured.Unstructured) { r.inbox.Add(templatestore.KeyOf(obj), true) })
 		if err != nil {
 			log.FromContext(ctx).Error(err, "look again at the templates of a kind", "kind", gvk.String())
 		}
@@ -145,9 +145,9 @@ type boundTo client.ObjectKey
 
 // bindingEvents has the store watch the kinds of bindings, and sends templates
 // whose binding somebody else changed to the loop.
-func (r *Reconciler) bindingEvents() handler.TypedEventHandler[client.Object, store.Key] {
-	type queue = workqueue.TypedRateLimitingInterface[store.Key]
-	return handler.TypedFuncs[client.Object, store.Key]{
+func (r *Reconciler) bindingEvents() handler.TypedEventHandler[client.Object, templatestore.Key] {
+	type queue = workqueue.TypedRateLimitingInterface[templatestore.Key]
+	return handler.TypedFuncs[client.Object, templatestore.Key]{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
 			b := e.Object.(workv1alpha2.Binding)
 			template := bindings.TemplateOf(b)
@@ -204,11 +204,11 @@ func edited(before, after workv1alpha2.Binding) bool {
 
 // namesakes returns key and the templates of other groups that would have the
 // same binding.
-func namesakes(key store.Key, kinds []schema.GroupVersionKind) []store.Key {
-	out := []store.Key{key}
+func namesakes(key templatestore.Key, kinds []schema.GroupVersionKind) []templatestore.Key {
+	out := []templatestore.Key{key}
 	for _, gvk := range kinds {
 		if gvk.Group != key.Group && strings.EqualFold(gvk.Kind, key.Kind) {
-			out = append(out, store.Key{GroupVersionKind: gvk, Namespace: key.Namespace, Name: key.Name})
+			out = append(out, templatestore.Key{GroupVersionKind: gvk, Namespace: key.Namespace, Name: key.Name})
 		}
 	}
 	return out

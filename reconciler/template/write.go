@@ -21,7 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -30,10 +30,10 @@ type writer struct {
 	hub     client.Writer
 	written *writecache.Cache[workv1alpha2.Binding]
 	put     func(template *unstructured.Unstructured)
-	gone    func(ctx context.Context, key store.Key) (bool, error)
+	gone    func(ctx context.Context, key templatestore.Key) (bool, error)
 	// hold returns for how long to hold back the write of a binding for the
 	// template of that digest; not more than 0 means to write now.
-	hold func(key store.Key, digest string) time.Duration
+	hold func(key templatestore.Key, digest string) time.Duration
 	// withdraw tells that the decision on a binding was not written.
 	withdraw func(b workv1alpha2.Binding)
 }

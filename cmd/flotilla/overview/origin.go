@@ -16,7 +16,7 @@ import (
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
-	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // ownerName and ownerNamespace are the labels of what a Kustomization applies.

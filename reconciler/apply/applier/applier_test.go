@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 func config(name string, change ...func(*unstructured.Unstructured)) *unstructured.Unstructured {

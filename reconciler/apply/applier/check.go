@@ -20,7 +20,7 @@ import (
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/places"
-	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // Set is what one owner wants on the hub.

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
-	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
 // assess judges so many ConfigMaps by an expression.

@@ -20,14 +20,14 @@ import (
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
-	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // Templates are the resource templates that somebody keeps a watch on.
 type Templates interface {
-	Get(ctx context.Context, key store.Key) (*unstructured.Unstructured, store.Presence, error)
+	Get(ctx context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error)
 }
 
 // Deps are what a Reader reads from.

@@ -25,23 +25,23 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
-	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // templates are what a store knows; kinds that are not in it are unknown.
-type templates map[store.Key]*unstructured.Unstructured
+type templates map[templatestore.Key]*unstructured.Unstructured
 
-func (m templates) Get(_ context.Context, key store.Key) (*unstructured.Unstructured, store.Presence, error) {
+func (m templates) Get(_ context.Context, key templatestore.Key) (*unstructured.Unstructured, templatestore.Presence, error) {
 	if obj, ok := m[key]; ok {
-		return obj, store.Present, nil
+		return obj, templatestore.Present, nil
 	}
 	for known := range m {
 		if known.GroupVersionKind == key.GroupVersionKind {
-			return nil, store.Absent, nil
+			return nil, templatestore.Absent, nil
 		}
 	}
-	return nil, store.Unknown, nil
+	return nil, templatestore.Unknown, nil
 }
 
 func object(t *testing.T, text string) *unstructured.Unstructured {
@@ -216,7 +216,7 @@ func TestHealth(t *testing.T) {
 			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(tc.objects...).WithStatusSubresource().Build()
 			known := templates{}
 			if !tc.unknown {
-				known[store.KeyOf(tc.template)] = tc.template
+				known[templatestore.KeyOf(tc.template)] = tc.template
 			}
 			reader := health.New(health.Deps{Hub: hub, Live: hub, Templates: known})
 			e := entryOf(tc.template)

@@ -15,9 +15,9 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
-	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // Parts returns a part per object that a policy carries, or is about to carry, and
@@ -54,7 +54,7 @@ func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.E
 	if err != nil {
 		return rollup.Part{}, false, err
 	}
-	key := store.Key{GroupVersionKind: e.GroupVersionKind(), Namespace: e.ID.Namespace, Name: e.ID.Name}
+	key := templatestore.Key{GroupVersionKind: e.GroupVersionKind(), Namespace: e.ID.Namespace, Name: e.ID.Name}
 	if binding != nil {
 		key = bindings.TemplateOf(binding)
 	}
@@ -62,15 +62,15 @@ func (r *Reader) part(ctx context.Context, owner client.ObjectKey, e inventory.E
 	switch {
 	case err != nil:
 		return rollup.Part{}, false, err
-	case presence == store.Present && !applied(owner, template):
+	case presence == templatestore.Present && !applied(owner, template):
 		return rollup.Part{}, false, nil
-	case binding == nil && presence == store.Present:
+	case binding == nil && presence == templatestore.Present:
 		return waits("waits to be taken up by its policy"), policies.selects(resourceOf(template)) && !propagation.WaitsForChange(template), nil
 	case binding == nil:
 		return waits("waits to be taken up by its policy"), policies.maySelect(e.ID), nil
-	case presence == store.Absent:
+	case presence == templatestore.Absent:
 		return waits("does not exist"), true, nil
-	case presence == store.Unknown:
+	case presence == templatestore.Unknown:
 		part := waits("waits to be looked at")
 		part.Unread = true
 		return part, true, nil

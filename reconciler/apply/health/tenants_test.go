@@ -18,8 +18,8 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/apply/health"
-	"github.com/flotilla-io/flotilla/reconciler/apply/inventory"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 const secret = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"web"},"data":{"token":"ey-a-token","when":"ey-a-token"}}`
@@ -97,7 +97,7 @@ func TestPartsAreOfWhatWasApplied(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).Build()
-			reader := health.New(health.Deps{Hub: hub, Live: hub, Templates: templates{store.KeyOf(obj): obj}})
+			reader := health.New(health.Deps{Hub: hub, Live: hub, Templates: templates{templatestore.KeyOf(obj): obj}})
 			got, err := reader.Parts(t.Context(), client.ObjectKey{Namespace: "thief", Name: "web"}, []inventory.Entry{entryOf(obj)})
 			if err != nil || len(got) > 0 {
 				t.Errorf("parts = %v, %v, want none", got, err)

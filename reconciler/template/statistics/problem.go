@@ -10,7 +10,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // longest is the longest message of a problem, in bytes.
@@ -26,7 +26,7 @@ type Problem struct {
 	At time.Time
 }
 
-func problemOf(key store.Key, message string, at time.Time) Problem {
+func problemOf(key templatestore.Key, message string, at time.Time) Problem {
 	if message == "" {
 		return Problem{}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 // Policies counts. Use New; it is safe for use by several goroutines.
@@ -22,8 +22,8 @@ type Policies struct {
 	changed func(propagation.PolicyRef)
 
 	mu        sync.Mutex
-	templates map[store.Key]template
-	bindings  map[store.Key]binding // by template
+	templates map[templatestore.Key]template
+	bindings  map[templatestore.Key]binding // by template
 	policies  map[propagation.PolicyRef]*policy
 	unlooked  int // templates that were there at the start and were not looked at since
 }
@@ -54,7 +54,7 @@ type policy struct {
 
 // subject is a template or its binding.
 type subject struct {
-	store.Key
+	templatestore.Key
 	binding bool
 }
 
@@ -63,15 +63,15 @@ type subject struct {
 func New(changed func(propagation.PolicyRef)) *Policies {
 	return &Policies{
 		changed:   changed,
-		templates: map[store.Key]template{},
-		bindings:  map[store.Key]binding{},
+		templates: map[templatestore.Key]template{},
+		bindings:  map[templatestore.Key]binding{},
 		policies:  map[propagation.PolicyRef]*policy{},
 	}
 }
 
 // Template takes note of a template as it is now, nil where it is gone. First
 // says that it was there before anything was counted.
-func (t *Policies) Template(key store.Key, now *unstructured.Unstructured, first bool) {
+func (t *Policies) Template(key templatestore.Key, now *unstructured.Unstructured, first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next := t.templates[key]
@@ -87,7 +87,7 @@ func (t *Policies) Template(key store.Key, now *unstructured.Unstructured, first
 
 // Looked takes note of what a pass over a template came to: nothing, or a
 // problem that has to do with the policy.
-func (t *Policies) Looked(key store.Key, about propagation.PolicyRef, problem string, at time.Time) {
+func (t *Policies) Looked(key templatestore.Key, about propagation.PolicyRef, problem string, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next, known := t.templates[key]
@@ -107,7 +107,7 @@ func (t *Policies) Looked(key store.Key, about propagation.PolicyRef, problem st
 	t.putTemplate(key, next, true)
 }
 
-func (t *Policies) putTemplate(key store.Key, next template, there bool) {
+func (t *Policies) putTemplate(key templatestore.Key, next template, there bool) {
 	before := t.templates[key]
 	if before == next && there {
 		return
@@ -123,7 +123,7 @@ func (t *Policies) putTemplate(key store.Key, next template, there bool) {
 }
 
 // countTemplate adds or takes away, by sign, what a template is worth.
-func (t *Policies) countTemplate(key store.Key, e template, sign int32) {
+func (t *Policies) countTemplate(key templatestore.Key, e template, sign int32) {
 	if e.old && !e.looked {
 		t.unlooked += int(sign)
 	}
@@ -183,7 +183,7 @@ func (t *Policies) Unbound(b workv1alpha2.Binding) {
 	t.tell(before.claim)
 }
 
-func (t *Policies) countBinding(key store.Key, e binding, there bool, sign int32) {
+func (t *Policies) countBinding(key templatestore.Key, e binding, there bool, sign int32) {
 	if !there || e.claim == (propagation.PolicyRef{}) {
 		return
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/template/statistics"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 var (
@@ -24,8 +24,8 @@ var (
 	p, q = propagation.PolicyRef{Namespace: "shop", Name: "p", ID: "id-p"}, propagation.PolicyRef{Namespace: "shop", Name: "q", ID: "id-q"}
 	none propagation.PolicyRef
 	kind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
-	web  = store.Key{GroupVersionKind: kind, Namespace: "shop", Name: "web"}
-	api  = store.Key{GroupVersionKind: kind, Namespace: "shop", Name: "api"}
+	web  = templatestore.Key{GroupVersionKind: kind, Namespace: "shop", Name: "web"}
+	api  = templatestore.Key{GroupVersionKind: kind, Namespace: "shop", Name: "api"}
 )
 
 func claim(obj metav1.Object, by propagation.PolicyRef) {
@@ -45,7 +45,7 @@ func template(by propagation.PolicyRef) *unstructured.Unstructured {
 
 // bound is the binding of a template, with the reason of its decision, if one
 // was made, and what a cluster says.
-func bound(key store.Key, by propagation.PolicyRef, reason, cluster string) workv1alpha2.Binding {
+func bound(key templatestore.Key, by propagation.PolicyRef, reason, cluster string) workv1alpha2.Binding {
 	b := &workv1alpha2.ResourceBinding{}
 	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: key.Kind, Namespace: key.Namespace, Name: key.Name}
 	claim(b, by)

@@ -1,4 +1,4 @@
-package store_test
+package templatestore_test
 
 import (
 	"context"
@@ -29,7 +29,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/controlplane/servertest"
-	"github.com/flotilla-io/flotilla/reconciler/template/store"
+	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
 var shared servertest.Shared
@@ -45,7 +45,7 @@ var configMap = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 type heard struct {
 	mu     sync.Mutex
 	told   []string
-	states []store.State
+	states []templatestore.State
 }
 
 func (h *heard) all() []string {
@@ -55,7 +55,7 @@ func (h *heard) all() []string {
 }
 
 // run starts a store that tells h about namespace.
-func run(t *testing.T, cfg *rest.Config, namespace string, h *heard) *store.Store {
+func run(t *testing.T, cfg *rest.Config, namespace string, h *heard) *templatestore.Store {
 	t.Helper()
 	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
@@ -65,7 +65,7 @@ func run(t *testing.T, cfg *rest.Config, namespace string, h *heard) *store.Stor
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := store.New(cfg, store.Options{
+	s, err := templatestore.New(cfg, templatestore.Options{
 		HTTPClient: httpClient, Scheme: scheme.New(), Mapper: mapper,
 		Claims: func(obj *unstructured.Unstructured) []string {
 			if id := obj.GetLabels()["claim"]; id != "" {
@@ -77,8 +77,8 @@ func run(t *testing.T, cfg *rest.Config, namespace string, h *heard) *store.Stor
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Listen(store.Listener{
-		Changed: func(key store.Key, before, after *unstructured.Unstructured, _ bool) {
+	s.Listen(templatestore.Listener{
+		Changed: func(key templatestore.Key, before, after *unstructured.Unstructured, _ bool) {
 			if key.Namespace != namespace || key.Name == "kube-root-ca.crt" {
 				return
 			}
@@ -92,7 +92,7 @@ func run(t *testing.T, cfg *rest.Config, namespace string, h *heard) *store.Stor
 			defer h.mu.Unlock()
 			h.told = append(h.told, what+key.Name)
 		},
-		KindChanged: func(_ context.Context, _ schema.GroupVersionKind, state store.State) {
+		KindChanged: func(_ context.Context, _ schema.GroupVersionKind, state templatestore.State) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.states = append(h.states, state)
@@ -127,24 +127,24 @@ func TestStore(t *testing.T) {
 	ns := env.Namespace(t)
 	var h heard
 	s := run(t, env.Config, ns, &h)
-	key := store.Key{GroupVersionKind: configMap, Namespace: ns, Name: "settings"}
-	read := func() store.Presence {
+	key := templatestore.Key{GroupVersionKind: configMap, Namespace: ns, Name: "settings"}
+	read := func() templatestore.Presence {
 		_, presence, err := s.Get(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return presence
 	}
-	if got := read(); got != store.Unknown {
+	if got := read(); got != templatestore.Unknown {
 		t.Errorf("a kind that nobody wants: presence %d, want unknown", got)
 	}
 	s.Want("me", configMap)
 	s.Want("you", configMap)
-	eventually(t, "presence", store.Absent, read)
+	eventually(t, "presence", templatestore.Absent, read)
 
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "settings", Labels: map[string]string{"claim": "p-1"}}}
 	check(t, env.Hub.Create(t.Context(), cm))
-	eventually(t, "presence", store.Present, read)
+	eventually(t, "presence", templatestore.Present, read)
 	before := cm.DeepCopy()
 	cm.Data = map[string]string{"a": "b"}
 	check(t, env.Hub.Patch(t.Context(), cm, client.MergeFrom(before)))
@@ -160,11 +160,11 @@ func TestStore(t *testing.T) {
 
 	s.Want("me")
 	s.Want("you")
-	eventually(t, "presence after nobody wants it", store.Unknown, read)
-	eventually(t, "state", store.Unwanted, func() store.State { return s.State(configMap) })
+	eventually(t, "presence after nobody wants it", templatestore.Unknown, read)
+	eventually(t, "state", templatestore.Unwanted, func() templatestore.State { return s.State(configMap) })
 	check(t, env.Hub.Delete(t.Context(), cm))
 	s.Want("me", configMap)
-	eventually(t, "presence after it went unseen", store.Absent, read)
+	eventually(t, "presence after it went unseen", templatestore.Absent, read)
 }
 
 // TestPut has a read see a write before the watch does, and never after.
@@ -174,21 +174,21 @@ func TestPut(t *testing.T) {
 	var h heard
 	s := run(t, env.Config, ns, &h)
 	s.Want("me", configMap)
-	eventually(t, "state", store.Synced, func() store.State { return s.State(configMap) })
+	eventually(t, "state", templatestore.Synced, func() templatestore.State { return s.State(configMap) })
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(configMap)
 	obj.SetNamespace(ns)
 	obj.SetName("settings")
 	check(t, env.Hub.Create(t.Context(), obj))
 	s.Put(obj)
-	got, presence, err := s.Get(t.Context(), store.KeyOf(obj))
+	got, presence, err := s.Get(t.Context(), templatestore.KeyOf(obj))
 	check(t, err)
-	if presence != store.Present || got.GetResourceVersion() != obj.GetResourceVersion() {
+	if presence != templatestore.Present || got.GetResourceVersion() != obj.GetResourceVersion() {
 		t.Errorf("after Put: presence %d", presence)
 	}
 	check(t, env.Hub.Delete(t.Context(), obj))
-	eventually(t, "presence", store.Absent, func() store.Presence {
-		_, presence, err := s.Get(t.Context(), store.KeyOf(obj))
+	eventually(t, "presence", templatestore.Absent, func() templatestore.Presence {
+		_, presence, err := s.Get(t.Context(), templatestore.KeyOf(obj))
 		check(t, err)
 		return presence
 	})
@@ -214,20 +214,20 @@ func TestAKindThatCannotBeListed(t *testing.T) {
 	})
 	var h heard
 	s := run(t, cfg, ns, &h)
-	key := store.Key{GroupVersionKind: configMap, Namespace: ns, Name: "settings"}
+	key := templatestore.Key{GroupVersionKind: configMap, Namespace: ns, Name: "settings"}
 	s.Want("me", configMap)
-	eventually(t, "state", store.Starting, func() store.State { return s.State(configMap) })
+	eventually(t, "state", templatestore.Starting, func() templatestore.State { return s.State(configMap) })
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, presence, err := s.Get(ctx, key)
 	none := func(obj *unstructured.Unstructured) { t.Errorf("%s is known", obj.GetName()) }
 	err = errors.Join(err, s.List(ctx, configMap, ns, none), s.List(ctx, configMap, "", none), s.Claimed(ctx, configMap, "p-1", none), ctx.Err())
-	if presence != store.Unknown || err != nil {
+	if presence != templatestore.Unknown || err != nil {
 		t.Errorf("presence %d, err %v; want unknown, at once", presence, err)
 	}
 	close(gate)
-	eventually(t, "presence", store.Absent, func() store.Presence {
+	eventually(t, "presence", templatestore.Absent, func() templatestore.Presence {
 		_, presence, err := s.Get(t.Context(), key)
 		check(t, err)
 		return presence
@@ -247,10 +247,10 @@ func TestKindsComeAndGo(t *testing.T) {
 	other := gvk
 	other.Version = "v2"
 	s.Want("me", gvk, other)
-	state := func(gvk schema.GroupVersionKind) func() store.State {
-		return func() store.State { return s.State(gvk) }
+	state := func(gvk schema.GroupVersionKind) func() templatestore.State {
+		return func() templatestore.State { return s.State(gvk) }
 	}
-	eventually(t, "state of a kind that is not there", store.Unserved, state(gvk))
+	eventually(t, "state of a kind that is not there", templatestore.Unserved, state(gvk))
 
 	crd := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "gadgets.store.example.com"},
@@ -267,8 +267,8 @@ func TestKindsComeAndGo(t *testing.T) {
 		},
 	}
 	check(t, env.Hub.Create(t.Context(), crd))
-	eventually(t, "state of a kind that was installed", store.Synced, state(gvk))
-	eventually(t, "state of a version that is not served", store.Unserved, state(other))
+	eventually(t, "state of a kind that was installed", templatestore.Synced, state(gvk))
+	eventually(t, "state of a version that is not served", templatestore.Unserved, state(other))
 	gadget := &unstructured.Unstructured{}
 	gadget.SetGroupVersionKind(gvk)
 	gadget.SetNamespace(ns)
@@ -277,11 +277,11 @@ func TestKindsComeAndGo(t *testing.T) {
 	eventually(t, "events", []string{"new g"}, h.all)
 	check(t, env.Hub.Delete(t.Context(), crd))
 	eventually(t, "events", []string{"new g", "gone g"}, h.all)
-	eventually(t, "state of a kind that was removed", store.Unserved, state(gvk))
+	eventually(t, "state of a kind that was removed", templatestore.Unserved, state(gvk))
 
 	again := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: crd.Name}, Spec: crd.Spec}
 	eventually(t, "installed again", true, func() bool { return env.Hub.Create(t.Context(), again) == nil })
-	eventually(t, "state of a kind that came back", store.Synced, state(gvk))
+	eventually(t, "state of a kind that came back", templatestore.Synced, state(gvk))
 	gadget.SetResourceVersion("")
 	gadget.SetUID("")
 	eventually(t, "one more is made", true, func() bool { return env.Hub.Create(t.Context(), gadget) == nil })
@@ -311,7 +311,7 @@ func TestAKindThatNobodyWants(t *testing.T) {
 	var kept, seen atomic.Int32
 	for range 3 {
 		s.Want("me", configMap)
-		eventually(t, "state", store.Synced, func() store.State { return s.State(configMap) })
+		eventually(t, "state", templatestore.Synced, func() templatestore.State { return s.State(configMap) })
 		eventually(t, "watches", 1, func() int { return int(watches.Load()) })
 		check(t, s.List(t.Context(), configMap, ns, func(obj *unstructured.Unstructured) {
 			kept.Add(1)

@@ -1,4 +1,4 @@
-package store
+package loop
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 )
 
-// Inbox is where a Listener puts what its loop should look at. It is a source
-// of the loop's controller and keeps what comes in before the controller runs.
+// Inbox is where others put what a loop should look at. It is a source of the loop's
+// controller and keeps what comes in before the controller runs.
 // The zero value is ready.
 type Inbox[T comparable] struct {
 	mu      sync.Mutex

@@ -1,4 +1,4 @@
-// Package store keeps the resource templates of the kinds that are asked for.
+// Package templatestore keeps the resource templates of the kinds that are asked for.
 //
 // In go the kinds that policies select and bindings name; out come the
 // templates of those kinds, an event for each change of what is propagated of
@@ -9,4 +9,4 @@
 // What a read returns is one of three things: present, absent or unknown. Only
 // a watch that has listed everything says absent, and Gone asks the control plane
 // itself. The package writes nothing.
-package store
+package templatestore
