@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -210,7 +213,11 @@ func (l *life) remove(ctx context.Context) error {
 	}
 	l.tell("deleted, and gone from all members after", c.seconds, "s", l.goals.remove)
 	// How often the policy tells that it carries fewer goes by the time, not by what is deleted.
-	policy := float64(counts())
+	written, err := counts()
+	if err != nil {
+		return fmt.Errorf("delete: %w", err)
+	}
+	policy := float64(written)
 	l.tell("deleted, writes each", c.writes-policy/float64(l.n), "writes", 5)
 	l.tell("deleted, writes of the policy's counts", policy, "writes", 0)
 	l.tell("deleted, CPU time of the control plane", c.cpu, "s", 0)
@@ -221,28 +228,37 @@ func (l *life) remove(ctx context.Context) error {
 }
 
 // countWrites counts those of the policy's status, until the function that it
-// returns is called.
-func (l *life) countWrites(ctx context.Context) (func() int, error) {
-	policy := l.policy(1)
-	if err := l.Client.Get(ctx, client.ObjectKeyFromObject(policy), policy); err != nil {
-		return nil, fmt.Errorf("read the policy: %w", err)
+// returns is called. That errs where the watch did not hear of all.
+func (l *life) countWrites(ctx context.Context) (func() (int, error), error) {
+	policies := &policyv1alpha1.PropagationPolicyList{}
+	if err := l.Client.List(ctx, policies, client.InNamespace(l.Namespace)); err != nil {
+		return nil, fmt.Errorf("list the policies: %w", err)
 	}
-	watcher, err := l.Client.Watch(ctx, &policyv1alpha1.PropagationPolicyList{}, client.InNamespace(l.Namespace),
-		client.MatchingFields{"metadata.name": name}, &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: policy.ResourceVersion}})
+	// The policy's own version may be older than what a control plane knows that was killed.
+	from := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: policies.ResourceVersion}}
+	watcher, err := l.Client.Watch(ctx, policies, client.InNamespace(l.Namespace), client.MatchingFields{"metadata.name": name}, from)
 	if err != nil {
 		return nil, fmt.Errorf("watch the policy: %w", err)
 	}
 	total := make(chan int)
+	stop := sync.OnceFunc(watcher.Stop)
+	var failed error
 	go func() {
 		n := 0
-		for range watcher.ResultChan() {
+		for event := range watcher.ResultChan() {
+			if event.Type == watch.Error {
+				failed = fmt.Errorf("watch the policy: %w", apierrors.FromObject(event.Object))
+				break
+			}
 			n++
 		}
+		stop()
 		total <- n
 	}()
-	return func() int {
-		watcher.Stop()
-		return <-total
+	return func() (int, error) {
+		stop()
+		n := <-total
+		return n, failed
 	}, nil
 }
 
