@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -199,7 +200,7 @@ func (l *life) kill(ctx context.Context) error {
 }
 
 func (l *life) remove(ctx context.Context) error {
-	counts, err := l.countWrites(ctx)
+	aside, err := l.countAside(ctx)
 	if err != nil {
 		return err
 	}
@@ -212,14 +213,12 @@ func (l *life) remove(ctx context.Context) error {
 		return fmt.Errorf("delete: %w", err)
 	}
 	l.tell("deleted, and gone from all members after", c.seconds, "s", l.goals.remove)
-	// How often the policy tells that it carries fewer goes by the time, not by what is deleted.
-	written, err := counts()
+	others, err := aside()
 	if err != nil {
 		return fmt.Errorf("delete: %w", err)
 	}
-	policy := float64(written)
-	l.tell("deleted, writes each", c.writes-policy/float64(l.n), "writes", 5)
-	l.tell("deleted, writes of the policy's counts", policy, "writes", 0)
+	l.tell("deleted, writes each", c.writes-float64(others)/float64(l.n), "writes", 5)
+	l.tell("deleted, writes of the policy's counts, and of the run", float64(others), "writes", 0)
 	l.tell("deleted, CPU time of the control plane", c.cpu, "s", 0)
 	if err := l.Client.Delete(ctx, l.policy(1)); err != nil {
 		return fmt.Errorf("delete the policy: %w", err)
@@ -227,39 +226,65 @@ func (l *life) remove(ctx context.Context) error {
 	return nil
 }
 
-// countWrites counts those of the policy's status, until the function that it
-// returns is called. That errs where the watch did not hear of all.
-func (l *life) countWrites(ctx context.Context) (func() (int, error), error) {
-	policies := &policyv1alpha1.PropagationPolicyList{}
-	if err := l.Client.List(ctx, policies, client.InNamespace(l.Namespace)); err != nil {
-		return nil, fmt.Errorf("list the policies: %w", err)
+// aside are what is written by the time, or once for each run of a control plane, and not for
+// each Deployment: how many the policy carries, and which run writes to members.
+func (l *life) aside() map[client.ObjectList][]client.ListOption {
+	return map[client.ObjectList][]client.ListOption{
+		&policyv1alpha1.PropagationPolicyList{}: {client.InNamespace(l.Namespace), client.MatchingFields{"metadata.name": name}},
+		&corev1.NamespaceList{}:                 {client.MatchingFields{"metadata.name": metav1.NamespaceSystem}},
 	}
-	// The policy's own version may be older than what a control plane knows that was killed.
-	from := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: policies.ResourceVersion}}
-	watcher, err := l.Client.Watch(ctx, policies, client.InNamespace(l.Namespace), client.MatchingFields{"metadata.name": name}, from)
-	if err != nil {
-		return nil, fmt.Errorf("watch the policy: %w", err)
-	}
-	total := make(chan int)
-	stop := sync.OnceFunc(watcher.Stop)
-	var failed error
-	go func() {
-		n := 0
-		for event := range watcher.ResultChan() {
-			if event.Type == watch.Error {
-				failed = fmt.Errorf("watch the policy: %w", apierrors.FromObject(event.Object))
-				break
-			}
-			n++
+}
+
+// countAside counts the writes of those, until the function that it returns is called. That
+// errs where a watch did not hear of all.
+func (l *life) countAside(ctx context.Context) (func() (int, error), error) {
+	var group errgroup.Group
+	var total atomic.Int64
+	var over atomic.Bool // from here on a watch may say that it was cut off
+	var watches []watch.Interface
+	end := func() (int, error) {
+		over.Store(true)
+		for _, watcher := range watches {
+			watcher.Stop()
 		}
-		stop()
-		total <- n
-	}()
-	return func() (int, error) {
-		stop()
-		n := <-total
-		return n, failed
-	}, nil
+		err := group.Wait()
+		return int(total.Load()), err
+	}
+	for list, opts := range l.aside() {
+		watcher, err := l.watch(ctx, list, opts)
+		if err != nil {
+			_, others := end()
+			return nil, errors.Join(err, others)
+		}
+		watches = append(watches, watcher)
+		group.Go(func() error {
+			for event := range watcher.ResultChan() {
+				if event.Type == watch.Error && over.Load() {
+					return nil
+				}
+				if event.Type == watch.Error {
+					return fmt.Errorf("watch %T: %w", list, apierrors.FromObject(event.Object))
+				}
+				total.Add(1)
+			}
+			return nil
+		})
+	}
+	return end, nil
+}
+
+// watch begins with what there is: the version of one object may be older than what a control
+// plane knows that was killed.
+func (l *life) watch(ctx context.Context, list client.ObjectList, opts []client.ListOption) (watch.Interface, error) {
+	if err := l.Client.List(ctx, list, opts...); err != nil {
+		return nil, fmt.Errorf("list %T: %w", list, err)
+	}
+	from := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}}
+	watcher, err := l.Client.Watch(ctx, list, append(slices.Clone(opts), from)...)
+	if err != nil {
+		return nil, fmt.Errorf("watch %T: %w", list, err)
+	}
+	return watcher, nil
 }
 
 // each does something with each Deployment, a few at a time.
