@@ -20,7 +20,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/bench/clusters"
 	"github.com/flotilla-io/flotilla/bench/tally"
-	"github.com/flotilla-io/flotilla/reconciler/scheduler"
+	"github.com/flotilla-io/flotilla/reconciler/decider"
 )
 
 // strategy is a way to place.
@@ -106,7 +106,7 @@ func decisions(ctx context.Context, b *bench, r *tally.Report) error {
 		for i := range fresh {
 			fresh[i] = newBinding(i, s.placement)
 		}
-		decider := scheduler.NewDecider(hub, scheduler.DeciderOptions{})
+		decider := decider.New(hub, decider.Options{})
 		decide := func(i int) error {
 			d, changed, err := decider.Decide(ctx, fresh[i%len(fresh)])
 			if err != nil || !changed || d.Err != nil || len(d.Clusters) == 0 {

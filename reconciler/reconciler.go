@@ -30,6 +30,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/cluster"
 	"github.com/flotilla-io/flotilla/reconciler/commitstatus"
 	"github.com/flotilla-io/flotilla/reconciler/commitstatus/poster"
+	"github.com/flotilla-io/flotilla/reconciler/decider"
 	"github.com/flotilla-io/flotilla/reconciler/dependency"
 	"github.com/flotilla-io/flotilla/reconciler/execution"
 	"github.com/flotilla-io/flotilla/reconciler/namespace"
@@ -99,7 +100,7 @@ type fleet struct {
 	mgr         ctrl.Manager
 	opts        Options
 	templates   *templatestore.Store
-	decider     *scheduler.Decider
+	decider     *decider.Decider
 	knowledge   *interpreters.Interpreters
 	interpreter *interpreter.Interpreter // what knowledge keeps up to date
 	registry    *members.Registry
@@ -172,7 +173,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 	}
 	decisions.Mapper = mgr.GetRESTMapper()
 	f := &fleet{
-		decider:   scheduler.NewDecider(mgr.GetClient(), decisions),
+		decider:   decider.New(mgr.GetClient(), decisions),
 		mgr:       mgr,
 		opts:      opts,
 		chosen:    chosen,

@@ -1,12 +1,12 @@
 package reconciler
 
 import (
+	"github.com/flotilla-io/flotilla/reconciler/decider"
 	"slices"
 
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/placement/framework"
 	"github.com/flotilla-io/flotilla/policies/placement/plugins"
-	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 )
 
 // Scheduling says how bindings are placed. The zero value is the default.
@@ -59,12 +59,12 @@ func (s *Scheduling) PluginNames() []string {
 }
 
 // decisions returns the options of the decider.
-func (s *Scheduling) decisions() (scheduler.DeciderOptions, error) {
+func (s *Scheduling) decisions() (decider.Options, error) {
 	active, err := s.plugins()
 	if err != nil {
-		return scheduler.DeciderOptions{}, err
+		return decider.Options{}, err
 	}
-	return scheduler.DeciderOptions{
+	return decider.Options{
 		Placement: placement.Options{
 			SchedulerName: s.Name, Plugins: active, KeepEmpty: s.KeepEmpty, NoModels: s.Off.Models, NoComponents: s.Off.Components,
 		},

@@ -17,7 +17,6 @@ import (
 	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 )
 
 // named is how many clusters a message names; it counts the others.
@@ -124,7 +123,7 @@ func (r *Reconciler) tellFailures(s *state, err error) {
 		case s.binding == nil, s.complete && !some:
 			r.failures.Forget(about)
 		case err != nil && r.failures.Record(about, err.Error()):
-			r.events.Event(scheduler.TemplateRef(s.binding), corev1.EventTypeWarning, reason, err.Error())
+			r.events.Event(bindings.TemplateRef(s.binding), corev1.EventTypeWarning, reason, err.Error())
 			r.events.Event(s.binding, corev1.EventTypeWarning, reason, err.Error())
 		}
 	}

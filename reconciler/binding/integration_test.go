@@ -39,6 +39,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/interpreters"
 	"github.com/flotilla-io/flotilla/reconciler/binding"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/decider"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 	"github.com/flotilla-io/flotilla/reconciler/template"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
@@ -160,7 +161,7 @@ func (f *fleet) start() {
 	})
 	f.check(err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(f.Context()))
-	decider := scheduler.NewDecider(mgr.GetClient(), scheduler.DeciderOptions{})
+	decider := decider.New(mgr.GetClient(), decider.Options{})
 	knowledge := interpreters.New(interpreters.Options{})
 	know := knowledge.Interpreter()
 	f.check(bindings.Register(ctx, mgr))

@@ -19,7 +19,6 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 )
 
 // latest has the pass go on with the binding as this loop wrote it last, where the
@@ -81,7 +80,7 @@ func (p writer) settle(ctx context.Context, s *state) (loop.Next, error) {
 	s.binding = desired
 	log.FromContext(ctx).Info("left clusters for others", "clusters", ended)
 	message := "Left " + inWords(ended) + " for " + placement.Text(spec.Clusters)
-	p.events.Event(scheduler.TemplateRef(desired), corev1.EventTypeNormal, workv1alpha2.EventReasonEvictWorkloadFromClusterSucceed, message)
+	p.events.Event(bindings.TemplateRef(desired), corev1.EventTypeNormal, workv1alpha2.EventReasonEvictWorkloadFromClusterSucceed, message)
 	return again, nil
 }
 

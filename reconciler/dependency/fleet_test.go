@@ -38,6 +38,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/binding"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/decider"
 	"github.com/flotilla-io/flotilla/reconciler/dependency"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 	"github.com/flotilla-io/flotilla/reconciler/template"
@@ -99,7 +100,7 @@ func (f *fleet) start() {
 	})
 	f.check(err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(f.ctx))
-	decider := scheduler.NewDecider(mgr.GetClient(), scheduler.DeciderOptions{})
+	decider := decider.New(mgr.GetClient(), decider.Options{})
 	know := interpreter.New(f.rules, native.Table())
 	f.check(bindings.Register(ctx, mgr))
 	f.check(decider.Register(ctx, mgr))

@@ -9,7 +9,7 @@ import (
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/reconciler/scheduler"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
@@ -27,7 +27,7 @@ func (r *Reconciler) tellUser(s *use, err error) {
 		return
 	}
 	if r.failures.Record(s.key, known.Error()) {
-		r.events.Event(scheduler.TemplateRef(s.binding), corev1.EventTypeWarning, known.Reason, known.Error())
+		r.events.Event(bindings.TemplateRef(s.binding), corev1.EventTypeWarning, known.Reason, known.Error())
 		r.events.Event(s.binding, corev1.EventTypeWarning, known.Reason, known.Error())
 	}
 }

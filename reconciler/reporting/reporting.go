@@ -20,7 +20,6 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/reporting"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 )
 
 // Reporter tells of what changes. Use New.
@@ -176,7 +175,7 @@ func (r *Reporter) tell(itself runtime.Object, owner workv1alpha2.Binding, n rep
 	if owner == nil {
 		return
 	}
-	r.events.Event(scheduler.TemplateRef(owner), n.Type, n.Reason, n.Message)
+	r.events.Event(bindings.TemplateRef(owner), n.Type, n.Reason, n.Message)
 	if n.About == reporting.Both {
 		r.events.Event(owner, n.Type, n.Reason, n.Message)
 	}

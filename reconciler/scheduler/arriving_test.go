@@ -19,6 +19,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
+	"github.com/flotilla-io/flotilla/reconciler/decider"
 )
 
 // TestObjectsGoWhereTheirDefinitionGoes: an object whose kind no cluster serves
@@ -34,7 +35,7 @@ func TestObjectsGoWhereTheirDefinitionGoes(t *testing.T) {
 	})
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	hub := hubOf(cluster("m1"), cluster("m2"), cluster("m3"), b).Build()
-	r := New(hub, NewDecider(hub, DeciderOptions{Clock: clock, Mapper: mapper}), &recorder{}, Options{Clock: clock})
+	r := New(hub, decider.New(hub, decider.Options{Clock: clock, Mapper: mapper}), &recorder{}, Options{Clock: clock})
 	key := client.ObjectKeyFromObject(b)
 	look := func() []string {
 		t.Helper()

@@ -3,10 +3,8 @@
 // their labels, taints, regions or APIs; somebody else edits a binding or makes
 // one without a placement.
 //
-// In go bindings and clusters; out come decisions, which Decider makes for every
-// loop that places (it knows what was reserved for whom, and where the peers of a
-// binding are), and spec.clusters of bindings, with the applied placement and the
-// record of the decision in the same patch. What could not be placed waits: for
+// In go bindings and clusters; out come spec.clusters of bindings, as a decider decides, with
+// the applied placement and the record of the decision in the same patch. What could not be placed waits: for
 // room, peers, a quota's edit, a cluster, or for a while. Bindings that name
 // another scheduler are left alone, and so are those whose scheduling is
 // suspended or that no policy carries, except that they let go of clusters that

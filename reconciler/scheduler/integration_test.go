@@ -25,6 +25,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/decider"
 	"github.com/flotilla-io/flotilla/reconciler/rebalance"
 	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 )
@@ -49,7 +50,7 @@ func loops(t *testing.T, env *servertest.Env) (stop func()) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	decider := scheduler.NewDecider(mgr.GetClient(), scheduler.DeciderOptions{})
+	decider := decider.New(mgr.GetClient(), decider.Options{})
 	for _, register := range []func() error{
 		func() error { return bindings.Register(ctx, mgr) },
 		func() error { return decider.Register(ctx, mgr) },

@@ -18,6 +18,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/reconciler/decider"
 )
 
 // TestWhyNoClusterFitsStaysTrue: a binding is looked at again when a cluster
@@ -35,7 +36,7 @@ func TestWhyNoClusterFitsStaysTrue(t *testing.T) {
 			})
 			clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 			hub := hubOf(m1, b).Build()
-			r := New(hub, NewDecider(hub, DeciderOptions{Clock: clock}), &recorder{}, Options{Clock: clock})
+			r := New(hub, decider.New(hub, decider.Options{Clock: clock}), &recorder{}, Options{Clock: clock})
 			look := func() string {
 				t.Helper()
 				if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}); err != nil {

@@ -2,12 +2,9 @@ package scheduler
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -15,11 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/decider"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -50,7 +47,7 @@ const (
 // cluster-scoped ones. Use New.
 type Reconciler struct {
 	hub     client.Client
-	decider *Decider
+	decider *decider.Decider
 	events  loop.Recorder
 	opts    Options
 	written *writecache.Cache[workv1alpha2.Binding]
@@ -61,7 +58,7 @@ type Reconciler struct {
 }
 
 // New returns the loop. hub reads from a cache.
-func New(hub client.Client, decider *Decider, events loop.Recorder, opts Options) *Reconciler {
+func New(hub client.Client, decider *decider.Decider, events loop.Recorder, opts Options) *Reconciler {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
@@ -90,7 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.forget(req)
 		return ctrl.Result{}, nil
 	}
-	mark := r.decider.unschedulable.begin()
+	mark := r.decider.Unschedulable().Mark()
 	trial := r.trials.take(req)
 	decision, changed, err := r.decider.Decide(ctx, b)
 	switch {
@@ -120,22 +117,22 @@ func (r *Reconciler) next(req reconcile.Request, b workv1alpha2.Binding, record 
 	case workv1alpha2.BindingReasonNoClusterFit:
 		r.room.Forget(req)
 		r.faults.Forget(req)
-		if !r.decider.unschedulable.hold(b, record.Reason, mark) {
+		if !r.decider.Unschedulable().Add(b, record.Reason, mark) {
 			return ctrl.Result{RequeueAfter: firstRetry}
 		}
 		return ctrl.Result{}
 	case workv1alpha2.BindingReasonSchedulerError:
-		r.decider.unschedulable.hold(b, record.Reason, mark)
+		r.decider.Unschedulable().Add(b, record.Reason, mark)
 		return ctrl.Result{RequeueAfter: r.faults.When(req)}
 	default:
-		r.decider.unschedulable.hold(b, record.Reason, mark)
+		r.decider.Unschedulable().Add(b, record.Reason, mark)
 		return ctrl.Result{RequeueAfter: r.room.When(req)}
 	}
 }
 
 // forget ends all waiting of a binding.
 func (r *Reconciler) forget(req reconcile.Request) {
-	r.decider.unschedulable.forget(req.NamespacedName)
+	r.decider.Unschedulable().Forget(req.NamespacedName)
 	r.room.Forget(req)
 	r.faults.Forget(req)
 }
@@ -148,7 +145,7 @@ func (r *Reconciler) place(ctx context.Context, b workv1alpha2.Binding, decision
 	if err != nil {
 		r.decider.Withdraw(b)
 	}
-	if reason, message, refused := RefusalOf(err); refused {
+	if reason, message, refused := bindings.RefusalOf(err); refused {
 		var news bool
 		if decision, news = placement.Refused(b, reason, message, r.opts.Clock.Now()); !news {
 			return b, decision, nil
@@ -162,8 +159,8 @@ func (r *Reconciler) place(ctx context.Context, b workv1alpha2.Binding, decision
 		return b, decision, fmt.Errorf("write the placement of %s: %w", client.ObjectKeyFromObject(b), err)
 	}
 	log.FromContext(ctx).Info("placed", "clusters", placement.Text(decision.Clusters), "reason", decision.Record.Reason, "why", decision.Why)
-	if e, some := EventOf(b, decision); some {
-		r.events.Event(TemplateRef(b), e.Type, e.Reason, e.Message)
+	if e, some := decider.EventOf(b, decision); some {
+		r.events.Event(bindings.TemplateRef(b), e.Type, e.Reason, e.Message)
 	}
 	return written, decision, nil
 }
@@ -178,11 +175,10 @@ func (r *Reconciler) put(ctx context.Context, b workv1alpha2.Binding, decision p
 // leave takes b, about which there is nothing to decide, off clusters that are
 // leaving: nobody else does.
 func (r *Reconciler) leave(ctx context.Context, b workv1alpha2.Binding) error {
-	clusters, err := r.decider.snapshots.Current(ctx)
+	targets, some, err := r.decider.Remaining(ctx, b)
 	if err != nil {
 		return err
 	}
-	targets, some := placement.Remaining(b, *clusters, r.decider.opts.Placement.SchedulerName)
 	if !some {
 		return nil
 	}
@@ -208,59 +204,4 @@ func (r *Reconciler) write(ctx context.Context, b, desired workv1alpha2.Binding)
 	}
 	r.written.Wrote(desired)
 	return nil
-}
-
-// RefusalOf returns the reason and the message for users where err is the
-// server's considered no to a placement: a quota, or a rule of admission.
-func RefusalOf(err error) (reason, message string, refused bool) {
-	var status apierrors.APIStatus
-	switch {
-	case err == nil || bindings.IsStale(err) || !errors.As(err, &status):
-		return "", "", false
-	case apierrors.ReasonForError(err) == workv1alpha2.BindingReasonQuotaExceeded:
-		return workv1alpha2.BindingReasonQuotaExceeded, status.Status().Message, true
-	case bindings.IsRefused(err):
-		return workv1alpha2.BindingReasonSchedulerError, status.Status().Message, true
-	default:
-		return "", "", false
-	}
-}
-
-// Event is what is told about a template.
-type Event struct {
-	// Type is Normal or Warning.
-	Type string
-	// Reason is CamelCase and stable.
-	Reason string
-	// Message for users.
-	Message string
-}
-
-// EventOf returns the Event that decision is worth, given what b said before.
-// Only a first placement, a new failure and its end are told.
-func EventOf(before workv1alpha2.Binding, decision placement.Decision) (Event, bool) {
-	was, decided := placement.RecordOf(before)
-	if !decision.Record.Succeeded() {
-		news := !decided || was.Reason != decision.Record.Reason
-		return Event{corev1.EventTypeWarning, workv1alpha2.EventReasonScheduleBindingFailed, decision.Record.Message}, news
-	}
-	if !decided {
-		// Placed by a scheduler that keeps no record.
-		decided = before.GetAnnotations()[policyv1alpha1.PolicyPlacementAnnotation] != ""
-		was.Reason = workv1alpha2.BindingReasonSuccess
-	}
-	message := decision.Record.Message + " Result: " + placement.Text(decision.Clusters)
-	return Event{corev1.EventTypeNormal, workv1alpha2.EventReasonScheduleBindingSucceed, message}, !decided || !was.Succeeded()
-}
-
-// TemplateRef refers to the template of b, so that Events show up there.
-func TemplateRef(b workv1alpha2.Binding) *corev1.ObjectReference {
-	ref := b.BindingSpec().Resource
-	return &corev1.ObjectReference{
-		APIVersion: ref.APIVersion,
-		Kind:       ref.Kind,
-		Namespace:  ref.Namespace,
-		Name:       ref.Name,
-		UID:        ref.UID,
-	}
 }

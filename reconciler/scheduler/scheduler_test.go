@@ -27,39 +27,8 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/decider"
 )
-
-func cluster(name string, change ...func(*clusterv1alpha1.Cluster)) *clusterv1alpha1.Cluster {
-	c := &clusterv1alpha1.Cluster{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"tier": "prod"}},
-		Spec:       clusterv1alpha1.ClusterSpec{SyncMode: clusterv1alpha1.Push},
-		Status: clusterv1alpha1.ClusterStatus{APIEnablements: []clusterv1alpha1.APIEnablement{
-			{GroupVersion: "apps/v1", Resources: []clusterv1alpha1.APIResource{{Name: "deployments", Kind: "Deployment"}}},
-		}},
-	}
-	for _, f := range change {
-		f(c)
-	}
-	return c
-}
-
-func bound(change ...func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
-	b := &workv1alpha2.ResourceBinding{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: "web-deployment", UID: "b-1", Generation: 1,
-			Labels: map[string]string{policyv1alpha1.PropagationPolicyPermanentIDLabel: "p-1"},
-		},
-		Spec: workv1alpha2.ResourceBindingSpec{
-			Resource:  workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web", UID: "t-1"},
-			Replicas:  2,
-			Placement: &policyv1alpha1.Placement{},
-		},
-	}
-	for _, f := range change {
-		f(b)
-	}
-	return b
-}
 
 var onBoth = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 2}, {Name: "m2", Replicas: 2}}
 
@@ -188,7 +157,7 @@ func TestReconcile(t *testing.T) {
 			}).Build()
 			var events recorder
 			clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-			r := New(hub, NewDecider(hub, DeciderOptions{Clock: clock}), &events, Options{Clock: clock})
+			r := New(hub, decider.New(hub, decider.Options{Clock: clock}), &events, Options{Clock: clock})
 			req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(tc.binding)}
 			result, err := r.Reconcile(t.Context(), req)
 			if (err != nil) != tc.err {
@@ -218,37 +187,6 @@ func TestReconcile(t *testing.T) {
 				t.Error("the second time wrote again")
 			}
 		})
-	}
-}
-
-func TestSnapshots(t *testing.T) {
-	lists := 0
-	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(cluster("m1")).WithInterceptorFuncs(interceptor.Funcs{
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			lists++
-			return c.List(ctx, list, opts...)
-		},
-	}).Build()
-	s := NewSnapshots(hub)
-	look := func() []string {
-		t.Helper()
-		snap, err := s.Current(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return snap.Names()
-	}
-	got := [][]string{look(), look()}
-	if err := hub.Create(t.Context(), cluster("m2")); err != nil {
-		t.Fatal(err)
-	}
-	s.Invalidate()
-	got = append(got, look(), look())
-	if diff := cmp.Diff([][]string{{"m1"}, {"m1"}, {"m1", "m2"}, {"m1", "m2"}}, got); diff != "" {
-		t.Errorf("clusters (-want +got):\n%s", diff)
-	}
-	if lists != 2 {
-		t.Errorf("clusters were listed %d times, want once per change", lists)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/reconciler/decider"
 )
 
 // TestTrialsAreDated: a binding that is placed is looked at again, as the cases say,
@@ -40,7 +41,7 @@ func TestTrialsAreDated(t *testing.T) {
 			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(b, m1, cluster("m2")).WithIndex(&workv1alpha2.ResourceBinding{}, "x", func(client.Object) []string { return nil }).Build()
 			clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 			var events recorder
-			r := New(hub, NewDecider(hub, DeciderOptions{Clock: clock}), &events, Options{Clock: clock, DateEachTrial: !tc.off})
+			r := New(hub, decider.New(hub, decider.Options{Clock: clock}), &events, Options{Clock: clock, DateEachTrial: !tc.off})
 			req := ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}
 			look := func() *workv1alpha2.ResourceBinding {
 				t.Helper()

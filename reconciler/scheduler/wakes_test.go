@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,6 +20,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
+	"github.com/flotilla-io/flotilla/reconciler/decider"
 )
 
 // TestWhatWakesWhat: which bindings are looked at again after which change. The
@@ -57,7 +56,7 @@ func TestWhatWakesWhat(t *testing.T) {
 	moved.Generation++
 	cases := map[string]struct {
 		before, after func(*clusterv1alpha1.Cluster) // of m1
-		happens       func(d *Decider)
+		happens       func(d *decider.Decider)
 		want          []string
 	}{
 		"a heartbeat":           {after: func(c *clusterv1alpha1.Cluster) { c.Status.Conditions = []metav1.Condition{{Type: "Ready"}} }},
@@ -75,11 +74,11 @@ func TestWhatWakesWhat(t *testing.T) {
 		"a taint goes":                {before: tainted, want: all},
 		"an API":                      {after: func(c *clusterv1alpha1.Cluster) { c.Status.APIEnablements = nil }, want: all},
 		"it leaves":                   {after: leaves, want: all},
-		"a neighbour moves away":      {happens: func(d *Decider) { d.bindingChanged(neighbour, moved) }, want: []string{lonely}},
-		"a neighbour is gone":         {happens: func(d *Decider) { d.bindingGone(neighbour) }, want: []string{lonely}},
-		"a stranger moves":            {happens: func(d *Decider) { d.bindingChanged(divided("x", 1), divided("x", 1, at("m1", 1))) }},
-		"a reservation is given back": {happens: func(d *Decider) { d.Withdraw(divided("promised", 1)) }, want: []string{waits}},
-		"a neighbour says how it is":  {happens: func(d *Decider) { d.bindingChanged(neighbour, neighbour) }},
+		"a neighbour moves away":      {happens: func(d *decider.Decider) { d.BindingChanged(neighbour, moved) }, want: []string{lonely}},
+		"a neighbour is gone":         {happens: func(d *decider.Decider) { d.BindingGone(neighbour) }, want: []string{lonely}},
+		"a stranger moves":            {happens: func(d *decider.Decider) { d.BindingChanged(divided("x", 1), divided("x", 1, at("m1", 1))) }},
+		"a reservation is given back": {happens: func(d *decider.Decider) { d.Withdraw(divided("promised", 1)) }, want: []string{waits}},
+		"a neighbour says how it is":  {happens: func(d *decider.Decider) { d.BindingChanged(neighbour, neighbour) }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -107,13 +106,15 @@ func TestWhatWakesWhat(t *testing.T) {
 			}
 			clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 			hub := hubOf(objects...).Build()
-			r := New(hub, NewDecider(hub, DeciderOptions{Clock: clock}), &recorder{}, Options{Clock: clock})
+			r := New(hub, decider.New(hub, decider.Options{Clock: clock}), &recorder{}, Options{Clock: clock})
 			for _, b := range bindings[:7] {
 				if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			decide(t, r.decider, divided("promised", 1))
+			if _, _, err := r.decider.Decide(t.Context(), divided("promised", 1)); err != nil {
+				t.Fatal(err)
+			}
 			q := fairqueue.WithClock(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), clock)
 			if err := r.woken.Start(t.Context(), q); err != nil {
 				t.Fatal(err)
@@ -155,83 +156,6 @@ func TestWhatWakesWhat(t *testing.T) {
 	}
 }
 
-// TestWakingIsCoalesced: clusters that report all the time wake what waits at
-// once, and then once a second.
-func TestWakingIsCoalesced(t *testing.T) {
-	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	w := newUnschedulable()
-	w.hold(divided("waits", 5), workv1alpha2.BindingReasonUnschedulable, 0)
-	woken := make(chan int, 100)
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		w.run(ctx, clock, func(context.Context) {
-			woken <- len(w.due(func(workv1alpha2.Binding, string) bool { return true }))
-		})
-	}()
-	var got []int
-	for range 3 {
-		for range 50 {
-			w.roomFreed("m1", "m2")
-		}
-		got = append(got, <-woken)
-		if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-			return clock.HasWaiters(), nil
-		}); err != nil {
-			t.Fatal("nothing settles")
-		}
-		w.roomFreed("m1")
-		got = append(got, len(woken))
-		clock.Step(settle)
-		got = append(got, <-woken)
-		if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-			return clock.HasWaiters(), nil
-		}); err != nil {
-			t.Fatal("nothing settles")
-		}
-		clock.Step(settle)
-	}
-	stop()
-	<-done
-	if diff := cmp.Diff([]int{1, 0, 1, 1, 0, 1, 1, 0, 1}, got); diff != "" {
-		t.Errorf("woken (-want +got):\n%s", diff)
-	}
-}
-
-// TestWatchesAreNotHeldUp: while it is found out whom what has come is for, more
-// may come.
-func TestWatchesAreNotHeldUp(t *testing.T) {
-	w := newUnschedulable()
-	w.hold(divided("waits", 5), workv1alpha2.BindingReasonUnschedulable, 0)
-	w.roomFreed("m1")
-	free := false
-	w.due(func(workv1alpha2.Binding, string) bool {
-		if free = w.mu.TryLock(); free {
-			w.mu.Unlock()
-		}
-		return true
-	})
-	if !free {
-		t.Error("nobody can tell of changes meanwhile")
-	}
-}
-
-// TestAStandByKeepsNothing: a replica that does not lead hears of everything and
-// wakes nobody.
-func TestAStandByKeepsNothing(t *testing.T) {
-	d := NewDecider(hubOf().Build(), DeciderOptions{})
-	one, other := divided("one", 1, apart("app=x")), divided("one", 1, apart("app=x"))
-	other.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 1}}
-	d.bindingChanged(one, other)
-	d.bindingGone(other)
-	d.clusterChanged(cluster("m1", room(1)), cluster("m1", room(2)))
-	got := []int{len(d.unschedulable.stirs), len(d.unschedulable.grown), len(d.reservations.byBinding), len(d.reservations.groups)}
-	if diff := cmp.Diff([]int{0, 0, 0, 0}, got); diff != "" {
-		t.Errorf("groups and clusters that have changed, reservations, groups (-want +got):\n%s", diff)
-	}
-}
-
 // TestBackoff: what is not woken is tried again by itself, ever more seldom.
 func TestBackoff(t *testing.T) {
 	cases := map[string]struct {
@@ -250,7 +174,7 @@ func TestBackoff(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			hub := hubOf(cluster("m1", room(1)), tc.binding).Build()
-			r := New(hub, NewDecider(hub, DeciderOptions{}), &recorder{}, Options{})
+			r := New(hub, decider.New(hub, decider.Options{}), &recorder{}, Options{})
 			var got []time.Duration
 			for range tc.want {
 				result, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(tc.binding)})
@@ -290,12 +214,12 @@ func TestPriority(t *testing.T) {
 			if err := r.woken.Start(t.Context(), q); err != nil {
 				t.Fatal(err)
 			}
-			r.decider.unschedulable.hold(important, workv1alpha2.BindingReasonUnschedulable, 0)
-			r.decider.unschedulable.roomFreed("m1")
+			r.decider.Unschedulable().Add(important, workv1alpha2.BindingReasonUnschedulable, 0)
+			r.decider.ClusterChanged(cluster("m1", room(0)), cluster("m1", room(1)))
 			r.wake(t.Context())
 		}, want: 1000},
 		"a quota was edited": {happen: func(r *Reconciler, q queue) {
-			r.decider.unschedulable.hold(important, workv1alpha2.BindingReasonQuotaExceeded, 0)
+			r.decider.Unschedulable().Add(important, workv1alpha2.BindingReasonQuotaExceeded, 0)
 			quota := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: important.Namespace}}
 			r.quotaEvents().Delete(t.Context(), event.TypedDeleteEvent[*policyv1alpha1.FederatedResourceQuota]{Object: quota}, q)
 		}, want: 1000},
@@ -306,7 +230,7 @@ func TestPriority(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			hub := hubOf(important.DeepCopy(), cluster("m1", room(1))).Build()
-			r := New(hub, NewDecider(hub, DeciderOptions{}), &recorder{}, tc.opts)
+			r := New(hub, decider.New(hub, decider.Options{}), &recorder{}, tc.opts)
 			q := fairqueue.New("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()).(*fairqueue.Queue[reconcile.Request])
 			tc.happen(r, q)
 			if _, priority, _ := q.GetWithPriority(); priority != tc.want {
@@ -319,13 +243,13 @@ func TestPriority(t *testing.T) {
 // TestQuotaWakes: an edit of a quota brings back what it kept waiting.
 func TestQuotaWakes(t *testing.T) {
 	hub := hubOf().Build()
-	r := New(hub, NewDecider(hub, DeciderOptions{}), &recorder{}, Options{})
+	r := New(hub, decider.New(hub, decider.Options{}), &recorder{}, Options{})
 	elsewhere := divided("elsewhere", 1)
 	elsewhere.Namespace = "else"
-	w := r.decider.unschedulable
-	w.hold(divided("web", 1), workv1alpha2.BindingReasonQuotaExceeded, 0)
-	w.hold(elsewhere, workv1alpha2.BindingReasonQuotaExceeded, 0)
-	w.hold(divided("room", 1), workv1alpha2.BindingReasonUnschedulable, 0)
+	w := r.decider.Unschedulable()
+	w.Add(divided("web", 1), workv1alpha2.BindingReasonQuotaExceeded, 0)
+	w.Add(elsewhere, workv1alpha2.BindingReasonQuotaExceeded, 0)
+	w.Add(divided("room", 1), workv1alpha2.BindingReasonUnschedulable, 0)
 	q := fairqueue.WithClock(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request](), clocktesting.NewFakeClock(time.Unix(0, 0)))
 	quota := &policyv1alpha1.FederatedResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "team"}}
 	r.quotaEvents().Update(t.Context(), event.TypedUpdateEvent[*policyv1alpha1.FederatedResourceQuota]{ObjectOld: quota, ObjectNew: quota}, q)

@@ -58,20 +58,19 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		return fmt.Errorf("watch what waiting bindings wait for: %w", err)
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		r.decider.unschedulable.run(ctx, r.opts.Clock, r.wake)
+		r.decider.Unschedulable().Run(ctx, r.opts.Clock, r.wake)
 		return nil
 	}))
 }
 
 // wake looks again at the bindings that wait for what has come.
 func (r *Reconciler) wake(ctx context.Context) {
-	base, err := r.decider.snapshots.Current(ctx)
+	clusters, err := r.decider.Available(ctx)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "find the bindings that a cluster has room for")
 		return
 	}
-	clusters, _ := r.decider.reservations.look(base, true)
-	for _, b := range r.decider.unschedulable.due(func(b workv1alpha2.Binding, name string) bool {
+	for _, b := range r.decider.Unschedulable().Due(func(b workv1alpha2.Binding, name string) bool {
 		c, ok := clusters.Cluster(name)
 		return ok && affects(b.BindingSpec(), c) && clusters.HasRoom(name, b.BindingSpec())
 	}) {
@@ -83,7 +82,7 @@ func (r *Reconciler) wake(ctx context.Context) {
 // What other bindings give back, they find out by trying again.
 func (r *Reconciler) quotaEvents() handler.TypedEventHandler[*policyv1alpha1.FederatedResourceQuota, reconcile.Request] {
 	look := func(quota *policyv1alpha1.FederatedResourceQuota, q queue) {
-		for _, b := range r.decider.unschedulable.overQuota(quota.Namespace) {
+		for _, b := range r.decider.Unschedulable().OverQuota(quota.Namespace) {
 			r.add(q, b, 0)
 		}
 	}
@@ -138,7 +137,7 @@ func (r *Reconciler) defined(q queue, b workv1alpha2.Binding) {
 	if !ok {
 		return
 	}
-	for _, held := range r.decider.unschedulable.ofGroup(group) {
+	for _, held := range r.decider.Unschedulable().OfGroup(group) {
 		r.add(q, held, 0)
 	}
 }
@@ -168,19 +167,19 @@ func (r *Reconciler) priorityOf(b workv1alpha2.Binding) int {
 func (r *Reconciler) clusterEvents() handler.TypedEventHandler[*clusterv1alpha1.Cluster, reconcile.Request] {
 	return handler.TypedFuncs[*clusterv1alpha1.Cluster, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*clusterv1alpha1.Cluster], q queue) {
-			r.decider.snapshots.Invalidate()
+			r.decider.ClusterChanged(nil, nil)
 			if !e.IsInInitialList { // at the start every binding is looked at anyway
 				r.enqueueAffected(ctx, q, e.Object)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*clusterv1alpha1.Cluster], q queue) {
-			r.decider.clusterChanged(e.ObjectOld, e.ObjectNew)
+			r.decider.ClusterChanged(e.ObjectOld, e.ObjectNew)
 			if matters(e.ObjectOld, e.ObjectNew) {
 				r.enqueueAffected(ctx, q, e.ObjectOld, e.ObjectNew)
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*clusterv1alpha1.Cluster], q queue) {
-			r.decider.snapshots.Invalidate()
+			r.decider.ClusterChanged(nil, nil)
 			r.enqueueAffected(ctx, q, e.Object)
 		},
 	}

@@ -12,7 +12,6 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/scheduler"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
@@ -24,7 +23,7 @@ const quotaPause = 30 * time.Second
 // s desires the binding without that placement from here on: it stays where it
 // was, says why, and the scheduler tries again.
 func (p writer) overQuota(s *state, err error) bool {
-	reason, message, refused := scheduler.RefusalOf(err)
+	reason, message, refused := bindings.RefusalOf(err)
 	if !refused || reason != workv1alpha2.BindingReasonQuotaExceeded || s.decision == nil {
 		return false
 	}

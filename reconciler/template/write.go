@@ -20,7 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
-	"github.com/flotilla-io/flotilla/reconciler/scheduler"
+	"github.com/flotilla-io/flotilla/reconciler/decider"
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -79,7 +79,7 @@ func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
 		s.news = append(s.news, n)
 	}
 	if bound && s.decision != nil {
-		if e, some := scheduler.EventOf(s.before(), *s.decision); some {
+		if e, some := decider.EventOf(s.before(), *s.decision); some {
 			s.news = append(s.news, news{e.Type, e.Reason, e.Message})
 		}
 	}

@@ -1,4 +1,4 @@
-package scheduler
+package decider
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
-// DeciderOptions tune decisions. The zero value is the default.
-type DeciderOptions struct {
+// Options tune decisions. The zero value is the default.
+type Options struct {
 	// Placement is passed on to every decision.
 	Placement placement.Options
 	// NoReservations leaves out of account what was reserved for other bindings and
@@ -32,26 +32,26 @@ type DeciderOptions struct {
 // Decider decides where bindings run, for all loops that place them. Many
 // decisions are made at the same time, each on what is known at its beginning,
 // and committed one after the other: one that was overtaken in what it relied on
-// is made again. It is safe for use by several goroutines. Use NewDecider.
+// is made again. It is safe for use by several goroutines. Use New.
 type Decider struct {
 	hub           client.Reader
-	snapshots     *Snapshots
-	opts          DeciderOptions
+	snapshots     *snapshots
+	opts          Options
 	reservations  *reservations
-	unschedulable *unschedulable
+	unschedulable *Unschedulable
 	// turn is held for reading by those who commit, and for writing by those who
 	// were overtaken too often and want nobody to.
 	turn sync.RWMutex
 }
 
-// NewDecider returns a decider for the clusters and bindings that hub, a cache,
+// New returns a decider for the clusters and bindings that hub, a cache,
 // knows.
-func NewDecider(hub client.Reader, opts DeciderOptions) *Decider {
+func New(hub client.Reader, opts Options) *Decider {
 	if opts.Clock == nil {
 		opts.Clock = clock.RealClock{}
 	}
-	d := &Decider{hub: hub, snapshots: NewSnapshots(hub), opts: opts, unschedulable: newUnschedulable()}
-	d.reservations = newReservations(opts.Clock, d.unschedulable.roomFreed)
+	d := &Decider{hub: hub, snapshots: newSnapshots(hub), opts: opts, unschedulable: newUnschedulable()}
+	d.reservations = newReservations(opts.Clock, d.unschedulable.clusterEvent)
 	d.reservations.disabled = opts.NoReservations
 	return d
 }
@@ -83,6 +83,34 @@ func (d *Decider) Preview(ctx context.Context, b workv1alpha2.Binding) (placemen
 	decision, changed, _, err := d.evaluate(ctx, b)
 	return decision, changed, err
 }
+
+// Clusters are those that there are now. They must not be changed.
+func (d *Decider) Clusters(ctx context.Context) (*placement.Snapshot, error) {
+	return d.snapshots.Current(ctx)
+}
+
+// Available are those, without what was reserved of them.
+func (d *Decider) Available(ctx context.Context) (placement.Snapshot, error) {
+	base, err := d.snapshots.Current(ctx)
+	if err != nil {
+		return placement.Snapshot{}, err
+	}
+	clusters, _ := d.reservations.look(base, true)
+	return clusters, nil
+}
+
+// Remaining is placement.Remaining on the clusters that there are now.
+func (d *Decider) Remaining(ctx context.Context, b workv1alpha2.Binding) ([]workv1alpha2.TargetCluster, bool, error) {
+	clusters, err := d.snapshots.Current(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	targets, some := placement.Remaining(b, *clusters, d.opts.Placement.SchedulerName)
+	return targets, some, nil
+}
+
+// Unschedulable is the queue of those that could not be placed.
+func (d *Decider) Unschedulable() *Unschedulable { return d.unschedulable }
 
 // Withdraw gives back what the last decision reserved for b: it was not written.
 func (d *Decider) Withdraw(b workv1alpha2.Binding) { d.reservations.withdraw(b) }

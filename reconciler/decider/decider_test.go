@@ -1,8 +1,6 @@
-package scheduler
+package decider
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -13,55 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
-	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/placement"
+	"github.com/flotilla-io/flotilla/reconciler/decider/decidertest"
 )
-
-// room gives a cluster so many cores, and pods enough.
-func room(cores int64) func(*clusterv1alpha1.Cluster) {
-	return func(c *clusterv1alpha1.Cluster) {
-		c.Status.ResourceSummary = &clusterv1alpha1.ResourceSummary{Allocatable: corev1.ResourceList{
-			corev1.ResourceCPU:  *resource.NewQuantity(cores, resource.DecimalSI),
-			corev1.ResourcePods: *resource.NewQuantity(10_000, resource.DecimalSI),
-		}}
-	}
-}
-
-// divided asks for replicas of one core each, where there is room.
-func divided(name string, replicas int32, change ...func(*workv1alpha2.ResourceBinding)) *workv1alpha2.ResourceBinding {
-	return bound(append([]func(*workv1alpha2.ResourceBinding){func(b *workv1alpha2.ResourceBinding) {
-		b.Name, b.Spec.Resource.Name = name, name
-		b.Spec.Replicas = replicas
-		b.Spec.ReplicaRequirements = &workv1alpha2.ReplicaRequirements{ResourceRequest: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}
-		b.Spec.Placement.ReplicaScheduling = &policyv1alpha1.ReplicaSchedulingStrategy{
-			ReplicaSchedulingType:     policyv1alpha1.ReplicaSchedulingTypeDivided,
-			ReplicaDivisionPreference: policyv1alpha1.ReplicaDivisionPreferenceWeighted,
-			WeightPreference:          &policyv1alpha1.ClusterPreferences{DynamicWeight: policyv1alpha1.DynamicWeightByAvailableReplicas},
-		}
-	}}, change...)...)
-}
-
-// apart keeps a binding away from others of the group.
-func apart(group string) func(*workv1alpha2.ResourceBinding) {
-	return func(b *workv1alpha2.ResourceBinding) {
-		b.Spec.WorkloadAffinityGroups = &workv1alpha2.WorkloadAffinityGroups{AntiAffinityGroup: group}
-		b.Spec.Placement.SpreadConstraints = []policyv1alpha1.SpreadConstraint{{SpreadByField: policyv1alpha1.SpreadByFieldCluster, MinGroups: 1, MaxGroups: 1}}
-	}
-}
-
-func hubOf(objects ...client.Object) *fake.ClientBuilder {
-	return fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(objects...).
-		WithIndex(&workv1alpha2.ResourceBinding{}, byGroup, groupNames).
-		WithIndex(&workv1alpha2.ClusterResourceBinding{}, byGroup, groupNames)
-}
 
 func decide(t *testing.T, d *Decider, b workv1alpha2.Binding) placement.Decision {
 	t.Helper()
@@ -80,7 +36,7 @@ func TestNoClusterIsOvercommitted(t *testing.T) {
 	for name, n := range cores {
 		members = append(members, cluster(name, room(n)))
 	}
-	d := NewDecider(hubOf(members...).Build(), DeciderOptions{Clock: clocktesting.NewFakeClock(time.Unix(0, 0))})
+	d := New(hubOf(members...).Build(), Options{Clock: clocktesting.NewFakeClock(time.Unix(0, 0))})
 	const each, fit = 2, 150
 	todo := make(chan *workv1alpha2.ResourceBinding)
 	decisions := make(chan placement.Decision, 200)
@@ -124,7 +80,7 @@ func TestPeersStayApart(t *testing.T) {
 	for i := range 6 {
 		members = append(members, cluster(fmt.Sprint("m", i), room(1000)))
 	}
-	d := NewDecider(hubOf(members...).Build(), DeciderOptions{})
+	d := New(hubOf(members...).Build(), Options{})
 	var (
 		mu    sync.Mutex
 		on    = map[string]int{}
@@ -184,40 +140,40 @@ func TestReservations(t *testing.T) {
 		}, 4},
 		"it runs, and what followed was not written": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
 			starts := on(b, 2, 6)
-			d.bindingChanged(b, starts)
+			d.BindingChanged(b, starts)
 			more := starts.DeepCopy()
 			more.Spec.Replicas = 7
 			decide(t, d, more)
 			d.Withdraw(more)
-			d.bindingChanged(starts, on(b, 2, 6, reported("m1", workv1alpha2.ResourceHealthy, "{}")))
+			d.BindingChanged(starts, on(b, 2, 6, reported("m1", workv1alpha2.ResourceHealthy, "{}")))
 		}, 10},
 		"it is scaled down before it runs": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
 			placed := on(b, 2, 6)
-			d.bindingChanged(b, placed)
+			d.BindingChanged(b, placed)
 			placed = placed.DeepCopy()
 			placed.Spec.Replicas = 2
 			decide(t, d, placed)
 		}, 8},
 		"the cache shows it": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
-			d.bindingChanged(b, on(b, 2, 6))
+			d.BindingChanged(b, on(b, 2, 6))
 		}, 4},
-		"the cache shows what was before": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) { d.bindingChanged(b, b) }, 4},
+		"the cache shows what was before": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) { d.BindingChanged(b, b) }, 4},
 		"the cluster reports that it starts": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
-			d.bindingChanged(b, on(b, 2, 6, reported("m1", workv1alpha2.ResourceUnhealthy, "{}")))
+			d.BindingChanged(b, on(b, 2, 6, reported("m1", workv1alpha2.ResourceUnhealthy, "{}")))
 		}, 4},
 		"the cluster reports that it runs": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
-			d.bindingChanged(b, on(b, 2, 6, reported("m1", workv1alpha2.ResourceHealthy, "{}")))
+			d.BindingChanged(b, on(b, 2, 6, reported("m1", workv1alpha2.ResourceHealthy, "{}")))
 		}, 10},
 		"another cluster reports that it runs": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
-			d.bindingChanged(b, on(b, 2, 6, reported("m2", workv1alpha2.ResourceHealthy, "{}")))
+			d.BindingChanged(b, on(b, 2, 6, reported("m2", workv1alpha2.ResourceHealthy, "{}")))
 		}, 4},
 		"it was placed elsewhere": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
-			d.bindingChanged(b, on(b, 2, 0))
+			d.BindingChanged(b, on(b, 2, 0))
 		}, 10},
 		"somebody scaled it down": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) {
-			d.bindingChanged(b, on(b, 2, 1))
+			d.BindingChanged(b, on(b, 2, 1))
 		}, 9},
-		"it is gone": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) { d.bindingGone(b) }, 10},
+		"it is gone": {func(d *Decider, b *workv1alpha2.ResourceBinding, _ *clocktesting.FakeClock) { d.BindingGone(b) }, 10},
 		"a while passes": {func(d *Decider, _ *workv1alpha2.ResourceBinding, clock *clocktesting.FakeClock) {
 			clock.Step(timeout - time.Second)
 			d.reservations.expire()
@@ -230,15 +186,15 @@ func TestReservations(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-			d := NewDecider(hubOf(cluster("m1", room(10))).Build(), DeciderOptions{Clock: clock})
+			d := New(hubOf(cluster("m1", room(10))).Build(), Options{Clock: clock})
 			b := divided("web", 6)
 			decide(t, d, b)
-			d.unschedulable.hold(divided("waits", 9), workv1alpha2.BindingReasonUnschedulable, 0)
+			d.unschedulable.Add(divided("waits", 9), workv1alpha2.BindingReasonUnschedulable, 0)
 			tc.happens(d, b, clock)
-			if got := fits(t, d); got != tc.room {
+			if got := decidertest.Fits(t, d); got != tc.room {
 				t.Errorf("room for %d, want %d", got, tc.room)
 			}
-			freed := len(d.unschedulable.due(func(workv1alpha2.Binding, string) bool { return true }))
+			freed := len(d.unschedulable.Due(func(workv1alpha2.Binding, string) bool { return true }))
 			if (freed == 1) != (tc.room > 4) {
 				t.Errorf("%d that wait for room were woken", freed)
 			}
@@ -249,7 +205,7 @@ func TestReservations(t *testing.T) {
 // TestRequestsThatChange: what is reserved of a cluster follows what the replicas
 // ask for, even where their number stays, and ends in nothing.
 func TestRequestsThatChange(t *testing.T) {
-	d := NewDecider(hubOf(cluster("m1", room(10)), cluster("m2", room(1))).Build(), DeciderOptions{Clock: clocktesting.NewFakeClock(time.Unix(0, 0))})
+	d := New(hubOf(cluster("m1", room(10)), cluster("m2", room(1))).Build(), Options{Clock: clocktesting.NewFakeClock(time.Unix(0, 0))})
 	b := divided("web", 3)
 	place := func(targets ...workv1alpha2.TargetCluster) int64 {
 		decision := placement.Decision{Clusters: targets}
@@ -259,14 +215,14 @@ func TestRequestsThatChange(t *testing.T) {
 		before := b.DeepCopy()
 		b.Spec.Clusters = targets
 		b.Generation++
-		d.bindingChanged(before, b)
-		return fits(t, d)
+		d.BindingChanged(before, b)
+		return decidertest.Fits(t, d)
 	}
 	got := []int64{place(workv1alpha2.TargetCluster{Name: "m1", Replicas: 3})}
 	b.Spec.ReplicaRequirements.ResourceRequest[corev1.ResourceCPU] = resource.MustParse("2")
 	got = append(got, place(workv1alpha2.TargetCluster{Name: "m1", Replicas: 3}, workv1alpha2.TargetCluster{Name: "m2", Replicas: 1}))
-	d.bindingGone(b)
-	got = append(got, fits(t, d))
+	d.BindingGone(b)
+	got = append(got, decidertest.Fits(t, d))
 	if diff := cmp.Diff([]int64{8, 4, 11}, got); diff != "" {
 		t.Errorf("room for others: with three, with three of twice the size and one more, when it is gone (-want +got):\n%s", diff)
 	}
@@ -276,7 +232,7 @@ func TestRequestsThatChange(t *testing.T) {
 // there ever were, and takes no decision for good that may have been overtaken.
 func TestWhatIsForgotten(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	d := NewDecider(hubOf(cluster("m1", room(1000))).Build(), DeciderOptions{Clock: clock})
+	d := New(hubOf(cluster("m1", room(1000))).Build(), Options{Clock: clock})
 	slow, asOf := divided("slow", 1), d.reservations.seq
 	decision, _, err := d.Preview(t.Context(), slow)
 	if err != nil {
@@ -285,7 +241,7 @@ func TestWhatIsForgotten(t *testing.T) {
 	for i := range 20 {
 		b := divided(fmt.Sprint("web", i), 1, apart(fmt.Sprint("app=", i)))
 		decide(t, d, b)
-		d.bindingGone(b)
+		d.BindingGone(b)
 	}
 	d.reservations.look(d.reservations.base, true)
 	d.reservations.expire()
@@ -297,25 +253,9 @@ func TestWhatIsForgotten(t *testing.T) {
 	}
 }
 
-// fits returns how many replicas another binding may have.
-func fits(t *testing.T, d *Decider) int64 {
-	t.Helper()
-	most := int64(0)
-	for n := int32(1); n <= 20; n++ {
-		decision, _, err := d.Preview(t.Context(), divided("probe", n))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if decision.Record.Succeeded() {
-			most = int64(n)
-		}
-	}
-	return most
-}
-
 // TestScaling: only what is new is reserved, until the cluster reports news.
 func TestScaling(t *testing.T) {
-	d := NewDecider(hubOf(cluster("m1", room(10))).Build(), DeciderOptions{Clock: clocktesting.NewFakeClock(time.Unix(0, 0))})
+	d := New(hubOf(cluster("m1", room(10))).Build(), Options{Clock: clocktesting.NewFakeClock(time.Unix(0, 0))})
 	b := divided("web", 3, func(b *workv1alpha2.ResourceBinding) {
 		// It runs two, which the cluster counts among what is allocated.
 		b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "m1", Replicas: 2}}
@@ -326,40 +266,19 @@ func TestScaling(t *testing.T) {
 		after := b.DeepCopy()
 		after.Generation++
 		decision.Put(after)
-		d.bindingChanged(b, after)
+		d.BindingChanged(b, after)
 		b = after
 		b.Spec.Replicas = replicas
 	}
-	got := []int64{fits(t, d)}
+	got := []int64{decidertest.Fits(t, d)}
 	step(7) // to three
-	got = append(got, fits(t, d))
+	got = append(got, decidertest.Fits(t, d))
 	step(2) // to seven
-	got = append(got, fits(t, d))
+	got = append(got, decidertest.Fits(t, d))
 	step(2) // back to two
-	got = append(got, fits(t, d))
+	got = append(got, decidertest.Fits(t, d))
 	if diff := cmp.Diff([]int64{10, 9, 5, 10}, got); diff != "" {
 		t.Errorf("room for others (-want +got):\n%s", diff)
-	}
-}
-
-// TestAFailedWriteGivesItsReservationBack: through the loop.
-func TestAFailedWriteGivesItsReservationBack(t *testing.T) {
-	for name, refusal := range map[string]error{"the server is away": errors.New("no answer"), "it has changed meanwhile": stale()} {
-		t.Run(name, func(t *testing.T) {
-			b := divided("web", 6)
-			hub := hubOf(cluster("m1", room(10)), b).WithInterceptorFuncs(interceptor.Funcs{
-				Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
-					return refusal
-				},
-			}).Build()
-			d := NewDecider(hub, DeciderOptions{})
-			var events recorder
-			r := New(hub, d, &events, Options{})
-			_, _ = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)})
-			if got := fits(t, d); got != 10 {
-				t.Errorf("room for %d, want 10", got)
-			}
-		})
 	}
 }
 
@@ -373,7 +292,7 @@ func TestPeersInTheCache(t *testing.T) {
 	elsewhere := other.DeepCopy()
 	elsewhere.Namespace = "else"
 	hub := hubOf(cluster("m1", room(10)), cluster("m2", room(1)), other, elsewhere).Build()
-	d := NewDecider(hub, DeciderOptions{})
+	d := New(hub, Options{})
 	place := func() string {
 		decision, _, err := d.Preview(t.Context(), divided("web", 1, apart("app=web")))
 		if err != nil {

@@ -1,4 +1,4 @@
-package scheduler
+package decider
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
-// Snapshots holds the member clusters as decisions see them. A snapshot is made
+// snapshots holds the member clusters as decisions see them. A snapshot is made
 // when one is asked for after a change, shared by all who ask, and never
-// changed. Use NewSnapshots.
-type Snapshots struct {
+// changed. Use newSnapshots.
+type snapshots struct {
 	hub client.Reader
 
 	current atomic.Pointer[placement.Snapshot] // nil: out of date
@@ -24,12 +24,12 @@ type Snapshots struct {
 	edits   atomic.Uint64                      // counts changes
 }
 
-// NewSnapshots returns snapshots of the clusters that hub, a cache, knows.
-func NewSnapshots(hub client.Reader) *Snapshots { return &Snapshots{hub: hub} }
+// newSnapshots returns snapshots of the clusters that hub, a cache, knows.
+func newSnapshots(hub client.Reader) *snapshots { return &snapshots{hub: hub} }
 
 // Current returns the clusters as the cache has them now: the same snapshot as
 // long as nothing changes.
-func (s *Snapshots) Current(ctx context.Context) (*placement.Snapshot, error) {
+func (s *snapshots) Current(ctx context.Context) (*placement.Snapshot, error) {
 	if snap := s.current.Load(); snap != nil {
 		return snap, nil
 	}
@@ -56,7 +56,7 @@ func (s *Snapshots) Current(ctx context.Context) (*placement.Snapshot, error) {
 }
 
 // Invalidate tells that a cluster has changed.
-func (s *Snapshots) Invalidate() {
+func (s *snapshots) Invalidate() {
 	s.edits.Add(1)
 	s.current.Store(nil)
 }

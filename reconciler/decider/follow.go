@@ -1,4 +1,4 @@
-package scheduler
+package decider
 
 import (
 	"context"
@@ -40,18 +40,18 @@ func (f *follower) NeedLeaderElection() bool { return false }
 // Start follows until ctx ends.
 func (f *follower) Start(ctx context.Context) error {
 	clusters := toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { f.decider.snapshots.Invalidate() },
+		AddFunc: func(obj any) { f.decider.ClusterChanged(nil, obj.(*clusterv1alpha1.Cluster)) },
 		UpdateFunc: func(before, after any) {
-			f.decider.clusterChanged(before.(*clusterv1alpha1.Cluster), after.(*clusterv1alpha1.Cluster))
+			f.decider.ClusterChanged(before.(*clusterv1alpha1.Cluster), after.(*clusterv1alpha1.Cluster))
 		},
-		DeleteFunc: func(any) { f.decider.snapshots.Invalidate() },
+		DeleteFunc: func(any) { f.decider.ClusterChanged(nil, nil) },
 	}
 	bindings := toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) { f.decider.reservations.observed(obj.(workv1alpha2.Binding)) },
 		UpdateFunc: func(before, after any) {
-			f.decider.bindingChanged(before.(workv1alpha2.Binding), after.(workv1alpha2.Binding))
+			f.decider.BindingChanged(before.(workv1alpha2.Binding), after.(workv1alpha2.Binding))
 		},
-		DeleteFunc: func(obj any) { f.decider.bindingGone(obj) },
+		DeleteFunc: func(obj any) { f.decider.BindingGone(obj) },
 	}
 	var stops []func() error
 	for _, follow := range []struct {
@@ -92,27 +92,31 @@ func (d *Decider) tidy(ctx context.Context) {
 	}
 }
 
-func (d *Decider) clusterChanged(before, after *clusterv1alpha1.Cluster) {
+// ClusterChanged has decisions from here on see clusters as they are now. A cluster that
+// came has no before, one that left neither.
+func (d *Decider) ClusterChanged(before, after *clusterv1alpha1.Cluster) {
 	d.snapshots.Invalidate()
-	if roomier(before.Status.ResourceSummary, after.Status.ResourceSummary) {
-		d.unschedulable.roomFreed(after.Name)
+	if before != nil && after != nil && hasMore(before.Status.ResourceSummary, after.Status.ResourceSummary) {
+		d.unschedulable.clusterEvent(after.Name)
 	}
 }
 
-func (d *Decider) bindingChanged(before, after workv1alpha2.Binding) {
+// BindingChanged takes note of what a binding says, and of where it is placed.
+func (d *Decider) BindingChanged(before, after workv1alpha2.Binding) {
 	d.reservations.observed(after)
 	was, is := groupsOf(before), groupsOf(after)
 	if !slices.Equal(was, is) || !slices.Equal(namesOf(before.BindingSpec().Clusters), namesOf(after.BindingSpec().Clusters)) {
-		d.unschedulable.peerMoved(slices.Concat(was, is)...)
+		d.unschedulable.peerEvent(slices.Concat(was, is)...)
 	}
 }
 
-func (d *Decider) bindingGone(obj any) {
+// BindingGone gives back what was reserved for a binding: an object, or the tombstone of one.
+func (d *Decider) BindingGone(obj any) {
 	if last, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
 		obj = last.Obj
 	}
 	if b, ok := obj.(workv1alpha2.Binding); ok {
 		d.reservations.gone(client.ObjectKeyFromObject(b))
-		d.unschedulable.peerMoved(groupsOf(b)...)
+		d.unschedulable.peerEvent(groupsOf(b)...)
 	}
 }

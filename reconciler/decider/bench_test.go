@@ -1,4 +1,4 @@
-package scheduler
+package decider
 
 import (
 	"fmt"
@@ -39,7 +39,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 	for name, change := range cases {
 		b.Run(name, func(b *testing.B) {
-			d := NewDecider(hubOf(members...).Build(), DeciderOptions{})
+			d := New(hubOf(members...).Build(), Options{})
 			fresh := make([]*workv1alpha2.ResourceBinding, 1000)
 			for i := range fresh {
 				fresh[i] = divided(fmt.Sprint("web", i), 30, change)

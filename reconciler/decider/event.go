@@ -1,0 +1,36 @@
+package decider
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+// Event is what is reported about a template.
+type Event struct {
+	// Type is Normal or Warning.
+	Type string
+	// Reason is CamelCase and stable.
+	Reason string
+	// Message for users.
+	Message string
+}
+
+// EventOf returns the Event that decision is worth, given what b said before.
+// Only a first placement, a new failure and its end are reported.
+func EventOf(before workv1alpha2.Binding, decision placement.Decision) (Event, bool) {
+	was, decided := placement.RecordOf(before)
+	if !decision.Record.Succeeded() {
+		news := !decided || was.Reason != decision.Record.Reason
+		return Event{corev1.EventTypeWarning, workv1alpha2.EventReasonScheduleBindingFailed, decision.Record.Message}, news
+	}
+	if !decided {
+		// Placed by a scheduler that keeps no record.
+		decided = before.GetAnnotations()[policyv1alpha1.PolicyPlacementAnnotation] != ""
+		was.Reason = workv1alpha2.BindingReasonSuccess
+	}
+	message := decision.Record.Message + " Result: " + placement.Text(decision.Clusters)
+	return Event{corev1.EventTypeNormal, workv1alpha2.EventReasonScheduleBindingSucceed, message}, !decided || !was.Succeeded()
+}
