@@ -3,7 +3,6 @@ package commitstatus
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -21,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
@@ -37,7 +37,7 @@ type Options struct {
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 	// Every is how often a status that stays pending may change; default 10 s.
-	// A change of state is told at once.
+	// A change of state is reported at once.
 	Every time.Duration
 	// TargetURL is where forges link to, with the Kustomization's namespace and
 	// name appended; empty links nowhere.
@@ -52,8 +52,10 @@ type Options struct {
 const (
 	defaultEvery      = 10 * time.Second
 	defaultConcurrent = 3
-	// confirmTime is how long a success stands before it is told.
-	confirmTime = 500 * time.Millisecond
+	// confirmTime is how long a success stands before it is reported, and longestConfirm how
+	// long where one commit succeeds after the other.
+	confirmTime    = 500 * time.Millisecond
+	longestConfirm = 10 * time.Second
 )
 
 // Reconciler keeps CommitStatus objects in line with Kustomizations. Use New.
@@ -65,23 +67,10 @@ type Reconciler struct {
 	written  *writecache.Cache[*gitopsv1alpha1.CommitStatus]
 	// expressions compiles those of Providers.
 	expressions *expression.Compiler
-
-	mu      sync.Mutex
-	tracked map[client.ObjectKey]*track
-}
-
-// track is what the loop keeps of a Kustomization between runs. All of it can
-// be lost.
-type track struct {
-	// owns are the objects whose bindings wake the Kustomization.
-	owns map[inventory.ID]bool
-	// changed is when each CommitStatus was written last.
-	changed map[string]time.Time
-	// succeeding is the commit that was first seen to succeed at since.
-	succeeding string
-	since      time.Time
-	// complaint is the last event, so that it is not repeated.
-	complaint string
+	// successes are commits that succeed, and were not reported as that yet.
+	successes *debounce.Debouncer[client.ObjectKey]
+	followed  *followed
+	alerts    alerts
 }
 
 // New returns the loop.
@@ -99,81 +88,102 @@ func New(hub client.Client, gatherer Gatherer, events loop.Recorder, opts Option
 	return &Reconciler{
 		hub: hub, gatherer: gatherer, events: events, opts: opts,
 		written:     writecache.New[*gitopsv1alpha1.CommitStatus](opts.Clock),
-		tracked:     map[client.ObjectKey]*track{},
 		expressions: expression.NewCompiler(expression.Limits{}),
+		successes:   debounce.New[client.ObjectKey](debounce.Options{Wait: confirmTime, MaxWait: longestConfirm, Clock: opts.Clock}),
+		followed:    &followed{byKey: map[client.ObjectKey]*memory{}},
+		alerts:      alerts{hub: hub, crossNamespace: opts.AllowCrossNamespace},
 	}
+}
+
+// state is what the phases find out about one Kustomization.
+type state struct {
+	key      client.ObjectKey
+	ks       *kustomizev1.Kustomization
+	targets  []target
+	existing map[string]*gitopsv1alpha1.CommitStatus // by name
+	verdict  verdict
 }
 
 // Reconcile computes the statuses of one Kustomization and writes what differs.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	var ks kustomizev1.Kustomization
-	err := r.hub.Get(ctx, req.NamespacedName, &ks)
-	if client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, fmt.Errorf("read the Kustomization: %w", err)
-	}
-	if err != nil || ks.DeletionTimestamp != nil {
-		r.untrack(req.NamespacedName)
-		return reconcile.Result{}, nil
-	}
-	targets, err := r.targets(ctx, &ks)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	existing, err := r.existing(ctx, &ks)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	if err := r.sweep(ctx, existing, targets); err != nil {
-		return reconcile.Result{}, err
-	}
-	if len(targets) == 0 {
-		r.untrack(req.NamespacedName)
-		return reconcile.Result{}, nil
-	}
-	verdict, found, err := r.judge(ctx, &ks)
-	if err != nil || !found {
-		return reconcile.Result{}, err
-	}
-	if wait := r.confirm(&ks, verdict, existing); wait > 0 {
-		return reconcile.Result{RequeueAfter: wait}, nil
-	}
-	var again time.Duration
-	for _, target := range targets {
-		after, err := r.keep(ctx, &ks, target, verdict, existing)
-		if err != nil {
-			return reconcile.Result{}, err
-		}
-		if again == 0 || (after != 0 && after < again) {
-			again = after
-		}
-	}
-	return reconcile.Result{RequeueAfter: again}, nil
+	s := &state{key: req.NamespacedName}
+	return loop.Result(loop.Run(ctx, s, r.read, r.sweep, r.judge, r.confirm, r.write))
 }
 
-// confirm returns how long a success has to stand before it is told. What the
-// members run is read from caches, which may be a moment behind the
-// Kustomization's own status; one that waits for health has looked for itself.
-func (r *Reconciler) confirm(ks *kustomizev1.Kustomization, v verdict, existing map[string]*gitopsv1alpha1.CommitStatus) time.Duration {
-	told := func(cs *gitopsv1alpha1.CommitStatus) bool {
-		return cs.Spec.Commit == v.commit && cs.Spec.State == gitopsv1alpha1.CommitSuccess
+// read finds the Kustomization, who asks for a status of its commits, and what there is.
+func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
+	s.ks = &kustomizev1.Kustomization{}
+	err := r.hub.Get(ctx, s.key, s.ks)
+	if client.IgnoreNotFound(err) != nil {
+		return loop.Next{}, fmt.Errorf("read the Kustomization: %w", err)
 	}
-	sure := v.state != gitopsv1alpha1.CommitSuccess || apimeta.IsStatusConditionTrue(ks.Status.Conditions, meta.HealthyCondition)
-	for _, cs := range existing {
-		sure = sure || told(cs)
+	if err != nil || s.ks.DeletionTimestamp != nil {
+		r.forget(s.key)
+		return loop.Next{Done: true}, nil
 	}
-	var wait time.Duration
-	r.trackOf(client.ObjectKeyFromObject(ks), func(t *track) {
-		now := r.opts.Clock.Now()
-		switch {
-		case sure:
-			t.succeeding = ""
-		case t.succeeding != v.commit:
-			t.succeeding, t.since, wait = v.commit, now, confirmTime
-		default:
-			wait = confirmTime - now.Sub(t.since)
+	if s.targets, err = r.alerts.targets(ctx, s.ks); err != nil {
+		return loop.Next{}, err
+	}
+	s.existing, err = r.existing(ctx, s.ks)
+	return loop.Next{}, err
+}
+
+// forget drops what is kept of a Kustomization of which nothing is to be reported.
+func (r *Reconciler) forget(key client.ObjectKey) {
+	r.successes.Forget(key)
+	r.followed.forget(key)
+}
+
+// sweep deletes the CommitStatuses that no Alert asks for any more.
+func (r *Reconciler) sweep(ctx context.Context, s *state) (loop.Next, error) {
+	wanted := map[string]bool{}
+	for _, t := range s.targets {
+		wanted[t.name] = true
+	}
+	for name, cs := range s.existing {
+		if wanted[name] {
+			continue
 		}
-	})
-	return wait
+		if err := r.hub.Delete(ctx, cs, client.Preconditions{UID: &cs.UID}); client.IgnoreNotFound(err) != nil {
+			return loop.Next{}, fmt.Errorf("delete the commit status %s: %w", name, err)
+		}
+		r.written.Gone(client.ObjectKeyFromObject(cs))
+	}
+	if len(s.targets) == 0 {
+		r.forget(s.key)
+	}
+	return loop.Next{Done: len(s.targets) == 0}, nil
+}
+
+// confirm lets a success stand for a while before it is reported. What the members run is
+// read from caches, which may be a moment behind the Kustomization's own status; one
+// that waits for health has looked for itself.
+func (r *Reconciler) confirm(_ context.Context, s *state) (loop.Next, error) {
+	sure := s.verdict.state != gitopsv1alpha1.CommitSuccess || apimeta.IsStatusConditionTrue(s.ks.Status.Conditions, meta.HealthyCondition)
+	for _, cs := range s.existing {
+		sure = sure || cs.Spec.Commit == s.verdict.commit && cs.Spec.State == gitopsv1alpha1.CommitSuccess
+	}
+	if sure {
+		r.successes.Forget(s.key)
+		return loop.Next{}, nil
+	}
+	wait := r.successes.Delay(s.key, s.verdict.commit)
+	return loop.Next{Done: wait > 0, After: max(wait, 0)}, nil
+}
+
+// write writes the statuses that differ, the only place that does.
+func (r *Reconciler) write(ctx context.Context, s *state) (loop.Next, error) {
+	var out loop.Next
+	for _, t := range s.targets {
+		after, err := r.keep(ctx, s, t)
+		if err != nil {
+			return loop.Next{}, err
+		}
+		if out.After == 0 || (after != 0 && after < out.After) {
+			out.After = after
+		}
+	}
+	return out, nil
 }
 
 // lookAgain is when to see whether something is known by then.
@@ -205,34 +215,16 @@ func about(cs *gitopsv1alpha1.CommitStatus, kustomization string) bool {
 	return cs.Spec.KustomizationRef != nil && cs.Spec.KustomizationRef.Name == kustomization
 }
 
-// sweep deletes the CommitStatuses that no Alert asks for any more.
-func (r *Reconciler) sweep(ctx context.Context, existing map[string]*gitopsv1alpha1.CommitStatus, targets []target) error {
-	wanted := map[string]bool{}
-	for _, t := range targets {
-		wanted[t.name] = true
-	}
-	for name, cs := range existing {
-		if wanted[name] {
-			continue
-		}
-		if err := r.hub.Delete(ctx, cs, client.Preconditions{UID: &cs.UID}); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete the commit status %s: %w", name, err)
-		}
-		r.written.Gone(client.ObjectKeyFromObject(cs))
-	}
-	return nil
-}
-
 // keep writes one CommitStatus if it differs. It returns when to come back if a
 // change is held back, because the last one was a moment ago.
-func (r *Reconciler) keep(ctx context.Context, ks *kustomizev1.Kustomization, t target, v verdict, existing map[string]*gitopsv1alpha1.CommitStatus) (time.Duration, error) {
-	contextName, err := contextOf(ctx, r.expressions, ks, t, v)
+func (r *Reconciler) keep(ctx context.Context, s *state, t target) (time.Duration, error) {
+	contextName, err := contextOf(ctx, r.expressions, s.ks, t, s.verdict)
 	if err != nil {
-		r.complain(ks, err)
+		r.complain(s, err)
 		return 0, nil
 	}
-	desired := r.desired(ks, t, v, contextName)
-	have := existing[t.name]
+	desired := r.desired(s.ks, t, s.verdict, contextName)
+	have := s.existing[t.name]
 	if have == nil {
 		if err := r.hub.Create(ctx, desired); err != nil {
 			return 0, fmt.Errorf("create the commit status %s: %w", t.name, err)
@@ -243,7 +235,7 @@ func (r *Reconciler) keep(ctx context.Context, ks *kustomizev1.Kustomization, t 
 	if apiequality.Semantic.DeepEqual(have.Spec, desired.Spec) {
 		return 0, nil
 	}
-	if stands(have, v) {
+	if stands(have, s.verdict) {
 		return lookAgain, nil
 	}
 	if wait := r.delay(have, desired); wait > 0 {
@@ -264,18 +256,16 @@ func (r *Reconciler) delay(have, desired *gitopsv1alpha1.CommitStatus) time.Dura
 	if !same || desired.Spec.State != gitopsv1alpha1.CommitPending {
 		return 0
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	t := r.tracked[keyOf(desired)]
-	if t == nil {
+	at, ok := r.followed.changed(desired)
+	if !ok {
 		return 0
 	}
-	return r.opts.Every - r.opts.Clock.Since(t.changed[desired.Name])
+	return r.opts.Every - r.opts.Clock.Since(at)
 }
 
 func (r *Reconciler) wrote(ctx context.Context, cs *gitopsv1alpha1.CommitStatus) {
 	r.written.Wrote(cs.DeepCopy())
-	r.trackOf(keyOf(cs), func(t *track) { t.changed[cs.Name] = r.opts.Clock.Now() })
+	r.followed.wrote(cs, r.opts.Clock.Now())
 	log.FromContext(ctx).Info("commit status", "commit", cs.Spec.Commit, "state", cs.Spec.State, "description", cs.Spec.Description)
 }
 
@@ -284,40 +274,9 @@ func keyOf(cs *gitopsv1alpha1.CommitStatus) client.ObjectKey {
 	return client.ObjectKey{Namespace: cs.Namespace, Name: cs.Spec.KustomizationRef.Name}
 }
 
-// complain tells once why a context cannot be computed.
-func (r *Reconciler) complain(ks *kustomizev1.Kustomization, err error) {
-	r.trackOf(client.ObjectKeyFromObject(ks), func(t *track) {
-		if t.complaint != err.Error() {
-			r.events.Event(ks, corev1.EventTypeWarning, meta.InvalidCELExpressionReason, err.Error())
-		}
-		t.complaint = err.Error()
-	})
-}
-
-func (r *Reconciler) trackOf(key client.ObjectKey, change func(*track)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.tracked[key] == nil {
-		r.tracked[key] = &track{owns: map[inventory.ID]bool{}, changed: map[string]time.Time{}}
+// complain reports once why a context cannot be computed.
+func (r *Reconciler) complain(s *state, err error) {
+	if r.followed.complains(s.key, err.Error()) {
+		r.events.Event(s.ks, corev1.EventTypeWarning, meta.InvalidCELExpressionReason, err.Error())
 	}
-	change(r.tracked[key])
-}
-
-func (r *Reconciler) untrack(key client.ObjectKey) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.tracked, key)
-}
-
-// owners returns the Kustomizations that own an object.
-func (r *Reconciler) owners(id inventory.ID) []client.ObjectKey {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var keys []client.ObjectKey
-	for key, t := range r.tracked {
-		if t.owns[id] {
-			keys = append(keys, key)
-		}
-	}
-	return keys
 }

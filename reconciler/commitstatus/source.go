@@ -36,8 +36,8 @@ func sourceOf(ctx context.Context, hub client.Reader, ks *kustomizev1.Kustomizat
 }
 
 // sourceURL returns the address of the Kustomization's repository; empty if it has none.
-func (r *Reconciler) sourceURL(ctx context.Context, ks *kustomizev1.Kustomization) (string, error) {
-	repository, err := sourceOf(ctx, r.hub, ks, r.opts.AllowCrossNamespace)
+func (a alerts) sourceURL(ctx context.Context, ks *kustomizev1.Kustomization) (string, error) {
+	repository, err := sourceOf(ctx, a.hub, ks, a.crossNamespace)
 	if err != nil || repository == nil {
 		return "", err
 	}

@@ -37,23 +37,29 @@ func Posts(provider *notificationv1beta3.Provider) bool {
 	return slices.Contains(posting, provider.Spec.Type) && !provider.Spec.Suspend && provider.DeletionTimestamp == nil
 }
 
+// alerts finds who asks for statuses, and where these go.
+type alerts struct {
+	hub            client.Reader
+	crossNamespace bool // a Kustomization's source may stand in another namespace
+}
+
 // targets returns where the statuses of a Kustomization go, one per Provider.
 // All stand in the Kustomization's namespace.
-func (r *Reconciler) targets(ctx context.Context, ks *kustomizev1.Kustomization) ([]target, error) {
-	var alerts notificationv1beta3.AlertList
-	if err := r.hub.List(ctx, &alerts, client.InNamespace(ks.Namespace)); err != nil {
+func (a alerts) targets(ctx context.Context, ks *kustomizev1.Kustomization) ([]target, error) {
+	var list notificationv1beta3.AlertList
+	if err := a.hub.List(ctx, &list, client.InNamespace(ks.Namespace)); err != nil {
 		return nil, fmt.Errorf("list Alerts: %w", err)
 	}
-	slices.SortFunc(alerts.Items, func(a, b notificationv1beta3.Alert) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(list.Items, func(a, b notificationv1beta3.Alert) int { return strings.Compare(a.Name, b.Name) })
 	var out []target
 	taken := map[string]bool{}
-	for i := range alerts.Items {
-		alert := &alerts.Items[i]
+	for i := range list.Items {
+		alert := &list.Items[i]
 		if !selects(alert, ks) || taken[alert.Spec.ProviderRef.Name] {
 			continue
 		}
 		taken[alert.Spec.ProviderRef.Name] = true
-		t, found, err := r.target(ctx, ks, alert)
+		t, found, err := a.target(ctx, ks, alert)
 		if err != nil {
 			return nil, err
 		}
@@ -87,9 +93,9 @@ func selects(alert *notificationv1beta3.Alert, ks *kustomizev1.Kustomization) bo
 	})
 }
 
-func (r *Reconciler) target(ctx context.Context, ks *kustomizev1.Kustomization, alert *notificationv1beta3.Alert) (target, bool, error) {
+func (a alerts) target(ctx context.Context, ks *kustomizev1.Kustomization, alert *notificationv1beta3.Alert) (target, bool, error) {
 	var provider notificationv1beta3.Provider
-	err := r.hub.Get(ctx, client.ObjectKey{Namespace: ks.Namespace, Name: alert.Spec.ProviderRef.Name}, &provider)
+	err := a.hub.Get(ctx, client.ObjectKey{Namespace: ks.Namespace, Name: alert.Spec.ProviderRef.Name}, &provider)
 	if client.IgnoreNotFound(err) != nil {
 		return target{}, false, fmt.Errorf("read the Provider %s: %w", alert.Spec.ProviderRef.Name, err)
 	}
@@ -98,7 +104,7 @@ func (r *Reconciler) target(ctx context.Context, ks *kustomizev1.Kustomization, 
 	}
 	repository := provider.Spec.Address
 	if repository == "" {
-		if repository, err = r.sourceURL(ctx, ks); err != nil {
+		if repository, err = a.sourceURL(ctx, ks); err != nil {
 			return target{}, false, err
 		}
 	}

@@ -30,7 +30,7 @@ func TestAddressesOfOthersAreNotTold(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := New(hub, nil, nil, Options{AllowCrossNamespace: tc.allowed})
-			got, err := r.sourceURL(t.Context(), &kustomizev1.Kustomization{
+			got, err := r.alerts.sourceURL(t.Context(), &kustomizev1.Kustomization{
 				ObjectMeta: metav1.ObjectMeta{Namespace: tc.namespace, Name: "shop"},
 				Spec:       kustomizev1.KustomizationSpec{SourceRef: kustomizev1.CrossNamespaceSourceReference{Kind: sourcev1.GitRepositoryKind, Namespace: "theirs", Name: "plan"}},
 			})

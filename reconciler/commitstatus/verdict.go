@@ -10,15 +10,15 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 	"github.com/flotilla-io/flotilla/sources/git"
 )
 
-// verdict is what is to be said about a commit.
+// verdict is what is to be reported of a commit.
 type verdict struct {
 	revision    string
 	commit      string
@@ -30,13 +30,13 @@ type verdict struct {
 	replaced bool
 }
 
-// stands reports whether what was told of a commit is not to be changed: what is not
-// known is no news, and what the next one runs is none of this one.
-func stands(told *gitopsv1alpha1.CommitStatus, v verdict) bool {
-	if told.Spec.Commit != v.commit {
+// stands reports whether what was reported of a commit is not to be changed: what is not
+// known changes nothing, and what the next one runs is none of this one.
+func stands(have *gitopsv1alpha1.CommitStatus, v verdict) bool {
+	if have.Spec.Commit != v.commit {
 		return false
 	}
-	return v.replaced || v.unknown && told.Spec.State != gitopsv1alpha1.CommitPending
+	return v.replaced || v.unknown && have.Spec.State != gitopsv1alpha1.CommitPending
 }
 
 // passing are the reasons for which a revision is not applied, but may be
@@ -45,43 +45,38 @@ var passing = []string{
 	meta.ReconciliationFailedReason, meta.ProgressingReason, meta.DependencyNotReadyReason, meta.PruneFailedReason, meta.ArtifactFailedReason,
 }
 
-// judge says what to tell about the commit that a Kustomization is at. It
-// returns false if there is none yet.
-func (r *Reconciler) judge(ctx context.Context, ks *kustomizev1.Kustomization) (verdict, bool, error) {
-	revision, err := git.ParseRevision(ks.Status.LastAttemptedRevision)
+// judge decides what to report of the commit that a Kustomization is at. Where it is at
+// none, there is nothing to put a status on.
+func (r *Reconciler) judge(ctx context.Context, s *state) (loop.Next, error) {
+	revision, err := git.ParseRevision(s.ks.Status.LastAttemptedRevision)
 	if err != nil {
-		// Not a commit: there is nothing to put a status on.
-		return verdict{}, false, nil
+		return loop.Next{Done: true}, nil
 	}
-	v := verdict{revision: ks.Status.LastAttemptedRevision, commit: revision.Checksum}
-	entries, err := inventory.Read(ks.Status.Inventory)
+	s.verdict = verdict{revision: s.ks.Status.LastAttemptedRevision, commit: revision.Checksum}
+	v := &s.verdict
+	entries, err := inventory.Read(s.ks.Status.Inventory)
 	if err != nil {
-		return verdict{}, false, err
+		return loop.Next{}, err
 	}
-	r.trackOf(client.ObjectKeyFromObject(ks), func(t *track) {
-		t.owns = make(map[inventory.ID]bool, len(entries))
-		for _, e := range entries {
-			t.owns[e.ID] = true
-		}
-	})
-	if v.state, v.description = byConditions(ks); v.state != "" {
-		return v, true, nil
+	r.followed.own(s.key, entries)
+	if v.state, v.description = byConditions(s.ks); v.state != "" {
+		return loop.Next{}, nil
 	}
-	parts, err := r.gatherer.Parts(ctx, client.ObjectKeyFromObject(ks), entries)
+	parts, err := r.gatherer.Parts(ctx, s.key, entries)
 	if err != nil {
-		return verdict{}, false, err
+		return loop.Next{}, err
 	}
-	repository, err := sourceOf(ctx, r.hub, ks, r.opts.AllowCrossNamespace) // after the parts: who has applied the next one read it there before
+	repository, err := sourceOf(ctx, r.hub, s.ks, r.opts.AllowCrossNamespace) // after the parts: who has applied the next one read it there before
 	if err != nil {
-		return verdict{}, false, err
+		return loop.Next{}, err
 	}
-	if next := successor(ks, repository); next != "" {
+	if next := successor(s.ks, repository); next != "" {
 		v.state, v.description, v.replaced = gitopsv1alpha1.CommitPending, next+" takes its place", true
-		return v, true, nil
+		return loop.Next{}, nil
 	}
-	v.state, v.description = byRollup(ks, parts, len(entries))
+	v.state, v.description = byRollup(s.ks, parts, len(entries))
 	v.unknown = slices.ContainsFunc(parts, func(p rollup.Part) bool { return p.Unread })
-	return v, true, nil
+	return loop.Next{}, nil
 }
 
 // byConditions judges by what the apply came to. No state means that the

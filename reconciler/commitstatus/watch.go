@@ -26,9 +26,8 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
 )
 
-// settleTime lets the changes of a rollout come together before it is summed
-// up again.
-const settleTime = 250 * time.Millisecond
+// coalesce lets the changes of a rollout come together before it is summed up again.
+const coalesce = 250 * time.Millisecond
 
 // Register adds the loop to a manager.
 func (r *Reconciler) Register(mgr ctrl.Manager) error {
@@ -42,7 +41,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Watches(&notificationv1beta3.Provider{}, inNamespace, byGeneration).
 		Watches(&workv1alpha2.ResourceBinding{}, r.whenBindingChanges()).
 		Watches(&workv1alpha2.ClusterResourceBinding{}, r.whenBindingChanges()).
-		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return all(r) }), builder.WithPredicates(silenceChanges)).
+		Watches(&clusterv1alpha1.Cluster{}, handler.EnqueueRequestsFromMapFunc(r.allFollowed), builder.WithPredicates(silenceChanges)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.opts.Concurrent, NewQueue: fairqueue.ByNamespace(r.opts.Concurrent)}).
 		Complete(r)
 }
@@ -96,16 +95,10 @@ var silenceChanges = predicate.Funcs{
 	DeleteFunc: func(event.DeleteEvent) bool { return false },
 }
 
-// all returns the Kustomizations that have commit statuses: what a cluster runs of them
-// is known by its bindings, which are many.
-func all(r *Reconciler) []reconcile.Request {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	requests := make([]reconcile.Request, 0, len(r.tracked))
-	for key := range r.tracked {
-		requests = append(requests, reconcile.Request{NamespacedName: key})
-	}
-	return requests
+// allFollowed returns the Kustomizations that have commit statuses: what a cluster runs of
+// them is known by its bindings, which are many.
+func (r *Reconciler) allFollowed(context.Context, client.Object) []reconcile.Request {
+	return r.followed.all()
 }
 
 // whenBindingChanges wakes the Kustomizations that own what a binding carries.
@@ -117,8 +110,8 @@ func (r *Reconciler) whenBindingChanges() handler.EventHandler {
 		}
 		resource := binding.BindingSpec().Resource
 		kind := schema.FromAPIVersionAndKind(resource.APIVersion, resource.Kind).GroupKind()
-		for _, key := range r.owners(inventory.ID{Namespace: resource.Namespace, Name: resource.Name, GroupKind: kind}) {
-			queue.AddAfter(reconcile.Request{NamespacedName: key}, settleTime)
+		for _, key := range r.followed.owners(inventory.ID{Namespace: resource.Namespace, Name: resource.Name, GroupKind: kind}) {
+			queue.AddAfter(reconcile.Request{NamespacedName: key}, coalesce)
 		}
 	}
 	return handler.Funcs{

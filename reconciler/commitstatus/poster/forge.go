@@ -166,7 +166,7 @@ var states = map[gitopsv1alpha1.CommitState]forge.State{
 	gitopsv1alpha1.CommitError:   forge.Failure,
 }
 
-// routeOf returns whose lane a CommitStatus takes.
+// routeOf returns whose post a CommitStatus is, and where it goes.
 func routeOf(cs *gitopsv1alpha1.CommitStatus) route {
 	return route{namespace: cs.Namespace, host: hostOf(cs.Spec.Repository)}
 }

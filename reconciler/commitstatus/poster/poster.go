@@ -32,7 +32,7 @@ import (
 type Options struct {
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
-	// Every is how often a commit that stays pending is told of; default 10 s.
+	// Every is how often a commit that stays pending is posted; default 10 s.
 	Every time.Duration
 	// FirstPause and LastPause bound how long a namespace leaves a forge alone after
 	// faults; default 5 s and 5 min.
@@ -51,7 +51,7 @@ type Reconciler struct {
 	hub         client.Client
 	live        client.Reader
 	opts        Options
-	lanes       *lanes
+	breakers    *breakers
 	connections *connections
 	written     *writecache.Cache[*gitopsv1alpha1.CommitStatus]
 }
@@ -79,7 +79,7 @@ func New(hub client.Client, live client.Reader, opts Options) *Reconciler {
 	}
 	return &Reconciler{
 		hub: hub, live: live, opts: opts,
-		lanes:       newLanes(opts.FirstPause, opts.LastPause),
+		breakers:    newBreakers(opts.FirstPause, opts.LastPause),
 		connections: &connections{connect: opts.Connect, byKey: map[client.ObjectKey]connection{}},
 		written:     writecache.New[*gitopsv1alpha1.CommitStatus](opts.Clock),
 	}
@@ -123,39 +123,71 @@ func (r *Reconciler) unsyncedOf(ctx context.Context, provider client.Object) []r
 	return requests
 }
 
-// Reconcile tells one forge what one CommitStatus says, if it does not know.
+// state is what the phases find out about one CommitStatus.
+type state struct {
+	key client.ObjectKey
+	// before is it as it is on the hub, and status a copy with what was posted.
+	before, status *gitopsv1alpha1.CommitStatus
+	route          route
+	acquired       bool      // the route is ours
+	open           time.Time // until when the forge is left alone; zero: it is not
+	to             forge.Poster
+	// outcome is of the post, or why none can be tried; only read if tried.
+	tried   bool
+	outcome error
+}
+
+// Reconcile has one forge know what one CommitStatus says.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	cached := &gitopsv1alpha1.CommitStatus{}
-	err := r.hub.Get(ctx, req.NamespacedName, cached)
-	if client.IgnoreNotFound(err) != nil {
-		return reconcile.Result{}, fmt.Errorf("read the commit status: %w", err)
-	}
-	cs, found := r.written.Latest(req.NamespacedName, cached, err == nil)
-	if !found || cs.DeletionTimestamp != nil {
-		r.connections.forget(req.NamespacedName)
-		return reconcile.Result{}, nil
-	}
-	if synced(cs) {
-		return reconcile.Result{}, nil
-	}
-	before := cs
-	cs = cs.DeepCopy()
-	if wait := r.tooSoon(cs); wait > 0 {
-		return reconcile.Result{RequeueAfter: wait}, nil
-	}
-	lane := routeOf(cs) // before anything is read: who waits for it comes back often
-	if wait, closed := r.lanes.enter(lane, r.opts.Clock.Now()); wait > 0 {
-		return reconcile.Result{RequeueAfter: wait}, r.defers(ctx, before, cs, closed)
-	}
-	defer r.lanes.leave(lane)
-	to, err := r.forge(ctx, cs)
-	if err != nil && loop.As(err, "").Class != loop.ClassStalled {
-		return reconcile.Result{}, err
+	s := &state{key: req.NamespacedName}
+	next, err := loop.Run(ctx, s, r.read, r.delay, r.acquire, r.connect, r.post)
+	if s.acquired {
+		defer r.breakers.release(s.route)
 	}
 	if err != nil {
-		return r.report(ctx, before, cs, err)
+		return loop.Result(next, err)
 	}
-	return r.report(ctx, before, cs, classify(r.post(ctx, to, cs)))
+	return r.report(ctx, s, next)
+}
+
+// read finds the CommitStatus, unless the forge knows what it says.
+func (r *Reconciler) read(ctx context.Context, s *state) (loop.Next, error) {
+	cached := &gitopsv1alpha1.CommitStatus{}
+	err := r.hub.Get(ctx, s.key, cached)
+	if client.IgnoreNotFound(err) != nil {
+		return loop.Next{}, fmt.Errorf("read the commit status: %w", err)
+	}
+	before, found := r.written.Latest(s.key, cached, err == nil)
+	if !found || before.DeletionTimestamp != nil {
+		r.connections.forget(s.key)
+		return loop.Next{Done: true}, nil
+	}
+	s.before, s.status, s.route = before, before.DeepCopy(), routeOf(before)
+	return loop.Next{Done: synced(before)}, nil
+}
+
+// delay has a commit that stays pending wait.
+func (r *Reconciler) delay(_ context.Context, s *state) (loop.Next, error) {
+	wait := r.tooSoon(s.status)
+	return loop.Next{Done: wait > 0, After: max(wait, 0)}, nil
+}
+
+// acquire asks for the route to the forge, before anything more is read: who waits for it
+// comes back often.
+func (r *Reconciler) acquire(_ context.Context, s *state) (loop.Next, error) {
+	wait, open := r.breakers.acquire(s.route, r.opts.Clock.Now())
+	s.acquired, s.open = wait == 0, open
+	return loop.Next{Done: wait > 0, After: wait}, nil
+}
+
+// connect finds how the forge is reached. That the Provider is wrong is an outcome.
+func (r *Reconciler) connect(ctx context.Context, s *state) (_ loop.Next, err error) {
+	s.to, err = r.forge(ctx, s.status)
+	if err != nil && loop.As(err, "").Class == loop.ClassStalled {
+		s.tried, s.outcome = true, err
+		return loop.Next{Done: true}, nil
+	}
+	return loop.Next{}, err
 }
 
 // synced reports whether the forge knows what the spec says.
@@ -163,7 +195,7 @@ func synced(cs *gitopsv1alpha1.CommitStatus) bool {
 	return cs.Status.ObservedGeneration == cs.Generation && apimeta.IsStatusConditionTrue(cs.Status.Conditions, gitopsv1alpha1.CommitStatusSynced)
 }
 
-// tooSoon returns how long news about a commit that stays pending has to wait.
+// tooSoon returns how long what is new of a commit that stays pending has to wait.
 func (r *Reconciler) tooSoon(cs *gitopsv1alpha1.CommitStatus) time.Duration {
 	posted := cs.Status.Posted
 	if posted == nil || posted.Commit != cs.Spec.Commit || posted.State != gitopsv1alpha1.CommitPending || cs.Spec.State != gitopsv1alpha1.CommitPending {
@@ -172,21 +204,26 @@ func (r *Reconciler) tooSoon(cs *gitopsv1alpha1.CommitStatus) time.Duration {
 	return r.opts.Every - r.opts.Clock.Since(posted.At.Time)
 }
 
-// post closes the status of the commit before, if it was left pending, and then
-// tells the new one.
-func (r *Reconciler) post(ctx context.Context, to forge.Poster, cs *gitopsv1alpha1.CommitStatus) error {
+// post closes the status of the commit before, if it was left pending, and then posts the
+// new one.
+func (r *Reconciler) post(ctx context.Context, s *state) (loop.Next, error) {
+	s.tried, s.outcome = true, classify(r.postBoth(ctx, s.to, s.status))
+	return loop.Next{}, nil
+}
+
+func (r *Reconciler) postBoth(ctx context.Context, to forge.Poster, cs *gitopsv1alpha1.CommitStatus) error {
 	if last := cs.Status.Posted; last != nil && last.Commit != cs.Spec.Commit && last.State == gitopsv1alpha1.CommitPending {
-		if err := r.tell(ctx, to, cs, last.Commit, gitopsv1alpha1.CommitError, "superseded by "+cs.Spec.Commit[:shortCommit]); err != nil {
+		if err := r.postOne(ctx, to, cs, last.Commit, gitopsv1alpha1.CommitError, "superseded by "+cs.Spec.Commit[:shortCommit]); err != nil {
 			return err
 		}
 	}
-	return r.tell(ctx, to, cs, cs.Spec.Commit, cs.Spec.State, cs.Spec.Description)
+	return r.postOne(ctx, to, cs, cs.Spec.Commit, cs.Spec.State, cs.Spec.Description)
 }
 
 // shortCommit is how much of a commit names it to people.
 const shortCommit = 8
 
-func (r *Reconciler) tell(ctx context.Context, to forge.Poster, cs *gitopsv1alpha1.CommitStatus, commit string, state gitopsv1alpha1.CommitState, description string) error {
+func (r *Reconciler) postOne(ctx context.Context, to forge.Poster, cs *gitopsv1alpha1.CommitStatus, commit string, state gitopsv1alpha1.CommitState, description string) error {
 	err := to.Post(ctx, forge.Status{Commit: commit, State: states[state], Context: cs.Spec.Context, TargetURL: cs.Spec.TargetURL, Description: description})
 	if err != nil {
 		return err
@@ -196,47 +233,53 @@ func (r *Reconciler) tell(ctx context.Context, to forge.Poster, cs *gitopsv1alph
 	return nil
 }
 
-// defers says that what the forge was not told yet has to wait. That is news once: a
-// condition that is not True already tells no lie. A lane that is merely taken is
-// free in a moment, which is not worth a write.
-func (r *Reconciler) defers(ctx context.Context, before, cs *gitopsv1alpha1.CommitStatus, closed time.Time) error {
-	known := apimeta.FindStatusCondition(cs.Status.Conditions, gitopsv1alpha1.CommitStatusSynced)
-	if closed.IsZero() || known != nil && known.Status != metav1.ConditionTrue {
-		return nil
-	}
-	return r.write(ctx, before, cs, metav1.ConditionUnknown, gitopsv1alpha1.CommitStatusReasonWaiting, "waits for the forge until "+closed.UTC().Format(time.RFC3339))
-}
-
-// report writes what a post came to. After a fault of the forge it comes back
-// by itself; what only a person can mend is tried again once a minute.
-func (r *Reconciler) report(ctx context.Context, before, cs *gitopsv1alpha1.CommitStatus, fault error) (reconcile.Result, error) {
-	lane := routeOf(cs)
-	e := loop.As(fault, gitopsv1alpha1.CommitStatusReasonUnreachable)
-	if e == nil {
-		r.lanes.works(lane)
-		return reconcile.Result{}, r.write(ctx, before, cs, metav1.ConditionTrue, gitopsv1alpha1.CommitStatusReasonPosted, "the forge knows")
+// report has the status say what came of it. After a fault of the forge it comes back by
+// itself; what only a person can mend is tried again once a minute.
+func (r *Reconciler) report(ctx context.Context, s *state, next loop.Next) (reconcile.Result, error) {
+	e := loop.As(s.outcome, gitopsv1alpha1.CommitStatusReasonUnreachable)
+	switch {
+	case !s.open.IsZero():
+		return reconcile.Result{RequeueAfter: next.After}, r.reportWaiting(ctx, s)
+	case !s.tried:
+		return reconcile.Result{RequeueAfter: next.After}, nil
+	case e == nil:
+		r.breakers.succeeded(s.route)
+		return reconcile.Result{}, r.write(ctx, s, metav1.ConditionTrue, gitopsv1alpha1.CommitStatusReasonPosted, "the forge knows")
 	}
 	after := min(r.opts.LastPause, mendedPause)
 	if e.Reason == gitopsv1alpha1.CommitStatusReasonUnreachable {
-		after = r.lanes.fails(lane, r.opts.Clock.Now(), e.After)
+		after = r.breakers.failed(s.route, r.opts.Clock.Now(), e.After)
 	}
-	return reconcile.Result{RequeueAfter: after}, r.write(ctx, before, cs, metav1.ConditionFalse, e.Reason, e.Error())
+	return reconcile.Result{RequeueAfter: after}, r.write(ctx, s, metav1.ConditionFalse, e.Reason, e.Error())
 }
 
-// write records what was posted and the condition Synced, if that is news.
-func (r *Reconciler) write(ctx context.Context, before, cs *gitopsv1alpha1.CommitStatus, status metav1.ConditionStatus, reason, message string) error {
+// reportWaiting reports once that what was not posted yet has to wait: a condition that
+// is not True already tells no lie. A route that is merely taken is free in a moment, which
+// is not worth a write.
+func (r *Reconciler) reportWaiting(ctx context.Context, s *state) error {
+	known := apimeta.FindStatusCondition(s.status.Status.Conditions, gitopsv1alpha1.CommitStatusSynced)
+	if known != nil && known.Status != metav1.ConditionTrue {
+		return nil
+	}
+	return r.write(ctx, s, metav1.ConditionUnknown, gitopsv1alpha1.CommitStatusReasonWaiting, "waits for the forge until "+s.open.UTC().Format(time.RFC3339))
+}
+
+// write records what was posted and the condition Synced, if that changes anything. Nothing
+// else writes a status here.
+func (r *Reconciler) write(ctx context.Context, s *state, status metav1.ConditionStatus, reason, message string) error {
+	cs := s.status
 	cs.Status.ObservedGeneration = cs.Generation
 	apimeta.SetStatusCondition(&cs.Status.Conditions, metav1.Condition{
 		Type: gitopsv1alpha1.CommitStatusSynced, Status: status, Reason: reason, Message: message,
 		ObservedGeneration: cs.Generation, LastTransitionTime: metav1.NewTime(r.opts.Clock.Now()),
 	})
-	if apiequality.Semantic.DeepEqual(before.Status, cs.Status) {
+	if apiequality.Semantic.DeepEqual(s.before.Status, cs.Status) {
 		return nil
 	}
 	// The post's own deadline must not keep its outcome from being written.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	if err := r.hub.Status().Patch(ctx, cs, client.MergeFrom(before)); err != nil {
+	if err := r.hub.Status().Patch(ctx, cs, client.MergeFrom(s.before)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write what was posted: %w", err))
 	}
 	r.written.Wrote(cs.DeepCopy())

@@ -1,0 +1,107 @@
+package commitstatus
+
+import (
+	"sync"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gitopsv1alpha1 "github.com/flotilla-io/flotilla/api/gitops/v1alpha1"
+	"github.com/flotilla-io/flotilla/reconciler/inventory"
+)
+
+// followed are the Kustomizations whose commits have statuses. It is safe for use by
+// several goroutines.
+type followed struct {
+	mu    sync.Mutex
+	byKey map[client.ObjectKey]*memory
+}
+
+// memory is what the loop keeps of a Kustomization between runs. All of it can be lost.
+type memory struct {
+	// owns are the objects whose bindings wake the Kustomization.
+	owns map[inventory.ID]bool
+	// changed is when each CommitStatus was written last.
+	changed map[string]time.Time
+	// complaint is the last event, so that it is not repeated.
+	complaint string
+}
+
+// of returns the memory of a Kustomization. mu is held.
+func (f *followed) of(key client.ObjectKey) *memory {
+	if f.byKey[key] == nil {
+		f.byKey[key] = &memory{changed: map[string]time.Time{}}
+	}
+	return f.byKey[key]
+}
+
+// own says which objects are those of a Kustomization.
+func (f *followed) own(key client.ObjectKey, entries []inventory.Entry) {
+	owns := make(map[inventory.ID]bool, len(entries))
+	for _, e := range entries {
+		owns[e.ID] = true
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.of(key).owns = owns
+}
+
+// wrote says when a CommitStatus was written.
+func (f *followed) wrote(cs *gitopsv1alpha1.CommitStatus, at time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.of(keyOf(cs)).changed[cs.Name] = at
+}
+
+// changed returns when a CommitStatus was written last, the zero time where it was not, and
+// false where nothing is known of its Kustomization.
+func (f *followed) changed(cs *gitopsv1alpha1.CommitStatus) (time.Time, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := f.byKey[keyOf(cs)]
+	if m == nil {
+		return time.Time{}, false
+	}
+	return m.changed[cs.Name], true
+}
+
+// complains reports whether a complaint is another one than the last.
+func (f *followed) complains(key client.ObjectKey, complaint string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := f.of(key)
+	other := m.complaint != complaint
+	m.complaint = complaint
+	return other
+}
+
+func (f *followed) forget(key client.ObjectKey) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.byKey, key)
+}
+
+// all are the Kustomizations.
+func (f *followed) all() []reconcile.Request {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	requests := make([]reconcile.Request, 0, len(f.byKey))
+	for key := range f.byKey {
+		requests = append(requests, reconcile.Request{NamespacedName: key})
+	}
+	return requests
+}
+
+// owners are the Kustomizations that own an object.
+func (f *followed) owners(id inventory.ID) []client.ObjectKey {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var keys []client.ObjectKey
+	for key, m := range f.byKey {
+		if m.owns[id] {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
