@@ -143,7 +143,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		k.tell(ctx, err)
+		k.report(ctx, err)
 		if err == nil {
 			retry = firstRetry
 			k.sleep(ctx, next, k.wake)
@@ -300,8 +300,8 @@ func newer(a, b *x509.Certificate) bool {
 	return a.NotBefore.After(b.NotBefore) || a.NotBefore.Equal(b.NotBefore) && a.NotAfter.After(b.NotAfter)
 }
 
-// tell logs what is wrong when that changes.
-func (k *Keeper) tell(ctx context.Context, err error) {
+// report logs what is wrong when that changes.
+func (k *Keeper) report(ctx context.Context, err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()

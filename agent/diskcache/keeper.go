@@ -50,7 +50,7 @@ func (k *keeper) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 	if first {
 		var err error
 		if kept, err = k.store.load(); err != nil {
-			k.store.tell(err)
+			k.store.report(err)
 		}
 	}
 	o.Limit = 0 // in one piece: what is not in it is gone
@@ -70,7 +70,7 @@ func (k *keeper) ListWithContext(ctx context.Context, o metav1.ListOptions) (run
 	met, anew := k.store.back(), k.store.cache.options.Anew()
 	list, err := k.source.ListWithContext(asking, o)
 	if err == nil {
-		k.store.tell(k.store.replace(list))
+		k.store.report(k.store.replace(list))
 		k.from(false)
 		k.meet(met, anew)
 		return list, nil

@@ -372,7 +372,7 @@ func (ks *kindStore) flush() {
 		}
 		group.Go(func() error { return ks.put(obj) })
 	}
-	ks.tell(ks.settle(group.Wait()))
+	ks.report(ks.settle(group.Wait()))
 }
 
 // behind reports whether what is on disk of an object differs from it in nothing but
@@ -389,9 +389,9 @@ func (ks *kindStore) behind(key string, item any) bool {
 	return there && was.weight == is.weight
 }
 
-// tell says once that the disk does not take what is to be kept, and once that it
+// report says once that the disk does not take what is to be kept, and once that it
 // does again.
-func (ks *kindStore) tell(err error) {
+func (ks *kindStore) report(err error) {
 	ks.mu.Lock()
 	was := ks.failing
 	ks.failing = err != nil

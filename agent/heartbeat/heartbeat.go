@@ -80,7 +80,7 @@ func (h *Heart) Run(ctx context.Context) {
 		case <-h.options.Back():
 		}
 		if cluster := h.options.Own(ctx); cluster != nil {
-			h.tell(ctx, h.beat(ctx, cluster))
+			h.report(ctx, h.beat(ctx, cluster))
 		}
 		timer := h.options.Clock.NewTimer(h.every())
 		select {
@@ -174,9 +174,9 @@ func (h *Heart) fill(lease *coordinationv1.Lease, cluster *clusterv1alpha1.Clust
 	}
 }
 
-// tell logs what is wrong once, and not while the hub is away: that is said
+// report logs what is wrong once, and not while the hub is away: that is said
 // elsewhere.
-func (h *Heart) tell(ctx context.Context, err error) {
+func (h *Heart) report(ctx context.Context, err error) {
 	text := ""
 	if err != nil && !apierrors.IsConflict(err) && isOpen(h.options.Back()) {
 		text = err.Error()

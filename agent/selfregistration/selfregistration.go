@@ -168,7 +168,7 @@ func (r *Registration) cluster(ctx context.Context, id string) (*clusterv1alpha1
 		return nil, r.explain("update cluster "+r.options.Name, err)
 	}
 	log.FromContext(ctx).Info("Updated the cluster on the hub", "cluster", r.options.Name)
-	r.tell(ctx, updated)
+	r.report(ctx, updated)
 	return updated, nil
 }
 
@@ -185,7 +185,7 @@ func (r *Registration) create(ctx context.Context, id string) (*clusterv1alpha1.
 		return nil, r.explain("register cluster "+r.options.Name, err)
 	}
 	log.FromContext(ctx).Info("Registered the cluster on the hub", "cluster", r.options.Name, "id", id)
-	r.tell(ctx, cluster)
+	r.report(ctx, cluster)
 	return cluster, nil
 }
 
@@ -220,8 +220,8 @@ func (r *Registration) pull(ctx context.Context) error {
 	return err
 }
 
-// tell says what the hub has noted of the site, and does not go by.
-func (r *Registration) tell(ctx context.Context, cluster *clusterv1alpha1.Cluster) {
+// report says what the hub has noted of the site, and does not go by.
+func (r *Registration) report(ctx context.Context, cluster *clusterv1alpha1.Cluster) {
 	asked, err := identity.ParseProperties(cluster.Annotations[identity.RequestedAnnotation])
 	if err == nil && !asked.IsZero() {
 		log.FromContext(ctx).Info("The hub does not go by what this agent says of its cluster: an administrator of the hub has to approve it",

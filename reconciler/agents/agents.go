@@ -80,7 +80,7 @@ func (r *Reconciler) Register(mgr ctrl.Manager) error {
 		Named("agentrights").
 		WithOptions(controller.Options{MaxConcurrentReconciles: 1, NewQueue: fairqueue.New[reconcile.Request]}).
 		For(&clusterv1alpha1.Cluster{}, builder.WithPredicates(registrations())).
-		Watches(&clusterv1alpha1.Cluster{}, r.tells()).
+		Watches(&clusterv1alpha1.Cluster{}, r.clusterEvents()).
 		Watches(&rbacv1.ClusterRole{}, handler.EnqueueRequestsFromMapFunc(clusterOfRole)).
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(clusterOfSpace), builder.WithPredicates(beginsAndEnds())).
 		Complete(reconcile.Func(r.Entitle))

@@ -74,7 +74,7 @@ type Reconciler struct {
 	hearsay   *hearsay
 	overrides *overrideLister
 	inbox     loop.Inbox[ctrl.Request]
-	failures  dedup.Messages[told]
+	failures  dedup.Messages[reported]
 	phases    []loop.Phase[state]
 }
 
@@ -146,7 +146,7 @@ type state struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	s := state{key: req.NamespacedName}
 	next, err := loop.Run(ctx, &s, r.phases...)
-	r.tellFailures(&s, err)
+	r.reportFailures(&s, err)
 	return s.result(next, err)
 }
 

@@ -92,17 +92,17 @@ func inWords(clusters []string) string {
 	}
 }
 
-// told is what an Event was about.
-type told struct {
+// reported is what an Event was about.
+type reported struct {
 	binding client.ObjectKey
 	reason  string
 }
 
-// tellFailures tells of faults on the template and the binding, once per reason
+// reportFailures reports faults on the template and the binding, once per reason
 // and failure: of what needs a person and of what the server refuses. Faults
 // that may pass are logged. A failure is over once a pass came to its end
 // without a fault of its reason, or the binding is gone.
-func (r *Reconciler) tellFailures(s *state, err error) {
+func (r *Reconciler) reportFailures(s *state, err error) {
 	faults := s.failed
 	if len(faults) == 0 && err != nil {
 		faults = []fault{{err: err}}
@@ -118,7 +118,7 @@ func (r *Reconciler) tellFailures(s *state, err error) {
 				}
 			}
 		}
-		about := told{s.key, reason}
+		about := reported{s.key, reason}
 		switch err := joined(news); {
 		case s.binding == nil, s.complete && !some:
 			r.failures.Forget(about)

@@ -102,7 +102,7 @@ func TestTellFailures(t *testing.T) {
 				if !p.early {
 					err = joined(p.faults)
 				}
-				r.tellFailures(&s, err)
+				r.reportFailures(&s, err)
 				if diff := cmp.Diff(diary(p.want), d); diff != "" {
 					t.Errorf("pass %d (-want +got):\n%s", i, diff)
 				}

@@ -26,7 +26,7 @@ var kindSources = []schema.GroupVersionResource{
 // followMember watches, until ctx ends, a member's nodes and pods for their
 // sums, and its CustomResourceDefinitions and APIServices for a hint that its
 // kinds changed. A watch that breaks is taken up again by itself.
-func followMember(ctx context.Context, member *members.Member, sums *summary, n *news) {
+func followMember(ctx context.Context, member *members.Member, sums *summary, n *change) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	run := func(informer cache.SharedIndexInformer, err error) cache.SharedIndexInformer {
@@ -62,7 +62,7 @@ func followMember(ctx context.Context, member *members.Member, sums *summary, n 
 	close(n.first)
 }
 
-func followKinds(ctx context.Context, member *members.Member, run func(cache.SharedIndexInformer, error) cache.SharedIndexInformer, n *news) {
+func followKinds(ctx context.Context, member *members.Member, run func(cache.SharedIndexInformer, error) cache.SharedIndexInformer, n *change) {
 	client, err := metadata.NewForConfigAndClient(member.Config(), member.HTTP())
 	if err != nil {
 		log.FromContext(ctx).Error(err, "follow a member's kinds", "cluster", member.Name())

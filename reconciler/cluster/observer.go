@@ -68,7 +68,7 @@ type subject struct {
 	suspects <-chan struct{}
 	read     func(context.Context) reading
 	changed  func() // the kinds are not what they were
-	follow   func(context.Context, *news)
+	follow   func(context.Context, *change)
 	sums     func() totals
 	// unclaimed is why the member does not let itself be claimed; empty: it does.
 	unclaimed func() string
@@ -106,8 +106,8 @@ type kindsReading struct {
 	again  <-chan time.Time                // when to read them once more after a hint
 }
 
-// news is how the watches within a member say that something changed.
-type news struct {
+// change is how the watches within a member say that something changed.
+type change struct {
 	kinds chan struct{} // CustomResourceDefinitions or APIServices
 	first chan struct{} // closed when nodes and pods are known
 }
@@ -146,7 +146,7 @@ func subjectOf(member *members.Member, summary *summary) subject {
 			return readKinds(client)
 		},
 		changed: member.KindsChanged,
-		follow:  func(ctx context.Context, n *news) { followMember(ctx, member, summary, n) },
+		follow:  func(ctx context.Context, n *change) { followMember(ctx, member, summary, n) },
 		sums:    summary.sums,
 
 		unclaimed: member.Unclaimed,
@@ -176,7 +176,7 @@ func unreadText(kinds []informer.Blind) string {
 
 // run watches until ctx ends.
 func (o *observer) run(ctx context.Context) {
-	n := &news{kinds: make(chan struct{}, 1), first: make(chan struct{})}
+	n := &change{kinds: make(chan struct{}, 1), first: make(chan struct{})}
 	defer o.running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -190,7 +190,7 @@ func (o *observer) run(ctx context.Context) {
 			o.await(ctx, n.first, firstLook)
 			o.sum()
 		}
-		o.tell()
+		o.notify()
 		o.wait(ctx, n)
 	}
 }
@@ -336,8 +336,8 @@ func (o *observer) sum() {
 	}
 }
 
-// tell reports what was seen, if it is news.
-func (o *observer) tell() {
+// notify reports what was seen, if it is new.
+func (o *observer) notify() {
 	if o.told != nil && o.told.same(&o.seen) || o.seen.outcome == (outcome{}) { // or nothing is known yet
 		return
 	}
@@ -348,7 +348,7 @@ func (o *observer) tell() {
 
 // wait waits for the next look. Meanwhile it reads the member's kinds when they
 // may have changed.
-func (o *observer) wait(ctx context.Context, n *news) {
+func (o *observer) wait(ctx context.Context, n *change) {
 	next := o.options.Period
 	if o.trouble > 0 {
 		next = o.trouble
@@ -365,13 +365,13 @@ func (o *observer) wait(ctx context.Context, n *news) {
 			return
 		case r := <-o.reading.done:
 			o.learn(r)
-			o.tell()
+			o.notify()
 		case <-n.kinds:
 			o.hint(ctx)
 		case <-o.reading.again:
 			o.reading.again = nil
 			o.readKinds(ctx, o.options.ProbeTimeout)
-			o.tell()
+			o.notify()
 		}
 	}
 }
@@ -384,7 +384,7 @@ func (o *observer) hint(ctx context.Context) {
 		o.await(ctx, nil, kindsSettle)
 		o.reading.hinted = o.clock.Now()
 		o.readKinds(ctx, o.options.ProbeTimeout)
-		o.tell()
+		o.notify()
 	}
 	if o.reading.again == nil {
 		o.reading.again = o.clock.After(kindsAgain)

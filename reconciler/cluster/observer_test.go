@@ -35,7 +35,7 @@ type scene struct {
 	changes int
 
 	suspects chan struct{}
-	news     *news
+	news     *change
 	reports  []string
 	start    time.Time
 }
@@ -114,7 +114,7 @@ func (s *scene) subject() subject {
 			return reading{version: "v1.36.4", kinds: s.kinds, missing: s.missing, err: s.fault}
 		},
 		changed: func() { s.set(func() { s.changes++ }) },
-		follow: func(ctx context.Context, n *news) {
+		follow: func(ctx context.Context, n *change) {
 			s.set(func() { s.news = n })
 			close(n.first)
 			<-ctx.Done()

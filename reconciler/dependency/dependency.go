@@ -101,7 +101,7 @@ func New(hub client.Client, live client.Reader, templates Templates, interpreter
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	s := use{key: req.NamespacedName}
 	next, err := loop.Run(ctx, &s, r.readUser, r.leave, r.interpret, r.enter, r.note)
-	r.tellUser(&s, err)
+	r.reportUser(&s, err)
 	return loop.Result(next, err)
 }
 
@@ -112,7 +112,7 @@ type attach struct{ *Reconciler }
 func (r attach) Reconcile(ctx context.Context, key templatestore.Key) (reconcile.Result, error) {
 	s := attachment{key: key}
 	next, err := loop.Run(ctx, &s, r.readObject, r.decide, r.write)
-	r.tellUsers(ctx, &s, err)
+	r.reportUsers(ctx, &s, err)
 	return loop.Result(next, err)
 }
 

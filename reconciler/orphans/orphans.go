@@ -240,7 +240,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if c.Annotations[clusterv1alpha1.OrphansAnnotation] == clusterv1alpha1.OrphansDelete && kept == policy.KeptByPolicy {
 		err = r.remove(ctx, c.Name, member, s)
 	}
-	err = errors.Join(err, r.tell(ctx, c, s.found(), kept))
+	err = errors.Join(err, r.report(ctx, c, s.found(), kept))
 	if errors.Is(err, hub.ErrAway) || apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: r.options.Settle}, nil
 	}

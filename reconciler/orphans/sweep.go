@@ -177,8 +177,8 @@ func (r *Reconciler) removeOne(ctx context.Context, cluster string, member *memb
 	return nil
 }
 
-// tell writes the condition, if it says something else than before.
-func (r *Reconciler) tell(ctx context.Context, c *clusterv1alpha1.Cluster, found []policy.Object, kept policy.Kept) error {
+// report writes the condition, if it says something else than before.
+func (r *Reconciler) report(ctx context.Context, c *clusterv1alpha1.Cluster, found []policy.Object, kept policy.Kept) error {
 	if len(found) == 0 {
 		r.count.DeleteLabelValues(c.Name)
 	} else {

@@ -127,7 +127,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	rebalancer, found := r.wrote.Latest(req.NamespacedName, cached, err == nil)
 	if !found || r.wrote.Leaving(rebalancer) {
-		r.told(req.Name)
+		r.reported(req.Name)
 		return reconcile.Result{}, nil
 	}
 	return loop.Result(loop.Run(ctx, &state{rebalancer: rebalancer}, r.ask, r.report, r.retire))
@@ -222,8 +222,8 @@ func (r *Reconciler) note(asks *appsv1alpha1.WorkloadRebalancer, workload appsv1
 	is.workloads[workload] = true
 }
 
-// told forgets what a rebalancer has asked for: its status says it, or it is gone.
-func (r *Reconciler) told(name string) {
+// reported forgets what a rebalancer has asked for: its status says it, or it is gone.
+func (r *Reconciler) reported(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.asked, name)
@@ -245,7 +245,7 @@ func (r *Reconciler) report(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, errors.Join(s.failed, fmt.Errorf("write the status of rebalancer %s: %w", s.rebalancer.Name, err))
 	}
 	r.wrote.Wrote(updated)
-	r.told(updated.Name)
+	r.reported(updated.Name)
 	s.rebalancer = updated
 	return loop.Next{}, s.failed
 }

@@ -106,7 +106,7 @@ func (r *Reporter) binding(ctx context.Context, before, after any) {
 			}
 			n.About = reporting.Itself
 		}
-		r.tell(about, about, n)
+		r.report(about, about, n)
 	}
 }
 
@@ -125,7 +125,7 @@ func (r *Reporter) work(ctx context.Context, before, after any) {
 		owner = r.find(ctx, key)
 	}
 	for _, n := range news {
-		r.tell(is, owner, n)
+		r.report(is, owner, n)
 	}
 }
 
@@ -136,7 +136,7 @@ func (r *Reporter) quota(_ context.Context, before, after any) {
 	}
 	was, _ := before.(*policyv1alpha1.FederatedResourceQuota)
 	for _, n := range reporting.Quota(was, is) {
-		r.tell(is, nil, n)
+		r.report(is, nil, n)
 	}
 }
 
@@ -165,9 +165,9 @@ func (r *Reporter) cluster(ctx context.Context, namespace, reason, message strin
 	r.events.Event(cluster, corev1.EventTypeNormal, reason, message)
 }
 
-// tell has a piece of news written on what it is about: itself, or owner and its
+// report has a piece of news written on what it is about: itself, or owner and its
 // template. It is for nobody where owner is not there.
-func (r *Reporter) tell(itself runtime.Object, owner workv1alpha2.Binding, n reporting.News) {
+func (r *Reporter) report(itself runtime.Object, owner workv1alpha2.Binding, n reporting.News) {
 	if n.About == reporting.Itself {
 		r.events.Event(itself, n.Type, n.Reason, n.Message)
 		return

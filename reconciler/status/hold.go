@@ -61,11 +61,11 @@ func form(s *state) string {
 // trailing reports whether two statuses differ in nothing but what members count. How an
 // object fares is told with the template, and before it: clients go by either.
 func trailing(was, is *workv1alpha2.ResourceBindingStatus) bool {
-	return members.Same(told(was), told(is))
+	return members.Same(withoutCounts(was), withoutCounts(is))
 }
 
-// told is what a binding's status says without what members count.
-func told(status *workv1alpha2.ResourceBindingStatus) workv1alpha2.ResourceBindingStatus {
+// withoutCounts is what a binding's status says without what members count.
+func withoutCounts(status *workv1alpha2.ResourceBindingStatus) workv1alpha2.ResourceBindingStatus {
 	out := *status
 	out.AggregatedStatus = slices.Clone(status.AggregatedStatus)
 	for i := range out.AggregatedStatus {

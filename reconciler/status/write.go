@@ -28,7 +28,7 @@ func (r *Reconciler) write(ctx context.Context, s *state) (next loop.Next, err e
 	// A fault that the binding tells of is one until the template's status is taken.
 	told := s.total == nil || !faulty(s.binding.BindingStatus())
 	if told {
-		if err = r.tell(ctx, s); s.total == nil || err != nil && !refused(err) {
+		if err = r.report(ctx, s); s.total == nil || err != nil && !refused(err) {
 			return next, err // who could not be told is told before the template
 		}
 	}
@@ -40,7 +40,7 @@ func (r *Reconciler) write(ctx context.Context, s *state) (next loop.Next, err e
 		}
 	}
 	if failed == nil && !told {
-		failed = r.tell(ctx, s)
+		failed = r.report(ctx, s)
 	}
 	return next, errors.Join(err, failed)
 }
@@ -50,8 +50,8 @@ func faulty(status *workv1alpha2.ResourceBindingStatus) bool {
 	return meta.IsStatusConditionFalse(status.Conditions, workv1alpha2.Interpreted)
 }
 
-// tell sends the binding's status, if it has news.
-func (r *Reconciler) tell(ctx context.Context, s *state) error {
+// report sends the binding's status, if it has news.
+func (r *Reconciler) report(ctx context.Context, s *state) error {
 	if !s.news || members.Same(*s.binding.BindingStatus(), s.status) {
 		return nil
 	}

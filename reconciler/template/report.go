@@ -83,7 +83,7 @@ func (r *reporter) run(ctx context.Context, req ctrl.Request, policy policyv1alp
 	status := policy.PropagationStatus().DeepCopy()
 	said := remark{strangers: needs.strangers, idle: idle(status)}
 	untaken, known := r.untaken(policy, needs)
-	if told(policy) {
+	if saidNotTakenUp(policy) {
 		said.untaken = untaken
 	}
 	r.observe(status, policy, remarks(ready, said))
@@ -132,8 +132,8 @@ func idle(status *policyv1alpha1.PropagationStatus) bool {
 	return ready != nil && ready.Status == metav1.ConditionTrue && strings.HasPrefix(ready.Message, carriesNothing)
 }
 
-// told reports whether a policy's status says that something could not be taken up.
-func told(policy policyv1alpha1.Policy) bool {
+// saidNotTakenUp reports whether a policy's status says that something could not be taken up.
+func saidNotTakenUp(policy policyv1alpha1.Policy) bool {
 	before := meta.FindStatusCondition(policy.PropagationStatus().Conditions, policyv1alpha1.PolicyReady)
 	return before != nil && before.Reason == policyv1alpha1.PolicyReasonNotTakenUp
 }
@@ -142,7 +142,7 @@ func told(policy policyv1alpha1.Policy) bool {
 // it is what was said before; known is false then, and the policy is to be looked at again.
 func (r *reporter) untaken(policy policyv1alpha1.Policy, needs needs) (text string, known bool) {
 	untaken, all := r.statistics.Untaken(propagation.RefOf(policy))
-	if !told(policy) || all && r.complete(policy) {
+	if !saidNotTakenUp(policy) || all && r.complete(policy) {
 		return naming(untaken), true
 	}
 	before := meta.FindStatusCondition(policy.PropagationStatus().Conditions, policyv1alpha1.PolicyReady)

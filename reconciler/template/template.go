@@ -162,11 +162,11 @@ type state struct {
 	// awaits is true where it is on its way what the template asks for.
 	awaits bool
 	// news are told once everything is written.
-	news []news
+	news []pendingEvent
 }
 
-// news is an Event on the template.
-type news struct{ eventType, reason, message string }
+// pendingEvent is an Event on the template.
+type pendingEvent struct{ eventType, reason, message string }
 
 // Reconcile brings one template's binding up to date.
 func (r *Reconciler) Reconcile(ctx context.Context, key templatestore.Key) (reconcile.Result, error) {
@@ -181,7 +181,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key templatestore.Key) (reco
 		}
 	}
 	if !s.awaits {
-		r.policies.report.statistics.Looked(key, s.about(), r.tellFailure(&s, err), r.opts.Clock.Now())
+		r.policies.report.statistics.Looked(key, s.about(), r.reportFailure(&s, err), r.opts.Clock.Now())
 	}
 	return loop.Result(next, err)
 }

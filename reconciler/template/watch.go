@@ -162,7 +162,7 @@ func (r *Reconciler) bindingEvents() handler.TypedEventHandler[client.Object, te
 			if template.GroupVersionKind != bindings.TemplateOf(before).GroupVersionKind {
 				r.templates.Want(boundTo(client.ObjectKeyFromObject(b)), template.GroupVersionKind)
 			}
-			r.tellHolder(before, b)
+			r.notifyOwner(before, b)
 			if own := r.written.Observed(b); !own && edited(before, b) {
 				q.Add(template)
 			}
@@ -171,7 +171,7 @@ func (r *Reconciler) bindingEvents() handler.TypedEventHandler[client.Object, te
 			b := e.Object.(workv1alpha2.Binding)
 			r.templates.Want(boundTo(client.ObjectKeyFromObject(b)))
 			r.written.Gone(client.ObjectKeyFromObject(b))
-			r.tellHolder(b, nil)
+			r.notifyOwner(b, nil)
 			for _, key := range namesakes(bindings.TemplateOf(b), r.templates.Kinds()) {
 				q.Add(key)
 			}
@@ -179,8 +179,8 @@ func (r *Reconciler) bindingEvents() handler.TypedEventHandler[client.Object, te
 	}
 }
 
-// tellHolder looks again at the policy whose claim a binding lost.
-func (r *Reconciler) tellHolder(before, after workv1alpha2.Binding) {
+// notifyOwner looks again at the policy whose claim a binding lost.
+func (r *Reconciler) notifyOwner(before, after workv1alpha2.Binding) {
 	ref, was := propagation.Claimed(before)
 	if !was {
 		return

@@ -80,7 +80,7 @@ func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
 	}
 	if bound && s.decision != nil {
 		if e, some := decider.EventOf(s.before(), *s.decision); some {
-			s.news = append(s.news, news{e.Type, e.Reason, e.Message})
+			s.news = append(s.news, pendingEvent{e.Type, e.Reason, e.Message})
 		}
 	}
 	return loop.Next{}, errors.Join(claimErr, err)
@@ -88,22 +88,22 @@ func (p writer) run(ctx context.Context, s *state) (loop.Next, error) {
 
 // carriedNow returns what is told of a policy that carries the template from now
 // on. A claim that came with the template is told with its binding.
-func (s *state) carriedNow(bound bool) (news, bool) {
+func (s *state) carriedNow(bound bool) (pendingEvent, bool) {
 	if s.policy == nil {
-		return news{}, false
+		return pendingEvent{}, false
 	}
 	who := propagation.RefOf(s.policy).String()
 	switch {
 	case s.claimed && s.from != nil:
-		return news{corev1.EventTypeNormal, policyv1alpha1.EventReasonPreemptPolicySucceed,
+		return pendingEvent{corev1.EventTypeNormal, policyv1alpha1.EventReasonPreemptPolicySucceed,
 			"Policy " + who + " took the template from policy " + propagation.RefOf(s.from).String() + "."}, true
 	case s.claimed && s.activation.Waits:
-		return news{corev1.EventTypeNormal, policyv1alpha1.EventReasonApplyPolicySucceed,
+		return pendingEvent{corev1.EventTypeNormal, policyv1alpha1.EventReasonApplyPolicySucceed,
 			"Claimed by policy " + who + ", which is Lazy: it takes effect with the next change of the template."}, true
 	case (bound && s.binding == nil) || (s.claimed && s.binding != nil):
-		return news{corev1.EventTypeNormal, policyv1alpha1.EventReasonApplyPolicySucceed, "Carried by policy " + who + "."}, true
+		return pendingEvent{corev1.EventTypeNormal, policyv1alpha1.EventReasonApplyPolicySucceed, "Carried by policy " + who + "."}, true
 	default:
-		return news{}, false
+		return pendingEvent{}, false
 	}
 }
 
@@ -182,9 +182,9 @@ func reported(reason string, err error) error {
 	}
 }
 
-// tellFailure tells of err on the template, once per failure, and returns what
+// reportFailure reports err on the template, once per failure, and returns what
 // users are told; nothing where err is not for them.
-func (r *Reconciler) tellFailure(s *state, err error) string {
+func (r *Reconciler) reportFailure(s *state, err error) string {
 	var known *loop.Error
 	if err == nil || s.template == nil || !errors.As(err, &known) {
 		r.failures.Forget(s.key)

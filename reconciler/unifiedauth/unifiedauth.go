@@ -105,7 +105,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, err
 	}
 	changed, err := r.bring(ctx, cluster)
-	r.tell(cluster, changed, err)
+	r.report(cluster, changed, err)
 	return reconcile.Result{}, err
 }
 
@@ -283,8 +283,8 @@ func (r *Reconciler) withdraw(ctx context.Context, cluster *clusterv1alpha1.Clus
 	return errors.Join(errs...)
 }
 
-// tell says on the Cluster what changed, and what goes wrong once.
-func (r *Reconciler) tell(cluster *clusterv1alpha1.Cluster, changed bool, err error) {
+// report says on the Cluster what changed, and what goes wrong once.
+func (r *Reconciler) report(cluster *clusterv1alpha1.Cluster, changed bool, err error) {
 	switch {
 	case err != nil:
 		if r.reported.Record(cluster.Name, err.Error()) {

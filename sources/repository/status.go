@@ -21,7 +21,7 @@ import (
 const reasonNewArtifact = "NewArtifact"
 
 // report writes what happened to the status, if that says something new, and
-// tells of transitions by an Event.
+// announces transitions by an Event.
 func (r *Reconciler) report(ctx context.Context, s *state, err error) error {
 	before := s.object.DeepCopy()
 	status := &s.object.Status
@@ -40,7 +40,7 @@ func (r *Reconciler) report(ctx context.Context, s *state, err error) error {
 	if err := r.hub.Status().Patch(ctx, s.object, client.MergeFrom(before)); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("write status: %w", err))
 	}
-	r.tell(ctx, before, s, failure)
+	r.announce(ctx, before, s, failure)
 	return nil
 }
 
@@ -111,8 +111,8 @@ var connection = regexp.MustCompile(`(\[[0-9a-fA-F:.]+\]|\d+\.\d+\.\d+\.\d+):\d+
 // fault that lasts is written once.
 func stable(message string) string { return connection.ReplaceAllString(message, "") }
 
-// tell makes an Event and a line in the log of what has changed for users.
-func (r *Reconciler) tell(ctx context.Context, before *sourcev1.GitRepository, s *state, failure *loop.Error) {
+// announce makes an Event and a line in the log of what has changed for users.
+func (r *Reconciler) announce(ctx context.Context, before *sourcev1.GitRepository, s *state, failure *loop.Error) {
 	log := ctrl.LoggerFrom(ctx)
 	was, is := apimeta.FindStatusCondition(before.Status.Conditions, meta.ReadyCondition), apimeta.FindStatusCondition(s.object.Status.Conditions, meta.ReadyCondition)
 	switch {

@@ -119,7 +119,7 @@ func (t *Policies) putTemplate(key templatestore.Key, next template, there bool)
 	} else {
 		t.templates[key] = next
 	}
-	t.tell(before.claim, next.claim, before.blamed, next.blamed)
+	t.notify(before.claim, next.claim, before.blamed, next.blamed)
 }
 
 // countTemplate adds or takes away, by sign, what a template is worth.
@@ -169,7 +169,7 @@ func (t *Policies) Binding(b workv1alpha2.Binding, first bool, at time.Time) {
 	t.countBinding(key, before, known, -1)
 	t.countBinding(key, next, true, 1)
 	t.bindings[key] = next
-	t.tell(before.claim, next.claim)
+	t.notify(before.claim, next.claim)
 }
 
 // Unbound takes note that a binding is gone.
@@ -180,7 +180,7 @@ func (t *Policies) Unbound(b workv1alpha2.Binding) {
 	before, known := t.bindings[key]
 	t.countBinding(key, before, known, -1)
 	delete(t.bindings, key)
-	t.tell(before.claim)
+	t.notify(before.claim)
 }
 
 func (t *Policies) countBinding(key templatestore.Key, e binding, there bool, sign int32) {
@@ -216,8 +216,8 @@ func (t *Policies) policy(ref propagation.PolicyRef) *policy {
 	return p
 }
 
-// tell calls changed once for each policy, and forgets those with nothing left.
-func (t *Policies) tell(refs ...propagation.PolicyRef) {
+// notify calls changed once for each policy, and forgets those with nothing left.
+func (t *Policies) notify(refs ...propagation.PolicyRef) {
 	told := map[propagation.PolicyRef]bool{{}: true}
 	for _, ref := range refs {
 		if told[ref] {

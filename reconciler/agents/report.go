@@ -15,29 +15,29 @@ import (
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
 )
 
-// tells tells of what agents say of their clusters and nobody approved, and of the ways
+// clusterEvents reports what agents say of their clusters and nobody approved, and of the ways
 // to them, which are theirs to change, once each time that it changes. It brings
 // nothing into the queue.
-func (r *Reconciler) tells() handler.EventHandler {
+func (r *Reconciler) clusterEvents() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) {
 			if c, ok := e.Object.(*clusterv1alpha1.Cluster); ok && !e.IsInInitialList {
-				r.tell(c, "")
+				r.report(c, "")
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ queue) {
 			c, ok := e.ObjectNew.(*clusterv1alpha1.Cluster)
 			old, had := e.ObjectOld.(*clusterv1alpha1.Cluster)
 			if ok && had {
-				r.tell(c, old.Annotations[identity.RequestedAnnotation])
-				r.tellWay(c, wayTo(old))
+				r.report(c, old.Annotations[identity.RequestedAnnotation])
+				r.reportWay(c, wayTo(old))
 			}
 		},
 	}
 }
 
-func (r *Reconciler) tell(c *clusterv1alpha1.Cluster, before string) {
+func (r *Reconciler) report(c *clusterv1alpha1.Cluster, before string) {
 	text := c.Annotations[identity.RequestedAnnotation]
 	asked, err := identity.ParseProperties(text)
 	if r.events == nil || text == before || err != nil || asked.IsZero() {
@@ -73,8 +73,8 @@ func (w way) String() string {
 	return out
 }
 
-// tellWay tells of a cluster in pull mode that is reached in another way than before.
-func (r *Reconciler) tellWay(c *clusterv1alpha1.Cluster, before way) {
+// reportWay reports a cluster in pull mode that is reached in another way than before.
+func (r *Reconciler) reportWay(c *clusterv1alpha1.Cluster, before way) {
 	now := wayTo(c)
 	if r.events == nil || now == before || before.endpoint == "" || c.Spec.SyncMode != clusterv1alpha1.Pull {
 		return

@@ -61,7 +61,7 @@ func TestTells(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got heard
-			tells := (&Reconciler{events: &got}).tells()
+			tells := (&Reconciler{events: &got}).clusterEvents()
 			if tc.before == nil {
 				tells.Create(t.Context(), event.CreateEvent{Object: tc.after, IsInInitialList: tc.atStart}, nil)
 			} else {

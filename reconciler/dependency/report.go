@@ -13,14 +13,14 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/templatestore"
 )
 
-// told is how many users of one object are told of what is wrong with it.
+// told is how many users of one object are notified of what is wrong with it.
 const told = 10
 
 // conflict is what an Event about users that do not agree was about.
 type conflict templatestore.Key
 
-// tellUser tells of a failure on the template and its binding, once.
-func (r *Reconciler) tellUser(s *use, err error) {
+// reportUser reports a failure on the template and its binding, once.
+func (r *Reconciler) reportUser(s *use, err error) {
 	var known *loop.Error
 	if s.binding == nil || !errors.As(err, &known) {
 		r.failures.Forget(s.key)
@@ -32,9 +32,9 @@ func (r *Reconciler) tellUser(s *use, err error) {
 	}
 }
 
-// tellUsers tells users that something that they need cannot go along, and the
+// reportUsers tells users that something that they need cannot go along, and the
 // attached binding that its users do not agree; both once.
-func (r attach) tellUsers(ctx context.Context, s *attachment, err error) {
+func (r attach) reportUsers(ctx context.Context, s *attachment, err error) {
 	var known *loop.Error
 	switch {
 	case !errors.As(err, &known):
