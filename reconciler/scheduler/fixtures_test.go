@@ -20,5 +20,5 @@ var (
 )
 
 func hubOf(objects ...client.Object) *fake.ClientBuilder {
-	return decidertest.Hub(decider.Index, objects...)
+	return decidertest.Hub(func(i client.FieldIndexer) error { return decider.Index(context.Background(), i) }, objects...)
 }
