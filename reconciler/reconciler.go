@@ -279,6 +279,8 @@ func registerBinding(ctx context.Context, f *fleet) error {
 	opts := binding.Options{
 		Workers: f.opts.Pace.Workers.Bindings,
 		Doubts:  cmp.Or(f.opts.Silence.Grace, cluster.DefaultGrace) + cmp.Or(f.opts.Pace.Period, lookEvery),
+
+		IgnoreQuotas: f.opts.Scheduling.Off.Quotas,
 	}
 	if f.template != nil {
 		opts.PlacementUnchanged = f.template.PlacementUnchanged

@@ -39,6 +39,8 @@ type Off struct {
 	Models bool
 	// Dependencies takes nothing along that templates refer to.
 	Dependencies bool
+	// Quotas lets namespaces use more than their FederatedResourceQuotas allow.
+	Quotas bool
 	// Promises leaves out of account what was placed and does not show yet.
 	Promises bool
 }

@@ -77,7 +77,7 @@ func (r *explainReader) read(ctx context.Context, kind, name string, files manif
 	} else if err != nil {
 		return explain.Input{}, err
 	}
-	err = r.priorities(ctx)
+	err = errors.Join(r.priorities(ctx), r.quotas(ctx))
 	return r.in, err
 }
 
@@ -135,6 +135,24 @@ func (r *explainReader) priorities(ctx context.Context) error {
 			r.in.Priorities[list.Items[i].Name] = list.Items[i].Value
 		}
 	}), explain.UnreadPriorities, "the PriorityClasses")
+}
+
+// quotas reads what the overrides of the namespace may not go beyond. A control plane that is
+// older has no such kind.
+func (r *explainReader) quotas(ctx context.Context) error {
+	ns := r.in.Template.GetNamespace()
+	if ns == "" || !slices.ContainsFunc(r.in.Overrides, func(o policyv1alpha1.Override) bool { return o.GetNamespace() == ns }) {
+		return nil
+	}
+	err := pages(ctx, r.hub, &policyv1alpha1.FederatedResourceQuotaList{}, func(list *policyv1alpha1.FederatedResourceQuotaList) {
+		for i := range list.Items {
+			r.in.Quotas = append(r.in.Quotas, &list.Items[i])
+		}
+	}, client.InNamespace(ns))
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		err = nil
+	}
+	return r.tolerate(err, explain.UnreadOverrides, "the FederatedResourceQuotas of namespace "+ns)
 }
 
 // knows reports whether there is a cluster of the name, as far as that was read.

@@ -32,7 +32,9 @@ type Input struct {
 	Binding   workv1alpha2.Binding
 	Policies  []policyv1alpha1.Policy
 	Overrides []policyv1alpha1.Override
-	Clusters  []*clusterv1alpha1.Cluster
+	// Quotas of the namespace; none where they hold nothing.
+	Quotas   []*policyv1alpha1.FederatedResourceQuota
+	Clusters []*clusterv1alpha1.Cluster
 	// Bindings of the namespace, for workload affinity; Binding may be among them.
 	Bindings []workv1alpha2.Binding
 	// Definition is the binding of the CustomResourceDefinition of the template's

@@ -57,7 +57,7 @@ func failedIn(clusters []ClusterOverrides) bool {
 func (x *explainer) worksInput() (plan.WorksInput, bool) {
 	in := plan.WorksInput{
 		Binding: x.in.Binding, Template: x.in.Template, Cluster: x.snap.Cluster,
-		Overrides: x.in.Overrides, Interpreter: x.in.Interpreter,
+		Overrides: x.in.Overrides, Interpreter: x.in.Interpreter, Quotas: plan.QuotasOf(x.in.Quotas, x.in.Template.GetNamespace()),
 	}
 	if x.plan.Binding != nil {
 		in.Binding = x.plan.Binding

@@ -156,6 +156,7 @@ func (in *FleetInput) resend(p *TemplatePlan, template *unstructured.Unstructure
 	}
 	works, err := Works(WorksInput{
 		Binding: p.Binding, Template: template, Cluster: snap.Cluster, Overrides: in.Overrides, Interpreter: in.Interpreter,
+		Quotas: QuotasOf(in.Quotas, template.GetNamespace()),
 	})
 	if err != nil {
 		p.Err = errors.Join(p.Err, err)

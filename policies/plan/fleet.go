@@ -39,7 +39,9 @@ type FleetInput struct {
 	// NoPreemption leaves every claim to the policy that holds it.
 	NoPreemption bool
 	// Priorities are the values of the PriorityClasses there are, by name.
-	Priorities  map[string]int32
+	Priorities map[string]int32
+	// Quotas hold the overrides of their namespaces; none where they hold nothing.
+	Quotas      []*policyv1alpha1.FederatedResourceQuota
 	Scheduling  placement.Options
 	Interpreter *interpreter.Interpreter
 	// Now dates new decisions.
@@ -216,6 +218,7 @@ func (in *FleetInput) plan(c propagation.Case, now *bound, snap placement.Snapsh
 	}
 	works, err := Works(WorksInput{
 		Binding: out.Binding, Template: claimed, Cluster: snap.Cluster, Overrides: in.Overrides, Interpreter: in.Interpreter,
+		Quotas: QuotasOf(in.Quotas, claimed.GetNamespace()),
 	})
 	if err != nil {
 		out.Err = err

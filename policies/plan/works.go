@@ -39,8 +39,8 @@ type WorkPlan struct {
 	Work *workv1alpha1.Work
 	// Applied are the overrides that changed the manifest.
 	Applied override.Applied
-	// Err is why no Work could be made: an *override.Error, or one of the
-	// interpreter. A Work that exists already stays as it is then.
+	// Err is why no Work could be made: an *override.Error, a *BeyondQuotaError, or one
+	// of the interpreter. A Work that exists already stays as it is then.
 	Err error
 }
 
@@ -53,6 +53,9 @@ type WorksInput struct {
 	// Overrides that exist; those that do not apply are left out here.
 	Overrides   []policyv1alpha1.Override
 	Interpreter *interpreter.Interpreter
+	// Quotas are those of the template's namespace: overrides that stand there may not ask for
+	// more than these count. Empty where quotas are not held against anything.
+	Quotas []*policyv1alpha1.FederatedResourceQuota
 }
 
 // Works returns what each cluster of the binding should hold, sorted by
@@ -88,6 +91,9 @@ func (in *WorksInput) plan(target workv1alpha2.TargetCluster, digest string, com
 		return out
 	}
 	authors, err := in.override(&out, manifest, cluster, overrides)
+	if err == nil {
+		err = in.withinQuota(target, manifest, &out)
+	}
 	if err != nil {
 		out.Err = err
 		return out

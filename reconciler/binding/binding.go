@@ -59,6 +59,8 @@ type Options struct {
 	// before the loop began, or before the cluster that stays was last back; zero believes
 	// them at once.
 	Doubts time.Duration
+	// IgnoreQuotas lets overrides ask for more than the quotas of their namespace count.
+	IgnoreQuotas bool
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }
@@ -104,17 +106,10 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	own := writecache.New[workv1alpha2.Binding](opts.Clock)
 	hearsay := newHearsay(opts.Clock, opts.Doubts)
 	write := writer{hub: hub, events: events, find: works.find, cluster: works.cluster, written: works.written, own: own, hearsay: hearsay, there: newPresence(opts.Clock, opts.Answers), asks: opts.Holds, succeed: succession.New(hub, works.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
-	overrides := &overrideLister{}
-	render := renderer{cluster: works.cluster, overrides: overrides.of, interpreter: interp}
-	return &Reconciler{
-		templates: templates,
-		events:    events,
-		opts:      opts,
-		works:     works,
-		hearsay:   hearsay,
-		overrides: overrides,
-		phases:    []loop.Phase[state]{read.binding, write.latest, write.withdraw, read.template, render.run, write.dispatch, write.settle, write.clean},
-	}
+	r := &Reconciler{templates: templates, events: events, opts: opts, works: works, hearsay: hearsay, overrides: &overrideLister{}}
+	render := renderer{cluster: works.cluster, overrides: r.overrides.of, interpreter: interp, quotas: r.quotasOf}
+	r.phases = []loop.Phase[state]{read.binding, write.latest, write.withdraw, read.template, render.run, write.dispatch, write.settle, write.clean}
+	return r
 }
 
 // state is what the phases hand on.

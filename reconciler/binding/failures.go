@@ -37,7 +37,8 @@ func planError(planned plan.WorkPlan) error {
 		return nil
 	}
 	var wrong *override.Error
-	if errors.As(planned.Err, &wrong) {
+	var beyond *plan.BeyondQuotaError
+	if errors.As(planned.Err, &wrong) || errors.As(planned.Err, &beyond) {
 		return loop.Stalled(policyv1alpha1.EventReasonApplyOverridePolicyFailed, planned.Err)
 	}
 	if interpreters.Failed(planned.Err) {

@@ -18,12 +18,17 @@ type renderer struct {
 	cluster     func(ctx context.Context, name string) (*clusterv1alpha1.Cluster, bool, error)
 	overrides   func(r selector.Resource) []policyv1alpha1.Override
 	interpreter *interpreter.Interpreter
+	quotas      func(ctx context.Context, namespace string) ([]*policyv1alpha1.FederatedResourceQuota, error)
 }
 
 // run sets the plans. One that cannot be made carries its error and leaves the
 // others alone.
 func (p renderer) run(ctx context.Context, s *state) (loop.Next, error) {
-	var unread, err error
+	quotas, err := p.quotas(ctx, s.binding.GetNamespace())
+	if err != nil {
+		return loop.Next{}, err
+	}
+	var unread error
 	s.plans, err = plan.Works(plan.WorksInput{
 		Binding:  s.binding,
 		Template: s.template,
@@ -34,6 +39,7 @@ func (p renderer) run(ctx context.Context, s *state) (loop.Next, error) {
 		},
 		Overrides:   p.overrides(selector.ResourceOf(s.template)),
 		Interpreter: p.interpreter,
+		Quotas:      quotas,
 	})
 	if err := errors.Join(err, unread); err != nil {
 		return loop.Next{}, fmt.Errorf("render the works: %w", err)

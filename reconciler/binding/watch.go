@@ -58,6 +58,7 @@ func (r *Reconciler) Register(ctx context.Context, mgr ctrl.Manager) error {
 		source.Kind(mgr.GetCache(), client.Object(&policyv1alpha1.OverridePolicy{}), r.overrideEvents()),
 		source.Kind(mgr.GetCache(), client.Object(&policyv1alpha1.ClusterOverridePolicy{}), r.overrideEvents()),
 		source.Kind(mgr.GetCache(), &clusterv1alpha1.Cluster{}, r.clusterEvents()),
+		source.Kind(mgr.GetCache(), client.Object(&policyv1alpha1.FederatedResourceQuota{}), r.quotaEvents()),
 	}
 	for _, s := range sources {
 		if err := c.Watch(s); err != nil {

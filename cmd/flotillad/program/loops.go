@@ -157,6 +157,7 @@ func (o *loopOptions) validate(kubernetes func(gate string) bool) (err error) {
 		WorkloadAffinity: !o.features.WorkloadAffinity,
 		Components:       !o.features.MultiplePodTemplates,
 		Models:           !o.features.ResourceModeling,
+		Quotas:           !o.features.QuotaEnforcement,
 		Promises:         !o.features.OvercommitProtection,
 		Dependencies:     !o.features.PropagateDeps,
 	}

@@ -1,0 +1,45 @@
+package binding_test
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/propagation"
+)
+
+// TestAnOverrideDoesNotGetAroundAQuota: what an override of a namespace adds is counted
+// nowhere, so that it does not reach a cluster while a quota limits it.
+func TestAnOverrideDoesNotGetAroundAQuota(t *testing.T) {
+	f := newFleet(t, "a")
+	web := f.deployment("web")
+	web.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}
+	f.create(f.policy("all", deployments("")), web)
+	replicas := func() map[string]string { return f.images("web") }
+	eventually(f, "what runs", map[string]string{"a": "2x1"}, replicas)
+
+	limit := &policyv1alpha1.FederatedResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.ns, Name: "team"},
+		Spec:       policyv1alpha1.FederatedResourceQuotaSpec{Overall: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}},
+	}
+	more := f.imageTag("more", "web", "1", "a")
+	more.Spec.OverrideRules[0].Overriders = policyv1alpha1.Overriders{Plaintext: []policyv1alpha1.PlaintextOverrider{{
+		Path: "/spec/replicas", Operator: policyv1alpha1.OverriderOpReplace, Value: apiextensionsv1.JSON{Raw: []byte("7")},
+	}}}
+	f.create(limit)
+	f.settle()
+	f.create(more)
+	fault := func() bool {
+		return strings.Contains(f.works("Deployment", "web")["a"].Annotations[propagation.FaultAnnotation], "ask for 2500m of cpu more")
+	}
+	eventually(f, "whether the Work says so", true, fault)
+	eventually(f, "what runs under a quota", map[string]string{"a": "2x1"}, replicas)
+
+	f.check(f.env.Hub.Delete(f.Context(), limit))
+	eventually(f, "what runs without a quota", map[string]string{"a": "7x1"}, replicas)
+}
