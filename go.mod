@@ -312,3 +312,5 @@ replace k8s.io/sample-controller => k8s.io/sample-controller v0.36.4
 replace k8s.io/streaming => k8s.io/streaming v0.36.4
 
 replace sigs.k8s.io/controller-runtime => sigs.k8s.io/controller-runtime v0.24.1
+
+replace github.com/yuin/gopher-lua => ./third_party/gopher-lua

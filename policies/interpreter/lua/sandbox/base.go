@@ -72,33 +72,33 @@ var nextEntry = function(baseNext)
 func baseNext(l *lua.LState) int {
 	v := of(l)
 	t, key := v.table(1), l.Get(2)
-	in := view(t)
+	list, keys := t.Elements(), t.Keys()
 	n, inList := key.(lua.LNumber)
 	inList = inList && n >= 1 && n < lua.LNumber(lua.MaxArrayIndex) && float64(n) == math.Trunc(float64(n))
-	from := len(in.array)
-	switch at, known := in.k2i[key]; {
+	from := len(list)
+	switch at, known := t.KeyAt(key); {
 	case key == lua.LNil:
 		from = 0
 	case inList:
-		from = min(int(n), len(in.array)) // the list may have become shorter
+		from = min(int(n), len(list)) // the list may have become shorter
 	case !known:
 		l.RaiseError("next: the table has no such key")
 	default:
 		from += at + 1
 	}
-	for i := from; i < len(in.array)+len(in.keys); i++ {
+	for i := from; i < len(list)+len(keys); i++ {
 		if (i-from)%32 == 31 {
 			v.pay(8, 0)
 		}
-		if i < len(in.array) {
-			if x := in.array[i]; x != lua.LNil {
+		if i < len(list) {
+			if x := list[i]; x != lua.LNil {
 				l.Push(lua.LNumber(i + 1))
 				l.Push(x)
 				return 2
 			}
 			continue
 		}
-		k := in.keys[i-len(in.array)]
+		k := keys[i-len(list)]
 		if x := t.RawGetH(k); x != lua.LNil {
 			v.pay(1, 0)
 			l.Push(k)

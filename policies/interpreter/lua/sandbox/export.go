@@ -111,16 +111,16 @@ func (e *exporter) table(t *lua.LTable, like any) (any, error) {
 	if !e.vm.length(t) {
 		return nil, e.vm.stopped
 	}
-	in, n := view(t), t.MaxN()
-	switch names := len(in.strdict); {
-	case len(in.dict) > 0:
+	n := t.MaxN()
+	switch names := len(t.Names()); {
+	case len(t.Others()) > 0:
 		return nil, errors.New("is a table whose keys are neither names nor numbers from 1 on")
 	case n > 0 && names > 0:
 		return nil, errors.New("is a table with names and numbers as keys")
 	case names > 0:
-		return e.object(in, like)
+		return e.object(t, like)
 	case n > 0:
-		return e.list(in.array[:n], like)
+		return e.list(t.Elements()[:n], like)
 	}
 	if was, ok := like.(map[string]any); ok {
 		return withNulls(map[string]any{}, was), nil
@@ -128,15 +128,16 @@ func (e *exporter) table(t *lua.LTable, like any) (any, error) {
 	return e.list(nil, like)
 }
 
-func (e *exporter) object(in *tableView, like any) (any, error) {
+func (e *exporter) object(t *lua.LTable, like any) (any, error) {
 	was, _ := like.(map[string]any)
-	out := make(map[string]any, len(in.strdict))
-	for _, key := range in.keys {
+	names := t.Names()
+	out := make(map[string]any, len(names))
+	for _, key := range t.Keys() {
 		name, ok := key.(lua.LString)
 		if !ok {
 			continue
 		}
-		x, ok := in.strdict[string(name)]
+		x, ok := names[string(name)]
 		if !ok {
 			continue
 		}

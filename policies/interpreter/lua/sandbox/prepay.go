@@ -20,7 +20,7 @@ const (
 	argTableBytes = 4096
 )
 
-// hashSteps is how many bytes of text one step reads.
+// textPerStep is how many bytes of text one step reads.
 const textPerStep = 64
 
 // meter looks at what a state is about to do, and takes it from the budget.
@@ -32,9 +32,7 @@ type meter struct {
 // prepay takes from the budget what the next instruction costs beyond one step,
 // and reports whether there is enough. It knows every instruction that can do more
 // than a fixed amount of work.
-func (m *meter) prepay() bool {
-	fn, pc, base := current(m.state)
-	inst := fn.Proto.Code[pc-1]
+func (m *meter) prepay(fn *lua.LFunction, inst uint32, base int) bool {
 	a, b, c := int(inst>>18)&0xff, int(inst&0x1ff), int(inst>>9)&0x1ff
 	switch int(inst >> 26) {
 	case lua.OP_ADD, lua.OP_SUB, lua.OP_MUL, lua.OP_DIV, lua.OP_POW, lua.OP_MOD:
@@ -140,7 +138,7 @@ func (m *meter) length(x lua.LValue) bool {
 	if !ok {
 		return true
 	}
-	list := view(t).array
+	list := t.Elements()
 	if n := len(list); n > 0 && list[n-1] == lua.LNil {
 		return m.spend(int64(n/8), 0)
 	}
@@ -167,22 +165,21 @@ func (m *meter) assignment(x, key lua.LValue) bool {
 	if !ok {
 		return m.lookup(x, key)
 	}
-	in := view(t)
 	switch key := key.(type) {
 	case lua.LString:
-		if _, has := in.strdict[string(key)]; has {
+		if _, has := t.Names()[string(key)]; has {
 			return m.lookup(x, key)
 		}
-		return m.lookup(x, key) && m.spend(2, entry(in.strdict == nil))
+		return m.lookup(x, key) && m.spend(2, entry(t.Names() == nil))
 	case lua.LNumber:
 		if i := float64(key); i >= 1 && i < float64(lua.MaxArrayIndex) && i == math.Trunc(i) {
-			return m.grow(in, int(i))
+			return m.grow(t.Elements(), int(i))
 		}
 	}
-	if _, has := in.dict[key]; has {
+	if _, has := t.Others()[key]; has {
 		return true
 	}
-	return m.spend(2, entry(in.dict == nil))
+	return m.spend(2, entry(t.Others() == nil))
 }
 
 func entry(first bool) int64 {
@@ -193,15 +190,15 @@ func entry(first bool) int64 {
 }
 
 // grow pays for a list that has to hold n elements.
-func (m *meter) grow(t *tableView, n int) bool {
-	if n <= cap(t.array) {
-		return m.spend(int64(max(0, n-len(t.array))/8), 0)
+func (m *meter) grow(list []lua.LValue, n int) bool {
+	if n <= cap(list) {
+		return m.spend(int64(max(0, n-len(list))/8), 0)
 	}
-	more := max(n, 2*cap(t.array))
-	if n > len(t.array)+1 {
+	more := max(n, 2*cap(list))
+	if n > len(list)+1 {
 		more = 6 * n // it grows element by element, and again and again
 	}
-	return m.spend(int64(max(0, n-len(t.array))/4), int64(firstElement+valueBytes*more))
+	return m.spend(int64(max(0, n-len(list))/4), int64(firstElement+valueBytes*more))
 }
 
 // entry pays for entering a function: one of variable arguments that uses the

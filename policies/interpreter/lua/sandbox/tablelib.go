@@ -20,7 +20,7 @@ func tableLength(l *lua.LState) int {
 func tableMaxN(l *lua.LState) int {
 	v := of(l)
 	t := v.table(1)
-	v.pay(len(view(t).array)/8, 0)
+	v.pay(len(t.Elements())/8, 0)
 	l.Push(lua.LNumber(t.MaxN()))
 	return 1
 }
@@ -81,7 +81,7 @@ func tableInsert(l *lua.LState) int {
 
 // grown pays for a list to hold n elements.
 func (v *vm) grown(t *lua.LTable, n int) {
-	if !v.grow(view(t), n) {
+	if !v.grow(t.Elements(), n) {
 		v.pay(0, 0)
 	}
 }

@@ -76,13 +76,12 @@ func (v *vm) fill(t *lua.LTable) {
 	}
 	t.Metatable = lua.LNil
 	v.origins[t] = origin{o.value, true}
-	in := view(t)
 	switch x := o.value.(type) {
 	case []any:
 		v.pay(len(x), len(x)*(valueBytes+tableBytes))
-		in.array = make([]lua.LValue, len(x))
+		t.ReserveElements(len(x))
 		for i, e := range x {
-			in.array[i] = v.value(e)
+			t.RawSetInt(i+1, v.value(e))
 		}
 	case map[string]any:
 		v.pay(2*len(x), len(x)*(entryBytes+tableBytes))
@@ -93,9 +92,7 @@ func (v *vm) fill(t *lua.LTable) {
 			}
 		}
 		slices.Sort(names)
-		in.strdict = make(map[string]lua.LValue, len(names))
-		in.k2i = make(map[lua.LValue]int, len(names))
-		in.keys = make([]lua.LValue, 0, len(names))
+		t.ReserveNames(len(names))
 		for _, name := range names {
 			t.RawSetString(name, v.value(x[name]))
 		}

@@ -16,8 +16,9 @@ const (
 	registers = 256 * 20
 )
 
-// vm runs one call at a time. It is the context of its state: the state asks it
-// before each instruction whether to go on.
+// vm runs one call at a time. It is the meter of its state, which asks it before
+// each instruction whether to go on, and the state's context, by which library
+// functions find it.
 type vm struct {
 	meter
 	// origins are the values of the input that tables were made from.
@@ -30,18 +31,12 @@ type vm struct {
 	drawn uint64
 }
 
-// closed is the channel of a call that has to stop.
-var closed = func() chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}()
-
 func newVM(opts Options) *vm {
 	v := &vm{meter: meter{budget: budget{opts: opts}}, origins: map[*lua.LTable]origin{}, unfilled: unfilled()}
 	v.state = lua.NewState(lua.Options{CallStackSize: callDepth, RegistrySize: registers, SkipOpenLibs: true})
 	v.state.Panic = raise
 	v.state.SetContext(v)
+	v.state.SetMeter(v)
 	return v
 }
 
@@ -54,16 +49,17 @@ func raise(l *lua.LState) {
 	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: l.Get(-1), StackTrace: noTrace})
 }
 
-// Done implements context.Context. The state asks it before each instruction.
-func (v *vm) Done() <-chan struct{} {
+// Step implements lua.Meter: an instruction pays before it runs.
+func (v *vm) Step(fn *lua.LFunction, inst uint32, base int) error {
 	v.steps++
-	if v.steps < v.next || v.check() {
-		if v.prepay() {
-			return nil
-		}
+	if (v.steps < v.next || v.check()) && v.prepay(fn, inst, base) {
+		return nil
 	}
-	return closed
+	return v.stopped
 }
+
+// Done implements context.Context: nothing but its budget ends a call.
+func (*vm) Done() <-chan struct{} { return nil }
 
 // Err implements context.Context.
 func (v *vm) Err() error { return v.stopped }
