@@ -38,6 +38,7 @@ func TestNonsense(t *testing.T) {
 		"an error that is a table of its":    {"InterpretHealth", `error({})`, "healthInterpretation: it raised a table"},
 		"an error that is nothing":           {"InterpretHealth", `error()`, "healthInterpretation: it raised a nil"},
 		"an error that is huge":              {"InterpretHealth", `error(("x"):rep(1e6), 0)`, "healthInterpretation: " + strings.Repeat("x", 512) + "…"},
+		"an error of long characters":        {"InterpretHealth", `error(("€"):rep(1e6), 0)`, "healthInterpretation: " + strings.Repeat("€", 170) + "…"},
 		"an error of bytes":                  {"InterpretHealth", `error("a\255b", 0)`, "healthInterpretation: a?b"},
 		"a nil that is indexed":              {"InterpretHealth", "\n\nreturn obj.status.x.y", "healthInterpretation:3: attempt to index a non-table object(nil) with key 'y'"},
 		"a nil that is called":               {"InterpretHealth", "\nreturn os.execute('ls')", "healthInterpretation:2: attempt to call a non-function object"},

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // How deep a script may call, and how many values its calls may hold: those of
@@ -126,20 +128,22 @@ func (v *vm) fault(s *Script, r any) error {
 	return fmt.Errorf("%s: it raised a %s", s.Name, api.Object.Type())
 }
 
-// maxMessage is how many bytes of an error are told.
-const maxMessage = 512
+// mark shows that a text goes on.
+const mark = "…"
+
+// maxMessage is how many bytes of an error are told, with the mark of one that goes
+// on.
+const maxMessage = 512 + len(mark)
 
 // Line returns text on one line, cut to what a condition can hold.
 func Line(text string) string {
-	cut := len(text) > maxMessage
-	if cut {
-		text = text[:maxMessage]
+	end := ""
+	if len(text) > maxMessage {
+		// No more of a text is looked at: it may be as large as the budget.
+		text, end = excerpt.Bytes(text[:min(len(text), 2*maxMessage)], maxMessage), mark
 	}
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	if cut {
-		text += "…"
-	}
-	return text
+	text = strings.ToValidUTF8(strings.TrimSuffix(text, end), "?")
+	return strings.Join(strings.Fields(text), " ") + end
 }
 
 // of returns the VM that a library function runs in.
