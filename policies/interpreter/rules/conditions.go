@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
@@ -115,12 +115,13 @@ func (m Merge) reduce(c map[string]any) map[string]any {
 	}
 	set("lastTransitionTime", Time(c, "lastTransitionTime"))
 	if status != m.wanted() || !m.Quiet {
-		if reason := cut(Text(c, "reason"), mostReason); wellFormed.MatchString(reason) {
+		reason := Text(c, "reason")
+		if reason = reason[:min(len(reason), mostReason)]; wellFormed.MatchString(reason) {
 			set("reason", reason)
 		}
 	}
 	if status != m.wanted() {
-		set("message", cut(Text(c, "message"), mostMessage))
+		set("message", excerpt.Bytes(Text(c, "message"), mostMessage))
 	}
 	return out
 }
@@ -247,15 +248,4 @@ func Time(m map[string]any, path ...string) string {
 		return ""
 	}
 	return metav1.NewTime(at).UTC().Format(time.RFC3339)
-}
-
-// cut shortens s to so many bytes, between runes.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most]
 }

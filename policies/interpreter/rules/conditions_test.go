@@ -132,7 +132,7 @@ func TestWithConditions(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]any{"replicas": int64(1), "conditions": []any{
-		map[string]any{"type": "Failing", "status": "True", "reason": strings.Repeat("R", 128), "message": strings.Repeat("é", 128)},
+		map[string]any{"type": "Failing", "status": "True", "reason": strings.Repeat("R", 128), "message": strings.Repeat("é", 126) + "…"},
 		map[string]any{"type": "Ready", "status": "True", "reason": "Fine", "lastTransitionTime": "2026-01-01T00:00:00Z"},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {

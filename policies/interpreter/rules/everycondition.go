@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 const (
@@ -118,7 +120,7 @@ func complete(merged, current map[string]any, m Merge, r Reports) map[string]any
 // them: of kinds that date updates, too.
 func Plain(c map[string]any) map[string]any {
 	out := Merge{Type: Text(c, "type")}.reduce(c)
-	if message := cut(Text(c, "message"), mostText); message != "" {
+	if message := excerpt.Bytes(Text(c, "message"), mostText); message != "" {
 		out["message"] = message
 	}
 	if at := Time(c, "lastUpdateTime"); at != "" {
@@ -142,7 +144,7 @@ func since(given []map[string]any) string {
 // agreed returns the message that all conditions have; empty where they differ.
 func agreed(given []map[string]any) string {
 	if len(given) == 1 {
-		return cut(Text(given[0], "message"), mostText)
+		return excerpt.Bytes(Text(given[0], "message"), mostText)
 	}
 	message := ""
 	for i, c := range given {

@@ -151,9 +151,9 @@ func TestPlain(t *testing.T) {
 			`{type: Ready, status: yes, reason: "no word", message: [x], lastTransitionTime: now, lastUpdateTime: 7}`, `{type: Ready, status: Unknown}`,
 		},
 		"a message is cut between runes": {
-			`{type: Ready, status: "False", message: x` + strings.Repeat("é", 600) + `}`, `{type: Ready, status: "False", message: x` + strings.Repeat("é", 511) + `}`,
+			`{type: Ready, status: "False", message: x` + strings.Repeat("é", 600) + `}`, `{type: Ready, status: "False", message: x` + strings.Repeat("é", 510) + `…}`,
 		},
-		"a message that is too long": {`{type: Ready, status: "False", message: ` + long + `}`, `{type: Ready, status: "False", message: ` + long[:1024] + `}`},
+		"a message that is too long": {`{type: Ready, status: "False", message: ` + long + `}`, `{type: Ready, status: "False", message: ` + long[:1021] + `…}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

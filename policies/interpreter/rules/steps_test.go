@@ -120,7 +120,7 @@ func TestWorst(t *testing.T) {
 		"no cluster says how it is":                   {`{why: old}`, []string{`{why: 1}`, `{why: 2}`}, whole, `{}`},
 		"a text of the cluster with the worst":        {`{}`, []string{`{why: x, job: {state: Running}}`, `{why: z, job: {state: Failed}}`}, text, `{why: z}`},
 		"a text of one that does not say how it is":   {`{}`, []string{`{why: x, job: {state: Failed}}`, `{why: z}`}, text, `{why: z}`},
-		"a text that is cut":                          {`{}`, []string{`{why: ` + long + `, job: {state: Failed}}`}, text, `{why: ` + long[:1024] + `}`},
+		"a text that is cut":                          {`{}`, []string{`{why: ` + long + `, job: {state: Failed}}`}, text, `{why: ` + long[:1021] + `…}`},
 		"what is no text of the cluster with worst":   {`{why: old}`, []string{`{why: 7, job: {state: Failed}}`}, text, `{}`},
 		"no text where no cluster is":                 {`{why: old}`, nil, text, `{}`},
 		"a text that is empty is not written, either": {`{why: old}`, []string{`{why: "", job: {state: Failed}}`}, text, `{}`},
@@ -147,14 +147,14 @@ func TestQuote(t *testing.T) {
 	step, middle := rules.Quote("v"), strings.Repeat("y", 300)
 	runSteps(t, map[string]stepCase{
 		"the only cluster is not named":         {`{v: old}`, []string{`{v: x}`}, step, `{v: x}`},
-		"the only cluster is cut":               {`{}`, []string{`{v: ` + long + `}`}, step, `{v: ` + long[:1024] + `}`},
+		"the only cluster is cut":               {`{}`, []string{`{v: ` + long + `}`}, step, `{v: ` + long[:1021] + `…}`},
 		"the only cluster says nothing":         {`{v: old}`, []string{`{}`}, step, `{}`},
 		"all that report say the same":          {`{}`, []string{`{v: x}`, "-", `{v: x}`}, step, `{v: x}`},
 		"one that reports says nothing":         {`{}`, []string{`{v: x}`, `{}`, `{v: x}`}, step, `{v: "a: x; c: x"}`},
 		"they say different things":             {`{}`, []string{`{v: x}`, `{v: z}`}, step, `{v: "a: x; b: z"}`},
 		"three are named":                       {`{}`, []string{`{v: x}`, `{v: z}`, `{v: x}`, `{}`, `{v: x}`, `{v: x}`}, step, `{v: "a: x; b: z; c: x; …"}`},
-		"what several say is cut, each":         {`{}`, []string{`{v: ` + middle + `}`, `{v: z}`}, step, `{v: "a: ` + middle[:256] + `; b: z"}`},
-		"all say the same, and too much":        {`{}`, []string{`{v: ` + long + `}`, `{v: ` + long + `}`}, step, `{v: "a: ` + long[:256] + `; b: ` + long[:256] + `"}`},
+		"what several say is cut, each":         {`{}`, []string{`{v: ` + middle + `}`, `{v: z}`}, step, `{v: "a: ` + middle[:253] + `…; b: z"}`},
+		"all say the same, and too much":        {`{}`, []string{`{v: ` + long + `}`, `{v: ` + long + `}`}, step, `{v: "a: ` + long[:253] + `…; b: ` + long[:253] + `…"}`},
 		"none says anything":                    {`{v: old}`, []string{"-", "-"}, step, `{}`},
 		"what is no text is nothing that is so": {`{}`, []string{`{v: 7}`, `{v: x}`}, step, `{v: "b: x"}`},
 	})
