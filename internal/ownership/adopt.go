@@ -3,11 +3,12 @@ package ownership
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // deployers are the field managers that bring objects to clusters by server-side
@@ -32,33 +33,45 @@ func Adopt(desired, live *unstructured.Unstructured) ([]byte, error) {
 	if len(ownedFields(live)) > 0 {
 		return nil, nil
 	}
-	taken, in := map[string]any{}, &reader{}
-	var entries []any
-	at := ""
+	var (
+		entries []any
+		taken   []*fieldpath.Set
+		in      = &reader{}
+		at      = ""
+	)
 	for _, entry := range entriesOf(live) {
-		fields, _ := entry["fieldsV1"].(map[string]any)
-		if entry["apiVersion"] != desired.GetAPIVersion() || !yields(entry) || fields == nil {
+		fields, err := setOf(fieldsOf(entry))
+		if entry["apiVersion"] != desired.GetAPIVersion() || !yields(entry) || err != nil {
 			entries = append(entries, entry)
 			continue
 		}
-		left := runtime.DeepCopyJSON(fields)
-		got := in.take(left, desired.Object)
-		unite(taken, got)
 		if time, _ := entry["time"].(string); time > at {
 			at = time
 		}
-		if len(left) > 0 {
-			entry = runtime.DeepCopyJSON(entry)
-			entry["fieldsV1"] = left
+		got := in.take(fields, desired.Object)
+		if got.Empty() {
+			entries = append(entries, entry)
+			continue
+		}
+		taken = append(taken, got)
+		if left := fields.Difference(got); !left.Empty() {
+			entry = maps.Clone(entry)
+			if entry["fieldsV1"], err = encode(left); err != nil {
+				return nil, err
+			}
 			entries = append(entries, entry)
 		}
 	}
 	if len(taken) == 0 {
 		return nil, nil
 	}
+	fields, err := encode(union(taken))
+	if err != nil {
+		return nil, err
+	}
 	ours := map[string]any{
 		"manager": FieldManager, "operation": string(metav1.ManagedFieldsOperationApply), "apiVersion": desired.GetAPIVersion(),
-		"fieldsType": "FieldsV1", "fieldsV1": taken,
+		"fieldsType": "FieldsV1", "fieldsV1": fields,
 	}
 	if at != "" {
 		ours["time"] = at
@@ -84,57 +97,51 @@ func yields(entry map[string]any) bool {
 	return !slices.Contains(residents, manager)
 }
 
-// take removes from fields what names a value of desired, and returns it.
-func (r *reader) take(fields map[string]any, desired any) map[string]any {
-	out := map[string]any{}
-	for element, sub := range fields {
-		if element == "." {
+// take returns what of a field set names a value of desired.
+func (r *reader) take(fields *fieldpath.Set, desired any) *fieldpath.Set {
+	out := &fieldpath.Set{}
+	for element := range fields.Members.All() {
+		if _, wanted := r.reach(element, desired); wanted {
+			out.Members.Insert(element)
+		}
+	}
+	for element := range fields.Children.All() {
+		want, wanted := r.reach(element, desired)
+		if !wanted {
 			continue
 		}
-		want, wanted, err := r.reach(element, desired)
-		if err != nil || !wanted {
+		below, _ := fields.Children.Get(element)
+		if scalar(want) { // nothing is below it any more
+			out.Members.Insert(element)
+		} else if below = r.take(below, want); below.Empty() {
 			continue
 		}
-		below, _ := sub.(map[string]any)
-		if len(below) == 0 || scalar(want) {
-			out[element] = map[string]any{}
-			delete(fields, element)
-			continue
-		}
-		got := r.take(below, want)
-		if _, itself := below["."]; itself {
-			got["."] = map[string]any{}
-			delete(below, ".")
-		}
-		if len(got) > 0 {
-			out[element] = got
-		}
-		if len(below) == 0 {
-			delete(fields, element)
-		}
+		*out.Children.Descend(element) = *below
 	}
 	return out
 }
 
 // reach is step, for desired: key fields that have a default may be missing.
-func (r *reader) reach(element string, value any) (any, bool, error) {
-	keys := keyOf(element)
+func (r *reader) reach(element fieldpath.PathElement, value any) (any, bool) {
+	name, err := fieldpath.SerializePathElement(element)
+	if err != nil {
+		return nil, false
+	}
+	keys := keyOf(name)
 	if keys == nil {
-		return r.step(element, value)
+		child, found, err := r.step(name, value)
+		return child, found && err == nil
 	}
 	items, _ := value.([]any)
-	return r.counterpart(keys, keys, items)
+	child, found, err := r.counterpart(keys, keys, items)
+	return child, found && err == nil
 }
 
-// unite adds one field set to another.
-func unite(into, from map[string]any) {
-	for element, sub := range from {
-		below, _ := sub.(map[string]any)
-		have, ok := into[element].(map[string]any)
-		if !ok {
-			into[element] = sub
-			continue
-		}
-		unite(have, below)
+// encode returns a field set as metadata.managedFields hold it.
+func encode(set *fieldpath.Set) (json.RawMessage, error) {
+	data, err := set.ToJSON()
+	if err != nil {
+		return nil, fmt.Errorf("encode a field set: %w", err)
 	}
+	return data, nil
 }

@@ -118,6 +118,16 @@ func TestAdopt(t *testing.T) {
 			left:    []string{entry("helm", "Update", "", `{"f:spec": {"f:template": {"f:spec": {"f:containers": {"k:{\"name\":\"web\"}": {"f:imagePullPolicy": {}, "f:ports": {"k:{\"containerPort\":80,\"protocol\":\"TCP\"}": {"f:protocol": {}}}}}}}}}`)},
 			taken:   `{"f:spec": {"f:template": {"f:spec": {"f:containers": {"k:{\"name\":\"web\"}": {".": {}, "f:name": {}, "f:image": {}, "f:ports": {"k:{\"containerPort\":80,\"protocol\":\"TCP\"}": {".": {}, "f:containerPort": {}}}}}}}}}`,
 		},
+		"what was an object and is to be a value": {
+			entries: []string{entry("kubectl", "Update", "", `{"f:spec": {"f:replicas": {"f:least": {}}, "f:paused": {".": {}, "f:since": {}}}}`)},
+			left:    []string{entry("kubectl", "Update", "", `{"f:spec": {"f:paused": {".": {}, "f:since": {}}}}`)},
+			taken:   `{"f:spec": {"f:replicas": {".": {}, "f:least": {}}}}`,
+		},
+		"one item of several names": {
+			entries: []string{entry("kubectl", "Update", "", `{"f:spec": {"f:template": {"f:spec": {"f:containers": {"k:{\"name\":\"web\"}": {"f:image": {}}, "k:{\"name\": \"web\"}": {"f:image": {}, "f:tty": {}}}}}}}`)},
+			left:    []string{entry("kubectl", "Update", "", `{"f:spec": {"f:template": {"f:spec": {"f:containers": {"k:{\"name\":\"web\"}": {"f:tty": {}}}}}}}`)},
+			taken:   `{"f:spec": {"f:template": {"f:spec": {"f:containers": {"k:{\"name\":\"web\"}": {"f:image": {}}}}}}}`,
+		},
 		"several of them": {
 			entries: []string{entry("kubectl-create", "Update", "", `{"f:spec": {"f:replicas": {}}}`), entry("kustomize-controller", "Apply", "", `{"f:metadata": {"f:labels": {"f:app": {}}}}`)},
 			left:    []string{},

@@ -99,6 +99,37 @@ var hostiles = map[string]hostile{
 		}
 		return of(map[string]any{"items": list}), of(map[string]any{"items": list}, map[string]any{"f:items": fields}, map[string]any{"f:items": fields})
 	},
+	"a set of many numbers": func() (map[string]any, map[string]any) {
+		var list []any
+		fields := map[string]any{}
+		for i := range int64(size / 20) {
+			list = append(list, i)
+			fields[fmt.Sprint("v:", i)] = map[string]any{}
+		}
+		return of(map[string]any{"items": list}), of(map[string]any{"items": list}, map[string]any{"f:items": fields}, map[string]any{"f:items": fields})
+	},
+	"field sets in field sets": func() (map[string]any, map[string]any) {
+		spec, fields := any("x"), map[string]any{}
+		for range 5000 {
+			spec, fields = map[string]any{"a": spec}, map[string]any{"f:a": fields}
+		}
+		owned := []any{}
+		for range size / 5000 / 16 {
+			owned = append(owned, fields)
+		}
+		return of(spec), of(spec, owned...)
+	},
+	"many who own much": func() (map[string]any, map[string]any) {
+		spec, fields, owned := map[string]any{}, map[string]any{}, []any{}
+		for i := range size / 100 {
+			name := fmt.Sprint("field-", i)
+			spec[name], fields["f:"+name] = "x", map[string]any{}
+		}
+		for i := range size / 400 {
+			owned = append(owned, map[string]any{fmt.Sprint("f:field-", i): map[string]any{}})
+		}
+		return of(spec), of(spec, append(owned, fields)...)
+	},
 	"another key for each item": func() (map[string]any, map[string]any) {
 		var list []any
 		fields := map[string]any{}

@@ -45,8 +45,7 @@ func Hash(obj *unstructured.Unstructured) (string, error) {
 func ownedFields(obj *unstructured.Unstructured) map[string]any {
 	for _, entry := range entriesOf(obj) {
 		if isOurs(entry) {
-			fields, _ := entry["fieldsV1"].(map[string]any)
-			return fields
+			return fieldsOf(entry)
 		}
 	}
 	return nil
@@ -67,6 +66,12 @@ func entriesOf(obj *unstructured.Unstructured) []map[string]any {
 		}
 	}
 	return out
+}
+
+// fieldsOf returns the field set of an entry of managedFields; nil where it has none.
+func fieldsOf(entry map[string]any) map[string]any {
+	fields, _ := entry["fieldsV1"].(map[string]any)
+	return fields
 }
 
 // isOurs reports whether an entry of managedFields is that of our server-side apply.
