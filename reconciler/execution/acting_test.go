@@ -153,10 +153,10 @@ func TestARightThatIsOnItsWay(t *testing.T) {
 			if _, err := l.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.carry(t.Context(), s); err != nil || s.blocked == nil || s.blocked.cause.Event != waitqueue.OnRights {
+			if _, err := l.carry(t.Context(), s); err != nil || s.blocked == nil || s.blocked.Cause.Event != waitqueue.OnRights {
 				t.Fatal(err, s.failed)
 			}
-			l.queue.Wait(workKey, s.blocked.cause, 0)
+			l.queue.Wait(workKey, s.blocked.Cause, 0)
 			l.queue.Retries.When(workKey)
 			binding := testWork(tc.applied)
 			binding.Name, binding.UID = "rights", "rights"

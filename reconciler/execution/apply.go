@@ -73,7 +73,7 @@ func (l *lane) carry(ctx context.Context, s *state) (loop.Next, error) {
 			continue
 		}
 		after, err := l.carryOne(ctx, s, m)
-		if b := (*blocked)(nil); errors.As(err, &b) {
+		if b := (*waitqueue.Blocked)(nil); errors.As(err, &b) {
 			s.blocked = b
 			return loop.Next{Done: true}, nil
 		}
@@ -108,14 +108,14 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	}
 	switch act {
 	case await:
-		return loop.Next{}, &blocked{cause: waitqueue.Cause{Event: waitqueue.OnSync, Kind: m.gvk}, after: safetyNet, err: fmt.Errorf("the watch of %s is not synced", m.gvk)}
+		return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnSync, Kind: m.gvk}, After: waitqueue.SafetyNet, Err: fmt.Errorf("the watch of %s is not synced", m.gvk)}
 	case keep:
 		return kept(s, m, record, observed)
 	case correct, restore:
 		if reports(s.work) {
 			found, err := l.drift.inspect(ctx, s, m, observed)
 			if err != nil || found {
-				return loop.Next{After: safetyNet}, l.explain(s, m, err)
+				return loop.Next{After: waitqueue.SafetyNet}, l.explain(s, m, err)
 			}
 			act = correct // as it should be, but not ours any more
 		}
@@ -131,7 +131,7 @@ func (l *lane) carryOne(ctx context.Context, s *state, m *manifest) (loop.Next, 
 	}
 	done, ok := l.applied.claim(m)
 	if !ok {
-		return loop.Next{}, &blocked{cause: waitqueue.Cause{Event: waitqueue.OnRetry}, err: fmt.Errorf("%s is sent by another Work right now", m.title())}
+		return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, Err: fmt.Errorf("%s is sent by another Work right now", m.title())}
 	}
 	defer done()
 	untold := s.drifts[m.ordinal]
@@ -244,7 +244,7 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 	live, err := s.member.Get(ctx, m.gvk, m.key)
 	switch {
 	case apierrors.IsNotFound(err) && act == correct && reports(s.work):
-		return nil, &blocked{cause: waitqueue.Cause{Event: waitqueue.OnRetry}, err: errMoved}
+		return nil, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, Err: errMoved}
 	case apierrors.IsNotFound(err):
 		if act == correct || act == restore {
 			s.drifts[m.ordinal] = putBack(m.removed(), l.options.Clock.Now())
@@ -264,7 +264,7 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 	}
 	if changes := s.changes(desired, live); len(changes) > 0 && (act == correct || act == restore) {
 		if reports(s.work) {
-			return nil, &blocked{cause: waitqueue.Cause{Event: waitqueue.OnRetry}, err: errMoved}
+			return nil, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, Err: errMoved}
 		}
 		s.drifts[m.ordinal] = putBack(m.title()+": "+ownership.Describe(changes), l.options.Clock.Now())
 	}
@@ -282,7 +282,7 @@ func (l *lane) applyOver(ctx context.Context, s *state, m *manifest, desired *un
 func (s *state) retain(ctx context.Context, r retention.Retention, desired, live *unstructured.Unstructured, record *workv1alpha1.AppliedHash) (*unstructured.Unstructured, error) {
 	out, err := r.Retain(ctx, s.member, desired, live, record)
 	if after, awaits := kinds.Awaits(err); awaits {
-		return nil, &blocked{cause: waitqueue.Cause{Event: waitqueue.OnSync, Kind: desired.GroupVersionKind()}, after: max(after, backoff.FirstRetry), err: err}
+		return nil, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnSync, Kind: desired.GroupVersionKind()}, After: max(after, backoff.FirstRetry), Err: err}
 	}
 	return out, err
 }
@@ -312,21 +312,21 @@ func (l *lane) explain(s *state, m *manifest, err error) error {
 		s.applied[m.ordinal] = workv1alpha1.AppliedHash{Ordinal: m.ordinal} // what was sent once is another's by now
 		return err
 	}
-	if err = l.unreachable(err); errors.As(err, new(*blocked)) {
+	if err = l.unreachable(err); waitqueue.IsBlocked(err) {
 		return err
 	}
 	written, busy := apierrors.IsConflict(err), errors.Is(err, members.ErrBusy) || apierrors.IsTooManyRequests(err)
 	if tries := l.queue.Retries.NumRequeues(s.key); written && tries < triesForConflict || busy && tries < triesForPlace {
-		return &blocked{cause: waitqueue.Cause{Event: waitqueue.OnRetry}, err: err}
+		return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, Err: err}
 	}
 	if refusal := (*acting.Refusal)(nil); errors.As(err, &refusal) && refusal.Passes() && l.queue.Retries.NumRequeues(s.key) < triesForOthers {
-		return &blocked{cause: waitqueue.Cause{Event: waitqueue.OnRights, Lack: refusal.Lack()}, err: err}
+		return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRights, Lack: refusal.Lack()}, Err: err}
 	}
 	if errors.Is(err, members.ErrNoNamespace) {
 		// One that was there before may have been used as it was, and be gone.
 		l.queue.AddLater(client.ObjectKey{Namespace: s.key.Namespace, Name: workv1alpha2.WorkName("Namespace", m.key.Namespace, "")})
 		if l.queue.Retries.NumRequeues(s.key) < triesForOthers {
-			return &blocked{cause: waitqueue.Cause{Event: waitqueue.OnNamespace, Namespace: m.key.Namespace}, err: err}
+			return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnNamespace, Namespace: m.key.Namespace}, Err: err}
 		}
 	}
 	return err

@@ -36,7 +36,7 @@ func (l *lane) discard(ctx context.Context, s *state) (loop.Next, error) {
 		if !s.cluster.DeletionTimestamp.IsZero() && !ready(s.cluster) {
 			return loop.Next{}, nil
 		}
-		return loop.Next{}, &blocked{cause: waitqueue.Cause{Event: waitqueue.OnProof}, after: safetyNet, err: fmt.Errorf("cluster %s is not connected", s.cluster.Name)}
+		return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnProof}, After: waitqueue.SafetyNet, Err: fmt.Errorf("cluster %s is not connected", s.cluster.Name)}
 	}
 	parsed := l.applied.manifests(s.work)
 	parsed = slices.Concat(parsed, l.applied.leftovers(s.work, parsed))
@@ -47,9 +47,9 @@ func (l *lane) discard(ctx context.Context, s *state) (loop.Next, error) {
 		}
 		err := l.discardOne(ctx, s, &parsed[i])
 		switch {
-		case outcome.IsPaused(err):
-			return loop.Next{}, &blocked{cause: waitqueue.Cause{Event: waitqueue.OnRetry}, after: safetyNet, err: err}
-		case errors.As(err, new(*blocked)):
+		case outcome.IsHeld(err):
+			return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: waitqueue.SafetyNet, Err: err}
+		case waitqueue.IsBlocked(err):
 			return loop.Next{}, err
 		case outcome.IsTerminating(err) && stays == nil:
 			stays = warden{l}.explain(ctx, s, &parsed[i], err)
@@ -64,7 +64,7 @@ func (l *lane) discard(ctx context.Context, s *state) (loop.Next, error) {
 		return loop.Next{}, nil
 	}
 	after := min(l.queue.Retries.When(s.key), longestRemoval) // the watch tells when it is gone
-	return loop.Next{}, &blocked{cause: waitqueue.Cause{Event: waitqueue.OnRetry}, after: after, err: warden{l}.tell(ctx, s, stays)}
+	return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: after, Err: warden{l}.tell(ctx, s, stays)}
 }
 
 // longestRemoval is how long a Work waits at most until its removal is tried again: what
@@ -119,7 +119,7 @@ func (l *lane) discardOne(ctx context.Context, s *state, m *manifest) error {
 		return nil
 	}
 	if l.options.held(l.cluster) {
-		return &outcome.Paused{Verb: "remove", Title: m.title()}
+		return &outcome.Held{Verb: "remove", Title: m.title()}
 	}
 	preserve := s.preserves()
 	if !preserve {
@@ -185,7 +185,7 @@ func (l warden) spare(ctx context.Context, s *state, m *manifest) (stays bool, e
 		return false, err
 	}
 	if why := refusal.Unwrap(); why != nil {
-		if err := l.unreachable(why); errors.As(err, new(*blocked)) {
+		if err := l.unreachable(why); waitqueue.IsBlocked(err) {
 			return false, err
 		}
 	}
@@ -199,7 +199,7 @@ func (l warden) spare(ctx context.Context, s *state, m *manifest) (stays bool, e
 	if err := l.guard.Tell(ctx, s.work, refusal); err != nil {
 		return false, err
 	}
-	return false, &blocked{cause: waitqueue.Cause{Event: waitqueue.OnRetry}, after: max(slowly, l.queue.Retries.When(s.key)), err: refusal}
+	return false, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: max(slowly, l.queue.Retries.When(s.key)), Err: refusal}
 }
 
 // explain returns an error with what keeps an object that has been terminating for long.
@@ -215,7 +215,7 @@ func (l warden) explain(ctx context.Context, s *state, m *manifest, err error) e
 
 // tell says in the Work's status why it does not go, once that takes long, and returns it.
 func (l warden) tell(ctx context.Context, s *state, why error) error {
-	if errors.As(why, new(*blocked)) || l.hopeful(s) {
+	if waitqueue.IsBlocked(why) || l.hopeful(s) {
 		return why
 	}
 	if err := l.guard.Tell(ctx, s.work, why); err != nil {
@@ -243,7 +243,7 @@ const slowly = time.Second
 // unreachable tells faults of the way from others: of the member, or of this program's place there.
 func (l *lane) unreachable(err error) error {
 	if _, ok := l.connected(l.cluster); !ok || errors.Is(err, tenure.ErrUnseated) {
-		return &blocked{cause: waitqueue.Cause{Event: waitqueue.OnProof}, after: safetyNet, err: err}
+		return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnProof}, After: waitqueue.SafetyNet, Err: err}
 	}
 	return err
 }

@@ -121,7 +121,7 @@ func (i *inspector) tell(s *state, m *manifest, d *drift) {
 		action, reason = "reverted", workv1alpha1.EventReasonDriftReverted
 	}
 	i.count.WithLabelValues(i.cluster, m.gvk.Kind, action).Inc()
-	if !i.backoff.Tells(s.key) {
+	if !i.backoff.MayReport(s.key) {
 		return
 	}
 	message := excerpt.Bytes("Cluster "+i.cluster+": "+d.text, mostEvent)

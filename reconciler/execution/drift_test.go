@@ -55,8 +55,8 @@ func TestRulesThatDoNotAnswer(t *testing.T) {
 			s := &state{key: workKey, work: testWork(manifestText), member: e}
 			next, err := loopOf(t, l, s)
 			got := outcome{Asked: e.asked, Blocked: s.blocked != nil}
-			if s.blocked != nil && s.blocked.after != time.Second {
-				t.Errorf("looks again after %s", s.blocked.after)
+			if s.blocked != nil && s.blocked.After != time.Second {
+				t.Errorf("looks again after %s", s.blocked.After)
 			}
 			if s.status != nil {
 				if c := meta.FindStatusCondition(s.status.Conditions, workv1alpha1.WorkInterpreted); c != nil {

@@ -18,7 +18,7 @@ func paused(ctx context.Context, l *lane, s *state, m *manifest, act action, pre
 	if !l.options.held(l.cluster) {
 		return nil
 	}
-	p := &outcome.Paused{Verb: outcome.Change, Title: m.title()}
+	p := &outcome.Held{Verb: outcome.Change, Title: m.title()}
 	switch {
 	case presence == members.Absent || act == restore:
 		p.Verb = outcome.Make

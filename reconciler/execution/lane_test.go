@@ -104,7 +104,7 @@ func TestWorksOfAMemberThatIsOutOfReach(t *testing.T) {
 		want       reconcile.Result
 		finalizers []string
 	}{
-		"a Work waits until its member is connected":      {false, reconcile.Result{RequeueAfter: safetyNet}, []string{workv1alpha2.ExecutionControllerFinalizer}},
+		"a Work waits until its member is connected":      {false, reconcile.Result{RequeueAfter: waitqueue.SafetyNet}, []string{workv1alpha2.ExecutionControllerFinalizer}},
 		"a Work goes with a cluster that leaves for good": {true, reconcile.Result{}, nil},
 	}
 	for name, tc := range cases {

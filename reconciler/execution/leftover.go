@@ -104,7 +104,7 @@ func (l tidier) run(ctx context.Context, s *state) (loop.Next, error) {
 	for i := range s.left {
 		m := &s.left[i]
 		err := l.discardOne(ctx, s, m)
-		if b := (*blocked)(nil); errors.As(err, &b) {
+		if b := (*waitqueue.Blocked)(nil); errors.As(err, &b) {
 			s.blocked = b
 			return loop.Next{Done: true}, nil
 		}
@@ -113,7 +113,7 @@ func (l tidier) run(ctx context.Context, s *state) (loop.Next, error) {
 		}
 		kept = append(kept, *m)
 		if outcome.IsTerminating(err) && (warden{l.lane}).hopeful(s) {
-			s.blocked = &blocked{cause: waitqueue.Cause{Event: waitqueue.OnRetry}, err: err}
+			s.blocked = &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, Err: err}
 			continue
 		}
 		s.stuck = errors.Join(s.stuck, fmt.Errorf("remove %s, which is not asked for any more: %w", m.title(), warden{l.lane}.explain(ctx, s, m, err)))

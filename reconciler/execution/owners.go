@@ -97,7 +97,7 @@ func (h *owners) conflict(ctx context.Context, s *state, m *manifest, says *memb
 	}
 	held := &heldError{manifest: m, holder: says.Work}
 	if h.succeeds(ctx, s, says.Work) { // both are one Work, which is being renamed
-		return &blocked{cause: held.cause(), after: safetyNet, err: held}
+		return &waitqueue.Blocked{Cause: held.cause(), After: waitqueue.SafetyNet, Err: held}
 	}
 	return held
 }

@@ -357,7 +357,7 @@ func TestCarry(t *testing.T) {
 			}
 			var waits *waitqueue.Cause
 			if s.blocked != nil {
-				waits = &s.blocked.cause
+				waits = &s.blocked.Cause
 			}
 			if diff := cmp.Diff(tc.blocked, waits, cmp.AllowUnexported(acting.Lack{})); diff != "" {
 				t.Errorf("waits for (-want +got):\n%s", diff)

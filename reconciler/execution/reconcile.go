@@ -27,9 +27,6 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
-// safetyNet is when a Work that waits for an event is looked at in any case.
-const safetyNet = time.Minute
-
 // state is one look at one Work.
 type state struct {
 	key     client.ObjectKey
@@ -46,18 +43,8 @@ type state struct {
 	left    []manifest                 // what the Work had sent, does not name any more and is still there
 	stuck   error                      // why some of that could not be removed
 	status  *workv1alpha1.WorkStatus   // as it is to be
-	blocked *blocked
+	blocked *waitqueue.Blocked
 }
-
-// blocked says that a Work cannot be carried on before something comes to pass.
-// It is no failure and changes no condition.
-type blocked struct {
-	cause waitqueue.Cause
-	after time.Duration // how soon to look again in any case
-	err   error
-}
-
-func (b *blocked) Error() string { return b.err.Error() }
 
 // Reconcile carries one Work of the lane's cluster.
 func (l *lane) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -75,7 +62,7 @@ func (l *lane) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 		phases = []loop.Phase[state]{l.discard, l.letGo}
 	}
 	next, err := loop.Run(ctx, s, phases...)
-	if b := (*blocked)(nil); err != nil && ctx.Err() == nil && !errors.As(err, &b) {
+	if b := (*waitqueue.Blocked)(nil); err != nil && ctx.Err() == nil && !errors.As(err, &b) {
 		// What the Work's own status does not tell.
 		log.FromContext(ctx).Error(err, "Work is tried again")
 	}
@@ -97,13 +84,13 @@ func (l *lane) next(ctx context.Context, s *state, next loop.Next, err error, si
 		return reconcile.Result{RequeueAfter: next.After}, nil
 	}
 	c, after := waitqueue.Cause{Event: waitqueue.OnRetry}, time.Duration(0)
-	var b *blocked
+	var b *waitqueue.Blocked
 	var unruled *retention.Fault
 	var held *heldError
 	var refusal *acting.Refusal
 	switch {
 	case errors.As(err, &b):
-		c, after = b.cause, b.after
+		c, after = b.Cause, b.After
 	case errors.Is(err, members.ErrNotServed):
 		c = waitqueue.Cause{Event: waitqueue.OnKinds}
 	case errors.As(err, &held):
@@ -168,7 +155,7 @@ var unsafeGet = client.UnsafeDisableDeepCopy
 // carried, but what it became is still reported.
 func (l *lane) connect(_ context.Context, s *state) (loop.Next, error) {
 	if s.member == nil {
-		s.blocked = &blocked{cause: waitqueue.Cause{Event: waitqueue.OnProof}, after: safetyNet, err: fmt.Errorf("cluster %s is not connected", l.cluster)}
+		s.blocked = &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnProof}, After: waitqueue.SafetyNet, Err: fmt.Errorf("cluster %s is not connected", l.cluster)}
 		return loop.Next{Done: true}, nil
 	}
 	s.parsed = l.applied.manifests(s.work)

@@ -244,7 +244,7 @@ func (l *lane) report(ctx context.Context, s *state) (loop.Next, error) {
 			return loop.Next{}, nil
 		}
 		if errors.Is(err, hub.ErrAway) && s.problem() == nil { // who knows when it is back says so
-			return loop.Next{}, &blocked{cause: waitqueue.Cause{Event: waitqueue.OnRetry}, after: backoff.LastRetry, err: err}
+			return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: backoff.LastRetry, Err: err}
 		}
 		if errors.Is(err, hub.ErrAway) { // the member is asked again as soon as ever
 			return loop.Next{}, nil

@@ -46,9 +46,9 @@ type Backoff struct {
 }
 
 type run struct {
-	count int
-	last  time.Time
-	told  time.Time
+	count    int
+	last     time.Time
+	reported time.Time
 	// failed is why the last correction of each object that was tried did not work.
 	failed map[int]error
 }
@@ -114,15 +114,15 @@ func (b *Backoff) Why(key client.ObjectKey, ordinal int) error {
 	return ErrPaused
 }
 
-// Tells reports whether an Event is due: the last one is a while ago.
-func (b *Backoff) Tells(key client.ObjectKey) bool {
+// MayReport reports whether an Event is due: the last one is a while ago.
+func (b *Backoff) MayReport(key client.ObjectKey) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := b.runs[key]
-	if !r.told.IsZero() && b.clock.Since(r.told) <= forgiven {
+	if !r.reported.IsZero() && b.clock.Since(r.reported) <= forgiven {
 		return false
 	}
-	r.told = b.clock.Now()
+	r.reported = b.clock.Now()
 	b.runs[key] = r
 	return true
 }

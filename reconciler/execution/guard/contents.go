@@ -37,7 +37,7 @@ var _ Member = (*members.Member)(nil)
 // contents names what would be missed if a Namespace, or a CustomResourceDefinition,
 // were deleted: at most one more than cascade.Most. leaves says what goes anyway. It
 // asks the member for every kind that it serves in namespaces, or for all objects of
-// the kind; nothing of other kinds is asked for, and nothing holds contents. What
+// the kind; nothing of other kinds is asked for, and nothing keeps contents. What
 // cannot be looked at is an error: nobody knows what is there.
 func contents(ctx context.Context, m Member, gvk schema.GroupVersionKind, key types.NamespacedName, leaves func(metav1.Object) bool) ([]string, error) {
 	objects, err := metadata.NewForConfigAndClient(m.Config(), m.HTTP())

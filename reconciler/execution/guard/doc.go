@@ -2,7 +2,7 @@
 // deletes there: with a namespace goes all that is in it, and with the definition
 // of a kind all objects of the kind, whoever put them there.
 //
-// In goes what is to be deleted; out comes a Refusal while it holds what is not of
+// In goes what is to be deleted; out comes a Refusal while it contains what is not of
 // a Work of this hub that goes, too. It asks the member, for namespaces and
 // definitions alone, reads Works from the hub's cache, and writes one condition of
 // a Work that is being deleted and cannot go, for whatever reason: DeletionBlocked.

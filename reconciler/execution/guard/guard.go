@@ -84,15 +84,15 @@ type Removal struct {
 	Leaving bool
 }
 
-// holdsOthers reports whether objects of a kind hold those of others.
-func holdsOthers(kind schema.GroupKind) bool {
+// containsOthers reports whether objects of a kind contain those of others.
+func containsOthers(kind schema.GroupKind) bool {
 	return kind == schema.GroupKind{Kind: "Namespace"} || kind == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 }
 
 // Judge returns a *Refusal if something must not be deleted now. What cannot be
 // looked at must not.
 func (g *Guard) Judge(ctx context.Context, edge any, r *Removal) error {
-	if !holdsOthers(r.Kind.GroupKind()) || Allowed(r.Work) || r.Desired != nil && Allowed(r.Desired) {
+	if !containsOthers(r.Kind.GroupKind()) || Allowed(r.Work) || r.Desired != nil && Allowed(r.Desired) {
 		return nil
 	}
 	member, ok := edge.(Member)

@@ -1,5 +1,5 @@
 // Package outcome has what is found of an object in a member before anything is sent: a
-// namespace that is somebody else's, what waits for the hub to go on, and an object that is
+// namespace that is somebody else's, what is on hold, and an object that is
 // being deleted there.
 //
 // In go what was found and of what; out come errors, of which those that are no failures of
@@ -20,24 +20,24 @@ import (
 	"github.com/flotilla-io/flotilla/policies/cascade"
 )
 
-// What would be done to an object if nothing were held.
+// What would be done to an object if there were no hold.
 const (
 	Make    = "make"
 	Change  = "change"
 	SetBack = "set back"
 )
 
-// Paused says what would be done to an object if nothing were held.
-type Paused struct {
+// Held says what would be done to an object if there were no hold.
+type Held struct {
 	// Verb and Title are what would be done, and to what.
 	Verb, Title string
 }
 
-// Error says so in the words that the plan of what is held is read from.
-func (p *Paused) Error() string { return workv1alpha1.WorkHeldPrefix + p.Verb + " " + p.Title }
+// Error says so in the words that the plan of what is to be done after a hold is read from.
+func (h *Held) Error() string { return workv1alpha1.WorkHeldPrefix + h.Verb + " " + h.Title }
 
-// IsPaused reports whether err is about what would be done if nothing were held.
-func IsPaused(err error) bool { return errors.As(err, new(*Paused)) }
+// IsHeld reports whether err is about what would be done if there were no hold.
+func IsHeld(err error) bool { return errors.As(err, new(*Held)) }
 
 // AsItIs says that a namespace is in the cluster that is somebody else's. Nothing is wrong
 // with that: what is to be in it finds a place.
@@ -67,7 +67,7 @@ func Taken(title, by string, isNamespace bool) error {
 }
 
 // Kept says what is wrong with an object that is left as it is: nothing, unless it is being
-// deleted in its cluster. Whoever holds it there may take any time. Reported says that what
+// deleted in its cluster. Whoever keeps it there, by a finalizer, may take any time. Reported says that what
 // is sent already is not made anew.
 func Kept(title, sent, wanted string, leaving, reported bool) error {
 	switch {
@@ -101,8 +101,8 @@ func IsTerminating(err error) bool { return errors.As(err, new(*Terminating)) }
 // Lingers says what keeps an object that is being deleted, as it is in its cluster.
 func Lingers(title string, live *unstructured.Unstructured) *Terminating {
 	out := &Terminating{Title: title}
-	if held := live.GetFinalizers(); len(held) > 0 {
-		out.Keeps = ", kept by its finalizers: " + strings.Join(held, ", ")
+	if keepers := live.GetFinalizers(); len(keepers) > 0 {
+		out.Keeps = ", kept by its finalizers: " + strings.Join(keepers, ", ")
 	} else if within := remains(live); within != "" {
 		out.Keeps = ": " + within
 	}

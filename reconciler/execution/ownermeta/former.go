@@ -68,7 +68,7 @@ type Renames struct {
 	now map[client.ObjectKey]client.ObjectKey // by former name
 }
 
-// Note remembers that an object has a former name of a Work: what happens to it is told
+// Note remembers that an object has a former name of a Work: what happens to it is reported
 // by that name. An empty name is that it has none any more.
 func (r *Renames) Note(former, work client.ObjectKey) {
 	r.mu.Lock()

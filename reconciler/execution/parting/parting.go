@@ -30,7 +30,7 @@ type Parting struct {
 	knows bool
 }
 
-// New returns a Parting. What it writes, wrote is told. An agent cannot read bindings,
+// New returns a Parting. What it writes goes into wrote. An agent cannot read bindings,
 // and ends what is being deleted alone.
 func New(hub client.Client, wrote *writecache.Cache[*workv1alpha1.Work], knowsBindings bool) Parting {
 	return Parting{hub: hub, wrote: wrote, knows: knowsBindings}
@@ -72,7 +72,7 @@ func (p Parting) works(ctx context.Context, b workv1alpha2.Binding, seen func(cl
 }
 
 // As returns a Work as it is to be taken, and false if it has ended a moment ago. One
-// whose binding is being deleted, and which nobody else holds, is taken for being deleted
+// whose binding is being deleted, and which no other finalizer keeps, is taken for being deleted
 // itself; beside is true for it.
 func (p Parting) As(ctx context.Context, work *workv1alpha1.Work) (as *workv1alpha1.Work, beside, there bool, err error) {
 	if !p.knows || !bindings.EndsBeside(work) {
@@ -117,7 +117,7 @@ func (p Parting) LetGo(ctx context.Context, work *workv1alpha1.Work) error {
 }
 
 // End ends a Work beside its binding, if nobody has written it meanwhile. The control
-// plane takes what is deleted without grace by the loop that holds it for let go of, in
+// plane takes what is deleted without grace by the loop whose finalizer keeps it for let go of, in
 // one write. Another API server marks it as being deleted: that brings it back, to LetGo.
 func (p Parting) End(ctx context.Context, work *workv1alpha1.Work) error {
 	err := p.hub.Delete(ctx, &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: work.Namespace, Name: work.Name}},

@@ -1,7 +1,9 @@
 package waitqueue
 
 import (
+	"errors"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,7 +51,26 @@ type Cause struct {
 	Lack acting.Lack
 }
 
-// Queue is where the Works of one lane queue up, or wait. Use New. It is safe for use by
+// SafetyNet is when a Work that waits for an event is looked at in any case.
+const SafetyNet = time.Minute
+
+// Blocked says that a Work cannot be carried on before something comes to pass. It is no
+// failure and changes no condition.
+type Blocked struct {
+	// Cause is what it waits for.
+	Cause Cause
+	// After is how soon to look again in any case; zero leaves that to Queue.Retries.
+	After time.Duration
+	// Err is why. What else it may be does not count, as long as it blocks.
+	Err error
+}
+
+func (b *Blocked) Error() string { return b.Err.Error() }
+
+// IsBlocked reports whether err says that a Work is blocked.
+func IsBlocked(err error) bool { return errors.As(err, new(*Blocked)) }
+
+// Queue is where the Works of one cluster queue up, or wait. Use New. It is safe for use by
 // several goroutines.
 type Queue struct {
 	// Retries says how long a Work that failed waits.
@@ -69,7 +90,7 @@ func New() *Queue {
 	}
 }
 
-// Open has those who come from now on wait in the queue of the lane's workers. Before, nobody
+// Open has those who come from now on wait in the queue that they are worked on from. Before, nobody
 // is looked at.
 func (q *Queue) Open(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	q.mu.Lock()
@@ -124,8 +145,8 @@ func (q *Queue) Wait(key client.ObjectKey, c Cause, since int) bool {
 // Free puts the Works back in the queue that wait for another to let go of an
 // object. Who is about to wait looks again by itself: this is no event for the
 // others, since Works change all the time.
-func (q *Queue) Free(holder client.ObjectKey) {
-	q.requeue(false, func(c Cause) bool { return c.Event == OnOwner && c.Owner == holder })
+func (q *Queue) Free(owner client.ObjectKey) {
+	q.requeue(false, func(c Cause) bool { return c.Event == OnOwner && c.Owner == owner })
 }
 
 // Release puts the Works back in the queue whose cause matches, as if they had
@@ -145,7 +166,7 @@ func (q *Queue) requeue(event bool, match func(Cause) bool) {
 		}
 	}
 	if len(q.waiting) == 0 {
-		q.waiting = map[client.ObjectKey]Cause{} // all wait when a lane starts, and maps do not shrink
+		q.waiting = map[client.ObjectKey]Cause{} // all wait when the program starts, and maps do not shrink
 	}
 	q.mu.Unlock()
 	for _, key := range due {
