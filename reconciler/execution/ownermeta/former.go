@@ -90,3 +90,6 @@ func (r *Renames) Now(former client.ObjectKey) (work client.ObjectKey, ok bool) 
 	work, ok = r.now[former]
 	return work, ok
 }
+
+// Forget drops what is kept of a Work: its object has its name, or it is gone.
+func (r *Renames) Forget(work client.ObjectKey) { r.Note(client.ObjectKey{}, work) }

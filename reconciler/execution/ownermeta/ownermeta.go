@@ -1,8 +1,8 @@
 // Package ownermeta has an object in a member say that it is managed, and by which
-// Work, and takes that off again.
+// Work, reads that, and takes it off again.
 //
-// In go objects and the names of Works; out come objects and patches. It talks to
-// nobody.
+// In go objects and Works; out come objects, patches, and whose an object is. It talks
+// to nobody.
 package ownermeta
 
 import (

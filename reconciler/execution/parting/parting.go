@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -22,7 +23,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
-// Parting ends Works. Use New.
+// Parting ends Works, and keeps them until they may end. Use New.
 type Parting struct {
 	hub   client.Client
 	wrote *writecache.Cache[*workv1alpha1.Work]
@@ -91,6 +92,23 @@ func (p Parting) As(ctx context.Context, work *workv1alpha1.Work) (as *workv1alp
 func (p Parting) Stays(ctx context.Context, work *workv1alpha1.Work) bool {
 	as, _, _, err := p.As(ctx, work)
 	return err == nil && as.DeletionTimestamp.IsZero()
+}
+
+// HasFinalizer reports whether the loop's finalizer keeps the Work until its objects are gone.
+func HasFinalizer(work *workv1alpha1.Work) bool {
+	return controllerutil.ContainsFinalizer(work, workv1alpha2.ExecutionControllerFinalizer)
+}
+
+// AddFinalizer returns a Work as it is once the loop's finalizer keeps it until its objects
+// are gone.
+func (p Parting) AddFinalizer(ctx context.Context, work *workv1alpha1.Work) (*workv1alpha1.Work, error) {
+	out := work.DeepCopy()
+	controllerutil.AddFinalizer(out, workv1alpha2.ExecutionControllerFinalizer)
+	if err := p.hub.Patch(ctx, out, client.MergeFromWithOptions(work, client.MergeFromWithOptimisticLock{})); err != nil {
+		return nil, fmt.Errorf("hold work %s: %w", client.ObjectKeyFromObject(work), err)
+	}
+	p.wrote.Wrote(out)
+	return out, nil
 }
 
 // LetGo ends a Work: it takes the loop's finalizer off one that is being deleted.

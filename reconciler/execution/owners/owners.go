@@ -1,0 +1,175 @@
+package owners
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/plan"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
+	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
+	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
+)
+
+// Owned says that another Work owns the object of a manifest.
+type Owned struct {
+	manifest *manifest.Manifest
+	owner    client.ObjectKey
+}
+
+// Error names the Work that owns it.
+func (o *Owned) Error() string {
+	return fmt.Sprintf("%s is held by the Work %s, and one object comes from one Work only: take it out of one of the two",
+		o.manifest.Title(), o.owner)
+}
+
+// Cause is what the Work waits for.
+func (o *Owned) Cause() waitqueue.Cause {
+	return waitqueue.Cause{Event: waitqueue.OnOwner, Kind: o.manifest.GVK, Object: o.manifest.Key, Owner: o.owner}
+}
+
+// IsOwned reports whether err says that another Work owns an object.
+func IsOwned(err error) bool { return errors.As(err, new(*Owned)) }
+
+// Manifests knows what Works ask for.
+type Manifests interface {
+	Of(work *workv1alpha1.Work) []manifest.Manifest
+}
+
+// Parting knows which Works are to stay.
+type Parting interface {
+	Stays(ctx context.Context, work *workv1alpha1.Work) bool
+}
+
+// Owners knows which Works of a cluster ask for an object. Use New. It is safe for use by
+// several goroutines.
+type Owners struct {
+	hub       client.Reader
+	manifests Manifests
+	parting   Parting
+
+	mu sync.Mutex
+	// byHand are the Works that no binding made: they may ask for anything. All others are
+	// named after their one object.
+	byHand map[client.ObjectKey]bool
+}
+
+// New returns Owners that know of no Work by hand.
+func New(hub client.Reader, manifests Manifests, p Parting) *Owners {
+	return &Owners{hub: hub, manifests: manifests, parting: p, byHand: map[client.ObjectKey]bool{}}
+}
+
+// Note takes a Work in.
+func (o *Owners) Note(work *workv1alpha1.Work) {
+	_, made := bindings.OwnerOf(work)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if key := client.ObjectKeyFromObject(work); made {
+		delete(o.byHand, key)
+	} else {
+		o.byHand[key] = true
+	}
+}
+
+// Forget drops what is kept of a Work that is gone.
+func (o *Owners) Forget(work client.ObjectKey) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.byHand, work)
+}
+
+// Conflict returns an *Owned if another Work owns an object that says of itself what says
+// does; nil stands for no object. It blocks a Work that takes the place of the other one.
+// What a member writes into an object only counts where that Work asks for it.
+func (o *Owners) Conflict(ctx context.Context, work *workv1alpha1.Work, member ownermeta.Member, m *manifest.Manifest, says *members.Observed) error {
+	key := client.ObjectKeyFromObject(work)
+	if says == nil || says.Work == key || says.Work.Namespace != key.Namespace || says.Work.Name == "" || ownermeta.OwnerOf(work, member).Foreign(says) {
+		return nil
+	}
+	asks, err := o.Asks(ctx, says.Work, m)
+	if err != nil || !asks {
+		return err
+	}
+	owned := &Owned{manifest: m, owner: says.Work}
+	if o.succeeds(ctx, work, says.Work) { // both are one Work, which is being renamed
+		return &waitqueue.Blocked{Cause: owned.Cause(), After: waitqueue.SafetyNet, Err: owned}
+	}
+	return owned
+}
+
+// succeeds reports whether the Work takes the place of another one, which is there under
+// the name that it had formerly.
+func (o *Owners) succeeds(ctx context.Context, work *workv1alpha1.Work, other client.ObjectKey) bool {
+	former := &workv1alpha1.Work{}
+	return other == ownermeta.Former(work) && o.hub.Get(ctx, other, former, client.UnsafeDisableDeepCopy) == nil && plan.Succeeds(work, former)
+}
+
+// Asks reports whether a Work asks for the object of a manifest, and has not let go
+// of it.
+func (o *Owners) Asks(ctx context.Context, key client.ObjectKey, m *manifest.Manifest) (bool, error) {
+	work := &workv1alpha1.Work{}
+	err := o.hub.Get(ctx, key, work, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read work %s: %w", key, err)
+	}
+	if !work.DeletionTimestamp.IsZero() && !parting.HasFinalizer(work) {
+		return false, nil
+	}
+	return slices.ContainsFunc(o.manifests.Of(work), m.Same), nil
+}
+
+// Freed reports whether what a Work waits for has come to pass already, if it waits
+// for another Work.
+func (o *Owners) Freed(ctx context.Context, err error) bool {
+	var owned *Owned
+	if !errors.As(err, &owned) {
+		return false
+	}
+	asks, err := o.Asks(ctx, owned.owner, owned.manifest)
+	return err == nil && !asks
+}
+
+// Successor returns a Work that asks for the object of a manifest, which the given one lets go
+// of, and stays itself; none if ok is false.
+func (o *Owners) Successor(ctx context.Context, of client.ObjectKey, m *manifest.Manifest) (successor client.ObjectKey, ok bool, err error) {
+	for _, key := range o.mayAsk(of.Namespace, m) {
+		if key == of {
+			continue
+		}
+		work := &workv1alpha1.Work{}
+		switch err := o.hub.Get(ctx, key, work, client.UnsafeDisableDeepCopy); {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return key, false, fmt.Errorf("read work %s: %w", key, err)
+		case slices.ContainsFunc(o.manifests.Of(work), m.Same) && o.parting.Stays(ctx, work):
+			return key, true, nil
+		}
+	}
+	return client.ObjectKey{}, false, nil
+}
+
+// mayAsk returns the Works of a namespace that may ask for the object of a manifest, sorted
+// behind the one that is named after it.
+func (o *Owners) mayAsk(namespace string, m *manifest.Manifest) []client.ObjectKey {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	named := client.ObjectKey{Namespace: namespace, Name: workv1alpha2.WorkName(m.GVK.Kind, m.Key.Name, m.Key.Namespace)}
+	former := client.ObjectKey{Namespace: namespace, Name: workv1alpha2.FormerWorkName(m.GVK.Kind, m.Key.Name, m.Key.Namespace)}
+	others := slices.SortedFunc(maps.Keys(o.byHand), func(a, b client.ObjectKey) int { return strings.Compare(a.String(), b.String()) })
+	return append([]client.ObjectKey{named, former}, others...)
+}
