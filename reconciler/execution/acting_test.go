@@ -69,9 +69,9 @@ func TestAsWhomAWorkIsApplied(t *testing.T) {
 			if text == "" {
 				text = manifestText
 			}
-			l := testLane(&tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			w := testWorker(&tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			for range triesForOthers {
-				l.queue.Retries.When(workKey) // the right may be on its way no more
+				w.queue.Retries.When(workKey) // the right may be on its way no more
 			}
 			s := &state{key: workKey, work: testWork(text), member: &tc.edge, cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}}
 			s.cluster.Annotations = map[string]string{"cluster.flotilla.io/apply-as": tc.as}
@@ -82,16 +82,16 @@ func TestAsWhomAWorkIsApplied(t *testing.T) {
 			if tc.edge.presence == members.Present {
 				s.work.Status.Applied = []workv1alpha1.AppliedHash{{Desired: members.Hash([]byte(text)), Observed: "owned"}}
 			}
-			if _, err := l.connect(t.Context(), s); err != nil {
+			if _, err := w.looker.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.carry(t.Context(), s); err != nil || s.blocked != nil {
+			if _, err := w.applier.carry(t.Context(), s); err != nil || s.blocked != nil {
 				t.Fatal(err, s.blocked)
 			}
 			if diff := cmp.Diff(tc.asked, tc.edge.asked); diff != "" {
 				t.Errorf("asked of the member (-want +got):\n%s", diff)
 			}
-			if _, err := l.describe(t.Context(), s); err != nil {
+			if _, err := w.describer.describe(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			c := meta.FindStatusCondition(s.status.Conditions, workv1alpha1.WorkApplied)
@@ -142,36 +142,36 @@ func TestARightThatIsOnItsWay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &edge{presence: members.Absent, forbidden: "flotilla:user:alice"}
-			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			p := testParts(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			given := testWork(tc.rights)
 			given.Name, given.Labels = "given", map[string]string{access.RightsLabel: "shop"}
-			l.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(given).Build()
-			l.cluster = "eu-1"
+			p.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(given).Build()
+			w := p.worker("eu-1", elsewhere{})
 			s := &state{key: workKey, work: testWork(manifestText), member: e, cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}}
 			s.cluster.Annotations = map[string]string{"cluster.flotilla.io/apply-as": "Author"}
 			s.work.Annotations = map[string]string{"propagation.flotilla.io/applied-by": `[{"user":"alice","groups":["dev"]}]`}
-			if _, err := l.connect(t.Context(), s); err != nil {
+			if _, err := w.looker.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.carry(t.Context(), s); err != nil || s.blocked == nil || s.blocked.Cause.Event != waitqueue.OnRights {
-				t.Fatal(err, s.failed)
+			if _, err := w.applier.carry(t.Context(), s); err != nil || s.blocked == nil || s.blocked.Cause.Event != waitqueue.OnRights {
+				t.Fatal(err, s.failed())
 			}
-			l.queue.Wait(workKey, s.blocked.Cause, 0)
-			l.queue.Retries.When(workKey)
+			w.queue.Wait(workKey, s.blocked.Cause, 0)
+			w.queue.Retries.When(workKey)
 			binding := testWork(tc.applied)
 			binding.Name, binding.UID = "rights", "rights"
 			if tc.rights != "" {
 				binding.Labels = map[string]string{access.RightsLabel: ""}
 			}
 			s = &state{key: client.ObjectKeyFromObject(binding), work: binding, member: &edge{presence: members.Absent}}
-			if _, err := l.connect(t.Context(), s); err != nil {
+			if _, err := w.looker.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.carry(t.Context(), s); err != nil || s.failed[0] != nil {
-				t.Fatal(err, s.failed)
+			if _, err := w.applier.carry(t.Context(), s); err != nil || s.objects[0].failed != nil {
+				t.Fatal(err, s.failed())
 			}
-			tried := l.queue.Retries.NumRequeues(workKey)
-			waits := waits(l, func(waitqueue.Cause) bool { return true })
+			tried := w.queue.Retries.NumRequeues(workKey)
+			waits := waits(w, func(waitqueue.Cause) bool { return true })
 			if waits != tc.waits || tried > 0 != tc.waits {
 				t.Errorf("it waits: %v, after %d tries; want %v", waits, tried, tc.waits)
 			}
@@ -197,17 +197,17 @@ func TestNamesOfTheControlPlane(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &edge{presence: members.Absent}
-			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			s := &state{key: workKey, work: testWork(tc.text), member: e, cluster: &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}}
 			s.cluster.Annotations = map[string]string{"cluster.flotilla.io/apply-as": tc.as}
 			s.work.Annotations = map[string]string{"propagation.flotilla.io/applied-by": tc.by}
-			if _, err := l.connect(t.Context(), s); err != nil {
+			if _, err := w.looker.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.carry(t.Context(), s); err != nil {
+			if _, err := w.applier.carry(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			switch err := s.failed[0]; {
+			switch err := s.objects[0].failed; {
 			case tc.says == "" && (err != nil || e.sent == nil):
 				t.Errorf("it is not applied: %v", err)
 			case tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says) || len(e.asked) > 0):

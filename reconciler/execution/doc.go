@@ -6,12 +6,16 @@
 // apply, and the whole status of the Works: the conditions Applied and
 // Dispatching, the reflected status and health of each manifest's object, and
 // the hashes that let a restart know that nothing has changed. It takes the
-// finalizer off Works whose objects the member was told to remove. It never
+// finalizer off Works whose objects the member was asked to remove. It never
 // touches a Work's spec.
 //
-// Every cluster has a lane: a queue and workers of its own, so that a member
-// that is slow or gone keeps only its own Works waiting. A lane opens when its
-// Cluster appears and closes when it is gone.
+// Every cluster has a worker with a queue of its own, so that a member that is slow
+// or gone keeps only its own Works waiting. It starts when its Cluster appears and
+// ends when that is gone. A worker looks at a Work in phases, by pieces that know each
+// other only where their fields say so: the looker reads, the applier has the member
+// apply what differs, the tidier removes what is asked for no more, the lifetime keeps
+// the Work until its objects are gone, the describer works out the status, and the reporter,
+// last and alone, writes it.
 //
 // Where a Cluster says so, manifests are applied as who applied their templates,
 // with the rights that the member gives him, and never as anybody else.

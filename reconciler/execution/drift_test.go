@@ -48,12 +48,13 @@ func TestRulesThatDoNotAnswer(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			e := &edge{presence: members.Present, observed: ours(asIs), live: parse(t, manifestText)}
-			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			l.retention = retention.Retention{Retainer: script(func(desired, _ *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			p := testParts(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			p.retention = retention.Retention{Retainer: script(func(desired, _ *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 				return desired, tc.err
 			})}
+			w := p.worker("eu-1", elsewhere{})
 			s := &state{key: workKey, work: testWork(manifestText), member: e}
-			next, err := loopOf(t, l, s)
+			next, err := loopOf(t, w, s)
 			got := outcome{Asked: e.asked, Blocked: s.blocked != nil}
 			if s.blocked != nil && s.blocked.After != time.Second {
 				t.Errorf("looks again after %s", s.blocked.After)
@@ -67,10 +68,10 @@ func TestRulesThatDoNotAnswer(t *testing.T) {
 				t.Errorf("outcome, %v (-want +got):\n%s", err, diff)
 			}
 			if tc.want.Interpreted != "" {
-				if _, err := l.next(t.Context(), s, next, s.problem(), l.queue.Begin(workKey)); err != nil {
+				if _, err := w.next(t.Context(), s, next, s.problem(), w.queue.Begin(workKey)); err != nil {
 					t.Fatal(err)
 				}
-				if !waits(l, func(c waitqueue.Cause) bool { return c == waitqueue.Cause{Event: waitqueue.OnSync, Kind: deployments} }) {
+				if !waits(w, func(c waitqueue.Cause) bool { return c == waitqueue.Cause{Event: waitqueue.OnSync, Kind: deployments} }) {
 					t.Error("does not wait for the watch")
 				}
 			}
@@ -78,9 +79,9 @@ func TestRulesThatDoNotAnswer(t *testing.T) {
 	}
 }
 
-// TestDriftIsTold is about who changed what, once, and about leaving it where
+// TestDriftIsReported is about who changed what, once, and about leaving it where
 // that is wanted.
-func TestDriftIsTold(t *testing.T) {
+func TestDriftIsReported(t *testing.T) {
 	recorded := []workv1alpha1.AppliedHash{{Desired: members.Hash([]byte(manifestText)), Observed: "owned"}}
 	changed := strings.Replace(strings.Replace(manifestText, `"replicas":5`, `"replicas":9`, 1), `"web"}}`,
 		`"web"},"managedFields":[{"manager":"flotilla","operation":"Apply","apiVersion":"apps/v1","fieldsV1":{"f:spec":{"f:paused":{}}}},`+
@@ -115,18 +116,19 @@ func TestDriftIsTold(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := testLane(&tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			told := &events{}
-			l.drift.recorder = told
+			p := testParts(&tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			reported := &events{}
+			p.recorder = reported
+			w := p.worker("eu-1", elsewhere{})
 			work := testWork(manifestText)
 			work.Status.Applied = recorded
 			if tc.report {
 				work.Annotations = map[string]string{workv1alpha2.DriftAnnotation: workv1alpha2.DriftReport}
 			}
 			var got outcome
-			for range 2 { // the second time nothing is news
+			for range 2 { // the second time there is no Event
 				s := &state{key: workKey, work: work, member: &tc.edge}
-				if _, err := loopOf(t, l, s); err != nil {
+				if _, err := loopOf(t, w, s); err != nil {
 					t.Fatal(err)
 				}
 				if got.Asked == nil {
@@ -136,7 +138,7 @@ func TestDriftIsTold(t *testing.T) {
 					got.Status, got.Message = string(c.Status), c.Message
 				}
 			}
-			got.Told = told.told
+			got.Told = reported.reported
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("outcome (-want +got):\n%s", diff)
 			}
@@ -145,15 +147,15 @@ func TestDriftIsTold(t *testing.T) {
 }
 
 // loopOf runs the phases that carry and describe a Work.
-func loopOf(t *testing.T, l *lane, s *state) (loop.Next, error) {
+func loopOf(t *testing.T, w *worker, s *state) (loop.Next, error) {
 	t.Helper()
-	if _, err := l.connect(t.Context(), s); err != nil {
+	if _, err := w.looker.connect(t.Context(), s); err != nil {
 		return loop.Next{}, err
 	}
-	next, err := l.carry(t.Context(), s)
+	next, err := w.applier.carry(t.Context(), s)
 	if err != nil || s.blocked != nil {
 		return next, err
 	}
-	_, err = l.describe(t.Context(), s)
+	_, err = w.describer.describe(t.Context(), s)
 	return next, err
 }

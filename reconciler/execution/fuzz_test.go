@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
 	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
 )
 
@@ -38,8 +39,8 @@ func FuzzManifest(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		m := parseManifest(0, raw)
-		if m.err != nil {
+		m := manifest.Parse(0, raw)
+		if m.Err != nil {
 			return
 		}
 		work := &workv1alpha1.Work{
@@ -57,12 +58,12 @@ func FuzzManifest(f *testing.F) {
 		if got := client.ObjectKeyFromObject(&whole); got != id.Key || whole.GroupVersionKind() != id.Kind {
 			t.Errorf("%s is taken for %v, and %v %v is read", raw, id, whole.GroupVersionKind(), got)
 		}
-		obj, err := m.object(work)
+		obj, err := m.Object(work)
 		if err != nil {
 			t.Fatalf("%s cannot be sent: %v", raw, err)
 		}
-		if got := (types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}); got != m.key || obj.GroupVersionKind() != m.gvk {
-			t.Errorf("%s is taken for %v %v, and %v %v is sent", raw, m.gvk, m.key, obj.GroupVersionKind(), got)
+		if got := (types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}); got != m.Key || obj.GroupVersionKind() != m.GVK {
+			t.Errorf("%s is taken for %v %v, and %v %v is sent", raw, m.GVK, m.Key, obj.GroupVersionKind(), got)
 		}
 		if obj.GetLabels()["karmada.io/managed"] != "true" || obj.GetAnnotations()["work.karmada.io/name"] != "w" {
 			t.Errorf("%s is sent without a mark: %v %v", raw, obj.GetLabels(), obj.GetAnnotations())
@@ -70,6 +71,6 @@ func FuzzManifest(f *testing.F) {
 		if _, err := obj.MarshalJSON(); err != nil {
 			t.Errorf("%s cannot be sent: %v", raw, err)
 		}
-		_ = m.title()
+		_ = m.Title()
 	})
 }

@@ -33,17 +33,18 @@ func TestWhatWouldBeMade(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			edge := &edge{presence: members.Absent, live: tc.live}
-			l := testLane(edge, clocktesting.NewFakePassiveClock(time.Unix(1000, 0)))
-			l.options.Hold = func(string) *claims.Hold { return &claims.Hold{} }
+			p := testParts(edge, clocktesting.NewFakePassiveClock(time.Unix(1000, 0)))
+			p.options.Hold = func(string) *claims.Hold { return &claims.Hold{} }
+			w := p.worker("eu-1", elsewhere{})
 			s := &state{key: workKey, work: testWork(tc.manifest), member: edge}
-			if _, err := l.connect(t.Context(), s); err != nil {
+			if _, err := w.looker.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.carry(t.Context(), s); err != nil {
+			if _, err := w.applier.carry(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			got := ""
-			if err := s.failed[0]; err != nil {
+			if err := s.objects[0].failed; err != nil {
 				got = err.Error()
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -91,35 +91,35 @@ func TestTakenOutOfAWork(t *testing.T) {
 				t.Error("it is being deleted")
 			}
 		}},
-		{"a finalizer holds what goes", func(t *testing.T, f *fleet) {
-			f.write(t, "held", "m", "n")
-			f.has(t, "held", "m", "n")
-			holds := f.config(t, "m")
-			holds.Finalizers = []string{"example.com/wait"}
-			if err := f.edge.Update(t.Context(), holds); err != nil {
+		{"a finalizer keeps what goes", func(t *testing.T, f *fleet) {
+			f.write(t, "kept", "m", "n")
+			f.has(t, "kept", "m", "n")
+			keeps := f.config(t, "m")
+			keeps.Finalizers = []string{"example.com/wait"}
+			if err := f.edge.Update(t.Context(), keeps); err != nil {
 				t.Fatal(err)
 			}
-			if err := f.hub.Hub.Delete(t.Context(), byHand("held")); err != nil {
+			if err := f.hub.Hub.Delete(t.Context(), byHand("kept")); err != nil {
 				t.Fatal(err)
 			}
-			f.keeps(t, "held", "m")
+			f.keeps(t, "kept", "m")
 			f.stopLoops()
 			f.startLoops()
 			eventually(t, "the member was asked", func(context.Context) error {
-				if holds = f.config(t, "m"); holds.DeletionTimestamp.IsZero() {
+				if keeps = f.config(t, "m"); keeps.DeletionTimestamp.IsZero() {
 					return fmt.Errorf("it is not being deleted")
 				}
 				return nil
 			})
-			if err := f.hub.Hub.Get(t.Context(), client.ObjectKeyFromObject(byHand("held")), &workv1alpha1.Work{}); err != nil {
+			if err := f.hub.Hub.Get(t.Context(), client.ObjectKeyFromObject(byHand("kept")), &workv1alpha1.Work{}); err != nil {
 				t.Errorf("the Work: %v", err)
 			}
-			holds.Finalizers = nil
-			if err := f.edge.Update(t.Context(), holds); err != nil {
+			keeps.Finalizers = nil
+			if err := f.edge.Update(t.Context(), keeps); err != nil {
 				t.Fatal(err)
 			}
 			eventually(t, "the Work goes with it", func(ctx context.Context) error {
-				err := f.hub.Hub.Get(ctx, client.ObjectKeyFromObject(byHand("held")), &workv1alpha1.Work{})
+				err := f.hub.Hub.Get(ctx, client.ObjectKeyFromObject(byHand("kept")), &workv1alpha1.Work{})
 				if err == nil {
 					return fmt.Errorf("it is there")
 				}
@@ -145,7 +145,7 @@ func byHand(name string) *workv1alpha1.Work {
 	return &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: workv1alpha2.ExecutionNamespace("eu-1"), Name: name}}
 }
 
-// write has a Work hold these ConfigMaps.
+// write has a Work ask for these ConfigMaps.
 func (f *fleet) write(t *testing.T, name string, configs ...string) {
 	t.Helper()
 	var manifests []workv1alpha1.Manifest

@@ -29,12 +29,9 @@ import (
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/author"
 	"github.com/flotilla-io/flotilla/policies/claims"
-	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
-	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
-	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
-	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
+	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
@@ -42,7 +39,7 @@ import (
 type yard struct {
 	there *unstructured.Unstructured // nil: nothing
 	blind bool                       // the watch has not shown it yet
-	told  []string                   // who applied what, who removed it
+	asked []string                   // who applied what, who removed it
 	uids  int
 
 	refuses error  // why nothing is removed
@@ -103,7 +100,7 @@ func (y *yard) Apply(_ context.Context, desired *unstructured.Unstructured) (*me
 	}
 	y.there = desired.DeepCopy()
 	y.there.SetUID(uid)
-	y.told = append(y.told, desired.GetAnnotations()[workv1alpha2.WorkNameAnnotation]+" applies "+string(uid))
+	y.asked = append(y.asked, desired.GetAnnotations()[workv1alpha2.WorkNameAnnotation]+" applies "+string(uid))
 	return y.observed(), nil
 }
 
@@ -112,12 +109,12 @@ func (y *yard) As(author.Account) (members.Sender, error) {
 }
 
 func (y *yard) Patch(context.Context, schema.GroupVersionKind, types.NamespacedName, []byte) error {
-	y.told = append(y.told, "somebody patches")
+	y.asked = append(y.asked, "somebody patches")
 	return nil
 }
 
 func (y *yard) Delete(_ context.Context, _ schema.GroupVersionKind, _ types.NamespacedName, uid types.UID) (bool, error) {
-	y.told = append(y.told, "removed "+string(uid))
+	y.asked = append(y.asked, "removed "+string(uid))
 	if y.refuses != nil {
 		return false, y.refuses
 	}
@@ -129,13 +126,16 @@ func (y *yard) Delete(_ context.Context, _ schema.GroupVersionKind, _ types.Name
 	return true, nil
 }
 
-// two is a lane with the Works a and b, which ask for the same object.
+// two is a worker with the Works a and b, which ask for the same object.
 type two struct {
-	t     *testing.T
-	yard  *yard
-	hub   client.WithWatch
-	lane  *lane
-	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+	t        *testing.T
+	yard     *yard
+	hub      client.WithWatch
+	parts    *parts
+	loop     *Reconciler
+	worker   *worker
+	recorder *events
+	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
 func workNamed(name, object string) *workv1alpha1.Work {
@@ -160,32 +160,31 @@ func newTwoOf(t *testing.T, works ...client.Object) *two {
 	f.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithStatusSubresource(&workv1alpha1.Work{}).
 		WithObjects(works...).WithObjects(&clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}).Build()
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	f.lane = testLane(nil, clock)
-	f.lane.hub, f.lane.lanes = f.hub, map[string]*lane{"eu-1": f.lane}
-	f.lane.wrote = writecache.New[*workv1alpha1.Work](clock)
-	f.lane.parting = parting.New(f.hub, f.lane.wrote, true)
-	f.lane.guard = guard.New(f.hub, f.lane.wrote, f.lane.recorder, clock)
-	f.lane.Reconciler.delayed = debounce.New[client.ObjectKey](debounce.Options{Clock: clock})
-	f.restart()
+	f.parts, f.recorder = testParts(nil, clock), &events{}
+	f.parts.hub, f.parts.recorder = f.hub, f.recorder
+	f.parts.connected = func(string) (member, bool) { return f.yard, true }
+	f.parts.wrote = writecache.New[*workv1alpha1.Work](clock)
+	f.parts.delayed = debounce.New[client.ObjectKey](debounce.Options{Clock: clock})
+	f.loop = of(f.parts)
 	f.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(f.queue.ShutDown)
-	f.lane.load(t.Context(), workKey.Namespace) // before the queue is open: the test says who is looked at
-	f.lane.queue.Open(f.queue)
+	f.restart()
 	return f
 }
 
-// restart has the lane forget what it keeps in memory.
+// restart has another worker begin, which has nothing in memory.
 func (f *two) restart() {
-	f.lane.applied, f.lane.retention = newApplyCache(), retention.Retention{Retainer: interpreter.Native()}
-	f.lane.owners.applied = f.lane.applied
-	f.lane.connected = func(string) (member, bool) { return f.yard, true }
+	f.worker = f.loop.workers.assemble("eu-1")
+	f.loop.workers.running["eu-1"] = running{worker: f.worker}
+	f.worker.load(f.t.Context(), workKey.Namespace) // before the queue is open: the test says who is looked at
+	f.worker.queue.Open(f.queue)
 }
 
-// look has the lane look at Works, one after the other.
+// look has the worker look at Works, one after the other.
 func (f *two) look(names ...string) {
 	f.t.Helper()
 	for _, name := range names {
-		if _, err := f.lane.Reconcile(f.t.Context(), reconcile.Request{NamespacedName: key(name)}); err != nil {
+		if _, err := f.worker.Reconcile(f.t.Context(), reconcile.Request{NamespacedName: key(name)}); err != nil {
 			f.t.Fatal(err)
 		}
 	}
@@ -238,17 +237,17 @@ func (f *two) change(name string, edit func(*workv1alpha1.Work)) {
 	if err := f.hub.Update(f.t.Context(), is); err != nil {
 		f.t.Fatal(err)
 	}
-	f.lane.workSeen(was, is)
+	f.loop.workSeen(was, is)
 }
 
-func (f *two) told(want ...string) {
+func (f *two) asked(want ...string) {
 	f.t.Helper()
-	if diff := cmp.Diff(want, f.yard.told); diff != "" {
-		f.t.Errorf("told the member (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, f.yard.asked); diff != "" {
+		f.t.Errorf("asked of the member (-want +got):\n%s", diff)
 	}
 }
 
-const heldByA = "Failed to apply all manifests (0/1): ConfigMap shop/settings is held by the Work karmada-es-eu-1/a, " +
+const ownedByA = "Failed to apply all manifests (0/1): ConfigMap shop/settings is held by the Work karmada-es-eu-1/a, " +
 	"and one object comes from one Work only: take it out of one of the two"
 
 func TestOfTwoWorksWithOneObjectOnlyTheFirstIsApplied(t *testing.T) {
@@ -262,11 +261,11 @@ func TestOfTwoWorksWithOneObjectOnlyTheFirstIsApplied(t *testing.T) {
 			f.look("a", "b", "a")
 			f.restart()
 			f.look("b", "a")
-			f.told("a applies uid-1")
+			f.asked("a applies uid-1")
 			if got := f.applied("a"); got != "applied" {
 				t.Errorf("a: %s", got)
 			}
-			if diff := cmp.Diff(heldByA, f.applied("b")); diff != "" {
+			if diff := cmp.Diff(ownedByA, f.applied("b")); diff != "" {
 				t.Errorf("b (-want +got):\n%s", diff)
 			}
 		})
@@ -284,8 +283,8 @@ func TestTheLastOfTwoThatWereAppliedKeepsTheObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.look("b", "a", "b")
-	f.told("a applies uid-1")
-	if diff := cmp.Diff(heldByA, f.applied("b")); diff != "" {
+	f.asked("a applies uid-1")
+	if diff := cmp.Diff(ownedByA, f.applied("b")); diff != "" {
 		t.Errorf("b (-want +got):\n%s", diff)
 	}
 	if got := f.work("b").Status.Applied; len(got) > 0 {
@@ -297,13 +296,13 @@ func TestAWorkGetsTheObjectThatAnotherLetsGoOf(t *testing.T) {
 	cases := map[string]struct {
 		happens func(*two)
 		queued  string
-		told    []string
+		asked   []string
 	}{
 		"that asks for another one now": {
 			happens: func(f *two) {
 				f.change("a", func(w *workv1alpha1.Work) { w.Spec = workNamed("a", "other").Spec })
 			},
-			queued: "a b", told: []string{"a applies uid-1", "b applies uid-1"},
+			queued: "a b", asked: []string{"a applies uid-1", "b applies uid-1"},
 		},
 		"that goes: the object stays": {
 			happens: func(f *two) {
@@ -312,9 +311,9 @@ func TestAWorkGetsTheObjectThatAnotherLetsGoOf(t *testing.T) {
 				}
 				gone := f.work("a")
 				f.look("a") // discards, and lets go
-				f.lane.workGone(gone)
+				f.loop.workGone(gone)
 			},
-			queued: "b", told: []string{"a applies uid-1", "b applies uid-1"},
+			queued: "b", asked: []string{"a applies uid-1", "b applies uid-1"},
 		},
 		"that goes together with it: the object goes, too": {
 			happens: func(f *two) {
@@ -325,7 +324,7 @@ func TestAWorkGetsTheObjectThatAnotherLetsGoOf(t *testing.T) {
 				}
 				f.look("a", "b")
 			},
-			told: []string{"a applies uid-1", "removed uid-1"},
+			asked: []string{"a applies uid-1", "removed uid-1"},
 		},
 	}
 	for name, tc := range cases {
@@ -344,7 +343,7 @@ func TestAWorkGetsTheObjectThatAnotherLetsGoOf(t *testing.T) {
 					t.Errorf("b: %s", got)
 				}
 			}
-			f.told(tc.told...)
+			f.asked(tc.asked...)
 		})
 	}
 }
@@ -354,21 +353,21 @@ func TestAWorkGetsTheObjectThatAnotherLetsGoOf(t *testing.T) {
 func TestALetGoBetweenTheLookAndTheWaitIsSeen(t *testing.T) {
 	f := newTwo(t)
 	f.look("a")
-	s, found, err := f.lane.look(t.Context(), key("b"))
+	s, found, err := f.worker.look(t.Context(), key("b"))
 	if err != nil || !found {
 		t.Fatal(found, err)
 	}
-	m := parseManifest(0, s.work.Spec.Workload.Manifests[0].Raw)
-	since := f.lane.queue.Begin(s.key)
-	held := f.lane.owners.conflict(t.Context(), s, &m, f.yard.observed())
-	if held == nil {
-		t.Fatal("nobody holds it")
+	m := manifest.Parse(0, s.work.Spec.Workload.Manifests[0].Raw)
+	since := f.worker.queue.Begin(s.key)
+	owned := f.worker.owners.Conflict(t.Context(), s.work, s.member, &m, f.yard.observed())
+	if owned == nil {
+		t.Fatal("nobody owns it")
 	}
-	f.lane.queue.Retries.When(s.key)
-	f.lane.queue.Retries.When(s.key)
+	f.worker.queue.Retries.When(s.key)
+	f.worker.queue.Retries.When(s.key)
 	f.change("a", func(w *workv1alpha1.Work) { w.Spec = workNamed("a", "other").Spec })
-	s.failed = []error{held}
-	next, err := f.lane.next(t.Context(), s, loop.Next{}, held, since)
+	s.objects = []object{{failed: owned}}
+	next, err := f.worker.next(t.Context(), s, loop.Next{}, owned, since)
 	if err != nil || next.RequeueAfter != backoff.FirstRetry {
 		t.Errorf("looks again after %s, %v, want %s", next.RequeueAfter, err, backoff.FirstRetry)
 	}
@@ -376,17 +375,17 @@ func TestALetGoBetweenTheLookAndTheWaitIsSeen(t *testing.T) {
 
 func TestOneWorkAtATimeSendsAnObject(t *testing.T) {
 	f := newTwo(t)
-	m := parseManifest(0, workNamed("a", "settings").Spec.Workload.Manifests[0].Raw)
-	done, ok := f.lane.applied.claim(&m)
+	m := manifest.Parse(0, workNamed("a", "settings").Spec.Workload.Manifests[0].Raw)
+	done, ok := f.worker.applier.sending.Begin(&m)
 	if !ok {
 		t.Fatal("somebody sends it")
 	}
 	f.look("b")
-	f.told()
+	f.asked()
 	if got := f.applied("b"); got != "nothing" {
 		t.Errorf("b says %s", got)
 	}
 	done()
 	f.look("b")
-	f.told("b applies uid-1")
+	f.asked("b applies uid-1")
 }

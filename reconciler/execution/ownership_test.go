@@ -26,7 +26,7 @@ import (
 // wanted; an empty reason means that there is none.
 func (f *fleet) drifted(t *testing.T, b *workv1alpha2.ResourceBinding, reason, message string) {
 	t.Helper()
-	eventually(t, "drift is told", func(ctx context.Context) error {
+	eventually(t, "drift is reported", func(ctx context.Context) error {
 		work, err := f.work(ctx, b)
 		if err != nil {
 			return err

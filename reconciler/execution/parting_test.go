@@ -50,14 +50,14 @@ func TestWhoseBindingGoes(t *testing.T) {
 		id     string // of a's binding
 		others string // a finalizer on a
 		goes   []string
-		told   []string
+		asked  []string
 		state  [2]string // of a, at once and once it was looked at again
 	}{
-		"alone: the other one gets the object":     {id: "a", goes: []string{"a"}, told: []string{"a applies uid-1"}, state: [2]string{"marked", "gone"}},
-		"together with the other: the object goes": {id: "a", goes: []string{"a", "b"}, told: []string{"a applies uid-1", "removed uid-1"}, state: [2]string{"marked", "gone"}},
-		"nobody's: all stays":                      {id: "a", told: []string{"a applies uid-1"}, state: [2]string{"there", "there"}},
-		"another binding of the name":              {id: "another", goes: []string{"a", "b"}, told: []string{"a applies uid-1"}, state: [2]string{"there", "there"}},
-		"while somebody else holds the Work":       {id: "a", others: "example.com/x", goes: []string{"a", "b"}, told: []string{"a applies uid-1"}, state: [2]string{"there", "there"}},
+		"alone: the other one gets the object":     {id: "a", goes: []string{"a"}, asked: []string{"a applies uid-1"}, state: [2]string{"marked", "gone"}},
+		"together with the other: the object goes": {id: "a", goes: []string{"a", "b"}, asked: []string{"a applies uid-1", "removed uid-1"}, state: [2]string{"marked", "gone"}},
+		"nobody's: all stays":                      {id: "a", asked: []string{"a applies uid-1"}, state: [2]string{"there", "there"}},
+		"another binding of the name":              {id: "another", goes: []string{"a", "b"}, asked: []string{"a applies uid-1"}, state: [2]string{"there", "there"}},
+		"while somebody else keeps the Work":       {id: "a", others: "example.com/x", goes: []string{"a", "b"}, asked: []string{"a applies uid-1"}, state: [2]string{"there", "there"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newTwo(t)
@@ -82,7 +82,7 @@ func TestWhoseBindingGoes(t *testing.T) {
 			if diff := cmp.Diff(tc.state, got); diff != "" {
 				t.Errorf("the Work (-want +got):\n%s", diff)
 			}
-			f.told(tc.told...)
+			f.asked(tc.asked...)
 		})
 	}
 }

@@ -29,16 +29,16 @@ func TestWhatIsNotPutBackIsNotApplied(t *testing.T) {
 		"changed again each time": {drifted(nil), []string{"", "", "", "changed again", "changed again"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := testLane(&tc.edge, clocktesting.NewFakePassiveClock(time.Unix(1000, 0)))
+			w := testWorker(&tc.edge, clocktesting.NewFakePassiveClock(time.Unix(1000, 0)))
 			work := testWork(manifestText)
 			work.Status.Applied = []workv1alpha1.AppliedHash{{Desired: members.Hash([]byte(manifestText)), Observed: "owned"}}
 			for i, want := range tc.want {
 				s := &state{key: workKey, work: work, member: &tc.edge}
-				if _, err := l.connect(t.Context(), s); err != nil {
+				if _, err := w.looker.connect(t.Context(), s); err != nil {
 					t.Fatal(err)
 				}
-				s.applied[0] = work.Status.Applied[0] // as if somebody had changed it once more
-				if _, err := l.carry(t.Context(), s); err != nil {
+				s.objects[0].record = work.Status.Applied[0] // as if somebody had changed it once more
+				if _, err := w.applier.carry(t.Context(), s); err != nil {
 					t.Fatal(err)
 				}
 				c, known := applied(s)

@@ -37,7 +37,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
-	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
+	"github.com/flotilla-io/flotilla/reconciler/execution/drift"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
@@ -149,18 +149,18 @@ func (e *edge) Delete(_ context.Context, _ schema.GroupVersionKind, key types.Na
 	return !e.keeps && e.refuse == nil, e.refuse
 }
 
-// events keeps what is told.
-type events struct{ told []string }
+// events keeps what is reported.
+type events struct{ reported []string }
 
 func (e *events) Event(obj runtime.Object, _, reason, _ string) {
-	e.told = append(e.told, fmt.Sprintf("%T %s", obj, reason))
+	e.reported = append(e.reported, fmt.Sprintf("%T %s", obj, reason))
 }
 
 var workKey = client.ObjectKey{Namespace: "karmada-es-eu-1", Name: "web"}
 
-// testLane returns a lane to eu-1; a nil member is not connected.
-func testLane(e *edge, clock *clocktesting.FakePassiveClock) *lane {
-	r := &Reconciler{
+// testParts are what a worker is made of; a nil member is not connected.
+func testParts(e *edge, clock *clocktesting.FakePassiveClock) *parts {
+	return &parts{
 		connected: func(string) (member, bool) {
 			if e == nil {
 				return nil, false
@@ -170,11 +170,14 @@ func testLane(e *edge, clock *clocktesting.FakePassiveClock) *lane {
 		retention: retention.Retention{Retainer: interpreter.Native()},
 		options:   defaults(Options{Clock: clock}),
 		recorder:  &events{},
-		drifts:    driftCounter(),
+		drifts:    drift.NewCounter(),
 		hub:       fake.NewClientBuilder().WithScheme(scheme.New()).Build(),
 	}
-	l := r.newLane("eu-1")
-	return l
+}
+
+// testWorker returns the worker of eu-1.
+func testWorker(e *edge, clock *clocktesting.FakePassiveClock) *worker {
+	return testParts(e, clock).worker("eu-1", elsewhere{})
 }
 
 const manifestText = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"shop","name":"web",` +
@@ -341,15 +344,15 @@ func TestCarry(t *testing.T) {
 			if text == "" {
 				text = manifestText
 			}
-			l := testLane(&tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			w := testWorker(&tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			work := testWork(text)
 			work.Status.Applied = tc.record
 			work.Spec.SuspendDispatching = ptr.To(tc.suspend)
 			s := &state{key: workKey, work: work, member: &tc.edge}
-			if _, err := l.connect(t.Context(), s); err != nil {
+			if _, err := w.looker.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.carry(t.Context(), s); err != nil {
+			if _, err := w.applier.carry(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.asked, tc.edge.asked); diff != "" {
@@ -362,8 +365,8 @@ func TestCarry(t *testing.T) {
 			if diff := cmp.Diff(tc.blocked, waits, cmp.AllowUnexported(acting.Lack{})); diff != "" {
 				t.Errorf("waits for (-want +got):\n%s", diff)
 			}
-			if s.blocked == nil && (s.failed[0] == nil) != (tc.failed == "") || tc.failed != "" && !strings.Contains(s.failed[0].Error(), tc.failed) {
-				t.Errorf("failed with %v, want %q", s.failed, tc.failed)
+			if s.blocked == nil && (s.objects[0].failed == nil) != (tc.failed == "") || tc.failed != "" && !strings.Contains(s.objects[0].failed.Error(), tc.failed) {
+				t.Errorf("failed with %v, want %q", s.failed(), tc.failed)
 			}
 		})
 	}
@@ -384,13 +387,13 @@ func TestReplicasThatAreTheMembersAreNotReset(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			e := &edge{presence: members.Present, observed: ours(asIs), live: parse(t, tc.live)}
-			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			s := &state{key: workKey, work: testWork(retained), member: e}
-			if _, err := l.connect(t.Context(), s); err != nil {
+			if _, err := w.looker.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.carry(t.Context(), s); err != nil || s.failed[0] != nil {
-				t.Fatal(err, s.failed)
+			if _, err := w.applier.carry(t.Context(), s); err != nil || s.objects[0].failed != nil {
+				t.Fatal(err, s.failed())
 			}
 			spec, _ := e.sent.Object["spec"].(map[string]any)
 			if diff := cmp.Diff(tc.want, spec["replicas"]); diff != "" {
@@ -443,13 +446,13 @@ func TestDiscard(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := testLane(tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			w := testWorker(tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			s := &state{key: workKey, work: testWork(manifestText), cluster: tc.cluster}
 			s.work.Spec.PreserveResourcesOnDeletion = ptr.To(tc.preserve)
 			if tc.edge != nil {
 				s.member = tc.edge
 			}
-			_, err := l.discard(t.Context(), s)
+			_, err := w.lifetime.discard(t.Context(), s)
 			var asked []string
 			if tc.edge != nil {
 				asked = tc.edge.asked
@@ -493,7 +496,7 @@ func TestUrgent(t *testing.T) {
 }
 
 // TestALargeWorkStillReports: what the hub would refuse to store as a whole is
-// left out, and that is told.
+// left out, and that is reported.
 func TestALargeWorkStillReports(t *testing.T) {
 	const refused = 1536 << 10
 	raw := `{"said":"` + strings.Repeat("<", 30<<10) + `"}` // six bytes each, once stored
@@ -509,11 +512,11 @@ func TestALargeWorkStillReports(t *testing.T) {
 			e := &edge{presence: members.Present, observed: ours(func(o *members.Observed) {
 				o.Status, o.Health = &runtime.RawExtension{Raw: []byte(raw)}, workv1alpha1.ResourceHealthy
 			})}
-			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			work := testWork(text)
 			work.Status.Applied = []workv1alpha1.AppliedHash{{Desired: members.Hash([]byte(text)), Observed: "owned"}}
 			s := &state{key: workKey, work: work, member: e}
-			if _, err := loopOf(t, l, s); err != nil {
+			if _, err := loopOf(t, w, s); err != nil {
 				t.Fatal(err)
 			}
 			got := ""
@@ -536,7 +539,7 @@ func TestALargeWorkStillReports(t *testing.T) {
 	}
 }
 
-// TestAMemberThatFailsIsAskedAgainSoonWhileTheHubIsAway: what the hub cannot be told
+// TestAMemberThatFailsIsAskedAgainSoonWhileTheHubIsAway: what the hub cannot be written
 // does not put off what can be done without it.
 func TestAMemberThatFailsIsAskedAgainSoonWhileTheHubIsAway(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -552,16 +555,16 @@ func TestAMemberThatFailsIsAskedAgainSoonWhileTheHubIsAway(t *testing.T) {
 				return fmt.Errorf("patch: %w", hub.ErrAway)
 			}}
 			e := &edge{presence: members.Absent, refuse: tc.refuse}
-			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			l.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(work, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}).
+			p := testParts(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			p.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(work, &clusterv1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "eu-1"}}).
 				WithInterceptorFuncs(away).Build()
-			l.wrote = writecache.New[*workv1alpha1.Work](l.options.Clock)
-			l.parting = parting.New(l.hub, l.wrote, true)
-			l.delayed = debounce.New[client.ObjectKey](debounce.Options{Clock: l.options.Clock})
+			p.wrote = writecache.New[*workv1alpha1.Work](p.options.Clock)
+			p.delayed = debounce.New[client.ObjectKey](debounce.Options{Clock: p.options.Clock})
+			w := p.worker("eu-1", elsewhere{})
 			var result reconcile.Result
-			for range 2 { // a change may be held back for a moment first
+			for range 2 { // a change may be delayed for a moment first
 				var err error
-				if result, err = l.Reconcile(t.Context(), reconcile.Request{NamespacedName: workKey}); err != nil {
+				if result, err = w.Reconcile(t.Context(), reconcile.Request{NamespacedName: workKey}); err != nil {
 					t.Fatal(err)
 				}
 			}

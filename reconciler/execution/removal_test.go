@@ -33,19 +33,19 @@ func TestARemovalIsWaitedFor(t *testing.T) {
 	for name, tc := range map[string]struct {
 		finalizers []string
 		refuses    error
-		told       []string // the first two
+		asked      []string // the first two
 		says       string
 		event      []string
 	}{
-		"what nobody holds goes with it": {told: []string{"a applies uid-1", "removed uid-1"}},
-		"a finalizer holds it": {
-			finalizers: []string{"example.com/a", "example.com/b"}, told: []string{"a applies uid-1", "removed uid-1"},
+		"what nobody keeps goes with it": {asked: []string{"a applies uid-1", "removed uid-1"}},
+		"a finalizer keeps it": {
+			finalizers: []string{"example.com/a", "example.com/b"}, asked: []string{"a applies uid-1", "removed uid-1"},
 			says: "Terminating: ConfigMap shop/settings is being deleted in the cluster, " +
 				"kept by its finalizers: example.com/a, example.com/b",
 			event: []string{"*v1alpha1.Work DeletionBlocked"},
 		},
 		"the cluster refuses": {
-			refuses: errors.New(`admission webhook "no.example.com" denied the request`), told: []string{"a applies uid-1", "removed uid-1"},
+			refuses: errors.New(`admission webhook "no.example.com" denied the request`), asked: []string{"a applies uid-1", "removed uid-1"},
 			says:  `DeletionFailed: remove ConfigMap shop/settings: admission webhook "no.example.com" denied the request`,
 			event: []string{"*v1alpha1.Work DeletionBlocked"},
 		},
@@ -63,7 +63,7 @@ func TestARemovalIsWaitedFor(t *testing.T) {
 				if got := f.state("a"); got != "gone" {
 					t.Errorf("the Work is %s", got)
 				}
-				f.told(tc.told...)
+				f.asked(tc.asked...)
 				return
 			}
 			if got := f.blockedBy("a"); got != "" {
@@ -75,10 +75,10 @@ func TestARemovalIsWaitedFor(t *testing.T) {
 			if diff := cmp.Diff(tc.says, f.blockedBy("a")); diff != "" {
 				t.Errorf("says in the end (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.told, f.yard.told[:2]); diff != "" || tc.refuses == nil && len(f.yard.told) > 2 {
-				t.Errorf("told the member %v (-want +got):\n%s", f.yard.told, diff)
+			if diff := cmp.Diff(tc.asked, f.yard.asked[:2]); diff != "" || tc.refuses == nil && len(f.yard.asked) > 2 {
+				t.Errorf("asked of the member %v (-want +got):\n%s", f.yard.asked, diff)
 			}
-			if diff := cmp.Diff(tc.event, slices.Compact(f.lane.recorder.(*events).told)); diff != "" {
+			if diff := cmp.Diff(tc.event, slices.Compact(f.recorder.reported)); diff != "" {
 				t.Errorf("Events (-want +got):\n%s", diff)
 			}
 			f.yard.there, f.yard.refuses = nil, nil
@@ -91,7 +91,7 @@ func TestARemovalIsWaitedFor(t *testing.T) {
 }
 
 // TestWhatIsNotAskedForAnyMoreIsWaitedFor: an object that goes in a moment is no failure, one
-// that somebody holds is.
+// that somebody keeps is.
 func TestWhatIsNotAskedForAnyMoreIsWaitedFor(t *testing.T) {
 	f := newTwoOf(t, workNamed("a", "settings"))
 	f.look("a")
@@ -123,7 +123,7 @@ func (f *two) leaves(name string) {
 	if err := f.hub.Delete(f.t.Context(), was); err != nil {
 		f.t.Fatal(err)
 	}
-	f.lane.workSeen(was, f.work(name))
+	f.loop.workSeen(was, f.work(name))
 }
 
 // TestWhatAnotherAsksForIsNotRemoved: whoever waits for an object gets it as it stands,
@@ -146,9 +146,9 @@ func TestWhatAnotherAsksForIsNotRemoved(t *testing.T) {
 			if got := f.state("a"); got != "gone" {
 				t.Fatalf("the Work is %s", got)
 			}
-			f.lane.workGone(workNamed("a", "settings"))
+			f.loop.workGone(workNamed("a", "settings"))
 			f.look("b")
-			f.told("a applies uid-1", "b applies uid-1")
+			f.asked("a applies uid-1", "b applies uid-1")
 		})
 	}
 }
@@ -163,18 +163,18 @@ func TestAnHeirWaitsForWhatGoes(t *testing.T) {
 	f.look("b")
 	f.leaves("a")
 	f.look("a", "b")
-	if got := [2]string{f.state("a"), f.applied("b")}; got != [2]string{"marked", heldByA} {
+	if got := [2]string{f.state("a"), f.applied("b")}; got != [2]string{"marked", ownedByA} {
 		t.Errorf("while it goes: %q", got)
 	}
 	f.yard.there = nil
 	f.look("a")
 	f.queued()
-	f.lane.workGone(workNamed("a", "settings"))
+	f.loop.workGone(workNamed("a", "settings"))
 	if got := f.queued(); got != "b" {
 		t.Errorf("looked at once it is gone: %q", got)
 	}
 	f.look("b")
-	f.told("a applies uid-1", "b applies uid-2")
+	f.asked("a applies uid-1", "b applies uid-2")
 }
 
 // TestWhatIsServedInAnotherVersionIsRemoved: the objects of a kind do not go with one of its
@@ -185,7 +185,7 @@ func TestWhatIsServedInAnotherVersionIsRemoved(t *testing.T) {
 	f.yard.blind, f.yard.served = true, "v2"
 	f.leaves("a")
 	f.look("a")
-	f.told("a applies uid-1", "removed uid-1")
+	f.asked("a applies uid-1", "removed uid-1")
 	if got := f.state("a"); got != "gone" {
 		t.Errorf("the Work is %s", got)
 	}
@@ -202,20 +202,20 @@ func TestWhatIsWantedAgainStays(t *testing.T) {
 	}
 	f.leaves("a")
 	f.look("a")
-	f.told("a applies uid-1")
+	f.asked("a applies uid-1")
 	if got := f.state("a"); got != "gone" {
 		t.Errorf("the Work is %s", got)
 	}
 }
 
-// TestARefusalHoldsNothingElse: what the cluster deletes goes, though it refuses another
+// TestARefusalKeepsNothingElse: what the cluster deletes goes, though it refuses another
 // object of the Work.
-func TestARefusalHoldsNothingElse(t *testing.T) {
+func TestARefusalKeepsNothingElse(t *testing.T) {
 	work := testWork(manifestText)
 	work.Spec.Workload.Manifests = append(work.Spec.Workload.Manifests, work.Spec.Workload.Manifests[0])
 	e := &edge{presence: members.Present, observed: ours(asIs), refuse: errors.New("denied")}
-	l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-	_, err := l.discard(t.Context(), &state{key: workKey, work: work, cluster: &clusterv1alpha1.Cluster{}, member: e})
+	w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	_, err := w.lifetime.discard(t.Context(), &state{key: workKey, work: work, cluster: &clusterv1alpha1.Cluster{}, member: e})
 	if diff := cmp.Diff([]string{"delete web u", "delete web u"}, e.asked); diff != "" || err == nil {
 		t.Errorf("%v; asked (-want +got):\n%s", err, diff)
 	}
@@ -237,8 +237,8 @@ func TestWhatIsWantedAgainGoesWithItsCluster(t *testing.T) {
 				cluster.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 			}
 			e := &edge{presence: members.Present, observed: ours(asIs)}
-			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			if _, err := l.discard(t.Context(), &state{key: workKey, work: work, cluster: cluster, member: e}); err != nil {
+			w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			if _, err := w.lifetime.discard(t.Context(), &state{key: workKey, work: work, cluster: cluster, member: e}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.asked, e.asked); diff != "" {

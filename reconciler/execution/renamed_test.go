@@ -59,27 +59,27 @@ func (f *two) release(name string) {
 	f.change(name, func(w *workv1alpha1.Work) { w.Spec.SuspendDispatching, w.Finalizers = ptr.To(true), nil })
 	f.look(name)
 	f.remove(name)
-	f.lane.workGone(gone)
+	f.loop.workGone(gone)
 }
 
 func TestARenamedWorkKeepsItsObject(t *testing.T) {
 	before, now := nameBefore+" applies uid-1", nameNow+" applies uid-1"
 	for name, tc := range map[string]struct {
 		happens func(*two)
-		told    []string
+		asked   []string
 		queued  string
 	}{
 		"once the former one is gone": {
-			happens: func(f *two) { f.look(nameNow); f.queued(); f.release(nameBefore) }, told: []string{before, now}, queued: nameBefore + " " + nameNow,
+			happens: func(f *two) { f.look(nameNow); f.queued(); f.release(nameBefore) }, asked: []string{before, now}, queued: nameBefore + " " + nameNow,
 		},
 		"where the former one is gone before it is looked at": {
-			happens: func(f *two) { f.release(nameBefore); f.look(nameNow) }, told: []string{before, now},
+			happens: func(f *two) { f.release(nameBefore); f.look(nameNow) }, asked: []string{before, now},
 		},
 		"where the former one discards what it has": {
-			happens: func(f *two) { f.look(nameNow); f.remove(nameBefore); f.look(nameBefore, nameNow) }, told: []string{before, now},
+			happens: func(f *two) { f.look(nameNow); f.remove(nameBefore); f.look(nameBefore, nameNow) }, asked: []string{before, now},
 		},
 		"where the former one does so before it is looked at": {
-			happens: func(f *two) { f.remove(nameBefore); f.look(nameBefore, nameNow) }, told: []string{before, now},
+			happens: func(f *two) { f.remove(nameBefore); f.look(nameBefore, nameNow) }, asked: []string{before, now},
 		},
 		"across a restart": {
 			happens: func(f *two) {
@@ -88,19 +88,19 @@ func TestARenamedWorkKeepsItsObject(t *testing.T) {
 				f.remove(nameBefore)
 				f.restart()
 				f.look(nameBefore, nameNow)
-			}, told: []string{before, now},
+			}, asked: []string{before, now},
 		},
 		"and has it while the former one is there": {
-			happens: func(f *two) { f.look(nameNow, nameBefore, nameNow) }, told: []string{before},
+			happens: func(f *two) { f.look(nameNow, nameBefore, nameNow) }, asked: []string{before},
 		},
 		"although somebody removes it while the former one is there": {
-			happens: func(f *two) { f.remove(nameNow); f.look(nameNow) }, told: []string{before},
+			happens: func(f *two) { f.remove(nameNow); f.look(nameNow) }, asked: []string{before},
 		},
 		"until both go": {
-			happens: func(f *two) { f.remove(nameNow); f.remove(nameBefore); f.look(nameNow, nameBefore) }, told: []string{before, "removed uid-1"},
+			happens: func(f *two) { f.remove(nameNow); f.remove(nameBefore); f.look(nameNow, nameBefore) }, asked: []string{before, "removed uid-1"},
 		},
 		"until it goes before anything was sent under its new name": {
-			happens: func(f *two) { f.release(nameBefore); f.remove(nameNow); f.look(nameNow) }, told: []string{before, "removed uid-1"},
+			happens: func(f *two) { f.release(nameBefore); f.remove(nameNow); f.look(nameNow) }, asked: []string{before, "removed uid-1"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestARenamedWorkKeepsItsObject(t *testing.T) {
 			if tc.queued != "" {
 				f.look(strings.Fields(queued)...)
 			}
-			f.told(tc.told...)
+			f.asked(tc.asked...)
 			for _, name := range []string{nameNow, nameBefore} {
 				work := &workv1alpha1.Work{}
 				if err := f.hub.Get(t.Context(), key(name), work); err == nil && f.applied(name) != "applied" {
@@ -129,7 +129,7 @@ func TestARenamedWorkKeepsItsObject(t *testing.T) {
 func TestAWorkOfAnotherTakesNothingOver(t *testing.T) {
 	f := newRenamed(t, "another")
 	f.look(nameNow)
-	f.told(nameBefore + " applies uid-1")
+	f.asked(nameBefore + " applies uid-1")
 	if got := f.applied(nameNow); got == "applied" || got == "nothing" {
 		t.Errorf("%s: %s", nameNow, got)
 	}
@@ -142,16 +142,16 @@ func TestASuspendedWorkIsReportedUnderItsNewName(t *testing.T) {
 	f.release(nameBefore)
 	f.change(nameNow, func(w *workv1alpha1.Work) { w.Spec.SuspendDispatching = ptr.To(true) })
 	f.look(nameNow)
-	f.told(nameBefore + " applies uid-1")
+	f.asked(nameBefore + " applies uid-1")
 	if got := f.work(nameNow).Status.ManifestStatuses; len(got) != 1 || got[0].Health != workv1alpha1.ResourceHealthy {
 		t.Errorf("says %v", got)
 	}
 	f.queued()
-	f.lane.Changed("eu-1", f.yard.observed())
+	f.loop.Changed("eu-1", f.yard.observed())
 	if got := f.queued(); got != nameBefore {
 		t.Errorf("queued %s", got)
 	}
-	if _, err := f.lane.Reconcile(t.Context(), reconcile.Request{NamespacedName: key(nameBefore)}); err != nil {
+	if _, err := f.worker.Reconcile(t.Context(), reconcile.Request{NamespacedName: key(nameBefore)}); err != nil {
 		t.Fatal(err)
 	}
 	if got := f.queued(); got != nameNow {

@@ -60,17 +60,17 @@ func TestReplicasAfterAnAutoscaler(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := &edge{presence: members.Present, live: scaledBy(t, tc.manager), autoscaled: tc.autoscaled, silent: tc.silent, refuse: tc.refuse}
 			e.observed = ours(func(o *members.Observed) { o.Scaled = tc.manager == autoscaler })
-			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			work := testWork(manifestText)
 			work.Status.Applied = []workv1alpha1.AppliedHash{{Desired: "older", Observed: "owned", Replicas: ptr.To[int64](3)}}
 			var got outcome
 			for range 2 {
 				s := &state{key: workKey, work: work, member: e}
-				if _, err := loopOf(t, l, s); err != nil {
+				if _, err := loopOf(t, w, s); err != nil {
 					t.Fatal(err)
 				}
-				got.Failed, got.Recorded = s.failed[0] != nil, nil
-				if n := s.applied[0].Replicas; n != nil {
+				got.Failed, got.Recorded = s.objects[0].failed != nil, nil
+				if n := s.objects[0].record.Replicas; n != nil {
 					got.Recorded = ptr.To(int32(*n)) //nolint:gosec // a small number
 				}
 				work = work.DeepCopy()
@@ -86,16 +86,16 @@ func TestReplicasAfterAnAutoscaler(t *testing.T) {
 	}
 }
 
-// TestWhatWasPutBackIsToldUntilItIsWritten: a status is held back for a moment,
+// TestWhatWasPutBackIsReportedUntilItIsWritten: a status is delayed for a moment,
 // or refused by the hub, and by then nothing differs any more.
-func TestWhatWasPutBackIsToldUntilItIsWritten(t *testing.T) {
+func TestWhatWasPutBackIsReportedUntilItIsWritten(t *testing.T) {
 	e := &edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Owned = "drifted" }), live: scaledBy(t, "kubectl")}
-	l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	work := testWork(manifestText)
 	work.Status.Applied = []workv1alpha1.AppliedHash{{Desired: members.Hash([]byte(manifestText)), Observed: "owned"}}
 	say := func() string {
 		s := &state{key: workKey, work: work, member: e}
-		if _, err := loopOf(t, l, s); err != nil {
+		if _, err := loopOf(t, w, s); err != nil {
 			t.Fatal(err)
 		}
 		if c := meta.FindStatusCondition(s.status.Conditions, workv1alpha1.WorkDrifted); c != nil {
@@ -106,28 +106,28 @@ func TestWhatWasPutBackIsToldUntilItIsWritten(t *testing.T) {
 	first := say()
 	e.observed = ours(asIs)
 	second := say()
-	l.applied.settled(workKey)
+	w.reporter.records.Forget(workKey)
 	third := say()
 	const put = "Deployment shop/web: spec.replicas changed by kubectl; put back at 1970-01-01T00:00:00Z"
 	if diff := cmp.Diff([]string{put, put, ""}, []string{first, second, third}); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
+		t.Errorf("reported (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"get web", "apply web"}, e.asked); diff != "" {
 		t.Errorf("asked of the member (-want +got):\n%s", diff)
 	}
 }
 
-// TestWhatWasNotPutBackIsNotTold: the member refused it.
-func TestWhatWasNotPutBackIsNotTold(t *testing.T) {
+// TestWhatWasNotPutBackIsNotReported: the member refused it.
+func TestWhatWasNotPutBackIsNotReported(t *testing.T) {
 	e := &edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Owned = "drifted" }), live: scaledBy(t, "kubectl"), refuse: errors.New("denied")}
-	l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	s := &state{key: workKey, work: testWork(manifestText), member: e}
 	s.work.Status.Applied = []workv1alpha1.AppliedHash{{Desired: members.Hash([]byte(manifestText)), Observed: "owned"}}
-	if _, err := loopOf(t, l, s); err != nil || s.failed[0] == nil {
-		t.Fatal(err, s.failed)
+	if _, err := loopOf(t, w, s); err != nil || s.objects[0].failed == nil {
+		t.Fatal(err, s.failed())
 	}
 	if c := meta.FindStatusCondition(s.status.Conditions, workv1alpha1.WorkDrifted); c != nil {
-		t.Errorf("told: %v", c)
+		t.Errorf("reported: %v", c)
 	}
 }
 
@@ -169,14 +169,14 @@ func TestWhatIsToBeReportedIsNeverPutBack(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			m := &moving{edge: &tc.edge, next: tc.next}
-			l := testLane(&tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			w := testWorker(&tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			work := testWork(manifestText)
 			work.Annotations = map[string]string{workv1alpha2.DriftAnnotation: workv1alpha2.DriftReport}
 			work.Status.Applied = []workv1alpha1.AppliedHash{{Desired: members.Hash([]byte(manifestText)), Observed: "owned"}}
 			var s *state
 			for range tc.looks {
 				s = &state{key: workKey, work: work, member: m}
-				if _, err := loopOf(t, l, s); err != nil {
+				if _, err := loopOf(t, w, s); err != nil {
 					t.Fatal(err)
 				}
 			}

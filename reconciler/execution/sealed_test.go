@@ -27,15 +27,16 @@ func TestRecordsOfOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			member := &edge{presence: members.Present, observed: ours(asIs)}
-			l := testLane(member, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			l.options.Seal = own
+			p := testParts(member, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			p.options.Seal = own
+			w := p.worker("eu-1", elsewhere{})
 			work := testWork(manifestText)
 			work.Status.Applied = tc.record
 			s := &state{key: workKey, work: work, member: member}
 			for _, phase := range []func() error{
-				func() error { _, err := l.connect(t.Context(), s); return err },
-				func() error { _, err := l.carry(t.Context(), s); return err },
-				func() error { _, err := l.describe(t.Context(), s); return err },
+				func() error { _, err := w.looker.connect(t.Context(), s); return err },
+				func() error { _, err := w.applier.carry(t.Context(), s); return err },
+				func() error { _, err := w.describer.describe(t.Context(), s); return err },
 			} {
 				if err := phase(); err != nil {
 					t.Fatal(err)

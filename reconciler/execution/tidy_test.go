@@ -10,18 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
-	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
 )
 
 const otherText = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"other"}}`
 
-// taken is a Work whose status tells of "web", while its manifest is another.
-func taken(change func(*workv1alpha1.Work)) *workv1alpha1.Work {
+// named is a Work whose status names "web", while its manifest is another.
+func named(change func(*workv1alpha1.Work)) *workv1alpha1.Work {
 	work := testWork(otherText)
 	work.Status.ManifestStatuses = []workv1alpha1.ManifestStatus{{
 		Identifier: workv1alpha1.ResourceIdentifier{Group: "apps", Version: "v1beta1", Kind: "Deployment", Namespace: "shop", Name: "web"},
@@ -41,25 +40,25 @@ func TestTidy(t *testing.T) {
 		left   int
 		stuck  bool
 	}{
-		"it is removed":           {work: taken(nothing), edge: &edge{presence: members.Present, observed: ours(asIs)}, asked: []string{"delete web u"}},
-		"it is gone already":      {work: taken(nothing), edge: &edge{presence: members.Absent}, asked: []string{"get web"}},
-		"it is another Work's":    {work: taken(nothing), edge: &edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Work.Name = "other" })}},
-		"its label was taken off": {work: taken(nothing), edge: &edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Managed = false })}},
+		"it is removed":           {work: named(nothing), edge: &edge{presence: members.Present, observed: ours(asIs)}, asked: []string{"delete web u"}},
+		"it is gone already":      {work: named(nothing), edge: &edge{presence: members.Absent}, asked: []string{"get web"}},
+		"it is another Work's":    {work: named(nothing), edge: &edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Work.Name = "other" })}},
+		"its label was taken off": {work: named(nothing), edge: &edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Managed = false })}},
 		"not before the Work has all that it asks for": {
-			work: taken(nothing), edge: &edge{presence: members.Present, observed: ours(asIs)}, failed: errors.New("denied"), left: 1,
+			work: named(nothing), edge: &edge{presence: members.Present, observed: ours(asIs)}, failed: errors.New("denied"), left: 1,
 		},
 		"not while the Work is suspended": {
-			work: taken(func(w *workv1alpha1.Work) { w.Spec.SuspendDispatching = ptr.To(true) }), edge: &edge{presence: members.Present, observed: ours(asIs)}, left: 1,
+			work: named(func(w *workv1alpha1.Work) { w.Spec.SuspendDispatching = ptr.To(true) }), edge: &edge{presence: members.Present, observed: ours(asIs)}, left: 1,
 		},
 		"it stays, without our marks, where the Work preserves": {
-			work: taken(func(w *workv1alpha1.Work) { w.Spec.PreserveResourcesOnDeletion = ptr.To(true) }),
+			work: named(func(w *workv1alpha1.Work) { w.Spec.PreserveResourcesOnDeletion = ptr.To(true) }),
 			edge: &edge{presence: members.Present, observed: ours(asIs)}, asked: []string{"unmark web"},
 		},
-		"the member refuses: it is remembered and told": {
-			work: taken(nothing), edge: &edge{presence: members.Present, observed: ours(asIs), refuse: errors.New("denied")}, asked: []string{"delete web u"}, left: 1, stuck: true,
+		"the member refuses: it is remembered and reported": {
+			work: named(nothing), edge: &edge{presence: members.Present, observed: ours(asIs), refuse: errors.New("denied")}, asked: []string{"delete web u"}, left: 1, stuck: true,
 		},
 		"another version of the kind is the same object": {
-			work: taken(func(w *workv1alpha1.Work) {
+			work: named(func(w *workv1alpha1.Work) {
 				w.Spec.Workload.Manifests[0].RawExtension = runtime.RawExtension{Raw: []byte(manifestText)}
 			}),
 			edge: &edge{presence: members.Present, observed: ours(asIs)},
@@ -67,14 +66,13 @@ func TestTidy(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := testLane(tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			l.hub = fake.NewClientBuilder().WithScheme(scheme.New()).Build()
+			w := testWorker(tc.edge, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			s := &state{key: workKey, work: tc.work, cluster: &clusterv1alpha1.Cluster{}, member: tc.edge}
-			if _, err := l.connect(t.Context(), s); err != nil {
+			if _, err := w.looker.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			s.failed[0] = tc.failed
-			if _, err := (tidier{l}).run(t.Context(), s); err != nil {
+			s.objects[0].failed = tc.failed
+			if _, err := w.tidier.tidy(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.asked, tc.edge.asked); diff != "" {
@@ -83,17 +81,17 @@ func TestTidy(t *testing.T) {
 			if len(s.left) != tc.left || (s.stuck != nil) != tc.stuck {
 				t.Errorf("left %v, stuck %v", s.left, s.stuck)
 			}
-			if _, err := l.describe(t.Context(), s); err != nil {
+			if _, err := w.describer.describe(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			told := 0
+			kept := 0
 			for _, m := range s.status.ManifestStatuses {
 				if m.Identifier.Name == "web" && m.Identifier.Version != "v1" {
-					told++
+					kept++
 				}
 			}
-			if told != tc.left {
-				t.Errorf("the status remembers %d, want %d: %v", told, tc.left, s.status.ManifestStatuses)
+			if kept != tc.left {
+				t.Errorf("the status remembers %d, want %d: %v", kept, tc.left, s.status.ManifestStatuses)
 			}
 			if tc.stuck && meta.IsStatusConditionTrue(s.status.Conditions, workv1alpha1.WorkApplied) {
 				t.Error("it counts as applied")
@@ -102,27 +100,27 @@ func TestTidy(t *testing.T) {
 	}
 }
 
-// TestLeftoverOfAnotherGeneration: what was sent and not told in the status before
+// TestLeftoverOfAnotherGeneration: what was sent and not reported in the status before
 // its manifest went is remembered all the same.
 func TestLeftoverOfAnotherGeneration(t *testing.T) {
-	l := newApplyCache()
+	c := manifest.NewCache()
 	work := testWork(manifestText)
-	l.manifests(work)
+	c.Of(work)
 	work = work.DeepCopy()
 	work.Generation++
 	work.Spec.Workload.Manifests = testWork(otherText).Spec.Workload.Manifests
-	left := l.leftovers(work, l.manifests(work))
-	if len(left) != 1 || left[0].key.Name != "web" {
+	left := c.Leftovers(work, c.Of(work))
+	if len(left) != 1 || left[0].Key.Name != "web" {
 		t.Fatalf("leftovers: %v", left)
 	}
 	again := work.DeepCopy()
 	again.Generation++
 	again.Spec.Workload.Manifests = testWork(manifestText).Spec.Workload.Manifests
-	if left := l.leftovers(again, l.manifests(again)); len(left) != 1 || left[0].key.Name != "other" {
+	if left := c.Leftovers(again, c.Of(again)); len(left) != 1 || left[0].Key.Name != "other" {
 		t.Errorf("leftovers once it is asked for again: %v", left)
 	}
 	work.UID = "anew"
-	if left := l.leftovers(work, l.manifests(work)); len(left) != 0 {
+	if left := c.Leftovers(work, c.Of(work)); len(left) != 0 {
 		t.Errorf("leftovers of another Work of that name: %v", left)
 	}
 }

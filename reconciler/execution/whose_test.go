@@ -65,7 +65,7 @@ func TestWhoseAnObjectIs(t *testing.T) {
 			seen := members.Marks(live)
 			seen.Owned = "owned"
 			e := &edge{presence: members.Present, observed: seen, live: live, standing: tc.standing}
-			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			text := manifestText
 			if tc.policy != "" {
 				text = strings.Replace(text, `"annotations":{`, `"annotations":{"work.karmada.io/conflict-resolution":"`+tc.policy+`",`, 1)
@@ -74,24 +74,24 @@ func TestWhoseAnObjectIs(t *testing.T) {
 			work.Labels = map[string]string{workv1alpha2.WorkPermanentIDLabel: "w-1"}
 			work.Status.Applied = []workv1alpha1.AppliedHash{{Desired: "older", Observed: "owned"}}
 			s := &state{key: workKey, work: work, member: e}
-			if _, err := l.connect(t.Context(), s); err != nil {
+			if _, err := w.looker.connect(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := l.carry(t.Context(), s); err != nil {
+			if _, err := w.applier.carry(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.applied, e.asked); diff != "" {
 				t.Errorf("asked of the member (-want +got):\n%s", diff)
 			}
-			if (s.failed[0] == nil) != (tc.failed == "") || tc.failed != "" && !strings.Contains(s.failed[0].Error(), tc.failed) {
-				t.Errorf("failed with %v, want %q", s.failed[0], tc.failed)
+			if (s.objects[0].failed == nil) != (tc.failed == "") || tc.failed != "" && !strings.Contains(s.objects[0].failed.Error(), tc.failed) {
+				t.Errorf("failed with %v, want %q", s.objects[0].failed, tc.failed)
 			}
 			if e.sent != nil && e.sent.GetAnnotations()[workv1alpha2.HubAnnotation] != "one" {
 				t.Errorf("what was applied does not say by whom: %v", e.sent.GetAnnotations())
 			}
 
 			e.asked = nil
-			if err := l.discardOne(t.Context(), s, &s.parsed[0]); err != nil {
+			if err := w.lifetime.remover.remove(t.Context(), s, &s.objects[0].Manifest); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.removed, e.asked); diff != "" {
@@ -120,21 +120,21 @@ func TestNamespaceOfSomebodyElse(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			e := &edge{presence: members.Absent, live: parse(t, tc.live), standing: claims.Standing{Hub: "one", Contested: true}}
-			l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 			s := &state{key: workKey, work: testWork(ours), member: e}
-			next, err := loopOf(t, l, s)
+			next, err := loopOf(t, w, s)
 			if err != nil || s.problem() != nil || next.After != backoff.LastRetry {
 				t.Errorf("error %v, problem %v, looks again after %s", err, s.problem(), next.After)
 			}
-			told := &events{}
-			announce(told, s)
+			reported := &events{}
+			announce(reported, s)
 			got := meta.FindStatusCondition(s.status.Conditions, workv1alpha1.WorkApplied)
 			want := &metav1.Condition{
 				Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkAppliedSuccessfulReason, ObservedGeneration: 2,
 				Message: workv1alpha1.WorkAppliedSuccessfulMessage + "; " + tc.note + ": it is used as it is, and stays when the one here goes",
 			}
-			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" || len(told.told) > 0 {
-				t.Errorf("told %v, condition (-want +got):\n%s", told.told, diff)
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")); diff != "" || len(reported.reported) > 0 {
+				t.Errorf("reported %v, condition (-want +got):\n%s", reported.reported, diff)
 			}
 		})
 	}
@@ -144,12 +144,12 @@ func TestNamespaceOfSomebodyElse(t *testing.T) {
 // bring it: it may be one that was there and was used as it was.
 func TestANamespaceThatIsMissing(t *testing.T) {
 	e := &edge{presence: members.Absent, refuse: fmt.Errorf("%w: shop", members.ErrNoNamespace)}
-	l := testLane(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	w := testWorker(e, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	t.Cleanup(queue.ShutDown)
-	l.queue.Open(queue)
+	w.queue.Open(queue)
 	s := &state{key: workKey, work: testWork(manifestText), member: e}
-	if _, err := loopOf(t, l, s); err != nil && s.blocked == nil {
+	if _, err := loopOf(t, w, s); err != nil && s.blocked == nil {
 		t.Fatal(err)
 	}
 	if queue.Len() != 1 {

@@ -24,7 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
-func TestWhatALaneFindsWhenItOpens(t *testing.T) {
+func TestWhatAWorkerFindsWhenItStarts(t *testing.T) {
 	work := func(namespace, name string, leaving bool) client.Object {
 		w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: name, Finalizers: []string{workv1alpha2.ExecutionControllerFinalizer},
@@ -42,16 +42,18 @@ func TestWhatALaneFindsWhenItOpens(t *testing.T) {
 		cluster string
 		want    []string
 	}{
-		"a cluster's lane takes all its Works":                      {"eu-1", []string{"karmada-es-eu-1/goes", "karmada-es-eu-1/stays"}},
-		"the lane of clusters that are gone takes those that leave": {"", []string{"karmada-es-gone/goes"}},
+		"a cluster's worker takes all its Works":                {"eu-1", []string{"karmada-es-eu-1/goes", "karmada-es-eu-1/stays"}},
+		"that of clusters that are gone takes those that leave": {"", []string{"karmada-es-gone/goes"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			served := testLane(nil, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-			served.hub, served.lanes = hub, map[string]*lane{"eu-1": served}
+			p := testParts(nil, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+			p.hub = hub
+			all := newWorkers(p, p.options.serves)
+			all.running["eu-1"] = running{worker: all.assemble("eu-1")}
 			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer queue.ShutDown()
-			if err := served.newLane(tc.cluster).attach(t.Context(), queue); err != nil {
+			if err := all.assemble(tc.cluster).attach(t.Context(), queue); err != nil {
 				t.Fatal(err)
 			}
 			var got []string
@@ -75,12 +77,11 @@ func TestAMembersWorkersAreShared(t *testing.T) {
 	of := func(namespace string) map[string]string {
 		return map[string]string{workv1alpha2.ResourceBindingNamespaceAnnotationKey: namespace, workv1alpha2.ResourceBindingNameAnnotationKey: "x"}
 	}
-	l := testLane(nil, clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
-	l.hub = fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(
+	hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(
 		work("red1", of("red")), work("red2", of("red")), work("red3", of("red")), work("red4", of("red")),
 		work("victim", of("victim")), work("role", map[string]string{workv1alpha2.ClusterResourceBindingAnnotationKey: "y"}), work("namespace", nil),
 	).Build()
-	queue := fairqueue.By(16, l.tenantOf(t.Context()))("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	queue := fairqueue.By(16, tenantOf(t.Context(), hub))("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
 	for _, name := range []string{"red1", "red2", "red3", "red4", "role", "namespace", "gone", "victim"} {
 		queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "karmada-es-eu-1", Name: name}})
@@ -117,7 +118,7 @@ func TestWorksOfAMemberThatIsOutOfReach(t *testing.T) {
 			}
 			hub := fake.NewClientBuilder().WithScheme(scheme.New()).WithObjects(cluster, work).Build()
 			r := New(hub, members.New(members.Options{}), interpreter.Native(), nil, Options{})
-			got, err := r.newLane("eu-1").Reconcile(t.Context(), reconcile.Request{NamespacedName: workKey})
+			got, err := r.workers.assemble("eu-1").Reconcile(t.Context(), reconcile.Request{NamespacedName: workKey})
 			if err != nil || got != tc.want {
 				t.Errorf("Reconcile = %v, %v, want %v", got, err, tc.want)
 			}
@@ -132,11 +133,11 @@ func TestWorksOfAMemberThatIsOutOfReach(t *testing.T) {
 	}
 }
 
-// waits reports whether a Work of the lane waits for what matches; it does no more.
-func waits(l *lane, match func(waitqueue.Cause) bool) bool {
+// waits reports whether a Work of the worker waits for what matches; it does no more.
+func waits(w *worker, match func(waitqueue.Cause) bool) bool {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
-	l.queue.Open(queue)
-	l.queue.Release(match)
+	w.queue.Open(queue)
+	w.queue.Release(match)
 	return queue.Len() > 0
 }

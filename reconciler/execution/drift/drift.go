@@ -167,7 +167,7 @@ func (i *Inspector) compare(ctx context.Context, l *Look) (string, error) {
 const mostEvent = 1024
 
 // Report counts a drift, and emits an Event on the Work and on its template
-// unless there was one a short while ago: two who disagree are no news each time.
+// unless there was one a short while ago: two who disagree need none each time.
 func (i *Inspector) Report(work *workv1alpha1.Work, m *manifest.Manifest, d *Drift) {
 	action, reason := "reported", workv1alpha1.EventReasonDriftReported
 	if d.Reverted {

@@ -4,7 +4,7 @@
 //
 // In goes what is to be deleted; out comes a Refusal while it contains what is not of
 // a Work of this hub that goes, too. It asks the member, for namespaces and
-// definitions alone, reads Works from the hub's cache, and writes one condition of
-// a Work that is being deleted and cannot go, for whatever reason: DeletionBlocked.
-// It deletes nothing.
+// definitions alone, and reads Works from the hub's cache. For a Work that is being
+// deleted and cannot go, for whatever reason, it also makes the status that says so,
+// by the condition DeletionBlocked. It writes and deletes nothing.
 package guard

@@ -4,29 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/egress"
-	"github.com/flotilla-io/flotilla/internal/hub"
-	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/cascade"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
-	"github.com/flotilla-io/flotilla/reconciler/writecache"
 )
 
 // Refusal says that a deletion would take others' objects along.
@@ -56,17 +51,10 @@ func Allowed(obj metav1.Object) bool {
 }
 
 // Guard judges deletions.
-type Guard struct {
-	hub      client.Client
-	wrote    *writecache.Cache[*workv1alpha1.Work]
-	recorder loop.Recorder
-	clock    clock.PassiveClock
-}
+type Guard struct{ hub client.Reader }
 
-// New returns a Guard. What it writes to Works of the hub, wrote is told.
-func New(hub client.Client, wrote *writecache.Cache[*workv1alpha1.Work], recorder loop.Recorder, c clock.PassiveClock) *Guard {
-	return &Guard{hub: hub, wrote: wrote, recorder: recorder, clock: c}
-}
+// New returns a Guard that reads Works from the hub.
+func New(hub client.Reader) *Guard { return &Guard{hub: hub} }
 
 // Removal is what a Work is about to delete in a member.
 type Removal struct {
@@ -129,45 +117,21 @@ func (g *Guard) leaves(ctx context.Context, r *Removal, obj metav1.Object) bool 
 	return (r.Leaving || !work.DeletionTimestamp.IsZero()) && r.Standing.MayRemove(says, work.Labels[workv1alpha2.WorkPermanentIDLabel])
 }
 
-// How many bytes of a message fit into a condition, and into an Event.
-const (
-	mostMessage = 4096
-	mostEvent   = 1024
-)
+// mostMessage is how many bytes of a message fit into a condition.
+const mostMessage = 4096
 
-// Tell says in the status of a Work why it does not go, once for each reason.
-func (g *Guard) Tell(ctx context.Context, work *workv1alpha1.Work, why error) error {
-	text := egress.Told(why)
-	status := work.Status.DeepCopy()
-	before := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
-	condition := metav1.Condition{
+// Status returns the status of a Work with why it does not go, and whether it says so
+// already.
+func Status(work *workv1alpha1.Work, why error, now time.Time) (status *workv1alpha1.WorkStatus, known bool) {
+	status = work.Status.DeepCopy()
+	changed := meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 		Type: workv1alpha1.WorkDeletionBlocked, Status: metav1.ConditionTrue, Reason: reason(why),
-		Message: excerpt.Bytes(text, mostMessage), ObservedGeneration: work.Generation, LastTransitionTime: metav1.NewTime(g.clock.Now()),
-	}
-	if !meta.SetStatusCondition(&status.Conditions, condition) {
-		return nil
-	}
-	key := client.ObjectKeyFromObject(work)
-	patch, err := hub.ReplaceStatus(work.UID, status)
-	if err != nil {
-		return fmt.Errorf("work %s: %w", key, err)
-	}
-	updated := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	if err := g.hub.Status().Patch(ctx, updated, client.RawPatch(types.JSONPatchType, patch)); err != nil {
-		if errors.Is(err, hub.ErrAway) || hub.Gone(err) {
-			return nil
-		}
-		return fmt.Errorf("write the status of work %s: %w", key, err)
-	}
-	g.wrote.Wrote(updated)
-	if before == nil {
-		log.FromContext(ctx).Info("Work cannot be removed", "reason", text)
-		g.recorder.Event(work, corev1.EventTypeWarning, workv1alpha1.EventReasonDeletionBlocked, excerpt.Bytes(text, mostEvent))
-	}
-	return nil
+		Message: excerpt.Bytes(egress.Told(why), mostMessage), ObservedGeneration: work.Generation, LastTransitionTime: metav1.NewTime(now),
+	})
+	return status, !changed
 }
 
-// reason is that of a condition which tells why a Work does not go.
+// reason is that of a condition which says why a Work does not go.
 func reason(why error) string {
 	switch {
 	case errors.As(why, new(*Refusal)):

@@ -6,7 +6,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -69,7 +68,7 @@ func TestWhatLeaves(t *testing.T) {
 				}
 				b = b.WithObjects(tc.work)
 			}
-			g := New(b.Build(), nil, nil, clock.RealClock{})
+			g := New(b.Build())
 			obj := &metav1.ObjectMeta{
 				Namespace: "shop", Name: "web", Labels: map[string]string{workv1alpha2.WorkPermanentIDLabel: tc.id},
 				Annotations: map[string]string{workv1alpha2.WorkNamespaceAnnotation: space, workv1alpha2.WorkNameAnnotation: "web"},

@@ -33,7 +33,7 @@ type Held struct {
 	Verb, Title string
 }
 
-// Error says so in the words that the plan of what is to be done after a hold is read from.
+// Error says so in the words that the plan of a hold is read from.
 func (h *Held) Error() string { return workv1alpha1.WorkHeldPrefix + h.Verb + " " + h.Title }
 
 // IsHeld reports whether err is about what would be done if there were no hold.
@@ -83,7 +83,7 @@ func Kept(title, sent, wanted string, leaving, reported bool) error {
 	return fmt.Errorf("%s is being deleted in the cluster: its latest version is made once it is gone; if it stays, look at its finalizers there", title)
 }
 
-// Terminating says that the cluster was told to delete an object, and that it is still
+// Terminating says that the cluster was asked to delete an object, and that it is still
 // there.
 type Terminating struct {
 	// Title is what people call it, and Keeps what keeps it there; empty where nobody

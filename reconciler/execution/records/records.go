@@ -76,9 +76,9 @@ func (r *Records) PutBack(work *workv1alpha1.Work, count int) []*drift.Drift {
 	return out
 }
 
-// Keep has the record of what was applied, and put back, by ordinal, until the Work's
+// Remember has the record of what was applied, and put back, by ordinal, until the Work's
 // status has it.
-func (r *Records) Keep(work *workv1alpha1.Work, applied []workv1alpha1.AppliedHash, drifts []*drift.Drift) {
+func (r *Records) Remember(work *workv1alpha1.Work, applied []workv1alpha1.AppliedHash, drifts []*drift.Drift) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pending[client.ObjectKeyFromObject(work)] = pending{uid: work.UID, applied: applied, drifts: drifts}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +20,8 @@ import (
 	"github.com/flotilla-io/flotilla/internal/ownership"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 	"github.com/flotilla-io/flotilla/policies/interpreter/rules"
+	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
 
 // Retainer decides which fields of a manifest are left to the member.
@@ -53,14 +56,14 @@ type Member interface {
 type Retention struct{ Retainer }
 
 // Retain returns what is sent of desired: not what is the member's. Whether its
-// replicas are left there goes into record. Errors: those that kinds.Awaits knows,
-// a *Fault, or what the member answered.
+// replicas are left there goes into record. Errors: a *waitqueue.Blocked while the rule's
+// answer is on its way, a *Fault, or what the member answered.
 func (r Retention) Retain(ctx context.Context, edge Member, desired, live *unstructured.Unstructured, record *workv1alpha1.AppliedHash) (*unstructured.Unstructured, error) {
 	out := desired.DeepCopy()
 	if r.Retains(desired) {
 		retained, err := r.Retainer.Retain(desired, live)
-		if _, awaits := kinds.Awaits(err); awaits {
-			return nil, err
+		if after, awaits := kinds.Awaits(err); awaits {
+			return nil, awaited(desired.GroupVersionKind(), after, err)
 		}
 		if err == nil {
 			out, err = ownership.Retained(desired, retained, live)
@@ -74,6 +77,12 @@ func (r Retention) Retain(ctx context.Context, edge Member, desired, live *unstr
 		return nil, err
 	}
 	return out, nil
+}
+
+// awaited says that nothing is sent before a rule's answer is there: what comes of it is
+// an event of the kind's watch.
+func awaited(kind schema.GroupVersionKind, after time.Duration, err error) error {
+	return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnSync, Kind: kind}, After: max(after, backoff.FirstRetry), Err: err}
 }
 
 func name(obj *unstructured.Unstructured) string {

@@ -1,0 +1,92 @@
+package execution
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/policies/access"
+	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
+	"github.com/flotilla-io/flotilla/reconciler/execution/owners"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
+)
+
+// faults tells what passes by itself from what is wrong with a Work.
+type faults struct {
+	link  link
+	tries tries
+	// queue has a Work looked at that may bring what is missing.
+	queue interface{ AddLater(work client.ObjectKey) }
+}
+
+// explain tells faults of the way from faults of the manifest: while the member
+// is out of reach, or a namespace is on its way, nothing is wrong with the Work.
+func (f *faults) explain(s *state, o *object, err error) error {
+	if err == nil {
+		return nil
+	}
+	if owners.IsOwned(err) {
+		o.record = workv1alpha1.AppliedHash{Ordinal: o.Ordinal} // what was sent once is another's by now
+		return err
+	}
+	if err = f.link.fault(err); waitqueue.IsBlocked(err) {
+		return err
+	}
+	written, busy := apierrors.IsConflict(err), errors.Is(err, members.ErrBusy) || apierrors.IsTooManyRequests(err)
+	if tries := f.tries.NumRequeues(s.key); written && tries < triesForConflict || busy && tries < triesForPlace {
+		return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, Err: err}
+	}
+	if refusal := (*acting.Refusal)(nil); errors.As(err, &refusal) && refusal.Passes() && f.tries.NumRequeues(s.key) < triesForOthers {
+		return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRights, Lack: refusal.Lack()}, Err: err}
+	}
+	if errors.Is(err, members.ErrNoNamespace) {
+		// One that was there before may have been used as it was, and be gone.
+		f.queue.AddLater(client.ObjectKey{Namespace: s.key.Namespace, Name: workv1alpha2.WorkName("Namespace", o.Key.Namespace, "")})
+		if f.tries.NumRequeues(s.key) < triesForOthers {
+			return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnNamespace, Namespace: o.Key.Namespace}, Err: err}
+		}
+	}
+	return err
+}
+
+// triesForOthers is how often a Work is tried before what another Work may be bringing
+// counts as a failure, a namespace or a right of who applied the template: some three seconds.
+const triesForOthers = 6
+
+// triesForConflict is how often a Work is tried before an object that somebody
+// else writes all the time counts as a failure: about three seconds.
+const triesForConflict = 6
+
+// triesForPlace is how often a Work is tried before a member that has too much to
+// do counts as a failure: about six seconds.
+const triesForPlace = 7
+
+// releases lets other Works go on once there is what they wait for.
+type releases struct {
+	// hub says whose rights something gives.
+	hub   client.Reader
+	queue interface {
+		Release(match func(waitqueue.Cause) bool)
+	}
+}
+
+// after lets go on what waited for an object that was sent: for its namespace, or for
+// the rights that it gives.
+func (r *releases) after(ctx context.Context, work *workv1alpha1.Work, o *object) {
+	if o.GVK.Kind == "Namespace" && o.GVK.Group == "" {
+		r.queue.Release(func(c waitqueue.Cause) bool {
+			return c == waitqueue.Cause{Event: waitqueue.OnNamespace, Namespace: o.Key.Name}
+		})
+	}
+	if access.Gives(o.GVK.GroupKind()) {
+		if obj, err := o.Object(work); err == nil {
+			given := acting.Given(ctx, r.hub, work, obj)
+			r.queue.Release(func(c waitqueue.Cause) bool { return c.Event == waitqueue.OnRights && given(c.Lack) })
+		}
+	}
+}

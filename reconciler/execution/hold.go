@@ -1,0 +1,40 @@
+package execution
+
+import (
+	"context"
+
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
+)
+
+// gate is closed while there is a hold: the hub was set back to an older backup, say, and
+// what it knows is older than what runs.
+type gate struct {
+	// held reports whether nothing is changed in the cluster.
+	held func() bool
+}
+
+// check refuses to change anything in the member while there is a hold. Watches do not show
+// what is not managed here: the member is asked whether that is in the way of what would be made.
+func (g gate) check(ctx context.Context, s *state, o *object, to target) error {
+	if !g.held() {
+		return nil
+	}
+	p := &outcome.Held{Verb: outcome.Change, Title: o.Title()}
+	switch {
+	case to.presence == members.Absent || to.act == restore:
+		p.Verb = outcome.Make
+		live, err := s.member.Get(ctx, o.GVK, o.Key)
+		desired, fault := o.Object(s.work)
+		if err != nil || fault != nil {
+			return p // it is not there, or nobody knows
+		}
+		if !s.owner().MayTake(desired, live, o.record.Desired != "") {
+			return taken(s, o, live)
+		}
+		p.Verb = outcome.Change
+	case to.act == correct:
+		p.Verb = outcome.SetBack
+	}
+	return p
+}

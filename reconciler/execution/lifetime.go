@@ -1,0 +1,121 @@
+package execution
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
+	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
+)
+
+// lifetime keeps Works until their objects are gone, and ends them then.
+type lifetime struct {
+	parting   ends
+	manifests interface {
+		asked
+		leftovers
+	}
+	remover *remover
+}
+
+// ends keeps Works until they may end, and ends them.
+type ends interface {
+	AddFinalizer(ctx context.Context, work *workv1alpha1.Work) (*workv1alpha1.Work, error)
+	End(ctx context.Context, work *workv1alpha1.Work) error
+	LetGo(ctx context.Context, work *workv1alpha1.Work) error
+}
+
+// finalize puts the loop's finalizer on a Work that lacks it, so that its objects go
+// when it goes. Works that Flotilla makes have it from the start.
+func (l *lifetime) finalize(ctx context.Context, s *state) (loop.Next, error) {
+	if parting.HasFinalizer(s.work) || suspended(s.work) {
+		return loop.Next{}, nil
+	}
+	work, err := l.parting.AddFinalizer(ctx, s.work)
+	if err != nil {
+		return loop.Next{}, err
+	}
+	s.work = work
+	return loop.Next{}, nil
+}
+
+// discard has the member remove the objects of a Work that is being deleted, or
+// lets them go if they are to stay. Nobody is asked where the cluster is gone,
+// or is leaving and out of reach.
+func (l *lifetime) discard(ctx context.Context, s *state) (loop.Next, error) {
+	if !parting.HasFinalizer(s.work) {
+		return loop.Next{Done: true}, nil
+	}
+	if s.cluster == nil {
+		return loop.Next{}, nil
+	}
+	if s.member == nil {
+		if s.leaves() && !ready(s.cluster) {
+			return loop.Next{}, nil
+		}
+		return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnProof}, After: waitqueue.SafetyNet, Err: fmt.Errorf("cluster %s is not connected", s.cluster.Name)}
+	}
+	stays, err := l.removeAll(ctx, s)
+	if err != nil || stays == nil {
+		return loop.Next{}, err
+	}
+	after := min(l.remover.tries.When(s.key), longestRemoval) // the watch shows when it is gone
+	if !waitqueue.IsBlocked(stays) && !l.remover.hopeful(s) {
+		s.stays = &stay{why: stays, marks: s.beside} // from now on it is to be seen that it goes
+	}
+	return loop.Next{}, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: after, Err: stays}
+}
+
+// removeAll has the member remove all that a Work has there, and returns why the first that
+// stays is still there.
+func (l *lifetime) removeAll(ctx context.Context, s *state) (stays, err error) {
+	parsed := l.manifests.Of(s.work)
+	parsed = slices.Concat(parsed, l.manifests.Leftovers(s.work, parsed))
+	var refused error
+	for i := range parsed {
+		m := &parsed[i]
+		if m.Err != nil {
+			continue
+		}
+		err := l.remover.remove(ctx, s, m)
+		switch {
+		case outcome.IsHeld(err):
+			return nil, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: waitqueue.SafetyNet, Err: err}
+		case waitqueue.IsBlocked(err):
+			return nil, err
+		case outcome.IsTerminating(err) && stays == nil:
+			stays = l.remover.explain(ctx, s, m, err)
+		case !outcome.IsTerminating(err) && err != nil && refused == nil:
+			refused = fmt.Errorf("remove %s %s: %w", m.GVK.Kind, m.Key, err)
+		}
+	}
+	if refused != nil { // somebody has to act
+		return refused, nil
+	}
+	return stays, nil
+}
+
+// longestRemoval is how long a Work waits at most until its removal is tried again: what
+// keeps an object may go without a word.
+const longestRemoval = 30 * time.Second
+
+// letGo ends the Work.
+func (l *lifetime) letGo(ctx context.Context, s *state) (loop.Next, error) {
+	if s.beside {
+		return loop.Next{}, l.parting.End(ctx, s.work)
+	}
+	return loop.Next{}, l.parting.LetGo(ctx, s.work)
+}
+
+// ready reports whether the hub takes the cluster for healthy.
+func ready(cluster *clusterv1alpha1.Cluster) bool {
+	return meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
+}

@@ -1,0 +1,84 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/tenure"
+	"github.com/flotilla-io/flotilla/policies/claims"
+	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
+	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
+	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
+)
+
+// member is what the loop asks of a member cluster.
+type member interface {
+	reader
+	writer
+}
+
+type reader interface {
+	Read(gvk schema.GroupVersionKind, key types.NamespacedName) (*members.Observed, members.Presence)
+	Get(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (*unstructured.Unstructured, error)
+	Served(ctx context.Context, gvk schema.GroupVersionKind) (schema.GroupVersionKind, error)
+	Autoscaled(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) (bool, error)
+	Standing() claims.Standing
+}
+
+type writer interface {
+	acting.Member
+	Delete(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName, uid types.UID) (gone bool, err error)
+}
+
+var _ member = (*members.Member)(nil)
+
+// connections says which members are connected.
+type connections func(cluster string) (member, bool)
+
+// connectionsOf returns those of a registry.
+func connectionsOf(registry *members.Registry) connections {
+	return func(cluster string) (member, bool) {
+		if m, ok := registry.Get(cluster); ok {
+			return m, true
+		}
+		return nil, false // no member at all, not one that is nil
+	}
+}
+
+// link is the way to the member of one cluster.
+type link struct {
+	cluster   string
+	connected connections
+}
+
+// fault tells faults of the way from others: of the member, or of this program's place there.
+func (l link) fault(err error) error {
+	if _, ok := l.connected(l.cluster); !ok || errors.Is(err, tenure.ErrUnseated) {
+		return &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnProof}, After: waitqueue.SafetyNet, Err: err}
+	}
+	return err
+}
+
+// asked knows what Works ask for.
+type asked interface {
+	Of(work *workv1alpha1.Work) []manifest.Manifest
+}
+
+// conflicts knows which other Work owns an object.
+type conflicts interface {
+	Conflict(ctx context.Context, work *workv1alpha1.Work, member ownermeta.Member, m *manifest.Manifest, says *members.Observed) error
+}
+
+// tries says how often a Work was tried in vain, and how long it waits for the next try.
+type tries interface {
+	NumRequeues(work types.NamespacedName) int
+	When(work types.NamespacedName) time.Duration
+}

@@ -1,0 +1,190 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
+	"github.com/flotilla-io/flotilla/reconciler/execution/manifest"
+	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
+	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
+)
+
+// remover has a member remove the objects of Works, and nothing that is others'.
+type remover struct {
+	link      link
+	gate      gate
+	owners    successors
+	manifests asked
+	guard     *guard.Guard
+	tries     tries
+}
+
+// successors knows who asks for what a Work lets go of.
+type successors interface {
+	Asks(ctx context.Context, work client.ObjectKey, m *manifest.Manifest) (bool, error)
+	Successor(ctx context.Context, of client.ObjectKey, m *manifest.Manifest) (successor client.ObjectKey, ok bool, err error)
+}
+
+// remove has the member remove the object of a manifest, or lets it go if it is to stay,
+// and errs while it is not gone.
+func (r *remover) remove(ctx context.Context, s *state, m *manifest.Manifest) error {
+	observed, kind, err := r.find(ctx, s, m)
+	if err != nil || observed == nil {
+		return err
+	}
+	if mine, err := r.isToGo(ctx, s, m, observed); err != nil || !mine {
+		return err
+	}
+	if !observed.DeletionTimestamp.IsZero() {
+		return terminating(s, m)
+	}
+	successor, ok, err := r.owners.Successor(ctx, s.key, m)
+	if err != nil {
+		return err
+	}
+	if ok {
+		log.FromContext(ctx).Info("Left to another Work", "kind", m.GVK.Kind, "namespace", m.Key.Namespace, "name", m.Key.Name, "successor", successor)
+		return nil
+	}
+	if r.gate.held() {
+		return &outcome.Held{Verb: "remove", Title: m.Title()}
+	}
+	preserve := preserves(s.work)
+	if !preserve {
+		if preserve, err = r.spare(ctx, s, m); err != nil {
+			return err
+		}
+	}
+	verb, gone := "Left in place", true
+	if preserve {
+		err = s.member.Patch(ctx, kind, m.Key, ownermeta.Unset(observed.UID))
+	} else {
+		verb = "Removed"
+		gone, err = s.member.Delete(ctx, kind, m.Key, observed.UID)
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return r.link.fault(err)
+	}
+	log.FromContext(ctx).Info(verb, "kind", m.GVK.Kind, "namespace", m.Key.Namespace, "name", m.Key.Name)
+	if !gone {
+		return terminating(s, m)
+	}
+	return nil
+}
+
+// find returns the object of a manifest, and the kind that it is served as; nil where there
+// is none. It asks the member itself about an object that the watch does not have: the
+// watch may be behind, and once the Work is gone nobody comes back.
+func (r *remover) find(ctx context.Context, s *state, m *manifest.Manifest) (*members.Observed, schema.GroupVersionKind, error) {
+	kind := m.GVK
+	if observed, presence := s.member.Read(kind, m.Key); presence == members.Present {
+		return observed, kind, nil
+	}
+	live, err := s.member.Get(ctx, kind, m.Key)
+	if errors.Is(err, members.ErrNotServed) { // that version is not; another one has the same objects
+		if kind, err = s.member.Served(ctx, kind); err == nil {
+			live, err = s.member.Get(ctx, kind, m.Key)
+		}
+	}
+	switch {
+	case apierrors.IsNotFound(err) || errors.Is(err, members.ErrNotServed):
+		return nil, kind, nil
+	case err != nil:
+		return nil, kind, r.link.fault(err)
+	}
+	return members.Marks(live), kind, nil
+}
+
+// isToGo reports whether an object is the Work's, and of nothing that stays.
+func (r *remover) isToGo(ctx context.Context, s *state, m *manifest.Manifest, observed *members.Observed) (bool, error) {
+	if !observed.Managed || !s.owner().NamedBy(observed) || recalled(s.work) && !s.leaves() {
+		return false, nil
+	}
+	if observed.Work != s.key {
+		if asks, err := r.owners.Asks(ctx, observed.Work, m); err != nil || asks {
+			return false, err // the Work is there under its former name still, and that one has it
+		}
+	}
+	if !s.owner().MayRemove(observed) {
+		log.FromContext(ctx).Info("Left to the hub that applied it", "kind", m.GVK.Kind, "namespace", m.Key.Namespace, "name", m.Key.Name)
+		return false, nil
+	}
+	// One that is asked for under another group is not what is removed.
+	return !slices.ContainsFunc(s.objects, func(o object) bool { return o.observed != nil && o.observed.UID == observed.UID }), nil
+}
+
+// terminating says that an object of the Work is being deleted and still there. Nobody
+// waits for it where it was not to go, or where the cluster leaves: it was asked to.
+func terminating(s *state, m *manifest.Manifest) error {
+	if preserves(s.work) || s.leaves() {
+		return nil
+	}
+	return &outcome.Terminating{Title: m.Title()}
+}
+
+// spare reports whether the object of a manifest is to stay, because the cluster leaves
+// and others have something there. It errs while the object must not be deleted.
+func (r *remover) spare(ctx context.Context, s *state, m *manifest.Manifest) (stays bool, err error) {
+	removal := &guard.Removal{
+		Kind: m.GVK, Key: m.Key, Title: m.Title(), Work: s.work, Standing: s.member.Standing(), Leaving: s.leaves(),
+	}
+	for _, own := range r.manifests.Of(s.work) {
+		if !own.Same(*m) {
+			continue
+		}
+		if desired, err := own.Object(s.work); err == nil {
+			removal.Desired = desired
+		}
+	}
+	err = r.guard.Judge(ctx, s.member, removal)
+	var refusal *guard.Refusal
+	if !errors.As(err, &refusal) {
+		return false, err
+	}
+	if why := refusal.Unwrap(); why != nil {
+		if err := r.link.fault(why); waitqueue.IsBlocked(err) {
+			return false, err
+		}
+	}
+	switch {
+	case removal.Leaving:
+		log.FromContext(ctx).Info("The cluster keeps what others have there", "reason", refusal.Error())
+		return true, nil
+	case s.work.DeletionTimestamp.IsZero():
+		return false, refusal // its condition Applied says so
+	}
+	s.stays = &stay{why: refusal}
+	return false, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, After: max(slowly, r.tries.When(s.key)), Err: refusal}
+}
+
+// explain returns an error with what keeps an object that has been terminating for long.
+func (r *remover) explain(ctx context.Context, s *state, m *manifest.Manifest, err error) error {
+	if !outcome.IsTerminating(err) || r.hopeful(s) {
+		return err
+	}
+	if live, fault := s.member.Get(ctx, m.GVK, m.Key); fault == nil {
+		return outcome.Lingers(m.Title(), live)
+	}
+	return err // the next look finds out
+}
+
+// hopeful reports whether what a Work removes may be gone in a moment.
+func (r *remover) hopeful(s *state) bool { return r.tries.NumRequeues(s.key) < triesForRemoval }
+
+// triesForRemoval is how often a Work is tried before it says why something is not gone:
+// some six seconds.
+const triesForRemoval = 7
+
+// slowly is how soon a Work that waits for somebody's word is looked at again, at
+// first: what goes by itself goes in a moment.
+const slowly = time.Second

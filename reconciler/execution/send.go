@@ -1,0 +1,146 @@
+package execution
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/ownership"
+	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
+	"github.com/flotilla-io/flotilla/reconciler/execution/drift"
+	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
+	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
+	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
+)
+
+// sender sends manifests to a member, and to nothing there that is not the Work's.
+type sender struct {
+	retention retention.Retention
+	owners    conflicts
+	clock     clock.PassiveClock
+}
+
+// send sends one manifest. Where an object may be in the way that is not ours,
+// it is sent so that it only makes a new one; the member is asked what is there
+// if that is refused, if fields of it are to be kept, or if somebody interfered.
+func (d *sender) send(ctx context.Context, s *state, o *object, to target) (*members.Observed, error) {
+	desired, err := o.Object(s.work)
+	if err == nil {
+		err = acting.MayName(s.work, desired)
+	}
+	if err != nil {
+		return nil, err
+	}
+	there := to.presence == members.Present
+	sentBefore := to.presence == members.Unknown && o.record.Desired != "" && !s.member.Standing().Contested
+	var known *members.Observed
+	if there {
+		known = to.observed
+	}
+	ours := there && to.observed.Owned != "" && s.owner().Has(to.observed)
+	switch {
+	case to.act == correct || there && !ours || d.retention.Looks(desired, known, sentBefore, o.record.Replicas != nil):
+		return d.over(ctx, s, o, desired, to.act)
+	case ours || sentBefore:
+		return put(ctx, s, desired)
+	}
+	desired.SetResourceVersion(members.OnlyNew)
+	made, err := put(ctx, s, desired)
+	if !apierrors.IsConflict(err) {
+		if err == nil && to.act == restore {
+			o.drift = drift.PutBack(drift.Removed(&o.Manifest), d.clock.Now())
+		}
+		return made, err
+	}
+	desired.SetResourceVersion("")
+	return d.over(ctx, s, o, desired, to.act)
+}
+
+// over sends one manifest once it is known what object it meets.
+func (d *sender) over(ctx context.Context, s *state, o *object, desired *unstructured.Unstructured, act action) (*members.Observed, error) {
+	live, err := s.member.Get(ctx, o.GVK, o.Key)
+	switch {
+	case apierrors.IsNotFound(err) && act == correct && leavesDrift(s.work):
+		return nil, errMoved
+	case apierrors.IsNotFound(err):
+		if act.putsBack() {
+			o.drift = drift.PutBack(drift.Removed(&o.Manifest), d.clock.Now())
+		}
+		return put(ctx, s, desired)
+	case err != nil:
+		return nil, err
+	}
+	if err := d.owners.Conflict(ctx, s.work, s.member, &o.Manifest, members.Marks(live)); err != nil {
+		return nil, err
+	}
+	if !s.owner().MayTake(desired, live, o.record.Desired != "") {
+		return nil, taken(s, o, live)
+	}
+	if desired, err = d.retention.Retain(ctx, s.member, desired, live, &o.record); err != nil {
+		return nil, err
+	}
+	if changes := drift.Changes(s.owner(), desired, live); len(changes) > 0 && act.putsBack() {
+		if leavesDrift(s.work) {
+			return nil, errMoved
+		}
+		o.drift = drift.PutBack(drift.Changed(&o.Manifest, changes), d.clock.Now())
+	}
+	patch, err := ownership.Adopt(desired, live)
+	if err == nil && patch != nil {
+		err = adopt(ctx, s, o, patch)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return put(ctx, s, desired)
+}
+
+// errMoved says that an object which only changed hands has changed since, where
+// that is to be reported and not reverted: it is looked at again.
+var errMoved = &waitqueue.Blocked{
+	Cause: waitqueue.Cause{Event: waitqueue.OnRetry}, Err: errors.New("the object has changed since it was compared"),
+}
+
+// put applies an object, which says from then on which hub has applied it. That
+// is said with the first change that is sent anyway: it is no drift where it is
+// missing, and no reason to send anything.
+func put(ctx context.Context, s *state, desired *unstructured.Unstructured) (*members.Observed, error) {
+	if hub := s.member.Standing().Hub; hub != "" {
+		annotations := desired.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[workv1alpha2.HubAnnotation] = hub
+		desired.SetAnnotations(annotations)
+	}
+	as, err := acting.Of(s.cluster, s.work, s.member)
+	if err != nil {
+		return nil, err
+	}
+	return as.Apply(ctx, desired)
+}
+
+// adopt sends a patch by which an object becomes the Work's.
+func adopt(ctx context.Context, s *state, o *object, patch []byte) error {
+	as, err := acting.Of(s.cluster, s.work, s.member)
+	if err != nil {
+		return err
+	}
+	return as.Patch(ctx, o.GVK, o.Key, patch)
+}
+
+// taken says why an object is left alone that has the name of the manifest's.
+func taken(s *state, o *object, live metav1.Object) error {
+	by := live.GetAnnotations()[workv1alpha2.HubAnnotation]
+	if by == s.member.Standing().Hub {
+		by = ""
+	}
+	return outcome.Taken(o.Title(), by, o.GVK.GroupKind() == schema.GroupKind{Kind: "Namespace"})
+}

@@ -1,0 +1,218 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/utils/clock"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	"github.com/flotilla-io/flotilla/internal/egress"
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
+	"github.com/flotilla-io/flotilla/policies/rollup"
+	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
+	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
+	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
+)
+
+// describer works out the statuses of Works. It writes none.
+type describer struct {
+	clock   clock.PassiveClock
+	records sealed
+}
+
+// sealed makes of records what is to stand in a Work.
+type sealed interface {
+	Sealed(applied []workv1alpha1.AppliedHash) []workv1alpha1.AppliedHash
+}
+
+// describe works out the status of the Work.
+func (d *describer) describe(_ context.Context, s *state) (loop.Next, error) {
+	status := s.work.Status.DeepCopy()
+	now := metav1.NewTime(d.clock.Now())
+	set := func(c metav1.Condition) {
+		c.ObservedGeneration, c.LastTransitionTime = s.work.Generation, now
+		meta.SetStatusCondition(&status.Conditions, c)
+	}
+	set(dispatching(s.work))
+	if !suspended(s.work) {
+		if condition, ok := applied(s); ok {
+			set(condition)
+		}
+		drifted(s, status, set)
+		status.Applied = d.records.Sealed(s.records())
+	}
+	said, left := manifestStatuses(s)
+	if message, certain := ruleFaults(s, left); message != "" {
+		set(metav1.Condition{
+			Type: workv1alpha1.WorkInterpreted, Status: metav1.ConditionFalse, Reason: workv1alpha1.WorkInterpreterFailedReason, Message: message,
+		})
+	} else if certain {
+		meta.RemoveStatusCondition(&status.Conditions, workv1alpha1.WorkInterpreted)
+	}
+	status.ManifestStatuses = said
+	s.status = status
+	return loop.Next{}, nil
+}
+
+// ruleFaults names the rules that fail for objects of the Work, and those objects
+// whose statuses were left out, and reports whether all rules are known to have been
+// asked.
+func ruleFaults(s *state, left []string) (message string, certain bool) {
+	var all []string
+	certain = true
+	for _, title := range left {
+		all = append(all, title+": its status is too large to be kept beside what the Work holds")
+	}
+	for i := range s.objects {
+		o := &s.objects[i]
+		var unruled *retention.Fault
+		switch {
+		case errors.As(o.failed, &unruled):
+			all = append(all, unruled.Error())
+		case o.observed == nil || !s.owner().Has(o.observed):
+			certain = certain && o.known
+		case o.observed.Pending:
+			certain = false
+		case o.observed.Fault != "":
+			all = append(all, o.Title()+": "+o.observed.Fault)
+		}
+	}
+	return excerpt.Bytes(strings.Join(all, "; "), mostMessage), certain
+}
+
+// drifted says what somebody did to the objects. What was put back last stays in
+// the status; what is no longer different goes from there.
+func drifted(s *state, status *workv1alpha1.WorkStatus, set func(metav1.Condition)) {
+	var texts []string
+	open := false
+	for _, d := range s.drifts() {
+		if d != nil {
+			texts = append(texts, d.Text)
+			open = open || !d.Reverted
+		}
+	}
+	message := excerpt.Bytes(strings.Join(texts, "; "), mostMessage)
+	switch was := conditionStatus(status, workv1alpha1.WorkDrifted); {
+	case open:
+		set(metav1.Condition{Type: workv1alpha1.WorkDrifted, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkDriftReportedReason, Message: message})
+	case len(texts) > 0:
+		set(metav1.Condition{Type: workv1alpha1.WorkDrifted, Status: metav1.ConditionFalse, Reason: workv1alpha1.WorkDriftRevertedReason, Message: message})
+	case was == metav1.ConditionTrue:
+		meta.RemoveStatusCondition(&status.Conditions, workv1alpha1.WorkDrifted)
+	}
+}
+
+// mostMessage is how many bytes of a message are kept in a condition. Members may
+// answer with any number of them.
+const mostMessage = 4096
+
+func dispatching(work *workv1alpha1.Work) metav1.Condition {
+	if suspended(work) {
+		return metav1.Condition{
+			Type: workv1alpha1.WorkDispatching, Status: metav1.ConditionFalse,
+			Reason: workv1alpha1.WorkSuspendDispatchingReason, Message: workv1alpha1.WorkSuspendDispatchingMessage,
+		}
+	}
+	return metav1.Condition{
+		Type: workv1alpha1.WorkDispatching, Status: metav1.ConditionTrue,
+		Reason: workv1alpha1.WorkDispatchingReason, Message: workv1alpha1.WorkDispatchingMessage,
+	}
+}
+
+// applied judges the manifests. While one that was never sent waits for its
+// predecessor to vanish there is nothing to say.
+func applied(s *state) (metav1.Condition, bool) {
+	good := 0
+	message := workv1alpha1.WorkAppliedSuccessfulMessage
+	for i := range s.objects {
+		o := &s.objects[i]
+		if outcome.IsAsItIs(o.failed) {
+			message += "; " + o.failed.Error()
+			good++
+			continue
+		}
+		if o.failed == nil && o.record.Desired != o.Hash {
+			return metav1.Condition{}, false
+		}
+		if o.failed == nil {
+			good++
+		}
+	}
+	if s.stuck != nil {
+		return metav1.Condition{
+			Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse, Reason: workv1alpha1.WorkAppliedFailedReason,
+			Message: excerpt.Bytes("Failed to "+egress.Told(s.stuck), mostMessage),
+		}, true
+	}
+	if good == len(s.objects) {
+		return metav1.Condition{
+			Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue,
+			Reason: workv1alpha1.WorkAppliedSuccessfulReason, Message: excerpt.Bytes(message, mostMessage),
+		}, true
+	}
+	return metav1.Condition{
+		Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse,
+		Reason:  acting.Reason(s.failed()),
+		Message: excerpt.Bytes(fmt.Sprintf("Failed to apply all manifests (%d/%d): %s", good, len(s.objects), egress.Told(utilerrors.NewAggregate(slices.DeleteFunc(s.failed(), outcome.IsAsItIs)))), mostMessage),
+	}, true
+}
+
+// manifestStatuses reports the objects that are there. Where that is not known,
+// what was last reported stays. Left names the objects whose statuses there is no
+// room for.
+func manifestStatuses(s *state) (out []workv1alpha1.ManifestStatus, left []string) {
+	free := room(s.work)
+	for i := range s.objects {
+		observed, id := s.objects[i].observed, s.objects[i].Identifier()
+		if !s.objects[i].known && observed == nil || observed != nil && observed.Pending {
+			at := slices.IndexFunc(s.work.Status.ManifestStatuses, func(m workv1alpha1.ManifestStatus) bool { return m.Identifier == id })
+			if at >= 0 {
+				out = append(out, s.work.Status.ManifestStatuses[at])
+			}
+			continue
+		}
+		if observed == nil || !s.owner().Has(observed) {
+			continue
+		}
+		status := observed.Status
+		if status != nil {
+			if size := rollup.Stored(status.Raw); size <= free {
+				free -= size
+			} else {
+				status, left = nil, append(left, s.objects[i].Title())
+			}
+		}
+		out = append(out, workv1alpha1.ManifestStatus{Identifier: id, Status: status, Health: observed.Health})
+	}
+	for i := range s.left { // remembered until they are gone, behind all that is asked for
+		out = append(out, workv1alpha1.ManifestStatus{Identifier: s.left[i].Identifier(), Health: workv1alpha1.ResourceUnknown})
+	}
+	return out, left
+}
+
+// Bounds of a Work in bytes as it is stored. etcd takes 1.5 MiB unless set
+// otherwise; of more the hub would refuse to store any status at all.
+const (
+	mostWork = 1<<20 + 448<<10
+	// mostStatuses bounds the statuses of all objects of a Work, and leastStatuses
+	// is what there is room for in any case.
+	mostStatuses  = 768 << 10
+	leastStatuses = 32 << 10
+)
+
+// room returns how many bytes the statuses of a Work's objects may have together.
+func room(work *workv1alpha1.Work) int {
+	free := mostWork
+	for i := range work.Spec.Workload.Manifests {
+		free -= rollup.Stored(work.Spec.Workload.Manifests[i].Raw)
+	}
+	return max(leastStatuses, min(free, mostStatuses))
+}
