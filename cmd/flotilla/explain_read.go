@@ -77,8 +77,11 @@ func (r *explainReader) read(ctx context.Context, kind, name string, files manif
 	} else if err != nil {
 		return explain.Input{}, err
 	}
-	err = errors.Join(r.priorities(ctx), r.quotas(ctx))
-	return r.in, err
+	if err := r.priorities(ctx); err != nil {
+		return explain.Input{}, err
+	}
+	r.in.Quotas, err = quotasOver(ctx, r.hub, &r.in)
+	return r.in, r.tolerate(err, explain.UnreadOverrides, "the FederatedResourceQuotas of namespace "+r.in.Template.GetNamespace())
 }
 
 // definitionOf returns the binding of the definition of a kind; nil where there
@@ -137,22 +140,23 @@ func (r *explainReader) priorities(ctx context.Context) error {
 	}), explain.UnreadPriorities, "the PriorityClasses")
 }
 
-// quotas reads what the overrides of the namespace may not go beyond. A control plane that is
-// older has no such kind.
-func (r *explainReader) quotas(ctx context.Context) error {
-	ns := r.in.Template.GetNamespace()
-	if ns == "" || !slices.ContainsFunc(r.in.Overrides, func(o policyv1alpha1.Override) bool { return o.GetNamespace() == ns }) {
-		return nil
+// quotasOver reads what the overrides of the template's namespace may not go beyond; none where
+// it has no overrides. A control plane that is older has no such kind.
+func quotasOver(ctx context.Context, hub client.Reader, in *explain.Input) ([]*policyv1alpha1.FederatedResourceQuota, error) {
+	ns := in.Template.GetNamespace()
+	if ns == "" || !slices.ContainsFunc(in.Overrides, func(o policyv1alpha1.Override) bool { return o.GetNamespace() == ns }) {
+		return nil, nil
 	}
-	err := pages(ctx, r.hub, &policyv1alpha1.FederatedResourceQuotaList{}, func(list *policyv1alpha1.FederatedResourceQuotaList) {
+	var out []*policyv1alpha1.FederatedResourceQuota
+	err := pages(ctx, hub, &policyv1alpha1.FederatedResourceQuotaList{}, func(list *policyv1alpha1.FederatedResourceQuotaList) {
 		for i := range list.Items {
-			r.in.Quotas = append(r.in.Quotas, &list.Items[i])
+			out = append(out, &list.Items[i])
 		}
 	}, client.InNamespace(ns))
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-		err = nil
+		return nil, nil
 	}
-	return r.tolerate(err, explain.UnreadOverrides, "the FederatedResourceQuotas of namespace "+ns)
+	return out, err
 }
 
 // knows reports whether there is a cluster of the name, as far as that was read.

@@ -48,8 +48,6 @@ type Input struct {
 	// Unread says what could not be read, so that nothing is made of its absence.
 	Unread []Unread
 	Skip   propagation.SkipRules
-	// NoPreemption says that policies take no templates from each other.
-	NoPreemption bool
 	// Priorities are the values of the PriorityClasses that there are, by name.
 	Priorities map[string]int32
 	// Scheduling are the options of the scheduler.

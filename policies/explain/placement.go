@@ -73,7 +73,7 @@ func (in *Input) planned(policies []policyv1alpha1.Policy) plan.TemplatePlan {
 	return plan.Fleet(plan.FleetInput{
 		Templates: []*unstructured.Unstructured{in.Template},
 		Policies:  policies, Overrides: in.Overrides, Clusters: in.Clusters, Bindings: bindings,
-		Skip: in.Skip, NoPreemption: in.NoPreemption, Priorities: in.Priorities, Quotas: in.Quotas,
+		Skip: in.Skip, Priorities: in.Priorities, Quotas: in.Quotas,
 		Scheduling: in.Scheduling, Interpreter: in.Interpreter, Now: in.Now,
 	})[0]
 }

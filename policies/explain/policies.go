@@ -18,7 +18,7 @@ import (
 func (x *explainer) policies() {
 	c := propagation.Case{
 		Template: x.in.Template, Candidates: x.in.Policies, Holder: propagation.HolderOf(x.in.Template, x.in.Policies),
-		HasOverride: x.in.hasOverride, Skip: x.in.Skip, NoPreemption: x.in.NoPreemption,
+		HasOverride: x.in.hasOverride, Skip: x.in.Skip,
 	}
 	x.decision = propagation.Decide(c)
 	x.out.Carried = Carried{Why: x.decision.Why}
