@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/egress"
@@ -75,12 +75,8 @@ type Options struct {
 	Reporting Reporting
 	// Tenure ends what is written to members with the lease; nil: there is none.
 	Tenure *tenure.Tenure
-	// Opened is the revision of the hub's store before this process wrote anything there;
-	// 0 where that is not known, or others write, too.
-	Opened int64
-	// Place is where the hub's store is: a copy of it elsewhere waits until this one does
-	// not act any more. Empty where that is not known.
-	Place string
+	// Store is what is known of the hub's store.
+	Store Store
 	// KarmadactlRegister has the loop of agents approve what karmadactl register asks
 	// for; the API server must know of it, too.
 	KarmadactlRegister bool
@@ -90,6 +86,19 @@ type Options struct {
 	// Builds runs what is large or must not be done in this process; nil does all of
 	// it here, one after the other.
 	Builds build.Runner
+	// Metrics is where the loops count; nil counts for nobody. What controller-runtime
+	// counts of their queues is in its own registry.
+	Metrics prometheus.Registerer
+}
+
+// Store is what is known of the store of the hub that loops act on.
+type Store struct {
+	// Opened is its revision before this process wrote anything there; 0 where that is not
+	// known, or others write, too.
+	Opened int64
+	// Place is where it is: a copy of it elsewhere waits until this one does not act any
+	// more. Empty where that is not known.
+	Place string
 }
 
 // lookEvery is how often members are looked at, if nothing else is said.
@@ -178,9 +187,9 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 		opts:      opts,
 		chosen:    chosen,
 		places:    places.New(places.Options{}),
-		knowledge: interpreters.New(interpreters.Options{Metrics: metrics.Registry}),
+		knowledge: interpreters.New(interpreters.Options{Metrics: opts.Metrics}),
 	}
-	if f.events, err = opts.Reporting.recorder(mgr); err != nil {
+	if f.events, err = opts.Reporting.recorder(mgr, opts.Metrics); err != nil {
 		return nil, err
 	}
 	f.interpreter = f.knowledge.Interpreter()
@@ -193,7 +202,8 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 		f.registry.Handle(herald{opts.Busy})
 	}
 	f.setback = setback.New(mgr.GetClient(), mgr.GetAPIReader(), nil)
-	f.setback.Opened(opts.Opened)
+	f.setback.Opened(opts.Store.Opened)
+	setback.Count(opts.Metrics, f.setback.Hold)
 	if err := f.setback.Register(mgr, chosen["cluster"]); err != nil {
 		return nil, err
 	}
@@ -312,7 +322,7 @@ func registerNamespace(_ context.Context, f *fleet) error {
 
 func registerExecution(_ context.Context, f *fleet) error {
 	f.knowledge.OnChange(func(_ context.Context, affects func(schema.GroupVersionKind) bool) { f.registry.Reinterpret(affects) })
-	carry := execution.New(f.mgr.GetClient(), f.registry, f.interpreter, f.events, execution.Options{Hold: f.setback.HoldOf, Workers: f.opts.Pace.Workers.Works})
+	carry := execution.New(f.mgr.GetClient(), f.registry, f.interpreter, f.events, execution.Options{Hold: f.setback.HoldOf, Workers: f.opts.Pace.Workers.Works, Metrics: f.opts.Metrics})
 	f.setback.OnChange(carry.Wake)
 	return carry.Register(f.mgr)
 }
@@ -325,7 +335,7 @@ func registerStatus(_ context.Context, f *fleet) error {
 
 func registerCluster(_ context.Context, f *fleet) error {
 	f.cluster = cluster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, cluster.Options{
-		Place: f.opts.Place, Marks: f.setback, Hold: f.setback.Hold, OnHold: f.setback.OnChange,
+		Place: f.opts.Store.Place, Marks: f.setback, Hold: f.setback.Hold, OnHold: f.setback.OnChange,
 		NoModels: f.opts.Scheduling.Off.Models || f.opts.Pace.NoModels,
 		Silence:  f.opts.Silence,
 		Period:   f.opts.Pace.Period, FailureThreshold: f.opts.Pace.FailureThreshold, SuccessThreshold: f.opts.Pace.SuccessThreshold,
@@ -335,7 +345,7 @@ func registerCluster(_ context.Context, f *fleet) error {
 }
 
 func registerOrphans(_ context.Context, f *fleet) error {
-	r := orphans.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, orphans.Options{Hold: f.setback.HoldOf})
+	r := orphans.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, orphans.Options{Hold: f.setback.HoldOf, Metrics: f.opts.Metrics})
 	f.setback.OnChange(r.Wake)
 	return r.Register(f.mgr)
 }

@@ -3,13 +3,13 @@ package reconciler
 import (
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	"github.com/flotilla-io/flotilla/internal/bulletin"
@@ -46,7 +46,7 @@ type recorder interface {
 
 // recorder returns what writes the loops' Events, and sees to it that there are those
 // that are asked for.
-func (r Reporting) recorder(mgr ctrl.Manager) (recorder, error) {
+func (r Reporting) recorder(mgr ctrl.Manager, registry prometheus.Registerer) (recorder, error) {
 	if r != ReportKarmada {
 		return mgr.GetEventRecorderFor("flotilla"), nil //nolint:staticcheck // Karmada's and Flux's clients read core/v1 Events
 	}
@@ -56,10 +56,7 @@ func (r Reporting) recorder(mgr ctrl.Manager) (recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the writer of events: %w", err)
 	}
-	writer, err := bulletin.New(&typedcorev1.EventSinkImpl{Interface: hub.Events("")}, mgr.GetScheme(), bulletin.Options{Metrics: metrics.Registry, Tenant: tenantOf})
-	if err != nil {
-		return nil, err
-	}
+	writer := bulletin.New(&typedcorev1.EventSinkImpl{Interface: hub.Events("")}, mgr.GetScheme(), bulletin.Options{Metrics: registry, Tenant: tenantOf})
 	if err := mgr.Add(writer); err != nil {
 		return nil, err
 	}

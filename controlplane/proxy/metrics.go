@@ -1,10 +1,11 @@
 package proxy
 
 import (
-	"errors"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/flotilla-io/flotilla/internal/tally"
 )
 
 // metrics count what goes to clusters.
@@ -14,20 +15,10 @@ type metrics struct {
 
 // newMetrics returns those of the registry; of one that has them already, these.
 func newMetrics(registry prometheus.Registerer) metrics {
-	answers := prometheus.NewCounterVec(prometheus.CounterOpts{
+	return metrics{answers: tally.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "flotilla_proxy_answers_total",
 		Help: "Answers of clusters to requests that came through the control plane, by cluster and code; code 0 is for none.",
-	}, []string{"cluster", "code"})
-	if registry == nil {
-		return metrics{answers: answers}
-	}
-	var taken prometheus.AlreadyRegisteredError
-	if err := registry.Register(answers); errors.As(err, &taken) {
-		if existing, ok := taken.ExistingCollector.(*prometheus.CounterVec); ok {
-			answers = existing
-		}
-	}
-	return metrics{answers: answers}
+	}, []string{"cluster", "code"}))}
 }
 
 // answered counts an answer.

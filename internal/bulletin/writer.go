@@ -73,9 +73,9 @@ const (
 const tries = 3
 
 // New returns a writer to sink for objects of the kinds in scheme.
-func New(sink record.EventSink, scheme *runtime.Scheme, opts Options) (*Writer, error) {
+func New(sink record.EventSink, scheme *runtime.Scheme, opts Options) *Writer {
 	opts = defaults(opts)
-	w := &Writer{
+	return &Writer{
 		sink:       sink,
 		scheme:     scheme,
 		opts:       opts,
@@ -83,21 +83,8 @@ func New(sink record.EventSink, scheme *runtime.Scheme, opts Options) (*Writer, 
 		pace:       flowcontrol.NewTokenBucketRateLimiterWithClock(opts.PerSecond, opts.Burst, opts.Clock),
 		lines:      [2]*line{newLine(opts), newLine(opts)},
 		held:       map[key]*corev1.Event{},
-		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "flotilla_events_total", Help: "Events that were to be written, by what became of them: written, folded into a later one, dropped for lack of room, or failed",
-		}, []string{"outcome"}),
+		outcomes:   newOutcomes(opts.Metrics),
 	}
-	if opts.Metrics == nil {
-		return w, nil
-	}
-	var known prometheus.AlreadyRegisteredError
-	switch err := opts.Metrics.Register(w.outcomes); {
-	case errors.As(err, &known):
-		w.outcomes = known.ExistingCollector.(*prometheus.CounterVec) // of loops that ended in this process
-	case err != nil:
-		return nil, fmt.Errorf("count events: %w", err)
-	}
-	return w, nil
 }
 
 func defaults(o Options) Options {

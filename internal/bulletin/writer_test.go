@@ -57,10 +57,7 @@ func (s *sink) Patch(e *corev1.Event, _ []byte) (*corev1.Event, error) {
 // run starts a writer in a bubble; it ends with the test.
 func run(t *testing.T, to *sink, opts Options) *Writer {
 	t.Helper()
-	w, err := New(to, scheme.Scheme, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := New(to, scheme.Scheme, opts)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- w.Start(ctx) }()
@@ -220,10 +217,7 @@ flotilla_events_total{outcome="written"} 4
 func TestASecondWriterOfTheProcess(t *testing.T) {
 	metrics := prometheus.NewPedanticRegistry()
 	for range 2 {
-		w, err := New(&sink{}, scheme.Scheme, Options{Metrics: metrics})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := New(&sink{}, scheme.Scheme, Options{Metrics: metrics})
 		w.count("dropped")
 	}
 	if n, err := testutil.GatherAndCount(metrics); err != nil || n != 1 {

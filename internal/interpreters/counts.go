@@ -1,7 +1,6 @@
 package interpreters
 
 import (
-	"errors"
 	"sync"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/interpreters/webhook"
+	"github.com/flotilla-io/flotilla/internal/tally"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
@@ -33,27 +33,16 @@ func newCounts(registry prometheus.Registerer, c clock.PassiveClock) *counts {
 		return out
 	}
 	labels := []string{"layer", "operation", "kind"}
-	out.seconds = registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	out.seconds = tally.Registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "flotilla_interpreter_seconds",
 		Help:    "How long answers about resources take, by layer, operation and kind",
 		Buckets: []float64{1e-5, 5e-5, 2.5e-4, 1e-3, 1e-2, 1e-1, 1, 10},
 	}, labels))
-	out.failures = registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+	out.failures = tally.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "flotilla_interpreter_failures_total",
 		Help: "How many answers about resources failed, by layer, operation and kind",
 	}, labels))
 	return out
-}
-
-// registered returns c, or the same that was registered before.
-func registered[C prometheus.Collector](registry prometheus.Registerer, c C) C {
-	var taken prometheus.AlreadyRegisteredError
-	if errors.As(registry.Register(c), &taken) {
-		if known, ok := taken.ExistingCollector.(C); ok {
-			return known
-		}
-	}
-	return c
 }
 
 // name returns what a kind is counted as.

@@ -4,18 +4,15 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
 // Register has the keeper begin with the loops of mgr, and follow what it needs to
@@ -23,7 +20,6 @@ import (
 // and that the run is written down for them: loops that are spread over programs have one
 // that does so, or agents would take the run of another for a later one.
 func (k *Keeper) Register(mgr ctrl.Manager, hears bool) error {
-	count(k.Hold)
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		if err := k.Begin(ctx); err != nil { // before the first member is looked at, at the latest
 			log.FromContext(ctx).Info("The history of the hub is not known yet", "reason", err.Error())
@@ -41,22 +37,6 @@ func (k *Keeper) Register(mgr ctrl.Manager, hears bool) error {
 		k.agents.run(ctx, k)
 		return nil
 	}))
-}
-
-// Count has the metrics tell whether something is held.
-func (s *Site) Count() { count(s.Hold) }
-
-func count(hold func() *claims.Hold) {
-	held := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "flotilla_hub_held", Help: "Whether nothing is changed in clusters since the control plane was set back to an older backup: 1, or 0",
-	}, func() float64 {
-		if hold() != nil {
-			return 1
-		}
-		return 0
-	})
-	metrics.Registry.Unregister(held) // that of earlier loops of this process
-	metrics.Registry.MustRegister(held)
 }
 
 func (k *Keeper) follow(ctx context.Context, mgr ctrl.Manager) error {

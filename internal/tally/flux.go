@@ -1,16 +1,15 @@
 package tally
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
 )
 
 // Reconciles counts how long the loop of one of Flux's kinds looks at an object, under the
 // name that Flux's dashboards read. Flux tells by object; this tells by kind.
 type Reconciles struct{ seconds prometheus.Observer }
 
-// NewReconciles returns what counts for a kind. Its zero value counts nothing.
+// NewReconciles returns what counts for a kind.
 func NewReconciles(registry prometheus.Registerer, kind string) Reconciles {
 	seconds := Registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "gotk_reconcile_duration_seconds",
@@ -20,9 +19,8 @@ func NewReconciles(registry prometheus.Registerer, kind string) Reconciles {
 	return Reconciles{seconds.WithLabelValues(kind)}
 }
 
-// Took counts one look.
-func (r Reconciles) Took(d time.Duration) {
-	if r.seconds != nil {
-		r.seconds.Observe(d.Seconds())
-	}
+// Begin returns what is to be called at the end of a look.
+func (r Reconciles) Begin(c clock.PassiveClock) func() {
+	began := c.Now()
+	return func() { r.seconds.Observe(c.Since(began).Seconds()) }
 }

@@ -111,7 +111,10 @@ func TestLoopsThatBeginAnewGoOnCounting(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for n := range 2 {
 		newStage(registry, clock.RealClock{}).Ended(0, tally.Success, "")
-		tally.NewReconciles(registry, "Kustomization").Took(time.Second)
+		c := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+		end := tally.NewReconciles(registry, "Kustomization").Begin(c)
+		c.SetTime(time.Unix(1, 0))
+		end()
 		tally.Replace(registry, tally.NewWaits(prometheus.GaugeOpts{Name: "w", Help: "h"}, "for", func() map[string]int { return map[string]int{"room": n} }))
 	}
 	want := []string{"c Succeeded/success 2", "gotk_reconcile_duration_seconds Kustomization 2", "s success 0", "w room 1"}
@@ -123,7 +126,7 @@ func TestLoopsThatBeginAnewGoOnCounting(t *testing.T) {
 // TestWithoutARegistry: loops of tests and of commands count for nobody.
 func TestWithoutARegistry(t *testing.T) {
 	newStage(nil, clock.RealClock{}).Begin()("", nil)
-	tally.NewReconciles(nil, "GitRepository").Took(time.Second)
+	tally.NewReconciles(nil, "GitRepository").Begin(clock.RealClock{})()
 	tally.Replace(nil, nil)
 	var none *tally.Stage
 	none.Begin()("", nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,6 +41,8 @@ type Options struct {
 	Hold func(cluster string) *claims.Hold
 	// Seal proves the records of what was applied, where others may write them too.
 	Seal seal.Seal
+	// Metrics is where the loop counts; nil counts for nobody.
+	Metrics prometheus.Registerer
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
 }
@@ -69,7 +72,7 @@ func New(hub client.Client, registry *members.Registry, retainer retention.Retai
 		retention: retention.Retention{Retainer: retainer},
 		recorder:  recorder,
 		options:   o,
-		drifts:    drift.NewCounter(),
+		drifts:    drift.NewCounter(o.Metrics),
 		wrote:     writecache.New[*workv1alpha1.Work](o.Clock),
 		delayed:   debounce.New[client.ObjectKey](debounce.Options{Wait: o.Wait, MaxWait: o.MaxWait, Clock: o.Clock}),
 	}

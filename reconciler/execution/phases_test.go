@@ -170,7 +170,7 @@ func testParts(e *edge, clock *clocktesting.FakePassiveClock) *parts {
 		retention: retention.Retention{Retainer: interpreter.Native()},
 		options:   defaults(Options{Clock: clock}),
 		recorder:  &events{},
-		drifts:    drift.NewCounter(),
+		drifts:    drift.NewCounter(nil),
 		hub:       fake.NewClientBuilder().WithScheme(scheme.New()).Build(),
 	}
 }

@@ -47,6 +47,8 @@ type Options struct {
 	// Hold is why nothing is removed from members, whatever a policy says; nil, and a
 	// nil answer, is that nothing is held. Wake is called when that changes.
 	Hold func(cluster string) *claims.Hold
+	// Metrics is where orphans are counted; nil counts for nobody.
+	Metrics prometheus.Registerer
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
 }
@@ -90,7 +92,7 @@ func New(hub client.Client, live client.Reader, registry *members.Registry, reco
 		o.Clock = clock.RealClock{}
 	}
 	r := &Reconciler{
-		hub: hub, live: live, registry: registry, recorder: recorder, options: o, count: gauge(), suspects: map[string]map[policy.ID]since{},
+		hub: hub, live: live, registry: registry, recorder: recorder, options: o, count: newFound(o.Metrics), suspects: map[string]map[policy.ID]since{},
 		renamed: renamed{seen: map[string]*members.Member{}},
 	}
 	registry.Handle(r)

@@ -8,14 +8,12 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
@@ -202,14 +200,4 @@ func (r *Reconciler) report(ctx context.Context, c *clusterv1alpha1.Cluster, fou
 		return fmt.Errorf("tell of orphans in cluster %s: %w", c.Name, err)
 	}
 	return nil
-}
-
-// gauge is the metric of all that are found.
-func gauge() *prometheus.GaugeVec {
-	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "flotilla_orphans", Help: "Objects in a member that were applied from here and that no Work names, by cluster",
-	}, []string{"cluster"})
-	metrics.Registry.Unregister(g) // that of earlier loops of this process
-	metrics.Registry.MustRegister(g)
-	return g
 }

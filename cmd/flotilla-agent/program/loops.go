@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,6 +32,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/interpreters"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/setback"
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/reconciler/cluster"
 	"github.com/flotilla-io/flotilla/reconciler/execution"
@@ -113,6 +113,7 @@ func (a *agent) wire(ctx context.Context) error {
 		Serves:  func(c *clusterv1alpha1.Cluster) bool { return c.Name == name },
 		Workers: a.options.workers,
 		Seal:    proof,
+		Metrics: metrics.Registry,
 	})
 	if err := carry.Register(mgr); err != nil {
 		return err
@@ -125,7 +126,7 @@ func (a *agent) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	finder := orphans.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, orphans.Options{Own: name, Hold: func(string) *claims.Hold { return a.site.Hold() }})
+	finder := orphans.New(mgr.GetClient(), mgr.GetAPIReader(), registry, events, orphans.Options{Own: name, Hold: func(string) *claims.Hold { return a.site.Hold() }, Metrics: metrics.Registry})
 	a.site.OnChange(finder.Wake)
 	if err := finder.Register(mgr); err != nil {
 		return err
@@ -146,7 +147,8 @@ func (a *agent) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.count()
+	a.conn.Count(metrics.Registry)
+	setback.Count(metrics.Registry, a.site.Hold)
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return err
 	}
@@ -196,21 +198,6 @@ func (a *agent) heed(ctx context.Context) error {
 		return fmt.Errorf("watch the cluster: %w", err)
 	}
 	return nil
-}
-
-// count has the metrics tell whether the hub is there.
-func (a *agent) count() {
-	up := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "flotilla_agent_hub_up", Help: "Whether the agent's hub is there: 1, or 0 while it goes on without",
-	}, func() float64 {
-		if a.conn.Away() == nil {
-			return 1
-		}
-		return 0
-	})
-	metrics.Registry.Unregister(up) // that of an earlier agent of this process
-	metrics.Registry.MustRegister(up)
-	a.site.Count()
 }
 
 // target says how to reach the member: as this program does.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/cli/flag"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
@@ -252,8 +253,8 @@ func (o *loopOptions) runOnce(ctx context.Context, cfg *rest.Config, store *arti
 		Tenure:      options.Tenure,
 		Busy:        o.plane.busy,
 		Builds:      o.sources.builds,
-		Opened:      o.plane.opened,
-		Place:       o.plane.place,
+		Store:       reconciler.Store{Opened: o.plane.opened, Place: o.plane.place},
+		Metrics:     metrics.Registry,
 
 		KarmadactlRegister: o.plane.karmadactl,
 	})

@@ -1,28 +1,21 @@
 package drift
 
 import (
-	"errors"
-
 	"github.com/prometheus/client_golang/prometheus"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/flotilla-io/flotilla/internal/tally"
 )
 
 // Counter counts drifts by cluster, kind and what was done. Use NewCounter.
 type Counter struct{ drifts *prometheus.CounterVec }
 
-// NewCounter returns the count of drifts of all loops of this process.
-func NewCounter() *Counter {
-	counter := prometheus.NewCounterVec(prometheus.CounterOpts{
+// NewCounter returns the count of drifts of all loops that count in the registry; nil counts
+// for nobody.
+func NewCounter(registry prometheus.Registerer) *Counter {
+	return &Counter{tally.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "flotilla_drift_total",
 		Help: "Changes of others in members to what was applied there, by what was done about them: reverted or reported",
-	}, []string{"cluster", "kind", "action"})
-	var taken prometheus.AlreadyRegisteredError
-	if err := metrics.Registry.Register(counter); errors.As(err, &taken) {
-		if existing, ok := taken.ExistingCollector.(*prometheus.CounterVec); ok {
-			return &Counter{existing}
-		}
-	}
-	return &Counter{counter}
+	}, []string{"cluster", "kind", "action"}))}
 }
 
 func (c *Counter) inc(cluster, kind, action string) {

@@ -1,0 +1,16 @@
+package orphans
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/flotilla-io/flotilla/internal/tally"
+)
+
+// newFound tells of all that are found. What loops found that have ended is found anew.
+func newFound(registry prometheus.Registerer) *prometheus.GaugeVec {
+	found := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "flotilla_orphans", Help: "Objects in a member that were applied from here and that no Work names, by cluster",
+	}, []string{"cluster"})
+	tally.Replace(registry, found)
+	return found
+}
