@@ -180,7 +180,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 	if err != nil {
 		return nil, err
 	}
-	decisions.Mapper = mgr.GetRESTMapper()
+	decisions.Mapper, decisions.Metrics = mgr.GetRESTMapper(), opts.Metrics
 	f := &fleet{
 		decider:   decider.New(mgr.GetClient(), decisions),
 		mgr:       mgr,
@@ -198,6 +198,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 		reach.Gate = opts.Tenure
 	}
 	f.registry = members.New(reach)
+	f.registry.Count(opts.Metrics)
 	if opts.Busy != nil {
 		f.registry.Handle(herald{opts.Busy})
 	}
@@ -227,7 +228,7 @@ func newFleet(ctx context.Context, mgr ctrl.Manager, opts Options, chosen map[st
 }
 
 func registerRepository(_ context.Context, f *fleet) error {
-	return repository.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, repository.Options{Git: git.Options{Egress: f.opts.Egress}, Places: f.places}).Register(f.mgr)
+	return repository.New(f.mgr.GetClient(), f.opts.Artifacts, f.events, repository.Options{Git: git.Options{Egress: f.opts.Egress}, Places: f.places, Metrics: f.opts.Metrics}).Register(f.mgr)
 }
 
 func registerApply(_ context.Context, f *fleet) error {
@@ -238,7 +239,7 @@ func registerApply(_ context.Context, f *fleet) error {
 		Builder:  apply.NewBuilder(f.opts.Artifacts, build.NewApart(build.Limits{}, apply.Outside(f.opts.Builds))),
 		Assessor: f.health(),
 		Events:   f.events,
-	}, apply.Options{Tenancy: f.opts.Tenancy, Places: f.places})
+	}, apply.Options{Tenancy: f.opts.Tenancy, Places: f.places, Metrics: f.opts.Metrics})
 	if err != nil {
 		return err
 	}
@@ -250,7 +251,7 @@ const bindingDebounce = 50 * time.Millisecond
 
 func registerTemplate(ctx context.Context, f *fleet) error {
 	off := f.opts.Scheduling.Off
-	opts := template.Options{Skip: *f.opts.Skip, NoPreemption: off.Preemption, NoPriority: off.Priority, NoComponents: off.Components, Workers: f.opts.Pace.Workers.Templates}
+	opts := template.Options{Skip: *f.opts.Skip, NoPreemption: off.Preemption, NoPriority: off.Priority, NoComponents: off.Components, Workers: f.opts.Pace.Workers.Templates, Metrics: f.opts.Metrics}
 	if f.chosen["binding"] {
 		opts.Debounce = bindingDebounce
 	}
@@ -288,6 +289,7 @@ func registerDependency(ctx context.Context, f *fleet) error {
 func registerBinding(ctx context.Context, f *fleet) error {
 	opts := binding.Options{
 		Workers: f.opts.Pace.Workers.Bindings,
+		Metrics: f.opts.Metrics,
 		Doubts:  cmp.Or(f.opts.Silence.Grace, cluster.DefaultGrace) + cmp.Or(f.opts.Pace.Period, lookEvery),
 
 		IgnoreQuotas: f.opts.Scheduling.Off.Quotas,
@@ -328,7 +330,7 @@ func registerExecution(_ context.Context, f *fleet) error {
 }
 
 func registerStatus(_ context.Context, f *fleet) error {
-	r := status.New(f.mgr.GetClient(), f.templates, f.interpreter, status.Options{SchedulerName: f.opts.Scheduling.Name})
+	r := status.New(f.mgr.GetClient(), f.templates, f.interpreter, status.Options{SchedulerName: f.opts.Scheduling.Name, Metrics: f.opts.Metrics})
 	f.knowledge.OnChange(r.Reinterpret)
 	return r.Register(f.mgr)
 }
@@ -366,7 +368,7 @@ func registerCommitStatus(_ context.Context, f *fleet) error {
 	if err := commitstatus.New(f.mgr.GetClient(), f.health(), f.events, commitstatus.Options{AllowCrossNamespace: f.opts.Tenancy.AllowCrossNamespace}).Register(f.mgr); err != nil {
 		return err
 	}
-	return poster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), poster.Options{Egress: f.opts.Egress}).Register(f.mgr)
+	return poster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), poster.Options{Egress: f.opts.Egress, Metrics: f.opts.Metrics}).Register(f.mgr)
 }
 
 // health judges how objects of the control plane fare in their clusters.

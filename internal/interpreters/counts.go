@@ -45,6 +45,16 @@ func newCounts(registry prometheus.Registerer, c clock.PassiveClock) *counts {
 	return out
 }
 
+// countCalls tells how many questions are on their way to webhooks.
+func countCalls(registry prometheus.Registerer, webhooks *webhook.Webhooks) {
+	tally.Replace(registry, tally.NewWaits(prometheus.GaugeOpts{
+		Name: "flotilla_interpreter_webhook_calls", Help: "Questions to webhooks, by state: waiting to be sent, or flying",
+	}, "state", func() map[string]int {
+		waiting, flying := webhooks.Calls()
+		return map[string]int{"waiting": waiting, "flying": flying}
+	}))
+}
+
 // name returns what a kind is counted as.
 func (c *counts) name(gvk schema.GroupVersionKind) string {
 	c.mu.Lock()

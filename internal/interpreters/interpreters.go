@@ -72,6 +72,7 @@ func New(o Options) *Interpreters {
 	o.Webhooks.Called = counts.called(o.Webhooks.Called)
 	i := &Interpreters{opts: o, scripts: newScripts(o.Machine, counts), gate: &gate{}, changed: make(chan struct{}, 1)}
 	i.webhooks = webhook.New(o.Webhooks)
+	countCalls(o.Metrics, i.webhooks)
 	i.interpreter = interpreter.New(i.gate, i.scripts, i.webhooks,
 		counts.table("bundled", customizations.Table()), counts.table("native", native.Table()))
 	return i

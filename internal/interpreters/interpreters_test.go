@@ -341,6 +341,9 @@ func TestMetrics(t *testing.T) {
 				others++
 				continue
 			}
+			if labels["kind"] == "" {
+				continue // of no kind
+			}
 			key := strings.Join([]string{family.GetName(), labels["layer"], labels["operation"], labels["kind"]}, " ")
 			got[key] = fmt.Sprint(m.GetHistogram().GetSampleCount(), m.GetCounter().GetValue())
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -18,6 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/internal/runs"
+	"github.com/flotilla-io/flotilla/internal/tally"
 	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
@@ -54,6 +56,8 @@ type Options struct {
 	Concurrent int
 	// Places are those of all tenants; the loop has its own if nil.
 	Places *places.Places
+	// Metrics is where the loop counts; nil counts for nobody.
+	Metrics prometheus.Registerer
 	// Applier tunes how sets are applied.
 	Applier applier.Options
 }
@@ -87,6 +91,7 @@ type Reconciler struct {
 	lastApplied *lastAppliedStates
 	written     *writecache.Cache[*kustomizev1.Kustomization]
 	runs        *runs.Runs
+	counts      counts
 }
 
 // New returns the loop. It errs if the connection's settings are unusable.
@@ -118,11 +123,13 @@ func New(deps Deps, opts Options) (*Reconciler, error) {
 		lastApplied: newLastAppliedStates(),
 		written:     writecache.New[*kustomizev1.Kustomization](opts.Clock),
 		runs:        runs.New(),
+		counts:      newCounts(opts.Metrics, opts.Clock),
 	}, nil
 }
 
 // Reconcile brings one Kustomization's revision to the hub.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	defer r.counts.reconciles.Begin(r.clock)()
 	ctx, run := r.runs.Start(ctx, req.NamespacedName)
 	defer run.End()
 	ctx, end := r.opts.Places.Start(ctx, req.Namespace)
@@ -163,13 +170,8 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		r.before.findSource,
 		recognise,
 		fresh(computing(r.before.awaitDependencies)),
-		fresh(computing(r.build)),
-		fresh(computing(r.observe)),
-		fresh(r.check),
-		fresh(r.brake),
-		fresh(computing(r.claim)),
-		fresh(r.apply),
-		fresh(r.prune),
+		fresh(computing(tally.Phases(r.counts.build, r.build))),
+		fresh(tally.Phases(r.counts.apply, computing(r.observe), r.check, r.brake, computing(r.claim), r.apply, r.prune)),
 		computing(r.assess),
 	)
 	if err != nil && runs.Superseded(ctx) {

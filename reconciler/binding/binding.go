@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
@@ -14,6 +15,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/tally"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/reconciler/dedup"
@@ -61,6 +63,8 @@ type Options struct {
 	Doubts time.Duration
 	// IgnoreQuotas lets overrides ask for more than the quotas of their namespace count.
 	IgnoreQuotas bool
+	// Metrics is where the loop counts; nil counts for nobody.
+	Metrics prometheus.Registerer
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }
@@ -78,6 +82,7 @@ type Reconciler struct {
 	inbox     loop.Inbox[ctrl.Request]
 	failures  dedup.Messages[reported]
 	phases    []loop.Phase[state]
+	counts    *tally.Stage
 }
 
 // New returns the loop. hub reads from a cache with the indexes of bindings, live
@@ -106,7 +111,7 @@ func New(hub client.Client, live client.Reader, templates Templates, interp *int
 	own := writecache.New[workv1alpha2.Binding](opts.Clock)
 	hearsay := newHearsay(opts.Clock, opts.Doubts)
 	write := writer{hub: hub, events: events, find: works.find, cluster: works.cluster, written: works.written, own: own, hearsay: hearsay, there: newPresence(opts.Clock, opts.Answers), asks: opts.Holds, succeed: succession.New(hub, works.written).Take, ends: opts.Ends, clock: opts.Clock, parallel: opts.Parallel}
-	r := &Reconciler{templates: templates, events: events, opts: opts, works: works, hearsay: hearsay, overrides: &overrideLister{}}
+	r := &Reconciler{templates: templates, events: events, opts: opts, works: works, hearsay: hearsay, overrides: &overrideLister{}, counts: newCounts(opts.Metrics, opts.Clock)}
 	render := renderer{cluster: works.cluster, overrides: r.overrides.of, interpreter: interp, quotas: r.quotasOf}
 	r.phases = []loop.Phase[state]{read.binding, write.latest, write.withdraw, read.template, render.run, write.dispatch, write.settle, write.clean}
 	return r
@@ -140,7 +145,9 @@ type state struct {
 // Reconcile brings the Works of one binding up to date.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	s := state{key: req.NamespacedName}
+	end := r.counts.Begin()
 	next, err := loop.Run(ctx, &s, r.phases...)
+	end("", s.failure(err))
 	r.reportFailures(&s, err)
 	return s.result(next, err)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,6 +26,8 @@ type Options struct {
 	// Mapper finds the definitions of kinds, so that clusters that these are on
 	// their way to count as serving them. Nil: what clusters report counts alone.
 	Mapper meta.RESTMapper
+	// Metrics is where decisions are counted; nil counts for nobody.
+	Metrics prometheus.Registerer
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }
@@ -39,6 +42,7 @@ type Decider struct {
 	opts          Options
 	reservations  *reservations
 	unschedulable *Unschedulable
+	counts        counts
 	// turn is held for reading by those who commit, and for writing by those who
 	// were overtaken too often and want nobody to.
 	turn sync.RWMutex
@@ -51,6 +55,7 @@ func New(hub client.Reader, opts Options) *Decider {
 		opts.Clock = clock.RealClock{}
 	}
 	d := &Decider{hub: hub, snapshots: newSnapshots(hub), opts: opts, unschedulable: newUnschedulable()}
+	d.counts = newCounts(opts.Metrics, d.unschedulable.depth)
 	d.reservations = newReservations(opts.Clock, d.unschedulable.clusterEvent)
 	d.reservations.disabled = opts.NoReservations
 	return d
@@ -63,6 +68,13 @@ const optimism = 3
 // The room that the decision takes is reserved for b from here on: a caller that
 // does not write it says so by Withdraw.
 func (d *Decider) Decide(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, error) {
+	began := d.opts.Clock.Now()
+	decision, changed, err := d.decide(ctx, b)
+	d.counts.decided(d.opts.Clock.Since(began), decision, changed, err)
+	return decision, changed, err
+}
+
+func (d *Decider) decide(ctx context.Context, b workv1alpha2.Binding) (placement.Decision, bool, error) {
 	for range optimism {
 		decision, changed, asOf, err := d.evaluate(ctx, b)
 		if err != nil || !changed || d.commit(b, &decision, asOf) {

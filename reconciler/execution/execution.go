@@ -17,6 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/policies/claims"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
 	"github.com/flotilla-io/flotilla/reconciler/execution/drift"
+	"github.com/flotilla-io/flotilla/reconciler/execution/figures"
 	"github.com/flotilla-io/flotilla/reconciler/execution/parting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
 	"github.com/flotilla-io/flotilla/reconciler/execution/seal"
@@ -77,6 +78,7 @@ func New(hub client.Client, registry *members.Registry, retainer retention.Retai
 		delayed:   debounce.New[client.ObjectKey](debounce.Options{Wait: o.Wait, MaxWait: o.MaxWait, Clock: o.Clock}),
 	}
 	r := of(p)
+	p.dispatch = figures.Dispatch(o.Metrics, o.Clock, r.workers.waiting)
 	registry.Handle(r)
 	return r
 }

@@ -56,6 +56,11 @@ func (s *state) owner() ownermeta.Owner { return ownermeta.OwnerOf(s.work, s.mem
 // leaves reports whether the whole cluster leaves the hub.
 func (s *state) leaves() bool { return s.cluster != nil && !s.cluster.DeletionTimestamp.IsZero() }
 
+// recorded reports whether the Work says already what is applied.
+func (s *state) recorded() bool {
+	return slices.EqualFunc(s.objects, s.work.Status.Applied, func(o object, had workv1alpha1.AppliedHash) bool { return o.record == had })
+}
+
 // problem is why the Work has to be looked at again.
 func (s *state) problem() error {
 	if s.blocked != nil {

@@ -17,8 +17,10 @@ import (
 	"github.com/flotilla-io/flotilla/internal/interpreters"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/tally"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
+	"github.com/flotilla-io/flotilla/reconciler/execution/figures"
 	"github.com/flotilla-io/flotilla/reconciler/execution/ownermeta"
 	"github.com/flotilla-io/flotilla/reconciler/execution/owners"
 	"github.com/flotilla-io/flotilla/reconciler/execution/retention"
@@ -42,6 +44,7 @@ type worker struct {
 	tidier    *tidier
 	describer *describer
 	reporter  *reporter
+	dispatch  *tally.Stage
 }
 
 // memory is what is kept of Works for as long as they are there.
@@ -66,8 +69,10 @@ func (w *worker) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	case leaving:
 		phases = []loop.Phase[state]{w.lifetime.discard, w.lifetime.letGo}
 	}
+	end := w.dispatch.Begin()
 	next, err := loop.Run(ctx, s, phases...)
 	after, unwritten := w.reporter.report(ctx, s)
+	end(figures.Success(leaving, s.recorded()), figures.Reasoned(errors.Join(err, unwritten, s.problem())))
 	if unsaid := errors.Join(slices.DeleteFunc([]error{err, unwritten}, waitqueue.IsBlocked)...); unsaid != nil && ctx.Err() == nil {
 		// What the Work's own status does not say.
 		log.FromContext(ctx).Error(unsaid, "Work is tried again")

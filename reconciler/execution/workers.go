@@ -19,6 +19,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/tally"
 	"github.com/flotilla-io/flotilla/internal/taskgroup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
@@ -44,6 +45,7 @@ type parts struct {
 	recorder  loop.Recorder
 	options   Options
 	drifts    *drift.Counter
+	dispatch  *tally.Stage
 	wrote     *writecache.Cache[*workv1alpha1.Work]
 	delayed   *debounce.Debouncer[client.ObjectKey]
 }
@@ -72,7 +74,7 @@ func (p *parts) worker(cluster string, others elsewhere) *worker {
 	closed := gate{held: func() bool { return p.options.Hold != nil && p.options.Hold(cluster) != nil }}
 	removes := &remover{link: way, gate: closed, owners: asked, manifests: manifests, guard: guard.New(p.hub), tries: queue.Retries}
 	return &worker{
-		cluster: cluster, elsewhere: others, hub: p.hub, queue: queue, owners: asked, renames: renames,
+		cluster: cluster, elsewhere: others, hub: p.hub, queue: queue, owners: asked, renames: renames, dispatch: p.dispatch,
 		memories: []memory{queue, manifests, applied, asked, inspector, pauses, renames, p.delayed},
 
 		looker:   &looker{hub: p.hub, wrote: p.wrote, parting: ends, connected: p.connected, manifests: manifests, records: applied},
@@ -134,6 +136,19 @@ func (w *workers) ofWork(work client.ObjectKey) *worker {
 		return nil
 	}
 	return w.of(cluster)
+}
+
+// waiting counts the Works of all clusters that wait, by the Event of their cause.
+func (w *workers) waiting() map[int]int {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	out := map[int]int{}
+	for _, r := range w.running {
+		for event, n := range r.worker.queue.Waiting() {
+			out[event] += n
+		}
+	}
+	return out
 }
 
 // release puts the Works of a cluster back in the queue whose cause matches.

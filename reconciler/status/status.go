@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -23,6 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
+	"github.com/flotilla-io/flotilla/internal/tally"
 	"github.com/flotilla-io/flotilla/policies/dependency"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
@@ -54,6 +56,8 @@ type Options struct {
 	// Patience is for how long a cluster may take up nothing of what it is sent before
 	// it counts as not having it; zero means 10 s.
 	Patience time.Duration
+	// Metrics is where the loop counts; nil counts for nobody.
+	Metrics prometheus.Registerer
 	// Clock is the time; nil means the machine's.
 	Clock clock.PassiveClock
 }
@@ -107,6 +111,7 @@ type Reconciler struct {
 	faults     workqueue.TypedRateLimiter[client.ObjectKey]
 	overdue    *overdue
 	inbox      inbox
+	counts     *tally.Stage
 }
 
 // New returns the loop.
@@ -123,6 +128,7 @@ func New(hub client.Client, templates Templates, aggregator Aggregator, o Option
 		behind:     debounce.New[client.ObjectKey](debounce.Options{Wait: o.Behind, MaxWait: 3 * o.Behind, Clock: o.Clock}),
 		faults:     workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](firstRetry, lastRetry),
 		overdue:    newOverdue(o),
+		counts:     newCounts(o.Metrics, o.Clock),
 	}
 }
 
@@ -267,7 +273,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	s := &state{key: req.NamespacedName, binding: b}
-	return loop.Result(loop.Run(ctx, s, r.gather, r.total, r.collect, r.hold, r.write))
+	end := r.counts.Begin()
+	next, err := loop.Run(ctx, s, r.gather, r.total, r.collect, r.hold, r.write)
+	end(outcomeOf(next), err)
+	return loop.Result(next, err)
 }
 
 func (r *Reconciler) clear(key client.ObjectKey) {

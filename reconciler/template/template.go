@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
@@ -69,6 +70,8 @@ type Options struct {
 	// StatusEvery is for how long counts in the status of a policy that changed
 	// wait for further ones; zero means 2 s.
 	StatusEvery time.Duration
+	// Metrics is where the loop counts; nil counts for nobody.
+	Metrics prometheus.Registerer
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 }
@@ -118,8 +121,9 @@ func New(hub client.Client, templates *templatestore.Store, decider Decider, int
 	dryRun := bind
 	dryRun.decide = decider.Preview
 	write := writer{hub: hub, written: r.written, put: templates.Put, gone: templates.Gone, hold: r.delayed.Delay, withdraw: decider.Withdraw}
+	counts := newCounts(opts.Metrics, opts.Clock)
 	r.decide = []loop.Phase[state]{choose.run, claim, dryRun.run}
-	r.phases = []loop.Phase[state]{read.run, write.sweep, choose.run, claim, bind.run, write.run}
+	r.phases = []loop.Phase[state]{read.run, write.sweep, counts.matched(choose.run), counts.applied(claim, bind.run, write.run)}
 	return r
 }
 

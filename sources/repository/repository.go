@@ -10,6 +10,7 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/workqueue"
@@ -51,6 +52,8 @@ type Options struct {
 	Limits artifact.Limits
 	// Places are those of all tenants; the loop has its own if nil.
 	Places *places.Places
+	// Metrics is where the loop counts; nil counts for nobody.
+	Metrics prometheus.Registerer
 	// Jitter spreads intervals, so that repositories made at the same time
 	// are not read at the same time. Default plus or minus 5 %.
 	Jitter func(time.Duration) time.Duration
@@ -72,6 +75,7 @@ type Reconciler struct {
 	events Recorder
 	opts   Options
 	runs   *runs.Runs
+	counts counts
 }
 
 // New returns a Reconciler.
@@ -89,7 +93,7 @@ func New(hub client.Client, store *artifact.Store, events Recorder, opts Options
 	if opts.Jitter == nil {
 		opts.Jitter = jitter
 	}
-	return &Reconciler{hub: hub, store: store, events: events, opts: opts, runs: runs.New()}
+	return &Reconciler{hub: hub, store: store, events: events, opts: opts, runs: runs.New(), counts: newCounts(opts.Metrics, opts.Clock)}
 }
 
 // jitter returns d, up to 5 % shorter or longer.
@@ -158,6 +162,7 @@ func (r *Reconciler) sweep(ctx context.Context) error {
 
 // Reconcile brings one repository's artifact up to date.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	defer r.counts.reconciles.Begin(r.opts.Clock)()
 	ctx, run := r.runs.Start(ctx, req.NamespacedName)
 	defer run.End()
 	ctx, end := r.opts.Places.Start(ctx, req.Namespace)
@@ -186,10 +191,12 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		return reconcile.Result{}, nil
 	}
 	s := &state{object: &object, interval: max(object.Spec.Interval.Duration, minInterval)}
+	fetched := r.counts.fetch.Begin()
 	next, err := loop.Run(ctx, s, r.refuse, r.connect, r.resolve, r.fetch)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, ctx.Err() // we are stopping, or it is another one by now; that says nothing about the repository
 	}
+	fetched(s.news(), err)
 	if reportErr := r.report(ctx, s, err); reportErr != nil {
 		return reconcile.Result{}, reportErr
 	}

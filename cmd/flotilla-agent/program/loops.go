@@ -98,6 +98,7 @@ func (a *agent) wire(ctx context.Context) error {
 	name := a.options.clusterName
 	knowledge := interpreters.New(interpreters.Options{Metrics: metrics.Registry})
 	registry := members.New(members.Options{Interpreter: knowledge.Interpreter(), Gate: a.seat})
+	registry.Count(metrics.Registry)
 	a.answers = func(ctx context.Context) bool { return answers(ctx, registry, name) }
 	if err := mgr.Add(registry); err != nil {
 		return err

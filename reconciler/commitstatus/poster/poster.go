@@ -6,6 +6,7 @@ import (
 	"time"
 
 	notificationv1beta3 "github.com/fluxcd/notification-controller/api/v1beta3"
+	"github.com/prometheus/client_golang/prometheus"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,12 +25,15 @@ import (
 	"github.com/flotilla-io/flotilla/internal/egress"
 	queue "github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/tally"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 	"github.com/flotilla-io/flotilla/sources/forge"
 )
 
 // Options tune the loop. The zero value of a field stands for its default.
 type Options struct {
+	// Metrics is where the loop counts; nil counts for nobody.
+	Metrics prometheus.Registerer
 	// Clock is the real one if nil.
 	Clock clock.PassiveClock
 	// Every is how often a commit that stays pending is posted; default 10 s.
@@ -54,6 +58,7 @@ type Reconciler struct {
 	breakers    *breakers
 	connections *connections
 	written     *writecache.Cache[*gitopsv1alpha1.CommitStatus]
+	counts      *tally.Stage
 }
 
 // New returns the loop. Live reads Secrets without a cache.
@@ -77,9 +82,11 @@ func New(hub client.Client, live client.Reader, opts Options) *Reconciler {
 	if opts.Connect == nil {
 		opts.Connect = connectForge(opts.Egress)
 	}
+	breakers := newBreakers(opts.FirstPause, opts.LastPause)
 	return &Reconciler{
 		hub: hub, live: live, opts: opts,
-		breakers:    newBreakers(opts.FirstPause, opts.LastPause),
+		breakers:    breakers,
+		counts:      newCounts(opts.Metrics, opts.Clock, breakers),
 		connections: &connections{connect: opts.Connect, byKey: map[client.ObjectKey]connection{}},
 		written:     writecache.New[*gitopsv1alpha1.CommitStatus](opts.Clock),
 	}
@@ -207,7 +214,9 @@ func (r *Reconciler) tooSoon(cs *gitopsv1alpha1.CommitStatus) time.Duration {
 // post closes the status of the commit before, if it was left pending, and then posts the
 // new one.
 func (r *Reconciler) post(ctx context.Context, s *state) (loop.Next, error) {
+	end := r.counts.Begin()
 	s.tried, s.outcome = true, classify(r.postBoth(ctx, s.to, s.status))
+	end(gitopsv1alpha1.CommitStatusReasonPosted, s.outcome)
 	return loop.Next{}, nil
 }
 

@@ -175,6 +175,17 @@ func (q *Queue) requeue(event bool, match func(Cause) bool) {
 	}
 }
 
+// Waiting counts the Works that wait, by the Event of their cause.
+func (q *Queue) Waiting() map[int]int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	out := map[int]int{}
+	for _, c := range q.waiting {
+		out[c.Event]++
+	}
+	return out
+}
+
 // Forget drops what is kept of a Work.
 func (q *Queue) Forget(key client.ObjectKey) {
 	q.mu.Lock()

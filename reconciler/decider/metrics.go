@@ -1,0 +1,77 @@
+package decider
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/policies/placement"
+)
+
+// How Karmada's scheduler calls what is decided, and how it ends.
+const (
+	reconcileSchedule = "ReconcileSchedule"
+	scaleSchedule     = "ScaleSchedule"
+	scheduled         = "scheduled"
+)
+
+// counts are what is counted of decisions.
+type counts struct {
+	attempts *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	outcomes *prometheus.CounterVec
+}
+
+func newCounts(registry prometheus.Registerer, unschedulable func() map[string]int) counts {
+	tally.Replace(registry, tally.NewWaits(prometheus.GaugeOpts{
+		Name: "flotilla_unschedulable_bindings", Help: "Bindings that could not be placed and wait for what may change that, by reason",
+	}, "reason", unschedulable))
+	karmadas := []string{"result", "schedule_type"}
+	return counts{
+		attempts: tally.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "karmada_scheduler_schedule_attempts_total", Help: "Number of attempts to schedule resourceBinding",
+		}, karmadas)),
+		seconds: tally.Registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "karmada_scheduler_e2e_scheduling_duration_seconds", Help: "E2e scheduling latency in seconds",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 15),
+		}, karmadas)),
+		outcomes: tally.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "flotilla_place_total", Help: "Decisions where a binding runs, by result and the reason of the condition Scheduled",
+		}, []string{"result", "reason"})),
+	}
+}
+
+// decided counts a decision; none where none was due.
+func (c counts) decided(took time.Duration, decision placement.Decision, changed bool, err error) {
+	reason := decision.Record.Reason
+	if err == nil && !changed && reason == "" || errors.Is(err, context.Canceled) {
+		return
+	}
+	kind, result, ours := reconcileSchedule, scheduled, tally.Success
+	if decision.Why == placement.DueReplicasChanged {
+		kind = scaleSchedule
+	}
+	if err != nil {
+		reason = "Error"
+	}
+	if err != nil || !decision.Record.Succeeded() {
+		result, ours = tally.Failure, tally.Failure
+	}
+	c.attempts.WithLabelValues(result, kind).Inc()
+	c.seconds.WithLabelValues(result, kind).Observe(took.Seconds())
+	c.outcomes.WithLabelValues(ours, reason).Inc()
+}
+
+// depth counts what is in the queue by why it could not be placed.
+func (u *Unschedulable) depth() map[string]int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	out := map[string]int{}
+	for _, e := range u.entries {
+		out[e.reason]++
+	}
+	return out
+}

@@ -1,0 +1,73 @@
+package template
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-io/flotilla/internal/loop"
+	"github.com/flotilla-io/flotilla/internal/tally"
+)
+
+// counts are what Karmada's detector counts.
+type counts struct {
+	clock       clock.PassiveClock
+	match       prometheus.Histogram
+	apply       *prometheus.HistogramVec
+	attempts    *prometheus.CounterVec
+	preemptions *prometheus.CounterVec
+}
+
+func newCounts(registry prometheus.Registerer, c clock.PassiveClock) counts {
+	buckets, labels := prometheus.ExponentialBuckets(0.001, 2, 12), []string{"result"}
+	return counts{
+		clock: c,
+		match: tally.Registered(registry, prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "resource_match_policy_duration_seconds", Help: "Duration in seconds to find a matched propagation policy for the resource template.",
+			Buckets: buckets,
+		})),
+		apply: tally.Registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "resource_apply_policy_duration_seconds", Help: "Duration in seconds to apply a propagation policy for the resource template. By the result, 'error' means a resource template failed to apply the policy. Otherwise 'success'.",
+			Buckets: buckets,
+		}, labels)),
+		attempts: tally.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "policy_apply_attempts_total", Help: "Number of attempts to be applied for a propagation policy. By the result, 'error' means a resource template failed to apply the policy. Otherwise 'success'.",
+		}, labels)),
+		preemptions: tally.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "policy_preemption_total", Help: "Number of preemption for the resource template. By the result, 'error' means the resource template failed to be preempted by other propagation policies. Otherwise 'success'.",
+		}, labels)),
+	}
+}
+
+// matched counts how long it takes to find a template's policy.
+func (c counts) matched(phase loop.Phase[state]) loop.Phase[state] {
+	return func(ctx context.Context, s *state) (loop.Next, error) {
+		began := c.clock.Now()
+		next, err := phase(ctx, s)
+		c.match.Observe(c.clock.Since(began).Seconds())
+		return next, err
+	}
+}
+
+// applied counts how policies are applied to templates. A write that is held back is
+// counted once it is made.
+func (c counts) applied(phases ...loop.Phase[state]) loop.Phase[state] {
+	return func(ctx context.Context, s *state) (loop.Next, error) {
+		began := c.clock.Now()
+		next, err := loop.Run(ctx, s, phases...)
+		if s.policy == nil || s.held || s.awaits || ctx.Err() != nil {
+			return next, err
+		}
+		result := tally.Success
+		if err != nil {
+			result = tally.Failure
+		}
+		c.apply.WithLabelValues(result).Observe(c.clock.Since(began).Seconds())
+		c.attempts.WithLabelValues(result).Inc()
+		if s.from != nil && (s.claimed || err != nil) {
+			c.preemptions.WithLabelValues(result).Inc()
+		}
+		return next, err
+	}
+}

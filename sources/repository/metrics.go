@@ -1,0 +1,34 @@
+package repository
+
+import (
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+
+	"github.com/flotilla-io/flotilla/internal/tally"
+)
+
+// counts are what the loop counts.
+type counts struct {
+	fetch      *tally.Stage
+	reconciles tally.Reconciles
+}
+
+func newCounts(registry prometheus.Registerer, c clock.PassiveClock) counts {
+	return counts{
+		fetch: tally.NewStage(registry, c, prometheus.HistogramOpts{
+			Name: "flotilla_fetch_duration_seconds", Help: "How long it takes to ask a repository for its commit and to store it if it is new, by result",
+		}, prometheus.CounterOpts{
+			Name: "flotilla_fetch_total", Help: "Looks at repositories, by result and reason: NewArtifact, UpToDate, or the reason of the condition that tells of the fault",
+		}),
+		reconciles: tally.NewReconciles(registry, sourcev1.GitRepositoryKind),
+	}
+}
+
+// news is the reason of a look that went well.
+func (s *state) news() string {
+	if s.artifact != nil {
+		return reasonNewArtifact
+	}
+	return "UpToDate"
+}
