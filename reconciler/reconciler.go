@@ -335,7 +335,8 @@ func registerStatus(_ context.Context, f *fleet) error {
 	return r.Register(f.mgr)
 }
 
-func registerCluster(_ context.Context, f *fleet) error {
+func registerCluster(ctx context.Context, f *fleet) error {
+	cluster.Count(ctx, f.opts.Metrics, f.mgr.GetClient())
 	f.cluster = cluster.New(f.mgr.GetClient(), f.mgr.GetAPIReader(), f.registry, f.events, cluster.Options{
 		Place: f.opts.Store.Place, Marks: f.setback, Hold: f.setback.Hold, OnHold: f.setback.OnChange,
 		NoModels: f.opts.Scheduling.Off.Models || f.opts.Pace.NoModels,

@@ -16,10 +16,10 @@ func (r *Registry) Count(registry prometheus.Registerer) {
 		return map[string]int{"ready": ready, "pending": pending}
 	}))
 	tally.Replace(registry, tally.NewWaits(prometheus.GaugeOpts{
-		Name: "flotilla_member_rechecks", Help: "Objects in members whose status or health nobody could say yet, by what they wait for: their turn, or a read of the member",
-	}, "for", func() map[string]int {
+		Name: "flotilla_member_rechecks", Help: "Objects in members whose status or health nobody could say yet, by state: queued for their turn, or reading where the member is asked",
+	}, "state", func() map[string]int {
 		_, _, turn, read := r.depth()
-		return map[string]int{"turn": turn, "read": read}
+		return map[string]int{"queued": turn, "reading": read}
 	}))
 }
 
