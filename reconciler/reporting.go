@@ -12,8 +12,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
-	"github.com/flotilla-io/flotilla/internal/bulletin"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
+	"github.com/flotilla-io/flotilla/reconciler/bulletin"
 	"github.com/flotilla-io/flotilla/reconciler/reporting"
 )
 
