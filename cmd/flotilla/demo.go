@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
 
+	"github.com/flotilla-io/flotilla/cmd/flotilla/demo"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/registration"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
-	"github.com/flotilla-io/flotilla/internal/demo"
 )
 
 func newDemoCommand() *cobra.Command {
