@@ -12,7 +12,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
-	"github.com/flotilla-io/flotilla/internal/promotion"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/change/promotion"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )

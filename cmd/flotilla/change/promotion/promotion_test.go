@@ -24,7 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/internal/promotion"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/change/promotion"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 )
 
