@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/flotilla-io/flotilla/cmd/flotilla/registration/installation"
 	"github.com/flotilla-io/flotilla/internal/durable"
-	"github.com/flotilla-io/flotilla/internal/registration/installation"
 )
 
 // room is how much of a disk is taken in advance: more than a kubeconfig needs.

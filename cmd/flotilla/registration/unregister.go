@@ -21,10 +21,10 @@ import (
 	"github.com/flotilla-io/flotilla/api/scheme"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/registration/installation"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/registration/identity"
-	"github.com/flotilla-io/flotilla/internal/registration/installation"
 	"github.com/flotilla-io/flotilla/internal/setback"
 )
 
