@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/flotilla-io/flotilla/internal/features"
+	"github.com/flotilla-io/flotilla/cmd/flotillad/features"
 	"github.com/flotilla-io/flotilla/reconciler"
 )
 

@@ -17,9 +17,9 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
+	"github.com/flotilla-io/flotilla/cmd/flotillad/features"
 	"github.com/flotilla-io/flotilla/cmd/flotillad/karmada"
 	"github.com/flotilla-io/flotilla/internal/command"
-	"github.com/flotilla-io/flotilla/internal/features"
 	"github.com/flotilla-io/flotilla/internal/hub"
 	"github.com/flotilla-io/flotilla/internal/tenure"
 	"github.com/flotilla-io/flotilla/policies/propagation"

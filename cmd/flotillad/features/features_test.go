@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/flotilla-io/flotilla/internal/features"
+	"github.com/flotilla-io/flotilla/cmd/flotillad/features"
 )
 
 func TestRead(t *testing.T) {
