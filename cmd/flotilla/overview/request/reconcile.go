@@ -1,0 +1,70 @@
+package request
+
+import (
+	"context"
+	"fmt"
+
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	"github.com/spf13/cobra"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/internal/command"
+)
+
+func newReconcileCommand(f *fleet.Flags, now clock.Clock) *cobra.Command {
+	return perKind(&cobra.Command{
+		Use:   "reconcile",
+		Short: "Have the fleet look at a source or a Kustomization now",
+		Long: `Have the fleet look at a source or a Kustomization now instead of when its
+interval is over, and wait for what comes of it.`,
+		Example: `  flotilla reconcile source git fleet
+  flotilla reconcile kustomization web --with-source`,
+	}, func(what *followed) *cobra.Command {
+		o := &requestOptions{flags: f, clock: now}
+		cmd := &cobra.Command{
+			Use: what.words[0] + " NAME", Aliases: what.words[1:], Short: "Have the fleet look at a " + what.kind + " now",
+			Args: command.Exactly("NAME"), ValidArgsFunction: completeNames(f, what),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				r, err := o.requester(cmd.OutOrStdout())
+				if err != nil {
+					return err
+				}
+				if o.withSource {
+					if err := r.reconcileSource(cmd.Context(), args[0]); err != nil {
+						return err
+					}
+				}
+				return r.reconcile(cmd.Context(), what, r.namespace, args[0])
+			},
+		}
+		cmd.Flags().DurationVar(&o.timeout, "timeout", defaultTimeout, "how long to wait")
+		if what == kustomizations {
+			cmd.Flags().BoolVar(&o.withSource, "with-source", false, "look at its source first")
+		}
+		return cmd
+	})
+}
+
+// reconcileSource asks for a look at the source of a Kustomization.
+func (r *requester) reconcileSource(ctx context.Context, name string) error {
+	obj, err := r.get(ctx, kustomizations, r.namespace, name)
+	if err != nil {
+		return err
+	}
+	ref := sourceRef(obj)
+	if ref.Kind != gitRepositories.kind {
+		return fmt.Errorf("the source of Kustomization %s/%s is a %s, which the fleet does not follow yet", r.namespace, name, ref.Kind)
+	}
+	namespace := ref.Namespace
+	if namespace == "" {
+		namespace = r.namespace
+	}
+	return r.reconcile(ctx, gitRepositories, namespace, ref.Name)
+}
+
+// sourceRef is the source of a Kustomization.
+func sourceRef(ks client.Object) kustomizev1.CrossNamespaceSourceReference {
+	return ks.(*kustomizev1.Kustomization).Spec.SourceRef
+}
