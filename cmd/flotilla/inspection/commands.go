@@ -1,9 +1,12 @@
 package inspection
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
+	"github.com/flotilla-io/flotilla/internal/command"
 )
 
 // Commands are those of this package.
@@ -13,4 +16,12 @@ func Commands(f *fleet.Flags) []*cobra.Command {
 		newLogsCommand(f), newExecCommand(f), newAttachCommand(f), newPortForwardCommand(f),
 		newAPIResourcesCommand(f), newAPIVersionsCommand(f),
 	}
+}
+
+// nothingMore is cobra's NoArgs in the words of the other commands.
+func nothingMore(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return command.Usage(fmt.Errorf("%q is too much: %s", args[0], cmd.UseLine()))
+	}
+	return nil
 }

@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/discovery"
@@ -60,60 +56,6 @@ nothing from the others; it is named, and the exit code is 1.`,
 		},
 	}
 	cmd.AddCommand(newTopPodsCommand(f), newTopNodesCommand(f))
-	return cmd
-}
-
-func newTopPodsCommand(f *fleet.Flags) *cobra.Command {
-	t := &top{fleet: f}
-	cmd := &cobra.Command{
-		Use:     "pods [NAME | -l LABEL]",
-		Aliases: []string{"pod", "po"},
-		Short:   "Show how much CPU and memory pods use",
-		Example: `  flotilla top pods -A --sum
-  flotilla top pods -n shop -C eu-1,eu-2 --containers --sort-by memory`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t.sheet.columns = []string{"NAME", "CLUSTER", "CPU(cores)", "MEMORY(bytes)"}
-			if t.containers {
-				t.sheet.columns = append([]string{"POD"}, t.sheet.columns...)
-			}
-			if t.allNamespaces {
-				t.sheet.columns = append([]string{"NAMESPACE"}, t.sheet.columns...)
-			}
-			if t.swap {
-				t.sheet.columns = append(t.sheet.columns, "SWAP(bytes)")
-			}
-			return t.run(cmd, args, t.pods)
-		},
-	}
-	t.addFlags(cmd)
-	flags := cmd.Flags()
-	flags.StringVar(&t.fields, "field-selector", "", "fields that pods must have, such as metadata.name=web-1; = == and != are known")
-	flags.BoolVar(&t.containers, "containers", false, "a row for each container")
-	flags.BoolVarP(&t.allNamespaces, "all-namespaces", "A", false, "in all namespaces")
-	flags.BoolVar(&t.sheet.sum, "sum", false, "add up what is shown")
-	cmd.ValidArgsFunction = completeNames(f, &t.scope, "pods")
-	return cmd
-}
-
-func newTopNodesCommand(f *fleet.Flags) *cobra.Command {
-	t := &top{fleet: f}
-	cmd := &cobra.Command{
-		Use:     "nodes [NAME | -l LABEL]",
-		Aliases: []string{"node", "no"},
-		Short:   "Show how much CPU and memory nodes use",
-		Example: `  flotilla top nodes -C eu-1 --sort-by cpu`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t.sheet.columns = []string{"NAME", "CLUSTER", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)"}
-			if t.swap {
-				t.sheet.columns = append(t.sheet.columns, "SWAP(bytes)", "SWAP(%)")
-			}
-			t.allNamespaces = true
-			return t.run(cmd, args, t.nodes)
-		},
-	}
-	t.addFlags(cmd)
-	cmd.Flags().BoolVar(&t.capacity, "show-capacity", false, "shares of what nodes have, in the place of what pods may use of it")
-	cmd.ValidArgsFunction = completeNames(f, &t.scope, "nodes")
 	return cmd
 }
 
@@ -248,97 +190,4 @@ func (t *top) connect(ctx context.Context, cluster string) (metrics.MetricsV1bet
 	}
 	client, err := metrics.NewForConfig(usageConfig)
 	return client, core, err
-}
-
-// pods asks a cluster what its pods use.
-func (t *top) pods(ctx context.Context, cluster string) (usageOf, error) {
-	client, _, err := t.connect(ctx, cluster)
-	if err != nil {
-		return usageOf{}, err
-	}
-	namespace := t.namespace
-	if t.allNamespaces {
-		namespace = metav1.NamespaceAll
-	}
-	list := &metricsv1beta1.PodMetricsList{}
-	if t.name == "" {
-		list, err = client.PodMetricses(namespace).List(ctx, metav1.ListOptions{LabelSelector: t.selector, FieldSelector: t.fields})
-	} else {
-		var one *metricsv1beta1.PodMetrics
-		if one, err = client.PodMetricses(t.namespace).Get(ctx, t.name, metav1.GetOptions{}); err == nil {
-			list.Items = append(list.Items, *one)
-		}
-	}
-	if isAbsent(err) {
-		return usageOf{absent: []error{err}}, nil
-	}
-	if err != nil {
-		return usageOf{}, err
-	}
-	var answer usageOf
-	for i := range list.Items {
-		answer.rows = append(answer.rows, t.usageOfPod(cluster, &list.Items[i])...)
-	}
-	return answer, nil
-}
-
-func (t *top) usageOfPod(cluster string, pod *metricsv1beta1.PodMetrics) []usage {
-	whole := usage{cluster: cluster, namespace: pod.Namespace, name: pod.Name, used: corev1.ResourceList{}}
-	var parts []usage
-	for _, container := range pod.Containers {
-		parts = append(parts, usage{cluster: cluster, namespace: pod.Namespace, pod: pod.Name, name: container.Name, used: container.Usage})
-		whole.add(container.Usage)
-	}
-	if t.containers {
-		return parts
-	}
-	return []usage{whole}
-}
-
-// nodes asks a cluster what its nodes use.
-func (t *top) nodes(ctx context.Context, cluster string) (usageOf, error) {
-	client, core, err := t.connect(ctx, cluster)
-	if err != nil {
-		return usageOf{}, err
-	}
-	options := metav1.ListOptions{LabelSelector: t.selector}
-	if t.name != "" {
-		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, t.name).String()
-	}
-	nodes, err := core.CoreV1().Nodes().List(ctx, options)
-	if err != nil {
-		return usageOf{}, err
-	}
-	if t.name != "" && len(nodes.Items) == 0 {
-		return usageOf{absent: []error{apierrors.NewNotFound(corev1.Resource("nodes"), t.name)}}, nil
-	}
-	list, err := client.NodeMetricses().List(ctx, metav1.ListOptions{LabelSelector: t.selector})
-	if err != nil {
-		return usageOf{}, err
-	}
-	used := map[string]corev1.ResourceList{}
-	for _, item := range list.Items {
-		used[item.Name] = item.Usage
-	}
-	var answer usageOf
-	for i := range nodes.Items {
-		node := &nodes.Items[i]
-		answer.rows = append(answer.rows, usage{cluster: cluster, name: node.Name, used: used[node.Name], available: t.available(node)})
-	}
-	return answer, nil
-}
-
-// available is what a node has of what is measured: all of it, or what pods may use.
-// Swap is in neither list; the node tells of it apart.
-func (t *top) available(node *corev1.Node) corev1.ResourceList {
-	out := corev1.ResourceList{}
-	if t.capacity {
-		maps.Copy(out, node.Status.Capacity)
-	} else {
-		maps.Copy(out, node.Status.Allocatable)
-	}
-	if s := node.Status.NodeInfo.Swap; s != nil && s.Capacity != nil {
-		out[resourceSwap] = *resource.NewQuantity(*s.Capacity, resource.BinarySI)
-	}
-	return out
 }
