@@ -26,16 +26,6 @@ Clusters get the taint cluster.karmada.io/unschedulable:NoSchedule.`,
 	})
 }
 
-func newUncordon(f *fleet.Flags) *cobra.Command {
-	return cordonCommand(f, edit{unset: []corev1.Taint{cordoned}, done: "uncordoned", already: "already uncordoned"}, &cobra.Command{
-		Use:   "uncordon NAME...",
-		Short: "Let clusters take new work again",
-		Long:  `Let clusters take new work again, after cordon.`,
-		Example: `  flotilla uncordon east west
-  flotilla uncordon -l region=eu`,
-	})
-}
-
 func cordonCommand(f *fleet.Flags, e edit, cmd *cobra.Command) *cobra.Command {
 	t := &target{fleet: f}
 	cmd.Args = cobra.ArbitraryArgs

@@ -173,16 +173,3 @@ func (v versions) skew() string {
 	}
 	return fmt.Sprintf("this program is %s and the control plane %s: use one of at most a minor version's difference", v.Client.Version, v.Server.Version)
 }
-
-func newOptions() *cobra.Command {
-	return &cobra.Command{
-		Use:     "options",
-		Short:   "List the flags that all commands have",
-		Example: "  flotilla options",
-		Args:    command.Exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "Flags that all commands have:\n\n%s", cmd.Root().PersistentFlags().FlagUsages())
-			return err
-		},
-	}
-}
