@@ -18,7 +18,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/bench/agents"
-	"github.com/flotilla-io/flotilla/bench/tally"
+	"github.com/flotilla-io/flotilla/bench/results"
 )
 
 const (
@@ -33,7 +33,7 @@ const (
 
 // idleAgents measures what agents at rest cost: as many real ones as there are
 // fake members, each registered by a token.
-func idleAgents(ctx context.Context, b *bench, r *tally.Report) (err error) {
+func idleAgents(ctx context.Context, b *bench, r *results.Report) (err error) {
 	begin := time.Now()
 	cfg, err := b.fleet.Hub.Config()
 	if err != nil {
@@ -64,7 +64,7 @@ func idleAgents(ctx context.Context, b *bench, r *tally.Report) (err error) {
 }
 
 // watchRest counts what happens while nothing does.
-func watchRest(ctx context.Context, b *bench, r *tally.Report, fleet *agents.Fleet) error {
+func watchRest(ctx context.Context, b *bench, r *results.Report, fleet *agents.Fleet) error {
 	before, err := b.count(ctx)
 	spent, wrong := fleet.CPUSeconds()
 	if err := errors.Join(err, wrong); err != nil {
@@ -88,7 +88,7 @@ func watchRest(ctx context.Context, b *bench, r *tally.Report, fleet *agents.Fle
 }
 
 // tellRates tells of the requests, all of them and the most frequent kinds.
-func tellRates(r *tally.Report, what string, cost counters, seconds float64) {
+func tellRates(r *results.Report, what string, cost counters, seconds float64) {
 	rates, all := map[string]float64{}, 0.0
 	for key, n := range cost.Requests {
 		rates[key[:strings.LastIndexByte(key, ' ')]] += n / seconds // without the code
@@ -104,7 +104,7 @@ func tellRates(r *tally.Report, what string, cost counters, seconds float64) {
 }
 
 // tellSizes tells of the agent with Works, which is the first, and of the others.
-func tellSizes(r *tally.Report, fleet *agents.Fleet) error {
+func tellSizes(r *results.Report, fleet *agents.Fleet) error {
 	sizes, err := fleet.Sizes()
 	if err != nil {
 		return err
@@ -117,8 +117,8 @@ func tellSizes(r *tally.Report, fleet *agents.Fleet) error {
 		others = append(others, s.Resident)
 	}
 	if len(others) > 0 {
-		r.Note("agents", "resident memory of agents without Works, median", tally.Percentile(others, 0.5), "MiB")
-		r.Note("agents", "resident memory of agents without Works, most", tally.Percentile(others, 1), "MiB")
+		r.Note("agents", "resident memory of agents without Works, median", results.Percentile(others, 0.5), "MiB")
+		r.Note("agents", "resident memory of agents without Works, most", results.Percentile(others, 1), "MiB")
 	}
 	return nil
 }

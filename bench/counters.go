@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/flotilla-io/flotilla/bench/tally"
+	"github.com/flotilla-io/flotilla/bench/results"
 	"github.com/flotilla-io/flotilla/bench/usage"
 )
 
@@ -73,7 +73,7 @@ func (c counters) since(before counters) counters {
 		}
 	}
 	for key, value := range c.CPU {
-		out.CPU[key] = tally.Round(value - before.CPU[key])
+		out.CPU[key] = results.Round(value - before.CPU[key])
 	}
 	return out
 }

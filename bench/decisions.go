@@ -19,7 +19,7 @@ import (
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/bench/clusters"
-	"github.com/flotilla-io/flotilla/bench/tally"
+	"github.com/flotilla-io/flotilla/bench/results"
 	"github.com/flotilla-io/flotilla/reconciler/decider"
 )
 
@@ -99,7 +99,7 @@ func newBinding(i int, p policyv1alpha1.Placement) *workv1alpha2.ResourceBinding
 // decisions counts the placements that can be decided per second, and what each
 // of them allocates, by what decides for the loops: with what was promised to
 // others, and the commit that may have to be repeated.
-func decisions(ctx context.Context, b *bench, r *tally.Report) error {
+func decisions(ctx context.Context, b *bench, r *results.Report) error {
 	hub := remembered(clusters.Many(b.clusters))
 	for _, s := range strategies() {
 		fresh := make([]*workv1alpha2.ResourceBinding, 1000)

@@ -18,7 +18,7 @@ import (
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	"github.com/flotilla-io/flotilla/bench/firsts"
-	"github.com/flotilla-io/flotilla/bench/tally"
+	"github.com/flotilla-io/flotilla/bench/results"
 )
 
 // writers is how many requests a user who makes many objects sends side by side.
@@ -56,7 +56,7 @@ func policyFor(of string) *policyv1alpha1.PropagationPolicy {
 }
 
 // oneDeployment counts what one Deployment costs until its status is back.
-func oneDeployment(ctx context.Context, b *bench, r *tally.Report) error {
+func oneDeployment(ctx context.Context, b *bench, r *results.Report) error {
 	for _, paused := range []bool{true, false} {
 		name := map[bool]string{true: "one-paused", false: "one"}[paused]
 		if err := b.hub.Create(ctx, policyFor(name)); err != nil {
@@ -115,7 +115,7 @@ func (b *bench) once(ctx context.Context, name, of string, paused bool) error {
 
 // latency times changes of one Deployment from the control plane's answer until
 // they stand in every member.
-func latency(ctx context.Context, b *bench, r *tally.Report) error {
+func latency(ctx context.Context, b *bench, r *results.Report) error {
 	const name = "latency"
 	if err := b.hub.Create(ctx, policyFor(name)); err != nil {
 		return fmt.Errorf("create the policy: %w", err)
@@ -149,8 +149,8 @@ func latency(ctx context.Context, b *bench, r *tally.Report) error {
 			return err
 		}
 	}
-	r.AtMost("4", "one change until it stands in all members, p50", tally.Percentile(samples, 0.5), "ms", 15)
-	r.AtMost("4", "one change until it stands in all members, p99", tally.Percentile(samples, 0.99), "ms", 80)
+	r.AtMost("4", "one change until it stands in all members, p50", results.Percentile(samples, 0.5), "ms", 15)
+	r.AtMost("4", "one change until it stands in all members, p99", results.Percentile(samples, 0.99), "ms", 80)
 	return r.Raw("latency-ms", samples)
 }
 
@@ -196,7 +196,7 @@ func (s *sightings) all(ctx context.Context, mark string) (time.Time, error) {
 }
 
 // manyDeployments times the propagation of a thousand Deployments.
-func manyDeployments(ctx context.Context, b *bench, r *tally.Report) error {
+func manyDeployments(ctx context.Context, b *bench, r *results.Report) error {
 	const of = "many"
 	if err := b.hub.Create(ctx, policyFor(of)); err != nil {
 		return fmt.Errorf("create the policy: %w", err)
@@ -237,7 +237,7 @@ func manyDeployments(ctx context.Context, b *bench, r *tally.Report) error {
 	return r.Raw("many", map[string]any{"createdSeconds": created.Seconds(), "appliedSeconds": applied.Seconds(), "settledSeconds": settled.Seconds(), "counters": after.since(before)})
 }
 
-func (b *bench) reportMany(r *tally.Report, cost counters, created, applied, settled time.Duration) {
+func (b *bench) reportMany(r *results.Report, cost counters, created, applied, settled time.Duration) {
 	what := fmt.Sprintf("%d Deployments × %d members", b.apps, len(b.members))
 	r.AtMost("6", what+", all applied", applied.Seconds(), "s", 30)
 	r.Note("6", what+", created by the user after", created.Seconds(), "s")

@@ -22,8 +22,8 @@ import (
 
 	"github.com/flotilla-io/flotilla/bench/fakes"
 	"github.com/flotilla-io/flotilla/bench/life"
+	"github.com/flotilla-io/flotilla/bench/results"
 	"github.com/flotilla-io/flotilla/bench/starts"
-	"github.com/flotilla-io/flotilla/bench/tally"
 )
 
 // options are what the command line sets.
@@ -91,12 +91,12 @@ func compareFiles(context.Context, options) error {
 	if flag.NArg() != 2 {
 		return errors.New("-compare takes two files: the summary of before and that of after")
 	}
-	return tally.Compare(os.Stdout, flag.Arg(0), flag.Arg(1))
+	return results.Compare(os.Stdout, flag.Arg(0), flag.Arg(1))
 }
 
 // measure runs the chosen rows, stage by stage, and writes the report.
 func measure(ctx context.Context, opts options) error {
-	report := &tally.Report{Dir: opts.out}
+	report := &results.Report{Dir: opts.out}
 	for _, s := range stages(opts) {
 		s.rows = slices.DeleteFunc(s.rows, func(r row) bool { return !wanted(opts.rows, r.numbers) })
 		if len(s.rows) == 0 {
@@ -116,7 +116,7 @@ type stage struct {
 	rows  []row
 }
 
-func (s stage) measure(ctx context.Context, opts options, report *tally.Report) (err error) {
+func (s stage) measure(ctx context.Context, opts options, report *results.Report) (err error) {
 	bench := &bench{options: opts}
 	if s.fleet != nil {
 		dir, err := os.MkdirTemp("", "flotilla-bench-")
@@ -144,11 +144,11 @@ func (s stage) measure(ctx context.Context, opts options, report *tally.Report) 
 type row struct {
 	name    string
 	numbers []string
-	run     func(ctx context.Context, b *bench, r *tally.Report) error
+	run     func(ctx context.Context, b *bench, r *results.Report) error
 }
 
 // measure runs the row and ends the watches that it began.
-func (r row) measure(ctx context.Context, b *bench, report *tally.Report) error {
+func (r row) measure(ctx context.Context, b *bench, report *results.Report) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	return r.run(ctx, b, report)
@@ -167,7 +167,7 @@ func stages(opts options) []stage {
 			{"decisions in memory", []string{"7", "7-memory"}, decisions},
 			{"policies that match, in memory", []string{"match", "match-memory"}, matching},
 			{"scripts for a kind", []string{"lua"}, scriptsTimed},
-			{"starts of a control plane", []string{"start"}, func(ctx context.Context, b *bench, r *tally.Report) error { return starts.Measure(ctx, b.bin.dir, r) }},
+			{"starts of a control plane", []string{"start"}, func(ctx context.Context, b *bench, r *results.Report) error { return starts.Measure(ctx, b.bin.dir, r) }},
 		}},
 		{&setup{members: members}, []row{
 			{"one Deployment", []string{"1"}, oneDeployment},
@@ -194,8 +194,8 @@ func stages(opts options) []stage {
 }
 
 // lifeOf takes so many Deployments through their life.
-func lifeOf(n int) func(context.Context, *bench, *tally.Report) error {
-	return func(ctx context.Context, b *bench, r *tally.Report) error {
+func lifeOf(n int) func(context.Context, *bench, *results.Report) error {
+	return func(ctx context.Context, b *bench, r *results.Report) error {
 		return life.Measure(ctx, life.Fleet{Hub: b.fleet.Hub, Client: b.hub, Members: b.members, Namespace: namespace, Quiet: b.quiet}, n, r)
 	}
 }

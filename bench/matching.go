@@ -15,7 +15,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/bench/clusters"
 	"github.com/flotilla-io/flotilla/bench/firsts"
-	"github.com/flotilla-io/flotilla/bench/tally"
+	"github.com/flotilla-io/flotilla/bench/results"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
@@ -37,7 +37,7 @@ func teamPolicy(i int) *policyv1alpha1.PropagationPolicy {
 
 // matching times how long it takes to find the policy of a template among many
 // that select by label.
-func matching(_ context.Context, b *bench, r *tally.Report) error {
+func matching(_ context.Context, b *bench, r *results.Report) error {
 	policies := make([]policyv1alpha1.Policy, b.policies)
 	for i := range policies {
 		p := teamPolicy(i)
@@ -70,7 +70,7 @@ const touched = "a change after the edit"
 func onClusters(n int) string { return fmt.Sprintf("a placement on %d clusters", n) }
 
 // oneOfMany counts what an edit of one policy touches when there are many.
-func oneOfMany(ctx context.Context, b *bench, r *tally.Report) error {
+func oneOfMany(ctx context.Context, b *bench, r *results.Report) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	seen := firsts.New()

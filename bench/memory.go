@@ -8,7 +8,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-io/flotilla/bench/tally"
+	"github.com/flotilla-io/flotilla/bench/results"
 	"github.com/flotilla-io/flotilla/bench/usage"
 )
 
@@ -30,7 +30,7 @@ type footprint struct {
 // and its store keep. Without the restart it would also hold the past of the
 // burst that made them, which the server keeps for those who watch; that is told
 // apart.
-func memory(ctx context.Context, b *bench, r *tally.Report) error {
+func memory(ctx context.Context, b *bench, r *results.Report) error {
 	const few = 100
 	if err := propagateReporting(ctx, b, "few", few); err != nil {
 		return err

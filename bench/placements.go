@@ -17,18 +17,18 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/bench/clusters"
 	"github.com/flotilla-io/flotilla/bench/firsts"
-	"github.com/flotilla-io/flotilla/bench/tally"
+	"github.com/flotilla-io/flotilla/bench/results"
 )
 
 // placements counts the placements that are decided and stored per second, with
 // no other loops than those that decide.
-func placements(ctx context.Context, b *bench, r *tally.Report) error {
+func placements(ctx context.Context, b *bench, r *results.Report) error {
 	p := placing{bench: b, report: r, loops: "template+scheduler", n: b.placed, goal: true}
 	return p.run(ctx)
 }
 
 // placementsByAll does the same with all loops: what is placed becomes Works.
-func placementsByAll(ctx context.Context, b *bench, r *tally.Report) error {
+func placementsByAll(ctx context.Context, b *bench, r *results.Report) error {
 	p := placing{bench: b, report: r, loops: "all loops, no members", n: b.placed / 4}
 	return p.run(ctx)
 }
@@ -36,7 +36,7 @@ func placementsByAll(ctx context.Context, b *bench, r *tally.Report) error {
 // placing is one measurement of how fast placements are decided and stored.
 type placing struct {
 	*bench
-	report *tally.Report
+	report *results.Report
 	loops  string
 	n      int  // Deployments
 	goal   bool // the design's figure is judged by it

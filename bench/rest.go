@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
-	"github.com/flotilla-io/flotilla/bench/tally"
+	"github.com/flotilla-io/flotilla/bench/results"
 	"github.com/flotilla-io/flotilla/bench/usage"
 	"github.com/flotilla-io/flotilla/internal/gitserver"
 )
 
 // rest counts what is written while nothing happens but polls of a repository
 // that does not change.
-func rest(ctx context.Context, b *bench, r *tally.Report) error {
+func rest(ctx context.Context, b *bench, r *results.Report) error {
 	if err := b.followRepository(ctx); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (b *bench) followRepository(ctx context.Context) error {
 
 // restart counts what a restart of the control plane writes when nothing has
 // changed.
-func restart(ctx context.Context, b *bench, r *tally.Report) error {
+func restart(ctx context.Context, b *bench, r *results.Report) error {
 	before, err := b.quiet(ctx, 3*time.Second)
 	if err != nil {
 		return err

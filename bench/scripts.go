@@ -7,13 +7,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/flotilla-io/flotilla/bench/results"
 	"github.com/flotilla-io/flotilla/bench/scripts"
-	"github.com/flotilla-io/flotilla/bench/tally"
 )
 
 // scriptsTimed times the operations of customizations written in Lua, called one
 // after the other.
-func scriptsTimed(_ context.Context, _ *bench, r *tally.Report) error {
+func scriptsTimed(_ context.Context, _ *bench, r *results.Report) error {
 	operations, err := scripts.Operations(reporting("web", "scripts", false))
 	if err != nil {
 		return err

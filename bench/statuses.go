@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/flotilla-io/flotilla/bench/fakes"
-	"github.com/flotilla-io/flotilla/bench/tally"
+	"github.com/flotilla-io/flotilla/bench/results"
 )
 
 // replicas is how many a Deployment whose status is measured has in each member.
@@ -36,7 +36,7 @@ type flip struct {
 
 // statusFlip times changes of a member's status until the template shows them,
 // one at a time.
-func statusFlip(ctx context.Context, b *bench, r *tally.Report) error {
+func statusFlip(ctx context.Context, b *bench, r *results.Report) error {
 	const of, crowd = "flip", 50
 	if err := propagateReporting(ctx, b, of, crowd); err != nil {
 		return err
@@ -102,15 +102,15 @@ func flipOnce(ctx context.Context, b *bench, seen *arriving, member int, ready [
 	return flip{Milliseconds: float64(at.Sub(reported.At).Microseconds()) / 1000, Until: then - before, All: after - before}, nil
 }
 
-func tellFlips(r *tally.Report, samples []flip) {
+func tellFlips(r *results.Report, samples []flip) {
 	var took, until, all []float64
 	for _, s := range samples {
 		took, until, all = append(took, s.Milliseconds), append(until, float64(s.Until)), append(all, float64(s.All))
 	}
-	r.Note("status-flip", "a member's status until the template shows it, p50", tally.Percentile(took, 0.5), "ms")
-	r.AtMost("status-flip", "a member's status until the template shows it, p99", tally.Percentile(took, 0.99), "ms", 500)
-	r.AtMost("status-flip", "writes until the template shows it, most", tally.Percentile(until, 1), "writes", 2)
-	r.Note("status-flip", "writes in all, with what the binding tells later, most", tally.Percentile(all, 1), "writes")
+	r.Note("status-flip", "a member's status until the template shows it, p50", results.Percentile(took, 0.5), "ms")
+	r.AtMost("status-flip", "a member's status until the template shows it, p99", results.Percentile(took, 0.99), "ms", 500)
+	r.AtMost("status-flip", "writes until the template shows it, most", results.Percentile(until, 1), "writes", 2)
+	r.Note("status-flip", "writes in all, with what the binding tells later, most", results.Percentile(all, 1), "writes")
 }
 
 // arriving waits for a sum of replicas at a template.
@@ -188,7 +188,7 @@ func settled(ctx context.Context, b *bench, of string, n int) error {
 }
 
 // statusStorm counts what it costs that all statuses change each second.
-func statusStorm(ctx context.Context, b *bench, r *tally.Report) error {
+func statusStorm(ctx context.Context, b *bench, r *results.Report) error {
 	const of = "storm"
 	if err := propagateReporting(ctx, b, of, b.apps); err != nil {
 		return err

@@ -8,12 +8,12 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/flotilla-io/flotilla/bench/tally"
+	"github.com/flotilla-io/flotilla/bench/results"
 	"github.com/flotilla-io/flotilla/bench/tenants"
 )
 
 // neighbours times commits of a tenant, alone and while another one attacks.
-func neighbours(ctx context.Context, b *bench, r *tally.Report) (err error) {
+func neighbours(ctx context.Context, b *bench, r *results.Report) (err error) {
 	fleet := tenants.Fleet{Connect: func() (client.WithWatch, error) { return clientOf(b.fleet.Hub) }, Git: b.fleet.Git, Dir: b.dir}
 	victim, err := tenants.NewVictim(ctx, fleet)
 	if err != nil {
@@ -50,7 +50,7 @@ func neighbours(ctx context.Context, b *bench, r *tally.Report) (err error) {
 		return err
 	}
 	for _, p := range []float64{0.5, 0.9, 0.99} {
-		was, is := tally.Percentile(tenants.Applied(alone), p), tally.Percentile(tenants.Applied(attacked), p)
+		was, is := results.Percentile(tenants.Applied(alone), p), results.Percentile(tenants.Applied(attacked), p)
 		name := fmt.Sprintf("a commit until it is applied, p%g", 100*p)
 		r.Note("tenants", name+", alone", was, "ms")
 		r.Note("tenants", name+", while another tenant attacks", is, "ms")

@@ -11,7 +11,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/bench/fakes"
 	"github.com/flotilla-io/flotilla/bench/firsts"
-	"github.com/flotilla-io/flotilla/bench/tally"
+	"github.com/flotilla-io/flotilla/bench/results"
 )
 
 // wideGroup is the group of the Deployments that run in every cluster.
@@ -29,7 +29,7 @@ type placed struct {
 
 // wide times placements on many clusters, one at a time, from the control
 // plane's answer to the user on.
-func wide(ctx context.Context, b *bench, r *tally.Report) error {
+func wide(ctx context.Context, b *bench, r *results.Report) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := &widening{bench: b, seen: firsts.New()}
@@ -141,7 +141,7 @@ func (w *widening) placeOne(ctx context.Context, name string) (placed, error) {
 	return out, nil
 }
 
-func (w *widening) tell(r *tally.Report, samples []placed, cost counters) {
+func (w *widening) tell(r *results.Report, samples []placed, cost counters) {
 	what := fmt.Sprintf("one placement on %d clusters, ", len(w.fakes.Members))
 	steps := []struct {
 		name string
@@ -157,13 +157,13 @@ func (w *widening) tell(r *tally.Report, samples []placed, cost counters) {
 		for i := range samples {
 			took[i] = s.of(samples[i])
 		}
-		r.Note("8", what+s.name+", p50", tally.Percentile(took, 0.5), "ms")
+		r.Note("8", what+s.name+", p50", results.Percentile(took, 0.5), "ms")
 		if s.name == "applied in all members" {
-			r.AtMost("8", what+s.name+", p90", tally.Percentile(took, 0.9), "ms", 1000)
+			r.AtMost("8", what+s.name+", p90", results.Percentile(took, 0.9), "ms", 1000)
 		} else {
-			r.Note("8", what+s.name+", p90", tally.Percentile(took, 0.9), "ms")
+			r.Note("8", what+s.name+", p90", results.Percentile(took, 0.9), "ms")
 		}
-		r.Note("8", what+s.name+", p99", tally.Percentile(took, 0.99), "ms")
+		r.Note("8", what+s.name+", p99", results.Percentile(took, 0.99), "ms")
 	}
 	n := float64(len(samples))
 	goal := float64(6 + 3*len(w.fakes.Members))

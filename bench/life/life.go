@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
-	"github.com/flotilla-io/flotilla/bench/tally"
+	"github.com/flotilla-io/flotilla/bench/results"
 	"github.com/flotilla-io/flotilla/bench/usage"
 	"github.com/flotilla-io/flotilla/internal/localfleet"
 )
@@ -59,12 +59,12 @@ type life struct {
 	Fleet
 	n      int
 	held   *holdings
-	report *tally.Report
+	report *results.Report
 	goals  bounds
 }
 
 // Measure takes n Deployments without pods through their life.
-func Measure(ctx context.Context, f Fleet, n int, r *tally.Report) (err error) {
+func Measure(ctx context.Context, f Fleet, n int, r *results.Report) (err error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	l := &life{Fleet: f, n: n, report: r, goals: goals[n]}

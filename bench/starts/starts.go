@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/flotilla-io/flotilla/bench/tally"
+	"github.com/flotilla-io/flotilla/bench/results"
 	"github.com/flotilla-io/flotilla/bench/usage"
 	"github.com/flotilla-io/flotilla/internal/localfleet"
 )
@@ -28,7 +28,7 @@ type beginning struct {
 
 // Measure times starts: the first one of a folder, and the second. bin is the folder of
 // the built programs.
-func Measure(ctx context.Context, bin string, r *tally.Report) error {
+func Measure(ctx context.Context, bin string, r *results.Report) error {
 	const folders = 5
 	kinds := []string{"the first start of a folder", "a start of a folder that is there"}
 	samples := map[string][]beginning{}
@@ -42,8 +42,8 @@ func Measure(ctx context.Context, bin string, r *tally.Report) error {
 		for _, s := range samples[kind] {
 			ready, cpu = append(ready, s.Ready), append(cpu, s.CPU)
 		}
-		r.AtMost("start", kind+", until it is ready, p50", tally.Percentile(ready, 0.5), "s", 3.5)
-		r.Note("start", kind+", CPU time until then, p50", tally.Percentile(cpu, 0.5), "s")
+		r.AtMost("start", kind+", until it is ready, p50", results.Percentile(ready, 0.5), "s", 3.5)
+		r.Note("start", kind+", CPU time until then, p50", results.Percentile(cpu, 0.5), "s")
 	}
 	return r.Raw("start", samples)
 }

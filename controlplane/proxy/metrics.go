@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 )
 
 // metrics count what goes to clusters.
@@ -15,7 +15,7 @@ type metrics struct {
 
 // newMetrics returns those of the registry; of one that has them already, these.
 func newMetrics(registry prometheus.Registerer) metrics {
-	return metrics{answers: tally.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+	return metrics{answers: stagemetrics.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "flotilla_proxy_answers_total",
 		Help: "Answers of clusters to requests that came through the control plane, by cluster and code; code 0 is for none.",
 	}, []string{"cluster", "code"}))}

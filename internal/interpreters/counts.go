@@ -10,7 +10,7 @@ import (
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/interpreters/webhook"
-	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 	"github.com/flotilla-io/flotilla/policies/interpreter/kinds"
 )
 
@@ -33,12 +33,12 @@ func newCounts(registry prometheus.Registerer, c clock.PassiveClock) *counts {
 		return out
 	}
 	labels := []string{"layer", "operation", "kind"}
-	out.seconds = tally.Registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	out.seconds = stagemetrics.Registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "flotilla_interpreter_seconds",
 		Help:    "How long answers about resources take, by layer, operation and kind",
 		Buckets: []float64{1e-5, 5e-5, 2.5e-4, 1e-3, 1e-2, 1e-1, 1, 10},
 	}, labels))
-	out.failures = tally.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+	out.failures = stagemetrics.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "flotilla_interpreter_failures_total",
 		Help: "How many answers about resources failed, by layer, operation and kind",
 	}, labels))
@@ -47,7 +47,7 @@ func newCounts(registry prometheus.Registerer, c clock.PassiveClock) *counts {
 
 // countCalls tells how many questions are on their way to webhooks.
 func countCalls(registry prometheus.Registerer, webhooks *webhook.Webhooks) {
-	tally.Replace(registry, tally.NewWaits(prometheus.GaugeOpts{
+	stagemetrics.Replace(registry, stagemetrics.NewWaits(prometheus.GaugeOpts{
 		Name: "flotilla_interpreter_webhook_calls", Help: "Questions to webhooks, by state: waiting to be sent, or flying",
 	}, "state", func() map[string]int {
 		waiting, flying := webhooks.Calls()

@@ -3,19 +3,19 @@ package members
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 )
 
 // Count has a registry tell how far the members' watches are, and what waits to be looked
 // at again.
 func (r *Registry) Count(registry prometheus.Registerer) {
-	tally.Replace(registry, tally.NewWaits(prometheus.GaugeOpts{
+	stagemetrics.Replace(registry, stagemetrics.NewWaits(prometheus.GaugeOpts{
 		Name: "flotilla_member_watches", Help: "Kinds that are watched in members, by state: ready where the whole list was seen and the watch stands, or pending",
 	}, "state", func() map[string]int {
 		ready, pending, _, _ := r.depth()
 		return map[string]int{"ready": ready, "pending": pending}
 	}))
-	tally.Replace(registry, tally.NewWaits(prometheus.GaugeOpts{
+	stagemetrics.Replace(registry, stagemetrics.NewWaits(prometheus.GaugeOpts{
 		Name: "flotilla_member_rechecks", Help: "Objects in members whose status or health nobody could say yet, by state: queued for their turn, or reading where the member is asked",
 	}, "state", func() map[string]int {
 		_, _, turn, read := r.depth()

@@ -19,7 +19,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/places"
 	"github.com/flotilla-io/flotilla/internal/runs"
-	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 	"github.com/flotilla-io/flotilla/policies/expression"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 	"github.com/flotilla-io/flotilla/reconciler/apply/applier"
@@ -170,8 +170,8 @@ func (r *Reconciler) reconcile(ctx context.Context, req reconcile.Request, run *
 		r.before.findSource,
 		recognise,
 		fresh(computing(r.before.awaitDependencies)),
-		fresh(computing(tally.Phases(r.counts.build, r.build))),
-		fresh(tally.Phases(r.counts.apply, computing(r.observe), r.check, r.brake, computing(r.claim), r.apply, r.prune)),
+		fresh(computing(stagemetrics.Phases(r.counts.build, r.build))),
+		fresh(stagemetrics.Phases(r.counts.apply, computing(r.observe), r.check, r.brake, computing(r.claim), r.apply, r.prune)),
 		computing(r.assess),
 	)
 	if err != nil && runs.Superseded(ctx) {

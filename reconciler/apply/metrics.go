@@ -5,27 +5,27 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
-	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 )
 
 // counts are what the loop counts.
 type counts struct {
-	build, apply *tally.Stage
-	reconciles   tally.Reconciles
+	build, apply *stagemetrics.Stage
+	reconciles   stagemetrics.Reconciles
 }
 
 func newCounts(registry prometheus.Registerer, c clock.PassiveClock) counts {
 	return counts{
-		build: tally.NewStage(registry, c, prometheus.HistogramOpts{
+		build: stagemetrics.NewStage(registry, c, prometheus.HistogramOpts{
 			Name: "flotilla_build_duration_seconds", Help: "How long it takes to turn an artifact into objects, by result",
 		}, prometheus.CounterOpts{
 			Name: "flotilla_build_total", Help: "Builds of Kustomizations, by result and reason: Succeeded, or the reason of the condition that tells of the fault",
 		}),
-		apply: tally.NewStage(registry, c, prometheus.HistogramOpts{
+		apply: stagemetrics.NewStage(registry, c, prometheus.HistogramOpts{
 			Name: "flotilla_apply_duration_seconds", Help: "How long it takes to compare a revision with the control plane, to write what differs and to delete what has left it, by result",
 		}, prometheus.CounterOpts{
 			Name: "flotilla_apply_total", Help: "Revisions that were applied, by result and reason: Succeeded, or the reason of the condition that tells of the fault",
 		}),
-		reconciles: tally.NewReconciles(registry, kustomizev1.KustomizationKind),
+		reconciles: stagemetrics.NewReconciles(registry, kustomizev1.KustomizationKind),
 	}
 }

@@ -15,7 +15,7 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 	"github.com/flotilla-io/flotilla/policies/interpreter"
 	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/reconciler/dedup"
@@ -82,7 +82,7 @@ type Reconciler struct {
 	inbox     loop.Inbox[ctrl.Request]
 	failures  dedup.Messages[reported]
 	phases    []loop.Phase[state]
-	counts    *tally.Stage
+	counts    *stagemetrics.Stage
 }
 
 // New returns the loop. hub reads from a cache with the indexes of bindings, live

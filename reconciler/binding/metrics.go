@@ -5,11 +5,11 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 )
 
-func newCounts(registry prometheus.Registerer, c clock.PassiveClock) *tally.Stage {
-	return tally.NewStage(registry, c, prometheus.HistogramOpts{
+func newCounts(registry prometheus.Registerer, c clock.PassiveClock) *stagemetrics.Stage {
+	return stagemetrics.NewStage(registry, c, prometheus.HistogramOpts{
 		Name: "binding_sync_work_duration_seconds", Help: "Duration in seconds to sync works for a binding object. By the result, 'error' means a binding failed to sync works. Otherwise 'success'.",
 		Buckets: prometheus.ExponentialBuckets(0.001, 2, 12),
 	}, prometheus.CounterOpts{

@@ -9,14 +9,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
-	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 )
 
 // Count has a registry tell what Clusters say, under Karmada's names, for as long as ctx.
 // Hub is a cache: it is asked whenever the registry is read, so that nothing is kept of
 // clusters that are gone.
 func Count(ctx context.Context, registry prometheus.Registerer, hub client.Reader) {
-	tally.Replace(registry, newGauges(func() []clusterv1alpha1.Cluster {
+	stagemetrics.Replace(registry, newGauges(func() []clusterv1alpha1.Cluster {
 		var list clusterv1alpha1.ClusterList
 		if err := hub.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 			return nil // the cache is not there yet, or not any more

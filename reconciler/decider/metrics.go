@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 	"github.com/flotilla-io/flotilla/policies/placement"
 )
 
@@ -26,19 +26,19 @@ type counts struct {
 }
 
 func newCounts(registry prometheus.Registerer, unschedulable func() map[string]int) counts {
-	tally.Replace(registry, tally.NewWaits(prometheus.GaugeOpts{
+	stagemetrics.Replace(registry, stagemetrics.NewWaits(prometheus.GaugeOpts{
 		Name: "flotilla_unschedulable_bindings", Help: "Bindings that could not be placed and wait for what may change that, by reason",
 	}, "reason", unschedulable))
 	karmadas := []string{"result", "schedule_type"}
 	return counts{
-		attempts: tally.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+		attempts: stagemetrics.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "karmada_scheduler_schedule_attempts_total", Help: "Number of attempts to schedule resourceBinding",
 		}, karmadas)),
-		seconds: tally.Registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		seconds: stagemetrics.Registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "karmada_scheduler_e2e_scheduling_duration_seconds", Help: "E2e scheduling latency in seconds",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 15),
 		}, karmadas)),
-		outcomes: tally.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+		outcomes: stagemetrics.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "flotilla_place_total", Help: "Decisions where a binding runs, by result and the reason of the condition Scheduled",
 		}, []string{"result", "reason"})),
 	}
@@ -50,7 +50,7 @@ func (c counts) decided(took time.Duration, decision placement.Decision, changed
 	if err == nil && !changed && reason == "" || errors.Is(err, context.Canceled) {
 		return
 	}
-	kind, result, ours := reconcileSchedule, scheduled, tally.Success
+	kind, result, ours := reconcileSchedule, scheduled, stagemetrics.Success
 	if decision.Why == placement.DueReplicasChanged {
 		kind = scaleSchedule
 	}
@@ -58,7 +58,7 @@ func (c counts) decided(took time.Duration, decision placement.Decision, changed
 		reason = "Error"
 	}
 	if err != nil || !decision.Record.Succeeded() {
-		result, ours = tally.Failure, tally.Failure
+		result, ours = stagemetrics.Failure, stagemetrics.Failure
 	}
 	c.attempts.WithLabelValues(result, kind).Inc()
 	c.seconds.WithLabelValues(result, kind).Observe(took.Seconds())

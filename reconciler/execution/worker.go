@@ -17,7 +17,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/interpreters"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/backoff"
 	"github.com/flotilla-io/flotilla/reconciler/execution/figures"
@@ -44,7 +44,7 @@ type worker struct {
 	tidier    *tidier
 	describer *describer
 	reporter  *reporter
-	dispatch  *tally.Stage
+	dispatch  *stagemetrics.Stage
 }
 
 // memory is what is kept of Works for as long as they are there.

@@ -19,7 +19,7 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 	"github.com/flotilla-io/flotilla/internal/taskgroup"
 	"github.com/flotilla-io/flotilla/reconciler/bindings"
 	"github.com/flotilla-io/flotilla/reconciler/debounce"
@@ -45,7 +45,7 @@ type parts struct {
 	recorder  loop.Recorder
 	options   Options
 	drifts    *drift.Counter
-	dispatch  *tally.Stage
+	dispatch  *stagemetrics.Stage
 	wrote     *writecache.Cache[*workv1alpha1.Work]
 	delayed   *debounce.Debouncer[client.ObjectKey]
 }

@@ -5,11 +5,11 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 )
 
-func newCounts(registry prometheus.Registerer, c clock.PassiveClock) *tally.Stage {
-	return tally.NewStage(registry, c, prometheus.HistogramOpts{
+func newCounts(registry prometheus.Registerer, c clock.PassiveClock) *stagemetrics.Stage {
+	return stagemetrics.NewStage(registry, c, prometheus.HistogramOpts{
 		Name: "flotilla_rollup_duration_seconds", Help: "How long it takes to sum up what clusters say of a binding and to write what is news, by result",
 	}, prometheus.CounterOpts{
 		Name: "flotilla_rollup_total", Help: "Looks at what clusters say of a binding, by result and reason: Written, Held back for more, Unchanged, or Error",

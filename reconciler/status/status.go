@@ -24,7 +24,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 	"github.com/flotilla-io/flotilla/policies/dependency"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
@@ -111,7 +111,7 @@ type Reconciler struct {
 	faults     workqueue.TypedRateLimiter[client.ObjectKey]
 	overdue    *overdue
 	inbox      inbox
-	counts     *tally.Stage
+	counts     *stagemetrics.Stage
 }
 
 // New returns the loop.

@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 )
 
 // counts are what Karmada's detector counts.
@@ -23,18 +23,18 @@ func newCounts(registry prometheus.Registerer, c clock.PassiveClock) counts {
 	buckets, labels := prometheus.ExponentialBuckets(0.001, 2, 12), []string{"result"}
 	return counts{
 		clock: c,
-		match: tally.Registered(registry, prometheus.NewHistogram(prometheus.HistogramOpts{
+		match: stagemetrics.Registered(registry, prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "resource_match_policy_duration_seconds", Help: "Duration in seconds to find a matched propagation policy for the resource template.",
 			Buckets: buckets,
 		})),
-		apply: tally.Registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		apply: stagemetrics.Registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "resource_apply_policy_duration_seconds", Help: "Duration in seconds to apply a propagation policy for the resource template. By the result, 'error' means a resource template failed to apply the policy. Otherwise 'success'.",
 			Buckets: buckets,
 		}, labels)),
-		attempts: tally.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+		attempts: stagemetrics.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "policy_apply_attempts_total", Help: "Number of attempts to be applied for a propagation policy. By the result, 'error' means a resource template failed to apply the policy. Otherwise 'success'.",
 		}, labels)),
-		preemptions: tally.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+		preemptions: stagemetrics.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "policy_preemption_total", Help: "Number of preemption for the resource template. By the result, 'error' means the resource template failed to be preempted by other propagation policies. Otherwise 'success'.",
 		}, labels)),
 	}
@@ -59,9 +59,9 @@ func (c counts) applied(phases ...loop.Phase[state]) loop.Phase[state] {
 		if s.policy == nil || s.held || s.awaits || ctx.Err() != nil {
 			return next, err
 		}
-		result := tally.Success
+		result := stagemetrics.Success
 		if err != nil {
-			result = tally.Failure
+			result = stagemetrics.Failure
 		}
 		c.apply.WithLabelValues(result).Observe(c.clock.Since(began).Seconds())
 		c.attempts.WithLabelValues(result).Inc()

@@ -5,23 +5,23 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
-	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 )
 
 // counts are what the loop counts.
 type counts struct {
-	fetch      *tally.Stage
-	reconciles tally.Reconciles
+	fetch      *stagemetrics.Stage
+	reconciles stagemetrics.Reconciles
 }
 
 func newCounts(registry prometheus.Registerer, c clock.PassiveClock) counts {
 	return counts{
-		fetch: tally.NewStage(registry, c, prometheus.HistogramOpts{
+		fetch: stagemetrics.NewStage(registry, c, prometheus.HistogramOpts{
 			Name: "flotilla_fetch_duration_seconds", Help: "How long it takes to ask a repository for its commit and to store it if it is new, by result",
 		}, prometheus.CounterOpts{
 			Name: "flotilla_fetch_total", Help: "Looks at repositories, by result and reason: NewArtifact, UpToDate, or the reason of the condition that tells of the fault",
 		}),
-		reconciles: tally.NewReconciles(registry, sourcev1.GitRepositoryKind),
+		reconciles: stagemetrics.NewReconciles(registry, sourcev1.GitRepositoryKind),
 	}
 }
 

@@ -6,14 +6,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
-	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 )
 
-func newCounts(registry prometheus.Registerer, c clock.PassiveClock, breakers *breakers) *tally.Stage {
-	tally.Replace(registry, tally.NewWaits(prometheus.GaugeOpts{
+func newCounts(registry prometheus.Registerer, c clock.PassiveClock, breakers *breakers) *stagemetrics.Stage {
+	stagemetrics.Replace(registry, stagemetrics.NewWaits(prometheus.GaugeOpts{
 		Name: "flotilla_commit_status_breakers", Help: "Ways of a namespace to a forge that let nothing through, by state: busy with a post, or open after a fault",
 	}, "state", func() map[string]int { return breakers.depth(c.Now()) }))
-	return tally.NewStage(registry, c, prometheus.HistogramOpts{
+	return stagemetrics.NewStage(registry, c, prometheus.HistogramOpts{
 		Name: "flotilla_commit_status_post_duration_seconds", Help: "How long a forge takes to be told of a commit, by result",
 	}, prometheus.CounterOpts{
 		Name: "flotilla_commit_status_post_total", Help: "Posts of commit statuses to forges, by result and reason of the condition Synced",

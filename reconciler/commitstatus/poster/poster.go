@@ -25,7 +25,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/egress"
 	queue "github.com/flotilla-io/flotilla/internal/fairqueue"
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 	"github.com/flotilla-io/flotilla/reconciler/writecache"
 	"github.com/flotilla-io/flotilla/sources/forge"
 )
@@ -58,7 +58,7 @@ type Reconciler struct {
 	breakers    *breakers
 	connections *connections
 	written     *writecache.Cache[*gitopsv1alpha1.CommitStatus]
-	counts      *tally.Stage
+	counts      *stagemetrics.Stage
 }
 
 // New returns the loop. Live reads Secrets without a cache.

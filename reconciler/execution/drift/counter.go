@@ -3,7 +3,7 @@ package drift
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 )
 
 // Counter counts drifts by cluster, kind and what was done. Use NewCounter.
@@ -12,7 +12,7 @@ type Counter struct{ drifts *prometheus.CounterVec }
 // NewCounter returns the count of drifts of all loops that count in the registry; nil counts
 // for nobody.
 func NewCounter(registry prometheus.Registerer) *Counter {
-	return &Counter{tally.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+	return &Counter{stagemetrics.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "flotilla_drift_total",
 		Help: "Changes of others in members to what was applied there, by what was done about them: reverted or reported",
 	}, []string{"cluster", "kind", "action"}))}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/members"
-	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
 	"github.com/flotilla-io/flotilla/reconciler/execution/outcome"
 	"github.com/flotilla-io/flotilla/reconciler/execution/owners"
@@ -20,8 +20,8 @@ import (
 
 // Dispatch counts looks at Works, and tells how many wait outside the queues: waiting
 // counts them by the Event of their cause.
-func Dispatch(registry prometheus.Registerer, c clock.PassiveClock, waiting func() map[int]int) *tally.Stage {
-	tally.Replace(registry, tally.NewWaits(prometheus.GaugeOpts{
+func Dispatch(registry prometheus.Registerer, c clock.PassiveClock, waiting func() map[int]int) *stagemetrics.Stage {
+	stagemetrics.Replace(registry, stagemetrics.NewWaits(prometheus.GaugeOpts{
 		Name: "flotilla_works_waiting", Help: "Works that cannot be carried on before something comes to pass, by what that is: a retry, a cluster's proof, the sync of a watch, a kind, a namespace, the owner of an object, or rights",
 	}, "cause", func() map[string]int {
 		out := map[string]int{}
@@ -30,7 +30,7 @@ func Dispatch(registry prometheus.Registerer, c clock.PassiveClock, waiting func
 		}
 		return out
 	}))
-	return tally.NewStage(registry, c, prometheus.HistogramOpts{
+	return stagemetrics.NewStage(registry, c, prometheus.HistogramOpts{
 		Name: "work_sync_workload_duration_seconds", Help: "Duration in seconds to sync the workload to a target cluster. By the result, 'error' means a work failed to sync workloads. Otherwise 'success'.",
 		Buckets: prometheus.ExponentialBuckets(0.001, 2, 12),
 	}, prometheus.CounterOpts{

@@ -1,4 +1,4 @@
-package tally_test
+package stagemetrics_test
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/flotilla-io/flotilla/internal/loop"
-	"github.com/flotilla-io/flotilla/internal/tally"
+	"github.com/flotilla-io/flotilla/internal/stagemetrics"
 )
 
 var errBoom = errors.New("boom")
 
-func newStage(registry prometheus.Registerer, c clock.PassiveClock) *tally.Stage {
-	return tally.NewStage(registry, c, prometheus.HistogramOpts{Name: "s", Help: "h"}, prometheus.CounterOpts{Name: "c", Help: "h"})
+func newStage(registry prometheus.Registerer, c clock.PassiveClock) *stagemetrics.Stage {
+	return stagemetrics.NewStage(registry, c, prometheus.HistogramOpts{Name: "s", Help: "h"}, prometheus.CounterOpts{Name: "c", Help: "h"})
 }
 
 // gathered returns what a registry has as lines: the name, the labels and the value.
@@ -77,16 +77,16 @@ func TestPhasesCountAsOneStage(t *testing.T) {
 		return func(_ context.Context, ran *int) (loop.Next, error) { *ran++; return next, err }
 	}
 	ran := 0
-	next, err := tally.Phases(stage, phase(loop.Next{After: time.Second}, nil), phase(loop.Next{Done: true}, nil), phase(loop.Next{}, errBoom))(t.Context(), &ran)
+	next, err := stagemetrics.Phases(stage, phase(loop.Next{After: time.Second}, nil), phase(loop.Next{Done: true}, nil), phase(loop.Next{}, errBoom))(t.Context(), &ran)
 	if want := (loop.Next{Done: true, After: time.Second}); next != want || err != nil || ran != 2 {
 		t.Errorf("next = %+v, error = %v after %d phases, want %+v after 2", next, err, ran, want)
 	}
-	if _, err := tally.Phases(stage, phase(loop.Next{}, errBoom))(t.Context(), &ran); !errors.Is(err, errBoom) {
+	if _, err := stagemetrics.Phases(stage, phase(loop.Next{}, errBoom))(t.Context(), &ran); !errors.Is(err, errBoom) {
 		t.Errorf("error = %v, want %v", err, errBoom)
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := tally.Phases(stage, phase(loop.Next{}, errBoom))(over, &ran); !errors.Is(err, errBoom) {
+	if _, err := stagemetrics.Phases(stage, phase(loop.Next{}, errBoom))(over, &ran); !errors.Is(err, errBoom) {
 		t.Errorf("error = %v, want %v", err, errBoom)
 	}
 	if diff := cmp.Diff([]string{"c Error/error 1", "c Succeeded/success 1", "s error 0", "s success 0"}, gathered(t, registry)); diff != "" {
@@ -99,7 +99,7 @@ func TestReasonsAreBounded(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	stage := newStage(registry, clock.RealClock{})
 	for i := range 1000 {
-		stage.Ended(0, tally.Failure, fmt.Sprint("reason ", i))
+		stage.Ended(0, stagemetrics.Failure, fmt.Sprint("reason ", i))
 	}
 	if got := len(gathered(t, registry)); got > 70 {
 		t.Errorf("%d series after a thousand reasons", got)
@@ -110,12 +110,12 @@ func TestReasonsAreBounded(t *testing.T) {
 func TestLoopsThatBeginAnewGoOnCounting(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for n := range 2 {
-		newStage(registry, clock.RealClock{}).Ended(0, tally.Success, "")
+		newStage(registry, clock.RealClock{}).Ended(0, stagemetrics.Success, "")
 		c := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-		end := tally.NewReconciles(registry, "Kustomization").Begin(c)
+		end := stagemetrics.NewReconciles(registry, "Kustomization").Begin(c)
 		c.SetTime(time.Unix(1, 0))
 		end()
-		tally.Replace(registry, tally.NewWaits(prometheus.GaugeOpts{Name: "w", Help: "h"}, "for", func() map[string]int { return map[string]int{"room": n} }))
+		stagemetrics.Replace(registry, stagemetrics.NewWaits(prometheus.GaugeOpts{Name: "w", Help: "h"}, "for", func() map[string]int { return map[string]int{"room": n} }))
 	}
 	want := []string{"c Succeeded/success 2", "gotk_reconcile_duration_seconds Kustomization 2", "s success 0", "w room 1"}
 	if diff := cmp.Diff(want, gathered(t, registry)); diff != "" {
@@ -126,11 +126,11 @@ func TestLoopsThatBeginAnewGoOnCounting(t *testing.T) {
 // TestWithoutARegistry: loops of tests and of commands count for nobody.
 func TestWithoutARegistry(t *testing.T) {
 	newStage(nil, clock.RealClock{}).Begin()("", nil)
-	tally.NewReconciles(nil, "GitRepository").Begin(clock.RealClock{})()
-	tally.Replace(nil, nil)
-	var none *tally.Stage
+	stagemetrics.NewReconciles(nil, "GitRepository").Begin(clock.RealClock{})()
+	stagemetrics.Replace(nil, nil)
+	var none *stagemetrics.Stage
 	none.Begin()("", nil)
-	none.Ended(0, tally.Success, "")
+	none.Ended(0, stagemetrics.Success, "")
 }
 
 // BenchmarkStage is what counting adds to a stage.

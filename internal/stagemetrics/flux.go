@@ -1,4 +1,4 @@
-package tally
+package stagemetrics
 
 import (
 	"github.com/prometheus/client_golang/prometheus"

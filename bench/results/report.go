@@ -1,8 +1,8 @@
-// Package tally keeps what was measured, beside what was promised.
+// Package results keeps what was measured, beside what was promised.
 //
 // In go figures with their goals and raw samples; out come a table, a summary as
 // JSON, and two summaries side by side. It measures nothing.
-package tally
+package results
 
 import (
 	"encoding/json"

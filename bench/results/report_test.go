@@ -1,4 +1,4 @@
-package tally
+package results
 
 import (
 	"encoding/json"
