@@ -9,7 +9,9 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 )
 
-// tell adds a warning to the answers of the whole chain while there is one.
+// tell adds a warning to the answers about objects, of the whole chain, while there is
+// one. What tells of kinds and schemas goes without: clients keep that answer with its
+// headers, and would show the warning long after it is over.
 func tell(config *genericapiserver.RecommendedConfig, notice func() string) {
 	build := config.BuildHandlerChainFunc
 	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
@@ -20,7 +22,8 @@ func tell(config *genericapiserver.RecommendedConfig, notice func() string) {
 func withNotice(next http.Handler, notice func() string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		who, known := request.UserFrom(req.Context())
-		if text := notice(); text != "" && known && who.GetName() != user.APIServerUser {
+		about, parsed := request.RequestInfoFrom(req.Context())
+		if text := notice(); text != "" && known && who.GetName() != user.APIServerUser && parsed && about.IsResourceRequest {
 			warning.AddWarning(req.Context(), "", text)
 		}
 		next.ServeHTTP(w, req)

@@ -68,8 +68,8 @@ type Options struct {
 
 // Requests say what else is done with each. The zero value does nothing.
 type Requests struct {
-	// Notice is what everybody is told with each answer, as a warning, but for
-	// clients inside this process; empty tells nothing, as does nil.
+	// Notice is what everybody is told with each answer about objects, as a warning,
+	// but for clients inside this process; empty tells nothing, as does nil.
 	Notice func() string
 	// Busy is called when one begins that may change something but a Lease; it must not
 	// wait. Nil: nobody asks.
