@@ -22,8 +22,9 @@ const (
 
 // Dir is a folder held by this process until Close.
 type Dir struct {
-	path string
-	lock *os.File
+	path   string
+	lock   *os.File
+	folder *os.File
 }
 
 // Open makes the folder when it is missing and takes its lock. The lock goes
@@ -50,9 +51,30 @@ func Open(path string) (*Dir, error) {
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	d := &Dir{path: path, lock: lock}
+	folder, err := Lock(path)
+	if err != nil {
+		lock.Close()
+		return nil, err
+	}
+	d := &Dir{path: path, lock: lock, folder: folder}
 	d.sign()
 	return d, nil
+}
+
+// Lock takes a file or a folder itself until what it returns is closed, or the process
+// ends. A file system that does not lock folders has none locked.
+//
+// Errors: ErrInUse if somebody else has it.
+func Lock(path string) (*os.File, error) {
+	held, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", err)
+	}
+	if err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+		held.Close()
+		return nil, fmt.Errorf("%w: %s is held by one whose lock file was removed (fuser -v shows it): stop that first, or name another folder", ErrInUse, path)
+	}
+	return held, nil
 }
 
 // sign leaves this process' id in the lock file, for whoever is refused. That is a
@@ -71,7 +93,7 @@ func (d *Dir) Path(elem ...string) string {
 // Close gives the folder up. The lock file stays, so that two processes never
 // lock two different files of the same name.
 func (d *Dir) Close() error {
-	return d.lock.Close()
+	return errors.Join(d.folder.Close(), d.lock.Close())
 }
 
 // WriteFile puts content at path for the owner's eyes only, so that a reader or

@@ -26,6 +26,14 @@ func TestOpenHoldsTheFolder(t *testing.T) {
 	if pid := strconv.Itoa(os.Getpid()); !strings.Contains(err.Error(), "held by process "+pid+": stop that first, or name another folder") {
 		t.Errorf("error %q does not name the holder %s", err, pid)
 	}
+	if err := os.Remove(filepath.Join(path, "lock")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the first makes the file anew
+		if _, err := datadir.Open(path); !errors.Is(err, datadir.ErrInUse) || !strings.Contains(err.Error(), path+" is held by one whose lock file was removed") {
+			t.Fatalf("without the lock file: error = %v, want ErrInUse", err)
+		}
+	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,9 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 
+	"github.com/flotilla-io/flotilla/controlplane/datadir"
 	"github.com/flotilla-io/flotilla/controlplane/socket"
 )
 
@@ -63,6 +66,7 @@ type Server struct {
 	quota     int64
 	compacted int64 // up to this revision, by Relieve
 	socket    *socket.Place
+	lock      *os.File
 	stop      sync.Once
 	stopping  atomic.Bool
 }
@@ -70,6 +74,8 @@ type Server struct {
 // Start runs a store and returns when it answers, or with ctx' error when ctx
 // ends before. It listens on a Unix socket that only the owner may open, so it
 // needs neither a port nor certificates. The store lives until Stop.
+//
+// Errors: datadir.ErrInUse if somebody else has the store open.
 func Start(ctx context.Context, opts Options) (*Server, error) {
 	if err := os.MkdirAll(opts.DataDir, 0o700); err != nil {
 		return nil, fmt.Errorf("etcd: %w", err)
@@ -82,7 +88,11 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 		s.quota = DefaultQuota
 	}
 	var err error
+	if s.lock, err = lock(opts.DataDir); err != nil {
+		return nil, fmt.Errorf("etcd: %w", err)
+	}
 	if s.socket, err = socket.New(opts.DataDir, "etcd.sock"); err != nil {
+		s.lock.Close()
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
 	s.endpoint = "unix://" + s.socket.Path
@@ -95,7 +105,7 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 
 func (s *Server) start(ctx context.Context, cfg *embed.Config) error {
 	var err error
-	if s.etcd, err = embed.StartEtcd(cfg); err != nil {
+	if s.etcd, err = open(ctx, cfg); err != nil {
 		return err
 	}
 	select {
@@ -107,6 +117,49 @@ func (s *Server) start(ctx context.Context, cfg *embed.Config) error {
 	}
 	s.client, err = clientv3.New(clientv3.Config{Endpoints: []string{s.endpoint}, Logger: zap.NewNop()})
 	return err
+}
+
+// open opens a store, or leaves it as it is when ctx ends: etcd itself would go on.
+func open(ctx context.Context, cfg *embed.Config) (*embed.Etcd, error) {
+	type opened struct {
+		etcd *embed.Etcd
+		err  error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		is, err := embed.StartEtcd(cfg)
+		done <- opened{is, err}
+	}()
+	select {
+	case is := <-done:
+		return is.etcd, is.err
+	case <-ctx.Done():
+		go func() {
+			if late := <-done; late.etcd != nil {
+				late.etcd.Close()
+			}
+		}()
+		return nil, ctx.Err()
+	}
+}
+
+// lock takes a folder as this store's own. etcd would wait for ever for its database,
+// with its socket in the place of the other's by then.
+func lock(dir string) (*os.File, error) {
+	held, err := datadir.Lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	database, err := datadir.Lock(Database(dir)) // an older version has nothing else
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return held, nil
+	case err != nil:
+		held.Close()
+		return nil, err
+	}
+	database.Close() // for etcd to take
+	return held, nil
 }
 
 func (s *Server) config(opts Options) *embed.Config {
@@ -186,4 +239,5 @@ func (s *Server) shutDown() {
 		s.etcd.Close()
 	}
 	_ = s.socket.Remove() // what is left of it the next start removes
+	s.lock.Close()
 }
