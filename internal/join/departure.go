@@ -92,7 +92,7 @@ func (d *Departure) Look(ctx context.Context, cluster *clusterv1alpha1.Cluster) 
 		}
 	}
 	d.held = held
-	if !d.well || cluster == nil && d.Silent() > d.voice.patient {
+	if !d.well || cluster == nil && d.unheard() {
 		maps.Copy(d.left, d.doubt)
 		clear(d.doubt)
 	}
@@ -143,6 +143,12 @@ func (d *Departure) Silent() time.Duration {
 		return 0
 	}
 	return d.Clock.Since(d.voice.at)
+}
+
+// unheard reports whether nobody can have removed what went with the cluster. A member may
+// have hung long before it was first asked; an agent is heard by itself.
+func (d *Departure) unheard() bool {
+	return d.voice.mute || d.Silent() > d.voice.patient
 }
 
 // listen hears the agent, or asks the member.

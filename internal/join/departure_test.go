@@ -153,6 +153,36 @@ func TestADepartureKnowsWhatNobodyRemoved(t *testing.T) {
 			l.letGo()
 			l.after(time.Second, nil)
 		}, both},
+		"the member has just stopped to answer": {clusterv1alpha1.Push, func(l *leaves) {
+			l.after(0, l.cluster)
+			l.away = errors.New("timeout")
+			l.after(6*time.Second, l.cluster)
+			l.after(3*time.Second, l.cluster)
+			l.letGo()
+			l.after(time.Second, nil)
+		}, both},
+		"the member has not answered from the first": {clusterv1alpha1.Push, func(l *leaves) {
+			l.away = errors.New("timeout")
+			l.after(0, l.cluster)
+			l.letGo()
+			l.after(time.Second, nil)
+		}, both},
+		"the member is back before its Works go": {clusterv1alpha1.Push, func(l *leaves) {
+			l.away = errors.New("timeout")
+			l.after(0, l.cluster)
+			l.away = nil
+			l.after(6*time.Second, l.cluster)
+			l.letGo()
+			l.after(time.Second, nil)
+		}, nil},
+		"the member stops to answer once its Works were removed": {clusterv1alpha1.Push, func(l *leaves) {
+			l.after(0, l.cluster)
+			l.letGo()
+			l.after(time.Second, l.cluster)
+			l.away = errors.New("timeout")
+			l.after(6*time.Second, l.cluster)
+			l.after(time.Second, nil)
+		}, nil},
 		"it is abandoned": {clusterv1alpha1.Push, func(l *leaves) {
 			l.after(0, l.cluster)
 			l.d.Abandon()
