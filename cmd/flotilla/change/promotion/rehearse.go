@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -199,7 +200,7 @@ func (p *Promotion) rehearseApply(ctx context.Context, item *Item, work *workv1a
 	after := item.live.DeepCopy()
 	err = p.o.Member.Patch(ctx, after, client.RawPatch(types.ApplyPatchType, data), client.DryRunAll, client.ForceOwnership, client.FieldOwner(ownership.FieldManager))
 	switch {
-	case apierrors.IsForbidden(err):
+	case lacksRights(err):
 		p.note("what would change in cluster %s was not rehearsed: you may not write %s there", p.o.Cluster, of)
 		return nil
 	case err != nil:
@@ -216,6 +217,16 @@ func (p *Promotion) rehearseApply(ctx context.Context, item *Item, work *workv1a
 		return nil
 	}
 	return fmt.Errorf("promotion would change %s (%s): --allow-changes promotes it nevertheless", of.in(p.o.Cluster), listed(paths))
+}
+
+// lacking are the words with which a server says that a user lacks a right: for the request
+// itself, and for what a Role would hand on. The name in the middle is the object's.
+var lacking = regexp.MustCompile(`^[^ ]+( "[^"]*")? is forbidden: (User "[^"]*" cannot |user "[^"]*" \(groups=.*\) is attempting to grant RBAC permissions)`)
+
+// lacksRights tells a refusal for want of rights from one of what admits objects, such as a
+// webhook or a quota: these have the same code and reason.
+func lacksRights(err error) bool {
+	return apierrors.IsForbidden(err) && lacking.MatchString(err.Error())
 }
 
 // differences are the paths at which two contents differ, sorted. Values are not
