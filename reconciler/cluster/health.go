@@ -154,6 +154,11 @@ func newThreshold(failure, success time.Duration, wasReady bool, now time.Time) 
 	return t
 }
 
+// restart has what is shown count as what the hub said before a start.
+func (t *threshold) restart(now time.Time) {
+	*t = *newThreshold(t.failure, t.success, t.shown.ready, now)
+}
+
 // turn returns the answer that counts, given the one that was just received.
 func (t *threshold) turn(now time.Time, is outcome) outcome {
 	if t.shown != (outcome{}) && is.ready == t.shown.ready {

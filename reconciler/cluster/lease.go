@@ -58,6 +58,7 @@ func (r *Reconciler) judge(_ context.Context, s *state) (loop.Next, error) {
 // own clock: the agents' clocks may be wrong. A renewed Lease wakes nobody up.
 type pulses struct {
 	clock clock.PassiveClock
+	awake *awake
 
 	mu sync.Mutex
 	of map[string]beat
@@ -74,19 +75,24 @@ type beat struct {
 	silent bool
 }
 
-func newPulses(c clock.PassiveClock) *pulses {
-	return &pulses{clock: c, of: map[string]beat{}}
+func newPulses(c clock.WithTicker) *pulses {
+	return &pulses{clock: c, awake: newAwake(c), of: map[string]beat{}}
 }
 
 // last returns when the cluster was last heard of: now, if this is the first
-// time that it is asked about, or if its condition Ready is another one.
+// time that it is asked about, or if its condition Ready is another one. A process that
+// slept heard nobody, and counts from when it woke.
 func (p *pulses) last(cluster string, ready *metav1.Condition) time.Time {
+	woke, _ := p.awake.since()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	is, ok := p.of[cluster]
 	if !ok || !equality.Semantic.DeepEqual(is.ready, ready) {
 		is.at, is.ready = p.clock.Now(), ready.DeepCopy()
 		p.of[cluster] = is
+	}
+	if is.at.Before(woke) {
+		return woke
 	}
 	return is.at
 }

@@ -85,6 +85,9 @@ type observer struct {
 	options   Options
 	threshold *threshold
 	report    func(observation)
+	awake     *awake
+	woke      time.Time       // when the process last woke, as far as is known here
+	waking    <-chan struct{} // closed when it next does
 
 	subject
 
@@ -120,6 +123,7 @@ func (r *Reconciler) observer(member *members.Member, summary *summary, was *clu
 		threshold: newThreshold(r.options.FailureThreshold, r.options.SuccessThreshold, meta.IsStatusConditionTrue(was.Status.Conditions, clusterv1alpha1.ClusterConditionReady), r.options.Clock.Now()),
 		reading:   kindsReading{before: was.Status.APIEnablements},
 		report:    report,
+		awake:     r.pulses.awake,
 		subject:   subjectOf(member, summary),
 	}
 }
@@ -195,6 +199,15 @@ func (o *observer) run(ctx context.Context) {
 	}
 }
 
+// wake starts over if the process has slept: what was seen before it did may be over.
+func (o *observer) wake() {
+	woke, next := o.awake.since()
+	if woke.After(o.woke) {
+		o.threshold.restart(o.clock.Now())
+	}
+	o.woke, o.waking = woke, next
+}
+
 // bar tells once that nothing may be written to the member, and why: an agent whose hub
 // is away has nobody else to tell.
 func (o *observer) bar(ctx context.Context, err error) {
@@ -211,6 +224,7 @@ func (o *observer) bar(ctx context.Context, err error) {
 // look asks the member how it is and, if it is well, who it is and what it
 // serves. It reports whether the member could be read.
 func (o *observer) look(ctx context.Context) bool {
+	o.wake()
 	probeCtx, cancel := context.WithTimeout(ctx, o.options.ProbeTimeout)
 	defer cancel()
 	select { // what is about to be looked at needs no reminder
@@ -360,6 +374,8 @@ func (o *observer) wait(ctx context.Context, n *change) {
 		case <-ctx.Done():
 			return
 		case <-o.suspects:
+			return
+		case <-o.waking:
 			return
 		case <-timer.C():
 			return

@@ -38,18 +38,23 @@ type scene struct {
 	news     *change
 	reports  []string
 	start    time.Time
+	awake    *awake // of the process; nil: one that nobody looks at
 }
 
 // observe runs an observer of the scene until the end of the test's bubble.
 func observe(t *testing.T, s *scene, wasReady bool) {
 	t.Helper()
 	o := defaults(Options{})
+	if s.awake == nil {
+		s.awake = newAwake(clock.RealClock{})
+	}
 	s.suspects, s.start = make(chan struct{}, 1), time.Now()
 	ob := &observer{
 		clock:     clock.RealClock{},
 		options:   o,
 		threshold: newThreshold(o.FailureThreshold, o.SuccessThreshold, wasReady, s.start),
 		reading:   kindsReading{before: s.known},
+		awake:     s.awake,
 		report: func(seen observation) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
