@@ -395,6 +395,52 @@ spec:
 	}
 }
 
+// TestWhatIsNotCarried: what a cluster never gets is not shown as changed there.
+func TestWhatIsNotCarried(t *testing.T) {
+	in := input(t)
+	in.Overrides = []policyv1alpha1.Override{parse(t, `
+metadata: {namespace: shop, name: much}
+spec:
+  overrideRules:
+  - overriders:
+      plaintext:
+      - {path: /metadata/finalizers, operator: add, value: [a/b]}
+      - {path: /metadata/ownerReferences, operator: add, value: [{apiVersion: v1, kind: ConfigMap, name: a, uid: u}]}
+      - {path: /metadata/managedFields, operator: add, value: []}
+      - {path: /status, operator: add, value: {replicas: 1}}
+      labelsOverrider:
+      - {operator: add, value: {work.karmada.io/permanent-id: x, tier: front}}
+      annotationsOverrider:
+      - {operator: add, value: {work.karmada.io/conflict-resolution: overwrite}}
+  - overriders:
+      labelsOverrider:
+      - {operator: add, value: {karmada.io/managed: "false"}}
+`, &policyv1alpha1.OverridePolicy{})}
+	e := explain.Explain(in)
+	if e.Overrides == nil || len(e.Overrides.Clusters) == 0 {
+		t.Fatalf("no overrides: %s", e.Text(explain.TextOptions{}))
+	}
+	got := map[string]string{}
+	for _, r := range e.Overrides.Clusters[0].Rules {
+		for _, c := range r.Changes {
+			got[c.Path] = c.Text()
+		}
+	}
+	want := map[string]string{
+		"/metadata/labels/tier":                                      `new: "front"`,
+		"/metadata/finalizers":                                       `new: ["a/b"] (not carried)`,
+		"/metadata/managedFields":                                    `new: [] (not carried)`,
+		"/metadata/ownerReferences":                                  `new: [{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"u"}] (not carried)`,
+		"/metadata/annotations/work.karmada.io~1conflict-resolution": `new: "overwrite" (not carried)`,
+		"/metadata/labels/karmada.io~1managed":                       `new: "false" (not carried)`,
+		"/metadata/labels/work.karmada.io~1permanent-id":             `new: "x" (not carried)`,
+		"/status": `new: {"replicas":1} (not carried)`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+}
+
 // TestTextIsSafeForTerminals: members and manifests say what they like.
 func TestTextIsSafeForTerminals(t *testing.T) {
 	in := input(t)

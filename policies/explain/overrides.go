@@ -93,7 +93,7 @@ func overridesOf(in *plan.WorksInput, work *plan.WorkPlan, chain override.Chain)
 }
 
 func changes(before, after *unstructured.Unstructured) []change.Change {
-	out := change.Between(before.Object, after.Object)
+	out := change.Carried(change.Between(before.Object, after.Object), change.Between(plan.Carried(before).Object, plan.Carried(after).Object))
 	if before.GetAPIVersion() == "v1" && before.GetKind() == "Secret" {
 		change.Conceal(out)
 	}

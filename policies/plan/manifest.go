@@ -65,6 +65,20 @@ func mark(obj *unstructured.Unstructured, id identity) {
 	record(obj)
 }
 
+// Carried returns what of a manifest gets into a cluster, before it is marked there: a copy
+// without what belongs to the server, and without what the fleet says by itself.
+func Carried(manifest *unstructured.Unstructured) *unstructured.Unstructured {
+	out := manifest.DeepCopy()
+	for _, key := range markLabels {
+		removeKey(out.Object, key, "metadata", "labels")
+	}
+	for _, key := range append([]string{workv1alpha2.ResourceConflictResolutionAnnotation}, markAnnotations...) {
+		removeKey(out.Object, key, "metadata", "annotations")
+	}
+	Prune(out)
+	return out
+}
+
 // record notes which labels and annotations are ours, so that those which are
 // ours no longer can be told from those of the member.
 func record(obj *unstructured.Unstructured) {

@@ -23,6 +23,8 @@ type Change struct {
 	// are not shown.
 	Old any `json:"old,omitempty"`
 	New any `json:"new,omitempty"`
+	// NotCarried says that it reaches no cluster: what is there is not for overrides.
+	NotCarried bool `json:"notCarried,omitempty"`
 }
 
 // most is how many changes of one rule are kept: a patch may change thousands.
@@ -35,6 +37,23 @@ func Between(old, now any) []Change {
 	walk("", old, now, &out)
 	return out
 }
+
+// Carried returns changes as they reach a cluster: what is carried of them, and, marked as such,
+// those of which nothing is. It is sorted by path.
+func Carried(all, carried []Change) []Change {
+	out := slices.Clone(carried)
+	for _, c := range all {
+		if !slices.ContainsFunc(carried, func(k Change) bool { return within(c.Path, k.Path) || within(k.Path, c.Path) }) {
+			c.NotCarried = true
+			out = append(out, c)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	return out
+}
+
+// within reports whether a path is another one, or leads on from it.
+func within(path, other string) bool { return path == other || strings.HasPrefix(path, other+"/") }
 
 func walk(path string, old, now any, out *[]Change) {
 	if len(*out) >= most {
@@ -102,6 +121,13 @@ func concealed(value any) any {
 
 // Text shows a change of a field, short.
 func (c Change) Text() string {
+	if c.NotCarried {
+		return c.values() + " (not carried)"
+	}
+	return c.values()
+}
+
+func (c Change) values() string {
 	was, is := c.Old, c.New
 	a, texts := was.(string)
 	b, both := is.(string)
