@@ -38,7 +38,7 @@ func warning(kind, name, reason, message string) *corev1.Event {
 	}
 }
 
-// TestSymptom: what a cluster says of a Deployment's Pods, or of why it has none.
+// TestSymptom: what a cluster says of a workload's Pods, or of why it has none.
 func TestSymptom(t *testing.T) {
 	replicas := &appsv1.ReplicaSet{ObjectMeta: belongs("web-1", "Deployment", "web")}
 	pod := func(name, owner string, status corev1.PodStatus) *corev1.Pod {
@@ -48,6 +48,7 @@ func TestSymptom(t *testing.T) {
 		Name: "app", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "no such image"}},
 	}}}
 	cases := map[string]struct {
+		kind  string // empty: Deployment
 		there []runtime.Object
 		deny  string // the resource that may not be listed
 		want  symptom.Symptom
@@ -56,6 +57,10 @@ func TestSymptom(t *testing.T) {
 		"its Pods say why": {
 			there: []runtime.Object{replicas, pod("web-1-a", "web-1", pulling), warning("Pod", "web-1-a", "Failed", "later")},
 			want:  symptom.Symptom{Reason: "ErrImagePull", Text: "ErrImagePull: no such image (1 of 1 Pod)"},
+		},
+		"those of a ReplicationController do, too": {
+			kind: "ReplicationController", there: []runtime.Object{&corev1.Pod{ObjectMeta: belongs("web-a", "ReplicationController", "web"), Status: pulling}},
+			want: symptom.Symptom{Reason: "ErrImagePull", Text: "ErrImagePull: no such image (1 of 1 Pod)"},
 		},
 		"another workload's Pods do not count": {there: []runtime.Object{replicas, pod("api-1-a", "api-1", pulling), warning("Pod", "api-1-a", "Failed", "not ours")}},
 		"it has no Pods, and an Event says why": {
@@ -71,7 +76,11 @@ func TestSymptom(t *testing.T) {
 			set.PrependReactor("list", tc.deny, func(clienttesting.Action) (bool, runtime.Object, error) {
 				return tc.deny != "", nil, apierrors.NewForbidden(schema.GroupResource{Resource: tc.deny}, "", errors.New("no"))
 			})
-			web := &unstructured.Unstructured{Object: map[string]any{"kind": "Deployment", "metadata": map[string]any{"namespace": "shop", "name": "web"}}}
+			kind := "Deployment"
+			if tc.kind != "" {
+				kind = tc.kind
+			}
+			web := &unstructured.Unstructured{Object: map[string]any{"kind": kind, "metadata": map[string]any{"namespace": "shop", "name": "web"}}}
 			got, err := ask(t.Context(), set, "east", web)
 			if diff := cmp.Diff(tc.want, got); diff != "" || fleet.Denied(err) != tc.err {
 				t.Errorf("error %v (-want +got):\n%s", err, diff)

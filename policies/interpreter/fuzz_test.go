@@ -29,6 +29,7 @@ import (
 var statuses = map[string]func() any{
 	"Deployment":              func() any { return &appsv1.DeploymentStatus{} },
 	"ReplicaSet":              func() any { return &appsv1.ReplicaSetStatus{} },
+	"ReplicationController":   func() any { return &corev1.ReplicationControllerStatus{} },
 	"StatefulSet":             func() any { return &appsv1.StatefulSetStatus{} },
 	"DaemonSet":               func() any { return &appsv1.DaemonSetStatus{} },
 	"Job":                     func() any { return &batchv1.JobStatus{} },

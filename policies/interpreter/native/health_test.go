@@ -17,6 +17,9 @@ func TestHealth(t *testing.T) {
 	replicaSet := func(status string) string {
 		return `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {generation: 2}, spec: {replicas: 2}, status: ` + status + `}`
 	}
+	controller := func(status string) string {
+		return `{apiVersion: v1, kind: ReplicationController, metadata: {generation: 2}, spec: {replicas: 2}, status: ` + status + `}`
+	}
 	daemonSet := func(status string) string {
 		return `{apiVersion: apps/v1, kind: DaemonSet, metadata: {generation: 2}, status: ` + status + `}`
 	}
@@ -34,6 +37,8 @@ func TestHealth(t *testing.T) {
 		"a replica set that is all there":                     {replicaSet(`{observedGeneration: 2, availableReplicas: 2}`), yes},
 		"a replica set that is not available":                 {replicaSet(`{observedGeneration: 2, availableReplicas: 1}`), no},
 		"a replica set whose spec was not seen":               {replicaSet(`{observedGeneration: 1, availableReplicas: 2}`), no},
+		"a replication controller that is all there":          {controller(`{observedGeneration: 2, availableReplicas: 2}`), yes},
+		"a replication controller that is not available":      {controller(`{observedGeneration: 2, availableReplicas: 1}`), no},
 		"a daemon set that is all there":                      {daemonSet(`{observedGeneration: 2, desiredNumberScheduled: 3, updatedNumberScheduled: 3, numberAvailable: 3}`), yes},
 		"a daemon set for no node":                            {daemonSet(`{observedGeneration: 2}`), yes},
 		"a daemon set that is not up to date":                 {daemonSet(`{observedGeneration: 2, desiredNumberScheduled: 3, updatedNumberScheduled: 2, numberAvailable: 3}`), no},

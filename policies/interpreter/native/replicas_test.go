@@ -50,6 +50,10 @@ func TestReplicas(t *testing.T) {
 			`{apiVersion: apps/v1, kind: ReplicaSet, spec: {replicas: -1}}`,
 			answers{0, nil, true, "spec.replicas is no number of replicas: -1", spec(`replicas: 7`)},
 		},
+		"a replication controller": {
+			`{apiVersion: v1, kind: ReplicationController, metadata: {namespace: ns}, spec: {replicas: 3, template: {` + podSpec + `}}}`,
+			answers{3, needs, true, "", spec(`replicas: 7, template: {` + podSpec + `}`)},
+		},
 		"a daemon set has none": {`{apiVersion: apps/v1, kind: DaemonSet, spec: {replicas: 3}}`, answers{Revised: spec(`replicas: 3`)}},
 		"a pod is one": {
 			`{apiVersion: v1, kind: Pod, metadata: {namespace: ns}, ` + podSpec + `}`, answers{1, needs, true, "", object(t, "{"+podSpec+"}").Object["spec"].(map[string]any)},
@@ -105,12 +109,13 @@ func TestDependencies(t *testing.T) {
 		object string
 		want   []kinds.Dependency
 	}{
-		"a deployment":  {`apiVersion: apps/v1, kind: Deployment, spec: {template: {` + podSpec + `}}`, all},
-		"a replica set": {`apiVersion: apps/v1, kind: ReplicaSet, spec: {template: {` + podSpec + `}}`, all},
-		"a daemon set":  {`apiVersion: apps/v1, kind: DaemonSet, spec: {template: {` + podSpec + `}}`, all},
-		"a job":         {`apiVersion: batch/v1, kind: Job, spec: {template: {` + podSpec + `}}`, all},
-		"a cron job":    {`apiVersion: batch/v1, kind: CronJob, spec: {jobTemplate: {spec: {template: {` + podSpec + `}}}}`, all},
-		"a pod":         {`apiVersion: v1, kind: Pod, ` + podSpec, all},
+		"a deployment":             {`apiVersion: apps/v1, kind: Deployment, spec: {template: {` + podSpec + `}}`, all},
+		"a replica set":            {`apiVersion: apps/v1, kind: ReplicaSet, spec: {template: {` + podSpec + `}}`, all},
+		"a replication controller": {`apiVersion: v1, kind: ReplicationController, spec: {template: {` + podSpec + `}}`, all},
+		"a daemon set":             {`apiVersion: apps/v1, kind: DaemonSet, spec: {template: {` + podSpec + `}}`, all},
+		"a job":                    {`apiVersion: batch/v1, kind: Job, spec: {template: {` + podSpec + `}}`, all},
+		"a cron job":               {`apiVersion: batch/v1, kind: CronJob, spec: {jobTemplate: {spec: {template: {` + podSpec + `}}}}`, all},
+		"a pod":                    {`apiVersion: v1, kind: Pod, ` + podSpec, all},
 		"a stateful set that makes claims of other names": {
 			`apiVersion: apps/v1, kind: StatefulSet, spec: {volumeClaimTemplates: [{metadata: {name: conf}}], template: {` + podSpec + `}}`, all,
 		},

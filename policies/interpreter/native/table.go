@@ -21,6 +21,7 @@ func Table() kinds.Table {
 	return kinds.Table{
 		apps.WithKind("Deployment"):                     deployment(),
 		apps.WithKind("ReplicaSet"):                     replicaSet(),
+		core.WithKind("ReplicationController"):          replicaSet(), // these are alike but for how they select
 		apps.WithKind("StatefulSet"):                    statefulSet(),
 		apps.WithKind("DaemonSet"):                      daemonSet(),
 		batch.WithKind("Job"):                           job(),

@@ -103,6 +103,7 @@ const (
 	logDone     = `{metadata: {generation: 1, ` + marks + `}, status: {observedGeneration: 1, currentNumberScheduled: 3, desiredNumberScheduled: 3, updatedNumberScheduled: 3, numberReady: 3, numberAvailable: 3}}`
 	logRolls    = `{metadata: {generation: 1, ` + marks + `}, status: {observedGeneration: 1, currentNumberScheduled: 3, desiredNumberScheduled: 3, updatedNumberScheduled: 2, numberReady: 3, numberAvailable: 3}}`
 	rsTemplate  = `{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: rs, generation: 2}, spec: {replicas: 2}, status: {observedGeneration: 1}}`
+	rcTemplate  = `{apiVersion: v1, kind: ReplicationController, metadata: {name: rc, generation: 2}, spec: {replicas: 2}, status: {observedGeneration: 1}}`
 	rsDone      = `{metadata: {generation: 1, ` + marks + `}, status: {observedGeneration: 1, replicas: 1, fullyLabeledReplicas: 1, readyReplicas: 1, availableReplicas: 1}}`
 )
 
@@ -210,6 +211,13 @@ func TestTruth(t *testing.T) {
 		"one that may not make pods in a cluster": {
 			rsTemplate, []string{rsDone, strings.Replace(rsDone, "replicas: 1,", `replicas: 1, conditions: [{type: ReplicaFailure, status: "True", reason: FailedCreate, message: no quota}],`, 1)},
 			verdict{Kstatus: "InProgress: Replica Failure condition. Check Pods"},
+		},
+		"a replication controller that is everywhere": {
+			rcTemplate, []string{rsDone, rsDone}, verdict{Kstatus: "Current: Resource is current"},
+		},
+		"one that a cluster has not looked at": {
+			rcTemplate, []string{rsDone, strings.Replace(rsDone, "observedGeneration: 1", "observedGeneration: 0", 1)},
+			verdict{Kstatus: "InProgress: ReplicationController generation is 2, but latest observed generation is 1"},
 		},
 		"a job that has completed everywhere": {
 			`{apiVersion: batch/v1, kind: Job, metadata: {name: j, generation: 1}, spec: {completions: 2}}`,

@@ -16,7 +16,7 @@ import (
 
 // chains are the kinds between a workload and its Pods, in the order of ownership.
 var chains = map[string][]string{
-	"Deployment": {"ReplicaSet", "Pod"}, "ReplicaSet": {"Pod"}, "StatefulSet": {"Pod"}, "DaemonSet": {"Pod"},
+	"Deployment": {"ReplicaSet", "Pod"}, "ReplicaSet": {"Pod"}, "ReplicationController": {"Pod"}, "StatefulSet": {"Pod"}, "DaemonSet": {"Pod"},
 	"CronJob": {"Job", "Pod"}, "Job": {"Pod"},
 }
 
