@@ -143,6 +143,20 @@ func TestClasses(t *testing.T) {
 	}
 }
 
+// TestNoClass: every byte but the letters of classes stands for itself, those that differ
+// from such a letter by one bit among them.
+func TestNoClass(t *testing.T) {
+	for class := range 256 {
+		if strings.IndexByte("acdlpsuwxzACDLPSUWXZ", byte(class)) >= 0 {
+			continue
+		}
+		pattern := "[%" + string([]byte{byte(class)}) + "]"
+		if diff := cmp.Diff(pattern[2:3], members(t, pattern)); diff != "" {
+			t.Errorf("bytes of %q (-want +got):\n%s", pattern, diff)
+		}
+	}
+}
+
 // members returns all bytes that a pattern matches.
 func members(t *testing.T, pattern string) string {
 	t.Helper()

@@ -377,8 +377,5 @@ func inClass(c, class byte) bool {
 	default:
 		return c == class
 	}
-	if class < 'A' || class > 'z' || class > 'Z' && class < 'a' {
-		return c == class
-	}
 	return in == (class >= 'a')
 }
