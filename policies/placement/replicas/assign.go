@@ -249,7 +249,7 @@ func dynamic(in Input, divide divider) ([]workv1alpha2.TargetCluster, error) {
 		return divideBy(byHeld, in.Desired, in, divide)
 	}
 	if held > 0 {
-		in.Trace.say("%s stay where they run", count(int32(held)))
+		in.Trace.stay(int32(held))
 	}
 	return divideBy(byFree, in.Desired-int32(held), in, divide)
 }
@@ -260,7 +260,7 @@ func stay(in Input) []workv1alpha2.TargetCluster {
 	for i := range in.Candidates {
 		shares[i] = Share{Name: in.Candidates[i].Name, Count: in.Candidates[i].Held}
 	}
-	in.Trace.say("%s stay where they run", count(in.Desired))
+	in.Trace.stay(in.Desired)
 	return targets(shares)
 }
 

@@ -201,6 +201,17 @@ func TestRoom(t *testing.T) {
 			4, []spot{{"a", 0, 1, 0}, {"b", 50, 0, 0}, {"c", 0, 3, 0}}, false,
 			outcome{map[string]int32{"a": 1, "c": 3}, "", nil, "4 replicas stay where they run"},
 		},
+		"one that runs stays": {
+			1, []spot{{"a", 0, 1, 0}, {"b", 50, 0, 0}}, false,
+			outcome{map[string]int32{"a": 1}, "", nil, "1 replica stays where it runs"},
+		},
+		"one that runs stays, and more go on top": {
+			2, []spot{{"a", 0, 1, 0}, {"b", 50, 0, 0}}, false,
+			outcome{
+				map[string]int32{"a": 1, "b": 1}, "", map[string]int64{"b": 50},
+				"1 replica stays where it runs; 1 replica divided by the room that is left: b 1 (room 50 of 50)",
+			},
+		},
 		"fewer go by what runs": {
 			3, []spot{{"a", 0, 4, 0}, {"b", 90, 2, 0}, {"c", 90, 0, 0}}, false,
 			outcome{map[string]int32{"a": 2, "b": 1}, "", map[string]int64{"a": 4, "b": 2}, "3 replicas divided by what each cluster runs: a 2 (runs 4 of 6), b 1 (runs 2 of 6)"},

@@ -29,6 +29,15 @@ func (t *Trace) say(format string, args ...any) {
 	}
 }
 
+// stay notes that replicas are left where they are.
+func (t *Trace) stay(n int32) {
+	if n == 1 {
+		t.say("1 replica stays where it runs")
+		return
+	}
+	t.say("%s stay where they run", count(n))
+}
+
 // tier says to which tier the next steps belong.
 func (t *Trace) tier(n int) {
 	if t == nil {
