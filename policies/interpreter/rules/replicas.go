@@ -98,14 +98,16 @@ func Product(a, b int64) int64 {
 	return a * b
 }
 
-// Share returns a number, or a share in percent of all, rounded up.
+// Share returns a number, or a share in percent of all, rounded up. As in Kubernetes, a text
+// is a percentage only with its sign; what is none, or not between 0% and 100%, is nothing.
 func Share(v any, of int64) int64 {
 	text, ok := v.(string)
 	if !ok {
 		return Number(map[string]any{"n": v}, "n")
 	}
-	percent, err := strconv.ParseInt(strings.TrimSuffix(text, "%"), 10, 32)
-	if err != nil || percent < 0 || percent > 100 {
+	digits, signed := strings.CutSuffix(text, "%")
+	percent, err := strconv.ParseInt(digits, 10, 32)
+	if !signed || err != nil || percent < 0 || percent > 100 {
 		return 0
 	}
 	of = min(max(of, 0), math.MaxInt32)

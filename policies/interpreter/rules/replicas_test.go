@@ -103,6 +103,8 @@ func TestShare(t *testing.T) {
 		"more than all":          {"101%", 7, 0},
 		"less than nothing":      {"-1%", 7, 0},
 		"no percentage":          {"half", 7, 0},
+		"a number as a text":     {"3", 10, 0},
+		"a sign without number":  {"%", 10, 0},
 		"what is missing":        {nil, 7, 0},
 		"of less than none":      {"50%", -8, 0},
 		"of more than there are": {"100%", math.MaxInt64, math.MaxInt32},
