@@ -1,7 +1,7 @@
 // Package cascade says what would be missed if something were deleted that others
 // have put their objects into: a namespace, or the definition of a kind.
 //
-// In goes an object that lies within, or a namespace that is being deleted; out comes
+// In goes an object that lies within, or one that is being deleted; out comes
 // whether it counts, or what keeps that. It decides nothing by itself and asks nobody.
 package cascade
 

@@ -24,3 +24,11 @@ func Remaining(namespace *corev1.Namespace) string {
 // preamble is how a namespace begins to say why not all in it is deleted: the telling end
 // comes after it.
 var preamble = regexp.MustCompile(`^Failed to delete all resource types, \d+ remaining: `)
+
+// Held says of an object with these finalizers that they keep it; empty where it has none.
+func Held(finalizers []string) string {
+	if len(finalizers) == 0 {
+		return ""
+	}
+	return "kept by its finalizers: " + strings.Join(finalizers, ", ")
+}

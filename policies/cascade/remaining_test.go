@@ -30,3 +30,21 @@ func TestRemaining(t *testing.T) {
 		})
 	}
 }
+
+// TestHeld: finalizers are named in the order in which they stand, and none hold nothing.
+func TestHeld(t *testing.T) {
+	for name, tc := range map[string]struct {
+		finalizers []string
+		want       string
+	}{
+		"nothing": {},
+		"one":     {[]string{"example.com/b"}, "kept by its finalizers: example.com/b"},
+		"two":     {[]string{"example.com/b", "example.com/a"}, "kept by its finalizers: example.com/b, example.com/a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := cascade.Held(tc.finalizers); got != tc.want {
+				t.Errorf("it says %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

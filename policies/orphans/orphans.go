@@ -13,6 +13,7 @@ import (
 
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/cascade"
 	"github.com/flotilla-io/flotilla/policies/claims"
 )
 
@@ -49,10 +50,10 @@ func (o *Object) Title() string {
 
 // Deleting says of an object with these finalizers that it is being deleted, and what keeps it.
 func Deleting(finalizers []string) string {
-	if len(finalizers) == 0 {
-		return "being deleted"
+	if held := cascade.Held(finalizers); held != "" {
+		return "being deleted, " + held
 	}
-	return "being deleted, kept by its finalizers: " + strings.Join(finalizers, ", ")
+	return "being deleted"
 }
 
 // Works returns the Works that the object may mean in a cluster: the one that it names, and

@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -101,8 +100,8 @@ func IsTerminating(err error) bool { return errors.As(err, new(*Terminating)) }
 // Lingers says what keeps an object that is being deleted, as it is in its cluster.
 func Lingers(title string, live *unstructured.Unstructured) *Terminating {
 	out := &Terminating{Title: title}
-	if keepers := live.GetFinalizers(); len(keepers) > 0 {
-		out.Keeps = ", kept by its finalizers: " + strings.Join(keepers, ", ")
+	if held := cascade.Held(live.GetFinalizers()); held != "" {
+		out.Keeps = ", " + held
 	} else if within := remains(live); within != "" {
 		out.Keeps = ": " + within
 	}
