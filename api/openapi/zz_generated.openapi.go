@@ -4379,6 +4379,13 @@ func schema_flotilla_api_work_v1alpha2_AggregatedStatusItem(ref common.Reference
 							Format:      "",
 						},
 					},
+					"drift": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Drift says what somebody changed of the object there, or that they removed it, where that is reported and left so. Empty: nothing.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"clusterName"},
 			},

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/explain"
@@ -64,8 +62,7 @@ func TestWhatWasRemovedAndIsLeftSo(t *testing.T) {
 		in := input(t)
 		bind(t, &in)
 		b := in.Binding.(*workv1alpha2.ResourceBinding)
-		b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.Drifted, Status: metav1.ConditionTrue, Message: "c-001: Deployment shop/web was removed"}}
-		b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "c-001", Applied: true, Health: workv1alpha2.ResourceUnknown}}
+		b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "c-001", Applied: true, Health: workv1alpha2.ResourceUnknown, Drift: "Deployment shop/web was removed"}}
 		if works {
 			in.Works = append(in.Works, parse(t, `
 metadata: {namespace: karmada-es-c-001, name: web}

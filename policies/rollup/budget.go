@@ -21,8 +21,8 @@ const (
 	// surelyFits is how much statuses may have together without anybody counting
 	// the rest.
 	surelyFits = 128 << 10
-	// mostMessage bounds what one cluster says of applying, and mostMessages all
-	// of them together, down to leastMessage each.
+	// mostMessage bounds what one cluster says of applying, or of drift, and mostMessages
+	// all of them together, down to leastMessage each.
 	mostMessage  = 1 << 10
 	mostMessages = 128 << 10
 	leastMessage = 64
@@ -69,8 +69,10 @@ func fit(b workv1alpha2.Binding, items []workv1alpha2.AggregatedStatusItem) []st
 func shorten(items []workv1alpha2.AggregatedStatusItem) {
 	saying := 0
 	for i := range items {
-		if items[i].AppliedMessage != "" {
-			saying++
+		for _, text := range []string{items[i].AppliedMessage, items[i].Drift} {
+			if text != "" {
+				saying++
+			}
 		}
 	}
 	most := mostMessage
@@ -78,7 +80,7 @@ func shorten(items []workv1alpha2.AggregatedStatusItem) {
 		most /= 2
 	}
 	for i := range items {
-		items[i].AppliedMessage = excerpt.Bytes(items[i].AppliedMessage, most)
+		items[i].AppliedMessage, items[i].Drift = excerpt.Bytes(items[i].AppliedMessage, most), excerpt.Bytes(items[i].Drift, most)
 	}
 }
 

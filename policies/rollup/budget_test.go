@@ -73,6 +73,13 @@ func TestStatusFits(t *testing.T) {
 				return work(c, "False", strings.Repeat("é", 9000), workv1alpha2.ResourceUnknown, "")
 			}, 0, "",
 		},
+		"five thousand that all drift at length, and refuse what is new": {
+			5000, func(_ int, c string) *workv1alpha1.Work {
+				w := work(c, "False", strings.Repeat("é", 9000), workv1alpha2.ResourceUnknown, "")
+				w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: "Drifted", Status: "True", Message: strings.Repeat("é", 2000)})
+				return w
+			}, 0, "",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +96,7 @@ func TestStatusFits(t *testing.T) {
 					kept++
 				}
 				whole := rollup.Items(works[i:i+1], nil)[0]
-				if item.ClusterName != whole.ClusterName || item.Applied != whole.Applied || item.Health != whole.Health || (item.AppliedMessage == "") != (whole.AppliedMessage == "") {
+				if item.ClusterName != whole.ClusterName || item.Applied != whole.Applied || item.Health != whole.Health || (item.AppliedMessage == "") != (whole.AppliedMessage == "") || (item.Drift == "") != (whole.Drift == "") {
 					t.Fatalf("item %d is %v", i, item)
 				}
 			}

@@ -224,8 +224,6 @@ type view struct {
 	items      map[string]*workv1alpha2.AggregatedStatusItem
 	// truncated says that statuses were left out of items.
 	truncated bool
-	// drift is what the binding says of what members changed and what is left so.
-	drift string
 	// works is nil where the Works are not known.
 	works map[string]*workv1alpha1.Work
 }
@@ -236,7 +234,6 @@ func newView(template *unstructured.Unstructured, b workv1alpha2.Binding, works 
 		digest:     b.GetAnnotations()[propagation.DigestAnnotation],
 		kind:       template.GroupVersionKind().GroupKind(),
 		items:      map[string]*workv1alpha2.AggregatedStatusItem{},
-		drift:      driftOf(b),
 		truncated:  meta.IsStatusConditionTrue(b.BindingStatus().Conditions, workv1alpha2.StatusTruncated),
 	}
 	if v.digest == "" { // it is for any version of the template
@@ -289,7 +286,7 @@ func (v *view) judge(target workv1alpha2.TargetCluster) (State, string) {
 	if fault != "" {
 		return Progressing, "health not known: " + fault
 	}
-	if text := v.strayed(target, item); text != "" && item.Status == nil {
+	if text := strayed(item); text != "" && item.Status == nil {
 		return Progressing, Strayed + text
 	}
 	if item.Status == nil && v.truncated {

@@ -1,6 +1,7 @@
 package rollup_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,47 +13,68 @@ import (
 )
 
 // TestWhatWasRemovedAndIsLeftSo: nobody will ever tell the health of what somebody removed
-// in the cluster, where that is reported only: the reason says that, and is told once.
+// in the cluster, where that is reported only: the reason says that, and is told once. A
+// binding says it of each cluster, of however many.
 func TestWhatWasRemovedAndIsLeftSo(t *testing.T) {
 	const removed = "Deployment shop/web was removed"
 	told := rollup.Strayed + removed
+	others := map[string]string{"b": removed, "c": removed, "d": "m: it is not", "e": "spec.replicas is 7", "f": "; m: nothing", "g": removed, "h": removed, "i": removed}
 	for name, tc := range map[string]struct {
-		kind    string // Deployment if empty
-		drifted string // what the binding, or Work, says of drift that is left so; empty for nothing
+		kind    string            // Deployment if empty
+		drifted map[string]string // what Works say of drift that is left so, by cluster
+		mended  bool              // it was put back
 		health  workv1alpha2.ResourceHealth
-		works   bool
 		want    string
 	}{
 		"nothing is said of it":             {want: rollup.HealthAwaited},
-		"its Work says so":                  {drifted: removed, works: true, want: told},
-		"its binding says so":               {drifted: "a: " + removed, want: told},
-		"of several clusters":               {drifted: "b: spec.replicas is 7; a, c: " + removed + "; and 3 more clusters", want: told},
-		"of more than are named":            {drifted: "b, c, d and 3 more: " + removed, want: rollup.HealthAwaited},
-		"of another cluster":                {drifted: "b: " + removed, want: rollup.HealthAwaited},
-		"a Job is not said to run":          {kind: "Job", drifted: "a: " + removed, want: told},
-		"what is there is as it is, anyway": {drifted: "a: spec.replicas is 7", health: workv1alpha2.ResourceUnhealthy, want: "not ready"},
+		"it is said so":                     {drifted: map[string]string{"m": removed}, want: told},
+		"without words":                     {drifted: map[string]string{"m": ""}, want: rollup.Strayed + workv1alpha1.WorkDriftReportedReason},
+		"of several clusters":               {drifted: map[string]string{"m": removed, "b": "spec.replicas is 7", "c": removed}, want: told},
+		"of other clusters":                 {drifted: others, want: rollup.HealthAwaited},
+		"of more than are named":            {drifted: with(others, "m", removed), want: told},
+		"of words that look like more":      {drifted: map[string]string{"m": removed + "; b: not"}, want: told + "; b: not"},
+		"it was put back":                   {drifted: map[string]string{"m": removed}, mended: true, want: rollup.HealthAwaited},
+		"a Job is not said to run":          {kind: "Job", drifted: map[string]string{"m": removed}, want: told},
+		"what is there is as it is, anyway": {drifted: map[string]string{"m": "spec.replicas is 7"}, health: workv1alpha2.ResourceUnhealthy, want: "not ready"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, w := binding(succeeded, "a"), work("a", "True", "", tc.health, "")
-			strayed := metav1.Condition{Type: workv1alpha2.Drifted, Status: metav1.ConditionTrue, Message: tc.drifted}
-			var works []*workv1alpha1.Work
-			switch {
-			case tc.works:
-				w.Status.Conditions = append(w.Status.Conditions, strayed)
-				works = append(works, w)
-			case tc.drifted != "":
-				b.Status.Conditions = append(b.Status.Conditions, strayed)
+			works := []*workv1alpha1.Work{work("m", "True", "", tc.health, "")}
+			for cluster, says := range tc.drifted {
+				c := metav1.Condition{Type: workv1alpha1.WorkDrifted, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkDriftReportedReason, Message: says}
+				if tc.mended {
+					c.Status, c.Reason = metav1.ConditionFalse, workv1alpha1.WorkDriftRevertedReason
+				}
+				w := works[0]
+				if cluster != "m" {
+					w = work(cluster, "True", "", "", "")
+					works = append(works, w)
+				}
+				w.Status.Conditions = append(w.Status.Conditions, c)
 			}
-			b.Status.AggregatedStatus = rollup.Items([]*workv1alpha1.Work{w}, nil)
+			b := binding(succeeded, "m")
+			b.Status = rollup.Status(b, rollup.Report{Works: works, Now: at.Time})
 			of := template("Deployment")
 			if tc.kind != "" {
 				of = template(tc.kind)
 				of.SetAPIVersion("batch/v1")
 			}
-			part := rollup.PartOf(of, b, works, nil).Clusters[0]
-			if diff := cmp.Diff([]string{"Progressing", tc.want, ""}, []string{part.State.String(), part.Reason, part.Note}); diff != "" {
-				t.Errorf("state, reason, note (-want +got):\n%s", diff)
+			for by, works := range map[string][]*workv1alpha1.Work{"by its Works": works, "by its binding": nil} {
+				part := rollup.PartOf(of, b, works, nil).Clusters[0]
+				note := ""
+				if tc.health == workv1alpha2.ResourceUnhealthy && works != nil {
+					note = tc.drifted["m"] // what it waits for is another thing
+				}
+				if diff := cmp.Diff([]string{"Progressing", tc.want, note}, []string{part.State.String(), part.Reason, part.Note}); diff != "" {
+					t.Errorf("%s: state, reason, note (-want +got):\n%s", by, diff)
+				}
 			}
 		})
 	}
+}
+
+// with returns said, and one thing more.
+func with(said map[string]string, cluster, text string) map[string]string {
+	out := maps.Clone(said)
+	out[cluster] = text
+	return out
 }

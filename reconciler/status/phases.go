@@ -97,9 +97,12 @@ func (s *state) adopt(template *unstructured.Unstructured, status map[string]any
 
 // awaited adds the clusters that are to hold the binding and that no Work speaks
 // for yet, as clusters that report nothing: a template is not rolled out before
-// all of them have it.
+// all of them have it. Rules hear nothing of drift, as they do not with Karmada.
 func awaited(b workv1alpha2.Binding, items []workv1alpha2.AggregatedStatusItem) []workv1alpha2.AggregatedStatusItem {
 	out := slices.Clone(items)
+	for i := range out {
+		out[i].Drift = ""
+	}
 	for _, target := range plan.Targets(b.BindingSpec()) {
 		if !slices.ContainsFunc(items, func(item workv1alpha2.AggregatedStatusItem) bool { return item.ClusterName == target.Name }) {
 			out = append(out, workv1alpha2.AggregatedStatusItem{ClusterName: target.Name})

@@ -129,21 +129,27 @@ func TestTotal(t *testing.T) {
 }
 
 // TestAwaited: a rule hears of every cluster that is to hold the template, so
-// that it does not take it for rolled out before the last has it.
+// that it does not take it for rolled out before the last has it, and nothing that
+// Karmada would not tell it.
 func TestAwaited(t *testing.T) {
 	var heard []string
 	r := New(nil, shelf{&unstructured.Unstructured{Object: map[string]any{}}, templatestore.Present}, rule(func(items []workv1alpha2.AggregatedStatusItem) (map[string]any, error) {
 		for _, item := range items {
-			heard = append(heard, fmt.Sprintf("%s %t", item.ClusterName, item.Status != nil))
+			heard = append(heard, fmt.Sprintf("%s %t%s", item.ClusterName, item.Status != nil, item.Drift))
 		}
 		return nil, nil
 	}), Options{})
-	s := &state{binding: placed("v1", "X", "a", "b", "c"), items: []workv1alpha2.AggregatedStatusItem{item("b", true, workv1alpha2.ResourceHealthy, "1")}}
+	told := item("b", true, workv1alpha2.ResourceHealthy, "1")
+	told.Drift = " somebody was here"
+	s := &state{binding: placed("v1", "X", "a", "b", "c"), items: []workv1alpha2.AggregatedStatusItem{told}}
 	if _, err := r.total(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"b true", "a false", "c false"}, heard); diff != "" {
 		t.Errorf("clusters that the rule hears of (-want +got):\n%s", diff)
+	}
+	if s.items[0].Drift != told.Drift {
+		t.Errorf("the binding is told %q", s.items[0].Drift)
 	}
 }
 

@@ -341,6 +341,11 @@ type AggregatedStatusItem struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Healthy;Unhealthy;Unknown
 	Health ResourceHealth `json:"health,omitempty"`
+
+	// Drift says what somebody changed of the object there, or that they removed it, where
+	// that is reported and left so. Empty: nothing.
+	// +optional
+	Drift string `json:"drift,omitempty"`
 }
 
 // ResourceHealth is how well an object does in its cluster. Empty: not judged.

@@ -77,8 +77,7 @@ func TestWhatWasRemovedAndIsLeftSo(t *testing.T) {
 	b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
 	b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}}
-	b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.Drifted, Status: metav1.ConditionTrue, Message: "east: Deployment shop/web was removed"}}
-	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceUnknown}}
+	b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", Applied: true, Health: workv1alpha2.ResourceUnknown, Drift: "Deployment shop/web was removed"}}
 	propagation.ClaimOf(carrying("web", 1)).Set(b)
 	s.Binding(b)
 	want := []situation.Problem{{State: situation.Progressing, Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web", Clusters: []string{"east"},
