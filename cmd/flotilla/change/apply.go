@@ -69,9 +69,9 @@ time, so that applying again with other clusters moves it.`,
 	if err := cmd.RegisterFlagCompletionFunc("cluster", f.CompleteClusters); err != nil {
 		panic(err) // it was defined above
 	}
-	adapt(cmd, a.late)
+	adapt(cmd, f, a.late)
 	for _, sub := range apply.NewCmdApply(program, f.Factory(), a.late.streams()).Commands() {
-		adapt(sub, a.late)
+		adapt(sub, f, a.late)
 		cmd.AddCommand(sub)
 	}
 	return cmd
@@ -90,7 +90,7 @@ func (a *applyFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return guard(func() {
+	return guard(inNamespace(cmd, a.fleet), func() {
 		o, err := a.kubectl.ToOptions(a.fleet.Factory(), cmd, program, nil)
 		cmdutil.CheckErr(err)
 		cmdutil.CheckErr(o.Validate())

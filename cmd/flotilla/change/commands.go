@@ -40,7 +40,7 @@ func Commands(f *fleet.Flags) []*cobra.Command {
 	} {
 		late := &lateStreams{}
 		cmd := make(f, late.streams())
-		adapt(cmd, late)
+		adapt(cmd, f, late)
 		commands = append(commands, cmd)
 	}
 	return commands

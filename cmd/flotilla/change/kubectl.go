@@ -16,18 +16,18 @@ import (
 // adapt makes a command of kubectl one of ours, with all that are below it: it
 // returns its errors instead of ending the process, ends when the user wants it
 // to, and speaks of this program in its examples.
-func adapt(cmd *cobra.Command, late *lateStreams) {
+func adapt(cmd *cobra.Command, f *fleet.Flags, late *lateStreams) {
 	cmd.Long, cmd.Example = renamed(cmd.Long), renamed(cmd.Example)
 	cmd.DisableFlagsInUseLine = true
 	if run := cmd.Run; run != nil {
 		cmd.Run = nil
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			late.take(cmd)
-			return fleet.Until(cmd.Context(), func() error { return guard(func() { run(cmd, args) }) })
+			return fleet.Until(cmd.Context(), func() error { return guard(inNamespace(cmd, f), func() { run(cmd, args) }) })
 		}
 	}
 	for _, sub := range cmd.Commands() {
-		adapt(sub, late)
+		adapt(sub, f, late)
 	}
 }
 
@@ -41,15 +41,16 @@ type fatal struct {
 	code    int
 }
 
-// guard runs what would end the process when it fails, and returns its error.
-func guard(run func()) (err error) {
+// guard runs what would end the process when it fails, and returns its error. in is the flag
+// of the namespace that it looks in.
+func guard(in string, run func()) (err error) {
 	cmdutil.BehaviorOnFatal(func(message string, code int) { panic(fatal{message, code}) })
 	defer cmdutil.DefaultBehaviorOnFatal()
 	defer func() {
 		switch end := recover().(type) {
 		case nil:
 		case fatal:
-			err = end.error()
+			err = end.error(in)
 		default:
 			panic(end)
 		}
@@ -58,8 +59,9 @@ func guard(run func()) (err error) {
 	return nil
 }
 
-// error is what the message says, in the form of our errors.
-func (f fatal) error() error {
+// error is what the message says, in the form of our errors. in is the flag of the namespace
+// of the call.
+func (f fatal) error(in string) error {
 	message := strings.TrimSpace(strings.TrimPrefix(f.message, "error: "))
 	if message == "" {
 		return errors.New("it did not work")
@@ -69,6 +71,12 @@ func (f fatal) error() error {
 	}
 	if wrong := wrongOutput(message); wrong != nil {
 		return wrong
+	}
+	if missing := absent(in, message); missing != nil {
+		return missing
+	}
+	if unknown := errors.New(message); fleet.IsUnknownKind(unknown) {
+		return fleet.Describe(unknown)
 	}
 	if typed, found := strings.CutPrefix(message, "Error from server: "); found {
 		return errors.New(discreet(typed))

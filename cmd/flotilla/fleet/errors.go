@@ -68,8 +68,8 @@ func describe(server string, err error) error {
 		return refused.describe()
 	case IsUnknownKind(err):
 		return unknownKindOf(server, strings.Trim(strings.TrimPrefix(err.Error(), unknownKind), ` "`))
-	case absent(err) != "":
-		return fmt.Errorf("%w: flotilla get %s%s lists what there is", &apierrors.StatusError{ErrStatus: statusOf(err)}, absent(err), at(server))
+	case Absent(err) != "":
+		return fmt.Errorf("%w: flotilla get %s%s lists what there is", &apierrors.StatusError{ErrStatus: statusOf(err)}, Absent(err), at(server))
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the control plane does not accept these credentials (%w): --kubeconfig names a file with others", err)
 	case lacksRight(err):
@@ -189,18 +189,6 @@ func memberOf(address string) string {
 		return ""
 	}
 	return name
-}
-
-// absent returns the kind of an object that is not there.
-func absent(err error) string {
-	details := statusOf(err).Details
-	if !apierrors.IsNotFound(err) || details == nil || details.Name == "" || details.Kind == "" {
-		return ""
-	}
-	if details.Group == "" {
-		return details.Kind
-	}
-	return details.Kind + "." + details.Group
 }
 
 // hostOf returns scheme and host of an address: the path says nothing to users.

@@ -117,6 +117,18 @@ func (s *Scope) Given() bool { return s.operation != "" }
 // Named are the clusters that --clusters names.
 func (s *Scope) Named() []string { return s.clusters }
 
+// Words are the flags that say the same once more, each after a space.
+func (s *Scope) Words() string {
+	var out strings.Builder
+	if s.operation != "" {
+		out.WriteString(" -s " + s.operation)
+	}
+	if len(s.clusters) > 0 {
+		out.WriteString(" -C " + strings.Join(s.clusters, ","))
+	}
+	return out.String()
+}
+
 // One returns the only cluster that is meant, or "" for the control plane. Whether
 // there is such a cluster shows with the first request.
 func (s *Scope) One() (string, error) {

@@ -3,7 +3,8 @@ package inspection
 import (
 	"errors"
 	"fmt"
-	"regexp"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -47,10 +48,7 @@ func absentIn(namespace, server string, err error) error {
 }
 
 func hintOf(namespace, server string, err error) error {
-	in, at := "", " -C "+server
-	if namespace != "" {
-		in = " -n " + namespace
-	}
+	in, at := inNamespace(namespace), " -C "+server
 	hub := server == "" || server == fleet.Hub
 	if hub {
 		at = ""
@@ -58,26 +56,81 @@ func hintOf(namespace, server string, err error) error {
 	if err.Error() == noPodInTime {
 		return fmt.Errorf("no pod of it runs there, nor has begun to in time: flotilla get pods%s%s lists what there is", in, at)
 	}
+	kind := kindOf(err)
+	if kind == "" || kind == "namespaces" {
+		return nil
+	}
+	if !hub {
+		return fmt.Errorf("%w: flotilla get %s%s%s lists what there is", bare(err), kind, in, at)
+	}
+	listing, everywhere := fleet.Listing([]string{kind}, in)
+	if everywhere {
+		listing += "; -C names one to ask"
+	}
+	return fmt.Errorf("%w: %s", bare(err), listing)
+}
+
+// nowhereOf says that none of several servers has an object, and how what they have is
+// listed. It returns nil if the error is another.
+func nowhereOf(namespace string, scope *fleet.Scope, servers []string, err error) error {
+	kind := kindOf(err)
+	if kind == "" {
+		return nil
+	}
+	in, at := inNamespace(namespace), scope.Words()
+	if kind == "namespaces" {
+		in = ""
+	}
+	if at == "" { // where that is not the control plane, it is the clusters
+		at = " -s " + fleet.ScopeMembers
+	}
+	return fmt.Errorf("%w %s: flotilla get %s%s%s lists what there is", bare(err), places(servers), kind, in, at)
+}
+
+// kindOf is fleet.Absent; what has no metrics is looked for among what could have them.
+func kindOf(err error) string {
+	return strings.TrimSuffix(fleet.Absent(err), ".metrics.k8s.io")
+}
+
+// places names servers, of which there may be many: "on the control plane, nor in any of 2
+// clusters (east, west)".
+func places(servers []string) string {
+	clusters := slices.DeleteFunc(slices.Clone(servers), func(s string) bool { return s == fleet.Hub })
+	named := clusters
+	rest := ""
+	if len(clusters) > mostNamed {
+		named, rest = clusters[:mostNamed], fmt.Sprintf(" and %d more", len(clusters)-mostNamed)
+	}
+	in := fmt.Sprintf("in any of %d clusters (%s%s)", len(clusters), strings.Join(named, ", "), rest)
+	if len(clusters) == 1 {
+		in = "in cluster " + clusters[0]
+	}
+	if len(clusters) < len(servers) {
+		return "on the control plane, nor " + in
+	}
+	return in
+}
+
+// mostNamed is how many clusters a message names.
+const mostNamed = 5
+
+// inNamespace is the flag that names a namespace, after a space; empty for that of the
+// context.
+func inNamespace(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return " -n " + namespace
+}
+
+// bare is what a server said, without what was said around it.
+func bare(err error) error {
 	var said apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &said) {
-		return nil
+	if !errors.As(err, &said) {
+		return err
 	}
-	status := said.Status()
-	if status.Details == nil || status.Details.Name == "" || status.Details.Kind == "" || status.Details.Kind == "namespaces" {
-		return nil
-	}
-	kind, what := status.Details.Kind, "what there is"
-	if group := status.Details.Group; group != "" {
-		kind += "." + group
-	}
-	if hub && !hubAlone.MatchString(kind) {
-		at, what = " -s "+fleet.ScopeAll, "what there is, on the control plane and in the clusters; -C names one to ask"
-	}
-	return fmt.Errorf("%w: flotilla get %s%s%s lists %s", &apierrors.StatusError{ErrStatus: status}, kind, in, at, what)
+	return &apierrors.StatusError{ErrStatus: said.Status()}
 }
 
 // noPodInTime is how kubectl says that what it was told has no pod; it has no type.
 const noPodInTime = "timed out waiting for the condition"
-
-// hubAlone are kinds that no cluster of a fleet is asked for.
-var hubAlone = regexp.MustCompile(`\.(karmada\.io|flotilla\.io|toolkit\.fluxcd\.io)$`)

@@ -10,24 +10,30 @@ import (
 // where the command did.
 func TestHintsForWhatIsAbsentNameTheNamespace(t *testing.T) {
 	answers := map[string]string{}
-	for _, at := range []string{"", "east:"} {
+	for _, at := range []string{"", "east:", "west:"} {
 		answers[at+"/api/v1/namespaces/shop"] = `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"shop"}}`
 		answers[at+"/api/v1/namespaces/default"] = `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"default"}}`
 		answers[at+"/api"] = `{"kind":"APIVersions","versions":["v1"]}`
 		answers[at+"/apis"] = `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`
 		answers[at+"/api/v1"] = `{"kind":"APIResourceList","groupVersion":"v1","resources":[
 			{"name":"configmaps","singularName":"configmap","kind":"ConfigMap","namespaced":true,"verbs":["get","list"],"shortNames":["cm"]},
+			{"name":"namespaces","singularName":"namespace","kind":"Namespace","namespaced":false,"verbs":["get","list"],"shortNames":["ns"]},
 			{"name":"pods","singularName":"pod","kind":"Pod","namespaced":true,"verbs":["get","list"]}]}`
 	}
 	answers["/apis/cluster.karmada.io/v1alpha1"] = `{"kind":"APIResourceList","groupVersion":"cluster.karmada.io/v1alpha1","resources":[
 		{"name":"clusters","singularName":"cluster","kind":"Cluster","namespaced":false,"verbs":["get","list"]}]}`
 	answers["/apis"] = `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"cluster.karmada.io","versions":[{"groupVersion":"cluster.karmada.io/v1alpha1","version":"v1alpha1"}],
 		"preferredVersion":{"groupVersion":"cluster.karmada.io/v1alpha1","version":"v1alpha1"}}]}`
-	answers["/apis/cluster.karmada.io/v1alpha1/clusters"] = `{"kind":"ClusterList","apiVersion":"cluster.karmada.io/v1alpha1","items":[{"metadata":{"name":"east"}}]}`
+	answers["/apis/cluster.karmada.io/v1alpha1/clusters"] = `{"kind":"ClusterList","apiVersion":"cluster.karmada.io/v1alpha1","items":[{"metadata":{"name":"east"}},{"metadata":{"name":"west"}}]}`
 	answers["/api/v1/namespaces/shop/configmaps/texts"] = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"texts","namespace":"shop"}}`
 	cases := map[string]struct{ line, want string }{
 		"on the control plane":                     {"get cm gone -n shop", "error: configmaps gone not found: flotilla get configmaps -n shop -s all lists what there is, on the control plane and in the clusters; -C names one to ask\n"},
 		"in a member":                              {"get cm gone -n shop -C east", "error: configmaps gone not found: flotilla get configmaps -n shop -C east lists what there is\n"},
+		"in all members":                           {"get cm gone -n shop -s members", "error: configmaps gone not found in any of 2 clusters (east, west): flotilla get configmaps -n shop -s members lists what there is\n"},
+		"in members that are named":                {"get cm gone -n shop -C west,east", "error: configmaps gone not found in any of 2 clusters (east, west): flotilla get configmaps -n shop -C west,east lists what there is\n"},
+		"everywhere":                               {"get cm gone -s all", "error: configmaps gone not found on the control plane, nor in any of 2 clusters (east, west): flotilla get configmaps -s all lists what there is\n"},
+		"on the control plane and in one member":   {"get cm gone -n shop -s all -C east", "error: configmaps gone not found on the control plane, nor in cluster east: flotilla get configmaps -n shop -s all -C east lists what there is\n"},
+		"a namespace, in all members":              {"get ns gone -n shop -s members", "error: namespaces gone not found in any of 2 clusters (east, west): flotilla get namespaces -s members lists what there is\n"},
 		"when its logs are wanted":                 {"logs gone -n shop -C east", "error: pods gone not found: flotilla get pods -n shop -C east lists what there is\n"},
 		"where all clusters are looked in":         {"logs gone -n shop", "error: no cluster has gone in namespace shop: flotilla get pods -n shop -s members lists what there is\n"},
 		"a kind that is looked for in all":         {"logs cm/gone -n shop", "error: no cluster has cm/gone in namespace shop: flotilla get cm -n shop -s members lists what there is\n"},

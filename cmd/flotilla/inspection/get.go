@@ -138,7 +138,7 @@ func (g *getter) gather(ctx context.Context) error {
 	if printed != nil {
 		return printed
 	}
-	return report(g.fleet, g.ErrOut, answers)
+	return report(g.fleet, &g.scope, g.ErrOut, answers)
 }
 
 // found is what one server has.

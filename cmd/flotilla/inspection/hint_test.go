@@ -40,3 +40,23 @@ func TestHints(t *testing.T) {
 		t.Errorf("another error is told as %v", got)
 	}
 }
+
+// TestPlaces: of many clusters a few are named.
+func TestPlaces(t *testing.T) {
+	for name, tc := range map[string]struct {
+		servers []string
+		want    string
+	}{
+		"two clusters":                       {[]string{"a", "b"}, "in any of 2 clusters (a, b)"},
+		"as many as are named":               {[]string{"a", "b", "c", "d", "e"}, "in any of 5 clusters (a, b, c, d, e)"},
+		"more than are named":                {[]string{"a", "b", "c", "d", "e", "f", "g"}, "in any of 7 clusters (a, b, c, d, e and 2 more)"},
+		"the control plane and one cluster":  {[]string{fleet.Hub, "a"}, "on the control plane, nor in cluster a"},
+		"the control plane and two clusters": {[]string{fleet.Hub, "a", "b"}, "on the control plane, nor in any of 2 clusters (a, b)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := places(tc.servers); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}

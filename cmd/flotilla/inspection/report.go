@@ -22,8 +22,8 @@ func streams(cmd *cobra.Command) genericiooptions.IOStreams {
 }
 
 // report names the servers that did not answer, and returns an error if there are
-// some, or if no server has what was asked for by name.
-func report(f *fleet.Flags, errOut io.Writer, answers []fleet.Answer[found]) error {
+// some, or if no server of the scope has what was asked for by name.
+func report(f *fleet.Flags, scope *fleet.Scope, errOut io.Writer, answers []fleet.Answer[found]) error {
 	if err := alike(answers); err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func report(f *fleet.Flags, errOut io.Writer, answers []fleet.Answer[found]) err
 	var nowhere []error
 	for _, err := range order {
 		if absent[err.Error()] == len(answers) {
-			nowhere = append(nowhere, nobodyHas(f, err, answers))
+			nowhere = append(nowhere, nobodyHas(f, scope, err, answers))
 		}
 	}
 	return errors.Join(nowhere...)
@@ -74,15 +74,21 @@ func alike(answers []fleet.Answer[found]) error {
 }
 
 // nobodyHas says that no server has what was asked for.
-func nobodyHas(f *fleet.Flags, err error, answers []fleet.Answer[found]) error {
-	switch {
-	case len(answers) == 1:
+func nobodyHas(f *fleet.Flags, scope *fleet.Scope, err error, answers []fleet.Answer[found]) error {
+	if len(answers) == 1 {
 		return described(f, answers[0].Cluster, err)
-	case fleet.IsUnknownKind(err):
-		return fmt.Errorf("none of %d servers knows the kind: flotilla api-resources -C CLUSTER lists those of one (%w)", len(answers), err)
-	default:
-		return fmt.Errorf("%w on any of %d servers: check the name and the namespace", err, len(answers))
 	}
+	if fleet.IsUnknownKind(err) {
+		return fmt.Errorf("none of %d servers knows the kind: flotilla api-resources -C CLUSTER lists those of one (%w)", len(answers), err)
+	}
+	servers := make([]string, len(answers))
+	for i := range answers {
+		servers[i] = answers[i].Cluster
+	}
+	if hint := nowhereOf(f.Namespace, scope, servers, err); hint != nil {
+		return hint
+	}
+	return fmt.Errorf("%w %s: check the name and the namespace", err, places(servers))
 }
 
 // warn says why a server did not answer, in one line.

@@ -137,7 +137,7 @@ func (t *top) run(cmd *cobra.Command, args []string, ask func(context.Context, s
 	if err := t.sheet.print(cmd.OutOrStdout()); err != nil {
 		return err
 	}
-	return report(t.fleet, cmd.ErrOrStderr(), summary)
+	return report(t.fleet, &t.scope, cmd.ErrOrStderr(), summary)
 }
 
 // errNoMetrics says that a cluster knows not how much is used.

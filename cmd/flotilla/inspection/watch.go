@@ -50,7 +50,7 @@ func (g *getter) watch(ctx context.Context) error {
 	if err := answers[0].Err; err != nil && g.scope.HubOnly() {
 		return described(g.fleet, fleet.Hub, err)
 	}
-	return report(g.fleet, io.Discard, answers)
+	return report(g.fleet, &g.scope, io.Discard, answers)
 }
 
 // watchServer shows what is on one server, and what changes.
