@@ -51,3 +51,37 @@ func TestHintsForWhatIsAbsentNameTheNamespace(t *testing.T) {
 		})
 	}
 }
+
+// TestAbsentWhereSomeDoNotKnowTheKind: a cluster that does not know a kind has no object of
+// it, either, and nothing is passed over without a word.
+func TestAbsentWhereSomeDoNotKnowTheKind(t *testing.T) {
+	answers := map[string]string{}
+	for at, resources := range map[string]string{
+		"":      "",
+		"east:": `{"name":"configmaps","singularName":"configmap","kind":"ConfigMap","namespaced":true,"verbs":["get","list"]},`,
+		"west:": "",
+	} {
+		answers[at+"/api/v1/namespaces/shop"] = `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"shop"}}`
+		answers[at+"/api"] = `{"kind":"APIVersions","versions":["v1"]}`
+		answers[at+"/apis"] = `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`
+		answers[at+"/api/v1"] = `{"kind":"APIResourceList","groupVersion":"v1","resources":[` + resources +
+			`{"name":"pods","singularName":"pod","kind":"Pod","namespaced":true,"verbs":["get","list"]}]}`
+	}
+	answers["east:/api/v1/namespaces/shop/configmaps/texts"] = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"texts","namespace":"shop"}}`
+	address := stub(t, answers)
+	for name, tc := range map[string]struct {
+		line string
+		want answer
+	}{
+		"one that knows it does not have it": {"get configmaps gone -n shop -C east,west", answer{Code: 1, Err: "error: configmaps gone not found in any of 2 clusters (east, west): flotilla get configmaps -n shop -C east,west lists what there is\n"}},
+		"one that knows it has it":           {"get configmaps texts -n shop -C east,west -o name", answer{Out: "configmap/texts\n"}},
+		"all of them, watched":               {"get configmaps gone -n shop -C east,west -w", answer{Code: 1, Err: "error: configmaps gone not found in any of 2 clusters (east, west): flotilla get configmaps -n shop -C east,west lists what there is\n"}},
+		"it is no fault":                     {"get configmaps gone -n shop -C east,west --ignore-not-found", answer{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, ask(t, address, tc.line)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

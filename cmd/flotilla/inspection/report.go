@@ -28,31 +28,42 @@ func report(f *fleet.Flags, scope *fleet.Scope, errOut io.Writer, answers []flee
 		return err
 	}
 	var away []string
-	absent := map[string]int{}
-	var order []error
+	var missed []error
 	for _, a := range answers {
 		if a.Err != nil {
 			away = append(away, a.Cluster)
 			warn(errOut, a.Cluster, a.Err)
 			continue
 		}
-		for _, err := range a.Value.absent {
-			if absent[err.Error()] == 0 {
-				order = append(order, err)
-			}
-			absent[err.Error()]++
-		}
+		missed = append(missed, a.Value.absent...)
 	}
 	if len(away) > 0 {
 		return unanswered(away, len(answers))
 	}
 	var nowhere []error
-	for _, err := range order {
-		if absent[err.Error()] == len(answers) {
+	for i, err := range missed {
+		if slices.ContainsFunc(missed[:i], like(err)) {
+			continue
+		}
+		if !slices.ContainsFunc(answers, func(a fleet.Answer[found]) bool { return !a.Value.lacks(err) }) {
 			nowhere = append(nowhere, nobodyHas(f, scope, err, answers))
 		}
 	}
 	return errors.Join(nowhere...)
+}
+
+// like tells errors of the same words.
+func like(err error) func(error) bool {
+	return func(e error) bool { return e.Error() == err.Error() }
+}
+
+// lacks reports whether a server does not have what err is about: it says so, or it has
+// nothing, as it does not know the kind.
+func (f found) lacks(err error) bool {
+	if slices.ContainsFunc(f.absent, like(err)) {
+		return true
+	}
+	return apierrors.IsNotFound(err) && len(f.infos) == 0 && len(f.absent) > 0 && !slices.ContainsFunc(f.absent, apierrors.IsNotFound)
 }
 
 // alike returns the error that all servers gave in the same words: then it is the
