@@ -59,7 +59,11 @@ func deliveriesOf(template *unstructured.Unstructured, b workv1alpha2.Binding, w
 				d.Message = part.Note
 			}
 		}
-		fill(&d, byCluster[target.Name])
+		w := byCluster[target.Name]
+		if _, ok := judged[target.Name]; !ok && w != nil { // the binding is not as the template is: what is sent is another version
+			_, d.Message = rollup.OfWork(w)
+		}
+		fill(&d, w)
 		if works == nil {
 			reported(&d, b)
 		}
@@ -93,7 +97,7 @@ func reported(d *lineage.Delivery, b workv1alpha2.Binding) {
 		case item.Applied:
 			d.Applied = "yes"
 		case item.AppliedMessage != "":
-			d.Applied = "no"
+			d.Applied, d.Message = "no", cmp.Or(d.Message, item.AppliedMessage)
 		}
 	}
 }
@@ -203,7 +207,17 @@ func (t *tracer) member(ctx context.Context, cluster string, resource schema.Gro
 	if err != nil {
 		return nil, err
 	}
-	return member.Resource(resource).Namespace(like.GetNamespace()).Get(ctx, like.GetName(), metav1.GetOptions{})
+	obj, err := member.Resource(resource).Namespace(like.GetNamespace()).Get(ctx, like.GetName(), metav1.GetOptions{})
+	return obj, unserved(cluster, like, err)
+}
+
+// unserved says of an answer of a cluster, where it means that, that it does not serve the
+// kind of an object.
+func unserved(cluster string, like *unstructured.Unstructured, err error) error {
+	if !apierrors.IsNotFound(err) || missing(err) {
+		return err
+	}
+	return fmt.Errorf("cluster %s does not serve %s of %s: flotilla api-resources -C %[1]s lists what it serves", cluster, like.GetKind(), like.GetAPIVersion())
 }
 
 // memberClient reads a member through the proxy.

@@ -114,6 +114,7 @@ func TestCommands(t *testing.T) {
 	t.Run("suspend and resume", func(t *testing.T) { testSuspend(t, w) })
 	t.Run("a control plane that was set back", func(t *testing.T) { testHub(t, w) })
 	t.Run("what is wrong", func(t *testing.T) { testWrong(t, w) })
+	t.Run("other versions", func(t *testing.T) { testVersions(t, w) })
 }
 
 // follow has the control plane follow the repository.

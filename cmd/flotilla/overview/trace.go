@@ -198,6 +198,7 @@ func (t *tracer) delivery(ctx context.Context, template *unstructured.Unstructur
 	if err != nil {
 		return err
 	}
+	template = t.asCarried(ctx, template, b)
 	t.placed(b)
 	t.out.Overrides = lineage.OverridesOf(b, mine)
 	silent, err := t.silences(ctx)
@@ -206,6 +207,21 @@ func (t *tracer) delivery(ctx context.Context, template *unstructured.Unstructur
 	}
 	t.out.Clusters = deliveriesOf(template, b, mine, silent)
 	return t.members(ctx, template)
+}
+
+// asCarried is a template in the version in which its binding carries it, which is not always
+// the one in which the control plane prefers to show it: clusters have that, and serve no
+// other for sure. Where it may not be had it is the template as it is.
+func (r reader) asCarried(ctx context.Context, template *unstructured.Unstructured, b workv1alpha2.Binding) *unstructured.Unstructured {
+	ref := b.BindingSpec().Resource
+	if ref.APIVersion == template.GetAPIVersion() {
+		return template
+	}
+	carried, err := r.get(ctx, ref.APIVersion, ref.Kind, ref.Namespace, ref.Name)
+	if err != nil {
+		return template
+	}
+	return carried
 }
 
 // untaken is what a policy says of a template that it could not take up; empty where none
