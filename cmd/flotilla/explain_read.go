@@ -43,6 +43,7 @@ type explainReader struct {
 
 	stack *customization.Stack
 	hooks []*configv1alpha1.ResourceInterpreterWebhookConfiguration
+	bound boundTo
 
 	mu sync.Mutex // of what follows, while lists are read side by side
 	in explain.Input
@@ -187,10 +188,15 @@ func (r *explainReader) template(ctx context.Context, kind, name string, files m
 		return r.merged(ctx, obj, mapping)
 	}
 	obj, err := r.get(ctx, mapping, scope(mapping, "", r.namespace), name)
-	if err != nil || !isBinding(mapping.GroupVersionKind) {
-		return obj, err
+	switch {
+	case err != nil:
+		return nil, err
+	case isBinding(mapping.GroupVersionKind):
+		return r.bindingsTemplate(ctx, obj)
+	case namesVersion(kind, mapping.GroupVersionKind):
+		return obj, nil
 	}
-	return r.bindingsTemplate(ctx, obj)
+	return asCarried(ctx, r, obj), nil
 }
 
 func isBinding(gvk schema.GroupVersionKind) bool {
@@ -310,13 +316,8 @@ func only(all map[string]string, keys []string) map[string]string {
 
 // binding reads the binding of the template, and what is found by it.
 func (r *explainReader) binding(ctx context.Context) error {
-	template := r.in.Template
-	key := client.ObjectKey{Namespace: template.GetNamespace(), Name: workv1alpha2.BindingName(template.GetKind(), template.GetName())}
-	var b workv1alpha2.Binding = &workv1alpha2.ResourceBinding{}
-	if key.Namespace == "" {
-		b = &workv1alpha2.ClusterResourceBinding{}
-	}
-	switch err := r.hub.Get(ctx, key, b); {
+	b, err := r.bound.of(ctx, r.hub, r.in.Template)
+	switch {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:

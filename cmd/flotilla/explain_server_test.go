@@ -73,6 +73,7 @@ func TestExplainServer(t *testing.T) {
 	t.Run("files", func(t *testing.T) { testFiles(t, env, ask) })
 	t.Run("rights", func(t *testing.T) { testRights(t, env, ask) })
 	t.Run("interpret", func(t *testing.T) { testInterpret(t, env) })
+	t.Run("versions", func(t *testing.T) { testVersions(t, env, ask) })
 	t.Run("calls", func(t *testing.T) {
 		for call, says := range map[string]string{
 			"deployment/gone -n shop": "there is no Deployment gone in namespace shop: flotilla get deployments.apps -n shop lists them",
