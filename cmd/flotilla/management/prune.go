@@ -378,12 +378,17 @@ func confirmed(cmd *cobra.Command, question string) bool {
 	return answer == "y" || answer == "yes"
 }
 
-// remove deletes what was found, one by one.
+// remove deletes what was found.
 func (p *prune) remove(ctx context.Context, w io.Writer, out *pruned) error {
 	objects, err := metadata.NewForConfig(p.member)
 	if err != nil {
 		return fleet.Describe(err)
 	}
+	return p.removeEach(ctx, objects, w, out)
+}
+
+// removeEach deletes what was found, one by one, and tells a person what became of each.
+func (p *prune) removeEach(ctx context.Context, objects metadata.Interface, w io.Writer, out *pruned) error {
 	failed := 0
 	for i := range out.Objects {
 		o := &out.Objects[i]
@@ -398,7 +403,7 @@ func (p *prune) remove(ctx context.Context, w io.Writer, out *pruned) error {
 			o.Outcome = outcomeRemoved
 		}
 		if p.output == "" {
-			if _, err := fmt.Fprintln(w, strings.TrimSuffix(o.orphan.String()+" "+o.Outcome+": "+o.Message, ": ")); err != nil {
+			if _, err := fmt.Fprintln(w, o.line()); err != nil {
 				return err
 			}
 		}
@@ -407,6 +412,14 @@ func (p *prune) remove(ctx context.Context, w io.Writer, out *pruned) error {
 		return fmt.Errorf("%d of %d objects could not be removed", failed, len(out.Objects))
 	}
 	return nil
+}
+
+// line says what became of an object.
+func (o *object) line() string {
+	if o.Message == "" {
+		return o.orphan.String() + " " + o.Outcome
+	}
+	return o.orphan.String() + " " + o.Outcome + ": " + o.Message
 }
 
 // removeOne deletes an object as it was listed, if there is still no Work for it. It
