@@ -46,6 +46,7 @@ func TestWhatPruneSaysOfEach(t *testing.T) {
 		"gone":    apierrors.NewNotFound(configMaps, "gone"),
 		"changed": apierrors.NewConflict(configMaps, "changed", nil),
 		"kept":    apierrors.NewForbidden(configMaps, "kept", nil),
+		"hostile": apierrors.NewBadRequest("no\x1b[2J\nCluster is fine"),
 	}
 	for name, tc := range map[string]struct {
 		found  object
@@ -63,6 +64,7 @@ func TestWhatPruneSaysOfEach(t *testing.T) {
 		"somebody else has removed it":     {found: orphanNamed("ConfigMap", "shop", "gone"), line: "ConfigMap shop/gone left: it is gone already", asked: true},
 		"somebody has changed it":          {found: orphanNamed("ConfigMap", "shop", "changed"), line: "ConfigMap shop/changed left: it has changed since it was listed", asked: true},
 		"the cluster refuses":              {found: orphanNamed("ConfigMap", "shop", "kept"), line: `ConfigMap shop/kept failed: configmaps "kept" is forbidden: <nil>`, fails: true, asked: true},
+		"it obeys nothing on the terminal": {found: orphanNamed("ConfigMap", "shop", "hostile"), line: "ConfigMap shop/hostile failed: no [2J Cluster is fine", fails: true, asked: true},
 		"for a program there are no lines": {found: held, output: "json"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,5 +89,20 @@ func TestWhatPruneSaysOfEach(t *testing.T) {
 				t.Errorf("programs are told %s: %q", o.Outcome, o.Message)
 			}
 		})
+	}
+}
+
+// TestWhatPruneShowsObeysNothing: what somebody wrote in a cluster stands in its column.
+func TestWhatPruneShowsObeysNothing(t *testing.T) {
+	found := orphanNamed("ConfigMap", "shop", "lost")
+	found.Work = "lost\x1b[2J\nConfigMap"
+	out := &pruned{Cluster: "east", Objects: []object{found}, Unread: []string{"boats\x1b[2J.sea.example"}}
+	var said strings.Builder
+	if err := out.print(&said); err != nil {
+		t.Fatal(err)
+	}
+	want := "could not be listed: boats [2J.sea.example\nKIND       NAMESPACE  NAME  WORK\nConfigMap  shop       lost  lost [2J ConfigMap\n"
+	if diff := cmp.Diff(want, said.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
