@@ -65,7 +65,8 @@ const (
 	Unwanted State = iota
 	// Unserved kinds are wanted, but the control plane does not serve them.
 	Unserved
-	// Starting kinds are served; their first list is not complete.
+	// Starting kinds are served, or have an established definition that discovery does not
+	// show yet; their first list is not complete.
 	Starting
 	// Synced kinds are watched and complete.
 	Synced

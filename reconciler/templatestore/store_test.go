@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -57,6 +58,12 @@ func (h *heard) all() []string {
 // run starts a store that tells h about namespace.
 func run(t *testing.T, cfg *rest.Config, namespace string, h *heard) *templatestore.Store {
 	t.Helper()
+	return runWith(t, cfg, namespace, h, func(m meta.RESTMapper) meta.RESTMapper { return m })
+}
+
+// runWith is run with another mapper around the real one.
+func runWith(t *testing.T, cfg *rest.Config, namespace string, h *heard, around func(meta.RESTMapper) meta.RESTMapper) *templatestore.Store {
+	t.Helper()
 	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +73,7 @@ func run(t *testing.T, cfg *rest.Config, namespace string, h *heard) *templatest
 		t.Fatal(err)
 	}
 	s, err := templatestore.New(cfg, templatestore.Options{
-		HTTPClient: httpClient, Scheme: scheme.New(), Mapper: mapper,
+		HTTPClient: httpClient, Scheme: scheme.New(), Mapper: around(mapper),
 		Claims: func(obj *unstructured.Unstructured) []string {
 			if id := obj.GetLabels()["claim"]; id != "" {
 				return []string{id}
@@ -252,20 +259,7 @@ func TestKindsComeAndGo(t *testing.T) {
 	}
 	eventually(t, "state of a kind that is not there", templatestore.Unserved, state(gvk))
 
-	crd := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "gadgets.store.example.com"},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: gvk.Group,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: gvk.Kind, Plural: "gadgets"},
-			Scope: apiextensionsv1.NamespaceScoped,
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type: "object", XPreserveUnknownFields: ptr.To(true),
-				}},
-			}},
-		},
-	}
+	crd := definition(gvk)
 	check(t, env.Hub.Create(t.Context(), crd))
 	eventually(t, "state of a kind that was installed", templatestore.Synced, state(gvk))
 	eventually(t, "state of a version that is not served", templatestore.Unserved, state(other))
@@ -286,6 +280,76 @@ func TestKindsComeAndGo(t *testing.T) {
 	gadget.SetUID("")
 	eventually(t, "one more is made", true, func() bool { return env.Hub.Create(t.Context(), gadget) == nil })
 	eventually(t, "events", []string{"new g", "gone g", "new g"}, h.all)
+}
+
+// TestAKindThatDiscoveryDoesNotShowYet: a definition that is established is not said to be
+// missing while the list of what is served has yet to name it.
+func TestAKindThatDiscoveryDoesNotShowYet(t *testing.T) {
+	env := shared.Env(t)
+	gvk := schema.GroupVersionKind{Group: "late.example.com", Version: "v1", Kind: "Gadget"}
+	crd := definition(gvk)
+	check(t, env.Hub.Create(t.Context(), crd))
+	servertest.Eventually(t, "it is established", func(ctx context.Context) error {
+		if err := env.Hub.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+			return err
+		}
+		for _, c := range crd.Status.Conditions {
+			if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
+				return nil
+			}
+		}
+		return errors.New("not established")
+	})
+	var h heard
+	late := &lateMapper{group: gvk.Group}
+	s := runWith(t, env.Config, env.Namespace(t), &h, func(m meta.RESTMapper) meta.RESTMapper {
+		late.RESTMapper = m
+		return late
+	})
+	s.Want("me", gvk)
+	eventually(t, "it was looked for three times", true, func() bool { return late.asked.Load() >= 3 })
+	late.shown.Store(true)
+	eventually(t, "state", templatestore.Synced, func() templatestore.State { return s.State(gvk) })
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if diff := cmp.Diff([]templatestore.State{templatestore.Starting, templatestore.Synced}, h.states); diff != "" {
+		t.Errorf("states that were told (-want +got):\n%s", diff)
+	}
+}
+
+// lateMapper does not know a group before it is shown.
+type lateMapper struct {
+	meta.RESTMapper
+	group string
+	shown atomic.Bool
+	asked atomic.Int32
+}
+
+func (m *lateMapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	if gk.Group == m.group && !m.shown.Load() {
+		m.asked.Add(1)
+		return nil, &meta.NoKindMatchError{GroupKind: gk, SearchedVersions: versions}
+	}
+	return m.RESTMapper.RESTMapping(gk, versions...)
+}
+
+// definition defines a kind.
+func definition(gvk schema.GroupVersionKind) *apiextensionsv1.CustomResourceDefinition {
+	plural := strings.ToLower(gvk.Kind) + "s"
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + gvk.Group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: gvk.Group,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: gvk.Kind, Plural: plural},
+			Scope: apiextensionsv1.NamespaceScoped,
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: gvk.Version, Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: ptr.To(true),
+				}},
+			}},
+		},
+	}
 }
 
 // TestAKindThatNobodyWants ends with neither a watch nor the memory of what it

@@ -117,10 +117,11 @@ func (s *Store) ensure(ctx context.Context, gvk schema.GroupVersionKind) (again 
 		if !meta.IsNoMatchError(err) {
 			return false, fmt.Errorf("look up %s: %w", gvk, err)
 		}
-		if !defined {
-			s.queue.AddAfter(gvk, unservedPoll)
+		if defined { // established: discovery is behind
+			return true, s.drop(ctx, gvk, nil, Starting)
 		}
-		return defined, s.drop(ctx, gvk, nil, Unserved)
+		s.queue.AddAfter(gvk, unservedPoll)
+		return false, s.drop(ctx, gvk, nil, Unserved)
 	}
 	return false, s.watch(ctx, gvk)
 }
