@@ -47,7 +47,7 @@ func (p *Plugin) mayInterpret(ctx context.Context, a admission.Attributes, k val
 	}
 	sought := map[schema.GroupResource]bool{}
 	for _, target := range targets {
-		sought[resourceOf(p.apis, target)] = true
+		sought[resourceOf(&p.apis, target)] = true
 	}
 	for _, resource := range slices.SortedFunc(maps.Keys(sought), func(a, b schema.GroupResource) int {
 		return strings.Compare(a.String(), b.String())

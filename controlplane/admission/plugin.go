@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	definitions "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,7 +39,7 @@ type Plugin struct {
 	*admission.Handler
 	opts  Options
 	kinds map[schema.GroupResource]validate.Kind
-	apis  meta.RESTMapper
+	apis  byDefinition
 	hub   dynamic.Interface
 	// authorizer says who may decide what resources mean.
 	authorizer authorizer.Authorizer
@@ -56,14 +57,19 @@ func NewPlugin(opts Options) *Plugin {
 }
 
 // SetRESTMapper is told by the server which APIs it serves.
-func (p *Plugin) SetRESTMapper(mapper meta.RESTMapper) { p.apis = mapper }
+func (p *Plugin) SetRESTMapper(mapper meta.RESTMapper) { p.apis.RESTMapper = mapper }
+
+// SetDefinitions is told by the server which custom resources are defined.
+func (p *Plugin) SetDefinitions(all definitions.CustomResourceDefinitionLister) {
+	p.apis.definitions = all
+}
 
 // SetDynamicClient is given by the server a client of its own.
 func (p *Plugin) SetDynamicClient(hub dynamic.Interface) { p.hub = hub }
 
 // ValidateInitialization is called when the server is built.
 func (p *Plugin) ValidateInitialization() error {
-	if p.apis == nil {
+	if p.apis.RESTMapper == nil {
 		return errors.New("no list of served APIs")
 	}
 	if p.hub == nil {

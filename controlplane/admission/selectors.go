@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	definitions "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -23,7 +24,7 @@ import (
 // them would have the templates of others in that namespace at his disposal.
 type Selectors struct {
 	*admission.Handler
-	apis       meta.RESTMapper
+	apis       byDefinition
 	authorizer authorizer.Authorizer
 }
 
@@ -38,7 +39,12 @@ func NewSelectors() *Selectors {
 }
 
 // SetRESTMapper is told by the server which APIs it serves.
-func (p *Selectors) SetRESTMapper(mapper meta.RESTMapper) { p.apis = mapper }
+func (p *Selectors) SetRESTMapper(mapper meta.RESTMapper) { p.apis.RESTMapper = mapper }
+
+// SetDefinitions is told by the server which custom resources are defined.
+func (p *Selectors) SetDefinitions(all definitions.CustomResourceDefinitionLister) {
+	p.apis.definitions = all
+}
 
 // SetAuthorizer is told by the server who says what users may do.
 func (p *Selectors) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
@@ -46,7 +52,7 @@ func (p *Selectors) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
 // ValidateInitialization is called when the server is built.
 func (p *Selectors) ValidateInitialization() error {
 	switch {
-	case p.apis == nil:
+	case p.apis.RESTMapper == nil:
 		return errors.New("no list of served APIs")
 	case p.authorizer == nil:
 		return errors.New("no authorizer")
@@ -132,7 +138,7 @@ type inquiry struct {
 // all says what the user may not do with what is selected; nil where he may.
 func (q *inquiry) all(ctx context.Context, selected []policyv1alpha1.ResourceSelector) error {
 	for i, s := range selected {
-		resource := resourceOf(q.plugin.apis, schema.FromAPIVersionAndKind(s.APIVersion, s.Kind))
+		resource := resourceOf(&q.plugin.apis, schema.FromAPIVersionAndKind(s.APIVersion, s.Kind))
 		if !q.may(ctx, "update", resource, s.Name) && !q.may(ctx, "patch", resource, s.Name) {
 			return q.refusal(i, s, "update", resource)
 		}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	definitions "k8s.io/apiextensions-apiserver/pkg/client/listers/apiextensions/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
@@ -93,10 +94,16 @@ type Etcd struct {
 type Plugin struct {
 	// Name is unique among all plugins, ours and upstream's.
 	Name string
-	// Interface admits or validates.
+	// Interface admits or validates. What upstream's plugins may want it may want, too, and
+	// be a WantsDefinitions.
 	Interface admission.Interface
 	// Last has it run after the webhooks: it counts what nobody refuses any more.
 	Last bool
+}
+
+// WantsDefinitions is a plugin that is told which custom resources are defined.
+type WantsDefinitions interface {
+	SetDefinitions(all definitions.CustomResourceDefinitionLister)
 }
 
 // featureGates are what every server of ours sets differently from upstream:

@@ -102,7 +102,7 @@ func chain(ctx context.Context, run *options.ServerRunOptions, opts Options) (*S
 			return nil, err
 		}
 	}
-	aggregator, err := connect(config, opts.Extension)
+	aggregator, err := connect(config, opts.Extension, opts.Admission)
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +133,9 @@ func adjust(config *app.Config, ready []healthz.HealthChecker) {
 	}
 }
 
-// connect chains the servers: what the first does not serve goes to the next.
-func connect(config *app.Config, extension *Extension) (*aggregatorapiserver.APIAggregator, error) {
+// connect chains the servers: what the first does not serve goes to the next. Plugins are told
+// what custom resources there are.
+func connect(config *app.Config, extension *Extension, plugins []Plugin) (*aggregatorapiserver.APIAggregator, error) {
 	completed, err := config.Complete()
 	if err != nil {
 		return nil, err
@@ -143,6 +144,12 @@ func connect(config *app.Config, extension *Extension) (*aggregatorapiserver.API
 	crds, err := completed.ApiExtensions.New(genericapiserver.NewEmptyDelegateWithCustomHandler(notFound))
 	if err != nil {
 		return nil, fmt.Errorf("custom resources: %w", err)
+	}
+	defined := crds.Informers.Apiextensions().V1().CustomResourceDefinitions()
+	for _, p := range plugins {
+		if wants, ok := p.Interface.(WantsDefinitions); ok {
+			wants.SetDefinitions(defined.Lister())
+		}
 	}
 	var next genericapiserver.DelegationTarget = crds.GenericAPIServer
 	if extension != nil {
@@ -155,7 +162,7 @@ func connect(config *app.Config, extension *Extension) (*aggregatorapiserver.API
 		return nil, fmt.Errorf("kube-apiserver: %w", err)
 	}
 	aggregator, err := controlplaneapiserver.CreateAggregatorServer(completed.Aggregator, kube.ControlPlane.GenericAPIServer,
-		crds.Informers.Apiextensions().V1().CustomResourceDefinitions(), true, priorities(extension))
+		defined, true, priorities(extension))
 	if err != nil {
 		return nil, fmt.Errorf("aggregator: %w", err)
 	}
