@@ -135,7 +135,8 @@ func decisive(before, after workv1alpha2.Binding) bool {
 }
 
 // workEvents looks at the binding of a Work that somebody else made, changed
-// or removed, and of one that is ready, where a cluster is to be left for it.
+// or removed, of one that is ready, where a cluster is to be left for it, and of
+// one that cannot go.
 func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, ctrl.Request] {
 	add := func(w *workv1alpha1.Work, q queue) {
 		if key, ok := bindings.OwnerOf(w); ok {
@@ -153,6 +154,8 @@ func (r *Reconciler) workEvents() handler.TypedEventHandler[*workv1alpha1.Work, 
 			switch own := r.works.written.Observed(e.ObjectNew); {
 			case !own && edited(e.ObjectOld, e.ObjectNew):
 				add(e.ObjectOld, q)
+				add(e.ObjectNew, q)
+			case blocked(e.ObjectNew) && !blocked(e.ObjectOld):
 				add(e.ObjectNew, q)
 			case rollup.Ready(e.ObjectNew) && (news || !rollup.Ready(e.ObjectOld)) && r.moving(ctx, e.ObjectNew):
 				add(e.ObjectNew, q)

@@ -139,7 +139,7 @@ func (p writer) bring(ctx context.Context, s *state, planned plan.WorkPlan) outc
 	case !found:
 		stands, err = p.create(ctx, planned)
 	case p.written.Leaving(current):
-		// Its end brings the binding back.
+		err = p.recall(ctx, s.key, current, planned.Work)
 	case anothers(s.key, current):
 		err = taken(s.key, current)
 	default:

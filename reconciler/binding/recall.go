@@ -1,0 +1,71 @@
+package binding
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
+	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/reconciler/bindings"
+)
+
+// recall has a Work that is being deleted, and cannot go, leave its object where it is: the
+// template was made anew meanwhile, and would wait for as long. The Work that comes makes of
+// the object what it is to be, or says that the cluster removes it and makes it anew then.
+func (p writer) recall(ctx context.Context, binding client.ObjectKey, leaving, planned *workv1alpha1.Work) error {
+	if leaving.Annotations[workv1alpha2.WantedAgainAnnotation] == "true" || !blocked(leaving) || anothers(binding, leaving) || !sameObject(leaving, planned) {
+		return nil // its end brings the binding back, or that it cannot go
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": leaving.UID, "annotations": map[string]string{workv1alpha2.WantedAgainAnnotation: "true"}, // of this one, not of the next
+	}})
+	if err != nil {
+		return fmt.Errorf("recall the work %s: %w", client.ObjectKeyFromObject(leaving), err)
+	}
+	recalled := leaving.DeepCopy()
+	switch err := p.hub.Patch(ctx, recalled, client.RawPatch(types.MergePatchType, patch)); {
+	case bindings.IsStale(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("recall the work %s: %w", client.ObjectKeyFromObject(leaving), err)
+	}
+	p.written.Wrote(recalled)
+	log.FromContext(ctx).Info("what a work could not remove is wanted again: it stays", "namespace", leaving.Namespace, "work", leaving.Name)
+	return nil
+}
+
+// blocked reports whether a Work says that it cannot go.
+func blocked(w *workv1alpha1.Work) bool {
+	return !w.DeletionTimestamp.IsZero() && meta.IsStatusConditionTrue(w.Status.Conditions, workv1alpha1.WorkDeletionBlocked)
+}
+
+// sameObject reports whether two Works are about one object of their cluster: an override
+// may have given it another name meanwhile.
+func sameObject(a, b *workv1alpha1.Work) bool {
+	one, known := objectOf(a)
+	other, too := objectOf(b)
+	return known && too && one == other
+}
+
+// object is what an object is known by.
+type object struct {
+	kind schema.GroupKind
+	types.NamespacedName
+}
+
+// objectOf returns the object of a Work; false where it has not just one.
+func objectOf(w *workv1alpha1.Work) (object, bool) {
+	var obj metav1.PartialObjectMetadata
+	if len(w.Spec.Workload.Manifests) != 1 || json.Unmarshal(w.Spec.Workload.Manifests[0].Raw, &obj) != nil {
+		return object{}, false
+	}
+	return object{obj.GroupVersionKind().GroupKind(), types.NamespacedName{Namespace: obj.Namespace, Name: obj.Name}}, true
+}
