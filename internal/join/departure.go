@@ -1,13 +1,10 @@
 package join
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -217,21 +214,6 @@ func (d *Departure) works(ctx context.Context, gone bool) (held map[string][]str
 	return held, true, nil
 }
 
-// objectsOf names what a Work has a cluster run, and is to go with it.
-func objectsOf(work *workv1alpha1.Work) []string {
-	if ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) {
-		return nil
-	}
-	var out []string
-	for _, m := range work.Spec.Workload.Manifests {
-		is := metav1.PartialObjectMetadata{}
-		if json.Unmarshal(m.Raw, &is) == nil {
-			out = append(out, cmp.Or(is.Kind, "object")+" "+strings.TrimPrefix(is.Namespace+"/"+is.Name, "/"))
-		}
-	}
-	return out
-}
-
 // tell says how far it is, when that is news and some time has passed.
 func (d *Departure) tell() {
 	state, now := d.state(), d.Clock.Now()
@@ -250,12 +232,16 @@ func (d *Departure) tell() {
 
 // state says what is waited for.
 func (d *Departure) state() string {
-	if len(d.held) == 0 {
-		return fmt.Sprintf("no Works of cluster %s are left: waiting for the rest of it to leave", d.Name)
+	ran := 0
+	for _, objects := range d.held {
+		ran += min(len(objects), 1)
 	}
-	state, quiet := fmt.Sprintf("waiting for cluster %s: what %d Works had it run is still to be removed there", d.Name, len(d.held)), "it has not answered"
+	if ran == 0 {
+		return fmt.Sprintf("nothing is left that is to be removed from cluster %s: waiting for the rest of it to leave", d.Name)
+	}
+	state, quiet := fmt.Sprintf("waiting for cluster %s: what %d Works had it run is still to be removed there", d.Name, ran), "it has not answered"
 	if d.pull {
-		state, quiet = fmt.Sprintf("%d Works are left that its agent is to remove from cluster %s", len(d.held), d.Name), "nothing has been heard of its agent"
+		state, quiet = fmt.Sprintf("%d Works are left that its agent is to remove from cluster %s", ran, d.Name), "nothing has been heard of its agent"
 	}
 	silent := d.Silent()
 	switch {

@@ -78,6 +78,22 @@ func (l *leaves) beat() {
 	}
 }
 
+// judged has the Work say what was sent, by its manifests, and what the cluster makes of it.
+func (l *leaves) judged(note string, sent ...int) {
+	l.Helper()
+	work := &workv1alpha1.Work{}
+	if err := l.hub.Get(l.Context(), client.ObjectKey{Namespace: space, Name: "one"}, work); err != nil {
+		l.Fatal(err)
+	}
+	work.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue, Message: workv1alpha1.WorkAppliedSuccessfulMessage + "; " + note}}
+	for _, ordinal := range sent {
+		work.Status.Applied = append(work.Status.Applied, workv1alpha1.AppliedHash{Ordinal: ordinal, Desired: "d", Observed: "o"})
+	}
+	if err := l.hub.Update(l.Context(), work); err != nil {
+		l.Fatal(err)
+	}
+}
+
 // letGo makes the Work go.
 func (l *leaves) letGo() {
 	l.Helper()
@@ -187,6 +203,21 @@ func TestADepartureKnowsWhatNobodyRemoved(t *testing.T) {
 			l.after(0, l.cluster)
 			l.d.Abandon()
 		}, both},
+		"a namespace was there before, and is used as it is": {clusterv1alpha1.Push, func(l *leaves) {
+			l.judged("Namespace shop already exists in the cluster and is not managed by Flotilla"+workv1alpha1.WorkAsItIsSuffix, 0)
+			l.after(0, l.cluster)
+			l.d.Abandon()
+		}, both[1:]},
+		"a namespace was the fleet's, until somebody took its label away": {clusterv1alpha1.Push, func(l *leaves) {
+			l.judged("Namespace shop already exists in the cluster and is not managed by Flotilla"+workv1alpha1.WorkAsItIsSuffix, 0, 1)
+			l.after(0, l.cluster)
+			l.d.Abandon()
+		}, both[1:]},
+		"a namespace is the fleet's": {clusterv1alpha1.Push, func(l *leaves) {
+			l.judged("", 0, 1)
+			l.after(0, l.cluster)
+			l.d.Abandon()
+		}, both},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLeaves(t, tc.mode)
@@ -223,5 +254,12 @@ func TestADepartureSaysWhatIsWaitedFor(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, l.told); diff != "" {
 		t.Errorf("of a member (-want +got):\n%s", diff)
+	}
+	l = newLeaves(t, clusterv1alpha1.Pull)
+	l.judged("Service shop/web and Namespace shop are somebody else's")
+	l.after(time.Second, l.cluster)
+	want = []string{"nothing is left that is to be removed from cluster eu-1: waiting for the rest of it to leave"}
+	if diff := cmp.Diff(want, l.told); diff != "" {
+		t.Errorf("where nothing is the fleet's (-want +got):\n%s", diff)
 	}
 }

@@ -1,8 +1,12 @@
 package join
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +33,7 @@ func Going(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Clus
 			staying += len(spec.Workload.Manifests)
 			continue
 		}
-		going += len(spec.Workload.Manifests)
+		going += len(objectsOf(&works.Items[i]))
 	}
 	ready := meta.FindStatusCondition(cluster.Status.Conditions, clusterv1alpha1.ClusterConditionReady)
 	switch {
@@ -44,4 +48,36 @@ func Going(ctx context.Context, hub client.Reader, cluster *clusterv1alpha1.Clus
 		tell(Step{Side: "member", Verb: "would leave", Object: fmt.Sprintf("%d objects that their policy preserves", staying)})
 	}
 	return nil
+}
+
+// objectsOf names what a Work has a cluster run, and is to go with it.
+func objectsOf(work *workv1alpha1.Work) []string {
+	if ptr.Deref(work.Spec.PreserveResourcesOnDeletion, false) {
+		return nil
+	}
+	var out []string
+	for i, m := range work.Spec.Workload.Manifests {
+		is, title := metav1.PartialObjectMetadata{}, "object"
+		if json.Unmarshal(m.Raw, &is) == nil {
+			title = cmp.Or(is.Kind, title) + " " + strings.TrimPrefix(is.Namespace+"/"+is.Name, "/")
+		}
+		if !others(work, i, title) {
+			out = append(out, title)
+		}
+	}
+	return out
+}
+
+// others reports whether the object of a manifest is not the Work's in its cluster: it was
+// there before and is used as it is, or the Work was judged and has never sent it. A Work that
+// nobody has judged may have sent all.
+func others(work *workv1alpha1.Work, ordinal int, title string) bool {
+	applied := meta.FindStatusCondition(work.Status.Conditions, workv1alpha1.WorkApplied)
+	if applied == nil {
+		return false
+	}
+	sent := slices.ContainsFunc(work.Status.Applied, func(r workv1alpha1.AppliedHash) bool { return r.Ordinal == ordinal })
+	return !sent || slices.ContainsFunc(strings.Split(applied.Message, "; "), func(text string) bool {
+		return strings.HasPrefix(text, title+" ") && strings.HasSuffix(text, workv1alpha1.WorkAsItIsSuffix)
+	})
 }

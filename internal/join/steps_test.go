@@ -205,8 +205,11 @@ func TestADryUnjoinSaysWhatGoes(t *testing.T) {
 	if err := join.Join(t.Context(), p.options()); err != nil {
 		t.Fatal(err)
 	}
-	for name, preserve := range map[string]*bool{"web": nil, "data": ptr.To(true)} {
+	for name, preserve := range map[string]*bool{"web": nil, "data": ptr.To(true), "used": nil} {
 		w := &workv1alpha1.Work{ObjectMeta: metav1.ObjectMeta{Namespace: "karmada-es-eu-1", Name: name}}
+		if name == "used" { // what is there is somebody else's
+			w.Status.Conditions = []metav1.Condition{{Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue}}
+		}
 		w.Spec.Workload.Manifests, w.Spec.PreserveResourcesOnDeletion = make([]workv1alpha1.Manifest, 2), preserve
 		for i := range w.Spec.Workload.Manifests {
 			w.Spec.Workload.Manifests[i].Raw = []byte(`{"kind":"ConfigMap"}`)

@@ -55,6 +55,9 @@ const (
 	// WorkHeldPrefix begins what the condition Applied says of a manifest while the
 	// control plane waits, since its store was set back: what would be done.
 	WorkHeldPrefix = "held: would "
+	// WorkAsItIsSuffix ends what the condition Applied says of a manifest whose object is
+	// somebody else's in the member: it is not the Work's, and stays when that goes.
+	WorkAsItIsSuffix = ": it is used as it is, and stays when the one here goes"
 	// WorkUnknownAccountReason goes with False: nobody in the member stands for who
 	// applied the template.
 	WorkUnknownAccountReason = "UnknownAccount"

@@ -46,7 +46,7 @@ type AsItIs struct {
 }
 
 func (a *AsItIs) Error() string {
-	return a.Found + ": it is used as it is, and stays when the one here goes"
+	return a.Found + workv1alpha1.WorkAsItIsSuffix
 }
 
 // IsAsItIs reports whether err is about a namespace that is used as it is.
