@@ -301,7 +301,9 @@ func TestSilenceOf(t *testing.T) {
 		"it is ready":              {metav1.ConditionTrue, "ClusterReady", ""},
 		"it does not answer":       {metav1.ConditionFalse, "ClusterNotReachable", "unreachable for 3m"},
 		"its agent is silent":      {metav1.ConditionUnknown, "ClusterStatusUnknown", "not heard of for 3m"},
-		"it is another hub's":      {metav1.ConditionFalse, "ClaimedByAnotherHub", "claimed by another control plane for 3m"},
+		"it is another hub's":      {metav1.ConditionFalse, "ClaimedByAnotherHub", "claimed by another control plane, not ready for 3m"},
+		"it refuses us":            {metav1.ConditionFalse, "CredentialsRefused", "refusing the credentials, not ready for 3m"},
+		"it is back":               {metav1.ConditionFalse, "AnswersAgain", "answering again, not ready for 3m"},
 		"it answers, but not well": {metav1.ConditionFalse, "ClusterNotReady", "not ready for 3m"},
 		"of a reason of others":    {metav1.ConditionFalse, "Elsewhere", "not ready for 3m"},
 	} {

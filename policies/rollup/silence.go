@@ -23,15 +23,17 @@ type Silence struct {
 type Silences map[string]Silence
 
 // causes say in few words why nothing is heard of a cluster. Of any other reason it is
-// said that the cluster is not ready.
+// said that the cluster is not ready. How long is known of that alone: what may have come
+// later, when it was not ready already, says so.
 var causes = map[string]string{
 	clusterv1alpha1.ClusterNotReachableReason:       "unreachable",
 	clusterv1alpha1.ClusterStatusUnknownReason:      "not heard of",
 	clusterv1alpha1.ClusterStatusNeverUpdatedReason: "not heard of",
 	clusterv1alpha1.ClusterNotHeardYetReason:        "not heard of yet: the control plane has been up",
-	clusterv1alpha1.ClusterCredentialsRefusedReason: "refusing the credentials",
-	clusterv1alpha1.ClusterClaimedReason:            "claimed by another control plane",
-	clusterv1alpha1.ClusterIdentityMismatchReason:   "another cluster than the one that joined",
+	clusterv1alpha1.ClusterCredentialsRefusedReason: "refusing the credentials, not ready",
+	clusterv1alpha1.ClusterAnswersAgainReason:       "answering again, not ready",
+	clusterv1alpha1.ClusterClaimedReason:            "claimed by another control plane, not ready",
+	clusterv1alpha1.ClusterIdentityMismatchReason:   "another cluster than the one that joined, not ready",
 }
 
 // AsReported stands by what is counted where the clusters may not be read: nobody there knows

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/client-go/rest"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
@@ -43,8 +45,15 @@ var (
 		"join it again under the same name, or give them back their role"}
 )
 
+// starting is that of one that was away, or unwell, and does not take our credentials for
+// a moment: an API server that starts forbids all until it knows its roles.
+var starting = outcome{false, clusterv1alpha1.ClusterNotReadyReason, "cluster answers, and forbids so far to read how it is, as one does that is starting: it is asked again"}
+
 // away reports whether a member could not be talked to at all.
 func (o outcome) away() bool { return o.reason == clusterv1alpha1.ClusterNotReachableReason }
+
+// refuses reports whether a member does not take our credentials.
+func (o outcome) refuses() bool { return o.reason == clusterv1alpha1.ClusterCredentialsRefusedReason }
 
 // absent returns the answer that goes with an error on the way to a member. It
 // says what to do where that is known.
@@ -137,10 +146,13 @@ type threshold struct {
 	// awaited is since when a member that was ready before the start has not been seen
 	// well; zero: it has, or was not ready before.
 	awaited time.Time
+	// refusing is since when the member refuses the credentials; zero: it does not.
+	refusing time.Time
 }
 
 // confirmation is how long a member that was ready before the start may fail until it
-// counts as not ready: it may have died long ago, when nobody looked.
+// counts as not ready: it may have died long ago, when nobody looked. It is also how long one
+// that was away may refuse the credentials until it is taken at its word.
 const confirmation = 5 * time.Second
 
 // newThreshold starts from what the hub says about a member: one that was ready
@@ -161,6 +173,7 @@ func (t *threshold) restart(now time.Time) {
 
 // turn returns the answer that counts, given the one that was just received.
 func (t *threshold) turn(now time.Time, is outcome) outcome {
+	is = t.calm(now, is)
 	if t.shown != (outcome{}) && is.ready == t.shown.ready {
 		t.shown, t.since = is, time.Time{}
 		if is.ready {
@@ -181,7 +194,32 @@ func (t *threshold) turn(now time.Time, is outcome) outcome {
 	if now.Sub(t.since) >= limit {
 		return t.show(is)
 	}
+	if is.ready {
+		return t.back()
+	}
 	return t.shown
+}
+
+// calm takes a refusal of the credentials for that of a member that is starting, until it has
+// stood for a while. One that is first seen so, or is shown so already, means it.
+func (t *threshold) calm(now time.Time, is outcome) outcome {
+	if !is.refuses() {
+		t.refusing = time.Time{}
+		return is
+	}
+	if t.refusing.IsZero() {
+		t.refusing = now
+	}
+	if t.shown == (outcome{}) || t.shown.refuses() || now.Sub(t.refusing) >= min(confirmation, t.failure) {
+		return is
+	}
+	return starting
+}
+
+// back is what is shown of a member that is well again, until that has stood for long enough.
+func (t *threshold) back() outcome {
+	return outcome{false, clusterv1alpha1.ClusterAnswersAgainReason, fmt.Sprintf("cluster answers again since %s, and counts as ready once it has done so for %s",
+		t.since.UTC().Format("2006-01-02 15:04:05 UTC"), duration.HumanDuration(t.success))}
 }
 
 // show turns to an answer, which has stood since it first came.

@@ -60,10 +60,25 @@ func TestThreshold(t *testing.T) {
 			wasReady: true, answers: []answer{{0, unreachable}, {20 * s, well}, {25 * s, unreachable}, {45 * s, unreachable}}, want: []outcome{well},
 		},
 		"it is ready again after it was well for long enough": {
-			answers: []answer{{0, unreachable}, {10 * s, well}, {39 * s, well}, {40 * s, well}}, want: []outcome{unreachable, well}, began: 10 * s,
+			answers: []answer{{0, unreachable}, {10 * s, well}, {39 * s, well}, {40 * s, well}}, want: []outcome{unreachable, back("00:00:10"), well}, began: 10 * s,
 		},
 		"another kind of failure shows at once": {
 			answers: []answer{{0, unreachable}, {1 * s, unwell}}, want: []outcome{unreachable, unwell},
+		},
+		"one that fails again is not back": {
+			answers: []answer{{0, unreachable}, {10 * s, well}, {20 * s, unreachable}, {30 * s, well}}, want: []outcome{unreachable, back("00:00:10"), unreachable, back("00:00:30")},
+		},
+		"one that starts refuses the credentials for a moment": {
+			answers: []answer{{0, unreachable}, {10 * s, forbidden}, {12 * s, well}, {42 * s, well}}, want: []outcome{unreachable, starting, back("00:00:12"), well},
+		},
+		"one that refuses them for longer means it": {
+			answers: []answer{{0, unreachable}, {10 * s, forbidden}, {14 * s, forbidden}, {15 * s, forbidden}, {16 * s, expired}}, want: []outcome{unreachable, starting, forbidden, expired},
+		},
+		"one that has refused them all along does": {
+			wasReady: true, answers: []answer{{0, well}, {10 * s, forbidden}, {40 * s, forbidden}}, want: []outcome{well, forbidden},
+		},
+		"a new member that refuses them does": {
+			answers: []answer{{0, forbidden}}, want: []outcome{forbidden},
 		},
 		"one that flaps for ten minutes turns once at most": {
 			answers: flap(), want: []outcome{well},
@@ -74,7 +89,7 @@ func TestThreshold(t *testing.T) {
 			th := newThreshold(30*s, 30*s, tc.wasReady, time.Unix(0, 0))
 			var got []outcome
 			for _, a := range tc.answers {
-				if is := th.turn(time.Unix(0, 0).Add(a.at), a.is); len(got) == 0 || got[len(got)-1] != is {
+				if is := th.turn(time.Unix(0, 0).UTC().Add(a.at), a.is); len(got) == 0 || got[len(got)-1] != is {
 					got = append(got, is)
 				}
 			}
@@ -86,6 +101,11 @@ func TestThreshold(t *testing.T) {
 			}
 		})
 	}
+}
+
+// back is what is shown of a member that is well again since a time.
+func back(since string) outcome {
+	return outcome{false, "AnswersAgain", "cluster answers again since 1970-01-01 " + since + " UTC, and counts as ready once it has done so for 30s"}
 }
 
 func TestProbe(t *testing.T) {

@@ -184,7 +184,7 @@ func TestObserverTurnsAfterTheThreshold(t *testing.T) {
 		pass(40 * time.Second)
 		s.set(func() { s.is = well })
 		pass(60 * time.Second)
-		s.expect(t, "0s ClusterReady 1 kinds", "40s ClusterNotReachable 1 kinds", "1m20s ClusterReady 1 kinds")
+		s.expect(t, "0s ClusterReady 1 kinds", "40s ClusterNotReachable 1 kinds", "50s AnswersAgain 1 kinds", "1m20s ClusterReady 1 kinds")
 	})
 }
 
@@ -230,7 +230,7 @@ func TestObserverHoldsNothingAgainstAMember(t *testing.T) {
 		pass(40 * time.Second)
 		s.set(func() { s.proof = nil })
 		pass(40 * time.Second)
-		s.expect(t, "0s ClusterReady 1 kinds", "5m40s ClusterNotReady 1 kinds", "6m20s ClusterReady 1 kinds")
+		s.expect(t, "0s ClusterReady 1 kinds", "5m40s ClusterNotReady 1 kinds", "5m50s AnswersAgain 1 kinds", "6m20s ClusterReady 1 kinds")
 	})
 }
 

@@ -165,6 +165,9 @@ const (
 	// ClusterCredentialsRefusedReason goes with False: the member is there, and does not
 	// let the hub in. Karmada does not have it.
 	ClusterCredentialsRefusedReason = "CredentialsRefused"
+	// ClusterAnswersAgainReason goes with False: the member is well again, and not yet for
+	// as long as it takes to count as ready. Karmada does not have it.
+	ClusterAnswersAgainReason = "AnswersAgain"
 	// ClusterStatusCollectionFailedReason goes with False: the member is healthy
 	// but its state could not be read.
 	ClusterStatusCollectionFailedReason = "StatusCollectionFailed"

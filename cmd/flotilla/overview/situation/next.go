@@ -121,6 +121,8 @@ func clusterNext(c *clusterv1alpha1.Cluster, ready *metav1.Condition) string {
 		return leave + c.Name + " leaves it to the other control plane; " + enter + c.Name + " --take-over --dry-run says what taking it back means"
 	case reason == clusterv1alpha1.ClusterElsewhereReason:
 		return "stop this control plane, or the one that runs from a copy of its folder: flotilla describe cluster " + c.Name
+	case reason == clusterv1alpha1.ClusterAnswersAgainReason:
+		return "nothing, unless it goes away again"
 	case reason == clusterv1alpha1.ClusterNotHeardYetReason:
 		return "ask again in half a minute"
 	case reason == clusterv1alpha1.ClusterMovingReason:

@@ -34,6 +34,8 @@ func TestWhatToDoAboutACluster(t *testing.T) {
 		"a copy of the hub has it":   {clusterv1alpha1.Push, "ActsElsewhere", "stop this control plane, or the one that runs from a copy of its folder: flotilla describe cluster east", ""},
 		"the hub has moved":          {clusterv1alpha1.Push, "Moving", "wait half a minute: this control plane was elsewhere when it last acted there", ""},
 		"another cluster answers":    {clusterv1alpha1.Push, "IdentityMismatch", "flotilla unjoin east, and then flotilla join east, if the cluster that answers there is to have its place", ""},
+		"it is back":                 {clusterv1alpha1.Push, "AnswersAgain", "nothing, unless it goes away again", ""},
+		"it is back, by its agent":   {clusterv1alpha1.Pull, "AnswersAgain", "nothing, unless it goes away again", ""},
 		"our token was revoked":      {clusterv1alpha1.Push, "CredentialsRefused", "flotilla join east --cluster-kubeconfig FILE brings new credentials", ""},
 		"an agent's was, over there": {clusterv1alpha1.Pull, "CredentialsRefused", "see whether flotilla-agent runs for east and reaches the control plane: flotilla describe cluster east", ""},
 	} {
