@@ -124,6 +124,7 @@ func (x *explainer) policyProblems() {
 		return
 	}
 	x.problems = append(x.problems, x.in.strangers(d.Policy)...)
+	x.problems = append(x.problems, x.in.strangersOfOverrides()...)
 	switch {
 	case len(d.Missing) > 0 && (d.Outcome == propagation.Waiting || d.Outcome == propagation.Released):
 		kind := policyv1alpha1.ResourceKindOverridePolicy

@@ -11,7 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/propagation"
+	"github.com/flotilla-io/flotilla/policies/selector"
 )
 
 // asPolicy returns the template as the propagation policy that it is; nil for other kinds,
@@ -65,18 +67,56 @@ func (x *explainer) carries(p policyv1alpha1.Policy) {
 
 // strangers says which clusters a policy names that do not exist.
 func (in *Input) strangers(p policyv1alpha1.Policy) problems {
-	if p == nil || in.blind(UnreadClusters) {
+	if p == nil {
+		return nil
+	}
+	return in.unknown(*refOf(propagation.RefOf(p)), propagation.NamedClusters(p.PropagationSpec().Placement))
+}
+
+// strangersOfOverrides says it of the overrides that mean the template, and of the template if
+// it is one itself.
+func (in *Input) strangersOfOverrides() problems {
+	var out problems
+	if own := in.asOverride(); own != nil {
+		out = in.unknown(refOfOverride(own), override.NamedClusters(own))
+	}
+	for _, o := range override.Sorted(in.Overrides, selector.ResourceOf(in.Template)) {
+		out = append(out, in.unknown(refOfOverride(o), override.NamedClusters(o))...)
+	}
+	return out
+}
+
+// asOverride returns the template as the override that it is; nil for other kinds, and for one
+// that cannot be read.
+func (in *Input) asOverride() policyv1alpha1.Override {
+	var o policyv1alpha1.Override
+	switch in.Template.GroupVersionKind() {
+	case policyv1alpha1.GroupVersion.WithKind(policyv1alpha1.ResourceKindOverridePolicy):
+		o = &policyv1alpha1.OverridePolicy{}
+	case policyv1alpha1.GroupVersion.WithKind(policyv1alpha1.ResourceKindClusterOverridePolicy):
+		o = &policyv1alpha1.ClusterOverridePolicy{}
+	default:
+		return nil
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(in.Template.Object, o); err != nil {
+		return nil
+	}
+	return o
+}
+
+// unknown says which of the clusters that a policy names do not exist.
+func (in *Input) unknown(ref Ref, names []string) problems {
+	if in.blind(UnreadClusters) {
 		return nil
 	}
 	fleet := make([]string, len(in.Clusters))
 	for i, c := range in.Clusters {
 		fleet[i] = c.Name
 	}
-	unknown := propagation.Strangers(p.PropagationSpec().Placement, fleet)
+	unknown := propagation.StrangersAmong(names, fleet)
 	if len(unknown) == 0 {
 		return nil
 	}
-	ref := refOf(propagation.RefOf(p))
 	return problems{{
 		Reason: ReasonUnknownCluster, Message: fmt.Sprintf("%s: %s", ref, propagation.Naming(unknown)),
 		Next: "correct the name, or join the cluster: flotilla get clusters",

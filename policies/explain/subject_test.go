@@ -1,6 +1,7 @@
 package explain_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,6 +36,36 @@ func TestMistypedClusterGolden(t *testing.T) {
 	} {
 		in.Template = template(t, mistyped+status)
 		golden(t, name, explain.Explain(in).Text(explain.TextOptions{}))
+	}
+}
+
+const strange = `
+apiVersion: policy.karmada.io/v1alpha1
+kind: OverridePolicy
+metadata: {namespace: shop, name: sizes, uid: u-o}
+spec:
+  resourceSelectors: [{apiVersion: apps/v1, kind: Deployment, name: web}]
+  overrideRules: [{targetCluster: {clusterNames: [wset]}, overriders: {plaintext: [{path: /spec/replicas, operator: replace, value: 1}]}}]
+`
+
+// TestAnOverrideThatNamesAStranger is told to whoever asks about it, or about what it is for.
+func TestAnOverrideThatNamesAStranger(t *testing.T) {
+	want := []explain.Problem{{
+		Reason: "UnknownCluster", Message: "OverridePolicy shop/sizes: clusterNames names wset, which does not exist (did you mean west?)",
+		Next: "correct the name, or join the cluster: flotilla get clusters",
+	}}
+	o := parse(t, strange, &policyv1alpha1.OverridePolicy{})
+	other := o.DeepCopy()
+	other.Name, other.Spec.ResourceSelectors[0].Name = "other", "other"
+	for name, manifest := range map[string]string{"the workload": deployment, "the override": strange} {
+		in := explain.Input{
+			Now: noon, Template: template(t, manifest), Clusters: []*clusterv1alpha1.Cluster{cluster(t, "west", "gold", "")},
+			Overrides: []policyv1alpha1.Override{o, other},
+		}
+		got := slices.DeleteFunc(explain.Explain(in).Problems, func(p explain.Problem) bool { return p.Reason != "UnknownCluster" })
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("of %s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

@@ -84,3 +84,16 @@ func Regroups(o policyv1alpha1.Override, before, after *clusterv1alpha1.Cluster)
 		return selector.Cluster(before, r.TargetCluster) != selector.Cluster(after, r.TargetCluster)
 	})
 }
+
+// NamedClusters are those that rules of o mean by name, sorted.
+func NamedClusters(o policyv1alpha1.Override) []string {
+	var names []string
+	rules, _ := rulesOf(o)
+	for i := range rules {
+		if target := rules[i].TargetCluster; target != nil {
+			names = append(names, target.ClusterNames...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -58,10 +58,16 @@ func NamedClusters(p policyv1alpha1.Placement) []string {
 }
 
 // Strangers returns the clusters that a placement wants, or weighs, by name and that are none of the
-// fleet's, sorted. What was meant is looked for of as many as Naming names.
+// fleet's, sorted.
 func Strangers(p policyv1alpha1.Placement, fleet []string) []Stranger {
+	return StrangersAmong(NamedClusters(p), fleet)
+}
+
+// StrangersAmong returns those clusters that are none of the fleet's. What was meant is looked
+// for of as many as Naming names.
+func StrangersAmong(names, fleet []string) []Stranger {
 	var out []Stranger
-	for _, name := range NamedClusters(p) {
+	for _, name := range names {
 		if slices.Contains(fleet, name) {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/selector"
 	"github.com/flotilla-io/flotilla/reconciler/inventory"
@@ -36,6 +37,9 @@ func (n Note) object() string {
 // settling is how long a policy may take, once it is made, until it is known what it carries.
 const settling = 10 * time.Second
 
+// correctCluster is what to do about a policy that names a cluster that is not there.
+const correctCluster = "correct the name, or join the cluster: flotilla get clusters"
+
 // idle are notes that a policy that can act carries nothing, or names clusters that are not
 // in the fleet; which these are is nil where that is not known.
 func idle(p policyv1alpha1.Policy, kind string, strangers []propagation.Stranger, now time.Time) []Note {
@@ -49,7 +53,7 @@ func idle(p policyv1alpha1.Policy, kind string, strangers []propagation.Stranger
 			"compare its resourceSelectors with what there is; flotilla explain KIND/NAME says why an object is not carried")
 	}
 	if len(strangers) > 0 {
-		add(propagation.Naming(strangers), "correct the name, or join the cluster: flotilla get clusters")
+		add(propagation.Naming(strangers), correctCluster)
 	}
 	return out
 }
@@ -88,13 +92,32 @@ func unbound(p policyv1alpha1.Policy, kind string) Problem {
 		Next: "flotilla explain KIND/NAME of each says why: flotilla describe " + strings.ToLower(kind) + " " + p.GetName() + inNamespace(p.GetNamespace())}
 }
 
-// strangers are the clusters that a placement names and that are not there.
-func strangers(p policyv1alpha1.Placement, clusters []Cluster) []propagation.Stranger {
-	fleet := make([]string, len(clusters))
-	for i := range clusters {
-		fleet[i] = clusters[i].Name
+// strangers are those of the clusters that a policy names that are not there, nor awaited, of
+// which that is told; nil where it is not known which are.
+func strangers(s *Survey, named []string) []propagation.Stranger {
+	if s.blind {
+		return nil
 	}
-	return propagation.Strangers(p, fleet)
+	fleet := make([]string, len(s.fleet.Clusters))
+	for i := range s.fleet.Clusters {
+		fleet[i] = s.fleet.Clusters[i].Name
+	}
+	return propagation.StrangersAmong(named, append(fleet, s.awaited...))
+}
+
+// Override adds an override, after the clusters. Only those are shown that name clusters which
+// are not there.
+func (s *Survey) Override(o policyv1alpha1.Override) {
+	kind := policyv1alpha1.ResourceKindOverridePolicy
+	if o.GetNamespace() == "" {
+		kind = policyv1alpha1.ResourceKindClusterOverridePolicy
+	}
+	if s.within != "" && o.GetNamespace() == "" {
+		return // it is about other namespaces, too
+	}
+	if strange := strangers(s, override.NamedClusters(o)); len(strange) > 0 {
+		s.fleet.Notes = append(s.fleet.Notes, Note{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName(), Message: propagation.Naming(strange), Next: correctCluster})
+	}
 }
 
 // Workload adds an object that runs in clusters only, by its metadata. It is to be added

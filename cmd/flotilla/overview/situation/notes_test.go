@@ -82,6 +82,36 @@ func TestNotes(t *testing.T) {
 	golden(t, "notes.txt", text(t, s.Fleet(), false))
 }
 
+// TestAnOverrideThatNamesAStranger: so do clusters of its rules, and of its fields from before
+// there were rules.
+func TestAnOverrideThatNamesAStranger(t *testing.T) {
+	named := func(names ...string) *policyv1alpha1.ClusterAffinity {
+		return &policyv1alpha1.ClusterAffinity{ClusterNames: names}
+	}
+	rules := &policyv1alpha1.OverridePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "rules"}}
+	rules.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{TargetCluster: named("wset", "east")}, {}, {TargetCluster: named("wset")}}
+	old := &policyv1alpha1.ClusterOverridePolicy{ObjectMeta: metav1.ObjectMeta{Name: "old"}}
+	old.Spec.TargetCluster = named("nowhere-at-all")
+	right := &policyv1alpha1.OverridePolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "right"}}
+	right.Spec.OverrideRules = []policyv1alpha1.RuleWithCluster{{TargetCluster: named("west", "soon")}}
+
+	const next = "correct the name, or join the cluster: flotilla get clusters"
+	of := situation.Note{Kind: "OverridePolicy", Namespace: "shop", Name: "rules", Message: "clusterNames names wset, which does not exist (did you mean west?)", Next: next}
+	whole := situation.Note{Kind: "ClusterOverridePolicy", Name: "old", Message: "clusterNames names nowhere-at-all, which does not exist", Next: next}
+	for within, want := range map[string][]situation.Note{"": {whole, of}, "shop": {of}} {
+		s := situation.NewSurvey(now, within)
+		s.Cluster(member("east"), time.Time{})
+		s.Cluster(member("west"), time.Time{})
+		s.Awaited("soon", now)
+		s.Override(rules)
+		s.Override(old)
+		s.Override(right)
+		if diff := cmp.Diff(want, s.Fleet().Notes); diff != "" {
+			t.Errorf("within %q (-want +got):\n%s", within, diff)
+		}
+	}
+}
+
 // TestTemplatesWithoutABinding run nowhere, and only their policy's counts tell.
 func TestTemplatesWithoutABinding(t *testing.T) {
 	s := situation.NewSurvey(now, "")

@@ -268,13 +268,7 @@ func (s *Survey) Policy(p policyv1alpha1.Policy) {
 	ready := apimeta.FindStatusCondition(status.Conditions, policyv1alpha1.PolicyReady)
 	if ready == nil || ready.Status != metav1.ConditionFalse {
 		if s.within == "" || p.GetNamespace() != "" { // one of the whole fleet is about other namespaces, too
-			var strange []propagation.Stranger
-			if !s.blind {
-				strange = slices.DeleteFunc(strangers(p.PropagationSpec().Placement, s.fleet.Clusters), func(named propagation.Stranger) bool {
-					return slices.Contains(s.awaited, named.Name) // that is told of it
-				})
-			}
-			notes := idle(p, kind, strange, s.now)
+			notes := idle(p, kind, strangers(s, propagation.NamedClusters(p.PropagationSpec().Placement)), s.now)
 			s.missers.take(p, notes, len(s.fleet.Notes))
 			s.fleet.Notes = append(s.fleet.Notes, notes...)
 		}
@@ -326,7 +320,7 @@ func (s *Survey) Fleet() Fleet {
 	}
 	f := s.fleet
 	for i := range f.Kustomizations {
-		f.Kustomizations[i].Clusters = s.clustersOf(s.owned[i])
+		f.Kustomizations[i].Clusters = clustersOf(s.owned[i], s.reach)
 	}
 	for i := range f.Clusters {
 		if count := s.members[f.Clusters[i].Name]; count != nil {
@@ -363,11 +357,11 @@ func unknownThere(count *Count, since time.Duration) string {
 	return fmt.Sprintf("; the state of %d %s there is unknown for %s", count.Unknown, plural(count.Unknown, "template", "templates"), duration.HumanDuration(max(since, 0)))
 }
 
-// clustersOf counts the clusters of templates.
-func (s *Survey) clustersOf(ids []inventory.ID) Count {
+// clustersOf counts the clusters of templates, by what these reach.
+func clustersOf(ids []inventory.ID, reached map[inventory.ID]*reach) Count {
 	wants := map[string]int{}
 	for _, id := range ids {
-		r := s.reach[id]
+		r := reached[id]
 		if r == nil {
 			continue
 		}
