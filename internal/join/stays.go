@@ -13,10 +13,21 @@ import (
 	"github.com/flotilla-io/flotilla/policies/orphans"
 )
 
-// Stays names what a hub with this identity had a cluster run that config leads to, and
-// what is there still, as far as it says itself: "Deployment shop/web", and what is being deleted
-// with what keeps it. all is false where kinds could not be listed.
-func Stays(ctx context.Context, config *rest.Config, cluster, hub string) (titles []string, all bool, err error) {
+// Remains are what is in a cluster of what a hub had it run.
+type Remains struct {
+	// Titles name what stays: "Deployment shop/web", and of what is being deleted what
+	// keeps it.
+	Titles []string
+	// Going names what is being deleted and kept by nothing: it goes by itself.
+	Going []string
+	// All is false where kinds could not be listed.
+	All bool
+}
+
+// Stays returns what a hub with this identity had a cluster run that config leads to, and
+// what is there still, as far as it says itself.
+func Stays(ctx context.Context, config *rest.Config, cluster, hub string) (Remains, error) {
+	var out Remains
 	quiet := rest.CopyConfig(config)
 	quiet.WarningHandler = rest.NoWarnings{} // of all kinds that are listed, some are deprecated
 	seen := map[types.UID]bool{}
@@ -28,15 +39,21 @@ func Stays(ctx context.Context, config *rest.Config, cluster, hub string) (title
 			Claim:   claims.Marks{Hub: notes[workv1alpha2.HubAnnotation], Work: labels[workv1alpha2.WorkPermanentIDLabel]},
 			Managed: true, Applied: true, Leaving: !obj.DeletionTimestamp.IsZero(),
 		}
-		if !seen[obj.UID] && metav1.GetControllerOf(obj) == nil && is.Suspect(cluster, claims.Standing{Hub: hub}) {
-			seen[obj.UID] = true
-			title := is.ID.String()
-			if is.Leaving {
-				title += " (" + orphans.Deleting(obj.Finalizers) + ")"
-			}
-			titles = append(titles, title)
+		if seen[obj.UID] || metav1.GetControllerOf(obj) != nil || !is.Suspect(cluster, claims.Standing{Hub: hub}) {
+			return
+		}
+		seen[obj.UID] = true
+		switch title := is.ID.String(); {
+		case is.Leaving && len(obj.Finalizers) == 0:
+			out.Going = append(out.Going, title)
+		case is.Leaving:
+			out.Titles = append(out.Titles, title+" ("+orphans.Deleting(obj.Finalizers)+")")
+		default:
+			out.Titles = append(out.Titles, title)
 		}
 	})
-	slices.Sort(titles)
-	return titles, len(unread) == 0, err
+	slices.Sort(out.Titles)
+	slices.Sort(out.Going)
+	out.All = len(unread) == 0
+	return out, err
 }

@@ -319,9 +319,9 @@ func TestAnOrphanThatAFinalizerHolds(t *testing.T) {
 		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, clusterv1alpha1.OrphansAnnotation, clusterv1alpha1.OrphansDelete))))
 	f.hub.QuietRevision(t)
 	f.says(held)
-	titles, _, err := join.Stays(t.Context(), at.Config, "east", f.identity())
-	if want := []string{"ConfigMap shop/lost (being deleted, kept by its finalizers: example.com/hold)"}; err != nil || !slices.Contains(titles, want[0]) {
-		t.Errorf("what stays: %v, %v; want %v among it", titles, err, want)
+	stays, err := join.Stays(t.Context(), at.Config, "east", f.identity())
+	if want := []string{"ConfigMap shop/lost (being deleted, kept by its finalizers: example.com/hold)"}; err != nil || !slices.Contains(stays.Titles, want[0]) {
+		t.Errorf("what stays: %v, %v; want %v among it", stays.Titles, err, want)
 	}
 	finalizers("null")
 	f.says("")

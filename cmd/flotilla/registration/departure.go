@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/discovery"
@@ -24,21 +25,62 @@ type leftovers struct {
 	hub    string
 	// pull says that an agent should have removed it.
 	pull bool
+	// stays asks the member, in place of join.Stays; nil is that.
+	stays func(context.Context) (join.Remains, error)
 }
 
 // mostNamed is how many objects are named that stay.
 const mostNamed = 10
 
-// lines say what stays, and what to do about it; none where nothing does.
+// lines say what stays, and what to do about it; none where nothing does. What goes by itself
+// is waited for.
 func (l *leftovers) lines(ctx context.Context) []string {
 	name := l.departure.Name
-	titles, seen := l.find(ctx)
-	switch {
-	case len(titles) == 0:
-		return nil
-	case l.departure.Taken():
-		return []string{fmt.Sprintf("what the fleet ran in cluster %s stays there: the cluster is another control plane's, which may have taken it over", name)}
+	is, seen := l.find(ctx)
+	for i := 0; len(is.Going) > 0 && i < mostLooks && pause(ctx, goingPoll); i++ {
+		is, seen = l.find(ctx)
 	}
+	switch {
+	case len(is.Titles) > 0 && l.departure.Taken():
+		return []string{fmt.Sprintf("what the fleet ran in cluster %s stays there: the cluster is another control plane's, which may have taken it over", name)}
+	case len(is.Titles) > 0:
+		return append(l.staying(is.Titles, seen), l.going(is.Going)...)
+	default:
+		return l.going(is.Going)
+	}
+}
+
+// What is being deleted may take some seconds: a namespace empties first.
+const (
+	goingPoll = time.Second
+	mostLooks = 10
+)
+
+// pause waits, and returns false where the call ends.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// going says what goes by itself.
+func (l *leftovers) going(titles []string) []string {
+	if len(titles) == 0 {
+		return nil
+	}
+	out := fmt.Sprintf("being deleted in cluster %s, and not gone yet: %s", l.departure.Name, strings.Join(titles[:min(len(titles), mostNamed)], ", "))
+	if more := len(titles) - mostNamed; more > 0 {
+		out += fmt.Sprintf(" and %d more", more)
+	}
+	return []string{out}
+}
+
+// staying says what stays, and what to do about it.
+func (l *leftovers) staying(titles []string, seen bool) []string {
+	name := l.departure.Name
 	known := ""
 	if !seen {
 		known = ", as far as the control plane knows"
@@ -79,16 +121,22 @@ func goesOn(cmd *cobra.Command, d *join.Departure, err error) error {
 	return err
 }
 
-// find names what stays: what is seen there, or what is known to have been let go.
-func (l *leftovers) find(ctx context.Context) (titles []string, seen bool) {
+// find returns what is seen to be there, or what is known to have been let go.
+func (l *leftovers) find(ctx context.Context) (is join.Remains, seen bool) {
 	if l.member == nil || l.hub == "" {
-		return l.departure.Left(), false
+		return join.Remains{Titles: l.departure.Left()}, false
 	}
-	titles, all, err := join.Stays(ctx, l.member, l.departure.Name, l.hub)
+	ask := l.stays
+	if ask == nil {
+		ask = func(ctx context.Context) (join.Remains, error) {
+			return join.Stays(ctx, l.member, l.departure.Name, l.hub)
+		}
+	}
+	is, err := ask(ctx)
 	if err != nil {
-		return l.departure.Left(), false
+		return join.Remains{Titles: l.departure.Left()}, false
 	}
-	return titles, all
+	return is, is.All
 }
 
 // tells prints lines.

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
@@ -80,6 +81,46 @@ func TestWhatIsLeftOfAClusterThatDidNotAnswer(t *testing.T) {
 	left := &leftovers{departure: d}
 	if diff := cmp.Diff(want, left.lines(t.Context())); diff != "" {
 		t.Errorf("what is left (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatIsStillGoing needs nobody: it is waited for, and then said to go.
+func TestWhatIsStillGoing(t *testing.T) {
+	remains := func(going string, titles ...string) join.Remains {
+		out := join.Remains{Titles: titles, All: true}
+		if going != "" {
+			out.Going = []string{going}
+		}
+		return out
+	}
+	const advice = "kubectl delete KIND NAME [--namespace NAMESPACE] removes each of them there; all have the label karmada.io/managed=true"
+	for name, tc := range map[string]struct {
+		seen  []join.Remains // at each look; the last one stands
+		want  []string
+		looks int
+	}{
+		"nothing is there":          {[]join.Remains{remains("")}, nil, 1},
+		"it goes while it is asked": {[]join.Remains{remains("Namespace batch"), remains("Namespace batch"), remains("")}, nil, 3},
+		"it takes long":             {[]join.Remains{remains("Namespace batch")}, []string{"being deleted in cluster west, and not gone yet: Namespace batch"}, 11},
+		"something else is held there": {[]join.Remains{remains("", "Job batch/run (being deleted, kept by its finalizers: a/b)")}, []string{
+			"the control plane did not remove what the fleet ran in cluster west; 1 objects stay there:",
+			"  Job batch/run (being deleted, kept by its finalizers: a/b)", advice}, 1},
+		"something else stays": {[]join.Remains{remains("Namespace batch", "ConfigMap shop/web")}, []string{
+			"the control plane did not remove what the fleet ran in cluster west; 1 objects stay there:",
+			"  ConfigMap shop/web", advice, "being deleted in cluster west, and not gone yet: Namespace batch"}, 11},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				looks := 0
+				left := &leftovers{departure: &join.Departure{Name: "west"}, member: &rest.Config{}, hub: "h", stays: func(context.Context) (join.Remains, error) {
+					looks++
+					return tc.seen[min(looks, len(tc.seen))-1], nil
+				}}
+				if diff := cmp.Diff(tc.want, left.lines(t.Context())); diff != "" || looks != tc.looks {
+					t.Errorf("looked %d times, want %d (-want +got):\n%s", looks, tc.looks, diff)
+				}
+			})
+		})
 	}
 }
 
