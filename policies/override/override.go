@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
@@ -34,7 +36,23 @@ func (e *Error) Error() string {
 	if e.Path != "" {
 		where += " at " + e.Path
 	}
-	return fmt.Sprintf("override policy %s: %s: %v", e.Policy, where, e.Err)
+	return fmt.Sprintf("%s%s: %s: %v", faultPrefix, e.Policy, where, e.Err)
+}
+
+const faultPrefix = "override policy "
+
+// FaultOf returns the policy of which the text of an Error tells; false for other texts.
+func FaultOf(text string) (namespace, name string, ok bool) {
+	text, ok = strings.CutPrefix(text, faultPrefix)
+	policy, _, more := strings.Cut(text, ": ")
+	namespace, name, namespaced := strings.Cut(policy, "/")
+	if !namespaced {
+		namespace, name = "", policy
+	}
+	if !ok || !more || namespaced && len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return "", "", false
+	}
+	return namespace, name, true
 }
 
 // Unwrap returns the cause.

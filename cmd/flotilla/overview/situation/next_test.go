@@ -80,6 +80,41 @@ func TestWhatWaitsSinceTheHubWasSetBack(t *testing.T) {
 	}
 }
 
+// TestAnOverrideThatDoesNotFit is put right in the override, or in the template: the cluster was
+// not asked.
+func TestAnOverrideThatDoesNotFit(t *testing.T) {
+	for name, tc := range map[string]struct{ said, want string }{
+		"an OverridePolicy": {
+			"override policy shop/images: overrideRules[0].imageOverrider[0] at /spec/image: bad/Image:::x is no image",
+			"correct the override, or the template, so that they fit: flotilla edit overridepolicy images -n shop; flotilla explain deployment/web -n shop --cluster east",
+		},
+		"a ClusterOverridePolicy": {
+			"override policy images: imageOverrider[0]: no",
+			"correct the override, or the template, so that they fit: flotilla edit clusteroverridepolicy images; flotilla explain deployment/web -n shop --cluster east",
+		},
+		"the cluster, in words of its own": {
+			"override policy a b: no", "put right what the cluster says; it is tried again. flotilla explain deployment/web -n shop --cluster east",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := situation.NewSurvey(now, "")
+			s.Cluster(member("east"), time.Time{})
+			b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
+			b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+			b.Spec.Clusters = []workv1alpha2.TargetCluster{{Name: "east"}}
+			b.Status.AggregatedStatus = []workv1alpha2.AggregatedStatusItem{{ClusterName: "east", AppliedMessage: tc.said}}
+			s.Binding(b)
+			var got []string
+			for _, p := range s.Fleet().Problems {
+				got = append(got, p.Next)
+			}
+			if diff := cmp.Diff([]string{tc.want}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestWhatNoWorkNames is, once the store was set back, what was made since: nobody is sent to
 // prune it while the control plane waits, nor without a look later, when that is not known.
 func TestWhatNoWorkNames(t *testing.T) {

@@ -9,8 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/override"
 	"github.com/flotilla-io/flotilla/policies/placement"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 	"github.com/flotilla-io/flotilla/policies/rollup"
@@ -143,9 +145,25 @@ func templateNext(p Problem) string {
 		return "flotilla explain " + args
 	case strings.HasPrefix(p.Message, rollup.Strayed):
 		return "put it right there, or have it put back: spec.drift Revert of its policy; flotilla explain " + args + " --cluster " + p.Clusters[0]
+	case overrideNext(p.Message) != "":
+		return overrideNext(p.Message) + "; flotilla explain " + args + " --cluster " + p.Clusters[0]
 	case p.State == Failed:
 		return "put right what the cluster says; it is tried again. flotilla explain " + args + " --cluster " + p.Clusters[0]
 	default:
 		return "flotilla events --for " + p.Title() + "/" + p.Name + inNamespace(p.Namespace) + " -C " + strings.Join(p.Clusters[:min(len(p.Clusters), 3)], ",")
 	}
+}
+
+// overrideNext is what to do about an override that does not fit; empty where the message tells
+// of none.
+func overrideNext(message string) string {
+	namespace, name, ok := override.FaultOf(message)
+	if !ok {
+		return ""
+	}
+	kind := policyv1alpha1.ResourceKindOverridePolicy
+	if namespace == "" {
+		kind = policyv1alpha1.ResourceKindClusterOverridePolicy
+	}
+	return "correct the override, or the template, so that they fit: flotilla edit " + strings.ToLower(kind) + " " + name + inNamespace(namespace)
 }
