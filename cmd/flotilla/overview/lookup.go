@@ -24,8 +24,8 @@ import (
 )
 
 // lookup reads the object that a kind and a name mean on the control plane, or in
-// a member.
-func lookup(ctx context.Context, f *fleet.Flags, cluster, kind, name string) (*unstructured.Unstructured, error) {
+// a member. Elsewhere says how to look elsewhere.
+func lookup(ctx context.Context, f *fleet.Flags, cluster, kind, name, elsewhere string) (*unstructured.Unstructured, error) {
 	factory := f.Server(cluster, fleet.Patience)
 	namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -52,7 +52,7 @@ func lookup(ctx context.Context, f *fleet.Flags, cluster, kind, name string) (*u
 		if cluster != "" {
 			where = cluster
 		}
-		return nil, fmt.Errorf("there is no %s %s in namespace %s of %s: -n names another namespace, --cluster a member", kind, name, namespace, where)
+		return nil, fmt.Errorf("there is no %s %s in namespace %s of %s: %s", kind, name, namespace, where, elsewhere)
 	}
 	return obj, err
 }

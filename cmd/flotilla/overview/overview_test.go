@@ -80,6 +80,7 @@ func TestCommands(t *testing.T) {
 		"trace-foreign":     "trace service/kubernetes --cluster east",
 		"trace-nothing":     "trace",
 		"tree":              "tree ks/web",
+		"tree-gone":         "tree ks/gone",
 		"tree-compact":      "tree deployment web -n shop --compact",
 		"tree-json":         "tree rb/web-deployment -n shop -o json",
 		"events-types":      "events --types Wrong",

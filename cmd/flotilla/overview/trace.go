@@ -94,7 +94,7 @@ func (t *tracer) note(format string, args ...any) {
 }
 
 func (t *tracer) run(ctx context.Context, at place) error {
-	obj, err := lookup(ctx, t.flags, at.cluster, at.kind, at.name)
+	obj, err := lookup(ctx, t.flags, at.cluster, at.kind, at.name, "-n names another namespace, --cluster a member")
 	if err != nil {
 		return err
 	}

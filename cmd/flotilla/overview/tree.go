@@ -86,7 +86,7 @@ func grow(ctx context.Context, f *fleet.Flags, kind, name string) (root lineage.
 	if err != nil {
 		return root, nil, err
 	}
-	obj, err := lookup(ctx, f, "", kind, name)
+	obj, err := lookup(ctx, f, "", kind, name, "-n names another namespace; in members: flotilla trace KIND/NAME --cluster CLUSTER")
 	if err != nil {
 		return root, nil, err
 	}
