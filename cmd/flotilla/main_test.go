@@ -115,6 +115,7 @@ func TestCompletionScripts(t *testing.T) {
 func TestWrongCalls(t *testing.T) {
 	for line, says := range map[string]string{
 		"boat":       `error: unknown command "boat" for "flotilla"` + "\n",
+		"help boat":  `error: unknown command "boat" for "flotilla"` + "\n",
 		"get --boat": "error: unknown flag: --boat; flotilla get --help lists the flags\n",
 		"gett":       `error: unknown command "gett" for "flotilla"; Did you mean this?; get` + "\n",
 	} {

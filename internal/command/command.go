@@ -52,6 +52,7 @@ func Run(ctx context.Context, cmd *cobra.Command) int {
 		}
 		cmd.Flags().BoolP("version", short, false, "version for "+cmd.Name())
 	}
+	checkHelp(cmd)
 	err := cmd.ExecuteContext(ctx)
 	switch {
 	case err == nil:
@@ -69,6 +70,24 @@ func Run(ctx context.Context, cmd *cobra.Command) int {
 		return elsewhere.ExitStatus() // of a command that ran in a container
 	}
 	return Failed
+}
+
+// checkHelp has the command help refuse the name of a command that there is not: cobra prints
+// the help of all.
+func checkHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, help := range root.Commands() {
+		if help.Name() != "help" {
+			continue
+		}
+		help.Args = func(_ *cobra.Command, args []string) error {
+			found, rest, err := root.Find(args)
+			if err == nil && len(rest) > 0 && found.HasSubCommands() {
+				err = fmt.Errorf("unknown command %q for %q", rest[0], found.CommandPath())
+			}
+			return err
+		}
+	}
 }
 
 // Exactly is cobra's ExactArgs with names: it says what is missing.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"testing"
 
@@ -25,21 +26,25 @@ func TestRun(t *testing.T) {
 		code int
 		says string
 	}{
-		"a call that works":                 {args: []string{"do", "x"}},
-		"a call that does not work":         {args: []string{"do", "x"}, err: errors.New("the disk\n\n\tis full\n"), code: 1, says: "error: the disk; is full\n"},
-		"a command elsewhere that fails":    {args: []string{"do", "x"}, err: elsewhere(3), code: 3, says: "error: it ended with 3\n"},
-		"a call that the command finds bad": {args: []string{"do", "x"}, err: command.Usage(errors.New("x is no name")), code: 2, says: "error: x is no name\n"},
-		"an argument that is missing":       {args: []string{"do"}, code: 2, says: "error: NAME is missing: program do NAME [flags]\n"},
-		"an argument too much":              {args: []string{"do", "x", "y"}, code: 2, says: "error: \"y\" is too much: program do NAME [flags]\n"},
-		"a flag that is not there":          {args: []string{"do", "--nope"}, code: 2, says: "error: unknown flag: --nope; program do --help lists the flags\n"},
-		"a call that the user interrupted":  {ctx: canceled, args: []string{"do", "x"}, err: context.Canceled, code: 130},
+		"a call that works":                  {args: []string{"do", "x"}},
+		"a call that does not work":          {args: []string{"do", "x"}, err: errors.New("the disk\n\n\tis full\n"), code: 1, says: "error: the disk; is full\n"},
+		"a command elsewhere that fails":     {args: []string{"do", "x"}, err: elsewhere(3), code: 3, says: "error: it ended with 3\n"},
+		"a call that the command finds bad":  {args: []string{"do", "x"}, err: command.Usage(errors.New("x is no name")), code: 2, says: "error: x is no name\n"},
+		"an argument that is missing":        {args: []string{"do"}, code: 2, says: "error: NAME is missing: program do NAME [flags]\n"},
+		"an argument too much":               {args: []string{"do", "x", "y"}, code: 2, says: "error: \"y\" is too much: program do NAME [flags]\n"},
+		"a flag that is not there":           {args: []string{"do", "--nope"}, code: 2, says: "error: unknown flag: --nope; program do --help lists the flags\n"},
+		"help of what is there":              {args: []string{"help", "do"}},
+		"help of what is not there":          {args: []string{"help", "nope"}, code: 2, says: "error: unknown command \"nope\" for \"program\"\n"},
+		"help of what a group does not have": {args: []string{"help", "group", "nope"}, code: 2, says: "error: unknown command \"nope\" for \"program group\"\n"},
+		"a call that the user interrupted":   {ctx: canceled, args: []string{"do", "x"}, err: context.Canceled, code: 130},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			root := &cobra.Command{Use: "program"}
 			do := &cobra.Command{Use: "do NAME", Args: command.Exactly("NAME"), RunE: func(*cobra.Command, []string) error { return tc.err }}
 			do.Flags().Bool("flag", false, "")
-			root.AddCommand(do)
+			root.AddCommand(do, group())
+			root.SetOut(io.Discard)
 			root.SetArgs(tc.args)
 			var stderr bytes.Buffer
 			root.SetErr(&stderr)
@@ -55,6 +60,13 @@ func TestRun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// group is a command that has others.
+func group() *cobra.Command {
+	out := &cobra.Command{Use: "group", RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	out.AddCommand(&cobra.Command{Use: "one", RunE: func(*cobra.Command, []string) error { return nil }})
+	return out
 }
 
 func TestOutput(t *testing.T) {
