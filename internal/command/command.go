@@ -1,7 +1,8 @@
 // Package command runs the programs' cobra commands the way scripts expect: one
 // clear line on standard error when something is wrong, and a stable exit code.
 //
-// In go a command; out comes an exit code. It defines no command itself.
+// In go a command; out comes an exit code. It defines no command itself but version, which
+// programs share.
 package command
 
 import (

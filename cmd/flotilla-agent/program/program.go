@@ -48,6 +48,8 @@ it catches up with the latest state. Nothing is removed because the hub is away.
 			return o.run(cmd.Context(), log)
 		},
 	}
+	cmd.CompletionOptions.DisableDefaultCmd = true
+	cmd.AddCommand(command.Version("Agent", telemetry.BuildVersion(version)))
 	o.addFlags(cmd.Flags())
 	logs.AddFlags(cmd.Flags())
 	return cmd
