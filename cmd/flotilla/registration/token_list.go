@@ -1,6 +1,7 @@
 package registration
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -9,20 +10,30 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/yaml"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/registration/token"
 )
 
+// tokenFormats are what -o of token list may say.
+var tokenFormats = []string{"json", "yaml", "name"}
+
 func newTokenList(f *fleet.Flags) *cobra.Command {
-	return &cobra.Command{
+	var output string
+	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List the tokens by which clusters register",
 		Long:    `List the bootstrap tokens, by their public part: a token itself is shown by create alone.`,
-		Args:    command.Exactly(),
+		Example: `  flotilla token list
+  flotilla token list -o json`,
+		Args: command.Exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := command.Output(output, tokenFormats...); err != nil {
+				return err
+			}
 			hub, err := f.Client()
 			if err != nil {
 				return fleet.Describe(err)
@@ -31,12 +42,68 @@ func newTokenList(f *fleet.Flags) *cobra.Command {
 			if err != nil {
 				return fleet.Describe(err)
 			}
-			return printTokens(cmd.OutOrStdout(), all, time.Now())
+			return printTokens(cmd.OutOrStdout(), all, output, time.Now())
 		},
 	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "how to print: "+strings.Join(tokenFormats, ", ")+"; default is text")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(tokenFormats, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
 }
 
-func printTokens(out io.Writer, all []token.Info, now time.Time) error {
+// listedToken is a token for programs to read.
+type listedToken struct {
+	// ID is the public part, by which token delete knows it.
+	ID string `json:"id"`
+	// Expires is when it ends; nil means never. Expired says that it has.
+	Expires *time.Time `json:"expires,omitempty"`
+	Expired bool       `json:"expired,omitempty"`
+	// Used says that it is good for nothing any more, as it was good once.
+	Used        bool     `json:"used,omitempty"`
+	Usages      []string `json:"usages,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Groups      []string `json:"groups,omitempty"`
+}
+
+// printTokens writes tokens in a format; empty is a table.
+func printTokens(out io.Writer, all []token.Info, format string, now time.Time) error {
+	var content []byte
+	var err error
+	switch format {
+	case "json":
+		content, err = json.MarshalIndent(listTokens(all, now), "", "  ")
+		content = append(content, '\n')
+	case "yaml":
+		content, err = yaml.Marshal(listTokens(all, now))
+	case "name": // as token delete takes them
+		for _, info := range all {
+			content = fmt.Appendln(content, info.ID)
+		}
+	default:
+		return tokenTable(out, all, now)
+	}
+	if err == nil {
+		_, err = out.Write(content)
+	}
+	return err
+}
+
+func listTokens(all []token.Info, now time.Time) any {
+	items := make([]listedToken, len(all))
+	for i, info := range all {
+		items[i] = listedToken{ID: info.ID, Used: info.Used, Usages: info.Usages, Description: info.Description, Groups: info.Groups}
+		if !info.Expires.IsZero() {
+			at := info.Expires.UTC()
+			items[i].Expires, items[i].Expired = &at, !at.After(now)
+		}
+	}
+	return struct {
+		APIVersion string        `json:"apiVersion"`
+		Kind       string        `json:"kind"`
+		Items      []listedToken `json:"items"`
+	}{"cli.flotilla.io/v1alpha1", "TokenList", items}
+}
+
+func tokenTable(out io.Writer, all []token.Info, now time.Time) error {
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	_, _ = fmt.Fprintln(table, "TOKEN ID\tTTL\tEXPIRES\tUSAGES\tDESCRIPTION\tEXTRA GROUPS")
 	for _, info := range all {
