@@ -32,10 +32,12 @@ func TestADefinitionThatIsMadeAnew(t *testing.T) {
 		cascade bool
 		atOnce  bool   // it is made anew before its deletion is known to wait
 		reason  string // why that waits
+		words   string // what it says of it
 	}{
-		"others have something of its kind":     {plural: "boats", reason: workv1alpha1.WorkHoldsOthersReason},
-		"it is made anew at once":               {plural: "kites", reason: workv1alpha1.WorkHoldsOthersReason, atOnce: true},
-		"what others have is being deleted too": {plural: "ships", reason: workv1alpha1.WorkTerminatingReason, cascade: true},
+		"others have something of its kind": {plural: "boats", reason: workv1alpha1.WorkHoldsOthersReason},
+		"it is made anew at once":           {plural: "kites", reason: workv1alpha1.WorkHoldsOthersReason, atOnce: true},
+		"what others have is being deleted too": {plural: "ships", reason: workv1alpha1.WorkTerminatingReason, cascade: true,
+			words: "kept by what is left of its kind: Ship default/own (kept by its finalizers: example.com/hold)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := m.in(t)
@@ -54,14 +56,14 @@ func TestADefinitionThatIsMadeAnew(t *testing.T) {
 			m.check(m.hub.Hub.Delete(t.Context(), crd.DeepCopy()))
 			if !tc.atOnce {
 				m.eventually("its deletion waits", func() error {
-					return m.waits(crd, workv1alpha1.WorkDeletionBlocked, metav1.ConditionTrue, tc.reason, "")
+					return m.waits(crd, workv1alpha1.WorkDeletionBlocked, metav1.ConditionTrue, tc.reason, tc.words)
 				})
 			}
 			anew := definitionOf(tc.plural, "v1", "v2")
 			m.eventually("it is made anew", func() error { return m.hub.Hub.Create(t.Context(), anew.DeepCopy()) })
 			if tc.cascade {
 				m.eventually("it says what it waits for", func() error {
-					return m.waits(crd, workv1alpha1.WorkApplied, metav1.ConditionFalse, workv1alpha1.WorkAppliedFailedReason, "is being deleted in the cluster")
+					return m.waits(crd, workv1alpha1.WorkApplied, metav1.ConditionFalse, workv1alpha1.WorkAppliedFailedReason, "is being deleted in the cluster, "+tc.words+": it is made once it is gone")
 				})
 				m.check(m.edges[from].Patch(t.Context(), own, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))
 			}

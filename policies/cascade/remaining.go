@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
 // Remaining is what a namespace that is being deleted says of what is still in it, and of
@@ -31,4 +32,19 @@ func Held(finalizers []string) string {
 		return ""
 	}
 	return "kept by its finalizers: " + strings.Join(finalizers, ", ")
+}
+
+// HeldByKind says what keeps a definition that is being deleted: what is left of its kind,
+// which its own finalizer waits for, comes before the finalizers of others. It is Held where
+// nothing is left.
+func HeldByKind(left, finalizers []string) string {
+	if len(left) == 0 {
+		return Held(finalizers)
+	}
+	text := "kept by what is left of its kind: " + Describe(left)
+	others := slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == apiextensionsv1.CustomResourceCleanupFinalizer })
+	if held := Held(others); held != "" {
+		text += "; " + held
+	}
+	return text
 }

@@ -1,6 +1,7 @@
 package cascade_test
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,6 +44,31 @@ func TestHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := cascade.Held(tc.finalizers); got != tc.want {
+				t.Errorf("it says %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestHeldByKind: what is left of a kind is what keeps its definition, whose own finalizer
+// only says so.
+func TestHeldByKind(t *testing.T) {
+	const cleanup = "customresourcecleanup.apiextensions.k8s.io"
+	for name, tc := range map[string]struct {
+		left, finalizers []string
+		want             string
+	}{
+		"nothing is left":              {nil, []string{cleanup}, "kept by its finalizers: " + cleanup},
+		"nothing keeps it":             {nil, nil, ""},
+		"one is left":                  {[]string{"Boat shop/a"}, []string{cleanup}, "kept by what is left of its kind: Boat shop/a"},
+		"two are left":                 {[]string{"Boat shop/a", "Boat shop/b"}, []string{cleanup}, "kept by what is left of its kind: Boat shop/a and Boat shop/b"},
+		"many are left":                {[]string{"1", "2", "3", "4", "5", "6"}, []string{cleanup}, "kept by what is left of its kind: 1, 2, 3, 4, 5 and more"},
+		"somebody holds it, too":       {[]string{"Boat shop/a"}, []string{"example.com/a", cleanup, "example.com/b"}, "kept by what is left of its kind: Boat shop/a; kept by its finalizers: example.com/a, example.com/b"},
+		"somebody holds it, none left": {nil, []string{"example.com/a", cleanup}, "kept by its finalizers: example.com/a, " + cleanup},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := slices.Clone(tc.finalizers)
+			if got := cascade.HeldByKind(tc.left, tc.finalizers); got != tc.want || !slices.Equal(before, tc.finalizers) {
 				t.Errorf("it says %q, want %q", got, tc.want)
 			}
 		})

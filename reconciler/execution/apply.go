@@ -142,7 +142,7 @@ func (a *applier) carryOne(ctx context.Context, s *state, o *object) (time.Durat
 	case await:
 		return 0, &waitqueue.Blocked{Cause: waitqueue.Cause{Event: waitqueue.OnSync, Kind: o.GVK}, After: waitqueue.SafetyNet, Err: fmt.Errorf("the watch of %s is not synced", o.GVK)}
 	case nothing:
-		return asItStands(s, o)
+		return asItStands(s, o, a.faults.keeps(ctx, s, o))
 	case correct, restore:
 		if leavesDrift(s.work) {
 			found, err := a.drift.Inspect(ctx, &drift.Look{Work: s.work, Manifest: &o.Manifest, Record: o.record, Observed: observed, Member: s.member})
@@ -198,9 +198,10 @@ func (a *applier) send(ctx context.Context, s *state, o *object, to target) erro
 	return nil
 }
 
-// asItStands judges an object that is left as it is.
-func asItStands(s *state, o *object) (time.Duration, error) {
-	err := outcome.Kept(o.Title(), o.record.Desired, o.Hash, !o.observed.DeletionTimestamp.IsZero(), leavesDrift(s.work))
+// asItStands judges an object that is left as it is. keeps is what keeps one that is being
+// deleted, if that is known.
+func asItStands(s *state, o *object, keeps string) (time.Duration, error) {
+	err := outcome.Kept(o.Title(), o.record.Desired, o.Hash, !o.observed.DeletionTimestamp.IsZero(), leavesDrift(s.work), keeps)
 	if err != nil && o.observed.Work != s.key { // nobody reports its end
 		return soon, err
 	}

@@ -11,7 +11,9 @@ import (
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/internal/members"
 	"github.com/flotilla-io/flotilla/policies/access"
+	"github.com/flotilla-io/flotilla/policies/cascade"
 	"github.com/flotilla-io/flotilla/reconciler/execution/acting"
+	"github.com/flotilla-io/flotilla/reconciler/execution/guard"
 	"github.com/flotilla-io/flotilla/reconciler/execution/owners"
 	"github.com/flotilla-io/flotilla/reconciler/execution/waitqueue"
 )
@@ -52,6 +54,22 @@ func (f *faults) explain(s *state, o *object, err error) error {
 		}
 	}
 	return err
+}
+
+// keeps is what is left of the kind that a definition defines, which is being deleted and
+// asked for, and has been for long; empty for all else.
+func (f *faults) keeps(ctx context.Context, s *state, o *object) string {
+	if !guard.Defines(o.GVK.GroupKind()) || o.observed.DeletionTimestamp.IsZero() || f.tries.NumRequeues(s.key) < triesForRemoval {
+		return ""
+	}
+	live, err := s.member.Get(ctx, o.GVK, o.Key)
+	if err != nil {
+		return "" // the next look finds out
+	}
+	if left := guard.Left(ctx, s.member, live); len(left) > 0 {
+		return cascade.HeldByKind(left, live.GetFinalizers())
+	}
+	return ""
 }
 
 // triesForOthers is how often a Work is tried before what another Work may be bringing

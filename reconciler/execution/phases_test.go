@@ -303,7 +303,7 @@ func TestCarry(t *testing.T) {
 		},
 		"one that is on its way out and was never sent is waited for": {
 			edge:   edge{presence: members.Present, observed: ours(going)},
-			failed: "Deployment shop/web is being deleted in the cluster by somebody: it is made once it is gone",
+			failed: "Deployment shop/web is being deleted in the cluster: it is made once it is gone; if it stays, look at its finalizers there",
 		},
 		"an object of somebody else's is left alone": {
 			edge: edge{presence: members.Absent, live: parse(t, unmanaged)}, asked: []string{"make web", "get web"}, failed: "already exists in the cluster",

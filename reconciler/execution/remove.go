@@ -173,7 +173,7 @@ func (r *remover) explain(ctx context.Context, s *state, m *manifest.Manifest, e
 		return err
 	}
 	if live, fault := s.member.Get(ctx, m.GVK, m.Key); fault == nil {
-		return outcome.Lingers(m.Title(), live)
+		return outcome.Lingers(m.Title(), live, guard.Left(ctx, s.member, live))
 	}
 	return err // the next look finds out
 }

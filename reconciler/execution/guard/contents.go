@@ -45,6 +45,7 @@ func contents(ctx context.Context, m Member, gvk schema.GroupVersionKind, key ty
 		return nil, fmt.Errorf("set up the connection to %s: %w", m.Name(), err)
 	}
 	l := &look{objects: objects, within: cascade.Within{Leaves: leaves}}
+	l.name = l.missed
 	switch gvk.GroupKind() {
 	case schema.GroupKind{Kind: "Namespace"}:
 		served, err := namespacedKinds(m)
@@ -57,7 +58,7 @@ func contents(ctx context.Context, m Member, gvk schema.GroupVersionKind, key ty
 				return l.found, err
 			}
 		}
-	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
+	case definitionKind:
 		l.within.Kind = true
 		kind, err := defined(ctx, m, gvk, key)
 		if err != nil || kind == nil {
@@ -117,6 +118,10 @@ func defined(ctx context.Context, m Member, gvk schema.GroupVersionKind, key typ
 	if err != nil {
 		return nil, err
 	}
+	return definedBy(crd), nil
+}
+
+func definedBy(crd *unstructured.Unstructured) *servedKind {
 	definition := crd.UnstructuredContent()
 	spec, _ := definition["spec"].(map[string]any)
 	names, _ := spec["names"].(map[string]any)
@@ -128,17 +133,63 @@ func defined(ctx context.Context, m Member, gvk schema.GroupVersionKind, key typ
 		version, _ := v.(map[string]any)
 		name, _ := version["name"].(string)
 		if served, _ := version["served"].(bool); served && name != "" {
-			return &servedKind{schema.GroupKind{Group: group, Kind: kind}, schema.GroupVersionResource{Group: group, Version: name, Resource: plural}}, nil
+			return &servedKind{schema.GroupKind{Group: group, Kind: kind}, schema.GroupVersionResource{Group: group, Version: name, Resource: plural}}
 		}
 	}
-	return nil, nil
+	return nil
 }
 
-// look goes through objects until enough of them count.
+// Left names the objects of a kind that are there while its definition is being deleted in a
+// member, each with what keeps it: at most one more than cascade.Most. It returns none for
+// what is no definition, and where that cannot be looked at.
+func Left(ctx context.Context, edge any, crd *unstructured.Unstructured) []string {
+	m, ok := edge.(Member)
+	if !ok || !Defines(crd.GroupVersionKind().GroupKind()) {
+		return nil
+	}
+	kind := definedBy(crd)
+	objects, err := metadata.NewForConfigAndClient(m.Config(), m.HTTP())
+	if err != nil || kind == nil {
+		return nil
+	}
+	l := &look{objects: objects, within: cascade.Within{Kind: true}}
+	l.name = l.held
+	if err := l.list(ctx, *kind, metav1.NamespaceAll); err != nil {
+		return nil
+	}
+	return l.found
+}
+
+// definitionKind is that of definitions.
+var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+
+// Defines reports whether objects of a kind define kinds.
+func Defines(kind schema.GroupKind) bool { return kind == definitionKind }
+
+// look goes through objects until enough of them are found.
 type look struct {
 	objects metadata.Interface
 	within  cascade.Within
-	found   []string
+	// name returns what a person calls an object that is looked for; empty for others.
+	name  func(kind schema.GroupKind, obj *metav1.PartialObjectMetadata) string
+	found []string
+}
+
+// missed names an object that would be missed.
+func (l *look) missed(kind schema.GroupKind, obj *metav1.PartialObjectMetadata) string {
+	if !cascade.Counts(kind, obj, l.within) {
+		return ""
+	}
+	return cascade.Title(kind.Kind, obj, l.within)
+}
+
+// held names any object, with what keeps it.
+func (l *look) held(kind schema.GroupKind, obj *metav1.PartialObjectMetadata) string {
+	title := cascade.Title(kind.Kind, obj, l.within)
+	if held := cascade.Held(obj.Finalizers); held != "" {
+		title += " (" + held + ")"
+	}
+	return title
 }
 
 func (l *look) done() bool { return len(l.found) > cascade.Most }
@@ -154,8 +205,8 @@ func (l *look) list(ctx context.Context, kind servedKind, namespace string) erro
 			return fmt.Errorf("list %s: %w", kind.resource.GroupResource(), err)
 		}
 		for i := range page.Items {
-			if obj := &page.Items[i]; cascade.Counts(kind.GroupKind, obj, l.within) {
-				l.found = append(l.found, cascade.Title(kind.Kind, obj, l.within))
+			if name := l.name(kind.GroupKind, &page.Items[i]); name != "" {
+				l.found = append(l.found, name)
 			}
 			if l.done() {
 				return nil

@@ -74,7 +74,7 @@ type Removal struct {
 
 // containsOthers reports whether objects of a kind contain those of others.
 func containsOthers(kind schema.GroupKind) bool {
-	return kind == schema.GroupKind{Kind: "Namespace"} || kind == schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+	return kind == schema.GroupKind{Kind: "Namespace"} || Defines(kind)
 }
 
 // Judge returns a *Refusal if something must not be deleted now. What cannot be

@@ -66,20 +66,25 @@ func Taken(title, by string, isNamespace bool) error {
 }
 
 // Kept says what is wrong with an object that is left as it is: nothing, unless it is being
-// deleted in its cluster. Whoever keeps it there, by a finalizer, may take any time. Reported says that what
-// is sent already is not made anew.
-func Kept(title, sent, wanted string, leaving, reported bool) error {
+// deleted in its cluster. Whoever keeps it there, by a finalizer, may take any time; keeps is
+// what does, empty where nobody has looked. Reported says that what is sent already is not
+// made anew.
+func Kept(title, sent, wanted string, leaving, reported bool, keeps string) error {
+	why, otherwise := "", "; if it stays, look at its finalizers there"
+	if keeps != "" {
+		why, otherwise = ", "+keeps, ""
+	}
 	switch {
 	case !leaving:
 		return nil
 	case sent == "":
-		return fmt.Errorf("%s is being deleted in the cluster by somebody: it is made once it is gone; if it stays, look at its finalizers there", title)
+		return fmt.Errorf("%s is being deleted in the cluster%s: it is made once it is gone%s", title, why, otherwise)
 	case sent == wanted && reported:
-		return fmt.Errorf("%s is being deleted in the cluster, and drift is left as it is: nothing makes it anew before it changes here", title)
+		return fmt.Errorf("%s is being deleted in the cluster%s, and drift is left as it is: nothing makes it anew before it changes here", title, why)
 	case sent == wanted:
-		return fmt.Errorf("%s is being deleted in the cluster: it is made anew once it is gone; if it stays, look at its finalizers there", title)
+		return fmt.Errorf("%s is being deleted in the cluster%s: it is made anew once it is gone%s", title, why, otherwise)
 	}
-	return fmt.Errorf("%s is being deleted in the cluster: its latest version is made once it is gone; if it stays, look at its finalizers there", title)
+	return fmt.Errorf("%s is being deleted in the cluster%s: its latest version is made once it is gone%s", title, why, otherwise)
 }
 
 // Terminating says that the cluster was asked to delete an object, and that it is still
@@ -97,10 +102,11 @@ func (t *Terminating) Error() string {
 // IsTerminating reports whether err is about an object that is being deleted.
 func IsTerminating(err error) bool { return errors.As(err, new(*Terminating)) }
 
-// Lingers says what keeps an object that is being deleted, as it is in its cluster.
-func Lingers(title string, live *unstructured.Unstructured) *Terminating {
+// Lingers says what keeps an object that is being deleted, as it is in its cluster. Left are
+// the objects of its kind, if it is the definition of one.
+func Lingers(title string, live *unstructured.Unstructured, left []string) *Terminating {
 	out := &Terminating{Title: title}
-	if held := cascade.Held(live.GetFinalizers()); held != "" {
+	if held := cascade.HeldByKind(left, live.GetFinalizers()); held != "" {
 		out.Keeps = ", " + held
 	} else if within := remains(live); within != "" {
 		out.Keeps = ": " + within
