@@ -31,6 +31,9 @@ var (
 	ErrOtherCluster = errors.New("another cluster answers at this address")
 	// ErrNotServed says that a member does not serve an object's kind.
 	ErrNotServed = errors.New("the member does not serve this kind")
+	// ErrDefinitionLeaves says that a member makes nothing of an object's kind, since it is
+	// deleting the kind's definition.
+	ErrDefinitionLeaves = errors.New("the member is deleting the definition of this kind, and makes nothing of it before the next one is there")
 	// ErrNoNamespace says that an object's namespace is not in the member.
 	ErrNoNamespace = errors.New("the namespace does not exist in the member")
 )
@@ -204,8 +207,8 @@ const OnlyNew = "9223372036854775807"
 
 // Apply makes the fields that desired names what they are there, by server-side
 // apply, and takes over those that others own. It returns what became of the
-// object. Errors: ErrNotServed, ErrNoNamespace, or what the member answered: a
-// conflict where desired names another resource version than the object's.
+// object. Errors: ErrNotServed, ErrDefinitionLeaves, ErrNoNamespace, or what the member
+// answered: a conflict where desired names another resource version than the object's.
 func (m *Member) Apply(ctx context.Context, desired *unstructured.Unstructured) (*Observed, error) {
 	return m.own().Apply(ctx, desired)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -142,9 +143,16 @@ func (s sender) kind(ctx context.Context, gvk schema.GroupVersionKind) (informer
 	return kind, err
 }
 
+// definitionLeaves is how a member says that it is deleting the definition of a kind; it has
+// no type.
+const definitionLeaves = "not allowed while custom resource definition is terminating"
+
 // explain tells the ways apart in which a member says "not found": the object,
-// its namespace, or its kind.
+// its namespace, or its kind; and what no rights would help against.
 func (s sender) explain(err error, gvk schema.GroupVersionKind) error {
+	if apierrors.IsForbidden(err) && strings.HasSuffix(err.Error(), definitionLeaves) {
+		return fmt.Errorf("%w: %s", ErrDefinitionLeaves, gvk)
+	}
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
 		return err

@@ -97,6 +97,9 @@ func (w *worker) next(ctx context.Context, s *state, next loop.Next, err error, 
 	if after == 0 {
 		after = w.queue.Retries.When(s.key)
 	}
+	if errors.Is(err, members.ErrDefinitionLeaves) { // nothing tells when the next one of the same kinds is there
+		after = min(after, longestRemoval)
+	}
 	if !w.queue.Wait(s.key, c, since) || w.owners.Freed(ctx, err) {
 		after = min(after, backoff.FirstRetry)
 	}
@@ -117,7 +120,7 @@ func causeOf(err error) (waitqueue.Cause, time.Duration) {
 	switch {
 	case errors.As(err, &b):
 		return b.Cause, b.After
-	case errors.Is(err, members.ErrNotServed):
+	case errors.Is(err, members.ErrNotServed), errors.Is(err, members.ErrDefinitionLeaves):
 		return waitqueue.Cause{Event: waitqueue.OnKinds}, 0
 	case errors.As(err, &owned):
 		return owned.Cause(), 0
