@@ -53,7 +53,7 @@ func (t *tracer) origin(ctx context.Context, template *unstructured.Unstructured
 	if err != nil || source == nil {
 		return err
 	}
-	t.out.File = t.file(ctx, &ks, source, template)
+	t.out.File = t.files.File(ctx, &ks, standing(&ks), source, template)
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/lineage"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
+	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/revision"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/screen"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/tint"
@@ -70,7 +70,7 @@ func runTrace(ctx context.Context, f *fleet.Flags, w, errOut io.Writer, out *out
 	if err != nil {
 		return fleet.Describe(err)
 	}
-	t := &tracer{reader: reader{hub}, flags: f, errOut: errOut, files: artifacts{&http.Client{Timeout: artifactPatience}}}
+	t := &tracer{reader: reader{hub}, flags: f, errOut: errOut, files: revision.New()}
 	if err := t.run(ctx, at); err != nil {
 		return fleet.Describe(err)
 	}
@@ -85,7 +85,7 @@ type tracer struct {
 	reader
 	flags  *fleet.Flags
 	errOut io.Writer // where somebody is told who is waited for
-	files  artifacts
+	files  revision.Reader
 	out    lineage.Trace
 }
 

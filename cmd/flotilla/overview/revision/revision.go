@@ -1,4 +1,9 @@
-package overview
+// Package revision finds the file in a commit that an object is written in.
+//
+// In go a Kustomization, its source and an object; out comes a file with its line, or why it is
+// not known. It reads the artifact that the control plane fetched, compares it with its digest,
+// and builds it as the control plane did. It writes nothing.
+package revision
 
 import (
 	"bytes"
@@ -24,9 +29,9 @@ import (
 	"github.com/flotilla-io/flotilla/sources/build"
 )
 
-// artifactPatience is how long the artifact server may take. It is often not
-// reachable from where people are.
-const artifactPatience = 5 * time.Second
+// timeout is how long the artifact server may take. It is often not reachable from where
+// people are.
+const timeout = 5 * time.Second
 
 // mostArtifact is how large a packed artifact may be, in bytes: as large as its
 // content at the most.
@@ -35,16 +40,19 @@ const mostArtifact = 50 << 20
 // originKey is kustomize's annotation with the file that an object comes from.
 const originKey = "config.kubernetes.io/origin"
 
-// artifacts reads what sources fetched from the control plane's artifact server.
-type artifacts struct{ http *http.Client }
+// Reader reads what sources fetched from the control plane's artifact server. Use New.
+type Reader struct{ http *http.Client }
+
+// New returns a reader.
+func New() Reader { return Reader{&http.Client{Timeout: timeout}} }
 
 // open returns the files of an artifact, after comparing them with its digest.
-func (a artifacts) open(ctx context.Context, from *meta.Artifact) (map[string][]byte, error) {
+func (r Reader) open(ctx context.Context, from *meta.Artifact) (map[string][]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from.URL, nil)
 	if err != nil {
 		return nil, errors.New("the artifact has an address that is none")
 	}
-	res, err := a.http.Do(req)
+	res, err := r.http.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("the control plane's artifact server cannot be reached from here (%s)", req.URL.Host)
 	}
@@ -63,17 +71,18 @@ func (a artifacts) open(ctx context.Context, from *meta.Artifact) (map[string][]
 	return files.Contents(), err
 }
 
-// file finds the file that a template is written in: it builds the revision as the
-// control plane did, and has kustomize say where each object comes from.
-func (t *tracer) file(ctx context.Context, ks *kustomizev1.Kustomization, source *sourcev1.GitRepository, template *unstructured.Unstructured) *lineage.File {
+// File finds the file that a template is written in, in the revision of the Kustomization that
+// stands: it builds it as the control plane did, and has kustomize say where each object comes
+// from.
+func (r Reader) File(ctx context.Context, ks *kustomizev1.Kustomization, standing string, source *sourcev1.GitRepository, template *unstructured.Unstructured) *lineage.File {
 	unknown := func(format string, args ...any) *lineage.File {
 		return &lineage.File{Unknown: fmt.Sprintf(format, args...)}
 	}
 	a := source.Status.Artifact
-	if a == nil || a.Revision != standing(ks) {
+	if a == nil || a.Revision != standing {
 		return unknown("the source is at another revision by now")
 	}
-	files, err := t.files.open(ctx, a)
+	files, err := r.open(ctx, a)
 	if err != nil {
 		return unknown("%v", err)
 	}
