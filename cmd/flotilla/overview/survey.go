@@ -47,7 +47,7 @@ func surveyOf(ctx context.Context, hub client.Reader, namespace string, thorough
 		{"Kustomizations", listing.Each(ctx, hub, &kustomizev1.KustomizationList{}, s.Kustomization, within)},
 		{"PropagationPolicies", listing.Each(ctx, hub, &policyv1alpha1.PropagationPolicyList{}, func(p *policyv1alpha1.PropagationPolicy) { s.Policy(p) }, within)},
 		{"ClusterPropagationPolicies", listing.Each(ctx, hub, &policyv1alpha1.ClusterPropagationPolicyList{}, func(p *policyv1alpha1.ClusterPropagationPolicy) { s.Policy(p) })},
-		{"overrides", func() error { return surveyOverrides(ctx, hub, namespace, s) }},
+		{"overrides", listing.Overrides(ctx, hub, namespace, s.Override)},
 		{"ResourceBindings", func() error {
 			for _, ns := range s.Namespaces() {
 				if err := listing.Each(ctx, hub, &workv1alpha2.ResourceBindingList{}, func(b *workv1alpha2.ResourceBinding) { s.Binding(b) }, client.InNamespace(ns))(); err != nil {
@@ -203,18 +203,4 @@ func surveyAwaited(ctx context.Context, hub client.Reader, s *situation.Survey) 
 		s.Awaited(a.Cluster, a.Since)
 	}
 	return err
-}
-
-// surveyOverrides adds the overrides that the caller may read. They make for notes only: that
-// others may not be read keeps nobody from saying that all is ready.
-func surveyOverrides(ctx context.Context, hub client.Reader, namespace string, s *situation.Survey) error {
-	for _, read := range []func() error{
-		listing.Each(ctx, hub, &policyv1alpha1.OverridePolicyList{}, func(o *policyv1alpha1.OverridePolicy) { s.Override(o) }, client.InNamespace(namespace)),
-		listing.Each(ctx, hub, &policyv1alpha1.ClusterOverridePolicyList{}, func(o *policyv1alpha1.ClusterOverridePolicy) { s.Override(o) }),
-	} {
-		if err := read(); err != nil && !apierrors.IsForbidden(err) {
-			return err
-		}
-	}
-	return nil
 }
