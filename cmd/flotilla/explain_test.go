@@ -184,7 +184,7 @@ func TestReadRequests(t *testing.T) {
 	}
 	want := []string{
 		"get Deployment", "get ResourceBinding",
-		"list ClusterList limit 500", "list ClusterOverridePolicyList limit 500", "list ClusterPropagationPolicyList limit 500",
+		"list ClusterList limit 500", "list ClusterOverridePolicyList limit 500", "list ClusterPropagationPolicyList limit 500", "list FederatedResourceQuotaList limit 500",
 		"list OverridePolicyList limit 500", "list PropagationPolicyList limit 500", "list ResourceInterpreterCustomizationList limit 500", "list ResourceInterpreterWebhookConfigurationList limit 500", "list WorkList limit 500",
 	}
 	if diff := cmp.Diff(want, asked.all); diff != "" {
