@@ -40,12 +40,23 @@ func TestOneFilePerCommand(t *testing.T) {
 // words are the names of the commands that a file defines, where it says them.
 func words(file *ast.File) []string {
 	var out []string
+	for _, use := range textsOf(file, func(typ string) bool { return typ == "Command" }, "Use") {
+		word, _, _ := strings.Cut(use, " ")
+		out = append(out, word)
+	}
+	return out
+}
+
+// textsOf are the texts that a file gives to a field of the literals of some types, which
+// other packages define.
+func textsOf(file *ast.File, wanted func(typ string) bool, name string) []string {
+	var out []string
 	ast.Inspect(file, func(n ast.Node) bool {
 		literal, ok := n.(*ast.CompositeLit)
 		if !ok {
 			return true
 		}
-		if typ, ok := literal.Type.(*ast.SelectorExpr); !ok || typ.Sel.Name != "Command" {
+		if typ, ok := literal.Type.(*ast.SelectorExpr); !ok || !wanted(typ.Sel.Name) {
 			return true
 		}
 		for _, element := range literal.Elts {
@@ -55,10 +66,9 @@ func words(file *ast.File) []string {
 			}
 			key, isName := field.Key.(*ast.Ident)
 			value, isText := field.Value.(*ast.BasicLit)
-			if isName && isText && key.Name == "Use" {
-				use, _ := strconv.Unquote(value.Value)
-				word, _, _ := strings.Cut(use, " ")
-				out = append(out, word)
+			if isName && isText && key.Name == name {
+				text, _ := strconv.Unquote(value.Value)
+				out = append(out, text)
 			}
 		}
 		return true

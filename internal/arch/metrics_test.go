@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -54,28 +53,8 @@ func TestMetricsAreListed(t *testing.T) {
 // subsystem are controller-runtime's own.
 func defined(file *ast.File) map[string]bool {
 	out := map[string]bool{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		literal, ok := n.(*ast.CompositeLit)
-		if !ok {
-			return true
-		}
-		typ, ok := literal.Type.(*ast.SelectorExpr)
-		if !ok || !strings.HasSuffix(typ.Sel.Name, "Opts") {
-			return true
-		}
-		for _, element := range literal.Elts {
-			field, ok := element.(*ast.KeyValueExpr)
-			if !ok {
-				continue
-			}
-			key, isName := field.Key.(*ast.Ident)
-			value, isText := field.Value.(*ast.BasicLit)
-			if isName && isText && key.Name == "Name" {
-				name, _ := strconv.Unquote(value.Value)
-				out[name] = true
-			}
-		}
-		return true
-	})
+	for _, name := range textsOf(file, func(typ string) bool { return strings.HasSuffix(typ, "Opts") }, "Name") {
+		out[name] = true
+	}
 	return out
 }
