@@ -279,6 +279,13 @@ func TestAnAgentOfAHubThatWasSetBack(t *testing.T) {
 		return errors.Join(values(solo, map[string]string{"pushed": "2"})(ctx), w.condition("solo", clusterv1alpha1.ClusterConditionHeld, "")(ctx))
 	})
 
+	w.Eventually(t, time.Minute, "the control plane knows what it would do everywhere", func(ctx context.Context) error {
+		out, err := run(ctx, nil, "flotilla", "resume", "hub", "--dry-run", "--kubeconfig", w.Hub.Kubeconfig)
+		if err != nil || !strings.Contains(out, "flotilla resume hub goes on") {
+			return fmt.Errorf("%w\n%s", err, out)
+		}
+		return nil
+	})
 	w.Flotilla(t, "resume", "hub")
 	w.Eventually(t, 2*time.Minute, "the control plane goes on", func(ctx context.Context) error {
 		return errors.Join(values(s.client, map[string]string{"changed": "1", "removed": "1", "made": "2"})(ctx), values(solo, map[string]string{"pushed": "2"})(ctx),
