@@ -18,10 +18,16 @@ import (
 type snapshots struct {
 	hub client.Reader
 
-	current atomic.Pointer[placement.Snapshot] // nil: out of date
-	mu      sync.Mutex                         // held while a snapshot is made
-	last    placement.Snapshot                 // made last; the next is made from it
-	edits   atomic.Uint64                      // counts changes
+	edits   atomic.Uint64           // counts changes
+	current atomic.Pointer[version] // nil: none was made yet
+	mu      sync.Mutex              // held while a snapshot is made
+}
+
+// version is a snapshot and the count of changes before its clusters were read: there may
+// be later ones in it, but none of those is missing.
+type version struct {
+	placement.Snapshot
+	edits uint64
 }
 
 // newSnapshots returns snapshots of the clusters that hub, a cache, knows.
@@ -30,13 +36,14 @@ func newSnapshots(hub client.Reader) *snapshots { return &snapshots{hub: hub} }
 // Current returns the clusters as the cache has them now: the same snapshot as
 // long as nothing changes.
 func (s *snapshots) Current(ctx context.Context) (*placement.Snapshot, error) {
-	if snap := s.current.Load(); snap != nil {
-		return snap, nil
+	if v, ok := s.latest(); ok {
+		return &v.Snapshot, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if snap := s.current.Load(); snap != nil {
-		return snap, nil
+	last, ok := s.latest()
+	if ok {
+		return &last.Snapshot, nil
 	}
 	edits := s.edits.Load()
 	var list clusterv1alpha1.ClusterList
@@ -47,16 +54,20 @@ func (s *snapshots) Current(ctx context.Context) (*placement.Snapshot, error) {
 	for i := range list.Items {
 		clusters[i] = &list.Items[i]
 	}
-	snap := s.last.Renew(clusters)
-	s.last = snap
-	if s.current.Store(&snap); s.edits.Load() != edits {
-		s.current.Store(nil)
+	if last == nil {
+		last = &version{}
 	}
-	return &snap, nil
+	next := &version{Snapshot: last.Renew(clusters), edits: edits}
+	s.current.Store(next)
+	return &next.Snapshot, nil
 }
 
-// Invalidate tells that a cluster has changed.
-func (s *snapshots) Invalidate() {
-	s.edits.Add(1)
-	s.current.Store(nil)
+// latest returns the snapshot that was made last, nil if there is none, and whether
+// nothing has changed since.
+func (s *snapshots) latest() (*version, bool) {
+	v := s.current.Load()
+	return v, v != nil && v.edits == s.edits.Load()
 }
+
+// Invalidate reports that a cluster has changed.
+func (s *snapshots) Invalidate() { s.edits.Add(1) }
