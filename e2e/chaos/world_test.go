@@ -3,17 +3,20 @@ package chaos
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/api/scheme"
 	"github.com/flotilla-io/flotilla/e2e/chaos/history"
 	"github.com/flotilla-io/flotilla/e2e/fleet"
@@ -64,7 +67,9 @@ func newWorld(t *testing.T, f *fleet.Fleet, faults []fault) *world {
 	return w
 }
 
-// enlist joins the members, each by a link that can be cut.
+// enlist joins the members, each by a link that can be cut, and waits until all are ready
+// for what comes: what is divided among some of them is not divided anew for one that comes
+// later.
 func (w *world) enlist(t *testing.T) {
 	t.Helper()
 	for _, name := range clusters {
@@ -74,6 +79,22 @@ func (w *world) enlist(t *testing.T) {
 			w.join(t, name)
 		}
 	}
+	eventually(t, 3*time.Minute, "the clusters are ready", func(ctx context.Context) error {
+		var list clusterv1alpha1.ClusterList
+		if err := w.hub.List(ctx, &list); err != nil {
+			return err
+		}
+		if len(list.Items) != len(clusters) {
+			return fmt.Errorf("there are %d clusters, want %d", len(list.Items), len(clusters))
+		}
+		for i := range list.Items {
+			c := &list.Items[i]
+			if !meta.IsStatusConditionTrue(c.Status.Conditions, clusterv1alpha1.ClusterConditionReady) || len(c.Spec.Taints) > 0 || len(c.Status.APIEnablements) == 0 {
+				return fmt.Errorf("%s has the conditions %v and the taints %v", c.Name, c.Status.Conditions, c.Spec.Taints)
+			}
+		}
+		return nil
+	})
 }
 
 // startApart makes a fleet with the loops apart from the control plane, so that either
