@@ -1,10 +1,15 @@
-// Package excerpt shortens texts to what a field, an Event or a line holds.
+// Package excerpt makes foreign texts fit for a field, an Event, a line or a terminal.
 //
 // In go texts of any content and length; out come valid ones that are no longer than they
-// may be, cut between characters, and that show that they were cut.
+// may be, cut between characters, and that show that they were cut. Message, Visible and Line
+// leave nothing in them that a terminal would obey or that nobody would see.
 package excerpt
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
 
 // mark shows that a text goes on.
 const mark = "…"
@@ -28,3 +33,41 @@ func Runes(text string, n int) string {
 	}
 	return strings.TrimRight(string(runes[:max(0, n-1)]), " ") + mark
 }
+
+// Message returns text as the message of a condition or an Event holds it: Visible, and cut
+// as by Bytes.
+func Message(text string, n int) string { return Bytes(Visible(text), n) }
+
+// Visible returns text with the codes of characters that a terminal would obey, or that
+// nobody would see, in their place: \u0007 for a bell. Ends of lines and tabs stay.
+func Visible(text string) string {
+	hidden := func(r rune) bool { return r != '\n' && r != '\t' && unseen(r) }
+	if !strings.ContainsFunc(text, hidden) {
+		return text
+	}
+	var out strings.Builder
+	for _, r := range text {
+		if hidden(r) {
+			_, _ = fmt.Fprintf(&out, `\u%04x`, r)
+			continue
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
+// Line returns text in one line, without characters that a terminal would obey or that
+// nobody would see, and with one blank where there was space.
+func Line(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unseen(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// unseen reports whether r is a control or a format character, such as those that turn the
+// direction of a text.
+func unseen(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }

@@ -51,6 +51,39 @@ func TestRunes(t *testing.T) {
 	}
 }
 
+func TestVisible(t *testing.T) {
+	for name, tc := range map[string]struct{ text, want string }{
+		"plain":                        {"größer als 日本\n\tin two lines", "größer als 日本\n\tin two lines"},
+		"a bell, a null and an escape": {"a\ab\x00c\x1b[2Jd", `a\u0007b\u0000c\u001b[2Jd`},
+		"the direction is turned":      {"nginx\u202egpj.exe", `nginx\u202egpj.exe`},
+		"the line begins anew":         {"Failed\rReady", `Failed\u000dReady`},
+		"nothing":                      {"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := excerpt.Visible(tc.text); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestLine(t *testing.T) {
+	for name, tc := range map[string]struct{ text, want string }{
+		"plain":                   {"größer als", "größer als"},
+		"several lines":           {" one\n  two\r\n\tthree ", "one two three"},
+		"control characters":      {"a\ab\x00c\x1b[2J", "a b c [2J"},
+		"the direction is turned": {"nginx\u202egpj.exe", "nginx gpj.exe"},
+		"what is no text":         {"a\xffb", "a?b"},
+		"nothing to be seen":      {"\x00\u200b", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := excerpt.Line(tc.text); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func FuzzBytes(f *testing.F) {
 	f.Add("größer", 6)
 	f.Add(strings.Repeat("日", 9), 4)

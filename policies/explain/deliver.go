@@ -3,7 +3,6 @@ package explain
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/utils/ptr"
 
@@ -48,7 +47,7 @@ func (x *explainer) deliver() {
 		c.Ails = x.in.Symptoms[item.ClusterName].Text
 	}
 	for _, part := range rollup.PartOf(x.in.Template, x.in.Binding, x.in.Works, nil).Clusters {
-		if strings.HasPrefix(part.Reason, rollup.Strayed) {
+		if part.Strayed {
 			of(part.Name).Message = part.Reason
 		}
 	}

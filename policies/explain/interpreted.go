@@ -1,10 +1,13 @@
 package explain
 
 import (
+	"slices"
+
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
+	"github.com/flotilla-io/flotilla/policies/plan"
 	"github.com/flotilla-io/flotilla/policies/propagation"
 )
 
@@ -17,8 +20,11 @@ func strayed(in Input) problems {
 	if c == nil || c.Status != metav1.ConditionTrue {
 		return nil
 	}
-	return problems{{Reason: ReasonDrifted, Message: "clusters hold something else than it says, and it is left so: " + c.Message,
-		Next: "change it back there, or have it put back: spec.drift Revert of its policy"}}
+	next := "change it back there, or have it put back: spec.drift Revert of its policy"
+	if spec := in.Binding.BindingSpec(); slices.ContainsFunc(plan.Targets(spec), func(t workv1alpha2.TargetCluster) bool { return plan.Suspended(spec, t.Name) }) {
+		next = "change it back there, or take spec.suspension out of the policy"
+	}
+	return problems{{Reason: ReasonDrifted, Message: "clusters hold something else than it says, and it is left so: " + c.Message, Next: next}}
 }
 
 // misread says what the control plane does not understand of the template, or of its

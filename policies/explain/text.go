@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/explain/columns"
 	"github.com/flotilla-io/flotilla/policies/rollup"
 )
@@ -33,25 +33,7 @@ func (e Explanation) Text(opts TextOptions) string {
 	w.placement(e)
 	w.overrides(e.Overrides)
 	w.delivery(e.Delivery)
-	return visible(w.String())
-}
-
-// visible shows characters that would spoil a terminal as their codes: some of
-// the text is what members and manifests say.
-func visible(text string) string {
-	hidden := func(r rune) bool { return r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) }
-	if !strings.ContainsFunc(text, hidden) {
-		return text
-	}
-	var out strings.Builder
-	for _, r := range text {
-		if hidden(r) {
-			_, _ = fmt.Fprintf(&out, `\u%04x`, r)
-			continue
-		}
-		out.WriteRune(r)
-	}
-	return out.String()
+	return excerpt.Visible(w.String()) // some of it is what members and manifests say
 }
 
 // writer writes an explanation section by section.
@@ -320,15 +302,18 @@ func (w *writer) delivery(d *Delivery) {
 	if d == nil || len(d.Clusters) == 0 {
 		return
 	}
-	applied, healthy, unknown, wanted := 0, 0, 0, 0
+	applied, healthy, unknown, kept, wanted := 0, 0, 0, 0, 0
 	t := columns.Table{}
 	t.Add("  CLUSTER", "APPLIED", "HEALTH", "WHY")
 	for _, c := range d.Clusters {
-		fine := c.Applied != nil && *c.Applied && !c.Suspended && !c.Leaving && c.Silent == ""
+		fine := c.Applied != nil && *c.Applied && !c.Leaving && c.Silent == ""
 		if !c.Leaving {
 			wanted++
 			if c.Silent != "" {
 				unknown++
+			}
+			if c.Suspended {
+				kept++
 			}
 		}
 		if fine {
@@ -336,7 +321,7 @@ func (w *writer) delivery(d *Delivery) {
 		}
 		if fine && c.Health == "Healthy" {
 			healthy++
-			if !w.opts.All {
+			if !w.opts.All && !c.Suspended {
 				continue
 			}
 		}
@@ -345,6 +330,9 @@ func (w *writer) delivery(d *Delivery) {
 	title := fmt.Sprintf("DELIVERY: applied in %d, healthy in %d of %d", applied, healthy, wanted)
 	if unknown > 0 {
 		title += fmt.Sprintf(", unknown in %d", unknown)
+	}
+	if kept > 0 {
+		title += fmt.Sprintf(", changes kept from %d", kept)
 	}
 	if d.AsReported {
 		title += ", " + rollup.AsReported

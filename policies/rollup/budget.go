@@ -80,7 +80,7 @@ func shorten(items []workv1alpha2.AggregatedStatusItem) {
 		most /= 2
 	}
 	for i := range items {
-		items[i].AppliedMessage, items[i].Drift = excerpt.Bytes(items[i].AppliedMessage, most), excerpt.Bytes(items[i].Drift, most)
+		items[i].AppliedMessage, items[i].Drift = excerpt.Message(items[i].AppliedMessage, most), excerpt.Message(items[i].Drift, most)
 	}
 }
 

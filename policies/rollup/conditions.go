@@ -28,7 +28,7 @@ func interpreted(works []*workv1alpha1.Work, faults ...string) (metav1.Condition
 	var told []string
 	for _, fault := range faults {
 		if fault != "" {
-			told = append(told, excerpt.Bytes(fault, mostFault))
+			told = append(told, excerpt.Message(fault, mostFault))
 		}
 	}
 	failing := saying(works, workv1alpha1.WorkInterpreted, metav1.ConditionFalse)
@@ -94,7 +94,7 @@ func tell(said []saidOf) string {
 			}
 			return strings.Join(out, "; ") + fmt.Sprintf("; and %d more clusters", rest)
 		}
-		out = append(out, names(clusters[text])+": "+excerpt.Bytes(text, mostFault))
+		out = append(out, names(clusters[text])+": "+excerpt.Message(text, mostFault))
 	}
 	return strings.Join(out, "; ")
 }

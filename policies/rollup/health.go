@@ -53,6 +53,9 @@ type ClusterPart struct {
 	// Suspended says that changes are kept from the cluster: it is healthy with what it has,
 	// which may be an older version, or waits for what was never sent.
 	Suspended bool
+	// Strayed says that it is not healthy since others removed it or changed it in the
+	// cluster, and that it is left so, as Reason tells.
+	Strayed bool
 	// Note tells what does not count against the cluster, and that somebody may
 	// want to know all the same; empty for nothing.
 	Note string
@@ -131,7 +134,7 @@ func PartOf(template *unstructured.Unstructured, b workv1alpha2.Binding, works [
 	for _, target := range plan.Targets(b.BindingSpec()) {
 		state, reason := view.judge(target)
 		c := ClusterPart{Name: target.Name, State: state, Reason: reason, Note: view.note(target), Suspended: plan.Suspended(b.BindingSpec(), target.Name)}
-		if strings.HasPrefix(reason, Strayed) {
+		if c.Strayed = strings.HasPrefix(reason, Strayed); c.Strayed {
 			c.Note = "" // the same
 		}
 		if c.Suspended && (reason == notSent || reason == notApplied) {
@@ -349,7 +352,7 @@ func (v *view) said(target workv1alpha2.TargetCluster, kind string, status metav
 	if c.Message == "" {
 		return c.Reason
 	}
-	return excerpt.Bytes(c.Message, mostFault)
+	return excerpt.Message(c.Message, mostFault)
 }
 
 // upToDate reports whether a Work carries the latest template and has been

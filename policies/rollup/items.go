@@ -70,7 +70,7 @@ func speaks(w *workv1alpha1.Work) (cluster string, ok bool) {
 }
 
 func itemOf(cluster string, w *workv1alpha1.Work) workv1alpha2.AggregatedStatusItem {
-	item := workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Health: healthOf(w), Drift: driftOf(w)}
+	item := workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Health: healthOf(w), Drift: DriftOf(w)}
 	if applied := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkApplied); applied != nil {
 		item.Applied = applied.Status == metav1.ConditionTrue
 		if !item.Applied {

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // MaxDescription is how many runes a forge shows of a commit status.
@@ -126,17 +127,4 @@ func describe(r Rollup, findings, notes []finding) string {
 
 // Sanitise makes s one line of at most MaxDescription runes, without control
 // characters or runs of white space.
-func Sanitise(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "?"))
-	s = strings.Join(strings.Fields(s), " ")
-	runes := []rune(s)
-	if len(runes) > MaxDescription {
-		return strings.TrimSpace(string(runes[:MaxDescription-1])) + "…"
-	}
-	return s
-}
+func Sanitise(s string) string { return excerpt.Runes(excerpt.Line(s), MaxDescription) }

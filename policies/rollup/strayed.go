@@ -15,9 +15,9 @@ import (
 // cluster, or removed it, and that it is left so.
 const Strayed = "differs from what was applied, and is left so: "
 
-// driftOf is what a Work says of what others changed in its cluster and is left so; empty
+// DriftOf is what a Work says of what others changed in its cluster and is left so; empty
 // for nothing.
-func driftOf(w *workv1alpha1.Work) string {
+func DriftOf(w *workv1alpha1.Work) string {
 	c := meta.FindStatusCondition(w.Status.Conditions, workv1alpha1.WorkDrifted)
 	if c == nil || c.Status != metav1.ConditionTrue {
 		return ""
@@ -31,5 +31,5 @@ func strayed(item *workv1alpha2.AggregatedStatusItem) string {
 	if item.Health == workv1alpha2.ResourceHealthy || item.Health == workv1alpha2.ResourceUnhealthy {
 		return ""
 	}
-	return excerpt.Bytes(item.Drift, mostFault)
+	return excerpt.Message(item.Drift, mostFault)
 }

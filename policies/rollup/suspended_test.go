@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
@@ -67,5 +68,38 @@ func TestSuspendedWork(t *testing.T) {
 	state, reason := rollup.Health(template("Deployment"), binding(succeeded, "a"), []*workv1alpha1.Work{w}, nil)
 	if want := "a: latest version not sent: dispatching is suspended"; state != rollup.Progressing || reason != want {
 		t.Errorf("health = %v %q, want %v %q", state, reason, rollup.Progressing, want)
+	}
+}
+
+// TestRemovedWhileSuspended: what somebody removes while changes are kept from a cluster stays
+// away, and is neither well nor waited for.
+func TestRemovedWhileSuspended(t *testing.T) {
+	w := work("a", "True", "", "", "")
+	w.Spec.SuspendDispatching = ptr.To(true)
+	w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{Type: workv1alpha1.WorkDrifted, Status: metav1.ConditionTrue, Message: "Deployment shop/web was removed"})
+	b := binding(succeeded, "a")
+	b.Spec.Suspension = &workv1alpha2.Suspension{}
+	b.Spec.Suspension.Dispatching = ptr.To(true)
+	want := []rollup.ClusterPart{{Name: "a", State: rollup.Progressing, Reason: rollup.Strayed + "Deployment shop/web was removed", Suspended: true, Strayed: true}}
+	b.Status = rollup.Status(b, rollup.Report{Works: []*workv1alpha1.Work{w}, Now: at.Time})
+	for by, works := range map[string][]*workv1alpha1.Work{"by its Works": {w}, "by its binding": nil} {
+		got := rollup.PartOf(template("Deployment"), b, works, nil).Clusters
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", by, diff)
+		}
+		if got[0].KeptBack() {
+			t.Errorf("%s: all that is said is that changes are kept from it", by)
+		}
+	}
+}
+
+// TestWhatATerminalWouldObey: what a cluster says of a Work is text in the binding, whatever
+// is in it.
+func TestWhatATerminalWouldObey(t *testing.T) {
+	refused := work("a", "False", "no\aquota\u202eyas \x1b[2J", "", "")
+	b := binding(succeeded, "a")
+	b.Status = rollup.Status(b, rollup.Report{Works: []*workv1alpha1.Work{refused}, Now: at.Time})
+	if got, want := b.Status.AggregatedStatus[0].AppliedMessage, `no\u0007quota\u202eyas \u001b[2J`; got != want {
+		t.Errorf("the message is %q, want %q", got, want)
 	}
 }

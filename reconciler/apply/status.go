@@ -95,7 +95,7 @@ func progressing(c conditions, status *kustomizev1.KustomizationStatus, s *state
 }
 
 func failed(c conditions, status *kustomizev1.KustomizationStatus, s *state, outcome *loop.Error) {
-	message := excerpt.Bytes(egress.Told(outcome), kustomizev1.MaxConditionMessageLength)
+	message := excerpt.Message(egress.Told(outcome), kustomizev1.MaxConditionMessageLength)
 	switch outcome.Class {
 	case loop.ClassStalled:
 		c.remove(meta.ReconcilingCondition)

@@ -123,7 +123,7 @@ func unidentified(err error) outcome {
 // nothing to.
 func unwritable(err error) outcome {
 	return outcome{false, clusterv1alpha1.ClusterNotReadyReason, "cluster is reachable, and nothing is written there, as its agent cannot renew its Lease " +
-		metav1.NamespaceSystem + "/" + clusterv1alpha1.AgentLease + ": " + excerpt.Bytes(err.Error(), mostFault)}
+		metav1.NamespaceSystem + "/" + clusterv1alpha1.AgentLease + ": " + excerpt.Message(err.Error(), mostFault)}
 }
 
 // mostFault is how many bytes of a fault are shown.

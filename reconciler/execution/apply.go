@@ -129,7 +129,7 @@ func (a *applier) carryOne(ctx context.Context, s *state, o *object) (time.Durat
 	o.observed, o.known = observed, presence != members.Unknown
 	misnamed := a.misnamed(s, observed)
 	if suspended(s.work) {
-		return 0, nil
+		return 0, a.keptFrom(ctx, s, o, presence)
 	}
 	if err := a.owners.Conflict(ctx, s.work, s.member, &o.Manifest, observed); err != nil {
 		return 0, a.faults.explain(s, o, err)
@@ -166,6 +166,29 @@ func (a *applier) carryOne(ctx context.Context, s *state, o *object) (time.Durat
 		a.pauses.Ran(s.key)
 	}
 	return 0, a.send(ctx, s, o, to)
+}
+
+// keptFrom finds out what others did to an object while changes are kept from the member: it
+// is left so. Of one that the Work asks for in another version than was sent, only that it
+// was removed is told: what else differs may be the version.
+func (a *applier) keptFrom(ctx context.Context, s *state, o *object, presence members.Presence) error {
+	sent := o.record.Desired
+	if sent == "" {
+		return nil
+	}
+	switch act := decide(sent, o.record, o.observed, presence); {
+	case act != correct && act != restore:
+		return nil
+	case sent == o.Hash:
+		found, err := a.drift.Inspect(ctx, &drift.Look{Work: s.work, Manifest: &o.Manifest, Record: o.record, Observed: o.observed, Member: s.member})
+		if err != nil {
+			return a.faults.explain(s, o, err)
+		}
+		o.drift = found
+	case act == restore:
+		o.drift = &drift.Drift{Text: drift.Removed(&o.Manifest)}
+	}
+	return nil
 }
 
 // send sends one manifest while no other Work does, and keeps what has come of it.

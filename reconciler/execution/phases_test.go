@@ -225,6 +225,7 @@ func TestCarry(t *testing.T) {
 		suspend bool
 		asked   []string
 		failed  string // part of the message
+		differs string // what is told of the object and left so
 		blocked *waitqueue.Cause
 	}{
 		"a new manifest is applied so that it takes over nothing": {
@@ -316,6 +317,16 @@ func TestCarry(t *testing.T) {
 		"a suspended Work sends nothing": {
 			edge: edge{presence: members.Present, observed: ours(asIs)}, record: stale, suspend: true,
 		},
+		"what somebody removed while it is suspended is told, and stays away": {
+			edge: edge{presence: members.Absent}, record: recorded, suspend: true, asked: []string{"get web"}, differs: "Deployment shop/web was removed",
+		},
+		"so is what somebody removed before the next version": {
+			edge: edge{presence: members.Absent}, record: stale, suspend: true, differs: "Deployment shop/web was removed",
+		},
+		"of another version it is not told what differs while it is suspended": {
+			edge: edge{presence: members.Present, observed: ours(func(o *members.Observed) { o.Owned = "drifted" })}, record: stale, suspend: true,
+		},
+		"nor of what was never sent": {edge: edge{presence: members.Absent}, suspend: true},
 		"a refusal of the member is a failure": {
 			edge: edge{presence: members.Absent, refuse: errors.New("exceeded quota")}, asked: []string{"make web"}, failed: "exceeded quota",
 		},
@@ -367,6 +378,9 @@ func TestCarry(t *testing.T) {
 			}
 			if s.blocked == nil && (s.objects[0].failed == nil) != (tc.failed == "") || tc.failed != "" && !strings.Contains(s.objects[0].failed.Error(), tc.failed) {
 				t.Errorf("failed with %v, want %q", s.failed(), tc.failed)
+			}
+			if d := s.drifts()[0]; tc.suspend && (d == nil) != (tc.differs == "") || tc.differs != "" && d.Text != tc.differs {
+				t.Errorf("it is told to differ by %+v, want %q", d, tc.differs)
 			}
 		})
 	}

@@ -103,7 +103,7 @@ func (r *reporter) reportStay(ctx context.Context, s *state) error {
 		case meta.FindStatusCondition(s.work.Status.Conditions, workv1alpha1.WorkDeletionBlocked) == nil:
 			text := egress.Told(s.stays.why)
 			log.FromContext(ctx).Info("Work cannot be removed", "reason", text)
-			r.recorder.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonDeletionBlocked, excerpt.Bytes(text, mostEvent))
+			r.recorder.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonDeletionBlocked, excerpt.Message(text, mostEvent))
 		}
 	}
 	if !s.stays.marks {
@@ -166,11 +166,11 @@ func conditionStatus(status *workv1alpha1.WorkStatus, kind string) metav1.Condit
 // announce emits an Event when a Work, or a rule for its objects, begins to fail.
 func announce(to loop.Recorder, s *state) {
 	if c := meta.FindStatusCondition(s.status.Conditions, workv1alpha1.WorkInterpreted); c != nil && conditionStatus(&s.work.Status, workv1alpha1.WorkInterpreted) == "" {
-		to.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonInterpreterFailed, excerpt.Bytes(c.Message, mostEvent))
+		to.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonInterpreterFailed, excerpt.Message(c.Message, mostEvent))
 	}
 	was, is := conditionStatus(&s.work.Status, workv1alpha1.WorkApplied), meta.FindStatusCondition(s.status.Conditions, workv1alpha1.WorkApplied)
 	if is != nil && is.Status == metav1.ConditionFalse && was != metav1.ConditionFalse {
-		to.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonSyncWorkloadFailed, excerpt.Bytes(is.Message, mostEvent))
+		to.Event(s.work, corev1.EventTypeWarning, workv1alpha1.EventReasonSyncWorkloadFailed, excerpt.Message(is.Message, mostEvent))
 	}
 }
 

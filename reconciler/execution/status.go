@@ -46,9 +46,9 @@ func (d *describer) describe(_ context.Context, s *state) (loop.Next, error) {
 		if condition, ok := applied(s); ok {
 			set(condition)
 		}
-		drifted(s, status, set)
 		status.Applied = d.records.Sealed(s.records())
 	}
+	drifted(s, status, set)
 	said, left := manifestStatuses(s)
 	if message, certain := ruleFaults(s, left); message != "" {
 		set(metav1.Condition{
@@ -85,7 +85,7 @@ func ruleFaults(s *state, left []string) (message string, certain bool) {
 			all = append(all, o.Title()+": "+o.observed.Fault)
 		}
 	}
-	return excerpt.Bytes(strings.Join(all, "; "), mostMessage), certain
+	return excerpt.Message(strings.Join(all, "; "), mostMessage), certain
 }
 
 // drifted says what somebody did to the objects. What was put back last stays in
@@ -99,7 +99,7 @@ func drifted(s *state, status *workv1alpha1.WorkStatus, set func(metav1.Conditio
 			open = open || !d.Reverted
 		}
 	}
-	message := excerpt.Bytes(strings.Join(texts, "; "), mostMessage)
+	message := excerpt.Message(strings.Join(texts, "; "), mostMessage)
 	switch was := conditionStatus(status, workv1alpha1.WorkDrifted); {
 	case open:
 		set(metav1.Condition{Type: workv1alpha1.WorkDrifted, Status: metav1.ConditionTrue, Reason: workv1alpha1.WorkDriftReportedReason, Message: message})
@@ -149,19 +149,19 @@ func applied(s *state) (metav1.Condition, bool) {
 	if s.stuck != nil {
 		return metav1.Condition{
 			Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse, Reason: workv1alpha1.WorkAppliedFailedReason,
-			Message: excerpt.Bytes("Failed to "+egress.Told(s.stuck), mostMessage),
+			Message: excerpt.Message("Failed to "+egress.Told(s.stuck), mostMessage),
 		}, true
 	}
 	if good == len(s.objects) {
 		return metav1.Condition{
 			Type: workv1alpha1.WorkApplied, Status: metav1.ConditionTrue,
-			Reason: workv1alpha1.WorkAppliedSuccessfulReason, Message: excerpt.Bytes(message, mostMessage),
+			Reason: workv1alpha1.WorkAppliedSuccessfulReason, Message: excerpt.Message(message, mostMessage),
 		}, true
 	}
 	return metav1.Condition{
 		Type: workv1alpha1.WorkApplied, Status: metav1.ConditionFalse,
 		Reason:  acting.Reason(s.failed()),
-		Message: excerpt.Bytes(fmt.Sprintf("Failed to apply all manifests (%d/%d): %s", good, len(s.objects), egress.Told(utilerrors.NewAggregate(slices.DeleteFunc(s.failed(), outcome.IsAsItIs)))), mostMessage),
+		Message: excerpt.Message(fmt.Sprintf("Failed to apply all manifests (%d/%d): %s", good, len(s.objects), egress.Told(utilerrors.NewAggregate(slices.DeleteFunc(s.failed(), outcome.IsAsItIs)))), mostMessage),
 	}, true
 }
 

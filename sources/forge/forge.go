@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"k8s.io/utils/clock"
 
@@ -158,11 +157,11 @@ func (s Status) clean() (Status, error) {
 	if s.State != Pending && s.State != Success && s.State != Failure {
 		return s, fmt.Errorf("%w: unknown state %q", ErrStatus, s.State)
 	}
-	s.Context = excerpt.Runes(strings.ToLower(line(s.Context)), maxContext)
+	s.Context = excerpt.Runes(strings.ToLower(excerpt.Line(s.Context)), maxContext)
 	if s.Context == "" {
 		return s, fmt.Errorf("%w: the context is empty", ErrStatus)
 	}
-	s.Description = excerpt.Runes(line(s.Description), maxDescription)
+	s.Description = excerpt.Runes(excerpt.Line(s.Description), maxDescription)
 	if u, err := url.Parse(s.TargetURL); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		s.TargetURL = ""
 	} else {
@@ -170,15 +169,4 @@ func (s Status) clean() (Status, error) {
 		s.TargetURL = u.String()
 	}
 	return s, nil
-}
-
-// line makes a text one line without characters that cannot be seen.
-func line(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.IsSpace(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "?"))
-	return strings.Join(strings.Fields(s), " ")
 }

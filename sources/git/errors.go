@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"unicode"
 
 	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
@@ -75,15 +74,7 @@ const maxRemoteText = 201
 // remoteText makes a name that a repository has fit for a message: one line,
 // bounded, no control characters. Other words of a remote are not repeated: what
 // answers need not be a repository.
-func remoteText(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "?"))
-	return excerpt.Runes(strings.Join(strings.Fields(s), " "), maxRemoteText)
-}
+func remoteText(s string) string { return excerpt.Runes(excerpt.Line(s), maxRemoteText) }
 
 // saysNotFound and saysDenied are the words that Git servers use; the protocol
 // has no codes for them.

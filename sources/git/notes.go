@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
+
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // NotesRef is where the notes live that WriteNote writes; git shows them with
@@ -79,20 +80,10 @@ func (n Note) With(line NoteLine) Note {
 
 // clean makes a line parse back to itself.
 func (l NoteLine) clean() NoteLine {
-	l.Context = strings.ReplaceAll(oneLine(l.Context), ": ", ":")
-	l.State = strings.ReplaceAll(oneLine(l.State), " ", "-")
-	l.Description = oneLine(l.Description)
+	l.Context = strings.ReplaceAll(excerpt.Line(l.Context), ": ", ":")
+	l.State = strings.ReplaceAll(excerpt.Line(l.State), " ", "-")
+	l.Description = excerpt.Line(l.Description)
 	return l
-}
-
-func oneLine(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.IsSpace(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "?"))
-	return strings.Join(strings.Fields(s), " ")
 }
 
 // set puts a line in its place; contexts are compared without case.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -21,6 +20,7 @@ import (
 	"github.com/flotilla-io/flotilla/internal/egress"
 	"github.com/flotilla-io/flotilla/internal/loop"
 	"github.com/flotilla-io/flotilla/internal/places"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/sources/artifact"
 	"github.com/flotilla-io/flotilla/sources/git"
 )
@@ -180,19 +180,7 @@ func about(tree *git.Tree, subject string) map[string]string {
 const maxLine = 200
 
 // line makes foreign text one line without control characters, of bounded length.
-func line(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "?"))
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > maxLine {
-		return strings.TrimSpace(string(runes[:maxLine-1])) + "…"
-	}
-	return text
-}
+func line(text string) string { return excerpt.Runes(excerpt.Line(text), maxLine) }
 
 // classify says what is to be done about an error: what only a change of the
 // object can mend stalls; what a change elsewhere mends is looked at again

@@ -26,7 +26,6 @@ import (
 	workv1alpha1 "github.com/flotilla-io/flotilla/api/work/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
-	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/internal/command"
 	"github.com/flotilla-io/flotilla/internal/join"
 	"github.com/flotilla-io/flotilla/internal/ownership"
@@ -352,7 +351,7 @@ func orphanOf(at join.Served, obj *metav1.PartialObjectMetadata) orphans.Object 
 // print shows what was found.
 func (p *pruned) print(w io.Writer) error {
 	if len(p.Unread) > 0 {
-		if _, err := fmt.Fprintf(w, "could not be listed: %s\n", situation.Clean(strings.Join(p.Unread, ", "))); err != nil {
+		if _, err := fmt.Fprintf(w, "could not be listed: %s\n", excerpt.Line(strings.Join(p.Unread, ", "))); err != nil {
 			return err
 		}
 	}
@@ -363,7 +362,7 @@ func (p *pruned) print(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "KIND\tNAMESPACE\tNAME\tWORK")
 	for _, o := range p.Objects {
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", situation.Clean(o.at.Kind.String()), situation.Clean(o.Namespace), situation.Clean(o.Name), situation.Clean(o.Work))
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", excerpt.Line(o.at.Kind.String()), excerpt.Line(o.Namespace), excerpt.Line(o.Name), excerpt.Line(o.Work))
 	}
 	return table.Flush()
 }
@@ -422,7 +421,7 @@ func (o *object) line() string {
 	if o.Message != "" {
 		text += ": " + o.Message
 	}
-	return situation.Clean(text)
+	return excerpt.Line(text)
 }
 
 // removeOne deletes an object as it was listed, if there is still no Work for it. It

@@ -418,6 +418,8 @@ func reportedNodes(template lineage.Object, b workv1alpha2.Binding, silent rollu
 func reportedText(kind schema.GroupKind, item *workv1alpha2.AggregatedStatusItem) string {
 	health := rollup.HealthText(kind, item.Health, item.Status)
 	switch {
+	case item.Applied && item.Drift != "":
+		return strings.TrimPrefix(health+"; ", "; ") + rollup.Strayed + item.Drift
 	case !item.Applied:
 		return strings.TrimSuffix("not applied: "+item.AppliedMessage, ": ")
 	case health == "":
@@ -430,9 +432,12 @@ func reportedText(kind schema.GroupKind, item *workv1alpha2.AggregatedStatusItem
 // memberText is what a member last reported of an object.
 func memberText(w *workv1alpha1.Work) string {
 	applied := apimeta.IsStatusConditionTrue(w.Status.Conditions, workv1alpha1.WorkApplied)
+	drift := rollup.DriftOf(w)
 	switch health := healthOf(w); {
 	case !applied:
 		return "not applied"
+	case drift != "" && !rollup.Behind(w):
+		return strings.TrimPrefix(health+"; ", "; ") + rollup.Strayed + drift
 	case rollup.Behind(w):
 		return strings.TrimSuffix("latest version not applied yet; before: "+health, "; before: ")
 	case health == "":

@@ -177,7 +177,7 @@ func (i *Inspector) Report(work *workv1alpha1.Work, m *manifest.Manifest, d *Dri
 	if !i.pauses.MayReport(client.ObjectKeyFromObject(work)) {
 		return
 	}
-	message := excerpt.Bytes("Cluster "+i.cluster+": "+d.Text, mostEvent)
+	message := excerpt.Message("Cluster "+i.cluster+": "+d.Text, mostEvent)
 	i.recorder.Event(work, corev1.EventTypeWarning, reason, message)
 	if template := m.Template(work); template != nil {
 		i.recorder.Event(template, corev1.EventTypeWarning, reason, message)

@@ -126,7 +126,7 @@ func Status(work *workv1alpha1.Work, why error, now time.Time) (status *workv1al
 	status = work.Status.DeepCopy()
 	changed := meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 		Type: workv1alpha1.WorkDeletionBlocked, Status: metav1.ConditionTrue, Reason: reason(why),
-		Message: excerpt.Bytes(egress.Told(why), mostMessage), ObservedGeneration: work.Generation, LastTransitionTime: metav1.NewTime(now),
+		Message: excerpt.Message(egress.Told(why), mostMessage), ObservedGeneration: work.Generation, LastTransitionTime: metav1.NewTime(now),
 	})
 	return status, !changed
 }

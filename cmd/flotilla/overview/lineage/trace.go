@@ -9,6 +9,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/screen"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // Object names an object.
@@ -163,7 +164,7 @@ func (t Trace) Text(w io.Writer, opts TextOptions) error {
 	t.way(&out, opts.Width)
 	t.clusters(&out, opts.Width)
 	for _, note := range t.Notes {
-		fmt.Fprintf(&out, "\n%s\n", strings.Join(screen.Wrap(situation.Clean(note), opts.Width), "\n"))
+		fmt.Fprintf(&out, "\n%s\n", strings.Join(screen.Wrap(excerpt.Line(note), opts.Width), "\n"))
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
@@ -177,7 +178,7 @@ func (t Trace) way(out *strings.Builder, width int) {
 		titles = max(titles, len(line.title))
 	}
 	for _, line := range lines {
-		for i, part := range screen.Wrap(situation.Clean(line.text), less(width, titles+4)) {
+		for i, part := range screen.Wrap(excerpt.Line(line.text), less(width, titles+4)) {
 			title := line.title
 			if i > 0 {
 				title = ""
@@ -289,7 +290,7 @@ func (t Trace) clusters(out *strings.Builder, width int) {
 		if c.Message == "" {
 			continue
 		}
-		for i, part := range screen.Wrap(c.Cluster+": "+situation.Clean(c.Message), less(width, 4)) {
+		for i, part := range screen.Wrap(c.Cluster+": "+excerpt.Line(c.Message), less(width, 4)) {
 			fmt.Fprintf(out, "%*s%s\n", 2+2*min(i, 1), "", part)
 		}
 	}
@@ -300,7 +301,7 @@ func (t Trace) table() string {
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "  CLUSTER\tREPLICAS\tWORK\tAPPLIED\tHEALTH\tIN THE MEMBER")
 	for _, c := range t.Clusters {
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\n", c.Cluster, c.replicas(), c.work(), c.Applied, orDash(c.Health), situation.Clean(c.Member.text()))
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\t%s\n", c.Cluster, c.replicas(), c.work(), c.Applied, orDash(c.Health), excerpt.Line(c.Member.text()))
 	}
 	_ = table.Flush() // into memory
 	return out.String()
@@ -318,7 +319,7 @@ func (t Trace) narrow(width int) string {
 	out.WriteString(lines[0])
 	for i, c := range t.Clusters {
 		out.WriteString(lines[i+1])
-		for _, more := range []line{{"work", c.work()}, {"member", situation.Clean(c.Member.text())}} {
+		for _, more := range []line{{"work", c.work()}, {"member", excerpt.Line(c.Member.text())}} {
 			for j, part := range screen.Wrap(more.text, less(width, 14)) {
 				title := more.title
 				if j > 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // Node is an object and what hangs below it.
@@ -62,7 +63,7 @@ func (n Node) label() string {
 		label += "  " + string(n.State)
 	}
 	if n.Text != "" {
-		label += "  " + situation.Clean(n.Text)
+		label += "  " + excerpt.Line(n.Text)
 	}
 	return label
 }

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // Entry is one Event.
@@ -119,10 +119,10 @@ func Text(w io.Writer, entries []Entry, opts TextOptions) error {
 	row := func(seen, server, namespace string, others ...string) {
 		cells := []string{seen, server}
 		if opts.Namespaces {
-			cells = append(cells, situation.Clean(namespace))
+			cells = append(cells, excerpt.Line(namespace))
 		}
 		for _, cell := range others {
-			cells = append(cells, situation.Clean(cell)) // a member's server says what it likes
+			cells = append(cells, excerpt.Line(cell)) // a member's server says what it likes
 		}
 		_, _ = fmt.Fprintln(table, strings.Join(cells, "\t")) // Flush errs
 	}

@@ -20,7 +20,7 @@ import (
 
 	"github.com/flotilla-io/flotilla/cmd/flotilla/fleet"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/listing"
-	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // followed is a kind of Flux that can be asked to look again, and be suspended.
@@ -183,7 +183,7 @@ func (w *waiting) judge(now client.Object) (ended bool, err error) {
 		return false, nil
 	}
 	if ready.Status == metav1.ConditionUnknown && ready.Message != w.said {
-		w.say(waits, "%s", situation.Clean(ready.Message))
+		w.say(waits, "%s", excerpt.Line(ready.Message))
 	}
 	w.said = ready.Message
 	switch {

@@ -4,8 +4,11 @@ import (
 	"slices"
 	"strings"
 
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/policies/rollup"
@@ -18,13 +21,19 @@ type asides struct {
 	// released are templates that run as they were when a policy carried them last.
 	released  []inventory.ID
 	suspended []suspension
+	// halted are the sources and the Kustomizations that somebody suspended.
+	halted []inventory.ID
 }
 
-// take adds a template by its binding. kept are the clusters that its changes are kept from.
-func (a *asides) take(b workv1alpha2.Binding, kept []string) {
+// take adds a template by its binding. kept are the clusters that its changes are kept from;
+// what those of silent hold is not known.
+func (a *asides) take(b workv1alpha2.Binding, kept []string, silent rollup.Silences) {
 	id := idOf(b.BindingSpec().Resource)
-	if c := apimeta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Drifted); c != nil && c.Status == metav1.ConditionTrue {
-		a.drifted = append(a.drifted, drift{id, c.Message})
+	c := apimeta.FindStatusCondition(b.BindingStatus().Conditions, workv1alpha2.Drifted)
+	if c != nil && c.Status == metav1.ConditionTrue {
+		if message := heardOf(b, c.Message, silent); message != "" {
+			a.drifted = append(a.drifted, drift{id, message})
+		}
 	}
 	if rollup.Released(b) {
 		a.released = append(a.released, id)
@@ -34,9 +43,57 @@ func (a *asides) take(b workv1alpha2.Binding, kept []string) {
 	}
 }
 
+// halt adds a source or a Kustomization that somebody suspended.
+func (a *asides) halt(kind, namespace, name string) {
+	a.halted = append(a.halted, inventory.ID{GroupKind: schema.GroupKind{Kind: kind}, Namespace: namespace, Name: name})
+}
+
+// heardOf is what a binding says of clusters that hold something else than its template,
+// without those of which nothing is heard; empty where none is left.
+func heardOf(b workv1alpha2.Binding, message string, silent rollup.Silences) string {
+	var said []string
+	all := true
+	for _, item := range b.BindingStatus().AggregatedStatus {
+		switch _, is := silent[item.ClusterName]; {
+		case item.Drift == "":
+		case is:
+			all = false
+		default:
+			said = append(said, item.ClusterName+": "+item.Drift)
+		}
+	}
+	if all { // also what says nothing of single clusters
+		return message
+	}
+	return strings.Join(said, "; ")
+}
+
 // notes are one of each sort.
 func (a *asides) notes() []Note {
-	return slices.Concat(released(a.released), drifting(a.drifted), suspended(a.suspended))
+	return slices.Concat(released(a.released), drifting(a.drifted), suspended(a.suspended), halted(a.halted))
+}
+
+// halted are notes on what somebody suspended, one for each kind: commits end there, and
+// nothing says so until somebody misses one.
+func halted(all []inventory.ID) []Note {
+	var out []Note
+	for _, kind := range []struct{ name, message, next string }{
+		{sourcev1.GitRepositoryKind, "it is suspended: no commit is fetched", "flotilla resume source git "},
+		{kustomizev1.KustomizationKind, "it is suspended: no commit goes further, and nothing is put back", "flotilla resume kustomization "},
+	} {
+		var ids []inventory.ID
+		for _, id := range all {
+			if id.GroupKind.Kind == kind.name {
+				ids = append(ids, id)
+			}
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		out = append(out, Note{Kind: kind.name, Namespace: ids[0].Namespace, Name: ids[0].Name,
+			Message: kind.message + besides(ids), Next: kind.next + ids[0].Name + inNamespace(ids[0].Namespace)})
+	}
+	return out
 }
 
 // suspension is a template that changes are kept from in some clusters, sorted.

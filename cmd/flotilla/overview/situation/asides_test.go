@@ -1,15 +1,18 @@
 package situation_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	policyv1alpha1 "github.com/flotilla-io/flotilla/api/policy/v1alpha1"
 	workv1alpha2 "github.com/flotilla-io/flotilla/api/work/v1alpha2"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/overview/situation"
@@ -68,15 +71,61 @@ WORTH A LOOK
 	}
 }
 
-// TestSuspendedKustomization: one that is suspended counts as not ready, and is no problem.
+// TestSuspendedKustomization: one that is suspended counts as not ready, and is no problem,
+// but worth a look: nothing else says why commits go no further.
 func TestSuspendedKustomization(t *testing.T) {
 	s := situation.NewSurvey(now, "")
 	s.Cluster(member("east"), time.Time{})
 	ks := &kustomizev1.Kustomization{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 	ks.Spec.Suspend = true
 	s.Kustomization(ks)
-	said, _, _ := strings.Cut(string(text(t, s.Fleet(), false)), "\n")
-	if want := "All that is not suspended is ready: clusters 1/1, sources 0/0, Kustomizations 0/1, templates 0/0."; said != want {
-		t.Errorf("it says %q, want %q", said, want)
+	other := ks.DeepCopy()
+	other.Name = "shop"
+	s.Kustomization(other)
+	repository := &sourcev1.GitRepository{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "fleet"}}
+	repository.Spec.Suspend = true
+	s.Repository(repository)
+	golden(t, "halted.txt", text(t, s.Fleet(), false))
+}
+
+// TestDriftThatIsNotHeardOf: what a cluster held when it was last heard of is not told as
+// what it holds.
+func TestDriftThatIsNotHeardOf(t *testing.T) {
+	for name, tc := range map[string]struct {
+		drifted []string
+		want    string
+	}{
+		"of all clusters":                 {[]string{"east", "west"}, "it is left so: east: a; west: a"},
+		"of one that is silent":           {[]string{"gone"}, ""},
+		"of one that is silent, and more": {[]string{"east", "gone"}, "it is left so: east: it was removed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := situation.NewSurvey(now, "")
+			b := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-deployment"}}
+			b.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"}
+			b.Status.Conditions = []metav1.Condition{{Type: workv1alpha2.Drifted, Status: metav1.ConditionTrue, Message: "east: a; west: a"}}
+			for _, cluster := range []string{"east", "gone", "west"} {
+				c := member(cluster)
+				if cluster == "gone" {
+					c.Status.Conditions = []metav1.Condition{{Type: clusterv1alpha1.ClusterConditionReady, Status: metav1.ConditionUnknown, Reason: clusterv1alpha1.ClusterStatusUnknownReason, LastTransitionTime: metav1.NewTime(now)}}
+				}
+				s.Cluster(c, time.Time{})
+				item := workv1alpha2.AggregatedStatusItem{ClusterName: cluster, Applied: true, Health: workv1alpha2.ResourceHealthy}
+				if slices.Contains(tc.drifted, cluster) {
+					item.Drift = "it was removed"
+				}
+				b.Spec.Clusters = append(b.Spec.Clusters, workv1alpha2.TargetCluster{Name: cluster})
+				b.Status.AggregatedStatus = append(b.Status.AggregatedStatus, item)
+			}
+			propagation.ClaimOf(carrying("web", 1)).Set(b)
+			s.Binding(b)
+			var said []string
+			for _, n := range s.Fleet().Notes {
+				said = append(said, n.Message)
+			}
+			if got := strings.Join(said, "\n"); (got == "") != (tc.want == "") || !strings.HasSuffix(got, tc.want) {
+				t.Errorf("notes %q, want %q", got, tc.want)
+			}
+		})
 	}
 }

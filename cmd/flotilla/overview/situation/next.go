@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
+	"github.com/flotilla-io/flotilla/policies/excerpt"
 	"github.com/flotilla-io/flotilla/policies/tenancy"
 )
 
@@ -77,7 +78,7 @@ func repositoryNext(r *sourcev1.GitRepository, ready *metav1.Condition) string {
 func allowance(message string) string {
 	const begins = "an administrator can allow "
 	if at := strings.LastIndex(message, "; "+begins); at >= 0 {
-		return Clean(message[at+len("; "):])
+		return excerpt.Line(message[at+len("; "):])
 	}
 	return ""
 }
@@ -100,7 +101,7 @@ func kustomizationNext(ks *kustomizev1.Kustomization, ready *metav1.Condition) s
 	case meta.BuildFailedReason, "PathNotFound", "EmptyBuild", "DuplicateObject":
 		return "correct the files and commit; the last revision keeps running. flotilla trace kustomization/" + object
 	case "Forbidden", meta.PruneFailedReason: // others have no part in what these say to do
-		return orElse(Clean(tenancy.Advice(ready.Message)), "put right what it says, then: flotilla reconcile kustomization "+object)
+		return orElse(excerpt.Line(tenancy.Advice(ready.Message)), "put right what it says, then: flotilla reconcile kustomization "+object)
 	default:
 		return "put right what it says, then: flotilla reconcile kustomization " + object
 	}

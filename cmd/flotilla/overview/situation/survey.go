@@ -155,6 +155,7 @@ func (s *Survey) Repository(r *sourcev1.GitRepository) {
 	}
 	if r.Spec.Suspend {
 		out.State = Suspended
+		s.asides.halt(sourcev1.GitRepositoryKind, r.Namespace, r.Name)
 	}
 	s.fleet.Sources = append(s.fleet.Sources, out)
 	s.problem(Problem{State: out.State, Kind: sourcev1.GitRepositoryKind, Namespace: r.Namespace, Name: r.Name,
@@ -176,6 +177,7 @@ func (s *Survey) Kustomization(ks *kustomizev1.Kustomization) {
 	}
 	if ks.Spec.Suspend {
 		out.State = Suspended
+		s.asides.halt(kustomizev1.KustomizationKind, ks.Namespace, ks.Name)
 	}
 	if entries, err := inventory.Read(ks.Status.Inventory); err == nil { // one that nobody can read owns nothing that is known
 		out.Objects = len(entries)

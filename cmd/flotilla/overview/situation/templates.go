@@ -32,7 +32,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 	part, unknown := PartOf(b, s.silent), false
 	found, kept := &reach{}, []string(nil)
 	problems := map[string]*Problem{}
-	note := func(state rollup.State, cluster, reason string) {
+	note := func(state rollup.State, cluster, reason string) *Problem {
 		key := states[state].word() + reason
 		if problems[key] == nil {
 			problems[key] = &Problem{State: states[state], Group: idOf(ref).GroupKind.Group, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Message: reason}
@@ -40,6 +40,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 		if cluster != "" {
 			problems[key].Clusters = append(problems[key].Clusters, cluster)
 		}
+		return problems[key]
 	}
 	if part.State != rollup.Healthy {
 		note(part.State, "", part.Reason+decided(b, part.Reason, s.now))
@@ -67,13 +68,15 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 			continue
 		}
 		if part.Fault == "" || c.Reason != rollup.HealthAwaited { // else it is told why
-			note(c.State, c.Name, c.Reason)
+			if p := note(c.State, c.Name, c.Reason); c.Strayed {
+				p.Next = strayedNext(*p, c.Suspended)
+			}
 		}
 	}
 	for _, stays := range placement.KeptBy(b.BindingSpec()) {
 		note(rollup.Progressing, "", stays.String())
 	}
-	s.asides.take(b, kept)
+	s.asides.take(b, kept, s.silent)
 	s.reach[idOf(ref)] = found
 	switch {
 	case len(problems) > 0:
@@ -86,7 +89,7 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(problems)) {
 		p := problems[key]
-		p.Next = templateNext(*p)
+		p.Next = orElse(p.Next, templateNext(*p))
 		if s.held && strings.Contains(p.Message, workv1alpha1.WorkHeldPrefix) {
 			p.Next = resumeNext
 		}
@@ -143,8 +146,6 @@ func templateNext(p Problem) string {
 	switch {
 	case len(p.Clusters) == 0:
 		return "flotilla explain " + args
-	case strings.HasPrefix(p.Message, rollup.Strayed):
-		return "put it right there, or have it put back: spec.drift Revert of its policy; flotilla explain " + args + " --cluster " + p.Clusters[0]
 	case overrideNext(p.Message) != "":
 		return overrideNext(p.Message) + "; flotilla explain " + args + " --cluster " + p.Clusters[0]
 	case p.State == Failed:
@@ -152,6 +153,16 @@ func templateNext(p Problem) string {
 	default:
 		return "flotilla events --for " + p.Title() + "/" + p.Name + inNamespace(p.Namespace) + " -C " + strings.Join(p.Clusters[:min(len(p.Clusters), 3)], ",")
 	}
+}
+
+// strayedNext is what to do about a template that others changed or removed in a cluster, where
+// that is left so; suspended says why.
+func strayedNext(p Problem, suspended bool) string {
+	next := "put it right there, or have it put back: spec.drift Revert of its policy; flotilla explain "
+	if suspended {
+		next = "put it right there, or take spec.suspension out of its policy; flotilla explain "
+	}
+	return next + strings.ToLower(p.Title()) + "/" + p.Name + inNamespace(p.Namespace) + " --cluster " + p.Clusters[0]
 }
 
 // overrideNext is what to do about an override that does not fit; empty where the message tells

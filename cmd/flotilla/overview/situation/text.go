@@ -7,7 +7,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	clusterv1alpha1 "github.com/flotilla-io/flotilla/api/cluster/v1alpha1"
 	"github.com/flotilla-io/flotilla/cmd/flotilla/screen"
@@ -184,7 +183,7 @@ func (t *text) table(s table) {
 	for _, r := range shown {
 		cells := make([]string, len(r.cells))
 		for i, cell := range r.cells {
-			cells[i] = orElse(Clean(cell), "-") // most are written by others
+			cells[i] = orElse(excerpt.Line(cell), "-") // most are written by others
 		}
 		fmt.Fprintln(w, "  "+strings.Join(cells, "\t"))
 	}
@@ -237,7 +236,7 @@ func (f Fleet) clusters(opts TextOptions) table {
 	}
 	for i := range f.Clusters {
 		c := &f.Clusters[i]
-		cells := []string{c.Name, c.word(), excerpt.Runes(Clean(c.Version), mostVersion), c.Mode, "-", c.Templates.text(), c.agent(opts.Now)}
+		cells := []string{c.Name, c.word(), excerpt.Runes(excerpt.Line(c.Version), mostVersion), c.Mode, "-", c.Templates.text(), c.agent(opts.Now)}
 		if c.Nodes != nil && c.State == Ready { // else it is what there was
 			cells[4] = c.Nodes.text()
 		}
@@ -303,8 +302,8 @@ func (t *text) problems(problems []Problem) {
 		if len(p.Clusters) > 0 {
 			where = " in " + t.names(p.Clusters)
 		}
-		t.entry(i+1, p.Object()+where+": "+clip(Clean(p.text()), t.opts.Wide))
-		t.line("      next: %s", Clean(p.Next))
+		t.entry(i+1, p.Object()+where+": "+clip(excerpt.Line(p.text()), t.opts.Wide))
+		t.line("      next: %s", excerpt.Line(p.Next))
 	}
 	if left := len(problems) - most; left > 0 {
 		t.line("  and %d more: -o wide shows all", left)
@@ -329,8 +328,8 @@ func (t *text) notes(notes []Note) {
 		most = len(notes)
 	}
 	for i, n := range notes[:min(most, len(notes))] {
-		t.entry(i+1, strings.TrimPrefix(n.object()+": "+clip(Clean(n.Message), t.opts.Wide), ": "))
-		t.line("      next: %s", Clean(n.Next))
+		t.entry(i+1, strings.TrimPrefix(n.object()+": "+clip(excerpt.Line(n.Message), t.opts.Wide), ": "))
+		t.line("      next: %s", excerpt.Line(n.Next))
 	}
 	if left := len(notes) - most; left > 0 {
 		t.line("  and %d more: -o wide shows all", left)
@@ -342,13 +341,6 @@ func (t *text) names(clusters []string) string {
 		return strings.Join(clusters, ", ")
 	}
 	return fmt.Sprintf("%s and %d more clusters", strings.Join(clusters[:mostClusters], ", "), len(clusters)-mostClusters)
-}
-
-// Clean makes one line of foreign text, without what a terminal would obey.
-func Clean(s string) string {
-	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
-	}), " ")
 }
 
 func clip(s string, wide bool) string {
