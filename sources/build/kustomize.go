@@ -3,14 +3,13 @@ package build
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/sync/semaphore"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
-
-	"github.com/flotilla-io/flotilla/policies/excerpt"
 )
 
 // render runs kustomize here and now. It cannot be interrupted, and what the files say
@@ -43,7 +42,13 @@ func render(files *memory, root string) (out []*yaml.Node, err error) {
 // maxMessage is how much of kustomize's own words an error repeats, in bytes.
 const maxMessage = 1000
 
-func oneLine(s string) string { return excerpt.Bytes(excerpt.Line(s), maxMessage) }
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > maxMessage {
+		s = strings.ToValidUTF8(s[:maxMessage], "") + "…"
+	}
+	return s
+}
 
 // everybody is more than the builds that run at a time.
 const everybody = 1 << 20

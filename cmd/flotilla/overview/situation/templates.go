@@ -31,22 +31,12 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 	s.fleet.Templates.Total++
 	part, unknown := PartOf(b, s.silent), false
 	found, kept := &reach{}, []string(nil)
-	problems := map[string]*Problem{}
-	note := func(state rollup.State, cluster, reason string) *Problem {
-		key := states[state].word() + reason
-		if problems[key] == nil {
-			problems[key] = &Problem{State: states[state], Group: idOf(ref).GroupKind.Group, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Message: reason}
-		}
-		if cluster != "" {
-			problems[key].Clusters = append(problems[key].Clusters, cluster)
-		}
-		return problems[key]
-	}
+	problems := problemsOf{ref: ref, by: map[string]*Problem{}}
 	if part.State != rollup.Healthy {
-		note(part.State, "", part.Reason+decided(b, part.Reason, s.now))
+		problems.add(part.State, "", part.Reason+decided(b, part.Reason, s.now))
 	}
 	if part.Fault != "" {
-		note(rollup.Progressing, "", part.Fault)
+		problems.add(rollup.Progressing, "", part.Fault)
 	}
 	for _, c := range part.Clusters {
 		found.clusters = append(found.clusters, c.Name)
@@ -68,18 +58,18 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 			continue
 		}
 		if part.Fault == "" || c.Reason != rollup.HealthAwaited { // else it is told why
-			if p := note(c.State, c.Name, c.Reason); c.Strayed {
+			if p := problems.add(c.State, c.Name, c.Reason); c.Strayed {
 				p.Next = strayedNext(*p, c.Suspended)
 			}
 		}
 	}
 	for _, stays := range placement.KeptBy(b.BindingSpec()) {
-		note(rollup.Progressing, "", stays.String())
+		problems.add(rollup.Progressing, "", stays.String())
 	}
 	s.asides.take(b, kept, s.silent)
 	s.reach[idOf(ref)] = found
 	switch {
-	case len(problems) > 0:
+	case len(problems.by) > 0:
 	case unknown:
 		s.fleet.Templates.Unknown++
 	case len(kept) > 0:
@@ -87,14 +77,32 @@ func (s *Survey) Binding(b workv1alpha2.Binding) {
 	default:
 		s.fleet.Templates.Ready++
 	}
-	for _, key := range slices.Sorted(maps.Keys(problems)) {
-		p := problems[key]
+	for _, key := range slices.Sorted(maps.Keys(problems.by)) {
+		p := problems.by[key]
 		p.Next = orElse(p.Next, templateNext(*p))
 		if s.held && strings.Contains(p.Message, workv1alpha1.WorkHeldPrefix) {
 			p.Next = resumeNext
 		}
 		s.problem(*p)
 	}
+}
+
+// problemsOf are those of one template, by what is said: the same of several clusters is one.
+type problemsOf struct {
+	ref workv1alpha2.ObjectReference
+	by  map[string]*Problem
+}
+
+// add adds what is said of the template in a cluster, or of all of it where that is empty.
+func (p *problemsOf) add(state rollup.State, cluster, reason string) *Problem {
+	key := states[state].word() + reason
+	if p.by[key] == nil {
+		p.by[key] = &Problem{State: states[state], Group: idOf(p.ref).GroupKind.Group, Kind: p.ref.Kind, Namespace: p.ref.Namespace, Name: p.ref.Name, Message: reason}
+	}
+	if cluster != "" {
+		p.by[key].Clusters = append(p.by[key].Clusters, cluster)
+	}
+	return p.by[key]
 }
 
 // decided says when a decision was made whose words are the reason: what it counted was so
